@@ -1,0 +1,117 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+// Allocator implements [structured.Allocator]. It is safe for concurrent use and
+// may be used for any number of nodes and claims.
+type Allocator struct {
+	options
+	features    structured.Features
+	state       structured.AllocatedState
+	classes     structured.DeviceClassLister
+	selectors   *dracel.Cache
+	allSlices   []*resourceapi.ResourceSlice
+	localSlices map[string][]*resourceapi.ResourceSlice // by node name
+	otherSlices []*resourceapi.ResourceSlice            // without a node name
+	definitions definitions
+	counts      counts
+}
+
+var _ structured.Allocator = &Allocator{}
+
+// NewAllocator takes what [structured.NewAllocator] takes and, besides, options.
+// Nothing of what it is given is modified, and nothing may be modified while the
+// Allocator is in use.
+func NewAllocator(_ context.Context,
+	features structured.Features,
+	allocatedState structured.AllocatedState,
+	classLister structured.DeviceClassLister,
+	slices []*resourceapi.ResourceSlice,
+	celCache *dracel.Cache,
+	opts ...Option,
+) (*Allocator, error) {
+	a := &Allocator{
+		options:     defaultOptions(),
+		features:    features,
+		state:       allocatedState,
+		classes:     classLister,
+		selectors:   celCache,
+		allSlices:   slices,
+		localSlices: make(map[string][]*resourceapi.ResourceSlice),
+	}
+	for _, opt := range opts {
+		opt(&a.options)
+	}
+	if a.environment == nil {
+		environment, err := sharedEnvironment()
+		if err != nil {
+			return nil, err
+		}
+		a.environment = environment
+	}
+	for _, slice := range slices {
+		if name := ptr.Deref(slice.Spec.NodeName, ""); name != "" {
+			a.localSlices[name] = append(a.localSlices[name], slice)
+		} else {
+			a.otherSlices = append(a.otherSlices, slice)
+		}
+	}
+	return a, nil
+}
+
+// Allocate implements [structured.Allocator].
+//
+// The result has one entry a claim, or is nil if the claims do not fit on the
+// node; with [WithReasons] the latter is an error that wraps
+// [structured.ErrFailedAllocationOnNode]. Any other error is the same for all
+// nodes: the claims, their classes or the devices they meet are at fault, or a
+// limit was crossed. When ctx ends, the error wraps its error.
+func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) (results []resourceapi.AllocationResult, err error) {
+	logger := klog.FromContext(ctx)
+	logger.V(5).Info("Starting allocation", "claims", len(claims))
+	defer func() {
+		logger.V(5).Info("Done with allocation", "success", err == nil && len(results) == len(claims), "err", err)
+	}()
+
+	pools, err := gatherPools(a.features, node, slices.Concat(a.localSlices[node.Name], a.otherSlices), a.allSlices)
+	if err != nil {
+		return nil, fmt.Errorf("gather pool information: %w", err)
+	}
+	s, err := newSearch(ctx, a, node, pools, claims)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.run()
+	a.counts.add(s)
+	switch {
+	case err != nil:
+		return nil, err
+	case found:
+		return s.results()
+	case slices.ContainsFunc(pools, func(p *pool) bool { return p.invalid != "" }):
+		return nil, onNode("invalid resource pools were encountered")
+	case a.reasons:
+		return nil, onNode(s.reason())
+	default:
+		return nil, nil
+	}
+}
+
+// onNode makes an error that concerns the node and not the claims.
+func onNode(reason string) error {
+	return fmt.Errorf("%s%w", reason, structured.ErrFailedAllocationOnNode)
+}

@@ -1,0 +1,283 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+)
+
+// poolID names a pool: pools of different drivers may have the same name.
+type poolID struct {
+	driver, name string
+}
+
+func (id poolID) String() string { return id.driver + "/" + id.name }
+
+// pool is what one node sees of a pool: the slices of its latest generation.
+type pool struct {
+	poolID
+	// incomplete: not all slices of the generation were published yet. Such a pool
+	// has no devices here.
+	incomplete bool
+	// invalid says what is wrong with the pool, empty if nothing is. Such a pool has
+	// no devices here.
+	invalid string
+	// slices with devices for the node, by name.
+	slices []*resourceapi.ResourceSlice
+}
+
+// gatherPools collects the pools that have devices for the node from the slices
+// that may be relevant, in the order in which devices are allocated from them:
+// by driver and name, those with binding conditions after all others. Drivers
+// rely on that order to prioritize devices by their names.
+func gatherPools(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) ([]*pool, error) {
+	relevant := make(map[poolID][]*resourceapi.ResourceSlice)
+	for _, slice := range candidates {
+		if !supported(features, slice) {
+			continue
+		}
+		matches, err := sliceMatches(features, node, slice)
+		if err != nil {
+			return nil, err
+		}
+		if matches {
+			addLatest(relevant, slice)
+		}
+	}
+	var pools []*pool
+	for id, poolSlices := range relevant {
+		if p := newPool(features, id, poolSlices, all); p != nil {
+			pools = append(pools, p)
+		}
+	}
+	slices.SortFunc(pools, comparePools)
+	return pools, nil
+}
+
+// supported tells whether a slice can be used with the features that are on. A
+// slice that can't is as good as not published: its pool is incomplete.
+func supported(features structured.Features, slice *resourceapi.ResourceSlice) bool {
+	if !features.PartitionableDevices && (slice.Spec.PerDeviceNodeSelection != nil || len(slice.Spec.SharedCounters) > 0) {
+		return false
+	}
+	return features.CompatibilityGroups || !usesCompatibilityGroups(slice)
+}
+
+func usesCompatibilityGroups(slice *resourceapi.ResourceSlice) bool {
+	for i := range slice.Spec.Devices {
+		for _, consumption := range slice.Spec.Devices[i].ConsumesCounters {
+			if len(consumption.CompatibilityGroups) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sliceMatches tells whether a slice may have devices for the node. A slice with
+// none of the known kinds of node selection is from the future and ignored.
+func sliceMatches(features structured.Features, node *v1.Node, slice *resourceapi.ResourceSlice) (bool, error) {
+	spec := &slice.Spec
+	if ptr.Deref(spec.NodeName, "") != "" || ptr.Deref(spec.AllNodes, false) || spec.NodeSelector != nil {
+		matches, err := structured.NodeMatches(features, node, ptr.Deref(spec.NodeName, ""), ptr.Deref(spec.AllNodes, false), spec.NodeSelector)
+		if err != nil {
+			return false, fmt.Errorf("ResourceSlice %s: node selection: %w", slice.Name, err)
+		}
+		return matches, nil
+	}
+	if !ptr.Deref(spec.PerDeviceNodeSelection, false) {
+		return false, nil
+	}
+	for i := range spec.Devices {
+		matches, err := deviceMatches(features, node, &spec.Devices[i])
+		if err != nil {
+			return false, fmt.Errorf("ResourceSlice %s: device %s: node selection: %w", slice.Name, spec.Devices[i].Name, err)
+		}
+		if matches {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// deviceMatches is for the devices of slices with perDeviceNodeSelection.
+func deviceMatches(features structured.Features, node *v1.Node, device *resourceapi.Device) (bool, error) {
+	return structured.NodeMatches(features, node, ptr.Deref(device.NodeName, ""), ptr.Deref(device.AllNodes, false), device.NodeSelector)
+}
+
+// addLatest keeps the slices of the highest generation seen.
+func addLatest(pools map[poolID][]*resourceapi.ResourceSlice, slice *resourceapi.ResourceSlice) {
+	id := poolID{driver: slice.Spec.Driver, name: slice.Spec.Pool.Name}
+	known := pools[id]
+	if len(known) > 0 && slice.Spec.Pool.Generation < known[0].Spec.Pool.Generation {
+		return
+	}
+	if len(known) > 0 && slice.Spec.Pool.Generation > known[0].Spec.Pool.Generation {
+		known = nil
+	}
+	pools[id] = append(known, slice)
+}
+
+// newPool decides whether a pool is complete and valid. It is nil if a newer
+// generation of the pool exists that has nothing for the node.
+func newPool(features structured.Features, id poolID, forNode, all []*resourceapi.ResourceSlice) *pool {
+	p := &pool{poolID: id}
+	want := forNode[0].Spec.Pool.ResourceSliceCount
+	published := forNode
+	// Looking at the slices of all nodes is expensive. It isn't needed in the
+	// usual case, where all of a pool is for one node.
+	if int64(len(forNode)) != want {
+		var obsolete bool
+		published, obsolete = generation(all, id, forNode[0].Spec.Pool.Generation)
+		if obsolete {
+			return nil
+		}
+		if !features.CompatibilityGroups {
+			published = slices.DeleteFunc(published, usesCompatibilityGroups)
+		}
+		if int64(len(published)) != want {
+			p.incomplete = true
+			return p
+		}
+	}
+	slices.SortFunc(forNode, func(a, b *resourceapi.ResourceSlice) int { return cmp.Compare(a.Name, b.Name) })
+	p.fill(features, forNode, published)
+	return p
+}
+
+// generation returns the slices of one generation of a pool, for whichever nodes
+// they are, and whether there is a newer one.
+func generation(all []*resourceapi.ResourceSlice, id poolID, generation int64) (published []*resourceapi.ResourceSlice, obsolete bool) {
+	for _, slice := range all {
+		switch {
+		case slice.Spec.Driver != id.driver || slice.Spec.Pool.Name != id.name:
+		case slice.Spec.Pool.Generation > generation:
+			return nil, true
+		case slice.Spec.Pool.Generation == generation:
+			published = append(published, slice)
+		}
+	}
+	return published, false
+}
+
+// fill takes over the slices with devices for the node if the pool is valid.
+func (p *pool) fill(features structured.Features, forNode, published []*resourceapi.ResourceSlice) {
+	holdsCounters := func(slice *resourceapi.ResourceSlice) bool {
+		return features.PartitionableDevices && len(slice.Spec.SharedCounters) > 0
+	}
+	names := sets.New[string]()
+	var withDevices, withCounters, elsewhere []*resourceapi.ResourceSlice
+	for _, slice := range forNode {
+		names.Insert(slice.Name)
+		if holdsCounters(slice) {
+			withCounters = append(withCounters, slice)
+		} else {
+			withDevices = append(withDevices, slice)
+		}
+	}
+	if len(forNode) < len(published) {
+		for _, slice := range published {
+			switch {
+			case names.Has(slice.Name):
+			case holdsCounters(slice):
+				withCounters = append(withCounters, slice)
+			default:
+				elsewhere = append(elsewhere, slice)
+			}
+		}
+	}
+	if p.invalid = duplicateDevice(withDevices); p.invalid != "" {
+		return
+	}
+	if features.PartitionableDevices {
+		if p.invalid = invalidCounters(withCounters, slices.Concat(withDevices, elsewhere)); p.invalid != "" {
+			return
+		}
+	}
+	p.slices = withDevices
+}
+
+func duplicateDevice(slices []*resourceapi.ResourceSlice) string {
+	names := sets.New[string]()
+	for _, slice := range slices {
+		for i := range slice.Spec.Devices {
+			name := slice.Spec.Devices[i].Name
+			if names.Has(name) {
+				return "duplicate device name " + name
+			}
+			names.Insert(name)
+		}
+	}
+	return ""
+}
+
+// invalidCounters says which counter is defined twice or used without being
+// defined.
+func invalidCounters(withCounters, withDevices []*resourceapi.ResourceSlice) string {
+	counterSets := make(map[string]map[string]resourceapi.Counter)
+	for _, slice := range withCounters {
+		for _, counterSet := range slice.Spec.SharedCounters {
+			if _, found := counterSets[counterSet.Name]; found {
+				return "duplicate counter set name " + counterSet.Name
+			}
+			counterSets[counterSet.Name] = counterSet.Counters
+		}
+	}
+	for _, slice := range withDevices {
+		for i := range slice.Spec.Devices {
+			for _, consumption := range slice.Spec.Devices[i].ConsumesCounters {
+				if reason := undefinedCounter(counterSets, consumption); reason != "" {
+					return reason
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func undefinedCounter(counterSets map[string]map[string]resourceapi.Counter, consumption resourceapi.DeviceCounterConsumption) string {
+	counters, found := counterSets[consumption.CounterSet]
+	if !found {
+		return fmt.Sprintf("counter set %s not found", consumption.CounterSet)
+	}
+	for name := range consumption.Counters {
+		if _, found := counters[name]; !found {
+			return fmt.Sprintf("counter %s not found in counter set %s", name, consumption.CounterSet)
+		}
+	}
+	return ""
+}
+
+func (p *pool) hasBindingConditions() bool {
+	for _, slice := range p.slices {
+		for i := range slice.Spec.Devices {
+			if slice.Spec.Devices[i].BindingConditions != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func comparePools(a, b *pool) int {
+	last := func(p *pool) int {
+		if p.hasBindingConditions() {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(
+		cmp.Compare(last(a), last(b)),
+		cmp.Compare(a.driver, b.driver),
+		cmp.Compare(a.name, b.name),
+	)
+}

@@ -1,0 +1,107 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"math/big"
+)
+
+// reason says in one line why the search found nothing: the first of these that
+// is true.
+//
+//   - A request can't be met by itself, because too few devices are free.
+//   - A CEL constraint is not satisfied by any set.
+//   - Requests and constraints can't be met together.
+//
+// It goes by what the search saw and evaluates nothing: an expression that the
+// search did not get to might fail.
+func (s *search) reason() string {
+	for i, requests := range s.requests {
+		for _, r := range requests {
+			if why := s.shortage(r); why != "" {
+				return s.prefix(i) + why
+			}
+		}
+	}
+	for _, c := range s.celConstraints {
+		if c.rejected > 0 && c.rejected == c.evaluations {
+			return s.celPrefix(c) + c.explain()
+		}
+	}
+	for _, c := range s.celConstraints {
+		if c.evaluations > 0 {
+			return s.celPrefix(c) + fmt.Sprintf("constraint %s: %d of the %d sets that were tried satisfy it, but none of them fits the rest of the claims",
+				c.name, c.evaluations-c.rejected, c.evaluations)
+		}
+	}
+	return "no combination of free devices meets all requests and constraints"
+}
+
+// prefix names the claim if the pod has several.
+func (s *search) prefix(claim int) string {
+	if len(s.claims) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("claim %s, ", s.claims[claim].Name)
+}
+
+func (s *search) celPrefix(c *celConstraint) string {
+	for i, claim := range s.claims {
+		if claim == c.claim {
+			return s.prefix(i)
+		}
+	}
+	return ""
+}
+
+// shortage says which devices a request lacks whatever the others get, empty if
+// it lacks none or the search did not get far enough to tell.
+func (s *search) shortage(r *request) string {
+	free, known := s.free(r)
+	switch {
+	case r.wantsAll() && len(r.all) == 0:
+		return fmt.Sprintf("request %s: no device matches, all are wanted", r.name)
+	case r.wantsAll() && free < r.count:
+		return fmt.Sprintf("request %s: %d of %d devices, all are wanted", r.name, free, r.count)
+	case !r.wantsAll() && known && free < r.count:
+		return fmt.Sprintf("request %s: %d of %d devices", r.name, free, r.count)
+	default:
+		return ""
+	}
+}
+
+// free counts the devices that the request could have if it were alone. known is
+// false if the search did not look at all devices for it.
+func (s *search) free(r *request) (free int, known bool) {
+	known = true
+	for _, c := range s.candidates {
+		switch {
+		case s.allocated[c.position] && !r.adminAccess():
+		case r.selectable[c.position] == selectionUnknown:
+			known = known && s.neverSelected(c)
+		case r.selectable[c.position] == selected && s.isUsable(r, c):
+			free++
+		}
+	}
+	return free, known
+}
+
+// neverSelected tells for which devices nothing is remembered although the
+// search looked at them.
+func (s *search) neverSelected(c *candidate) bool {
+	return !s.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0
+}
+
+// explain is for a constraint that no set satisfied.
+func (c *celConstraint) explain() string {
+	if len(c.covered) == 1 {
+		r := c.covered[0]
+		free, known := c.search.free(r)
+		if known && new(big.Int).Binomial(int64(free), int64(r.count)).Cmp(big.NewInt(c.rejected)) == 0 {
+			return fmt.Sprintf("constraint %s: none of the %d sets of %d of %d free devices satisfies it", c.name, c.rejected, r.count, free)
+		}
+	}
+	return fmt.Sprintf("constraint %s: none of the %d sets of %d free devices that the rest of the claim leaves satisfies it", c.name, c.rejected, c.wanted)
+}

@@ -1,0 +1,84 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+// selection is what is known about a device and a request.
+type selection int8
+
+const (
+	selectionUnknown selection = iota
+	selected
+	notSelected
+)
+
+// isSelectable tells whether the device passes the selectors of the class and of
+// the request and is for the node. Selectors are evaluated when the search
+// reaches the device, not before: one that fails on a device which is not needed
+// must not fail the allocation.
+func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
+	// Not remembered, because it is decided before anything can fail.
+	if !s.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0 {
+		return false, nil
+	}
+	if known := r.selectable[c.position]; known != selectionUnknown {
+		return known == selected, nil
+	}
+	matches, err := s.matchesSelectors(r, c)
+	if err != nil {
+		return false, err
+	}
+	r.selectable[c.position] = notSelected
+	if matches {
+		r.selectable[c.position] = selected
+	}
+	return matches, nil
+}
+
+func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {
+	matches, err := s.evaluateSelectors(fmt.Sprintf("class %s", r.class.Name), r.class.Spec.Selectors, c)
+	if err != nil || !matches {
+		return false, err
+	}
+	matches, err = s.evaluateSelectors(fmt.Sprintf("claim %s", klog.KObj(r.claim)), r.spec.Selectors, c)
+	if err != nil || !matches {
+		return false, err
+	}
+	if !ptr.Deref(c.slice.Spec.PerDeviceNodeSelection, false) {
+		return true, nil
+	}
+	return deviceMatches(s.features, s.node, c.device)
+}
+
+// evaluateSelectors tells whether all selectors are true for the device. owner
+// is the object that they are written in.
+func (s *search) evaluateSelectors(owner string, selectors []resourceapi.DeviceSelector, c *candidate) (bool, error) {
+	for i, selector := range selectors {
+		expression := s.selectors.GetOrCompile(selector.CEL.Expression)
+		if expression.Error != nil {
+			return false, fmt.Errorf("%s: selector #%d: CEL compile error: %w", owner, i, expression.Error)
+		}
+		matches, _, err := expression.DeviceMatches(s.ctx, dracel.Device{
+			Driver:                   c.slice.Spec.Driver,
+			AllowMultipleAllocations: c.device.AllowMultipleAllocations,
+			Attributes:               c.device.Attributes,
+			Capacity:                 c.device.Capacity,
+		})
+		if err != nil {
+			return false, fmt.Errorf("%s: selector #%d on device %s: CEL runtime error: %w", owner, i, c.id, dracel.EnhanceRuntimeError(err))
+		}
+		if !matches {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,44 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+)
+
+// declaresOptionalNodeOperations is what a node declares that can leave out node
+// operations (the field skipNodeOperations of a ResourceSlice).
+const declaresOptionalNodeOperations = "DRAOptionalNodeOperations"
+
+// isUsable decides what depends on the device, the node and the request, but not
+// on what else is allocated.
+func (s *search) isUsable(r *request, c *candidate) bool {
+	if len(c.slice.Spec.SkipNodeOperations) > 0 &&
+		(!s.features.OptionalNodeOperations || !slices.Contains(s.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
+		return false
+	}
+	if len(c.device.ConsumesCounters) > 0 && !s.features.PartitionableDevices {
+		return false
+	}
+	return !s.features.DeviceTaints || tolerated(c.device.Taints, r.spec.Tolerations)
+}
+
+// tolerated tells whether no taint keeps the device from being allocated.
+// Unknown effects don't.
+func tolerated(taints []resourceapi.DeviceTaint, tolerations []resourceapi.DeviceToleration) bool {
+	for _, taint := range taints {
+		if taint.Effect != resourceapi.DeviceTaintEffectNoSchedule && taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
+			continue
+		}
+		if !slices.ContainsFunc(tolerations, func(t resourceapi.DeviceToleration) bool {
+			return resourceclaim.ToleratesTaint(t, taint)
+		}) {
+			return false
+		}
+	}
+	return true
+}

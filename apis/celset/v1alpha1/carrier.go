@@ -1,0 +1,49 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Carrier is the specification of a claim, which carries constraints, together
+// with the names to be used for it in messages.
+type Carrier struct {
+	// Object is the object which the specification is part of.
+	Object ObjectReference
+	// Path is where the specification stands in Object.
+	Path *field.Path
+	// Spec is the specification. It is not modified.
+	Spec *resourceapi.ResourceClaimSpec
+}
+
+// ClaimCarrier returns the carrier for a claim.
+func ClaimCarrier(claim *resourceapi.ResourceClaim) Carrier {
+	return Carrier{
+		Object: referenceTo("ResourceClaim", claim),
+		Path:   field.NewPath("spec"),
+		Spec:   &claim.Spec,
+	}
+}
+
+// TemplateCarrier returns the carrier for the claims made from a template.
+func TemplateCarrier(template *resourceapi.ResourceClaimTemplate) Carrier {
+	return Carrier{
+		Object: referenceTo("ResourceClaimTemplate", template),
+		Path:   field.NewPath("spec", "spec"),
+		Spec:   &template.Spec.Spec,
+	}
+}
+
+// Definitions checks all that can be checked without device classes and returns
+// the valid definitions of the claim itself, even if the error, an [*Error], is
+// about others.
+func (c Carrier) Definitions() ([]Definition, error) {
+	path := c.Path.Child("devices")
+	errs := validateDerivedAttributes(&c.Spec.Devices, path)
+	errs = append(errs, validateReferences(&c.Spec.Devices, path)...)
+	definitions, definitionErrs := decodeAll(claimConfigurations(&c.Spec.Devices), c.Object, path.Child("config"))
+	return definitions, errorAbout(c.Object, append(errs, definitionErrs...))
+}

@@ -1,0 +1,62 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/apis/internal/strictjson"
+)
+
+// Decode decodes the JSON of the opaque parameters of a definition. An unknown
+// apiVersion or kind, an unknown, misspelt or duplicate field, a wrong type and
+// trailing data are errors; they are returned as an [*Error] whose paths start
+// at "parameters". Decode does not validate the values of name and expression:
+// [ValidateDefinition] does.
+func Decode(raw []byte) (*CELDeviceConstraint, error) {
+	def, errs := decode(raw, field.NewPath("parameters"))
+	if len(errs) > 0 {
+		return nil, &Error{Errors: errs}
+	}
+	return def, nil
+}
+
+func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList) {
+	meta, errs := strictjson.TypeMeta(raw, path)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	errs, known := checkType(meta.APIVersion, meta.Kind, path)
+	if !known {
+		// The fields of another type can't be judged by those of this one.
+		return nil, errs
+	}
+	def := &CELDeviceConstraint{}
+	errs = append(errs, strictjson.Unmarshal(raw, def, path)...)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return def, nil
+}
+
+// checkType demands apiVersion and kind of [CELDeviceConstraint]. known is
+// false if they name another type. One that is absent is an error, but may just
+// be misspelt: the fields are worth a look then.
+func checkType(apiVersion, kind string, path *field.Path) (errs field.ErrorList, known bool) {
+	known = true
+	for _, f := range []struct{ name, value, want string }{
+		{"apiVersion", apiVersion, SchemeGroupVersion.String()},
+		{"kind", kind, Kind},
+	} {
+		switch f.value {
+		case f.want:
+		case "":
+			errs = append(errs, field.Required(path.Child(f.name), "must be "+f.want))
+		default:
+			known = false
+			errs = append(errs, field.NotSupported(path.Child(f.name), f.value, []string{f.want}))
+		}
+	}
+	return errs, known
+}

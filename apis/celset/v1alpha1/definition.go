@@ -1,0 +1,135 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Source is where a definition stands.
+type Source struct {
+	// Object is the claim, claim template or device class.
+	Object ObjectReference
+	// Field is the path of the configuration entry in Object, such as
+	// spec.devices.config[0]. Its parameters are at opaque.parameters below.
+	Field string
+	// Index is the position in the list of configuration entries.
+	Index int
+}
+
+// String returns the object and the field, such as
+// "ResourceClaim ns/name spec.devices.config[0]".
+func (s Source) String() string {
+	return s.Object.String() + " " + s.Field
+}
+
+// Definition is a valid CELDeviceConstraint and where it stands.
+type Definition struct {
+	Name       string
+	Expression string
+	Source     Source
+}
+
+// HasDefinition tells whether the claim itself defines a constraint. It is
+// cheap: nothing is decoded, the definition may be malformed.
+func HasDefinition(claim *resourceapi.ResourceClaim) bool {
+	for i := range claim.Spec.Devices.Config {
+		if isDefinition(claim.Spec.Devices.Config[i].DeviceConfiguration) {
+			return true
+		}
+	}
+	return false
+}
+
+// Unreferenced returns the names of the valid definitions of a claim to which
+// none of its constraints refers, in the order of its configuration. They are
+// allowed, but do nothing, which is rarely what their author had in mind.
+func Unreferenced(spec *resourceapi.ResourceClaimSpec) []string {
+	referenced := map[string]bool{}
+	for _, reference := range References(spec) {
+		referenced[reference.Name] = true
+	}
+	definitions, _ := decodeAll(claimConfigurations(&spec.Devices), ObjectReference{}, field.NewPath("config"))
+	var names []string
+	for _, def := range definitions {
+		if !referenced[def.Name] {
+			names = append(names, def.Name)
+		}
+	}
+	return names
+}
+
+// ClassDefinitions decodes and validates the definitions of a device class. It
+// returns the valid ones even if the error, an [*Error], is about others.
+func ClassDefinitions(class *resourceapi.DeviceClass) ([]Definition, error) {
+	object := classReference(class)
+	configurations := make([]resourceapi.DeviceConfiguration, 0, len(class.Spec.Config))
+	for i := range class.Spec.Config {
+		configurations = append(configurations, class.Spec.Config[i].DeviceConfiguration)
+	}
+	definitions, errs := decodeAll(configurations, object, field.NewPath("spec", "config"))
+	return definitions, errorAbout(object, errs)
+}
+
+func claimConfigurations(devices *resourceapi.DeviceClaim) []resourceapi.DeviceConfiguration {
+	configurations := make([]resourceapi.DeviceConfiguration, 0, len(devices.Config))
+	for i := range devices.Config {
+		configurations = append(configurations, devices.Config[i].DeviceConfiguration)
+	}
+	return configurations
+}
+
+func isDefinition(configuration resourceapi.DeviceConfiguration) bool {
+	return configuration.Opaque != nil && configuration.Opaque.Driver == DriverName
+}
+
+// decodeAll decodes and validates each definition among the configuration
+// entries at path. Of definitions with the same name it returns the first.
+func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectReference, path *field.Path) ([]Definition, field.ErrorList) {
+	var definitions []Definition
+	var errs field.ErrorList
+	first := map[string]*field.Path{}
+	for i, configuration := range configurations {
+		if !isDefinition(configuration) {
+			continue
+		}
+		entry := path.Index(i)
+		parameters := entry.Child("opaque", "parameters")
+		def, entryErrs := decodeOne(configuration.Opaque, parameters)
+		if len(entryErrs) > 0 {
+			errs = append(errs, entryErrs...)
+			continue
+		}
+		if other, exists := first[def.Name]; exists {
+			err := field.Duplicate(parameters.Child("name"), def.Name)
+			err.Detail = fmt.Sprintf("already defined at %s: rename or remove one of them", other)
+			errs = append(errs, err)
+			continue
+		}
+		first[def.Name] = entry
+		source := Source{Object: object, Field: entry.String(), Index: i}
+		definitions = append(definitions, Definition{Name: def.Name, Expression: def.Expression, Source: source})
+	}
+	return definitions, errs
+}
+
+func decodeOne(opaque *resourceapi.OpaqueDeviceConfiguration, path *field.Path) (*CELDeviceConstraint, field.ErrorList) {
+	if opaque.Parameters.Raw == nil && opaque.Parameters.Object == nil {
+		return nil, field.ErrorList{field.Required(path, "must be a "+Kind)}
+	}
+	// Objects from the API server hold JSON; this also handles those that were
+	// made in Go or came as CBOR.
+	raw, err := opaque.Parameters.MarshalJSON()
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
+	}
+	def, errs := decode(raw, path)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return def, ValidateDefinition(def, path)
+}

@@ -1,0 +1,203 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ClassGetter gives access to device classes. The device class lister of the
+// scheduler framework has this method.
+type ClassGetter interface {
+	// Get returns the class of that name, which is not modified. An error for
+	// a class that does not exist satisfies apierrors.IsNotFound.
+	Get(className string) (*resourceapi.DeviceClass, error)
+}
+
+// Constraint is a reference together with the definition it refers to.
+type Constraint struct {
+	// Index is the position of the reference in spec.devices.constraints.
+	Index int
+	// Requests names the covered requests as the claim does: "request" or
+	// "request/alternative". Empty: all requests. It is the slice of the claim
+	// and must not be modified.
+	Requests []string
+	// Name is the name of the definition.
+	Name string
+	// Expression is the CEL expression, as it is written.
+	Expression string
+	// Source is where the definition stands. If several classes have the same
+	// definition it is the first of them in the order of the requests.
+	Source Source
+}
+
+// Resolve finds the definition of each reference in the claim. The result is
+// in the order of spec.devices.constraints; it is empty for a claim that has no
+// references.
+//
+// A name is looked up in the claim's own configuration, and only if it is not
+// there in the configuration of the device classes of the covered requests. The
+// requests of a configuration entry do not matter.
+//
+// All definitions in the claim must be valid, referenced or not. Those of a
+// class must be if a lookup consults the class. Every error is an [*Error]
+// about the claim.
+func Resolve(claim *resourceapi.ResourceClaim, classes ClassGetter) ([]Constraint, error) {
+	return ClaimCarrier(claim).Resolve(classes)
+}
+
+// Resolve is [Resolve] for any carrier.
+func (c Carrier) Resolve(classes ClassGetter) ([]Constraint, error) {
+	own, err := c.Definitions()
+	if err != nil {
+		return nil, err
+	}
+	r := resolver{Carrier: c, own: own, getter: classes, classes: map[string]classDefinitions{}}
+	var constraints []Constraint
+	for _, reference := range References(c.Spec) {
+		if def := r.lookUp(reference); def != nil {
+			constraints = append(constraints, Constraint{
+				Index:      reference.Index,
+				Requests:   reference.Requests,
+				Name:       def.Name,
+				Expression: def.Expression,
+				Source:     def.Source,
+			})
+		}
+	}
+	if len(r.errs) > 0 {
+		return nil, &Error{Object: c.Object, Errors: r.errs, Causes: r.causes}
+	}
+	return constraints, nil
+}
+
+// resolver holds the state of one call of Resolve.
+type resolver struct {
+	Carrier
+	own    []Definition
+	getter ClassGetter
+	// classes has an entry for each class consulted so far.
+	classes map[string]classDefinitions
+
+	// errs and causes become those of the returned Error.
+	errs   field.ErrorList
+	causes []error
+}
+
+// classDefinitions is the result of consulting a class.
+type classDefinitions struct {
+	definitions []Definition
+	err         error
+}
+
+// lookUp returns nil if it has recorded an error.
+func (r *resolver) lookUp(reference Reference) *Definition {
+	if def := find(r.own, reference.Name); def != nil {
+		return def
+	}
+	path := r.Path.Child("devices", "constraints").Index(reference.Index).Child("matchAttribute")
+	classNames := coveredClasses(&r.Spec.Devices, reference.Requests)
+	found, ok := r.lookUpInClasses(reference.Name, classNames, path)
+	switch {
+	case !ok:
+		return nil
+	case len(found) == 0:
+		r.errs = append(r.errs, r.notFound(reference.Name, classNames, path))
+		return nil
+	}
+	if err := conflict(found, path); err != nil {
+		r.errs = append(r.errs, err)
+		return nil
+	}
+	return found[0]
+}
+
+// lookUpInClasses returns the definition of the name in each of the classes
+// that has one. ok is false if a class could not be consulted.
+func (r *resolver) lookUpInClasses(name string, classNames []string, path *field.Path) (found []*Definition, ok bool) {
+	ok = true
+	for _, className := range classNames {
+		definitions, err := r.consult(className)
+		if err != nil {
+			ok = false
+			r.errs = append(r.errs, classError(className, name, err, path))
+			r.causes = append(r.causes, err)
+			continue
+		}
+		if def := find(definitions, name); def != nil {
+			found = append(found, def)
+		}
+	}
+	return found, ok
+}
+
+// consult reads and decodes a class, once per call of Resolve.
+func (r *resolver) consult(className string) ([]Definition, error) {
+	if result, done := r.classes[className]; done {
+		return result.definitions, result.err
+	}
+	var result classDefinitions
+	class, err := r.getter.Get(className)
+	if err != nil {
+		result.err = err
+	} else {
+		result.definitions, result.err = ClassDefinitions(class)
+	}
+	r.classes[className] = result
+	return result.definitions, result.err
+}
+
+func find(definitions []Definition, name string) *Definition {
+	for i := range definitions {
+		if definitions[i].Name == name {
+			return &definitions[i]
+		}
+	}
+	return nil
+}
+
+// notFound names the places that were searched.
+func (r *resolver) notFound(name string, classNames []string, path *field.Path) *field.Error {
+	places := []string{fmt.Sprintf("%s of the %s", r.Path.Child("devices", "config"), r.Object.Kind)}
+	for _, className := range classNames {
+		places = append(places, "spec.config of DeviceClass "+className)
+	}
+	err := field.NotFound(path, attribute(name))
+	err.Detail = fmt.Sprintf("no %s of that name in %s: define it in one of them", Kind, strings.Join(places, ", "))
+	return err
+}
+
+// conflict is an error if the definitions, one per class, are not all the same.
+func conflict(found []*Definition, path *field.Path) *field.Error {
+	for _, other := range found[1:] {
+		if other.Expression != found[0].Expression {
+			detail := fmt.Sprintf("%s and %s define it differently: make them equal, or define it in the claim",
+				found[0].Source, other.Source)
+			return field.Invalid(path, attribute(found[0].Name), detail)
+		}
+	}
+	return nil
+}
+
+// classError describes why the class can't be searched for the name.
+func classError(className, name string, err error, path *field.Path) *field.Error {
+	if classErr, ok := errors.AsType[*Error](err); ok {
+		return field.Invalid(path, attribute(name), classErr.Error())
+	}
+	text := fmt.Sprintf("can't look it up in DeviceClass %s: %v", className, err)
+	if apierrors.IsNotFound(err) {
+		missing := field.NotFound(path, attribute(name))
+		missing.Detail = text
+		return missing
+	}
+	unavailable := field.InternalError(path, err)
+	unavailable.Detail = fmt.Sprintf("%s: %s", attribute(name), text)
+	return unavailable
+}

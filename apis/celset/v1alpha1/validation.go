@@ -1,0 +1,123 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ValidateDefinition checks the values of a decoded definition. path is where
+// the definition stands, usually ….opaque.parameters. Whether the expression
+// compiles is not checked here.
+func ValidateDefinition(def *CELDeviceConstraint, path *field.Path) field.ErrorList {
+	errs := validateName(def.Name, path.Child("name"))
+	return append(errs, validateExpression(def.Expression, path.Child("expression"))...)
+}
+
+// validateName demands a name that can follow the slash in a
+// resourceapi.FullyQualifiedName; no other could ever be referred to.
+func validateName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, fmt.Sprintf("claims refer to it as matchAttribute %s/<name>", AttributeDomain))}
+	}
+	var errs field.ErrorList
+	if len(name) > resourceapi.DeviceMaxIDLength {
+		errs = append(errs, field.TooLong(path, name, resourceapi.DeviceMaxIDLength))
+	}
+	for _, msg := range content.IsCIdentifier(name) {
+		errs = append(errs, field.Invalid(path, name, msg))
+	}
+	return errs
+}
+
+func validateExpression(expression string, path *field.Path) field.ErrorList {
+	switch {
+	case strings.TrimSpace(expression) == "":
+		return field.ErrorList{field.Required(path, "must be a CEL expression over `devices` that returns a bool")}
+	case len(expression) > MaxExpressionLength:
+		return field.ErrorList{field.TooLong(path, expression, MaxExpressionLength)}
+	default:
+		return nil
+	}
+}
+
+// validateReferences checks the entries of a claim's constraints that use the
+// domain celset.dev. All others are the API server's to check.
+func validateReferences(devices *resourceapi.DeviceClaim, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	names := requestNames(devices)
+	for i := range devices.Constraints {
+		constraint := &devices.Constraints[i]
+		if isReference(constraint) {
+			errs = append(errs, validateReference(constraint, names, path.Child("constraints").Index(i))...)
+		}
+	}
+	return errs
+}
+
+func validateReference(constraint *resourceapi.DeviceConstraint, names map[string]bool, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if name, ok := nameInDomain(constraint.DistinctAttribute); ok {
+		detail := fmt.Sprintf("the domain %s is for CEL device constraints: use matchAttribute: %s", AttributeDomain, attribute(name))
+		errs = append(errs, field.Forbidden(path.Child("distinctAttribute"), detail))
+	} else if constraint.DistinctAttribute != nil {
+		detail := "may not be set beside matchAttribute: use a constraint of its own"
+		errs = append(errs, field.Forbidden(path.Child("distinctAttribute"), detail))
+	}
+	if name, ok := nameInDomain(constraint.MatchAttribute); ok {
+		errs = append(errs, validateName(name, path.Child("matchAttribute"))...)
+	}
+	for i, request := range constraint.Requests {
+		if !names[request] {
+			err := field.NotFound(path.Child("requests").Index(i), request)
+			err.Detail = "must be the name of a request in the claim, or of a request and one of its alternatives separated by '/'"
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// requestNames holds each name by which a constraint can refer to a request.
+func requestNames(devices *resourceapi.DeviceClaim) map[string]bool {
+	names := map[string]bool{}
+	for i := range devices.Requests {
+		request := &devices.Requests[i]
+		names[request.Name] = true
+		for j := range request.FirstAvailable {
+			names[request.Name+"/"+request.FirstAvailable[j].Name] = true
+		}
+	}
+	return names
+}
+
+// validateDerivedAttributes forbids derived attributes in the domain
+// celset.dev. With one of that name on every device, a scheduler that does not
+// know the constraint would take the reference for a plain matchAttribute and
+// allocate any devices: it would no longer fail closed.
+func validateDerivedAttributes(devices *resourceapi.DeviceClaim, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	check := func(attributes []resourceapi.DeviceDerivedAttribute, path *field.Path) {
+		for i := range attributes {
+			if _, ok := nameInDomain(&attributes[i].Name); ok {
+				detail := fmt.Sprintf("the domain %s is for CEL device constraints: choose another domain", AttributeDomain)
+				errs = append(errs, field.Forbidden(path.Child("derivedAttributes").Index(i).Child("name"), detail))
+			}
+		}
+	}
+	for i := range devices.Requests {
+		request, path := &devices.Requests[i], path.Child("requests").Index(i)
+		if request.Exactly != nil {
+			check(request.Exactly.DerivedAttributes, path.Child("exactly"))
+		}
+		for j := range request.FirstAvailable {
+			check(request.FirstAvailable[j].DerivedAttributes, path.Child("firstAvailable").Index(j))
+		}
+	}
+	return errs
+}

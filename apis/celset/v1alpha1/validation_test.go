@@ -1,0 +1,116 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestValidateDefinition(t *testing.T) {
+	const identifier = "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_' " +
+		"(e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
+	for name, tc := range map[string]struct {
+		name, expression string
+		want             []string
+	}{
+		"valid":                 {name: "ring4", expression: "true"},
+		"shortest name":         {name: "_", expression: "true"},
+		"longest name":          {name: strings.Repeat("a", 32), expression: "true"},
+		"longest expression":    {name: "a", expression: strings.Repeat("x", 10240)},
+		"no name":               {expression: "true", want: []string{"at.name: Required value: claims refer to it as matchAttribute celset.dev/<name>"}},
+		"name too long":         {name: strings.Repeat("a", 33), expression: "true", want: []string{"at.name: Too long: may not be more than 32 bytes"}},
+		"name with domain":      {name: "celset.dev/a", expression: "true", want: []string{`at.name: Invalid value: "celset.dev/a": ` + identifier}},
+		"name with dash":        {name: "ring-4", expression: "true", want: []string{`at.name: Invalid value: "ring-4": ` + identifier}},
+		"name with digit first": {name: "4ring", expression: "true", want: []string{`at.name: Invalid value: "4ring": ` + identifier}},
+		"no expression":         {name: "a", want: []string{"at.expression: Required value: must be a CEL expression over `devices` that returns a bool"}},
+		"blank expression":      {name: "a", expression: " \n\t", want: []string{"at.expression: Required value: must be a CEL expression over `devices` that returns a bool"}},
+		"expression too long":   {name: "a", expression: strings.Repeat("x", 10241), want: []string{"at.expression: Too long: may not be more than 10240 bytes"}},
+		"length is in bytes":    {name: "a", expression: strings.Repeat("ü", 5121), want: []string{"at.expression: Too long: may not be more than 10240 bytes"}},
+		"nothing": {want: []string{
+			"at.name: Required value: claims refer to it as matchAttribute celset.dev/<name>",
+			"at.expression: Required value: must be a CEL expression over `devices` that returns a bool",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range ValidateDefinition(&CELDeviceConstraint{Name: tc.name, Expression: tc.expression}, field.NewPath("at")) {
+				got = append(got, err.Error())
+			}
+			require.Empty(t, cmp.Diff(tc.want, got))
+		})
+	}
+}
+
+// TestValidateReferences checks the mistakes that Definitions finds in the
+// constraints and requests of a claim.
+func TestValidateReferences(t *testing.T) {
+	const requests = `
+requests:
+- {name: a, exactly: {deviceClassName: x}}
+- {name: b, firstAvailable: [{name: big, deviceClassName: x}, {name: small, deviceClassName: y}]}
+`
+	const at = "ResourceClaim default/four: spec.devices."
+	for name, tc := range map[string]struct{ devices, want string }{
+		"nothing": {},
+		"other domains": {devices: requests + `
+constraints:
+- matchAttribute: example.com/celset
+- {distinctAttribute: celset.development/x, requests: [nowhere]}
+`},
+		"all forms of requests": {devices: requests + `
+constraints:
+- matchAttribute: celset.dev/r
+- {matchAttribute: celset.dev/r, requests: []}
+- {matchAttribute: celset.dev/r, requests: [a, b/small, b]}
+`},
+		"distinctAttribute": {
+			devices: `constraints: [{distinctAttribute: celset.dev/ring4}]`,
+			want:    at + "constraints[0].distinctAttribute: Forbidden: the domain celset.dev is for CEL device constraints: use matchAttribute: celset.dev/ring4",
+		},
+		"distinctAttribute beside matchAttribute": {
+			devices: `constraints: [{matchAttribute: celset.dev/r, distinctAttribute: example.com/x}]`,
+			want:    at + "constraints[0].distinctAttribute: Forbidden: may not be set beside matchAttribute: use a constraint of its own",
+		},
+		"no name": {
+			devices: `constraints: [{matchAttribute: celset.dev/}]`,
+			want:    at + "constraints[0].matchAttribute: Required value: claims refer to it as matchAttribute celset.dev/<name>",
+		},
+		"name too long": {
+			devices: `constraints: [{matchAttribute: celset.dev/` + strings.Repeat("a", 33) + `}]`,
+			want:    at + "constraints[0].matchAttribute: Too long: may not be more than 32 bytes",
+		},
+		"unknown requests": {
+			devices: requests + `constraints: [{matchAttribute: celset.dev/r, requests: [a, c, a/big]}]`,
+			want: at + `constraints[0].requests[1]: Not found: "c": must be the name of a request in the claim, or of a request and one of its alternatives separated by '/'; ` +
+				`spec.devices.constraints[0].requests[2]: Not found: "a/big": must be the name of a request in the claim, or of a request and one of its alternatives separated by '/'`,
+		},
+		"derived attributes": {
+			devices: `
+requests:
+- {name: a, exactly: {deviceClassName: x, derivedAttributes: [{name: derived/r, expression: "1"}, {name: celset.dev/r, expression: "1"}]}}
+- {name: b, firstAvailable: [{name: big, deviceClassName: x}, {name: small, deviceClassName: y, derivedAttributes: [{name: celset.dev/r, expression: "1"}]}]}
+`,
+			want: at + "requests[0].exactly.derivedAttributes[1].name: Forbidden: the domain celset.dev is for CEL device constraints: choose another domain; " +
+				"spec.devices.requests[1].firstAvailable[1].derivedAttributes[0].name: Forbidden: the domain celset.dev is for CEL device constraints: choose another domain",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ClaimCarrier(claimOf(t, tc.devices)).Definitions()
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, tc.want)
+		})
+	}
+	t.Run("name with a slash, which the API server lets pass", func(t *testing.T) {
+		_, err := ClaimCarrier(claimOf(t, `constraints: [{matchAttribute: celset.dev/a/b}]`)).Definitions()
+		require.ErrorContains(t, err, at+`constraints[0].matchAttribute: Invalid value: "a/b": a valid C identifier`)
+	})
+}

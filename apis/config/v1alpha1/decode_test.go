@@ -1,0 +1,136 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+)
+
+func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
+	return &DynamicResourcesCELArgs{
+		TypeMeta:       metav1.TypeMeta{APIVersion: "config.celset.dev/v1alpha1", Kind: "DynamicResourcesCELArgs"},
+		FilterTimeout:  &metav1.Duration{Duration: filter},
+		BindingTimeout: &metav1.Duration{Duration: binding},
+	}
+}
+
+func TestDecodeArgs(t *testing.T) {
+	defaults := argsOf(10*time.Second, 600*time.Second)
+	for name, tc := range map[string]struct {
+		raw  string
+		want *DynamicResourcesCELArgs
+	}{
+		"empty":             {raw: "", want: defaults},
+		"white space":       {raw: " \n", want: defaults},
+		"null":              {raw: "null", want: defaults},
+		"empty object":      {raw: "{}", want: defaults},
+		"only comments":     {raw: "# no arguments\n---\n# none here either\n", want: defaults},
+		"null fields":       {raw: `{"filterTimeout":null,"bindingTimeout":null}`, want: defaults},
+		"JSON":              {raw: `{"filterTimeout":"30s","bindingTimeout":"1s"}`, want: argsOf(30*time.Second, time.Second)},
+		"YAML":              {raw: "filterTimeout: 1m30s\nbindingTimeout: 2h\n", want: argsOf(90*time.Second, 2*time.Hour)},
+		"YAML after marker": {raw: "---\nfilterTimeout: 1s\n---\n", want: argsOf(time.Second, 600*time.Second)},
+		"no filter timeout": {raw: "filterTimeout: 0s", want: argsOf(0, 600*time.Second)},
+		"typed":             {raw: `{"apiVersion":"config.celset.dev/v1alpha1","kind":"DynamicResourcesCELArgs"}`, want: defaults},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := DecodeArgs([]byte(tc.raw))
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(tc.want, got))
+		})
+	}
+	got, err := DecodeArgs(nil)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(defaults, got))
+}
+
+func TestDecodeArgsErrors(t *testing.T) {
+	const hint = " (field names are case-sensitive, each may be set once)"
+	const duration = `: must be a duration with a unit, such as "10s" or "1m30s"`
+	for name, tc := range map[string]struct{ raw, want string }{
+		"unknown field":   {raw: "filterTimeOut: 1s", want: "args.filterTimeOut: Invalid value: unknown field" + hint},
+		"case of field":   {raw: `{"FilterTimeout":"1s"}`, want: "args.FilterTimeout: Invalid value: unknown field" + hint},
+		"duplicate field": {raw: `{"filterTimeout":"1s","filterTimeout":"2s"}`, want: "args.filterTimeout: Invalid value: duplicate field" + hint},
+		"duplicate field, YAML": {
+			raw:  "filterTimeout: 1s\nfilterTimeout: 2s\n",
+			want: "args: Invalid value: must be JSON or YAML: yaml: unmarshal errors:\n  line 2: key \"filterTimeout\" already set in map",
+		},
+		"number":        {raw: "filterTimeout: 10", want: "args.filterTimeout: Invalid value: must be a string, but is: number"},
+		"no unit":       {raw: `filterTimeout: "10"`, want: `args.filterTimeout: Invalid value: "10"` + duration},
+		"two malformed": {raw: `{"filterTimeout":"","bindingTimeout":"ten"}`, want: `[args.filterTimeout: Invalid value: ""` + duration + `, args.bindingTimeout: Invalid value: "ten"` + duration + `]`},
+		"negative":      {raw: "filterTimeout: -1s", want: `args.filterTimeout: Invalid value: "-1s": must be zero, for no limit, or positive`},
+		"too short":     {raw: "bindingTimeout: 999ms", want: `args.bindingTimeout: Invalid value: "999ms": must be at least 1s`},
+		"other version": {
+			raw:  "apiVersion: kubescheduler.config.k8s.io/v1\nkind: DynamicResourcesArgs\nsomething: else\n",
+			want: `[args.apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v1": supported values: "config.celset.dev/v1alpha1", args.kind: Unsupported value: "DynamicResourcesArgs": supported values: "DynamicResourcesCELArgs"]`,
+		},
+		"wrong type of kind": {raw: "kind: [a]", want: "args.kind: Invalid value: must be a string, but is: array"},
+		"not an object":      {raw: "10s", want: "args: Invalid value: must be an object, but is: string"},
+		"two documents":      {raw: "filterTimeout: 1s\n---\nbindingTimeout: 1s\n", want: "args: Invalid value: must be one document, but more follows it"},
+		"after end marker":   {raw: "filterTimeout: 1s\n...\nbindingTimeout: 1s\n", want: "args: Invalid value: must be JSON or YAML: yaml: line 2: did not find expected <document start>"},
+		"trailing object":    {raw: `{"filterTimeout":"1s"} {"a":1}`, want: "args: Invalid value: must be JSON or YAML: yaml: did not find expected <document start>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := DecodeArgs([]byte(tc.raw))
+			require.EqualError(t, err, "invalid DynamicResourcesCELArgs: "+tc.want)
+			require.Nil(t, got)
+		})
+	}
+	for name, raw := range map[string]string{
+		"trailing bracket": `{"filterTimeout":"1s"}}`,
+		"neither":          "{filterTimeout: [",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := DecodeArgs([]byte(raw))
+			require.ErrorContains(t, err, "invalid DynamicResourcesCELArgs: args: Invalid value: must be JSON or YAML: ")
+		})
+	}
+}
+
+// TestDecodeArgsRoundTrip states that valid arguments are read back from JSON
+// and YAML, and with that that DecodeArgs knows each field of the type.
+func TestDecodeArgsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := argsOf(
+			time.Duration(rapid.Int64Min(0).Draw(t, "filter")),
+			time.Duration(rapid.Int64Min(int64(time.Second)).Draw(t, "binding")),
+		)
+		asJSON, err := json.Marshal(want)
+		require.NoError(t, err)
+		asYAML, err := yaml.Marshal(want)
+		require.NoError(t, err)
+		for _, raw := range [][]byte{asJSON, asYAML} {
+			got, err := DecodeArgs(raw)
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(want, got))
+		}
+	})
+}
+
+// FuzzDecodeArgs checks that DecodeArgs never panics and that all that it
+// accepts is valid and complete.
+func FuzzDecodeArgs(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", "null", "---\n---", "filterTimeout: 1s", `{"bindingTimeout":"1s"}`, "a: &a [*a]", "? {}", "kind: 0x1", "\xff", "<<: {}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		args, err := DecodeArgs(raw)
+		if err != nil {
+			require.Nil(t, args)
+			return
+		}
+		require.Empty(t, Validate(args, nil))
+		require.NotNil(t, args.FilterTimeout)
+		require.NotNil(t, args.BindingTimeout)
+	})
+}

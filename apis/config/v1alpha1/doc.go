@@ -1,0 +1,19 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 defines DynamicResourcesCELArgs, the arguments of the
+// scheduler plugin DynamicResourcesCEL in a KubeSchedulerConfiguration:
+//
+//	profiles:
+//	- schedulerName: celset-scheduler
+//	  pluginConfig:
+//	  - name: DynamicResourcesCEL
+//	    args:
+//	      filterTimeout: 30s
+//
+// The scheduler decodes, defaults and validates the arguments of its in-tree
+// plugins only. Those of any other plugin reach the plugin as they are written;
+// it calls [DecodeArgs], which does all three.
+//
+// +groupName=config.celset.dev
+package v1alpha1

@@ -1,0 +1,37 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Validate checks the values of args. path is where args stand. A field that is
+// unset is valid, for it gets its default.
+func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
+	errs := validateType(args.TypeMeta, path)
+	if args.FilterTimeout != nil && args.FilterTimeout.Duration < 0 {
+		errs = append(errs, field.Invalid(path.Child("filterTimeout"), args.FilterTimeout.Duration.String(),
+			"must be zero, for no limit, or positive"))
+	}
+	if args.BindingTimeout != nil && args.BindingTimeout.Duration < MinBindingTimeout {
+		errs = append(errs, field.Invalid(path.Child("bindingTimeout"), args.BindingTimeout.Duration.String(),
+			"must be at least "+MinBindingTimeout.String()))
+	}
+	return errs
+}
+
+// validateType demands that apiVersion and kind, where they are given, are
+// those of this package's arguments.
+func validateType(meta metav1.TypeMeta, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if want := SchemeGroupVersion.String(); meta.APIVersion != "" && meta.APIVersion != want {
+		errs = append(errs, field.NotSupported(path.Child("apiVersion"), meta.APIVersion, []string{want}))
+	}
+	if meta.Kind != "" && meta.Kind != Kind {
+		errs = append(errs, field.NotSupported(path.Child("kind"), meta.Kind, []string{Kind}))
+	}
+	return errs
+}

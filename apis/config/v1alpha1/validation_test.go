@@ -1,0 +1,59 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestSetDefaults(t *testing.T) {
+	args := &DynamicResourcesCELArgs{}
+	SetDefaults(args)
+	require.Empty(t, cmp.Diff(argsOf(10*time.Second, 10*time.Minute), args))
+
+	set := &DynamicResourcesCELArgs{
+		TypeMeta:       metav1.TypeMeta{APIVersion: "a", Kind: "b"},
+		FilterTimeout:  &metav1.Duration{},
+		BindingTimeout: &metav1.Duration{Duration: time.Minute},
+	}
+	SetDefaults(set)
+	require.Equal(t, metav1.TypeMeta{APIVersion: "a", Kind: "b"}, set.TypeMeta)
+	require.Zero(t, set.FilterTimeout.Duration, "0 means no limit and is not unset")
+	require.Equal(t, time.Minute, set.BindingTimeout.Duration)
+}
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args *DynamicResourcesCELArgs
+		want []string
+	}{
+		"unset":    {args: &DynamicResourcesCELArgs{}},
+		"smallest": {args: argsOf(0, time.Second)},
+		"too small": {args: argsOf(-1, time.Second-1), want: []string{
+			`pluginConfig[0].args.filterTimeout: Invalid value: "-1ns": must be zero, for no limit, or positive`,
+			`pluginConfig[0].args.bindingTimeout: Invalid value: "999.999999ms": must be at least 1s`,
+		}},
+		"zero binding timeout": {args: argsOf(0, 0), want: []string{
+			`pluginConfig[0].args.bindingTimeout: Invalid value: "0s": must be at least 1s`,
+		}},
+		"other type": {args: &DynamicResourcesCELArgs{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, want: []string{
+			`pluginConfig[0].args.apiVersion: Unsupported value: "v1": supported values: "config.celset.dev/v1alpha1"`,
+			`pluginConfig[0].args.kind: Unsupported value: "Pod": supported values: "DynamicResourcesCELArgs"`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range Validate(tc.args, field.NewPath("pluginConfig").Index(0).Child("args")) {
+				got = append(got, err.Error())
+			}
+			require.Empty(t, cmp.Diff(tc.want, got))
+		})
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package strictjson decodes the JSON of celset's API types such that no
+// mistake in it passes unseen: unknown, misspelt and duplicate fields, wrong
+// types and trailing data are errors, each with the path of the field. It turns
+// the errors of sigs.k8s.io/json, which does the work, into field errors.
+package strictjson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+// Unmarshal decodes raw into the struct that into points to. path is where raw
+// stands in the object that the user wrote; it must not be nil. When errors are
+// returned, what into points to is not to be used.
+func Unmarshal(raw []byte, into any, path *field.Path) field.ErrorList {
+	strictErrs, err := kjson.UnmarshalStrict(raw, into)
+	if err != nil {
+		return field.ErrorList{malformed(err, path)}
+	}
+	var errs field.ErrorList
+	for _, strictErr := range strictErrs {
+		errs = append(errs, notStrict(strictErr, path))
+	}
+	return errs
+}
+
+// TypeMeta reads apiVersion and kind of raw and ignores all else, so that a
+// caller can tell an object of another type or version, whose remaining fields
+// mean nothing to it, from a mistake in a field.
+func TypeMeta(raw []byte, path *field.Path) (metav1.TypeMeta, field.ErrorList) {
+	var meta metav1.TypeMeta
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &meta); err != nil {
+		return metav1.TypeMeta{}, field.ErrorList{malformed(err, path)}
+	}
+	return meta, nil
+}
+
+// malformed describes an error that stopped the decoding.
+func malformed(err error, path *field.Path) *field.Error {
+	if typeErr, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if typeErr.Field != "" {
+			path = path.Child(typeErr.Field)
+		}
+		detail := fmt.Sprintf("must be %s, but is: %s", jsonType(typeErr.Type), typeErr.Value)
+		return field.TypeInvalid(path, field.OmitValueType{}, detail)
+	}
+	detail := "must be valid JSON: " + err.Error()
+	if isSyntaxErr, offset := kjson.SyntaxErrorOffset(err); isSyntaxErr {
+		detail += fmt.Sprintf(" (at byte %d)", offset)
+	}
+	return field.Invalid(path, field.OmitValueType{}, detail)
+}
+
+// jsonType names the JSON type that decodes into t, for the types that occur
+// in celset's API.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Struct:
+		return "an object"
+	default:
+		return "of type " + t.String()
+	}
+}
+
+// notStrict describes an unknown or a duplicate field.
+func notStrict(err error, path *field.Path) *field.Error {
+	// The message is the kind of the mistake followed by the quoted path.
+	detail, _, _ := strings.Cut(err.Error(), ` "`)
+	if fieldErr, ok := errors.AsType[kjson.FieldError](err); ok {
+		path = child(path, fieldErr.FieldPath())
+	}
+	return field.Invalid(path, field.OmitValueType{}, detail+" (field names are case-sensitive, each may be set once)")
+}
+
+// child appends a name that a user chose. Quoting keeps an error message on one
+// line and its path readable, whatever the name contains.
+func child(path *field.Path, name string) *field.Path {
+	if len(content.IsCIdentifier(name)) == 0 {
+		return path.Child(name)
+	}
+	return path.Key(strconv.Quote(name))
+}

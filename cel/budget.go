@@ -1,0 +1,43 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+import "fmt"
+
+// Budget is the cost, in CEL cost units, that a number of evaluations may spend
+// together. It is not safe for concurrent use. A nil Budget has no limit.
+type Budget struct {
+	limit uint64
+	spent uint64
+}
+
+// NewBudget returns a Budget of limit cost units.
+func NewBudget(limit uint64) *Budget {
+	return &Budget{limit: limit}
+}
+
+// Spent returns the cost of all evaluations so far.
+func (b *Budget) Spent() uint64 {
+	if b == nil {
+		return 0
+	}
+	return b.spent
+}
+
+// charge adds the cost of an evaluation that took place. The error is an
+// [*Error] with [ReasonBudget].
+func (b *Budget) charge(cost uint64) error {
+	if b == nil {
+		return nil
+	}
+	b.spent += cost
+	if b.spent <= b.limit {
+		return nil
+	}
+	return &Error{
+		Reason: ReasonBudget,
+		Message: fmt.Sprintf("the evaluations together exceed the cost budget of %d: "+
+			"narrow the candidates with selectors or matchAttribute, or write a cheaper expression", b.limit),
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Device is one device as expressions see it. It is a CEL value: the methods
+// besides New are for CEL. The values of attributes and capacities are
+// converted when they are first looked at, and then kept.
+type Device struct {
+	driver string
+	source *resourceapi.Device
+
+	once       sync.Once
+	attributes traits.Mapper
+	capacity   traits.Mapper
+}
+
+var (
+	_ ref.Val            = &Device{}
+	_ traits.Indexer     = &Device{}
+	_ traits.FieldTester = &Device{}
+)
+
+// New prepares a device of a driver. The device is not modified and must not be
+// modified later. Identity is that of the result: a device that stands in a set
+// twice must be prepared once.
+func New(driver string, device *resourceapi.Device) *Device {
+	return &Device{driver: driver, source: device}
+}
+
+// Get returns a field, as CEL's selection does.
+func (d *Device) Get(name ref.Val) ref.Val {
+	field, ok := name.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(name)
+	}
+	switch field {
+	case driverField:
+		return types.String(d.driver)
+	case attributesField:
+		d.once.Do(d.convert)
+		return d.attributes
+	case capacityField:
+		d.once.Do(d.convert)
+		return d.capacity
+	case allowMultipleAllocationsField:
+		return types.Bool(ptr.Deref(d.source.AllowMultipleAllocations, false))
+	default:
+		return types.NewErr("no such field '%s'", field)
+	}
+}
+
+// IsSet tells whether a field exists: CEL's has.
+func (d *Device) IsSet(name ref.Val) ref.Val {
+	switch name {
+	case types.String(driverField), types.String(attributesField),
+		types.String(capacityField), types.String(allowMultipleAllocationsField):
+		return types.True
+	default:
+		return types.False
+	}
+}
+
+// Equal is identity.
+func (d *Device) Equal(other ref.Val) ref.Val {
+	return types.Bool(ref.Val(d) == other)
+}
+
+// ConvertToNative is needed by CEL only for results, and a device never is one.
+func (d *Device) ConvertToNative(t reflect.Type) (any, error) {
+	if reflect.TypeOf(d).AssignableTo(t) {
+		return d, nil
+	}
+	return nil, fmt.Errorf("type conversion error from '%s' to '%v'", d.Type().TypeName(), t)
+}
+
+// ConvertToType supports type(device) only.
+func (d *Device) ConvertToType(t ref.Type) ref.Val {
+	if t == types.TypeType {
+		return deviceType.CelType()
+	}
+	return types.NewErr("type conversion error from '%s' to '%s'", d.Type().TypeName(), t)
+}
+
+// Type is the type of the elements of "devices".
+func (d *Device) Type() ref.Type { return deviceType.CelType() }
+
+// Value returns the device itself.
+func (d *Device) Value() any { return d }
+
+func (d *Device) convert() {
+	d.attributes = domains(d.driver, d.source.Attributes, attributeValue)
+	d.capacity = domains(d.driver, d.source.Capacity, capacityValue)
+}

@@ -1,0 +1,129 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"context"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
+	resourceapi "k8s.io/api/resource/v1"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/celset/celset/cel"
+)
+
+const (
+	devicesVariable = "devices"
+
+	driverField                   = "driver"
+	attributesField               = "attributes"
+	capacityField                 = "capacity"
+	allowMultipleAllocationsField = "allowMultipleAllocations"
+)
+
+// The sizes are the limits of the resource.k8s.io API. They let CEL bound the
+// cost of an expression before it is evaluated.
+var (
+	domainType = sized(apiservercel.StringType, resourceapi.DeviceMaxDomainLength)
+	idType     = sized(apiservercel.StringType, resourceapi.DeviceMaxIDLength)
+	driverType = sized(apiservercel.StringType, resourceapi.DriverNameMaxLength)
+	boolType   = sized(apiservercel.BoolType, 1)
+	// The type of an attribute is known at run time only. It is dyn and not any
+	// because a list may be iterated over.
+	attributeType = sized(apiservercel.DynType,
+		max(resourceapi.DeviceAttributeMaxValueLength, resourceapi.ResourceSliceMaxAttributeValuesPerDevice))
+
+	attributesType = byDomain(attributeType)
+	capacityType   = byDomain(apiservercel.QuantityDeclType)
+
+	// deviceType has the name and the fields that it has in device selectors.
+	deviceType = apiservercel.NewObjectType("kubernetes.DRADevice", map[string]*apiservercel.DeclField{
+		driverField:                   field(driverField, driverType),
+		attributesField:               field(attributesField, attributesType),
+		capacityField:                 field(capacityField, capacityType),
+		allowMultipleAllocationsField: field(allowMultipleAllocationsField, boolType),
+	})
+)
+
+func sized(t *apiservercel.DeclType, elements int64) *apiservercel.DeclType {
+	result := *t
+	result.MaxElements = elements
+	return &result
+}
+
+func byDomain(value *apiservercel.DeclType) *apiservercel.DeclType {
+	const entries = resourceapi.ResourceSliceMaxAttributesAndCapacitiesPerDevice
+	return apiservercel.NewMapType(domainType, apiservercel.NewMapType(idType, value, entries), entries)
+}
+
+func field(name string, t *apiservercel.DeclType) *apiservercel.DeclField {
+	return apiservercel.NewDeclField(name, t, true, nil, nil)
+}
+
+// Environment compiles expressions over "devices". It is safe for concurrent
+// use.
+type Environment struct {
+	core *cel.Environment
+}
+
+// NewEnvironment returns an environment with the limits and the observer of
+// config; name, types and options are set here.
+func NewEnvironment(config cel.Config) (*Environment, error) {
+	config.Name = devicesVariable
+	config.Types = []*apiservercel.DeclType{deviceType}
+	config.Options = []celgo.EnvOption{
+		celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())),
+		// cel.bind, as in device selectors.
+		ext.Bindings(ext.BindingsVersion(0)),
+	}
+	core, err := cel.NewEnvironment(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Environment{core: core}, nil
+}
+
+// Compile returns the expression ready to be evaluated. The error is a
+// [*cel.Error].
+func (e *Environment) Compile(expression string) (*Expression, error) {
+	program, err := e.core.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	return &Expression{program: program}, nil
+}
+
+// Expression is a compiled expression over "devices". It is safe for concurrent
+// use.
+type Expression struct {
+	program *cel.Program
+}
+
+// Satisfied returns the verdict on a set of devices, given in the order in
+// which the expression sees them, and charges the budget. Anything but true and
+// false is an error, always a [*cel.Error].
+func (e *Expression) Satisfied(ctx context.Context, devices []*Device, budget *cel.Budget) (bool, error) {
+	values := make([]ref.Val, len(devices))
+	for i, device := range devices {
+		values[i] = device
+	}
+	return e.program.Evaluate(ctx, activation{types.NewRefValList(types.DefaultTypeAdapter, values)}, budget)
+}
+
+// activation resolves the one variable there is.
+type activation struct {
+	devices ref.Val
+}
+
+func (a activation) ResolveName(name string) (any, bool) {
+	if name == devicesVariable {
+		return a.devices, true
+	}
+	return nil, false
+}
+
+func (a activation) Parent() celgo.Activation { return nil }

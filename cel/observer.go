@@ -1,0 +1,20 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+// Observer is told what an [Environment] does, to count it. The methods are
+// called concurrently and must not block.
+type Observer interface {
+	// ObserveCompilation is called once for each call of Compile. hit tells that
+	// the outcome was remembered, err is that outcome.
+	ObserveCompilation(environment string, hit bool, err error)
+	// ObserveEvaluation is called once for each evaluation with the cost it had, in
+	// CEL cost units.
+	ObserveEvaluation(environment string, cost uint64, err error)
+}
+
+type unobserved struct{}
+
+func (unobserved) ObserveCompilation(string, bool, error)   {}
+func (unobserved) ObserveEvaluation(string, uint64, error) {}

@@ -1,0 +1,67 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+)
+
+// Program is a compiled expression that evaluates to bool. It is safe for
+// concurrent use.
+type Program struct {
+	environment *Environment
+	expression  string
+	ast         *cel.Ast
+	program     cel.Program
+}
+
+// Expression returns the source text.
+func (p *Program) Expression() string { return p.expression }
+
+// Evaluate returns the verdict on one input and charges the budget with what it
+// cost. Every error is an [*Error]. When ctx ends, the error wraps its cause and
+// its error.
+func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Budget) (bool, error) {
+	value, details, err := p.program.ContextEval(ctx, input)
+	cost := actualCost(details)
+	verdict, failure := false, budget.charge(cost)
+	switch {
+	case err != nil:
+		failure = p.evaluationError(value, err, interruption(ctx, err))
+	case failure == nil:
+		result, ok := value.(types.Bool)
+		if !ok {
+			failure = p.typeError(value.Type().TypeName())
+		}
+		verdict = bool(result)
+	}
+	p.environment.observer.ObserveEvaluation(p.environment.name, cost, failure)
+	if failure != nil {
+		return false, failure
+	}
+	return verdict, nil
+}
+
+func actualCost(details *cel.EvalDetails) uint64 {
+	if details == nil || details.ActualCost() == nil {
+		return 0
+	}
+	return *details.ActualCost()
+}
+
+func (p *Program) typeError(got string) *Error {
+	return positioned(ReasonType, p.ast.Source(), p.location(nil),
+		fmt.Sprintf("the expression must return bool, it returned %s", got))
+}
+
+func (p *Program) costLimitError() *Error {
+	result := positioned(ReasonCostLimit, p.ast.Source(), p.location(nil),
+		fmt.Sprintf("one evaluation exceeds the cost limit of %d: ask for fewer devices or write a cheaper expression",
+			p.environment.costLimit))
+	return result
+}

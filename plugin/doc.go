@@ -1,0 +1,16 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plugin is the scheduler plugin DynamicResourcesCEL. It is upstream's
+// DynamicResources plugin with one difference: a pod that has a claim with a CEL
+// device constraint is served by package allocator.
+//
+//	command := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, plugin.NewFactory(utilfeature.DefaultFeatureGate)))
+//
+// In a scheduler profile it takes the place of DynamicResources; both in one
+// profile can't start. See manifests/ for a configuration.
+//
+// Everything that upstream's plugin does at its extension points is upstream's
+// code, running on upstream's state. Only the allocator in that state is
+// exchanged, after PreFilter ([exchange]).
+package plugin

@@ -1,0 +1,230 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/featuregate"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// Name is the name of the plugin in scheduler configurations.
+const Name = "DynamicResourcesCEL"
+
+// selectorCacheSize is the number of compiled device selectors kept, as many as
+// upstream's plugin keeps.
+const selectorCacheSize = 10
+
+// DynamicResourcesCEL is upstream's plugin with our allocator for the pods that
+// need it.
+type DynamicResourcesCEL struct {
+	*dynamicresources.DynamicResources
+
+	enabled     bool
+	features    plfeature.Features
+	claims      fwk.SharedDRAManager
+	selectors   *dracel.Cache
+	constraints *device.Environment
+	exchange    *exchange
+}
+
+var (
+	_ fwk.PreEnqueuePlugin         = &DynamicResourcesCEL{}
+	_ fwk.PreFilterPlugin          = &DynamicResourcesCEL{}
+	_ fwk.FilterPlugin             = &DynamicResourcesCEL{}
+	_ fwk.PostFilterPlugin         = &DynamicResourcesCEL{}
+	_ fwk.PodGroupPostFilterPlugin = &DynamicResourcesCEL{}
+	_ fwk.ScorePlugin              = &DynamicResourcesCEL{}
+	_ fwk.ReservePlugin            = &DynamicResourcesCEL{}
+	_ fwk.EnqueueExtensions        = &DynamicResourcesCEL{}
+	_ fwk.PreBindPlugin            = &DynamicResourcesCEL{}
+	_ fwk.SignPlugin               = &DynamicResourcesCEL{}
+)
+
+// NewFactory returns the factory to register under [Name]. The gates are read
+// when the factory is called, that is after flags were parsed.
+func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
+	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint))
+	}
+}
+
+func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool) (*DynamicResourcesCEL, error) {
+	upstreamArgs, err := decodeArgs(args)
+	if err != nil {
+		return nil, err
+	}
+	upstream, err := dynamicresources.New(ctx, upstreamArgs, handle, features)
+	if err != nil {
+		return nil, err
+	}
+	constraints, err := device.NewEnvironment(cel.Config{})
+	if err != nil {
+		return nil, err
+	}
+	pl := &DynamicResourcesCEL{
+		DynamicResources: upstream.(*dynamicresources.DynamicResources),
+		enabled:          enabled,
+		features:         features,
+		claims:           handle.SharedDRAManager(),
+		constraints:      constraints,
+		selectors: dracel.NewCache(selectorCacheSize, dracel.Features{
+			EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
+			EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
+		}),
+	}
+	if !features.EnableDynamicResourceAllocation {
+		// Upstream's plugin does nothing then, and keeps no state.
+		return pl, nil
+	}
+	pl.exchange, err = probe(ctx, pl.DynamicResources)
+	return pl, err
+}
+
+func decodeArgs(args runtime.Object) (*config.DynamicResourcesArgs, error) {
+	var raw []byte
+	if args != nil {
+		unknown, ok := args.(*runtime.Unknown)
+		if !ok {
+			return nil, fmt.Errorf("%s: got arguments of type %T, want an object of kind DynamicResourcesCELArgs", Name, args)
+		}
+		raw = unknown.Raw
+	}
+	decoded, err := configv1alpha1.DecodeArgs(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	return &config.DynamicResourcesArgs{
+		FilterTimeout:  decoded.FilterTimeout,
+		BindingTimeout: decoded.BindingTimeout,
+	}, nil
+}
+
+// probe lets upstream's PreFilter write its state for a pod without claims, and
+// checks it.
+func probe(ctx context.Context, upstream *dynamicresources.DynamicResources) (*exchange, error) {
+	state := framework.NewCycleState()
+	if _, status := upstream.PreFilter(ctx, state, &v1.Pod{}, nil); !status.IsSkip() {
+		return nil, incompatible("PreFilter of a pod without claims returned %v", status)
+	}
+	data, err := state.Read(dynamicresources.Name)
+	if err != nil {
+		return nil, incompatible("PreFilter wrote no cycle state under %s: %v", dynamicresources.Name, err)
+	}
+	return newExchange(data)
+}
+
+// Name returns [Name].
+func (pl *DynamicResourcesCEL) Name() string { return Name }
+
+// PreFilter runs upstream's PreFilter. If the pod then has claims to allocate and
+// one of them has a CEL constraint, the constraints are checked, so that a
+// mistake in one is reported before any node is looked at, and our allocator
+// takes over.
+func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	result, status := pl.DynamicResources.PreFilter(ctx, state, pod, nodes)
+	if !status.IsSuccess() || pl.exchange == nil {
+		return result, status
+	}
+	claims, err := pl.constrainedClaims(pod)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	if len(claims) == 0 {
+		return result, nil
+	}
+	if !pl.enabled {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(claims[0]))
+	}
+	if status := pl.useOurAllocator(ctx, state, claims); !status.IsSuccess() {
+		return nil, status
+	}
+	return result, nil
+}
+
+func gateMessage(claim *resourceapi.ResourceClaim) string {
+	return fmt.Sprintf("resourceclaim %s has a CEL device constraint, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
+		klog.KObj(claim), DRACELDeviceConstraint, DRACELDeviceConstraint)
+}
+
+// constrainedClaims returns the claims of the pod that are to be allocated and
+// have a CEL constraint.
+func (pl *DynamicResourcesCEL) constrainedClaims(pod *v1.Pod) ([]*resourceapi.ResourceClaim, error) {
+	var claims []*resourceapi.ResourceClaim
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil {
+			return nil, err
+		}
+		if name == nil {
+			// No claim is needed for this entry.
+			continue
+		}
+		claim, err := pl.claims.ResourceClaims().Get(pod.Namespace, *name)
+		if err != nil {
+			return nil, err
+		}
+		if claim.Status.Allocation == nil && v1alpha1.HasReference(claim) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims, nil
+}
+
+func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.CycleState, claims []*resourceapi.ResourceClaim) *fwk.Status {
+	data, err := state.Read(dynamicresources.Name)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	field, err := pl.exchange.allocator(data)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	if *field == nil {
+		// Nothing is to be allocated: the claims were when upstream looked.
+		return nil
+	}
+	ours, err := pl.newAllocator(ctx)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	if err := ours.CheckConstraints(claims); err != nil {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	*field = ours
+	return nil
+}
+
+func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context) (*allocator.Allocator, error) {
+	allocated, err := pl.allocatedState(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices, err := pl.claims.ResourceSlices().ListWithDeviceTaintRules()
+	if err != nil {
+		return nil, err
+	}
+	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *allocated,
+		pl.claims.DeviceClasses(), slices, pl.selectors,
+		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints))
+}

@@ -1,0 +1,176 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+
+	"github.com/celset/celset/allocator"
+)
+
+const (
+	waitFor = 10 * time.Second
+	tick    = time.Millisecond
+
+	ring2 = "devices.map(d, d.attributes['mla.example.com'].index).max() - " +
+		"devices.map(d, d.attributes['mla.example.com'].index).min() == 1"
+)
+
+func typeOf(data fwk.StateData) reflect.Type { return reflect.TypeOf(data) }
+
+func ktestingLogger(ctx context.Context) klog.Logger { return klog.FromContext(ctx) }
+
+// usedAllocator returns what PreFilter left in upstream's state.
+func usedAllocator(t *testing.T, pl *DynamicResourcesCEL, state fwk.CycleState) structured.Allocator {
+	t.Helper()
+	data, err := state.Read(dynamicresources.Name)
+	require.NoError(t, err)
+	field, err := pl.exchange.allocator(data)
+	require.NoError(t, err)
+	return *field
+}
+
+func TestPodWithoutCELConstraintRunsUpstream(t *testing.T) {
+	ctx, pl := start(t, true, class(), slice(0, 2, 3), claim(2))
+	state := framework.NewCycleState()
+	_, status := pl.PreFilter(ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	require.NotNil(t, usedAllocator(t, pl, state))
+	_, ours := usedAllocator(t, pl, state).(*allocator.Allocator)
+	require.False(t, ours)
+}
+
+func TestPodWithCELConstraintRunsOurs(t *testing.T) {
+	ctx, pl := start(t, true, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+	state := framework.NewCycleState()
+	_, status := pl.PreFilter(ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	require.IsType(t, &allocator.Allocator{}, usedAllocator(t, pl, state))
+
+	require.True(t, pl.Filter(ctx, state, pod(), node(nodeName)).IsSuccess())
+	status = pl.Filter(ctx, state, pod(), node("node-2"))
+	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+	require.Equal(t, "request mla: 0 of 2 devices", status.Message())
+
+	require.True(t, pl.Reserve(ctx, state, pod(), nodeName).IsSuccess())
+	pending := pl.claims.ResourceClaims().GetPendingAllocation("claim")
+	require.NotNil(t, pending)
+	var devices []string
+	for _, result := range pending.Devices.Results {
+		devices = append(devices, result.Device)
+	}
+	require.Equal(t, []string{"mla-2", "mla-3"}, devices, "0 and 2 are not contiguous")
+	pl.Unreserve(ctx, state, pod(), nodeName)
+	require.Nil(t, pl.claims.ResourceClaims().GetPendingAllocation("claim"))
+}
+
+func node(name string) fwk.NodeInfo {
+	info := framework.NewNodeInfo()
+	info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	return info
+}
+
+func TestUnsatisfiableConstraintIsExplained(t *testing.T) {
+	ctx, pl := start(t, true, class(), slice(0, 2, 4), constrain(t, claim(2), "ring2", ring2))
+	state := framework.NewCycleState()
+	_, status := pl.PreFilter(ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	status = pl.Filter(ctx, state, pod(), node(nodeName))
+	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+	require.Equal(t, "constraint ring2: none of the 3 sets of 2 of 3 free devices satisfies it", status.Message())
+}
+
+func TestMistakesAreReportedByPreFilter(t *testing.T) {
+	for name, test := range map[string]struct {
+		enabled bool
+		claim   *resourceapi.ResourceClaim
+		want    []string
+	}{
+		"gate off": {false, constrain(t, claim(2), "ring2", ring2),
+			[]string{"resourceclaim default/claim has a CEL device constraint", "--feature-gates=DRACELDeviceConstraint=true"}},
+		"not defined": {true, reference(claim(2), "ring2"),
+			[]string{"ResourceClaim default/claim", "celset.dev/ring2", "DeviceClass mla.example.com"}},
+		"does not compile": {true, constrain(t, claim(2), "ring2", "devices.size() ==\n nothing"),
+			[]string{"claim default/claim, constraint ring2", "<input>:2:2: undeclared reference to 'nothing'", "| .^"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, pl := start(t, test.enabled, class(), slice(0, 1), test.claim)
+			_, status := pl.PreFilter(ctx, framework.NewCycleState(), pod(), nil)
+			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+			for _, want := range test.want {
+				require.Contains(t, status.Message(), want)
+			}
+		})
+	}
+}
+
+func TestAllocatedClaimsAreLeftAlone(t *testing.T) {
+	c := constrain(t, claim(2), "ring2", ring2)
+	c.Status.Allocation = &resourceapi.AllocationResult{}
+	// Even with the gate off: disabling the feature keeps what is allocated.
+	ctx, pl := start(t, false, class(), slice(0, 1), c)
+	state := framework.NewCycleState()
+	_, status := pl.PreFilter(ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	require.Nil(t, usedAllocator(t, pl, state))
+}
+
+func TestPodWithoutClaimsIsSkipped(t *testing.T) {
+	ctx, pl := start(t, true)
+	_, status := pl.PreFilter(ctx, framework.NewCycleState(), &v1.Pod{}, nil)
+	require.True(t, status.IsSkip())
+}
+
+func TestDisabledDynamicResourceAllocation(t *testing.T) {
+	off := features()
+	off.EnableDynamicResourceAllocation = false
+	pl, err := newPlugin(t.Context(), nil, &handle{}, off, true)
+	require.NoError(t, err)
+	_, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod(), nil)
+	require.True(t, status.IsSkip())
+}
+
+func TestArguments(t *testing.T) {
+	decoded, err := decodeArgs(nil)
+	require.NoError(t, err)
+	require.Equal(t, 10*time.Second, decoded.FilterTimeout.Duration, "upstream's default is for its own name only")
+	require.Equal(t, 600*time.Second, decoded.BindingTimeout.Duration)
+
+	decoded, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s"}`)})
+	require.NoError(t, err)
+	require.Equal(t, 3*time.Second, decoded.FilterTimeout.Duration)
+
+	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)})
+	require.ErrorContains(t, err, "filterTimeuot")
+	_, err = decodeArgs(&v1.Pod{})
+	require.ErrorContains(t, err, "DynamicResourcesCEL: got arguments of type *v1.Pod")
+}
+
+func TestFeatureGateIsAlphaAndOff(t *testing.T) {
+	gates := featuregate.NewFeatureGate()
+	require.NoError(t, AddFeatureGates(gates))
+	require.False(t, gates.Enabled(DRACELDeviceConstraint))
+	require.NoError(t, gates.Set("DRACELDeviceConstraint=true"))
+	require.True(t, gates.Enabled(DRACELDeviceConstraint))
+	require.Equal(t, featuregate.Alpha, gates.GetAll()[DRACELDeviceConstraint].PreRelease)
+}
+
+func TestName(t *testing.T) {
+	require.Equal(t, "DynamicResourcesCEL", (&DynamicResourcesCEL{}).Name())
+}

@@ -1,0 +1,59 @@
+# Copyright The celset Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+GO ?= go
+
+# Race detector for what is ours and concurrent; the commands and the packages
+# that pull in Kubernetes servers would take many times as long to build with it.
+RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/...
+
+.PHONY: help demo test test-race test-all bin up build lint lint-fix tidy fuzz bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: ## a local cluster, and what celset is for on it
+	$(GO) run ./cmd/devcluster demo
+
+test: bin test-race test-all ## unit, integration and conformance tests
+
+test-race:
+	$(GO) test -race $(RACE_PACKAGES)
+
+test-all:
+	$(GO) test ./...
+
+bin: ## build the binaries of the local cluster and the commands of this module into bin/
+	$(GO) run ./cmd/devcluster build
+
+up: ## run a local cluster with celset-scheduler until interrupted
+	$(GO) run ./cmd/devcluster up
+
+build: ## compile everything
+	$(GO) build ./...
+
+bin/golangci-lint: hack/tools/golangci-lint/go.mod
+	$(GO) build -C hack/tools/golangci-lint -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+lint: bin/golangci-lint ## static checks
+	bin/golangci-lint run ./...
+	$(GO) mod tidy -diff
+
+lint-fix: bin/golangci-lint ## format, and fix what can be fixed
+	bin/golangci-lint run --fix ./...
+
+tidy: ## tidy go.mod
+	$(GO) mod tidy
+
+FUZZTIME ?= 60s
+fuzz: ## run each fuzz target for FUZZTIME
+	$(GO) test ./apis/celset/v1alpha1 -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME)
+	$(GO) test ./apis/config/v1alpha1 -run '^$$' -fuzz FuzzDecodeArgs -fuzztime $(FUZZTIME)
+	$(GO) test ./test/conformance -run '^$$' -fuzz FuzzSameAsUpstream -fuzztime $(FUZZTIME)
+
+bench: ## benchmarks, in benchstat's format
+	$(GO) test -run '^$$' -bench . -benchmem ./cel/... ./allocator/...
+
+clean: ## remove what was built
+	rm -rf bin

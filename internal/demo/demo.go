@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/celset/celset/internal/controlplane"
+)
+
+// namespace of everything that the demo creates in one.
+const namespace = "default"
+
+// Options of a demo.
+type Options struct {
+	// Config is how to reach the API server, with all rights.
+	Config *rest.Config
+	// Examples is the folder with the example manifests.
+	Examples string
+	// Out is where the demo is told.
+	Out io.Writer
+	// Color uses ANSI colours in drawings.
+	Color bool
+}
+
+// Run shows the demo. The error is nil only if all of it came out as it should.
+func Run(ctx context.Context, options Options) error {
+	client, err := kubernetes.NewForConfig(options.Config)
+	if err != nil {
+		return err
+	}
+	d := &demo{Options: options, client: client}
+	for _, act := range []func(context.Context) error{
+		d.setUp,
+		d.connectedDevices,
+		d.grid,
+		d.noSuchSet,
+		d.failsClosed,
+	} {
+		if err := act(ctx); err != nil {
+			return err
+		}
+	}
+	return d.noDeviceTwice(ctx)
+}
+
+type demo struct {
+	Options
+	client kubernetes.Interface
+}
+
+func (d *demo) say(format string, args ...any) {
+	fmt.Fprintf(d.Out, format+"\n", args...)
+}
+
+// apply applies an example, changed as told.
+func (d *demo) apply(ctx context.Context, example string, change func([]byte) []byte) error {
+	manifest, err := os.ReadFile(filepath.Join(d.Examples, example))
+	if err != nil {
+		return err
+	}
+	if change != nil {
+		manifest = change(manifest)
+	}
+	_, err = controlplane.Apply(ctx, d.Config, manifest, controlplane.ApplyOptions{Namespace: namespace})
+	return err
+}
+
+// since is a duration as people read it.
+func since(start time.Time) string {
+	return fmt.Sprintf("%.1f s", time.Since(start).Seconds())
+}

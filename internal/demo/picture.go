@@ -1,0 +1,93 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// textWidth is where events are wrapped.
+const textWidth = 84
+
+// waitsForClaim recognizes the event of a pod whose claim is still to be made.
+func waitsForClaim(event string) bool {
+	return strings.Contains(event, "not created yet") || strings.Contains(event, "not found")
+}
+
+// siteOf returns the site with the node.
+func siteOf(node string) (site, error) {
+	all, err := sites()
+	if err != nil {
+		return site{}, err
+	}
+	for _, s := range all {
+		if s.node == node {
+			return s, nil
+		}
+	}
+	return site{}, fmt.Errorf("node %q has no devices", node)
+}
+
+// draw shows the devices of sites as the API server knows them. Those of the pod
+// are the chosen ones.
+func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
+	claims, err := d.client.ResourceV1().ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	marks := map[string]map[string]topology.Mark{} // by pool, which is named like the node, and device
+	for _, claim := range claims.Items {
+		mark := topology.Mark{State: topology.Taken}
+		for _, consumer := range claim.Status.ReservedFor {
+			mark.Owner = consumer.Name
+			if consumer.Name == pod {
+				mark.State = topology.Chosen
+			}
+		}
+		for _, result := range results(&claim) {
+			if marks[result.Pool] == nil {
+				marks[result.Pool] = map[string]topology.Mark{}
+			}
+			marks[result.Pool][result.Device] = mark
+		}
+	}
+	for _, s := range sites {
+		var picture bytes.Buffer
+		if err := topology.Draw(&picture, s.topology, marks[s.node], d.drawOptions()...); err != nil {
+			return err
+		}
+		d.say("   %s: %s", s.node, strings.ReplaceAll(strings.TrimRight(picture.String(), "\n"), "\n", "\n   "))
+		d.say("")
+	}
+	return nil
+}
+
+func (d *demo) drawOptions() []topology.Option {
+	if d.Color {
+		return []topology.Option{topology.WithColor()}
+	}
+	return nil
+}
+
+// indented wraps a long line.
+func indented(text string) string {
+	const margin = "     | "
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > textWidth {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return margin + strings.Join(append(lines, line), "\n"+margin)
+}

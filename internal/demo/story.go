@@ -1,0 +1,105 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// connectedDevices is the first user story of KEP-5254.
+func (d *demo) connectedDevices(ctx context.Context) error {
+	d.say("1. Four connected accelerators of a ring. The constraint is defined in the claim")
+	d.say("   (ring-4-connected.yaml). The first four free ones of either node are not connected.\n")
+	return d.tell(ctx, "ring-4-connected.yaml", "ring", "four contiguous devices", func(t topology.Topology, devices []string) bool {
+		return len(devices) == 4 && t.Contiguous(devices)
+	})
+}
+
+// grid is the second one.
+func (d *demo) grid(ctx context.Context) error {
+	d.say("2. A 2x2 block of a mesh. The vendor ships the constraint in its DeviceClass; the claim")
+	d.say("   says \"matchAttribute: celset.dev/grid2x2\" (grid-2x2.yaml).\n")
+	return d.tell(ctx, "grid-2x2.yaml", "grid", "a 2x2 block", func(t topology.Topology, devices []string) bool {
+		return t.IsBlock(devices, 2, 2)
+	})
+}
+
+// tell applies an example, waits for its pod and checks what it got.
+func (d *demo) tell(ctx context.Context, example, pod, what string, holds func(topology.Topology, []string) bool) error {
+	start := time.Now()
+	if err := d.apply(ctx, example, nil); err != nil {
+		return err
+	}
+	running, err := d.waitRunning(ctx, pod)
+	if err != nil {
+		return err
+	}
+	took := since(start)
+	s, err := siteOf(running.Spec.NodeName)
+	if err != nil {
+		return err
+	}
+	devices, err := d.devicesOf(ctx, running)
+	if err != nil {
+		return err
+	}
+	if err := d.draw(ctx, pod, s); err != nil {
+		return err
+	}
+	if !holds(s.topology, devices) {
+		return fmt.Errorf("pod %s has %s on node %s: not %s", pod, strings.Join(devices, ", "), s.node, what)
+	}
+	d.say("   Pod %s runs on %s with %s: %s, checked. It took %s.\n", pod, s.node, strings.Join(devices, ", "), what, took)
+	return nil
+}
+
+// noSuchSet asks once more for what there was one of.
+func (d *demo) noSuchSet(ctx context.Context) error {
+	d.say("3. The same claim again. Nine accelerators of the two rings are still free, but no")
+	d.say("   connected four of them. The pod waits, and its events say why:\n")
+	return d.waits(ctx, "ring-again", nil,
+		"constraint ring4: none of the 15 sets of 4 of 6 free devices satisfies it",
+		"request mla: 3 of 4 devices")
+}
+
+// failsClosed gives the claim to the stock plugin.
+func (d *demo) failsClosed(ctx context.Context) error {
+	d.say("4. The same claim, but for the default scheduler profile, which does not know such")
+	d.say("   constraints. It does not hand out just any four devices:\n")
+	return d.waits(ctx, "ring-stock", func(manifest []byte) []byte {
+		return bytes.ReplaceAll(manifest, []byte("schedulerName: celset-scheduler"), []byte("schedulerName: default-scheduler"))
+	}, "cannot allocate all claims")
+}
+
+// waits applies the ring example as another pod and checks that it gets nothing,
+// for the given reasons.
+func (d *demo) waits(ctx context.Context, pod string, change func([]byte) []byte, reasons ...string) error {
+	err := d.apply(ctx, "ring-4-connected.yaml", func(manifest []byte) []byte {
+		manifest = bytes.ReplaceAll(manifest, []byte("name: ring\n"), []byte("name: "+pod+"\n"))
+		if change != nil {
+			manifest = change(manifest)
+		}
+		return manifest
+	})
+	if err != nil {
+		return err
+	}
+	event, err := d.waitUnschedulable(ctx, pod)
+	if err != nil {
+		return err
+	}
+	d.say("%s\n", indented(event))
+	for _, reason := range reasons {
+		if !strings.Contains(event, reason) {
+			return fmt.Errorf("the event of pod %s does not say %q: %s", pod, reason, event)
+		}
+	}
+	return d.hasNothing(ctx, pod)
+}

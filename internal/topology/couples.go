@@ -1,0 +1,54 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import "fmt"
+
+// AttributePCIeRoot is the standard attribute for the PCIe root complex that a
+// device hangs below, a string: "pci0000:00". It is the same name for every
+// driver, so devices of different drivers can be compared.
+const AttributePCIeRoot = "resource.kubernetes.io/pcieRoot"
+
+// NewCouples puts n GPUs and n NICs below n PCIe root complexes, one of each
+// below each. The two families may be of different drivers, which then have a
+// pool each; their prefixes must differ, for a device's name to tell which of
+// the two it is.
+func NewCouples(gpus, nics Family, n int) (Topology, error) {
+	if err := checkCouples(gpus, nics, n); err != nil {
+		return Topology{}, fmt.Errorf("couples: %w", err)
+	}
+	devices := make([]Device, 2*n)
+	links := make([][2]int, n)
+	for i := range n {
+		devices[i] = gpus.device(i, Coordinates{Row: i, Col: 0}, pcieAttributes(i))
+		devices[n+i] = nics.device(i, Coordinates{Row: i, Col: 1}, pcieAttributes(i))
+		links[i] = [2]int{i, n + i}
+	}
+	connect(devices, links)
+	return Topology{Kind: Couples, Devices: devices}, nil
+}
+
+func checkCouples(gpus, nics Family, n int) error {
+	if err := checkCount("couples", n, 1, MaxDevices/2); err != nil {
+		return err
+	}
+	if err := gpus.validate(n); err != nil {
+		return fmt.Errorf("GPUs: %w", err)
+	}
+	if err := nics.validate(n); err != nil {
+		return fmt.Errorf("NICs: %w", err)
+	}
+	if gpus.Prefix == nics.Prefix {
+		return fmt.Errorf("prefix %q: must not be that of both GPUs and NICs", gpus.Prefix)
+	}
+	return nil
+}
+
+// pcieAttributes numbers roots as machines do: some distance apart on the bus,
+// to leave room for what hangs below each.
+func pcieAttributes(root int) attributes {
+	const rootsPerDomain, busesPerRoot = 16, 16
+	name := fmt.Sprintf("pci%04x:%02x", root/rootsPerDomain, root%rootsPerDomain*busesPerRoot)
+	return attributes{AttributePCIeRoot: stringAttribute(name)}
+}

@@ -1,0 +1,64 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import "fmt"
+
+// AttributeRow and AttributeCol place a device in its mesh or torus. Both are
+// ints from 0.
+const (
+	AttributeRow = "row"
+	AttributeCol = "col"
+)
+
+// NewMesh wires rows x cols devices to a grid: each is linked to the ones left,
+// right, above and below it. Devices are numbered row by row.
+func NewMesh(family Family, rows, cols int) (Topology, error) {
+	if err := checkShape(family, rows, cols, 1); err != nil {
+		return Topology{}, fmt.Errorf("mesh: %w", err)
+	}
+	devices := gridDevices(family, rows, cols)
+	connect(devices, meshLinks(rows, cols))
+	return Topology{Kind: Mesh, Rows: rows, Cols: cols, Devices: devices}, nil
+}
+
+// checkShape checks each dimension by itself first: the product of two that are
+// in bounds can't overflow.
+func checkShape(family Family, rows, cols, least int) error {
+	if err := checkCount("rows", rows, least, MaxDevices); err != nil {
+		return err
+	}
+	if err := checkCount("cols", cols, least, MaxDevices); err != nil {
+		return err
+	}
+	if err := checkCount(fmt.Sprintf("devices (%dx%d)", rows, cols), rows*cols, 1, MaxDevices); err != nil {
+		return err
+	}
+	return family.validate(rows * cols)
+}
+
+func gridDevices(family Family, rows, cols int) []Device {
+	devices := make([]Device, rows*cols)
+	for i := range devices {
+		at := Coordinates{Row: i / cols, Col: i % cols}
+		devices[i] = family.device(i, at, attributes{
+			AttributeRow: intAttribute(at.Row),
+			AttributeCol: intAttribute(at.Col),
+		})
+	}
+	return devices
+}
+
+func meshLinks(rows, cols int) [][2]int {
+	var links [][2]int
+	for i := range rows * cols {
+		if i%cols < cols-1 {
+			links = append(links, [2]int{i, i + 1})
+		}
+		if i/cols < rows-1 {
+			links = append(links, [2]int{i, i + cols})
+		}
+	}
+	return links
+}

@@ -1,0 +1,95 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+const (
+	// AttributeID is the name of the device, a string: expressions don't see
+	// the name itself.
+	AttributeID = "id"
+	// AttributePeers is the names of the linked devices, joined by commas.
+	AttributePeers = "peers"
+	// AttributePeerList is the same as a list of strings.
+	AttributePeerList = "peerList"
+)
+
+// PeerForm says in which attributes a device names its peers.
+type PeerForm int
+
+const (
+	// PeersAsString publishes AttributePeers, which every cluster stores.
+	PeersAsString PeerForm = iota
+	// PeersAsStringAndList publishes AttributePeerList besides. An API server
+	// without the feature gate DRAListTypeAttributes rejects the slices.
+	PeersAsStringAndList
+)
+
+const (
+	quads       = 2
+	quadCorners = 4
+)
+
+// NewHybridCubeMesh wires 8 devices as eight-GPU servers without a switch do:
+// two quads, 0 to 3 and 4 to 7, in which every device is linked to every other,
+// and a link from each device to its counterpart in the other quad.
+func NewHybridCubeMesh(family Family, form PeerForm) (Topology, error) {
+	if err := family.validate(quads * quadCorners); err != nil {
+		return Topology{}, fmt.Errorf("hybrid cube mesh: %w", err)
+	}
+	devices := make([]Device, quads*quadCorners)
+	for i := range devices {
+		at := Coordinates{Row: i / quadCorners, Col: i % quadCorners}
+		devices[i] = family.device(i, at, nil)
+	}
+	connect(devices, cubeMeshLinks())
+	for i := range devices {
+		devices[i].Attributes = peerAttributes(devices[i], form)
+		if err := checkPeers(devices[i]); err != nil {
+			return Topology{}, fmt.Errorf("hybrid cube mesh: prefix %q: %w", family.Prefix, err)
+		}
+	}
+	return Topology{Kind: HybridCubeMesh, Devices: devices}, nil
+}
+
+func cubeMeshLinks() [][2]int {
+	var links [][2]int
+	for corner := range quadCorners {
+		for other := range corner {
+			links = append(links,
+				[2]int{corner, other},
+				[2]int{quadCorners + corner, quadCorners + other})
+		}
+		links = append(links, [2]int{corner, quadCorners + corner})
+	}
+	return links
+}
+
+func peerAttributes(d Device, form PeerForm) attributes {
+	result := attributes{
+		AttributeID:    stringAttribute(d.Name),
+		AttributePeers: stringAttribute(strings.Join(d.Neighbors, ",")),
+	}
+	if form == PeersAsStringAndList {
+		result[AttributePeerList] = resourceapi.DeviceAttribute{StringValues: slices.Clone(d.Neighbors)}
+	}
+	return result
+}
+
+// checkPeers: the joined names are the one attribute that grows with the prefix
+// faster than the name of the device does.
+func checkPeers(d Device) error {
+	const most = resourceapi.DeviceAttributeMaxValueLength
+	if length := len(*d.Attributes[AttributePeers].StringValue); length > most {
+		return fmt.Errorf("attribute %q of %s has %d characters, the API allows %d: use a shorter prefix",
+			AttributePeers, d.Name, length, most)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// poolGeneration is that of a pool which was published once and never changed.
+const poolGeneration = 1
+
+// ResourceSlices returns what the drivers of the topology publish on a node: one
+// pool for each driver, named like the node, in as many slices as the API's
+// limit of devices per slice asks for. Slices are named
+// <node>-<driver>-<number>. Nothing in them is shared with the topology.
+func (t Topology) ResourceSlices(nodeName string) ([]*resourceapi.ResourceSlice, error) {
+	if problems := validation.IsDNS1123Subdomain(nodeName); len(problems) > 0 {
+		return nil, fmt.Errorf("node name %q: %s", nodeName, strings.Join(problems, "; "))
+	}
+	var result []*resourceapi.ResourceSlice
+	for _, driver := range t.Drivers() {
+		pool, err := t.poolSlices(nodeName, driver)
+		if err != nil {
+			return nil, err
+		}
+		result = append(result, pool...)
+	}
+	return result, nil
+}
+
+func (t Topology) poolSlices(nodeName, driver string) ([]*resourceapi.ResourceSlice, error) {
+	devices := t.published(driver)
+	chunks := slices.Collect(slices.Chunk(devices, devicesPerSlice(devices)))
+	result := make([]*resourceapi.ResourceSlice, len(chunks))
+	for i, chunk := range chunks {
+		name := fmt.Sprintf("%s-%s-%d", nodeName, driver, i)
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			return nil, fmt.Errorf("node name %q: the name of its ResourceSlice would be %q: %s",
+				nodeName, name, strings.Join(problems, "; "))
+		}
+		result[i] = newSlice(name, nodeName, driver, chunk)
+		result[i].Spec.Pool.ResourceSliceCount = int64(len(chunks))
+	}
+	return result, nil
+}
+
+// published returns the devices of one driver in the form of the API.
+func (t Topology) published(driver string) []resourceapi.Device {
+	var devices []resourceapi.Device
+	for _, d := range t.Devices {
+		if d.Driver == driver {
+			device := resourceapi.Device{Name: d.Name, Attributes: d.Attributes}
+			devices = append(devices, *device.DeepCopy())
+		}
+	}
+	return devices
+}
+
+// devicesPerSlice is the API's limit, which is lower for slices in which a
+// device has an attribute of a list type.
+func devicesPerSlice(devices []resourceapi.Device) int {
+	for _, device := range devices {
+		for _, attribute := range device.Attributes {
+			if isList(attribute) {
+				return resourceapi.ResourceSliceMaxDevicesWithAdvancedFeatures
+			}
+		}
+	}
+	return resourceapi.ResourceSliceMaxDevices
+}
+
+func isList(attribute resourceapi.DeviceAttribute) bool {
+	return attribute.IntValues != nil || attribute.BoolValues != nil ||
+		attribute.StringValues != nil || attribute.VersionValues != nil
+}
+
+func newSlice(name, nodeName, driver string, devices []resourceapi.Device) *resourceapi.ResourceSlice {
+	return &resourceapi.ResourceSlice{
+		// Typed clients do without, but slices written to a file need it.
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: resourceapi.SchemeGroupVersion.String(),
+			Kind:       "ResourceSlice",
+		},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: resourceapi.ResourceSliceSpec{
+			Driver:   driver,
+			NodeName: &nodeName,
+			Pool: resourceapi.ResourcePool{
+				Name:       nodeName,
+				Generation: poolGeneration,
+			},
+			Devices: devices,
+		},
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// textWidth is the number of columns that a drawing keeps to if it can.
+const textWidth = 100
+
+// Option changes how a drawing looks.
+type Option func(*options)
+
+type options struct {
+	color bool
+}
+
+// WithColor uses ANSI colours for devices that are chosen or taken. Without it
+// the drawing is plain ASCII. Both carry the same information.
+func WithColor() Option {
+	return func(o *options) { o.color = true }
+}
+
+// Draw writes a picture of the topology, a line that says what it is above and
+// what the symbols mean below. Devices without a mark are free. Links between
+// two chosen devices are drawn double, so one sees how the chosen set hangs
+// together:
+//
+//	[mla-0 *]===[mla-1 *]---[mla-2 .]
+//	    ||          ||          |
+//	[mla-3 *]===[mla-4 *]---[mla-5 a]
+//
+// The usual topologies, up to rings of 64 and tori of 8x8 with short names, take
+// at most 100 columns. Marking a device that is not there is an error.
+func Draw(w io.Writer, t Topology, marks map[string]Mark, opts ...Option) error {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	marking, err := newMarking(t, marks)
+	if err != nil {
+		return fmt.Errorf("draw: %w", err)
+	}
+	for _, page := range []*canvas{
+		titleCanvas(t),
+		pictureCanvas(t, marking),
+		legendCanvas(marking.legend(t), t.wraps()),
+	} {
+		if err := page.writeTo(w, o.color); err != nil {
+			return fmt.Errorf("draw %s: %w", t, err)
+		}
+	}
+	return nil
+}
+
+func pictureCanvas(t Topology, m marking) *canvas {
+	if t.Kind == HybridCubeMesh {
+		return peersCanvas(t, m)
+	}
+	return gridCanvas(t.Layout(), m)
+}
+
+// wraps tells whether the drawing has links that leave it on one side and come
+// back on the other.
+func (t Topology) wraps() bool {
+	return t.Kind == Torus && max(t.Rows, t.Cols) > 2
+}
+
+func titleCanvas(t Topology) *canvas {
+	title := t.String()
+	c := newCanvas(width(title), 2)
+	c.text(0, 0, title, plainStyle)
+	return c
+}
+
+// legendCanvas sets the entries one after the other, in as many lines as it
+// takes.
+func legendCanvas(entries []legendEntry, wraps bool) *canvas {
+	if wraps {
+		entries = append(entries, legendEntry{"<- -> ^ v continue on the opposite side", plainStyle})
+	}
+	const separation = 3
+	lines, column, widest := 1, 0, 0
+	at := make([]Point, len(entries))
+	for i, entry := range entries {
+		if column > 0 && column+width(entry.text) > textWidth {
+			lines, column = lines+1, 0
+		}
+		at[i] = Point{Row: lines, Col: column}
+		widest = max(widest, column+width(entry.text))
+		column += width(entry.text) + separation
+	}
+	c := newCanvas(widest, lines+1)
+	for i, entry := range entries {
+		c.text(at[i].Col, at[i].Row, entry.text, entry.style)
+	}
+	return c
+}
+
+// cell is the box of a device: "[mla-0  *]", the name padded to nameWidth.
+func cell(name string, symbol rune, nameWidth int) string {
+	padding := strings.Repeat(" ", max(0, nameWidth-width(name)))
+	return fmt.Sprintf("[%s%s %c]", name, padding, symbol)
+}
+
+// cellFrame is what a cell is wider than the name in it.
+const cellFrame = len("[ *]")

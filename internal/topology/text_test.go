@@ -1,0 +1,206 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+var update = flag.Bool("update", false, "rewrite the drawings in testdata")
+
+func chosen(names ...string) map[string]topology.Mark {
+	marks := map[string]topology.Mark{}
+	for _, name := range names {
+		marks[name] = topology.Mark{State: topology.Chosen}
+	}
+	return marks
+}
+
+// taken adds devices that an owner holds to marks.
+func taken(marks map[string]topology.Mark, owner string, names ...string) map[string]topology.Mark {
+	for _, name := range names {
+		marks[name] = topology.Mark{State: topology.Taken, Owner: owner}
+	}
+	return marks
+}
+
+// TestDraw compares with testdata/<name>.txt, which -update rewrites.
+func TestDraw(t *testing.T) {
+	tests := []struct {
+		name     string
+		topology topology.Topology
+		marks    map[string]topology.Mark
+		options  []topology.Option
+	}{
+		{name: "ring-3", topology: ring(t, 3), marks: chosen("mla-1", "mla-2")},
+		{name: "ring-4", topology: ring(t, 4)},
+		{name: "ring-5", topology: ring(t, 5), marks: chosen("mla-3", "mla-4")},
+		{name: "ring-8", topology: ring(t, 8),
+			marks: taken(taken(chosen("mla-7", "mla-0", "mla-1"), "train-a", "mla-3", "mla-4"), "", "mla-5")},
+		{name: "ring-8-color", topology: ring(t, 8), options: []topology.Option{topology.WithColor()},
+			marks: taken(chosen("mla-7", "mla-0"), "train-a", "mla-3", "mla-4")},
+		{name: "ring-12", topology: ring(t, 12), marks: chosen("mla-2", "mla-3", "mla-4", "mla-5")},
+		{name: "ring-16", topology: ring(t, 16), marks: taken(chosen("mla-0"), "train-a", "mla-15")},
+		{name: "ring-31", topology: ring(t, 31), marks: chosen("mla-23", "mla-24")},
+		{name: "mesh-1x4", topology: mesh(t, 1, 4), marks: chosen("mla-1", "mla-2")},
+		{name: "mesh-2x4", topology: mesh(t, 2, 4),
+			marks: taken(chosen("mla-0", "mla-1", "mla-4", "mla-5"), "train-a", "mla-3", "mla-7")},
+		{name: "mesh-4x4", topology: mesh(t, 4, 4)},
+		{name: "torus-2x3", topology: torus(t, 2, 3), marks: chosen("mla-0", "mla-2")},
+		{name: "torus-4x4", topology: torus(t, 4, 4), marks: chosen("mla-0", "mla-3", "mla-12", "mla-15")},
+		{name: "torus-8x8", topology: torus(t, 8, 8),
+			marks: taken(chosen("mla-9", "mla-10", "mla-17", "mla-18"), "train-a", "mla-62", "mla-63")},
+		{name: "bridge-pairs-8", topology: bridgePairs(t, 8),
+			marks: taken(chosen("gpu-2", "gpu-3"), "infer-1", "gpu-0")},
+		{name: "bridge-pairs-24", topology: bridgePairs(t, 24), marks: chosen("gpu-0", "gpu-1")},
+		{name: "couples-4", topology: couples(t, 4),
+			marks: taken(chosen("gpu-0", "nic-0", "gpu-1", "nic-1"), "infer-1", "gpu-3")},
+		{name: "hybrid-cube-mesh", topology: cubeMesh(t, topology.PeersAsString),
+			marks: taken(chosen("mla-0", "mla-1", "mla-2", "mla-3"), "train-a", "mla-4", "mla-5")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := draw(t, test.topology, test.marks, test.options...)
+			golden := filepath.Join("testdata", test.name+".txt")
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err, "run the test with -update to create the file")
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("drawing differs from %s (-want +got); run with -update if that is intended:\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+func draw(t require.TestingT, topo topology.Topology, marks map[string]topology.Mark, opts ...topology.Option) string {
+	var out bytes.Buffer
+	require.NoError(t, topology.Draw(&out, topo, marks, opts...))
+	return out.String()
+}
+
+var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func TestDrawProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		topo := anyTopology().Draw(t, "topology")
+		marks := anyMarks(topo).Draw(t, "marks")
+		plain := draw(t, topo, marks)
+		colored := draw(t, topo, marks, topology.WithColor())
+		require.Equal(t, plain, ansi.ReplaceAllString(colored, ""), "colour must not move anything")
+		for _, d := range topo.Devices {
+			box := regexp.MustCompile(`\[` + d.Name + ` +([a-zA-Z.*#])\]`)
+			found := box.FindAllStringSubmatch(plain, -1)
+			require.Len(t, found, 1, "boxes of %s in\n%s", d.Name, plain)
+			require.Equal(t, marks[d.Name].State, stateOf(found[0][1]), "%s in\n%s", d.Name, plain)
+		}
+		for line := range strings.Lines(plain) {
+			text := strings.TrimSuffix(line, "\n")
+			require.Equal(t, strings.TrimRight(text, " "), text, "trailing blanks")
+			require.False(t, strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }), text)
+		}
+	})
+}
+
+func stateOf(symbol string) topology.State {
+	switch symbol {
+	case ".":
+		return topology.Free
+	case "*":
+		return topology.Chosen
+	default:
+		return topology.Taken
+	}
+}
+
+func anyMarks(topo topology.Topology) *rapid.Generator[map[string]topology.Mark] {
+	return rapid.Custom(func(t *rapid.T) map[string]topology.Mark {
+		marks := map[string]topology.Mark{}
+		for _, d := range topo.Devices {
+			marks[d.Name] = topology.Mark{
+				State: rapid.SampledFrom([]topology.State{topology.Free, topology.Taken, topology.Chosen}).Draw(t, "state"),
+				Owner: rapid.SampledFrom([]string{"", "train-a", "infer-1"}).Draw(t, "owner"),
+			}
+		}
+		return marks
+	})
+}
+
+func TestDrawFitsTerminal(t *testing.T) {
+	usual := []topology.Topology{
+		mesh(t, 8, 8), torus(t, 8, 8), torus(t, 4, 8), couples(t, 16), bridgePairs(t, 16),
+		cubeMesh(t, topology.PeersAsStringAndList),
+	}
+	for n := 3; n <= 64; n++ {
+		usual = append(usual, ring(t, n))
+	}
+	for _, topo := range usual {
+		for line := range strings.Lines(draw(t, topo, nil)) {
+			require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 100, "%s: %s", topo, line)
+		}
+	}
+}
+
+func TestDrawManyOwners(t *testing.T) {
+	topo := ring(t, 60)
+	marks := map[string]topology.Mark{}
+	for _, d := range topo.Devices {
+		taken(marks, "owner-of-"+d.Name, d.Name)
+	}
+	drawing := draw(t, topo, marks)
+	require.Contains(t, drawing, "[mla-0  a]")
+	require.Contains(t, drawing, "[mla-51 Z]")
+	require.Contains(t, drawing, "[mla-52 #]", "letters end after 52 owners")
+	require.Contains(t, drawing, "Z taken by owner-of-mla-51 (1)")
+	require.Contains(t, drawing, "# taken (8)")
+	for line := range strings.Lines(drawing) {
+		require.LessOrEqual(t, len(line), 101, "the legend is wrapped")
+	}
+}
+
+func TestDrawUnknownDevice(t *testing.T) {
+	var out bytes.Buffer
+	err := topology.Draw(&out, ring(t, 4), chosen("mla-9", "mla-4", "mla-0"))
+	require.EqualError(t, err,
+		"draw: ring of 4 mla.example.com: has no device mla-4, mla-9: mark only devices of the topology")
+	require.Empty(t, out.String())
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestDrawReportsWriteError(t *testing.T) {
+	err := topology.Draw(brokenWriter{}, ring(t, 4), nil)
+	require.EqualError(t, err, "draw ring of 4 mla.example.com: broken pipe")
+}
+
+// TestDrawByHand: topologies that no generator makes are drawn as far as they
+// make sense.
+func TestDrawByHand(t *testing.T) {
+	kinds := []topology.Kind{
+		"", topology.Ring, topology.Mesh, topology.Torus, topology.BridgePairs, topology.Couples,
+		topology.HybridCubeMesh,
+	}
+	for _, kind := range kinds {
+		require.NotEmpty(t, draw(t, topology.Topology{Kind: kind}, nil), kind)
+		alone := topology.Device{Name: "a", Neighbors: []string{"elsewhere"}}
+		require.Contains(t, draw(t, topology.Topology{Kind: kind, Devices: []topology.Device{alone}}, nil), "[a .]", kind)
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/celset/celset"
+
+// rule says what the packages under a folder may import. Patterns are import
+// paths that also stand for everything below them.
+type rule struct {
+	folder string
+	// ours are the packages of this module that may be imported, besides those under
+	// the same folder. nil: any.
+	ours []string
+	// direct are the modules and packages from outside the standard library that may
+	// be imported. nil: any.
+	direct []string
+	// never must not come in behind an import either.
+	never []string
+}
+
+var server = []string{"k8s.io/kubernetes", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
+
+var rules = []rule{
+	{
+		folder: "apis",
+		ours:   []string{},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/json", "sigs.k8s.io/yaml", "go.yaml.in/yaml/v2", "k8s.io/utils"},
+		never:  append([]string{"github.com/google/cel-go"}, server...),
+	},
+	{
+		folder: "cel",
+		ours:   []string{"apis"},
+		direct: []string{
+			"github.com/google/cel-go", "github.com/blang/semver/v4",
+			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
+			"k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/apis/cel",
+			"k8s.io/dynamic-resource-allocation/cel",
+		},
+		never: []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
+	},
+	{
+		folder: "allocator",
+		ours:   []string{"apis", "cel"},
+		direct: []string{
+			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
+			"k8s.io/dynamic-resource-allocation",
+		},
+		never: server,
+	},
+	{
+		folder: "plugin",
+		ours:   []string{"allocator", "apis", "cel"},
+		direct: []string{
+			"k8s.io/kubernetes", "k8s.io/kube-scheduler", "k8s.io/client-go", "k8s.io/component-base",
+			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
+			"k8s.io/dynamic-resource-allocation",
+		},
+		never: []string{"sigs.k8s.io/controller-runtime"},
+	},
+	{
+		folder: "internal/topology",
+		ours:   []string{},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
+		never:  server,
+	},
+	{
+		folder: "internal/controlplane",
+		ours:   []string{},
+	},
+}
+
+// goPackage is what "go list -json" says of a package.
+type goPackage struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+}
+
+func list(t *testing.T) map[string]goPackage {
+	t.Helper()
+	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", module+"/...")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	require.NoError(t, err, stderr.String())
+	packages := map[string]goPackage{}
+	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else {
+			require.NoError(t, err)
+		}
+		packages[p.ImportPath] = p
+	}
+}
+
+func TestImports(t *testing.T) {
+	packages := list(t)
+	for _, r := range rules {
+		t.Run(r.folder, func(t *testing.T) {
+			checked := 0
+			for path, p := range packages {
+				if under(path, module+"/"+r.folder) {
+					r.check(t, p, packages)
+					checked++
+				}
+			}
+			require.NotZero(t, checked, "the folder has no packages: has it moved?")
+		})
+	}
+}
+
+func (r rule) check(t *testing.T, p goPackage, packages map[string]goPackage) {
+	for _, imported := range p.Imports {
+		switch {
+		case packages[imported].Standard || imported == "C":
+		case under(imported, module):
+			if r.ours != nil && !under(imported, module+"/"+r.folder) && !underAny(strings.TrimPrefix(imported, module+"/"), r.ours) {
+				t.Errorf("%s must not import %s", p.ImportPath, imported)
+			}
+		case r.direct != nil && !underAny(imported, r.direct):
+			t.Errorf("%s must not import %s", p.ImportPath, imported)
+		}
+	}
+	for _, dependency := range p.Deps {
+		if underAny(dependency, r.never) {
+			t.Errorf("%s must not depend on %s", p.ImportPath, dependency)
+		}
+	}
+}
+
+func underAny(path string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return under(path, pattern) })
+}
+
+func under(path, pattern string) bool {
+	return path == pattern || strings.HasPrefix(path, pattern+"/")
+}

@@ -1,0 +1,42 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Devcluster runs a local Kubernetes control plane with celset-scheduler in it,
+// built from the modules that go.mod pins. See package internal/controlplane
+// for what is in it and how it differs from a production cluster.
+//
+//	devcluster build    build the binaries into bin/
+//	devcluster up       run a cluster until interrupted
+//	devcluster demo     run a cluster, show what celset is for, check it
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the program the hard way, should stopping hang.
+	context.AfterFunc(ctx, stop)
+	if err := newRootCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "devcluster: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "devcluster",
+		Short:         "A local Kubernetes control plane with celset-scheduler",
+		SilenceUsage:  true,
+		SilenceErrors: true, // main prints them
+	}
+	root.AddCommand(newBuildCommand(), newUpCommand(), newDemoCommand())
+	return root
+}

@@ -1,0 +1,80 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// startAPIServer starts kube-apiserver on the port that the kubeconfigs name.
+func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
+	return cp.start(ctx, command{
+		name:     KubeAPIServer,
+		binary:   filepath.Join(cp.binDir, KubeAPIServer),
+		args:     cp.apiServerArgs(),
+		endpoint: cp.credentials[AdminUser].server,
+		client:   cp.adminClient,
+		// Asked to end, it waits up to a minute for its watchers. There is nothing
+		// to lose: its state is etcd's.
+		grace: 0,
+	}, cp.apiServerProbe)
+}
+
+func (cp *ControlPlane) apiServerArgs() []string {
+	return slices.Concat(
+		cp.pki.servingArgs(cp.apiServerPort),
+		[]string{
+			"--etcd-servers=" + cp.etcdURL,
+			"--token-auth-file=" + cp.tokenFile,
+			"--authorization-mode=RBAC",
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file=" + cp.pki.serviceAccountKey,
+			"--service-account-signing-key-file=" + cp.pki.serviceAccountKey,
+			"--service-cluster-ip-range=10.96.0.0/16",
+			"--allow-privileged=true",
+			// Without an address, the server looks for a default route, which a
+			// sandbox may not have. The endpoints of the service "kubernetes" can't
+			// hold a loopback address, so nobody maintains them.
+			"--advertise-address=" + loopback,
+			"--endpoint-reconciler-type=none",
+			"--disable-admission-plugins=" + strings.Join(cp.disabledAdmission(), ","),
+		},
+		featureGateArgs(cp.options.FeatureGates),
+		cp.options.APIServerArgs,
+	)
+}
+
+// disabledAdmission are the admission plugins that need what we don't run.
+func (cp *ControlPlane) disabledAdmission() []string {
+	// It taints new nodes as not ready; the node lifecycle controller would take
+	// the taint away.
+	plugins := []string{"TaintNodesByCondition"}
+	if !cp.options.ServiceAccountAdmission {
+		plugins = append(plugins, "ServiceAccount")
+	}
+	return plugins
+}
+
+// apiServerProbe succeeds when the server is ready and has created the
+// namespaces that clients take for granted, which /readyz does not wait for.
+func (cp *ControlPlane) apiServerProbe(p *Process) func(context.Context) error {
+	ready := p.probePath("/readyz")
+	return func(ctx context.Context) error {
+		if err := ready(ctx); err != nil {
+			return err
+		}
+		for _, name := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
+			if _, err := cp.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); err != nil {
+				return fmt.Errorf("namespace %s: %w", name, err)
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,80 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultControllers returns the controllers that kube-controller-manager runs
+// unless [Options.Controllers] says otherwise: those of claims, of the workloads
+// that create pods, and of what has to go when its owner goes.
+func DefaultControllers() []string {
+	return []string{
+		"resourceclaim-controller",
+		"device-taint-eviction-controller",
+		"daemonset-controller",
+		"deployment-controller",
+		"job-controller",
+		"replicaset-controller",
+		"statefulset-controller",
+		"disruption-controller",
+		"garbage-collector-controller",
+		"namespace-controller",
+		"pod-garbage-collector-controller",
+		"ttl-after-finished-controller",
+		"clusterrole-aggregation-controller",
+		"root-ca-certificate-publisher-controller",
+		"serviceaccount-controller",
+		"serviceaccount-token-controller",
+	}
+}
+
+func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	controllers := cp.options.Controllers
+	if controllers == nil {
+		controllers = DefaultControllers()
+	}
+	return cp.start(ctx, command{
+		name:   KubeControllerManager,
+		binary: filepath.Join(cp.binDir, KubeControllerManager),
+		args: slices.Concat(
+			cp.pki.servingArgs(ports[0]),
+			cp.delegationArgs(),
+			[]string{
+				"--kubeconfig=" + cp.Kubeconfig(),
+				"--controllers=" + strings.Join(controllers, ","),
+				"--leader-elect=false",
+				"--root-ca-file=" + cp.pki.servingCert,
+				"--service-account-private-key-file=" + cp.pki.serviceAccountKey,
+				// The default of 20 requests a second is what tests that create
+				// hundreds of claims would wait for.
+				"--kube-api-qps=1000",
+				"--kube-api-burst=2000",
+			},
+			featureGateArgs(cp.options.FeatureGates),
+			cp.options.ControllerManagerArgs,
+		),
+		endpoint: "https://" + address(ports[0]),
+		client:   cp.adminClient,
+		grace:    2 * time.Second,
+	}, func(p *Process) func(context.Context) error { return p.probePath("/healthz") })
+}
+
+// delegationArgs let a component ask the API server, as the administrator, who
+// may see its own metrics. That is apart from what the component may do.
+func (cp *ControlPlane) delegationArgs() []string {
+	return []string{
+		"--authentication-kubeconfig=" + cp.Kubeconfig(),
+		"--authorization-kubeconfig=" + cp.Kubeconfig(),
+	}
+}

@@ -1,0 +1,275 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// ControlPlane is a control plane that runs, or ran. Its methods may be called
+// concurrently.
+type ControlPlane struct {
+	options   Options
+	progress  *progress
+	dir       string
+	binDir    string
+	temporary bool                 // dir is to be removed
+	lock      *fileutil.LockedFile // of dir
+
+	pki           pki
+	tokenFile     string
+	apiServerPort int
+	etcdURL       string
+	credentials   map[string]credentials // by user name
+	client        kubernetes.Interface
+	adminClient   *http.Client // trusts our servers and carries the admin's token
+	plainClient   *http.Client // for servers that need neither
+
+	stopOnce sync.Once
+	failed   chan error // the first component that ended by itself
+
+	mu        sync.Mutex
+	stopped   bool
+	processes []*Process     // in the order of their start
+	starts    map[string]int // by component, to number logs
+}
+
+// Start starts a control plane and returns when all its components are ready.
+// It runs until Stop is called or the context ends.
+func Start(ctx context.Context, options Options) (*ControlPlane, error) {
+	cp, err := prepare(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("start control plane: %w", err)
+	}
+	if err := cp.startComponents(ctx); err != nil {
+		cp.temporary = false // the error refers to logs in it
+		cp.Stop()
+		return nil, fmt.Errorf("start control plane: %w", err)
+	}
+	context.AfterFunc(ctx, cp.Stop)
+	return cp, nil
+}
+
+func (cp *ControlPlane) startComponents(ctx context.Context) error {
+	if err := cp.startEtcd(ctx); err != nil {
+		return err
+	}
+	if err := cp.startAPIServer(ctx); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	if !cp.options.SkipControllerManager {
+		group.Go(func() error { return cp.startControllerManager(ctx) })
+	}
+	if !cp.options.SkipKwok {
+		group.Go(func() error { return cp.startKwok(ctx) })
+	}
+	return group.Wait()
+}
+
+// probeOf makes the probe that tells when a process is ready.
+type probeOf func(*Process) func(context.Context) error
+
+func (cp *ControlPlane) start(ctx context.Context, c command, probe probeOf) error {
+	_, err := cp.startOne(ctx, c, probe)
+	return err
+}
+
+// startOne starts a component and waits until it is ready; if it does not get
+// ready, it is stopped again.
+func (cp *ControlPlane) startOne(ctx context.Context, c command, probe probeOf) (p *Process, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.name, context.Cause(ctx))
+	}
+	err = cp.progress.step("starting "+c.name, c.name+" ready", func() error {
+		if p, err = cp.launch(ctx, c); err != nil {
+			return err
+		}
+		return p.waitReady(ctx, cp.options.readyTimeout(), probe(p))
+	})
+	switch {
+	case err == nil:
+		go cp.watch(p)
+		return p, nil
+	case p != nil:
+		p.Stop()
+	}
+	return nil, err
+}
+
+// launch starts a child and remembers it for Stop.
+func (cp *ControlPlane) launch(ctx context.Context, c command) (*Process, error) {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if cp.stopped {
+		return nil, fmt.Errorf("start %s: the control plane is stopped", c.name)
+	}
+	for _, p := range cp.processes {
+		if p.Name() == c.name && !isClosed(p.Done()) {
+			return nil, fmt.Errorf("start %s: one of that name runs already: stop it first or choose another name", c.name)
+		}
+	}
+	c.logFile = cp.nextLogFile(c.name)
+	p, err := startProcess(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	cp.processes = append(cp.processes, p)
+	return p, nil
+}
+
+// nextLogFile numbers the logs of a component that is started repeatedly, so
+// that a restart does not destroy the log of what led to it.
+func (cp *ControlPlane) nextLogFile(name string) string {
+	cp.starts[name]++
+	if n := cp.starts[name]; n > 1 {
+		name = fmt.Sprintf("%s-%d", name, n)
+	}
+	return filepath.Join(cp.LogDir(), name+".log")
+}
+
+// watch keeps the failure of a process that was ready for Wait, if it is the
+// first. (One that does not get ready is the error of its start.)
+func (cp *ControlPlane) watch(p *Process) {
+	<-p.Done()
+	if err := p.Err(); err != nil {
+		select {
+		case cp.failed <- err:
+		default:
+		}
+	}
+}
+
+// Wait returns nil when the context ends, or else the error of the first
+// component that ended without having been stopped. Only one call gets that
+// error.
+func (cp *ControlPlane) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-cp.failed:
+		return err
+	}
+}
+
+// Stop ends all processes, those that depend on others first, and returns when
+// they have ended. Stopping again does nothing.
+func (cp *ControlPlane) Stop() {
+	cp.stopOnce.Do(func() {
+		start := time.Now()
+		cp.stopProcesses()
+		cp.adminClient.CloseIdleConnections()
+		cp.plainClient.CloseIdleConnections()
+		if err := cp.releaseDir(); err != nil {
+			cp.progress.printf("control plane: %v", err)
+		}
+		if took := time.Since(start); took > slowStep {
+			cp.progress.printf("control plane stopped after %.1fs", took.Seconds())
+		}
+	})
+}
+
+func (cp *ControlPlane) stopProcesses() {
+	cp.mu.Lock()
+	cp.stopped = true
+	processes := slices.Clone(cp.processes)
+	cp.mu.Unlock()
+
+	// Clients of the API server together, then the API server, then etcd.
+	var clients sync.WaitGroup
+	for _, p := range processes {
+		if p.Name() != Etcd && p.Name() != KubeAPIServer {
+			clients.Go(p.Stop)
+		}
+	}
+	clients.Wait()
+	for _, p := range slices.Backward(processes) {
+		p.Stop()
+	}
+}
+
+// releaseDir gives the data directory up, and removes it if it is ours.
+func (cp *ControlPlane) releaseDir() error {
+	err := cp.lock.Close()
+	if cp.temporary {
+		err = errors.Join(err, os.RemoveAll(cp.dir))
+	}
+	return err
+}
+
+// DataDir is the directory of the control plane's files.
+func (cp *ControlPlane) DataDir() string { return cp.dir }
+
+// LogDir is the directory of the components' logs, a file a process.
+func (cp *ControlPlane) LogDir() string { return filepath.Join(cp.dir, "logs") }
+
+// Binary is the path of a binary in the binary directory, such as [Kubectl].
+// Whether it was built is another matter, see [Build].
+func (cp *ControlPlane) Binary(name string) string { return filepath.Join(cp.binDir, name) }
+
+// Client is a client of the API server as the administrator.
+func (cp *ControlPlane) Client() kubernetes.Interface { return cp.client }
+
+// RESTConfig is for clients as the administrator. The caller may change it.
+func (cp *ControlPlane) RESTConfig() *rest.Config {
+	return cp.credentials[AdminUser].restConfig()
+}
+
+// RESTConfigFor is like RESTConfig for a user in [Options.Users].
+func (cp *ControlPlane) RESTConfigFor(user string) (*rest.Config, error) {
+	credentials, err := cp.credentialsFor(user)
+	if err != nil {
+		return nil, err
+	}
+	return credentials.restConfig(), nil
+}
+
+// Kubeconfig is the path of the administrator's kubeconfig.
+func (cp *ControlPlane) Kubeconfig() string { return kubeconfigPath(cp.dir, AdminUser) }
+
+// KubeconfigFor is the path of the kubeconfig of a user in [Options.Users].
+func (cp *ControlPlane) KubeconfigFor(user string) (string, error) {
+	if _, err := cp.credentialsFor(user); err != nil {
+		return "", err
+	}
+	return kubeconfigPath(cp.dir, user), nil
+}
+
+func (cp *ControlPlane) credentialsFor(user string) (credentials, error) {
+	c, ok := cp.credentials[user]
+	if !ok {
+		return credentials{}, fmt.Errorf("user %q is unknown to the control plane: name it in Options.Users", user)
+	}
+	return c, nil
+}
+
+// Processes are those that run, in the order of their start.
+func (cp *ControlPlane) Processes() []*Process {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	running := slices.Clone(cp.processes)
+	return slices.DeleteFunc(running, func(p *Process) bool { return isClosed(p.Done()) })
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,344 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+)
+
+// start starts a control plane that does not outlive the test.
+func start(t *testing.T, options Options) *ControlPlane {
+	t.Helper()
+	if options.Progress == nil {
+		options.Progress = t.Output()
+	}
+	cp, err := Start(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(cp.Stop)
+	return cp
+}
+
+func TestWholeControlPlane(t *testing.T) {
+	cp := start(t, Options{DataDir: t.TempDir()})
+	client := cp.Client()
+	processes := cp.Processes()
+	require.Len(t, processes, 4)
+
+	t.Run("namespaces come and go", func(t *testing.T) {
+		namespaces := client.CoreV1().Namespaces()
+		created, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.NoError(t, namespaces.Delete(t.Context(), created.Name, metav1.DeleteOptions{}))
+		require.Eventually(t, func() bool {
+			_, err := namespaces.Get(t.Context(), created.Name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err)
+		}, 30*time.Second, 100*time.Millisecond, "the namespace controller finalizes namespaces")
+	})
+
+	t.Run("kwok nodes get ready and run pods", func(t *testing.T) {
+		names, err := CreateNodes(t.Context(), client, 2, NodeOptions{
+			Prefix:   "worker",
+			Labels:   map[string]string{"zone": "a"},
+			Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{"worker-0", "worker-1"}, names)
+
+		node, err := client.CoreV1().Nodes().Get(t.Context(), "worker-1", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "a", node.Labels["zone"])
+		require.Empty(t, node.Spec.Taints)
+		require.Equal(t, int64(3), node.Status.Allocatable.Cpu().Value())
+		require.Equal(t, int64(110), node.Status.Allocatable.Pods().Value())
+
+		pods := client.CoreV1().Pods("default")
+		for name, phase := range map[string]corev1.PodPhase{"server": corev1.PodRunning, "batch": corev1.PodSucceeded} {
+			pod := boundPod(name, "worker-1")
+			if phase == corev1.PodSucceeded {
+				pod.Annotations = map[string]string{RunForAnnotation: "1s"}
+			}
+			_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
+			require.NoError(t, err)
+			require.Eventually(t, func() bool {
+				pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+				return err == nil && pod.Status.Phase == phase
+			}, 30*time.Second, 100*time.Millisecond, "pod %s does not reach phase %s", name, phase)
+		}
+		require.NoError(t, pods.Delete(t.Context(), "server", metav1.DeleteOptions{}))
+		require.Eventually(t, func() bool {
+			_, err := pods.Get(t.Context(), "server", metav1.GetOptions{})
+			return apierrors.IsNotFound(err)
+		}, 30*time.Second, 100*time.Millisecond, "kwok lets pods go")
+	})
+
+	t.Run("claims are made from templates", func(t *testing.T) {
+		_, err := client.ResourceV1().ResourceClaimTemplates("default").Create(t.Context(), &resourcev1.ResourceClaimTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: "template"},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		pod := boundPod("claiming", "")
+		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "claim", ResourceClaimTemplateName: ptr.To("template")}}
+		_, err = client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			claims, err := client.ResourceV1().ResourceClaims("default").List(t.Context(), metav1.ListOptions{})
+			return err == nil && len(claims.Items) == 1
+		}, 30*time.Second, 100*time.Millisecond, "the resource claim controller makes claims")
+	})
+
+	t.Run("manifests are applied", func(t *testing.T) { testApply(t, cp) })
+
+	t.Run("servers carry the version of the libraries", func(t *testing.T) {
+		version, err := client.Discovery().ServerVersion()
+		require.NoError(t, err)
+		require.Regexp(t, `^v1\.\d+\.\d+$`, version.GitVersion)
+	})
+
+	t.Run("metrics are readable", func(t *testing.T) {
+		for _, p := range cp.Processes() {
+			body, err := p.Get(t.Context(), "/metrics")
+			require.NoError(t, err)
+			require.Contains(t, string(body), "go_goroutines", p.Name())
+		}
+	})
+
+	ports := listeningPorts(t, processes)
+	cp.Stop()
+	require.Empty(t, cp.Processes())
+	for _, p := range processes {
+		require.NoError(t, p.Err(), "stopped is not failed")
+		require.ErrorIs(t, syscall.Kill(-p.PID(), 0), syscall.ESRCH, "process group of %s", p.Name())
+	}
+	for _, port := range ports {
+		listener, err := net.Listen("tcp", port)
+		require.NoError(t, err)
+		require.NoError(t, listener.Close())
+	}
+	require.DirExists(t, cp.LogDir(), "a directory that was given is kept")
+	_, err := cp.StartScheduler(t.Context(), SchedulerOptions{Binary: "/bin/true"})
+	require.ErrorContains(t, err, "the control plane is stopped")
+}
+
+// listeningPorts are the addresses that processes were told to listen on.
+func listeningPorts(t *testing.T, processes []*Process) []string {
+	t.Helper()
+	var ports []string
+	for _, p := range processes {
+		endpoint, err := url.Parse(p.Endpoint())
+		require.NoError(t, err)
+		ports = append(ports, endpoint.Host)
+		for _, arg := range p.command.args {
+			if peer, ok := strings.CutPrefix(arg, "--listen-peer-urls=http://"); ok {
+				ports = append(ports, peer)
+			}
+		}
+	}
+	require.Len(t, ports, len(processes)+1)
+	return ports
+}
+
+// boundPod has all kinds of containers that kwok reports on.
+func boundPod(name, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{
+			NodeName:       node,
+			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "example.com/gate"}},
+			InitContainers: []corev1.Container{
+				{Name: "init", Image: "none"},
+				{Name: "sidecar", Image: "none", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)},
+			},
+			Containers: []corev1.Container{{Name: "c", Image: "none"}},
+		},
+	}
+}
+
+func TestUsersAndStoredData(t *testing.T) {
+	dir := t.TempDir()
+	options := Options{
+		DataDir: dir, SkipControllerManager: true, SkipKwok: true,
+		Users: []User{{Name: "system:kube-scheduler"}, {Name: "team/alice", Groups: []string{"readers", "testers"}}},
+	}
+	cp := start(t, options)
+
+	t.Run("a second control plane in the directory", func(t *testing.T) {
+		_, err := Start(t.Context(), options)
+		require.ErrorContains(t, err, dir+": another control plane runs in it")
+	})
+
+	t.Run("static nodes are ready without kwok", func(t *testing.T) {
+		_, err := CreateNodes(t.Context(), cp.Client(), 1, NodeOptions{Static: true})
+		require.NoError(t, err)
+	})
+
+	t.Run("nodes that exist are an error", func(t *testing.T) {
+		_, err := CreateNodes(t.Context(), cp.Client(), 1, NodeOptions{Static: true})
+		require.True(t, apierrors.IsAlreadyExists(err), "got %v", err)
+		require.ErrorContains(t, err, "create node node-0")
+	})
+
+	t.Run("nodes that kwok does not manage stay unready", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := CreateNodes(ctx, cp.Client(), 1, NodeOptions{Prefix: "unready"})
+		require.ErrorContains(t, err, "1 are not, is kwok running?")
+	})
+
+	t.Run("users may do what RBAC allows them", func(t *testing.T) {
+		alice := clientOf(t, cp, "team/alice")
+		_, err := alice.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		require.True(t, apierrors.IsForbidden(err), "got %v", err)
+
+		_, err = cp.Client().RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "testers"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:kube-scheduler"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "testers"}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			_, err := alice.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+			return err == nil
+		}, 10*time.Second, 50*time.Millisecond)
+	})
+
+	t.Run("bootstrapped roles hold for users of those names", func(t *testing.T) {
+		_, err := clientOf(t, cp, "system:kube-scheduler").CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+	})
+
+	t.Run("a user nobody named", func(t *testing.T) {
+		_, err := cp.KubeconfigFor("bob")
+		require.ErrorContains(t, err, `user "bob" is unknown`)
+		_, err = cp.RESTConfigFor("bob")
+		require.ErrorContains(t, err, `user "bob" is unknown`)
+	})
+
+	cp.Stop()
+	again := start(t, options)
+	_, err := again.Client().CoreV1().Nodes().Get(t.Context(), "node-0", metav1.GetOptions{})
+	require.NoError(t, err, "objects outlive the control plane in a directory of the caller")
+}
+
+// clientOf authenticates with the user's kubeconfig, as a component would.
+func clientOf(t *testing.T, cp *ControlPlane, user string) kubernetes.Interface {
+	t.Helper()
+	path, err := cp.KubeconfigFor(user)
+	require.NoError(t, err)
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
+
+func TestServiceAccountAdmission(t *testing.T) {
+	cp := start(t, Options{DataDir: t.TempDir(), ServiceAccountAdmission: true, SkipKwok: true})
+	pods := cp.Client().CoreV1().Pods("default")
+	var pod *corev1.Pod
+	require.Eventually(t, func() bool {
+		var err error
+		pod, err = pods.Create(t.Context(), boundPod("pod", ""), metav1.CreateOptions{})
+		return err == nil
+	}, 30*time.Second, 100*time.Millisecond, "the service account controller creates the account the pod needs")
+	require.Equal(t, "default", pod.Spec.ServiceAccountName)
+	require.NotEmpty(t, pod.Spec.Containers[0].VolumeMounts, "the token is mounted")
+
+	token, err := cp.Client().CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	review, err := cp.Client().AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token.Status.Token},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "system:serviceaccount:default:default", review.Status.User.Username)
+}
+
+func TestComponentThatDiesAtStart(t *testing.T) {
+	dir := t.TempDir()
+	began := time.Now()
+	_, err := Start(t.Context(), Options{
+		DataDir: dir, Progress: t.Output(), SkipKwok: true,
+		Controllers: []string{"no-such-controller"},
+	})
+	require.ErrorContains(t, err, "kube-controller-manager ended by itself: exit status 1")
+	require.ErrorContains(t, err, "is not in the list of known controllers")
+	require.ErrorContains(t, err, filepath.Join(dir, "logs", "kube-controller-manager.log"))
+	require.Less(t, time.Since(began), DefaultReadyTimeout, "fails by the exit, not by the timeout")
+	requireNoChildren(t, dir)
+}
+
+func TestComponentThatDoesNotGetReady(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Start(t.Context(), Options{
+		DataDir: dir, Progress: t.Output(), ReadyTimeout: 10 * time.Millisecond,
+	})
+	require.ErrorContains(t, err, "etcd did not get ready: timeout of 10ms; last answer:")
+	requireNoChildren(t, dir)
+}
+
+func TestContextEndsControlPlane(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cp, err := Start(ctx, Options{DataDir: dir, Progress: t.Output(), SkipControllerManager: true, SkipKwok: true})
+	require.NoError(t, err)
+	processes := cp.Processes()
+	cancel()
+	require.NoError(t, cp.Wait(ctx))
+	for _, p := range processes {
+		select {
+		case <-p.Done():
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s survives the context", p.Name())
+		}
+	}
+	cp.Stop() // waits for the stop that the context began
+	requireNoChildren(t, dir)
+}
+
+func TestWaitReportsFailure(t *testing.T) {
+	cp := start(t, Options{SkipControllerManager: true, SkipKwok: true})
+	require.DirExists(t, cp.DataDir())
+	for _, p := range cp.Processes() {
+		if p.Name() == Etcd {
+			require.NoError(t, syscall.Kill(p.PID(), syscall.SIGKILL))
+		}
+	}
+	err := cp.Wait(t.Context())
+	require.ErrorContains(t, err, "etcd ended by itself: signal: killed")
+	cp.Stop()
+	require.NoDirExists(t, cp.DataDir(), "a temporary directory is removed")
+}
+
+// requireNoChildren looks for processes that mention the directory in their
+// command line, as all components do.
+func requireNoChildren(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	for _, file := range files {
+		cmdline, err := os.ReadFile(file)
+		if err == nil { // else it ended in the meantime
+			require.NotContains(t, string(cmdline), dir, "still running")
+		}
+	}
+}

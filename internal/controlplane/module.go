@@ -1,0 +1,67 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// modulePath is the module whose go.mod pins the Kubernetes binaries.
+const modulePath = "github.com/celset/celset"
+
+// BinDirEnv names the environment variable that overrides [BinDir].
+const BinDirEnv = "CELSET_BIN"
+
+// BinDir returns the directory of the binaries: $CELSET_BIN, or else bin in
+// the root of the module around the working directory.
+func BinDir() (string, error) {
+	if dir := os.Getenv(BinDirEnv); dir != "" {
+		return filepath.Abs(dir)
+	}
+	root, err := ModuleRoot()
+	if err != nil {
+		return "", fmt.Errorf("locate the binaries: %w; or set %s to their directory", err, BinDirEnv)
+	}
+	return filepath.Join(root, "bin"), nil
+}
+
+// ModuleRoot returns the root of this module's source tree: the nearest
+// directory above the working directory whose go.mod names it. The tools'
+// modules below it don't count.
+func ModuleRoot() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the module root: %w", err)
+	}
+	return moduleRootAbove(start)
+}
+
+func moduleRootAbove(start string) (string, error) {
+	for dir := start; ; dir = filepath.Dir(dir) {
+		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		switch {
+		case err == nil && declaresModule(content):
+			return dir, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return "", fmt.Errorf("find the module root: %w", err)
+		case dir == filepath.Dir(dir):
+			return "", fmt.Errorf("no go.mod of %s in %s or above: run inside the source tree", modulePath, start)
+		}
+	}
+}
+
+func declaresModule(goMod []byte) bool {
+	for line := range bytes.Lines(goMod) {
+		fields := bytes.Fields(line)
+		if len(fields) >= 2 && string(fields[0]) == "module" {
+			return string(fields[1]) == modulePath
+		}
+	}
+	return false
+}

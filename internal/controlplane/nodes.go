@@ -1,0 +1,134 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	nodePollPeriod = 100 * time.Millisecond
+
+	// concurrentNodes limits requests in flight when many nodes are created.
+	concurrentNodes = 16
+)
+
+// NodeOptions describe the nodes that CreateNodes creates.
+type NodeOptions struct {
+	// Prefix of the names, which end in "-0", "-1" and so on. Empty: "node".
+	Prefix string
+	// Labels beside kubernetes.io/hostname.
+	Labels map[string]string
+	// Capacity, all of it allocatable. What it does not mention of cpu, memory
+	// and pods is as in [DefaultNodeCapacity].
+	Capacity corev1.ResourceList
+	// Taints of the nodes.
+	Taints []corev1.Taint
+	// Static nodes are Ready at once and stay so without kwok, but nobody runs
+	// their pods.
+	Static bool
+}
+
+// DefaultNodeCapacity is room for anything a test might schedule: 64 CPUs,
+// 512 GiB of memory and 110 pods.
+func DefaultNodeCapacity() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("64"),
+		corev1.ResourceMemory: resource.MustParse("512Gi"),
+		corev1.ResourcePods:   resource.MustParse("110"),
+	}
+}
+
+// CreateNodes creates n nodes, waits until they are Ready and returns their
+// names, in ascending order of their number.
+func CreateNodes(ctx context.Context, client kubernetes.Interface, n int, options NodeOptions) ([]string, error) {
+	names := make([]string, n)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrentNodes)
+	for i := range n {
+		node := options.node(i)
+		names[i] = node.Name
+		group.Go(func() error {
+			_, err := client.CoreV1().Nodes().Create(groupCtx, node, metav1.CreateOptions{})
+			if err != nil {
+				return fmt.Errorf("create node %s: %w", node.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return names, waitNodesReady(ctx, client, names)
+}
+
+// node is the i-th node.
+func (o NodeOptions) node(i int) *corev1.Node {
+	prefix := o.Prefix
+	if prefix == "" {
+		prefix = "node"
+	}
+	name := fmt.Sprintf("%s-%d", prefix, i)
+	capacity := DefaultNodeCapacity()
+	maps.Copy(capacity, o.Capacity)
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+		Spec:       corev1.NodeSpec{Taints: o.Taints},
+		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity.DeepCopy()},
+	}
+	maps.Copy(node.Labels, o.Labels)
+	if o.Static {
+		node.Status.Conditions = []corev1.NodeCondition{{
+			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Static", Message: "no kubelet",
+			LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+		}}
+	} else {
+		node.Annotations = map[string]string{KwokNodeAnnotation: KwokNodeValue}
+	}
+	return node
+}
+
+// waitNodesReady lists all nodes at a time: with hundreds of them, that is less
+// work for everybody than to ask for each.
+func waitNodesReady(ctx context.Context, client kubernetes.Interface, names []string) error {
+	missing := map[string]bool{}
+	err := wait.PollUntilContextCancel(ctx, nodePollPeriod, true, func(ctx context.Context) (bool, error) {
+		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, name := range names {
+			missing[name] = true
+		}
+		for i := range nodes.Items {
+			if isReady(&nodes.Items[i]) {
+				delete(missing, nodes.Items[i].Name)
+			}
+		}
+		return len(missing) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %d nodes are ready: %d are not, is kwok running?: %w", len(names), len(missing), err)
+	}
+	return nil
+}
+
+func isReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

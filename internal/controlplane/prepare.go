@@ -1,0 +1,131 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// prepare does all that comes before the first process: binaries, the data
+// directory, keys, users and clients.
+func prepare(ctx context.Context, options Options) (_ *ControlPlane, err error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	cp := &ControlPlane{
+		options:     options,
+		progress:    newProgress(options.Progress),
+		plainClient: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()},
+		failed:      make(chan error, 1),
+		starts:      map[string]int{},
+	}
+	if err := cp.prepareBinaries(ctx); err != nil {
+		return nil, err
+	}
+	if err := cp.prepareDir(); err != nil {
+		return nil, err
+	}
+	if err := cp.prepareAccess(); err != nil {
+		return nil, errors.Join(err, cp.releaseDir())
+	}
+	return cp, nil
+}
+
+func (cp *ControlPlane) prepareBinaries(ctx context.Context) (err error) {
+	if !cp.options.Prebuilt {
+		cp.binDir, err = buildBinaries(ctx, cp.options.BinDir, cp.progress, cp.options.serverBinaries())
+		return err
+	}
+	cp.binDir = cp.options.BinDir
+	if cp.binDir == "" {
+		cp.binDir, err = BinDir()
+	}
+	return err
+}
+
+// prepareDir makes the data directory exist and ours alone.
+func (cp *ControlPlane) prepareDir() (err error) {
+	cp.temporary = cp.options.DataDir == ""
+	if cp.temporary {
+		cp.dir, err = os.MkdirTemp("", "celset-controlplane-")
+	} else {
+		cp.dir, err = filepath.Abs(cp.options.DataDir)
+	}
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	if err := os.MkdirAll(cp.dir, 0o700); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	cp.lock, err = tryLockFile(filepath.Join(cp.dir, "lock"))
+	if errors.Is(err, fileutil.ErrLocked) {
+		return fmt.Errorf("data directory %s: another control plane runs in it: stop that one or choose another directory", cp.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	return nil
+}
+
+// prepareAccess decides where the API server will listen and who may talk to
+// it, and writes that down for the server, the other components and the user.
+func (cp *ControlPlane) prepareAccess() (err error) {
+	if cp.pki, err = newPKI(cp.dir); err != nil {
+		return err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	cp.apiServerPort = ports[0]
+	accounts := newAccounts(cp.options.Users)
+	if err := cp.writeTokenFile(accounts); err != nil {
+		return err
+	}
+	if err := cp.writeKubeconfigs(accounts); err != nil {
+		return err
+	}
+	return cp.newClients()
+}
+
+func (cp *ControlPlane) writeTokenFile(accounts []account) error {
+	tokens, err := tokenFile(accounts)
+	if err != nil {
+		return err
+	}
+	cp.tokenFile = filepath.Join(cp.dir, "tokens.csv")
+	return os.WriteFile(cp.tokenFile, tokens, 0o600)
+}
+
+func (cp *ControlPlane) writeKubeconfigs(accounts []account) error {
+	cp.credentials = make(map[string]credentials, len(accounts))
+	for _, a := range accounts {
+		c := credentials{server: "https://" + address(cp.apiServerPort), caCert: cp.pki.caCert, user: a}
+		if err := c.writeKubeconfig(cp.dir); err != nil {
+			return err
+		}
+		cp.credentials[a.Name] = c
+	}
+	return nil
+}
+
+func (cp *ControlPlane) newClients() (err error) {
+	config := cp.RESTConfig()
+	if cp.adminClient, err = rest.HTTPClientFor(config); err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	if cp.client, err = kubernetes.NewForConfigAndClient(config, cp.adminClient); err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	return nil
+}

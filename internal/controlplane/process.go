@@ -1,0 +1,172 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// command says how to run one component.
+type command struct {
+	name     string
+	binary   string
+	args     []string
+	env      []string // beside that of this process, "NAME=value"
+	logFile  string
+	endpoint string       // URL of its HTTP server, without path
+	client   *http.Client // trusted by that server
+
+	// grace is the time between the request to end and the end by force. Zero:
+	// by force at once.
+	grace time.Duration
+}
+
+// Process is a component that runs, or ran, as a child process. Its methods may
+// be called concurrently.
+type Process struct {
+	command command
+	cmd     *exec.Cmd
+	stop    context.CancelFunc
+	stopped context.Context // ended by stop
+	done    chan struct{}   // closed when the child has ended
+	err     error           // of an end that was not asked for; read after done
+}
+
+// startProcess starts a child that lives until Stop, or its own end.
+func startProcess(ctx context.Context, c command) (*Process, error) {
+	if err := os.MkdirAll(filepath.Dir(c.logFile), 0o755); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.name, err)
+	}
+	log, err := os.Create(c.logFile)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.name, err)
+	}
+	defer log.Close() // the child has its own descriptor
+
+	// The owner stops its processes in an order; the end of the caller's context
+	// must not reach them past the owner.
+	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p := &Process{command: c, stop: stop, stopped: stopped, done: make(chan struct{})}
+	p.cmd = exec.CommandContext(stopped, c.binary, c.args...)
+	p.cmd.Env = append(os.Environ(), c.env...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = childAttributes()
+	p.cmd.Cancel = p.signalStop
+	p.cmd.WaitDelay = c.grace
+
+	if err := p.run(); err != nil {
+		stop()
+		return nil, fmt.Errorf("start %s: %w", c.name, err)
+	}
+	return p, nil
+}
+
+// run starts the child and returns; the goroutine that waits for its end does
+// so on a thread of its own. The kernel's promise to kill a child when its
+// parent dies is bound to the thread that created the child, and the runtime
+// ends idle threads: this one lives as long as the child.
+func (p *Process) run() error {
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.finish(p.cmd.Wait())
+		}
+	}()
+	return <-started
+}
+
+func (p *Process) finish(exit error) {
+	asked := p.stopped.Err() != nil
+	p.stop() // releases the context
+	if !asked {
+		if exit == nil {
+			exit = errors.New("exit status 0")
+		}
+		p.err = p.failure("ended by itself", exit)
+	}
+	close(p.done)
+}
+
+// signalStop asks the child's process group to end, or ends it. If the child
+// outlives the grace, package exec kills it.
+func (p *Process) signalStop() error {
+	signal := syscall.SIGTERM
+	if p.command.grace == 0 {
+		signal = syscall.SIGKILL
+	}
+	err := syscall.Kill(-p.cmd.Process.Pid, signal)
+	if errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}
+
+// Stop ends the process and returns when it has ended. Stopping it again, or
+// when it ended by itself, does nothing.
+func (p *Process) Stop() {
+	p.stop()
+	<-p.done
+}
+
+// Name of the component, unique among those that run.
+func (p *Process) Name() string { return p.command.name }
+
+// PID is the process id, also that of its process group.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// LogFile is the path of the file that holds what the process printed.
+func (p *Process) LogFile() string { return p.command.logFile }
+
+// Endpoint is the URL of the process's HTTP server, without a path.
+func (p *Process) Endpoint() string { return p.command.endpoint }
+
+// Done is closed when the process has ended, for whatever reason.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err is nil while the process runs and when it was stopped; otherwise it says
+// how it ended, with the last lines of its log.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Get returns the body at a path of the process's HTTP server ("/metrics",
+// "/healthz"), asked for as the administrator. Any status but 200 is an error.
+func (p *Process) Get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.command.endpoint+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.command.name, err)
+	}
+	response, err := p.command.client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.command.name, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: GET %s: %w", p.command.name, path, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: GET %s: %s: %s", p.command.name, path, response.Status, body)
+	}
+	return body, nil
+}

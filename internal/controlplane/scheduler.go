@@ -1,0 +1,140 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// schedulerGrace is what a scheduler gets to finish its bindings and give up
+// its lease.
+const schedulerGrace = 10 * time.Second
+
+// SchedulerOptions say which scheduler StartScheduler starts.
+type SchedulerOptions struct {
+	// Name of the process. Empty: the base name of the binary. Schedulers that
+	// run at the same time need different ones.
+	Name string
+
+	// Binary is the path of the program, which must take kube-scheduler's flags.
+	// Empty: celset-scheduler of the binary directory, brought up to date first
+	// unless the control plane's options say Prebuilt.
+	Binary string
+
+	// ConfigFile is the path of a KubeSchedulerConfiguration and Config its
+	// content; at most one is given. With neither, the scheduler runs on defaults.
+	//
+	// The scheduler gets a copy in which clientConnection.kubeconfig is that of
+	// User (the flag --kubeconfig would be ignored beside --config), and leader
+	// election is off unless the configuration turns it on.
+	ConfigFile string
+	Config     []byte
+
+	// User the scheduler acts as: AdminUser if empty, or a name in Options.Users
+	// of the control plane, for a scheduler under RBAC.
+	User string
+
+	// FeatureGates for the scheduler, its own and those of Kubernetes.
+	FeatureGates map[string]bool
+
+	// Args are further flags. One that repeats a flag of ours overrides it.
+	Args []string
+}
+
+// StartScheduler starts a scheduler and returns when it is ready: all informers
+// synced and, if it elects a leader, elected. It runs until it is stopped, the
+// context ends or the control plane stops.
+func (cp *ControlPlane) StartScheduler(ctx context.Context, options SchedulerOptions) (*Process, error) {
+	binary, err := cp.schedulerBinary(ctx, options.Binary)
+	if err != nil {
+		return nil, err
+	}
+	if options.Name == "" {
+		options.Name = filepath.Base(binary)
+	}
+	config, err := cp.writeSchedulerConfig(options)
+	if err != nil {
+		return nil, fmt.Errorf("scheduler %s: %w", options.Name, err)
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	p, err := cp.startOne(ctx, command{
+		name:   options.Name,
+		binary: binary,
+		args: slices.Concat(
+			cp.pki.servingArgs(ports[0]),
+			cp.delegationArgs(),
+			[]string{"--config=" + config},
+			featureGateArgs(options.FeatureGates),
+			options.Args,
+		),
+		endpoint: "https://" + address(ports[0]),
+		client:   cp.adminClient,
+		grace:    schedulerGrace,
+	}, func(p *Process) func(context.Context) error { return p.probePath("/readyz") })
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, p.Stop)
+	return p, nil
+}
+
+func (cp *ControlPlane) schedulerBinary(ctx context.Context, binary string) (string, error) {
+	if binary != "" {
+		return filepath.Abs(binary)
+	}
+	if !cp.options.Prebuilt {
+		if _, err := buildBinaries(ctx, cp.binDir, cp.progress, []string{CelsetScheduler}); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(cp.binDir, CelsetScheduler), nil
+}
+
+// writeSchedulerConfig writes the configuration that the scheduler runs on and
+// returns its path.
+func (cp *ControlPlane) writeSchedulerConfig(options SchedulerOptions) (string, error) {
+	user := options.User
+	if user == "" {
+		user = AdminUser
+	}
+	kubeconfig, err := cp.KubeconfigFor(user)
+	if err != nil {
+		return "", err
+	}
+	source, content, err := schedulerConfigSource(options)
+	if err != nil {
+		return "", err
+	}
+	local, err := localSchedulerConfig(content, kubeconfig)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", source, err)
+	}
+	path := filepath.Join(cp.dir, options.Name+".yaml")
+	return path, os.WriteFile(path, local, 0o600)
+}
+
+// schedulerConfigSource returns the given configuration and what to call it in
+// errors.
+func schedulerConfigSource(options SchedulerOptions) (source string, content []byte, err error) {
+	switch {
+	case options.ConfigFile != "" && options.Config != nil:
+		return "", nil, errors.New("both ConfigFile and Config are given: leave one out")
+	case options.ConfigFile != "":
+		content, err = os.ReadFile(options.ConfigFile)
+		return options.ConfigFile, content, err
+	case options.Config != nil:
+		return "Config", options.Config, nil
+	default:
+		return "default configuration", []byte(defaultSchedulerConfig), nil
+	}
+}

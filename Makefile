@@ -53,7 +53,7 @@ fuzz: ## run each fuzz target for FUZZTIME
 	$(GO) test ./test/conformance -run '^$$' -fuzz FuzzSameAsUpstream -fuzztime $(FUZZTIME)
 
 bench: ## benchmarks, in benchstat's format
-	$(GO) test -run '^$$' -bench . -benchmem ./cel/... ./allocator/...
+	$(GO) test -run '^$$' -bench . -benchmem ./cel/... ./test/perf/...
 
 clean: ## remove what was built
 	rm -rf bin

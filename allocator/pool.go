@@ -63,8 +63,9 @@ func gatherPools(features structured.Features, node *v1.Node, candidates, all []
 	return pools, nil
 }
 
-// supported tells whether a slice can be used with the features that are on. A
-// slice that can't is as good as not published: its pool is incomplete.
+// supported tells whether a slice can be used with the features that are on. One
+// with compatibility groups that can't is as good as not published: its pool is
+// incomplete. The others are ignored, but count as published, as upstream does.
 func supported(features structured.Features, slice *resourceapi.ResourceSlice) bool {
 	if !features.PartitionableDevices && (slice.Spec.PerDeviceNodeSelection != nil || len(slice.Spec.SharedCounters) > 0) {
 		return false

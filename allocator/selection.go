@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"errors"
 	"fmt"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -63,6 +64,9 @@ func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {
 // is the object that they are written in.
 func (s *search) evaluateSelectors(owner string, selectors []resourceapi.DeviceSelector, c *candidate) (bool, error) {
 	for i, selector := range selectors {
+		if selector.CEL == nil {
+			return false, fmt.Errorf("%s: selector #%d: CEL expression empty (unsupported selector type?)", owner, i)
+		}
 		expression := s.selectors.GetOrCompile(selector.CEL.Expression)
 		if expression.Error != nil {
 			return false, fmt.Errorf("%s: selector #%d: CEL compile error: %w", owner, i, expression.Error)
@@ -74,11 +78,20 @@ func (s *search) evaluateSelectors(owner string, selectors []resourceapi.DeviceS
 			Capacity:                 c.device.Capacity,
 		})
 		if err != nil {
-			return false, fmt.Errorf("%s: selector #%d on device %s: CEL runtime error: %w", owner, i, c.id, dracel.EnhanceRuntimeError(err))
+			return false, fmt.Errorf("%s: selector #%d on device %s: CEL runtime error: %w", owner, i, c.id, s.selectorError(err))
 		}
 		if !matches {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// selectorError adds the error of an ended context: an interrupted selector
+// wraps its cause only.
+func (s *search) selectorError(err error) error {
+	if s.ctx.Err() != nil && !errors.Is(err, s.ctx.Err()) {
+		return fmt.Errorf("%w: %w", s.ctx.Err(), err)
+	}
+	return dracel.EnhanceRuntimeError(err)
 }

@@ -129,4 +129,3 @@ func (e *Environment) compile(expression string) (*Program, error) {
 func boolLike(t *cel.Type) bool {
 	return t.IsExactType(cel.BoolType) || t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType)
 }
-

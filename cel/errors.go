@@ -72,7 +72,7 @@ func compileError(expression string, issues *cel.Issues) *Error {
 	}
 	if all := issues.Errors(); len(all) > 0 {
 		result.Message = all[0].Message
-		result.Line, result.Column = all[0].Location.Line(), all[0].Location.Column()+1
+		result.Line, result.Column = place(all[0].Location)
 	}
 	return result
 }
@@ -80,14 +80,24 @@ func compileError(expression string, issues *cel.Issues) *Error {
 // positioned prints message with the line of the source and a caret below it.
 func positioned(reason Reason, source common.Source, at common.Location, message string) *Error {
 	issue := &common.Error{Location: at, Message: message}
+	line, column := place(at)
 	return &Error{
 		Reason:     reason,
 		Expression: source.Content(),
-		Line:       at.Line(),
-		Column:     at.Column() + 1,
+		Line:       line,
+		Column:     column,
 		Message:    message,
 		display:    issue.ToDisplayString(source),
 	}
+}
+
+// place counts from 1. CEL counts columns from 0, has a column before the first
+// for an empty expression and a negative line for a mistake without place.
+func place(at common.Location) (line, column int) {
+	if at.Line() <= 0 {
+		return 0, 0
+	}
+	return at.Line(), max(1, at.Column()+1)
 }
 
 // evaluationError says what stopped an evaluation. value is what the program

@@ -16,5 +16,5 @@ type Observer interface {
 
 type unobserved struct{}
 
-func (unobserved) ObserveCompilation(string, bool, error)   {}
+func (unobserved) ObserveCompilation(string, bool, error)  {}
 func (unobserved) ObserveEvaluation(string, uint64, error) {}

@@ -18,5 +18,6 @@
 // Two elements are equal if they are the same device, not if they look alike.
 //
 // A [Device] is prepared once and then takes part in any number of evaluations,
-// concurrent ones too: evaluating a set copies nothing of its devices.
+// concurrent ones too: evaluating a set copies nothing of its devices but the
+// quantities that it reads.
 package device

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
 // orderedMap iterates in the order of its keys. Go's maps don't, and an
@@ -25,13 +26,33 @@ func newOrderedMap(entries map[string]ref.Val) orderedMap {
 		values[key] = value
 	}
 	return orderedMap{
-		Mapper: types.NewStringInterfaceMap(types.DefaultTypeAdapter, values),
+		Mapper: types.NewStringInterfaceMap(onRead{types.DefaultTypeAdapter}, values),
 		keys:   slices.Sorted(maps.Keys(entries)),
 	}
 }
 
 func (m orderedMap) Iterator() traits.Iterator {
 	return types.DefaultTypeAdapter.NativeToValue(m.keys).(traits.Iterable).Iterator()
+}
+
+// onRead hands out those values anew at each read that evaluations write to,
+// although they share the device: comparing a quantity with a much larger one
+// changes its representation, which functions such as isInteger see, and CEL
+// notes in an error value where it was met first.
+type onRead struct {
+	types.Adapter
+}
+
+func (a onRead) NativeToValue(value any) ref.Val {
+	switch value := value.(type) {
+	case apiservercel.Quantity:
+		quantity := value.DeepCopy()
+		return apiservercel.Quantity{Quantity: &quantity}
+	case *types.Err:
+		return types.WrapErr(value.Unwrap())
+	default:
+		return a.Adapter.NativeToValue(value)
+	}
 }
 
 // domainMap answers a look-up of an unknown domain with an empty map, as the

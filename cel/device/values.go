@@ -59,11 +59,10 @@ func version(text string) ref.Val {
 	return apiservercel.Semver{Version: parsed}
 }
 
-// capacityValue needs a copy: a Quantity remembers its own string form, and
-// evaluations that share a device run concurrently.
+// capacityValue refers to the quantity of the parameter, which is a copy. Each
+// read copies it again (see [onRead]).
 func capacityValue(capacity resourceapi.DeviceCapacity) ref.Val {
-	quantity := capacity.Value.DeepCopy()
-	return apiservercel.Quantity{Quantity: &quantity}
+	return apiservercel.Quantity{Quantity: &capacity.Value}
 }
 
 // domains arranges qualified names by domain, then by name.

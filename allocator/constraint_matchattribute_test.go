@@ -1,0 +1,102 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+const color = driver + "/color"
+
+// colored makes devices with the attribute color. A nil color is none.
+func colored(colors ...any) *sliceBuilder {
+	var devices []resourceapi.Device
+	for i, c := range colors {
+		a := attrs{}
+		if c != nil {
+			a["color"] = c
+		}
+		devices = append(devices, newDevice(string(rune('a'+i)), a))
+	}
+	return slice("1", devices...)
+}
+
+var unknownType = resourceapi.DeviceAttribute{}
+
+func TestMatchAttribute(t *testing.T) {
+	for name, test := range map[string]struct {
+		slice *sliceBuilder
+		claim *claimBuilder
+		want  []string
+	}{
+		"first pair":           {colored("red", "blue", "red"), claim("c").want("x", 2).match(color), []string{"x=a", "x=c"}},
+		"first one is alone":   {colored("red", "blue", "green", "blue"), claim("c").want("x", 2).match(color), []string{"x=b", "x=d"}},
+		"none":                 {colored("red", "blue"), claim("c").want("x", 2).match(color), nil},
+		"missing":              {colored(nil, "red", nil, "red"), claim("c").want("x", 2).match(color), []string{"x=b", "x=d"}},
+		"missing on all":       {colored(nil, nil), claim("c").want("x", 1).match(color), nil},
+		"type differs":         {colored("1", 1, "1"), claim("c").want("x", 2).match(color), []string{"x=a", "x=c"}},
+		"bool":                 {colored(true, false, false), claim("c").want("x", 2).match(color), []string{"x=b", "x=c"}},
+		"unknown type is one":  {colored(unknownType), claim("c").want("x", 1).match(color), []string{"x=a"}},
+		"unknown type matches": {colored(unknownType, unknownType), claim("c").want("x", 2).match(color), nil},
+		"two requests":         {colored("red", "blue", "blue"), claim("c").want("x", 1).want("y", 1).match(color), []string{"x=b", "y=c"}},
+		"only one of the requests": {
+			colored("red", "blue", "blue"), claim("c").want("x", 1).want("y", 2).match(color, "y"), []string{"x=a", "y=b", "y=c"},
+		},
+		"no such request": {colored("red", "blue"), claim("c").want("x", 2).match(color, "y"), []string{"x=a", "x=b"}},
+		"for all requests and for one": {
+			colored("red", "blue"), claim("c").want("x", 1).match(color).want("y", 1).match(color, "y"), nil,
+		},
+		"two attributes": {
+			slice("1", newDevice("a", attrs{"color": "red", "size": 1}), newDevice("b", attrs{"color": "red", "size": 2}),
+				newDevice("c", attrs{"color": "blue", "size": 2}), newDevice("d", attrs{"color": "red", "size": 2})),
+			claim("c").want("x", 2).match(color).match(driver + "/size"), []string{"x=b", "x=d"},
+		},
+		"backtracking over two groups": {
+			colored("red", "red", "blue", "blue", "blue"), claim("c").want("x", 3).match(color), []string{"x=c", "x=d", "x=e"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scenario{slices: []*sliceBuilder{test.slice}, claims: []*claimBuilder{test.claim}}.requireDevices(t, test.want...)
+		})
+	}
+}
+
+// Each claim has constraints of its own.
+func TestMatchAttributeIsPerClaim(t *testing.T) {
+	scenario{
+		slices: []*sliceBuilder{colored("red", "blue")},
+		claims: []*claimBuilder{claim("c1").want("x", 1).match(color), claim("c2").want("y", 1).match(color)},
+	}.requireDevices(t, "x=a", "y=b")
+}
+
+func TestMatchAttributeAndAll(t *testing.T) {
+	all := claim("c").wantAll("x").match(color)
+	scenario{slices: []*sliceBuilder{colored("red", "red")}, claims: []*claimBuilder{all}}.requireDevices(t, "x=a", "x=b")
+	scenario{slices: []*sliceBuilder{colored("red", "blue")}, claims: []*claimBuilder{all}}.
+		requireError(t, "claim default/c, request x: cannot add device mla.example.com/pool-1/b because a claim constraint would not be satisfied")
+	scenario{slices: []*sliceBuilder{colored(nil)}, claims: []*claimBuilder{all}}.requireError(t, "cannot add device")
+}
+
+func TestMatchAttributeUndo(t *testing.T) {
+	red, blue := candidateWith(attrs{"color": "red"}), candidateWith(attrs{"color": "blue"})
+	m := &matchAttribute{name: color}
+	requireAdd := func(c *candidate, want bool) {
+		t.Helper()
+		added, err := m.add(c)
+		require.NoError(t, err)
+		require.Equal(t, want, added)
+	}
+	requireAdd(red, true)
+	requireAdd(blue, false)
+	requireAdd(red, true)
+	m.remove(red)
+	requireAdd(blue, false)
+	m.remove(red)
+	require.Zero(t, m.devices)
+	requireAdd(blue, true)
+	requireAdd(red, false)
+}

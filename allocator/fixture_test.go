@@ -1,0 +1,382 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// Unless a test says otherwise there is one driver with one pool on one node,
+// and one class of the name of the driver.
+const (
+	driver   = "mla.example.com"
+	nodeName = "node-1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// allOn are the features that the allocator supports.
+var allOn = structured.Features{
+	AdminAccess:            true,
+	DeviceBindingAndStatus: true,
+	DeviceTaints:           true,
+	OptionalNodeOperations: true,
+	PartitionableDevices:   true,
+}
+
+// scenario is all that an allocation depends on.
+type scenario struct {
+	// features are allOn if nil.
+	features *structured.Features
+	// classes are those that exist besides the one of the name of the driver.
+	classes []*resourceapi.DeviceClass
+	slices  []*sliceBuilder
+	claims  []*claimBuilder
+	// node is node-1 if nil.
+	node *v1.Node
+	// inUse are names of devices in pool-1 of the driver.
+	inUse []string
+	opts  []Option
+}
+
+func (s scenario) allocator(t testing.TB) *Allocator {
+	t.Helper()
+	features := ptr.Deref(s.features, allOn)
+	lister := classes{driver: classOf(driver)}
+	for _, class := range s.classes {
+		lister[class.Name] = class
+	}
+	var apiSlices []*resourceapi.ResourceSlice
+	for _, slice := range s.slices {
+		apiSlices = append(apiSlices, slice.ResourceSlice)
+	}
+	state := structured.AllocatedState{}
+	if len(s.inUse) > 0 {
+		state.AllocatedDevices = sets.New[structured.DeviceID]()
+		for _, name := range s.inUse {
+			state.AllocatedDevices.Insert(structured.MakeDeviceID(driver, "pool-1", name))
+		}
+	}
+	a, err := NewAllocator(t.Context(), features, state, lister, apiSlices, dracel.NewCache(10, dracel.Features{}), s.opts...)
+	require.NoError(t, err)
+	return a
+}
+
+func (s scenario) onNode() *v1.Node {
+	if s.node != nil {
+		return s.node
+	}
+	return newNode(nodeName)
+}
+
+func (s scenario) apiClaims() []*resourceapi.ResourceClaim {
+	result := make([]*resourceapi.ResourceClaim, len(s.claims))
+	for i, claim := range s.claims {
+		result[i] = claim.ResourceClaim
+	}
+	return result
+}
+
+func (s scenario) allocate(t testing.TB) ([]resourceapi.AllocationResult, error) {
+	t.Helper()
+	return s.allocator(t).Allocate(t.Context(), s.onNode(), s.apiClaims())
+}
+
+// search sets up what Allocate works with.
+func (s scenario) search(t testing.TB) *search {
+	t.Helper()
+	a := s.allocator(t)
+	pools, err := gatherPools(a.features, s.onNode(), a.allSlices, a.allSlices)
+	require.NoError(t, err)
+	result, err := newSearch(t.Context(), a, s.onNode(), pools, s.apiClaims())
+	require.NoError(t, err)
+	return result
+}
+
+// requireDevices demands success with devices written as "request=device", in
+// order. No devices at all stand for "does not fit".
+func (s scenario) requireDevices(t testing.TB, want ...string) {
+	t.Helper()
+	results, err := s.allocate(t)
+	require.NoError(t, err)
+	require.Equal(t, want, devicesOf(results))
+	require.Equal(t, len(want) == 0, results == nil)
+}
+
+func (s scenario) requireNone(t testing.TB) {
+	t.Helper()
+	results, err := s.allocate(t)
+	require.NoError(t, err)
+	require.Nil(t, results)
+}
+
+func (s scenario) requireError(t testing.TB, message string) {
+	t.Helper()
+	results, err := s.allocate(t)
+	require.ErrorContains(t, err, message)
+	require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+	require.Nil(t, results)
+}
+
+func (s scenario) requireErrorOnNode(t testing.TB, message string) {
+	t.Helper()
+	results, err := s.allocate(t)
+	require.EqualError(t, err, message)
+	require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+	require.Nil(t, results)
+}
+
+func devicesOf(results []resourceapi.AllocationResult) []string {
+	var names []string
+	for _, result := range results {
+		for _, d := range result.Devices.Results {
+			names = append(names, d.Request+"="+d.Device)
+		}
+	}
+	return names
+}
+
+func newNode(name string, labels ...string) *v1.Node {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	for _, label := range labels {
+		node.Labels[label] = "true"
+	}
+	return node
+}
+
+// classes is a structured.DeviceClassLister.
+type classes map[string]*resourceapi.DeviceClass
+
+func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
+	if class := c[name]; class != nil {
+		return class, nil
+	}
+	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
+}
+
+func (c classes) List() ([]*resourceapi.DeviceClass, error) {
+	var result []*resourceapi.DeviceClass
+	for _, class := range c {
+		result = append(result, class)
+	}
+	return result, nil
+}
+
+func classOf(name string, selectors ...string) *resourceapi.DeviceClass {
+	return &resourceapi.DeviceClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       resourceapi.DeviceClassSpec{Selectors: celSelectors(selectors)},
+	}
+}
+
+func celSelectors(expressions []string) []resourceapi.DeviceSelector {
+	var result []resourceapi.DeviceSelector
+	for _, expression := range expressions {
+		result = append(result, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}})
+	}
+	return result
+}
+
+// attrs are attributes as Go values: int, string or bool.
+type attrs map[resourceapi.QualifiedName]any
+
+func newDevice(name string, a attrs, edits ...func(*resourceapi.Device)) resourceapi.Device {
+	d := resourceapi.Device{Name: name, Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
+	for id, value := range a {
+		switch value := value.(type) {
+		case int:
+			d.Attributes[id] = resourceapi.DeviceAttribute{IntValue: ptr.To(int64(value))}
+		case string:
+			d.Attributes[id] = resourceapi.DeviceAttribute{StringValue: &value}
+		case bool:
+			d.Attributes[id] = resourceapi.DeviceAttribute{BoolValue: &value}
+		case resourceapi.DeviceAttribute:
+			d.Attributes[id] = value
+		}
+	}
+	for _, edit := range edits {
+		edit(&d)
+	}
+	return d
+}
+
+// ring makes the devices mla-0 to mla-<n-1> with their index.
+func ring(n int) []resourceapi.Device {
+	devices := make([]resourceapi.Device, n)
+	for i := range devices {
+		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": i})
+	}
+	return devices
+}
+
+// mesh makes the devices mla-<row><col> with row and col.
+func mesh(rows, cols int) []resourceapi.Device {
+	var devices []resourceapi.Device
+	for row := range rows {
+		for col := range cols {
+			devices = append(devices, newDevice(fmt.Sprintf("mla-%d%d", row, col), attrs{"row": row, "col": col}))
+		}
+	}
+	return devices
+}
+
+type sliceBuilder struct{ *resourceapi.ResourceSlice }
+
+// slice is all of generation 1 of pool-1, for node-1.
+func slice(name string, devices ...resourceapi.Device) *sliceBuilder {
+	return &sliceBuilder{&resourceapi.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: resourceapi.ResourceSliceSpec{
+			Driver:   driver,
+			Pool:     resourceapi.ResourcePool{Name: "pool-1", Generation: 1, ResourceSliceCount: 1},
+			NodeName: ptr.To(nodeName),
+			Devices:  devices,
+		},
+	}}
+}
+
+func (b *sliceBuilder) edit(edit func(*resourceapi.ResourceSliceSpec)) *sliceBuilder {
+	edit(&b.Spec)
+	return b
+}
+
+func (b *sliceBuilder) pool(name string, generation, count int64) *sliceBuilder {
+	b.Spec.Pool = resourceapi.ResourcePool{Name: name, Generation: generation, ResourceSliceCount: count}
+	return b
+}
+
+func (b *sliceBuilder) driver(name string) *sliceBuilder {
+	b.Spec.Driver = name
+	return b
+}
+
+func (b *sliceBuilder) onNode(name string) *sliceBuilder {
+	b.Spec.NodeName = &name
+	return b
+}
+
+func (b *sliceBuilder) everywhere() *sliceBuilder {
+	b.Spec.NodeName, b.Spec.AllNodes = nil, ptr.To(true)
+	return b
+}
+
+func (b *sliceBuilder) onNodesWith(labels ...string) *sliceBuilder {
+	b.Spec.NodeName, b.Spec.NodeSelector = nil, nodesWith(labels...)
+	return b
+}
+
+func (b *sliceBuilder) perDevice() *sliceBuilder {
+	b.Spec.NodeName, b.Spec.PerDeviceNodeSelection = nil, ptr.To(true)
+	return b
+}
+
+// nodesWith selects nodes with all the labels.
+func nodesWith(labels ...string) *v1.NodeSelector {
+	var term v1.NodeSelectorTerm
+	for _, label := range labels {
+		term.MatchExpressions = append(term.MatchExpressions, v1.NodeSelectorRequirement{Key: label, Operator: v1.NodeSelectorOpExists})
+	}
+	return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
+}
+
+type claimBuilder struct{ *resourceapi.ResourceClaim }
+
+// claim is the claim default/<name>.
+func claim(name string) *claimBuilder {
+	return &claimBuilder{&resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}}
+}
+
+// want adds a request for count devices of the class of the driver.
+func (b *claimBuilder) want(request string, count int64, selectors ...string) *claimBuilder {
+	b.Spec.Devices.Requests = append(b.Spec.Devices.Requests, resourceapi.DeviceRequest{
+		Name: request,
+		Exactly: &resourceapi.ExactDeviceRequest{
+			DeviceClassName: driver,
+			AllocationMode:  resourceapi.DeviceAllocationModeExactCount,
+			Count:           count,
+			Selectors:       celSelectors(selectors),
+		},
+	})
+	return b
+}
+
+func (b *claimBuilder) wantAll(request string, selectors ...string) *claimBuilder {
+	return b.want(request, 0, selectors...).edit(func(r *resourceapi.ExactDeviceRequest) {
+		r.AllocationMode = resourceapi.DeviceAllocationModeAll
+	})
+}
+
+// edit changes the request added last.
+func (b *claimBuilder) edit(edit func(*resourceapi.ExactDeviceRequest)) *claimBuilder {
+	edit(b.Spec.Devices.Requests[len(b.Spec.Devices.Requests)-1].Exactly)
+	return b
+}
+
+func (b *claimBuilder) class(name string) *claimBuilder {
+	return b.edit(func(r *resourceapi.ExactDeviceRequest) { r.DeviceClassName = name })
+}
+
+func (b *claimBuilder) admin() *claimBuilder {
+	return b.edit(func(r *resourceapi.ExactDeviceRequest) { r.AdminAccess = ptr.To(true) })
+}
+
+func (b *claimBuilder) match(attribute string, requests ...string) *claimBuilder {
+	b.Spec.Devices.Constraints = append(b.Spec.Devices.Constraints, resourceapi.DeviceConstraint{
+		Requests: requests, MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(attribute)),
+	})
+	return b
+}
+
+func (b *claimBuilder) distinct(attribute string, requests ...string) *claimBuilder {
+	b.Spec.Devices.Constraints = append(b.Spec.Devices.Constraints, resourceapi.DeviceConstraint{
+		Requests: requests, DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(attribute)),
+	})
+	return b
+}
+
+// cel refers to a CEL constraint.
+func (b *claimBuilder) cel(name string, requests ...string) *claimBuilder {
+	return b.match(v1alpha1.AttributeDomain+"/"+name, requests...)
+}
+
+// define adds the definition of a CEL constraint.
+func (b *claimBuilder) define(name, expression string) *claimBuilder {
+	return b.configure(definitionOf(name, expression))
+}
+
+func (b *claimBuilder) configure(configuration resourceapi.DeviceConfiguration, requests ...string) *claimBuilder {
+	b.Spec.Devices.Config = append(b.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{
+		Requests: requests, DeviceConfiguration: configuration,
+	})
+	return b
+}
+
+// Expressions that several tests use.
+const (
+	indices = "devices.map(d, d.attributes['mla.example.com'].index)"
+
+	inARow = indices + ".max() - " + indices + ".min() == devices.size() - 1"
+
+	// neighbors: each device has two neighbours in the mesh.
+	neighbors = `devices.all(d, devices.filter(o, d != o &&
+		cel.bind(a, d.attributes['mla.example.com'], cel.bind(b, o.attributes['mla.example.com'],
+		a.row == b.row && (a.col == b.col + 1 || a.col == b.col - 1) ||
+		a.col == b.col && (a.row == b.row + 1 || a.row == b.row - 1)))).size() >= 2)`
+
+	index = "device.attributes['mla.example.com'].index"
+)

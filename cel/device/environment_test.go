@@ -1,0 +1,216 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// The two expressions of KEP-5254: four devices in a row, and four devices of
+// which each has two neighbours.
+const (
+	ringExpression = `size(devices) == 4 &&
+devices.map(d, d.attributes['mla.example.com'].index).max() -
+devices.map(d, d.attributes['mla.example.com'].index).min() == 3`
+
+	gridExpression = `size(devices) == 4 &&
+devices.all(d,
+  devices.filter(other,
+    d != other &&
+    ((d.attributes["mla.example.com"].row == other.attributes["mla.example.com"].row &&
+      (d.attributes["mla.example.com"].col == other.attributes["mla.example.com"].col + 1 ||
+       d.attributes["mla.example.com"].col == other.attributes["mla.example.com"].col - 1)) ||
+     (d.attributes["mla.example.com"].col == other.attributes["mla.example.com"].col &&
+      (d.attributes["mla.example.com"].row == other.attributes["mla.example.com"].row + 1 ||
+       d.attributes["mla.example.com"].row == other.attributes["mla.example.com"].row - 1)))
+  ).size() >= 2
+)`
+)
+
+func TestKEPRing(t *testing.T) {
+	devices := ring(8)
+	for name, test := range map[string]struct {
+		indices []int
+		want    bool
+	}{
+		"first four":       {[]int{0, 1, 2, 3}, true},
+		"last four":        {[]int{4, 5, 6, 7}, true},
+		"in any order":     {[]int{5, 2, 4, 3}, true},
+		"a gap":            {[]int{0, 1, 2, 4}, false},
+		"around the end":   {[]int{6, 7, 0, 1}, false},
+		"three":            {[]int{0, 1, 3}, false},
+		"five":             {[]int{0, 1, 2, 3, 3}, false},
+		"none":             {nil, false},
+		"every second one": {[]int{0, 2, 4, 6}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			verdict, err := satisfied(t, ringExpression, pick(devices, test.indices...)...)
+			require.NoError(t, err)
+			require.Equal(t, test.want, verdict)
+		})
+	}
+	requireRuntimeError(t, "no such key: index", ringExpression, append(ring(3), newDevice(attributes{"row": 1}))...)
+}
+
+func TestKEPGrid(t *testing.T) {
+	devices := mesh(3, 3)
+	for name, test := range map[string]struct {
+		indices []int
+		want    bool
+	}{
+		"top left":     {[]int{0, 1, 3, 4}, true},
+		"bottom right": {[]int{8, 4, 5, 7}, true},
+		"a row and":    {[]int{0, 1, 2, 3}, false},
+		"zigzag":       {[]int{0, 1, 4, 5}, false},
+		"corners":      {[]int{0, 2, 6, 8}, false},
+		"three":        {[]int{0, 1, 3}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			verdict, err := satisfied(t, gridExpression, pick(devices, test.indices...)...)
+			require.NoError(t, err)
+			require.Equal(t, test.want, verdict)
+		})
+	}
+	requireRuntimeError(t, "no such key: row", gridExpression, ring(4)...)
+}
+
+func TestLibraries(t *testing.T) {
+	devices := []*device.Device{
+		newDevice(attributes{"index": 3, "root": "pci-0", "firmware": version("1.2.0"), "peers": []string{"b", "c"}}),
+		newDevice(attributes{"index": 1, "root": "pci-1", "firmware": version("1.10.0"), "peers": []string{"a"}}),
+		newDevice(attributes{"index": 2, "root": "pci-1", "firmware": version("2.0.0-rc.1"), "peers": []string{"a"}}),
+	}
+	const index, root = "devices.map(d, d.attributes[d.driver].index)", "devices.map(d, d.attributes[d.driver].root)"
+	for name, expression := range map[string]string{
+		"lists min":         index + ".min() == 1",
+		"lists max":         index + ".max() == 3",
+		"lists sum":         index + ".sum() == 6",
+		"lists sort":        index + ".sort() == [1, 2, 3]",
+		"lists isSorted":    "!" + index + ".isSorted()",
+		"lists indexOf":     index + ".indexOf(2) == 2",
+		"lists distinct":    root + ".distinct() == ['pci-0', 'pci-1']",
+		"sets":              "sets.contains(" + root + ", ['pci-1']) && sets.intersects(" + root + ", ['pci-0', 'x'])",
+		"strings":           root + ".all(r, r.split('-')[0] == 'pci' && r.replace('pci', 'bus').startsWith('bus'))",
+		"strings join":      root + ".join('|') == 'pci-0|pci-1|pci-1'",
+		"regex":             root + ".all(r, r.matches('^pci-[0-9]$') && r.find('[0-9]') != '')",
+		"quantity":          "quantity('1Gi').isGreaterThan(quantity('1G'))",
+		"semver":            "devices.all(d, d.attributes[d.driver].firmware.compareTo(semver('1.2.0')) >= 0)",
+		"semver order":      "devices[1].attributes[d0].firmware.isLessThan(devices[2].attributes[d0].firmware)",
+		"cel.bind":          "cel.bind(all, " + index + ", all.max() - all.min() == 2)",
+		"nested bind":       "cel.bind(a, 1, cel.bind(b, a + 1, a + b == 3))",
+		"two variables":     "devices.all(i, d, devices[i] == d) && devices.exists(i, d, i == 2 && d.attributes[d.driver].index == 2)",
+		"transformList":     "devices.transformList(i, d, i * d.attributes[d.driver].index) == [0, 1, 4]",
+		"transformMap":      "devices.transformMap(i, d, d.attributes[d.driver].index)[0] == 3",
+		"exists_one":        root + ".exists_one(r, r == 'pci-0')",
+		"optional":          "devices.map(d, d.attributes[d.driver].?missing.orValue('none')).distinct() == ['none']",
+		"list attributes":   "devices.exists(d, 'c' in d.attributes[d.driver].peers)",
+		"grouping":          root + ".distinct().all(r, devices.filter(d, d.attributes[d.driver].root == r).size() >= 1)",
+		"ip":                "ip('10.0.0.1').family() == 4",
+		"format":            "'%d of %s'.format([devices.size(), 'three']) == '3 of three'",
+		"integer to string": "string(" + index + ".sum()) == '6'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			expression := "cel.bind(d0, devices[0].driver, " + expression + ")"
+			requireTrue(t, expression, devices...)
+		})
+	}
+}
+
+func TestCompileErrors(t *testing.T) {
+	for name, test := range map[string]struct {
+		expression   string
+		reason       cel.Reason
+		line, column int
+		message      string
+	}{
+		"one device":       {"device.driver == 'x'", cel.ReasonInvalid, 1, 1, "undeclared reference to 'device'"},
+		"no such field":    {"devices.all(d,\n  d.name == 'x')", cel.ReasonInvalid, 2, 4, "undefined field 'name'"},
+		"not a list":       {"devices.driver == 'x'", cel.ReasonInvalid, 1, 8, "does not support field selection"},
+		"capacity as int":  {"devices.all(d, d.capacity[d.driver].memory > 3)", cel.ReasonInvalid, 1, 44, "no matching overload for '_>_'"},
+		"list":             {"devices", cel.ReasonType, 1, 1, "it returns list(kubernetes.DRADevice)"},
+		"int":              {"devices.size()", cel.ReasonType, 1, 1, "it returns int"},
+		"unordered device": {"devices.max() == devices[0]", cel.ReasonInvalid, 1, 12, "no matching overload for 'max'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := environment.Compile(test.expression)
+			var failure *cel.Error
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, test.reason, failure.Reason)
+			require.Equal(t, []int{test.line, test.column}, []int{failure.Line, failure.Column}, "%v", err)
+			require.Contains(t, failure.Message, test.message)
+		})
+	}
+}
+
+// The name, the limits and the observer of the configuration are those of the
+// environment.
+func TestConfiguration(t *testing.T) {
+	observed := &names{}
+	limited, err := device.NewEnvironment(cel.Config{Name: "ignored", CostLimit: 50, Observer: observed})
+	require.NoError(t, err)
+	expression, err := limited.Compile(gridExpression)
+	require.NoError(t, err)
+	_, err = expression.Satisfied(t.Context(), mesh(2, 2), nil)
+	require.ErrorContains(t, err, "cost limit of 50")
+	require.Equal(t, []string{"devices", "devices"}, observed.seen)
+}
+
+// names records the environments that an observer is told.
+type names struct {
+	mutex sync.Mutex
+	seen  []string
+}
+
+func (n *names) add(name string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.seen = append(n.seen, name)
+}
+
+func (n *names) ObserveCompilation(environment string, _ bool, _ error)  { n.add(environment) }
+func (n *names) ObserveEvaluation(environment string, _ uint64, _ error) { n.add(environment) }
+
+// Devices and expressions are shared by all goroutines; run with the race
+// detector. The quantities differ in magnitude, the attribute can't be read:
+// both are values that libraries write to.
+func TestConcurrentUse(t *testing.T) {
+	expressions := map[*device.Expression]bool{
+		compile(t, ringExpression): true,
+		compile(t, gridExpression): true,
+		compile(t, "devices.all(d, devices.exists(o, !o.capacity[o.driver].memory.isLessThan(d.capacity[d.driver].memory)))"): true,
+		compile(t, "devices.all(d, d.attributes[d.driver].broken == 1)"):                                                      false,
+	}
+	for range 20 { // devices are converted once, so each round needs its own
+		devices := make([]*device.Device, 4)
+		for i := range devices {
+			devices[i] = device.New(driver, &resourceapi.Device{
+				Attributes: attributes{"index": i, "row": i / 2, "col": i % 2, "broken": resourceapi.DeviceAttribute{}}.api(),
+				Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+					"memory": {Value: resource.MustParse([]string{"1Gi", huge}[i%2])},
+				},
+			})
+		}
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for expression, want := range expressions {
+					verdict, err := expression.Satisfied(context.Background(), devices, cel.NewBudget(1_000_000))
+					if verdict != want || (err == nil) != want {
+						t.Errorf("got %v, %v", verdict, err)
+					}
+				}
+			})
+		}
+		group.Wait()
+	}
+}

@@ -1,0 +1,70 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/cel"
+)
+
+func TestObserverSeesCompilations(t *testing.T) {
+	observed := &recorder{}
+	environment := newEnvironment(t, cel.Config{Observer: observed})
+	for _, expression := range []string{"n == 1", "n == 1", "n ==", "n ==", padded(cel.MaxExpressionLength + 1), padded(cel.MaxExpressionLength + 1)} {
+		_, _ = environment.Compile(expression)
+	}
+	want := []compilation{
+		{environment: "numbers"},
+		{environment: "numbers", hit: true},
+		{environment: "numbers", failed: true},
+		{environment: "numbers", hit: true, failed: true},
+		// What is too long is not remembered.
+		{environment: "numbers", failed: true},
+		{environment: "numbers", failed: true},
+	}
+	require.Empty(t, cmp.Diff(want, observed.compilations, cmp.AllowUnexported(compilation{})))
+}
+
+func TestObserverSeesEvaluations(t *testing.T) {
+	observed := &recorder{}
+	environment := newEnvironment(t, cel.Config{Observer: observed, CostLimit: 1000})
+	budget := cel.NewBudget(1_000_000)
+	evaluate := func(expression string) error {
+		_, err := compile(t, environment, expression).Evaluate(t.Context(), input(t, 1), budget)
+		return err
+	}
+	require.NoError(t, evaluate("n == 1"))
+	runtimeError := evaluate("1 / (n - 1) == 1")
+	costError := evaluate(cubic)
+
+	require.Len(t, observed.evaluations, 3)
+	var sum uint64
+	for _, e := range observed.evaluations {
+		require.Equal(t, "numbers", e.environment)
+		sum += e.cost
+	}
+	require.Equal(t, budget.Spent(), sum)
+	require.NoError(t, observed.evaluations[0].err)
+	require.Equal(t, runtimeError, observed.evaluations[1].err)
+	require.Equal(t, costError, observed.evaluations[2].err)
+	require.Greater(t, observed.evaluations[2].cost, uint64(1000))
+}
+
+// The same evaluation costs the same each time: a budget must not depend on
+// luck.
+func TestCostIsDeterministic(t *testing.T) {
+	observed := &recorder{}
+	program := compile(t, newEnvironment(t, cel.Config{Observer: observed}), "numbers.filter(x, x > 3).map(x, x * 2).sum() > n")
+	for range 10 {
+		_, err := program.Evaluate(t.Context(), input(t, 1), nil)
+		require.NoError(t, err)
+	}
+	for _, e := range observed.evaluations {
+		require.Equal(t, observed.evaluations[0].cost, e.cost)
+	}
+}

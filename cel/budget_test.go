@@ -35,7 +35,7 @@ func TestBudget(t *testing.T) {
 	require.ErrorContains(t, err, "cost budget of")
 	require.ErrorContains(t, err, "narrow the candidates")
 	require.Equal(t, 3*cost, budget.Spent(), "what took place is counted")
-	requireError(t, evaluate(budget), cel.ReasonBudget)
+	_ = requireError(t, evaluate(budget), cel.ReasonBudget)
 }
 
 func TestNilBudgetHasNoLimit(t *testing.T) {
@@ -50,7 +50,7 @@ func TestFailedEvaluationsAreCharged(t *testing.T) {
 	budget := cel.NewBudget(1_000_000)
 	program := compile(t, newEnvironment(t, cel.Config{}), "numbers.all(x, 1 / (x - 19) < 1)")
 	_, err := program.Evaluate(t.Context(), input(t, 1), budget)
-	requireError(t, err, cel.ReasonRuntime)
+	_ = requireError(t, err, cel.ReasonRuntime)
 	require.Greater(t, budget.Spent(), uint64(20))
 }
 
@@ -58,5 +58,5 @@ func TestFailedEvaluationsAreCharged(t *testing.T) {
 func TestRuntimeErrorBeatsBudget(t *testing.T) {
 	program := compile(t, newEnvironment(t, cel.Config{}), "1 / (n - 1) == 1")
 	_, err := program.Evaluate(t.Context(), input(t, 1), cel.NewBudget(0))
-	requireError(t, err, cel.ReasonRuntime)
+	_ = requireError(t, err, cel.ReasonRuntime)
 }

@@ -18,19 +18,19 @@ import (
 type Reason string
 
 const (
-	// ReasonTooLong: the expression is longer than [MaxExpressionLength].
+	// ReasonTooLong means that the expression is longer than [MaxExpressionLength].
 	ReasonTooLong Reason = "TooLong"
-	// ReasonInvalid: the expression does not compile.
+	// ReasonInvalid means that the expression does not compile.
 	ReasonInvalid Reason = "Invalid"
-	// ReasonType: the expression does not return bool.
+	// ReasonType means that the expression does not return bool.
 	ReasonType Reason = "Type"
-	// ReasonRuntime: the evaluation failed, for example on a missing attribute.
+	// ReasonRuntime means that the evaluation failed, for example on a missing attribute.
 	ReasonRuntime Reason = "Runtime"
-	// ReasonCostLimit: one evaluation cost more than the limit for one.
+	// ReasonCostLimit means that one evaluation cost more than the limit for one.
 	ReasonCostLimit Reason = "CostLimit"
-	// ReasonBudget: all evaluations together cost more than their [Budget].
+	// ReasonBudget means that all evaluations together cost more than their [Budget].
 	ReasonBudget Reason = "Budget"
-	// ReasonInterrupted: the context ended. The error wraps the context's cause.
+	// ReasonInterrupted means that the context ended. The error wraps the context's cause.
 	ReasonInterrupted Reason = "Interrupted"
 )
 

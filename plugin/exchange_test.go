@@ -19,11 +19,13 @@ type rightState struct {
 	after     string
 }
 
-type otherState struct{ rightState }
+type otherState struct{ Allocator structured.Allocator }
 
-type noField struct{ assigner structured.Allocator }
+type noField struct{ Assigner structured.Allocator }
 
-type otherFieldType struct{ allocator *allocator.Allocator }
+type otherFieldType struct {
+	allocator *allocator.Allocator //nolint:unused // found by reflection
+}
 
 type notAStruct map[string]string
 

@@ -95,7 +95,7 @@ func TestCostLimitIsNoInterruption(t *testing.T) {
 	cancel()
 	program := compile(t, newEnvironment(t, cel.Config{CostLimit: 10}), cubic)
 	_, err := program.Evaluate(ctx, input(t, 1), nil)
-	requireError(t, err, cel.ReasonCostLimit)
+	_ = requireError(t, err, cel.ReasonCostLimit)
 	require.NotErrorIs(t, err, context.Canceled)
 }
 

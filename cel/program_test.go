@@ -96,7 +96,7 @@ func TestEvaluationErrors(t *testing.T) {
 func TestDefaultCostLimit(t *testing.T) {
 	deep := "numbers.all(a, numbers.all(b, numbers.all(c, numbers.all(d, numbers.all(e, a + b + c + d + e >= 0)))))"
 	_, err := compile(t, newEnvironment(t, cel.Config{}), deep).Evaluate(t.Context(), input(t, 1), nil)
-	requireError(t, err, cel.ReasonCostLimit)
+	_ = requireError(t, err, cel.ReasonCostLimit)
 	require.ErrorContains(t, err, "cost limit of 1000000")
 }
 

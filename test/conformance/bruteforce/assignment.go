@@ -1,0 +1,57 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bruteforce
+
+import "slices"
+
+// assignments visits all ways to give every request of the claim the number of
+// devices it wants, no device twice, in lexical order: requests as they stand,
+// and for one request the devices in ascending order. It stops when visit returns
+// false or an error. The assignment may be kept.
+func (c *claim) assignments(visit func([]choice) (bool, error)) error {
+	_, err := c.extend(nil, 0, visit)
+	return err
+}
+
+func (c *claim) extend(chosen []choice, index int, visit func([]choice) (bool, error)) (goOn bool, err error) {
+	if index == len(c.requests) {
+		return visit(slices.Clone(chosen))
+	}
+	r := c.requests[index]
+	return r.subsets(func(devices []*device) (bool, error) {
+		longer := slices.Clone(chosen)
+		for _, d := range devices {
+			if slices.ContainsFunc(longer, func(other choice) bool { return other.device == d }) {
+				return true, nil
+			}
+			longer = append(longer, choice{request: r, device: d})
+		}
+		return c.extend(longer, index+1, visit)
+	})
+}
+
+// subsets visits the sets of devices that the request could get if it were alone.
+// A request for all devices has one, if there are any and all may be used.
+func (r *request) subsets(visit func([]*device) (bool, error)) (goOn bool, err error) {
+	if r.all && (r.count == 0 || slices.Contains(r.usable, false)) {
+		return true, nil
+	}
+	return r.combinations(nil, 0, visit)
+}
+
+func (r *request) combinations(chosen []*device, from int, visit func([]*device) (bool, error)) (goOn bool, err error) {
+	if len(chosen) == r.count {
+		return visit(chosen)
+	}
+	for i := from; i < len(r.selected); i++ {
+		if !r.usable[i] {
+			continue
+		}
+		goOn, err := r.combinations(append(slices.Clone(chosen), r.selected[i]), i+1, visit)
+		if err != nil || !goOn {
+			return false, err
+		}
+	}
+	return true, nil
+}

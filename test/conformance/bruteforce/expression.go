@@ -1,0 +1,131 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bruteforce
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/utils/ptr"
+)
+
+// newEnvironment is the CEL environment of Kubernetes with one more variable,
+// of which CEL is told nothing but that it is a list.
+var newEnvironment = sync.OnceValues(func() (*celgo.Env, error) {
+	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions: []celgo.EnvOption{
+			celgo.Variable("devices", celgo.ListType(celgo.DynType)),
+			ext.Bindings(ext.BindingsVersion(0)),
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return set.StoredExpressionsEnv(), nil
+})
+
+// programs are the expressions compiled so far: compiling takes far longer than
+// evaluating.
+var programs sync.Map
+
+func compile(expression string) (celgo.Program, error) {
+	if known, ok := programs.Load(expression); ok {
+		return known.(celgo.Program), nil
+	}
+	env, err := newEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		return nil, issues.Err()
+	}
+	program, err := env.Program(ast)
+	if err != nil {
+		return nil, err
+	}
+	programs.Store(expression, program)
+	return program, nil
+}
+
+// evaluate asks an expression about a set of devices.
+func (s *solver) evaluate(program celgo.Program, devices []*device) (bool, error) {
+	values := make([]any, len(devices))
+	for i, d := range devices {
+		if d.value == nil {
+			d.value = s.value(d)
+		}
+		values[i] = d.value
+	}
+	result, _, err := program.Eval(map[string]any{"devices": values})
+	if err != nil {
+		return false, err
+	}
+	verdict, ok := result.Value().(bool)
+	if !ok {
+		return false, fmt.Errorf("the expression returned %v, not true or false", result)
+	}
+	return verdict, nil
+}
+
+// value is a device as a map. It has one key that expressions don't know, the
+// name: maps are equal if they have the same content, but devices only if they are
+// the same. Domains that this device does not have but others do are empty.
+func (s *solver) value(d *device) map[string]any {
+	attributes, capacity := make(map[string]any), make(map[string]any)
+	for _, slice := range s.Slices {
+		attributes[slice.Spec.Driver], capacity[slice.Spec.Driver] = map[string]any{}, map[string]any{}
+		for _, other := range slice.Spec.Devices {
+			for name := range other.Attributes {
+				domain, _ := split(slice.Spec.Driver, name)
+				attributes[domain] = map[string]any{}
+			}
+		}
+	}
+	for name, attribute := range d.Attributes {
+		domain, id := split(d.slice.Spec.Driver, name)
+		attributes[domain].(map[string]any)[id] = scalar(attribute)
+	}
+	for name, value := range d.Capacity {
+		domain, id := split(d.slice.Spec.Driver, name)
+		capacity[domain].(map[string]any)[id] = apiservercel.Quantity{Quantity: ptr.To(value.Value.DeepCopy())}
+	}
+	return map[string]any{
+		"name":                     d.id.String(),
+		"driver":                   d.slice.Spec.Driver,
+		"attributes":               attributes,
+		"capacity":                 capacity,
+		"allowMultipleAllocations": ptr.Deref(d.AllowMultipleAllocations, false),
+	}
+}
+
+func split(driver string, name resourceapi.QualifiedName) (domain, id string) {
+	if domain, id, qualified := strings.Cut(string(name), "/"); qualified {
+		return domain, id
+	}
+	return driver, string(name)
+}
+
+// scalar converts the types that expressions of problems may compare; versions
+// are left as text.
+func scalar(attribute resourceapi.DeviceAttribute) any {
+	switch {
+	case attribute.IntValue != nil:
+		return *attribute.IntValue
+	case attribute.BoolValue != nil:
+		return *attribute.BoolValue
+	case attribute.StringValue != nil:
+		return *attribute.StringValue
+	default:
+		return ptr.Deref(attribute.VersionValue, "")
+	}
+}

@@ -1,0 +1,294 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bruteforce
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+)
+
+const driver = "gpu.example.com"
+
+// gpus makes a slice with one device for each value of the attribute "index".
+func gpus(pool string, indexes ...int64) *resourceapi.ResourceSlice {
+	slice := &resourceapi.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: pool},
+		Spec: resourceapi.ResourceSliceSpec{
+			Driver: driver, AllNodes: ptr.To(true),
+			Pool: resourceapi.ResourcePool{Name: pool, Generation: 1, ResourceSliceCount: 1},
+		},
+	}
+	for i, index := range indexes {
+		slice.Spec.Devices = append(slice.Spec.Devices, resourceapi.Device{
+			Name: string(rune('a' + i)),
+			Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+				"index": {IntValue: ptr.To(index)},
+			},
+		})
+	}
+	return slice
+}
+
+func exactly(name string, count int64) resourceapi.DeviceRequest {
+	return resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{
+		DeviceClassName: "gpu", AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count}}
+}
+
+func all(name string) resourceapi.DeviceRequest {
+	return resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{
+		DeviceClassName: "gpu", AllocationMode: resourceapi.DeviceAllocationModeAll}}
+}
+
+// celClaim makes a claim with a CEL constraint over the named requests, all if
+// none is named.
+func celClaim(expression string, covered []string, requests ...resourceapi.DeviceRequest) *resourceapi.ResourceClaim {
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}
+	claim.Spec.Devices = resourceapi.DeviceClaim{
+		Requests: requests,
+		Constraints: []resourceapi.DeviceConstraint{{
+			Requests: covered, MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/c"))}},
+		Config: []resourceapi.DeviceClaimConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
+			Opaque: &resourceapi.OpaqueDeviceConfiguration{
+				Driver:     "celset.dev",
+				Parameters: runtime.RawExtension{Raw: []byte(`{"name": "c", "expression": "` + expression + `"}`)},
+			}}}},
+	}
+	return claim
+}
+
+func attributeClaim(constraint resourceapi.DeviceConstraint, requests ...resourceapi.DeviceRequest) *resourceapi.ResourceClaim {
+	claim := celClaim("", nil, requests...)
+	claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{constraint}
+	return claim
+}
+
+func index(d string) string { return d + ".attributes['" + driver + "'].index" }
+
+func TestSolve(t *testing.T) {
+	indexName := ptr.To(resourceapi.FullyQualifiedName(driver + "/index"))
+	for name, test := range map[string]struct {
+		slices    []*resourceapi.ResourceSlice
+		claims    []*resourceapi.ResourceClaim
+		allocated []string
+		want      []string // device names of all claims, nil if there is no solution
+	}{
+		"no claims": {want: []string{}},
+		"first that fits": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1, 2, 3)},
+			claims: []*resourceapi.ResourceClaim{celClaim("devices.all(d, "+index("d")+" > 0)", nil, exactly("r", 2))},
+			want:   []string{"b", "c"},
+		},
+		"no set fits": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1, 2)},
+			claims: []*resourceapi.ResourceClaim{celClaim("devices.exists(d, "+index("d")+" > 2)", nil, exactly("r", 2))},
+		},
+		"in use": {
+			slices:    []*resourceapi.ResourceSlice{gpus("p", 0, 1)},
+			claims:    []*resourceapi.ResourceClaim{celClaim("true", nil, exactly("r", 1))},
+			allocated: []string{"a"},
+			want:      []string{"b"},
+		},
+		"a set has one order": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1)},
+			claims: []*resourceapi.ResourceClaim{celClaim(index("devices[0]")+" > "+index("devices[1]"), nil, exactly("r", 2))},
+		},
+		"requests have every order": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1)},
+			claims: []*resourceapi.ResourceClaim{celClaim(index("devices[0]")+" > "+index("devices[1]"), nil, exactly("r", 1), exactly("s", 1))},
+			want:   []string{"b", "a"},
+		},
+		"some requests": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1, 2)},
+			claims: []*resourceapi.ResourceClaim{celClaim(index("devices[0]")+" == 2", []string{"s"}, exactly("r", 1), exactly("s", 1))},
+			want:   []string{"a", "c"},
+		},
+		"earlier claims give way": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1)},
+			claims: []*resourceapi.ResourceClaim{
+				celClaim("true", nil, exactly("r", 1)),
+				celClaim(index("devices[0]")+" == 0", nil, exactly("r", 1)),
+			},
+			want: []string{"b", "a"},
+		},
+		"all": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1)},
+			claims: []*resourceapi.ResourceClaim{celClaim("size(devices) == 2", nil, all("r"))},
+			want:   []string{"a", "b"},
+		},
+		"all of nothing": {
+			claims: []*resourceapi.ResourceClaim{celClaim("true", nil, all("r"))},
+		},
+		"identity": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 0)},
+			claims: []*resourceapi.ResourceClaim{celClaim("devices[0] != devices[1] && devices[0] == devices[0]", nil, exactly("r", 2))},
+			want:   []string{"a", "b"},
+		},
+		"match attribute": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1, 1)},
+			claims: []*resourceapi.ResourceClaim{attributeClaim(resourceapi.DeviceConstraint{MatchAttribute: indexName}, exactly("r", 2))},
+			want:   []string{"b", "c"},
+		},
+		"distinct attribute": {
+			slices: []*resourceapi.ResourceSlice{gpus("p", 1, 1, 0)},
+			claims: []*resourceapi.ResourceClaim{attributeClaim(resourceapi.DeviceConstraint{DistinctAttribute: indexName}, exactly("r", 2))},
+			want:   []string{"a", "c"},
+		},
+		"pools by name": {
+			slices: []*resourceapi.ResourceSlice{gpus("q", 5), gpus("p", 6)},
+			claims: []*resourceapi.ResourceClaim{celClaim(index("devices[0]")+" == 6", nil, exactly("r", 1), exactly("s", 1))},
+			want:   []string{"a", "a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			solution, err := Solve(problem(test.slices, test.claims, test.allocated...))
+			require.NoError(t, err)
+			require.Equal(t, test.want != nil, solution.Found)
+			require.Empty(t, cmp.Diff(test.want, deviceNames(solution)))
+		})
+	}
+}
+
+func problem(slices []*resourceapi.ResourceSlice, claims []*resourceapi.ResourceClaim, allocated ...string) Problem {
+	p := Problem{
+		Node:      &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}},
+		Classes:   []*resourceapi.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}},
+		Slices:    slices,
+		Claims:    claims,
+		Allocated: sets.New[structured.DeviceID](),
+	}
+	for _, device := range allocated {
+		p.Allocated.Insert(structured.MakeDeviceID(driver, "p", device))
+	}
+	return p
+}
+
+func deviceNames(s Solution) []string {
+	if !s.Found {
+		return nil
+	}
+	names := []string{}
+	for _, claim := range s.Claims {
+		for _, pick := range claim {
+			names = append(names, pick.Device)
+		}
+	}
+	return names
+}
+
+func TestSolveErrors(t *testing.T) {
+	slices := []*resourceapi.ResourceSlice{gpus("p", 0, 1, 2)}
+	for name, test := range map[string]struct {
+		claim      *resourceapi.ResourceClaim
+		want       string
+		evaluation int // 0 if the error is not one of an evaluation
+	}{
+		"first evaluation": {
+			claim: celClaim("1 / "+index("devices[0]")+" == 1", nil, exactly("r", 1)),
+			want:  "division by zero", evaluation: 1,
+		},
+		"second evaluation": {
+			claim: celClaim("1 / (1 - "+index("devices[0]")+") == 2", nil, exactly("r", 1)),
+			want:  "division by zero", evaluation: 2,
+		},
+		"not a bool": {
+			claim: celClaim(index("devices[0]"), nil, exactly("r", 1)),
+			want:  "not true or false", evaluation: 1,
+		},
+		"does not compile": {claim: celClaim("devices[", nil, exactly("r", 1)), want: "Syntax error"},
+		"empty constraint": {claim: attributeClaim(resourceapi.DeviceConstraint{}, exactly("r", 1)), want: "empty"},
+		"prioritized list": {claim: celClaim("true", nil, resourceapi.DeviceRequest{Name: "r"}), want: "exactly"},
+		"definition not found": {
+			claim: attributeClaim(resourceapi.DeviceConstraint{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/other"))}, exactly("r", 1)),
+			want:  "no definition of other",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			solution, err := Solve(problem(slices, []*resourceapi.ResourceClaim{test.claim}))
+			require.ErrorContains(t, err, test.want)
+			require.False(t, solution.Found)
+			var evaluation *EvaluationError
+			if test.evaluation > 0 {
+				require.ErrorAs(t, err, &evaluation)
+				require.Equal(t, test.evaluation, evaluation.Evaluation)
+			} else {
+				require.NotErrorAs(t, err, &evaluation)
+			}
+		})
+	}
+}
+
+func TestSolvePools(t *testing.T) {
+	wrongCount := gpus("p", 0)
+	wrongCount.Spec.Pool.ResourceSliceCount = 2
+	old := gpus("p", 0, 1)
+	old.Name = "old"
+	old.Spec.Pool.Generation = 0
+	twice := gpus("p", 0, 1)
+	twice.Spec.Devices[1].Name = twice.Spec.Devices[0].Name
+	elsewhere := gpus("p", 0)
+	elsewhere.Spec.AllNodes, elsewhere.Spec.NodeName = nil, ptr.To("other")
+	binding := gpus("p", 0)
+	binding.Spec.Devices[0].BindingConditions = []string{"example.com/ready"}
+	for name, test := range map[string]struct {
+		slices  []*resourceapi.ResourceSlice
+		want    []string
+		invalid bool
+	}{
+		"incomplete":         {slices: []*resourceapi.ResourceSlice{wrongCount}},
+		"old generation":     {slices: []*resourceapi.ResourceSlice{old, gpus("p", 0)}, want: []string{"p"}},
+		"duplicate name":     {slices: []*resourceapi.ResourceSlice{twice}, invalid: true},
+		"another node":       {slices: []*resourceapi.ResourceSlice{elsewhere}},
+		"binding conditions": {slices: []*resourceapi.ResourceSlice{binding, gpus("q", 1)}, want: []string{"q", "p"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := problem(test.slices, nil)
+			var names []string
+			invalid := false
+			for _, pool := range visiblePools(&p) {
+				invalid = invalid || pool.invalid
+				if len(pool.devices) > 0 {
+					names = append(names, pool.name)
+				}
+			}
+			require.Equal(t, test.want, names)
+			require.Equal(t, test.invalid, invalid)
+		})
+	}
+}
+
+// TestCombinations: every set of four of six devices once, in lexical order.
+func TestCombinations(t *testing.T) {
+	r := &request{count: 4}
+	for range 6 {
+		r.selected = append(r.selected, &device{})
+		r.usable = append(r.usable, true)
+	}
+	var sets [][]int
+	_, err := r.subsets(func(devices []*device) (bool, error) {
+		var positions []int
+		for _, d := range devices {
+			positions = append(positions, slices.Index(r.selected, d))
+		}
+		sets = append(sets, positions)
+		return true, nil
+	})
+	require.NoError(t, err)
+	require.Len(t, sets, 15)
+	require.Equal(t, []int{0, 1, 2, 3}, sets[0])
+	require.Equal(t, []int{2, 3, 4, 5}, sets[14])
+	require.True(t, slices.IsSortedFunc(sets, slices.Compare[[]int]))
+	for _, set := range sets {
+		require.True(t, slices.IsSorted(set))
+	}
+}

@@ -1,0 +1,134 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bruteforce
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
+)
+
+// claim is a claim with its requests and constraints.
+type claim struct {
+	requests    []*request
+	constraints []constraint
+}
+
+// request is one request of a claim.
+type request struct {
+	name        string
+	adminAccess bool
+	all         bool
+	// count is the number of devices wanted.
+	count int
+	// selected are the devices that pass the selectors, in order; usable says for
+	// each whether the request may get it.
+	selected []*device
+	usable   []bool
+}
+
+func (s *solver) prepare(api *resourceapi.ResourceClaim) (*claim, error) {
+	result := &claim{}
+	for i := range api.Spec.Devices.Requests {
+		r, err := s.prepareRequest(&api.Spec.Devices.Requests[i])
+		if err != nil {
+			return nil, fmt.Errorf("claim %s, request %s: %w", api.Name, api.Spec.Devices.Requests[i].Name, err)
+		}
+		result.requests = append(result.requests, r)
+	}
+	for i := range api.Spec.Devices.Constraints {
+		c, err := s.prepareConstraint(api, &api.Spec.Devices.Constraints[i])
+		if err != nil {
+			return nil, fmt.Errorf("claim %s, constraint #%d: %w", api.Name, i, err)
+		}
+		result.constraints = append(result.constraints, c)
+	}
+	return result, nil
+}
+
+func (s *solver) prepareRequest(api *resourceapi.DeviceRequest) (*request, error) {
+	if api.Exactly == nil {
+		return nil, fmt.Errorf("only requests of the kind exactly are understood")
+	}
+	r := &request{
+		name:        api.Name,
+		adminAccess: ptr.Deref(api.Exactly.AdminAccess, false),
+		all:         api.Exactly.AllocationMode == resourceapi.DeviceAllocationModeAll,
+		count:       int(api.Exactly.Count),
+	}
+	for _, d := range s.devices {
+		selected, err := s.selects(api.Exactly, d)
+		if err != nil {
+			return nil, err
+		}
+		if selected {
+			r.selected = append(r.selected, d)
+			r.usable = append(r.usable, s.mayUse(api.Exactly, d))
+		}
+	}
+	if r.all {
+		r.count = len(r.selected)
+		for _, pool := range s.pools {
+			if pool.incomplete || pool.invalid {
+				return nil, fmt.Errorf("wants all devices, but pool %s/%s can't be seen as a whole", pool.driver, pool.name)
+			}
+		}
+	}
+	return r, nil
+}
+
+// selects tells whether a device is for the node and passes all selectors.
+func (s *solver) selects(api *resourceapi.ExactDeviceRequest, d *device) (bool, error) {
+	if len(d.BindingConditions) > 0 && !s.Features.DeviceBindingAndStatus {
+		return false, nil
+	}
+	if ptr.Deref(d.slice.Spec.PerDeviceNodeSelection, false) && !matches(s.Node, d.NodeName, d.AllNodes, d.NodeSelector) {
+		return false, nil
+	}
+	class := slices.IndexFunc(s.Classes, func(c *resourceapi.DeviceClass) bool { return c.Name == api.DeviceClassName })
+	if class < 0 {
+		return false, fmt.Errorf("device class %q does not exist", api.DeviceClassName)
+	}
+	for _, selector := range slices.Concat(s.Classes[class].Spec.Selectors, api.Selectors) {
+		compiled := selectors.GetOrCompile(selector.CEL.Expression)
+		if compiled.Error != nil {
+			return false, compiled.Error
+		}
+		matches, _, err := compiled.DeviceMatches(context.Background(), dracel.Device{
+			Driver: d.slice.Spec.Driver, Attributes: d.Attributes, Capacity: d.Capacity,
+			AllowMultipleAllocations: d.AllowMultipleAllocations,
+		})
+		if err != nil || !matches {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+var selectors = dracel.NewCache(1000, dracel.Features{EnableConsumableCapacity: true})
+
+// mayUse tells whether nothing about the device itself keeps it from being used.
+func (s *solver) mayUse(api *resourceapi.ExactDeviceRequest, d *device) bool {
+	skips := len(d.slice.Spec.SkipNodeOperations) > 0
+	if skips && !(s.Features.OptionalNodeOperations && slices.Contains(s.Node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")) {
+		return false
+	}
+	if len(d.ConsumesCounters) > 0 && !s.Features.PartitionableDevices {
+		return false
+	}
+	return !s.Features.DeviceTaints || !slices.ContainsFunc(d.Taints, func(taint resourceapi.DeviceTaint) bool {
+		return repels(taint) && !slices.ContainsFunc(api.Tolerations, func(toleration resourceapi.DeviceToleration) bool {
+			return resourceclaim.ToleratesTaint(toleration, taint)
+		})
+	})
+}
+
+func repels(taint resourceapi.DeviceTaint) bool {
+	return taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute
+}

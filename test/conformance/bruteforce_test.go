@@ -1,0 +1,119 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/test/conformance/bruteforce"
+	"github.com/celset/celset/test/conformance/scenario"
+)
+
+func TestSameAsBruteForce(t *testing.T) {
+	t.Parallel()
+	coverage := newTally(func(c *scenario.Case) outcome { return ours(c) })
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCase(t, scenario.CEL)
+		want := sameAsBruteForce(t, c)
+		coverage.add(c, want)
+		requireSameWithReasons(t, c, want)
+		// To those that don't know CEL constraints a reference is an attribute that
+		// nobody has.
+		sameAsUpstream(t, c, allocator.WithoutCELConstraints())
+	})
+	coverage.require(t)
+}
+
+// TestBruteForceSameAsUpstream finds out whether the reference that CEL
+// constraints are compared with is right in all else.
+func TestBruteForceSameAsUpstream(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCase(t, scenario.Sound)
+		requireSolution(t, c, upstream(experimental, c), "upstream's allocator")
+	})
+}
+
+// TestFirstEvaluationFails: an expression that fails on the first set that is
+// complete fails the allocation. On later sets that depends on how many are tried
+// before, so nothing can be said.
+func TestFirstEvaluationFails(t *testing.T) {
+	t.Parallel()
+	failed, cases := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCase(t, scenario.FailingCEL)
+		cases++
+		_, err := solve(c)
+		evaluation, ok := errors.AsType[*bruteforce.EvaluationError](err)
+		if !ok || evaluation.Evaluation > 1 {
+			return
+		}
+		failed++
+		got := ours(c)
+		require.Equal(t, fatal, got.kind, "want an error because of %v, got %v for case:\n%s", err, got, c)
+	})
+	require.Greater(t, failed, cases/20, "too few expressions fail on the first set, of %d cases", cases)
+}
+
+func solve(c *scenario.Case) (bruteforce.Solution, error) {
+	return bruteforce.Solve(bruteforce.Problem{
+		Features: c.Features, Node: c.Node, Slices: c.Slices, Classes: c.Classes, Claims: c.Claims,
+		Allocated: c.State().AllocatedDevices,
+	})
+}
+
+// sameAsBruteForce returns the outcome of our allocator if it is right.
+func sameAsBruteForce(t require.TestingT, c *scenario.Case) outcome {
+	before := c.Clone()
+	got := ours(c)
+	requireUnmodified(t, before, c)
+	requireSolution(t, c, got, "our allocator")
+	return got
+}
+
+// requireSolution compares what an allocator returned with the brute force
+// solution. That has devices only, not the rest of the results.
+func requireSolution(t require.TestingT, c *scenario.Case, got outcome, who string) {
+	want, err := solve(c)
+	wantKind := none
+	switch {
+	case err != nil:
+		wantKind = fatal
+	case want.Found:
+		wantKind = found
+	case want.InvalidPools:
+		wantKind = onNode
+	}
+	if diff := cmp.Diff(want.Claims, picks(got.results)); wantKind != got.kind || diff != "" {
+		require.Failf(t, "mismatch", "%s does not agree with brute force\nwant: %s, error: %v\ngot: %v\ndevices (-want +got):\n%s\ncase:\n%s",
+			who, wantKind, err, got, diff, c)
+	}
+}
+
+// picks are the devices of results, nil if there are no results.
+func picks(results []resourceapi.AllocationResult) [][]bruteforce.Pick {
+	if results == nil {
+		return nil
+	}
+	claims := make([][]bruteforce.Pick, 0, len(results))
+	for _, result := range results {
+		devices := make([]bruteforce.Pick, 0, len(result.Devices.Results))
+		for _, d := range result.Devices.Results {
+			devices = append(devices, bruteforce.Pick{
+				Request: d.Request, Driver: d.Driver, Pool: d.Pool, Device: d.Device,
+				AdminAccess: ptr.Deref(d.AdminAccess, false),
+			})
+		}
+		claims = append(claims, devices)
+	}
+	return claims
+}

@@ -1,0 +1,30 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conformance holds the allocator to its promise by running it beside
+// others on the same random input:
+//
+//   - Without CEL constraints it must answer as upstream's allocator does, field
+//     by field (TestSameAsUpstream).
+//   - With CEL constraints it must answer as a search that tries everything
+//     (TestSameAsBruteForce). That search is in the package bruteforce, and is
+//     itself compared with upstream.
+//
+// The input comes from the package scenario. Each test counts which features the
+// cases had, how the allocation ended and whether the feature mattered, and fails
+// if one of them no longer occurs often enough; the table is printed with -v.
+//
+// The cases are the same in each run unless told otherwise:
+//
+//	go test ./test/conformance                              # 20000 cases a test
+//	CELSET_CONFORMANCE_CASES=500 go test ./test/conformance
+//	go test ./test/conformance -rapid.seed=0                # other cases each time
+//	go test ./test/conformance -run='^$' -fuzz=FuzzSameAsUpstream -fuzzminimizetime=10x
+//
+// A mismatch is reduced to a small case and printed as YAML. With
+// -conformance.store=testdata it is also stored, and from then on replayed by
+// TestStoredCases; give such a file a name and a description.
+//
+// Upstream is right, except where the allocator refuses what it does not support
+// yet; such input is not generated.
+package conformance

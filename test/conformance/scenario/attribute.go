@@ -1,0 +1,78 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+)
+
+// The attributes of the drivers, in their own domain.
+const (
+	attributeIndex   = "index"   // int, the position of the device in its pool
+	attributeRow     = "row"     // int
+	attributeCol     = "col"     // int
+	attributeGroup   = "group"   // string
+	attributeModel   = "model"   // string
+	attributeHealthy = "healthy" // bool
+	attributeVersion = "version" // version
+	attributeRack    = "rack"    // string, in the shared domain
+)
+
+// attributes draws attributes of every type, under qualified and unqualified
+// names. Expressions of CEL constraints may rely on index, row, col and group.
+func (p *poolDraw) attributes() map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
+	index := int64(p.names - 1)
+	if p.rarely() {
+		index = int64(p.between(0, 3))
+	}
+	attributes := make(map[resourceapi.QualifiedName]resourceapi.DeviceAttribute)
+	set := func(name string, value resourceapi.DeviceAttribute) {
+		if !p.CELConstraints && p.rarely() {
+			return
+		}
+		attributes[p.attributeName(name)] = value
+	}
+	set(attributeIndex, intAttribute(index))
+	set(attributeRow, intAttribute(int64(p.between(0, 2))))
+	set(attributeCol, intAttribute(int64(p.between(0, 2))))
+	set(attributeGroup, stringAttribute(pick(p.generator, "group-1", "group-2", "group-2", "group-3")))
+	set(attributeModel, p.model())
+	set(attributeHealthy, resourceapi.DeviceAttribute{BoolValue: ptr.To(!p.sometimes())})
+	set(attributeVersion, resourceapi.DeviceAttribute{VersionValue: ptr.To(pick(p.generator, "1.0.0", "1.2.0"))})
+	if !p.sometimes() {
+		attributes[sharedDomain+"/"+attributeRack] = stringAttribute(pick(p.generator, "rack-1", "rack-2"))
+	}
+	return attributes
+}
+
+func (p *poolDraw) attributeName(id string) resourceapi.QualifiedName {
+	if p.sometimes() {
+		return resourceapi.QualifiedName(p.driver + "/" + id)
+	}
+	return resourceapi.QualifiedName(id)
+}
+
+// model is a string, but drivers err: it may have another type, be a list or
+// something that is not known yet. The last two fail all selectors.
+func (p *poolDraw) model() resourceapi.DeviceAttribute {
+	switch {
+	case p.oneIn2To(5):
+		return intAttribute(1)
+	case p.fault():
+		return resourceapi.DeviceAttribute{StringValues: []string{"a", "b"}}
+	case p.fault():
+		return resourceapi.DeviceAttribute{}
+	default:
+		return stringAttribute(pick(p.generator, "model-1", "model-2"))
+	}
+}
+
+func intAttribute(value int64) resourceapi.DeviceAttribute {
+	return resourceapi.DeviceAttribute{IntValue: ptr.To(value)}
+}
+
+func stringAttribute(value string) resourceapi.DeviceAttribute {
+	return resourceapi.DeviceAttribute{StringValue: ptr.To(value)}
+}

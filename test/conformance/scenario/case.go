@@ -1,0 +1,113 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+)
+
+// Case is the input of one allocation.
+type Case struct {
+	// Description says what a stored case is about.
+	Description string `json:"description,omitempty"`
+	// Outcome says what must come of a stored case: found, none, on-node or fatal.
+	Outcome string `json:"outcome,omitempty"`
+	// Features are the optional features that are on.
+	Features structured.Features `json:"features"`
+	// Node is the node to allocate for. Slices may be for others.
+	Node    *v1.Node                     `json:"node"`
+	Slices  []*resourceapi.ResourceSlice `json:"slices,omitempty"`
+	Classes []*resourceapi.DeviceClass   `json:"classes,omitempty"`
+	Claims  []*resourceapi.ResourceClaim `json:"claims,omitempty"`
+	// Allocated are the devices in use. They need not exist any more.
+	Allocated []Device `json:"allocated,omitempty"`
+}
+
+// Device names a device.
+type Device struct {
+	Driver string `json:"driver"`
+	Pool   string `json:"pool"`
+	Device string `json:"device"`
+}
+
+// State is the case's allocated state as allocators take it.
+func (c *Case) State() structured.AllocatedState {
+	if len(c.Allocated) == 0 {
+		return structured.AllocatedState{}
+	}
+	devices := sets.New[structured.DeviceID]()
+	for _, d := range c.Allocated {
+		devices.Insert(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+	}
+	return structured.AllocatedState{AllocatedDevices: devices}
+}
+
+// ClassLister gives access to the classes of a case.
+type ClassLister []*resourceapi.DeviceClass
+
+var _ structured.DeviceClassLister = ClassLister{}
+
+// List implements [structured.DeviceClassLister].
+func (l ClassLister) List() ([]*resourceapi.DeviceClass, error) { return l, nil }
+
+// Get implements [structured.DeviceClassLister].
+func (l ClassLister) Get(name string) (*resourceapi.DeviceClass, error) {
+	for _, class := range l {
+		if class.Name == name {
+			return class, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Group: resourceapi.GroupName, Resource: "deviceclasses"}, name)
+}
+
+// Clone returns a deep copy.
+func (c *Case) Clone() *Case {
+	result := *c
+	result.Node = c.Node.DeepCopy()
+	result.Slices = cloneAll(c.Slices)
+	result.Classes = cloneAll(c.Classes)
+	result.Claims = cloneAll(c.Claims)
+	result.Allocated = append([]Device(nil), c.Allocated...)
+	return &result
+}
+
+func cloneAll[T interface{ DeepCopy() T }](from []T) []T {
+	if from == nil {
+		return nil
+	}
+	result := make([]T, len(from))
+	for i := range from {
+		result[i] = from[i].DeepCopy()
+	}
+	return result
+}
+
+// Devices calls visit for each device of each slice, of all nodes and
+// generations, until it returns false.
+func (c *Case) Devices(visit func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) {
+	for _, slice := range c.Slices {
+		for i := range slice.Spec.Devices {
+			if !visit(slice, &slice.Spec.Devices[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Requests calls visit for each request that is of the kind "exactly", until it
+// returns false.
+func (c *Case) Requests(visit func(*resourceapi.ResourceClaim, *resourceapi.ExactDeviceRequest) bool) {
+	for _, claim := range c.Claims {
+		for i := range claim.Spec.Devices.Requests {
+			if exactly := claim.Spec.Devices.Requests[i].Exactly; exactly != nil && !visit(claim, exactly) {
+				return
+			}
+		}
+	}
+}

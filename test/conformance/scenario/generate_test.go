@@ -1,0 +1,117 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+var profiles = map[string]Profile{"Upstream": Upstream, "Sound": Sound, "CEL": CEL, "FailingCEL": FailingCEL}
+
+// checkCases checks a property of the cases of all profiles.
+func checkCases(t *testing.T, property func(*rapid.T, Profile, *Case)) {
+	for name, profile := range profiles {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { property(t, profile, Cases(profile).Draw(t, "case")) })
+		})
+	}
+}
+
+func TestCasesKeepLimits(t *testing.T) {
+	checkCases(t, func(t *rapid.T, profile Profile, c *Case) {
+		devices, requests, wanted := 0, 0, int64(0)
+		c.Devices(func(*resourceapi.ResourceSlice, *resourceapi.Device) bool { devices++; return true })
+		for _, claim := range c.Claims {
+			requests += len(claim.Spec.Devices.Requests)
+		}
+		c.Requests(func(_ *resourceapi.ResourceClaim, r *resourceapi.ExactDeviceRequest) bool {
+			wanted += r.Count
+			return true
+		})
+		require.LessOrEqual(t, devices, profile.MaxDevices)
+		require.LessOrEqual(t, requests, profile.MaxRequests)
+		if !profile.Faults {
+			require.LessOrEqual(t, wanted, int64(profile.MaxWanted))
+		}
+	})
+}
+
+// TestSliceNamesAreUnique: two objects of one name are not possible in a cluster,
+// and allocators may rely on that.
+func TestSliceNamesAreUnique(t *testing.T) {
+	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
+		seen := map[string]bool{}
+		for _, slice := range c.Slices {
+			require.False(t, seen[slice.Name], "slice %s", slice.Name)
+			seen[slice.Name] = true
+		}
+	})
+}
+
+func TestReferencesResolve(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{CacheSize: 10_000})
+	require.NoError(t, err)
+	checkCases(t, func(t *rapid.T, profile Profile, c *Case) {
+		references := 0
+		for _, claim := range c.Claims {
+			constraints, err := v1alpha1.Resolve(claim, ClassLister(c.Classes))
+			require.NoError(t, err)
+			references += len(constraints)
+			for _, constraint := range constraints {
+				_, err := environment.Compile(constraint.Expression)
+				require.NoError(t, err, constraint.Expression)
+			}
+		}
+		require.True(t, profile.CELConstraints || references == 0, "%d references", references)
+		require.True(t, !profile.FailingExpression || references <= 1, "%d references", references)
+	})
+}
+
+func TestSelectorsCompile(t *testing.T) {
+	cache := dracel.NewCache(1000, dracel.Features{})
+	checkCases(t, func(t *rapid.T, profile Profile, c *Case) {
+		if profile.Faults {
+			return
+		}
+		c.Requests(func(_ *resourceapi.ResourceClaim, r *resourceapi.ExactDeviceRequest) bool {
+			for _, selector := range r.Selectors {
+				compiled := cache.GetOrCompile(selector.CEL.Expression)
+				require.Nil(t, compiled.Error, selector.CEL.Expression)
+			}
+			return true
+		})
+	})
+}
+
+func TestCasesAreReproducible(t *testing.T) {
+	for seed := range 10 {
+		require.Equal(t, Cases(CEL).Example(seed).String(), Cases(CEL).Example(seed).String())
+	}
+}
+
+// TestPlainest: shrinking leads here. A single failing case should be readable.
+func TestPlainest(t *testing.T) {
+	rapid.MakeFuzz(func(t *rapid.T) {
+		c := Cases(CEL).Draw(t, "case")
+		require.Len(t, c.Claims, 1)
+		require.Len(t, c.Claims[0].Spec.Devices.Requests, 1)
+		require.Empty(t, c.Allocated)
+		exactly := c.Claims[0].Spec.Devices.Requests[0].Exactly
+		require.Equal(t, int64(1), exactly.Count)
+		require.Empty(t, exactly.Selectors)
+		c.Devices(func(_ *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
+			require.Empty(t, d.Taints)
+			return true
+		})
+	})(t, make([]byte, 1<<16))
+}

@@ -77,7 +77,7 @@ func TestDefaultCacheSize(t *testing.T) {
 	for range 2 {
 		for n := range cel.DefaultCacheSize {
 			_, err := environment.Compile(fmt.Sprintf("%d", n)) // wrong type: quicker than a program
-			requireError(t, err, cel.ReasonType)
+			_ = requireError(t, err, cel.ReasonType)
 		}
 	}
 	require.Equal(t, cel.DefaultCacheSize, observed.misses())

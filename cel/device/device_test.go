@@ -53,9 +53,9 @@ func TestZeroDevice(t *testing.T) {
 }
 
 func TestNoSuchField(t *testing.T) {
-	requireRuntimeError(t, "no such field 'name'", "dyn(devices[0]).name == 'mla-0'", ring(1)...)
-	requireRuntimeError(t, "no such overload", "dyn(devices[0])[1] == 'mla-0'", ring(1)...)
-	requireRuntimeError(t, "no such overload: string(kubernetes.DRADevice)", "string(dyn(devices[0])) == ''", ring(1)...)
+	_ = requireRuntimeError(t, "no such field 'name'", "dyn(devices[0]).name == 'mla-0'", ring(1)...)
+	_ = requireRuntimeError(t, "no such overload", "dyn(devices[0])[1] == 'mla-0'", ring(1)...)
+	_ = requireRuntimeError(t, "no such overload: string(kubernetes.DRADevice)", "string(dyn(devices[0])) == ''", ring(1)...)
 }
 
 // "An unqualified attribute name belongs to the domain of its own device's

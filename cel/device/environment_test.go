@@ -59,7 +59,7 @@ func TestKEPRing(t *testing.T) {
 			require.Equal(t, test.want, verdict)
 		})
 	}
-	requireRuntimeError(t, "no such key: index", ringExpression, append(ring(3), newDevice(attributes{"row": 1}))...)
+	_ = requireRuntimeError(t, "no such key: index", ringExpression, append(ring(3), newDevice(attributes{"row": 1}))...)
 }
 
 func TestKEPGrid(t *testing.T) {
@@ -81,7 +81,7 @@ func TestKEPGrid(t *testing.T) {
 			require.Equal(t, test.want, verdict)
 		})
 	}
-	requireRuntimeError(t, "no such key: row", gridExpression, ring(4)...)
+	_ = requireRuntimeError(t, "no such key: row", gridExpression, ring(4)...)
 }
 
 func TestLibraries(t *testing.T) {

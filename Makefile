@@ -21,7 +21,7 @@ test-race:
 	$(GO) test -race $(RACE_PACKAGES)
 
 test-all:
-	$(GO) test ./...
+	$(GO) test -count=1 ./...
 
 bin: ## build the binaries of the local cluster and the commands of this module into bin/
 	$(GO) run ./cmd/devcluster build

@@ -21,7 +21,7 @@ import (
 type Allocator struct {
 	options
 	features    structured.Features
-	state       structured.AllocatedState
+	state       *allocatedState
 	classes     structured.DeviceClassLister
 	selectors   *dracel.Cache
 	allSlices   []*resourceapi.ResourceSlice
@@ -47,7 +47,7 @@ func NewAllocator(_ context.Context,
 	a := &Allocator{
 		options:     defaultOptions(),
 		features:    features,
-		state:       allocatedState,
+		state:       newAllocatedState(allocatedState),
 		classes:     classLister,
 		selectors:   celCache,
 		allSlices:   slices,

@@ -183,9 +183,12 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.ctx = ctx
-	c := s.celConstraints[0]
+	c, r := s.celConstraints[0], s.requests[0][0][0]
+	satisfied, err := r.decide()
+	require.NoError(t, err)
+	require.True(t, satisfied)
 	for i, candidate := range s.candidates {
-		added, err := c.add(candidate)
+		added, err := c.add(r, candidate)
 		if i < 15 {
 			require.NoError(t, err)
 			require.True(t, added)
@@ -204,21 +207,22 @@ func TestStats(t *testing.T) {
 		want   Stats
 	}{
 		"no claims": {nil, Stats{Steps: 1}},
-		// One a device, and one each at the end of request, claim and claims.
-		"found at once": {[]*claimBuilder{claim("c").want("x", 4)}, Stats{Steps: 4 + 3}},
+		// One a device, and one each at the end of the requests and of the claims.
+		"found at once": {[]*claimBuilder{claim("c").want("x", 4)}, Stats{Steps: 4 + 2}},
 		"found, with constraint": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("row").define("row", inARow)}, Stats{Steps: 4 + 3, Evaluations: 1},
+			[]*claimBuilder{claim("c").want("x", 4).cel("row").define("row", inARow)}, Stats{Steps: 4 + 2, Evaluations: 1},
 		},
-		// All sets of less than 4 of 6 are extended, all 15 of 4 are evaluated.
+		// All 15 sets of 4 of 6 are evaluated. Smaller sets are extended if enough devices
+		// come after their last one.
 		"never": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", "false")}, Stats{Steps: 1 + 6 + 15 + 20, Evaluations: 15},
+			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", "false")}, Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15},
 		},
 		"two constraints": {
 			[]*claimBuilder{claim("c").want("x", 4).cel("row").cel("never").define("row", inARow).define("never", "false")},
-			Stats{Steps: 1 + 6 + 15 + 20, Evaluations: 15 + 3},
+			Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15 + 3},
 		},
 		"error": {
-			[]*claimBuilder{claim("c").want("x", 1).want("y", 1, "1 / 0 == 1")}, Stats{Steps: 3},
+			[]*claimBuilder{claim("c").want("x", 1).want("y", 1, "1 / 0 == 1")}, Stats{Steps: 2},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

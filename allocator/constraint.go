@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"fmt"
-	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
@@ -18,7 +17,7 @@ import (
 type constraint interface {
 	// add adds a device to the set if that may still lead to a set that satisfies
 	// the constraint. If not, or after an error, the set is unchanged.
-	add(c *candidate) (bool, error)
+	add(r *request, c *candidate) (bool, error)
 	// remove undoes the last successful add.
 	remove(c *candidate)
 	// rejection is the error of a request for all devices when add refuses one of
@@ -28,50 +27,46 @@ type constraint interface {
 }
 
 // addConstraints sets up the constraints of a claim for its requests.
-func (s *search) addConstraints(claim *resourceapi.ResourceClaim, requests []*request) error {
+func (s *search) addConstraints(claim *resourceapi.ResourceClaim, requests []alternatives) error {
 	definitions, err := s.definitions.of(s.Allocator, claim)
 	if err != nil {
 		return err
 	}
 	for i := range claim.Spec.Devices.Constraints {
 		api := &claim.Spec.Devices.Constraints[i]
-		covered := slices.Collect(func(yield func(*request) bool) {
-			for _, r := range requests {
-				if covers(api, r) && !yield(r) {
-					return
-				}
-			}
-		})
-		c, err := s.newConstraint(claim, i, definitions, covered)
-		if err != nil {
+		var c constraint
+		if d := definitions[i]; d != nil {
+			c = s.newCELConstraint(claim, d, api, requests)
+		} else if c, err = s.newAttributeConstraint(claim, i); err != nil {
 			return err
 		}
-		for _, r := range covered {
-			r.constraints = append(r.constraints, c)
+		for _, alternatives := range requests {
+			for _, r := range alternatives {
+				if covers(api, r) {
+					r.constraints = append(r.constraints, c)
+				}
+			}
 		}
 	}
 	return nil
 }
 
 func covers(api *resourceapi.DeviceConstraint, r *request) bool {
-	return len(api.Requests) == 0 || slices.Contains(api.Requests, r.name)
+	return len(api.Requests) == 0 || r.isNamed(api.Requests)
 }
 
-func (s *search) newConstraint(claim *resourceapi.ResourceClaim, index int, definitions map[int]*definition, covered []*request) (constraint, error) {
+func (s *search) newAttributeConstraint(claim *resourceapi.ResourceClaim, index int) (constraint, error) {
 	api := &claim.Spec.Devices.Constraints[index]
-	switch {
-	case definitions[index] != nil:
-		return s.newCELConstraint(claim, definitions[index], covered), nil
+	switch lists := s.features.ListTypeAttributes; {
+	case api.MatchAttribute != nil && lists:
+		return &matchAttributeList{attributeConstraint: attributeConstraint{s, *api.MatchAttribute}}, nil
 	case api.MatchAttribute != nil:
-		return &matchAttribute{name: *api.MatchAttribute}, s.refuseConstraint(claim, index)
+		return &matchAttribute{attributeConstraint: attributeConstraint{s, *api.MatchAttribute}}, nil
+	case api.DistinctAttribute != nil && lists:
+		return &distinctAttributeList{attributeConstraint: attributeConstraint{s, *api.DistinctAttribute}}, nil
 	case api.DistinctAttribute != nil:
-		return &distinctAttribute{name: *api.DistinctAttribute}, s.refuseConstraint(claim, index)
+		return &distinctAttribute{attributeConstraint: attributeConstraint{s, *api.DistinctAttribute}}, nil
 	default:
 		return nil, fmt.Errorf("claim %s, constraint #%d: empty constraint (unsupported constraint type?)", klog.KObj(claim), index)
 	}
-}
-
-// attributeRejection is the error for all constraints that compare attributes.
-func attributeRejection(r *request, c *candidate) error {
-	return r.errorf("cannot add device %s because a claim constraint would not be satisfied", c.id)
 }

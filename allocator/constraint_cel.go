@@ -17,17 +17,21 @@ import (
 // until the set is complete and then asks the expression. Before that it says
 // nothing, because a verdict on a part of a set tells nothing about the whole.
 //
-// The set is complete with the last device of the last covered request. The
-// search takes requests in order and devices in ascending order, so the devices
-// stand in the order that an expression is promised.
+// How large a complete set is turns out while the search goes on: a request with
+// alternatives contributes what the one being tried wants, and nothing if the
+// constraint does not cover that one. The search takes requests in order and
+// devices in ascending order, so the devices stand in the order that an
+// expression is promised.
 type celConstraint struct {
 	*definition
 	search *search
 	claim  *resourceapi.ResourceClaim
-	// covered are the requests whose devices make up the set.
-	covered []*request
-	// wanted is the size of a complete set.
-	wanted int
+	// covered are the requests whose devices make up the set, with those of their
+	// alternatives that the constraint covers.
+	covered []alternatives
+	// undecided is the number of covered requests for which no alternative is being
+	// tried yet; wanted is the number of devices that the others contribute.
+	undecided, wanted int
 	// values and members are the devices of the set so far.
 	values  []*device.Device
 	members []*candidate
@@ -36,33 +40,100 @@ type celConstraint struct {
 	evaluations, rejected int64
 }
 
-func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition, covered []*request) *celConstraint {
-	c := &celConstraint{definition: d, search: s, claim: claim, covered: covered}
-	for _, r := range covered {
-		c.wanted += r.count
+func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition, api *resourceapi.DeviceConstraint, requests []alternatives) *celConstraint {
+	c := &celConstraint{definition: d, search: s, claim: claim}
+	for _, all := range requests {
+		var covered alternatives
+		for _, r := range all {
+			if covers(api, r) {
+				covered = append(covered, r)
+			}
+		}
+		if len(covered) == 0 {
+			continue
+		}
+		c.covered = append(c.covered, covered)
+		c.undecided++
+		// The alternatives that are not covered matter too: trying one of them decides
+		// that the request contributes nothing.
+		for _, r := range all {
+			r.decides = append(r.decides, contribution{c, covers(api, r)})
+		}
 	}
 	s.celConstraints = append(s.celConstraints, c)
 	return c
 }
 
-func (c *celConstraint) add(added *candidate) (bool, error) {
+// contribution is what trying a request means for the size of a constraint's set.
+type contribution struct {
+	constraint *celConstraint
+	covered    bool
+}
+
+func (c contribution) devices(r *request) int {
+	if c.covered {
+		return r.count
+	}
+	return 0
+}
+
+// decide tells all constraints that the request is being tried. It is false if
+// that completes a set which is not satisfactory; then, and after an error,
+// nothing has changed.
+func (r *request) decide() (bool, error) {
+	for i, d := range r.decides {
+		satisfied, err := d.constraint.decide(d.devices(r))
+		if err != nil || !satisfied {
+			r.undecide(i)
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// undecide undoes decide for the first n constraints.
+func (r *request) undecide(n int) {
+	for i := n - 1; i >= 0; i-- {
+		r.decides[i].constraint.undecide(r.decides[i].devices(r))
+	}
+}
+
+func (c *celConstraint) decide(devices int) (bool, error) {
+	c.undecided--
+	c.wanted += devices
+	// The last device of a set completes it, unless the requests that were yet to
+	// be decided turn out to contribute none.
+	if devices > 0 || !c.isComplete() {
+		return true, nil
+	}
+	satisfied, err := c.evaluate()
+	if err != nil || !satisfied {
+		c.undecide(devices)
+	}
+	return satisfied, err
+}
+
+func (c *celConstraint) undecide(devices int) {
+	c.undecided++
+	c.wanted -= devices
+}
+
+// isComplete is never true for a set without devices: there is nothing to judge.
+func (c *celConstraint) isComplete() bool {
+	return c.undecided == 0 && len(c.members) == c.wanted && c.wanted > 0
+}
+
+func (c *celConstraint) add(_ *request, added *candidate) (bool, error) {
 	c.members = append(c.members, added)
 	c.values = append(c.values, added.value)
-	if len(c.values) < c.wanted {
+	if !c.isComplete() {
 		return true, nil
 	}
-	c.evaluations++
-	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.budget)
-	if err == nil && satisfied {
-		return true, nil
+	satisfied, err := c.evaluate()
+	if err != nil || !satisfied {
+		c.remove(added)
 	}
-	if err != nil {
-		err = c.evaluationError(err)
-	} else {
-		c.rejected++
-	}
-	c.remove(added)
-	return false, err
+	return satisfied, err
 }
 
 func (c *celConstraint) remove(*candidate) {
@@ -70,11 +141,22 @@ func (c *celConstraint) remove(*candidate) {
 	c.values = c.values[:len(c.values)-1]
 }
 
+func (c *celConstraint) evaluate() (bool, error) {
+	c.evaluations++
+	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.budget)
+	if err != nil {
+		return false, c.evaluationError(err)
+	}
+	if !satisfied {
+		c.rejected++
+	}
+	return satisfied, nil
+}
+
 // rejection is nil: that the set of all devices does not satisfy the expression
 // on this node says nothing about other nodes or other choices.
 func (c *celConstraint) rejection(*request, *candidate) error { return nil }
 
-// evaluationError must be called while the set is still there.
 func (c *celConstraint) evaluationError(err error) error {
 	ids := make([]string, len(c.members))
 	for i, member := range c.members {

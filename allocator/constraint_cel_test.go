@@ -217,12 +217,15 @@ func TestCELConstraintUndo(t *testing.T) {
 		slices: []*sliceBuilder{slice("1", ring(3)...)},
 		claims: []*claimBuilder{claim("c").want("mla", 2).cel("shape").define("shape", inARow)},
 	}.search(t)
-	c, devices := s.celConstraints[0], s.candidates
+	c, devices, r := s.celConstraints[0], s.candidates, s.requests[0][0][0]
+	satisfied, err := r.decide()
+	require.NoError(t, err)
+	require.True(t, satisfied)
 	for _, step := range []struct {
 		device int
 		want   bool
 	}{{0, true}, {2, false}, {1, true}} {
-		added, err := c.add(devices[step.device])
+		added, err := c.add(r, devices[step.device])
 		require.NoError(t, err)
 		require.Equal(t, step.want, added)
 	}
@@ -231,6 +234,77 @@ func TestCELConstraintUndo(t *testing.T) {
 	require.Equal(t, []int64{2, 1}, []int64{c.evaluations, c.rejected})
 	c.remove(devices[1])
 	c.remove(devices[0])
-	require.Empty(t, c.members)
-	require.Empty(t, c.values)
+	r.undecide(len(r.decides))
+	requireEmpty(t, c)
+}
+
+// The set is that of the alternatives being tried.
+func TestCELConstraintAndAlternatives(t *testing.T) {
+	const size = "devices.size()"
+	for name, test := range map[string]struct {
+		inUse []string
+		claim *claimBuilder
+		want  []string
+	}{
+		"first":                  {nil, claim("c").firstAvailable("x", sub("four", 4), sub("two", 2)).cel("row").define("row", inARow), []string{"x/four=mla-0", "x/four=mla-1", "x/four=mla-2", "x/four=mla-3"}},
+		"smaller set":            {[]string{"mla-0", "mla-3"}, claim("c").firstAvailable("x", sub("four", 4), sub("two", 2)).cel("row").define("row", inARow), []string{"x/two=mla-1", "x/two=mla-2"}},
+		"larger set":             {nil, claim("c").firstAvailable("x", sub("two", 2), sub("three", 3)).cel("three").define("three", size+" == 3"), []string{"x/three=mla-0", "x/three=mla-1", "x/three=mla-2"}},
+		"names one, not tried":   {nil, claim("c").firstAvailable("x", sub("two", 2), sub("three", 3)).cel("never", "x/three").define("never", "false"), []string{"x/two=mla-0", "x/two=mla-1"}},
+		"names one, tried":       {nil, claim("c").firstAvailable("x", sub("two", 2), sub("three", 3)).cel("never", "x/two").define("never", "false"), []string{"x/three=mla-0", "x/three=mla-1", "x/three=mla-2"}},
+		"over requests":          {nil, claim("c").firstAvailable("x", sub("two", 2), sub("one", 1)).want("y", 2).cel("three").define("three", size+" == 3 && "+inARow), []string{"x/one=mla-0", "y=mla-1", "y=mla-2"}},
+		"list after the request": {nil, claim("c").want("y", 2).firstAvailable("x", sub("two", 2), sub("one", 1)).cel("three").define("three", size+" == 3 && "+inARow), []string{"y=mla-0", "y=mla-1", "x/one=mla-2"}},
+		"two lists":              {nil, claim("c").firstAvailable("x", sub("two", 2), sub("one", 1)).firstAvailable("y", sub("two", 2), sub("one", 1)).cel("two").define("two", size+" == 2"), []string{"x/one=mla-0", "y/one=mla-1"}},
+		"all":                    {nil, claim("c").firstAvailable("x", subAll("odd", index+" % 2 == 1"), subAll("low", index+" < 3")).cel("row").define("row", inARow), []string{"x/low=mla-0", "x/low=mla-1", "x/low=mla-2"}},
+		"request and alternative": {
+			nil, claim("c").want("y", 2).firstAvailable("x", sub("one", 1), sub("two", 2)).cel("sum", "y", "x/two").define("sum", indices+".sum() == 6"),
+			[]string{"y=mla-0", "y=mla-1", "x/two=mla-2", "x/two=mla-3"},
+		},
+		// No device follows that would complete the set.
+		"completed by an alternative that is not covered": {
+			nil, claim("c").want("y", 2).firstAvailable("x", sub("none", 2, index+" < 0"), sub("one", 1)).cel("sum", "y", "x/none").define("sum", size+" == 2 && "+indices+".sum() == 5"),
+			[]string{"y=mla-0", "y=mla-5", "x/one=mla-1"},
+		},
+		"completed by one that wants nothing": {
+			nil, claim("c").want("y", 2).want("x", 0).cel("sum").define("sum", indices+".sum() == 5"), []string{"y=mla-0", "y=mla-5"},
+		},
+		"first decided, second not satisfied": {
+			nil, claim("c").want("y", 1).firstAvailable("x", sub("one", 1), sub("two", 2)).
+				cel("any", "y", "x/two").cel("high", "y", "x/two").define("any", "true").define("high", size+" == 1 && "+indices+"[0] == 4"),
+			[]string{"y=mla-4", "x/one=mla-0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{slices: []*sliceBuilder{slice("1", ring(6)...)}, inUse: test.inUse, claims: []*claimBuilder{test.claim}}
+			s.requireDevices(t, test.want...)
+			s.opts = []Option{withoutBounds()}
+			s.requireDevices(t, test.want...)
+		})
+	}
+}
+
+func TestCELConstraintErrorOfAnAlternative(t *testing.T) {
+	scenario{
+		slices: []*sliceBuilder{slice("1", ring(3)...)},
+		claims: []*claimBuilder{
+			claim("c").want("y", 1).firstAvailable("x", sub("none", 1, "false"), sub("one", 1)).cel("broken", "y", "x/none").define("broken", "1 / 0 == 1"),
+		},
+	}.requireError(t, "claim default/c, constraint broken, node node-1, devices [mla.example.com/pool-1/mla-0]: ERROR: <input>:1:3: division by zero")
+}
+
+// A device that allows several allocations may stand in the set more than once. It
+// has one identity.
+func TestCELConstraintAndSharedDevices(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", gpu("a", "2Gi"), gpu("b", "2Gi"))},
+		claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1).cel("same").define("same", "devices.size() == 2 && devices[0] == devices[1]")},
+	}
+	s.requireDevices(t, "x=a", "y=a")
+	s.claims = []*claimBuilder{claim("c").want("x", 1).want("y", 1).cel("different").define("different", "devices[0] != devices[1]")}
+	s.requireDevices(t, "x=a", "y=b")
+	// There is room for one more share of a.
+	s.shares = []share{{device: "a", consumed: map[string]string{"memory": "1Gi"}}}
+	s.claims[0] = claim("c").want("x", 1).want("y", 1).cel("same").define("same", "devices[0] == devices[1]")
+	s.requireDevices(t, "x=b", "y=b")
+	s.claims[0] = claim("c").want("x", 1).want("y", 1).want("z", 1).cel("many").define("many", "devices.all(d, d.allowMultipleAllocations) && devices.filter(d, d == devices[0]).size() == 1")
+	s.requireDevices(t, "x=a", "y=b", "z=b")
 }

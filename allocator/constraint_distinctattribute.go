@@ -6,20 +6,20 @@ package allocator
 import (
 	"slices"
 
-	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // distinctAttribute wants all devices to have the attribute, no two with the
 // same type and value.
 type distinctAttribute struct {
-	name   resourceapi.FullyQualifiedName
+	attributeConstraint
 	values []scalar
 }
 
-func (d *distinctAttribute) add(c *candidate) (bool, error) {
-	attribute := lookupAttribute(c, d.name)
-	if attribute == nil {
-		return false, nil
+func (d *distinctAttribute) add(r *request, c *candidate) (bool, error) {
+	attribute, err := d.lookup(r, c)
+	if attribute == nil || err != nil {
+		return false, err
 	}
 	value := scalarOf(attribute)
 	// A value of no known type is accepted as first only: it can't be compared.
@@ -32,6 +32,24 @@ func (d *distinctAttribute) add(c *candidate) (bool, error) {
 
 func (d *distinctAttribute) remove(*candidate) { d.values = d.values[:len(d.values)-1] }
 
-func (d *distinctAttribute) rejection(r *request, c *candidate) error {
-	return attributeRejection(r, c)
+// distinctAttributeList is distinctAttribute when attributes may be lists: no two
+// devices may have an element in common. A scalar is a list of one.
+type distinctAttributeList struct {
+	attributeConstraint
+	values []sets.Set[scalar]
 }
+
+func (d *distinctAttributeList) add(r *request, c *candidate) (bool, error) {
+	attribute, err := d.lookup(r, c)
+	if attribute == nil || err != nil {
+		return false, err
+	}
+	values := valuesOf(attribute)
+	if values.Len() == 0 || slices.ContainsFunc(d.values, func(other sets.Set[scalar]) bool { return other.HasAny(values.UnsortedList()...) }) {
+		return false, nil
+	}
+	d.values = append(d.values, values)
+	return true, nil
+}
+
+func (d *distinctAttributeList) remove(*candidate) { d.values = d.values[:len(d.values)-1] }

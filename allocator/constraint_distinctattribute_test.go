@@ -5,8 +5,6 @@ package allocator
 
 import (
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 func TestDistinctAttribute(t *testing.T) {
@@ -50,21 +48,52 @@ func TestDistinctAttributeAndAll(t *testing.T) {
 
 func TestDistinctAttributeUndo(t *testing.T) {
 	red, blue := candidateWith(attrs{"color": "red"}), candidateWith(attrs{"color": "blue"})
-	d := &distinctAttribute{name: color}
-	requireAdd := func(c *candidate, want bool) {
-		t.Helper()
-		added, err := d.add(c)
-		require.NoError(t, err)
-		require.Equal(t, want, added)
-	}
-	requireAdd(red, true)
-	requireAdd(blue, true)
-	requireAdd(red, false)
+	d := &distinctAttribute{attributeConstraint: attributeConstraintOn(color)}
+	requireAdd(t, d, red, true)
+	requireAdd(t, d, blue, true)
+	requireAdd(t, d, red, false)
 	d.remove(blue)
-	requireAdd(red, false)
-	requireAdd(blue, true)
+	requireAdd(t, d, red, false)
+	requireAdd(t, d, blue, true)
 	d.remove(blue)
 	d.remove(red)
-	require.Empty(t, d.values)
-	requireAdd(red, true)
+	requireEmpty(t, d)
+	requireAdd(t, d, red, true)
+}
+
+// With the feature attributes are sets, and no two have an element in common.
+func TestDistinctAttributeList(t *testing.T) {
+	roots := func(values ...int64) []int64 { return values }
+	for name, test := range map[string]struct {
+		slice *sliceBuilder
+		claim *claimBuilder
+		want  []string
+	}{
+		"scalars":             {colored("red", "red", "blue"), claim("c").want("x", 2).distinct(color), []string{"x=a", "x=c"}},
+		"lists":               {colored(roots(1, 2), roots(2, 3), roots(3, 4)), claim("c").want("x", 2).distinct(color), []string{"x=a", "x=c"}},
+		"scalar and list":     {colored(1, roots(2, 1), roots(2)), claim("c").want("x", 2).distinct(color), []string{"x=a", "x=c"}},
+		"types differ":        {colored("1", roots(1), []string{"1"}), claim("c").want("x", 2).distinct(color), []string{"x=a", "x=b"}},
+		"not only neighbours": {colored(roots(1), roots(2), roots(1), roots(3)), claim("c").want("x", 3).distinct(color), []string{"x=a", "x=b", "x=d"}},
+		"backtracking":        {colored(roots(1, 2), roots(1), roots(2)), claim("c").want("x", 2).distinct(color), []string{"x=b", "x=c"}},
+		"none":                {colored(roots(1, 2), roots(2, 3), roots(3, 1)), claim("c").want("x", 2).distinct(color), nil},
+		"missing":             {colored(nil, roots(1)), claim("c").want("x", 1).distinct(color), []string{"x=b"}},
+		"unknown type":        {colored(unknownType, roots(1)), claim("c").want("x", 1).distinct(color), []string{"x=b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scenario{features: listsOn, slices: []*sliceBuilder{test.slice}, claims: []*claimBuilder{test.claim}}.requireDevices(t, test.want...)
+		})
+	}
+}
+
+func TestDistinctAttributeListUndo(t *testing.T) {
+	list := func(values ...int64) *candidate { return candidateWith(attrs{"color": values}) }
+	d := &distinctAttributeList{attributeConstraint: attributeConstraintOn(color)}
+	requireAdd(t, d, list(1, 2), true)
+	requireAdd(t, d, list(2, 3), false)
+	requireAdd(t, d, list(3), true)
+	d.remove(list(3))
+	requireAdd(t, d, list(3, 4), true)
+	d.remove(list(3, 4))
+	d.remove(list(1, 2))
+	requireEmpty(t, d)
 }

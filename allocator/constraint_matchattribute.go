@@ -5,22 +5,23 @@ package allocator
 
 import (
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // matchAttribute wants all devices to have the attribute, with the same type and
 // value.
 type matchAttribute struct {
-	name resourceapi.FullyQualifiedName
+	attributeConstraint
 	// value is that of the first device, valid while devices > 0. It may be none: a
 	// value of no known type is accepted as first and matched by nothing.
 	value   scalar
 	devices int
 }
 
-func (m *matchAttribute) add(c *candidate) (bool, error) {
-	attribute := lookupAttribute(c, m.name)
-	if attribute == nil {
-		return false, nil
+func (m *matchAttribute) add(r *request, c *candidate) (bool, error) {
+	attribute, err := m.lookup(r, c)
+	if attribute == nil || err != nil {
+		return false, err
 	}
 	value := scalarOf(attribute)
 	switch {
@@ -35,4 +36,45 @@ func (m *matchAttribute) add(c *candidate) (bool, error) {
 
 func (m *matchAttribute) remove(*candidate) { m.devices-- }
 
-func (m *matchAttribute) rejection(r *request, c *candidate) error { return attributeRejection(r, c) }
+// matchAttributeList is matchAttribute when attributes may be lists: all devices
+// together must have an element in common. A scalar is a list of one.
+type matchAttributeList struct {
+	attributeConstraint
+	// common are the elements that the first n devices have in common, for each n. It
+	// is a stack.
+	common []sets.Set[scalar]
+}
+
+func (m *matchAttributeList) add(r *request, c *candidate) (bool, error) {
+	attribute, err := m.lookup(r, c)
+	if attribute == nil || err != nil {
+		return false, err
+	}
+	common := valuesOf(attribute)
+	if n := len(m.common); n > 0 {
+		common = common.Intersection(m.common[n-1])
+	}
+	if common.Len() == 0 {
+		return false, nil
+	}
+	m.common = append(m.common, common)
+	return true, nil
+}
+
+func (m *matchAttributeList) remove(*candidate) { m.common = m.common[:len(m.common)-1] }
+
+// attributeConstraint is what all constraints that compare an attribute share.
+type attributeConstraint struct {
+	search *search
+	name   resourceapi.FullyQualifiedName
+}
+
+func (a *attributeConstraint) lookup(r *request, c *candidate) (*resourceapi.DeviceAttribute, error) {
+	return a.search.attribute(r, c, a.name)
+}
+
+// rejection: the devices are given and one of them does not match, so there is no
+// solution, on any node where the devices are the same.
+func (a *attributeConstraint) rejection(r *request, c *candidate) error {
+	return r.errorf("cannot add device %s because a claim constraint would not be satisfied", c.id)
+}

@@ -6,7 +6,6 @@ package allocator
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 )
 
@@ -83,20 +82,69 @@ func TestMatchAttributeAndAll(t *testing.T) {
 
 func TestMatchAttributeUndo(t *testing.T) {
 	red, blue := candidateWith(attrs{"color": "red"}), candidateWith(attrs{"color": "blue"})
-	m := &matchAttribute{name: color}
-	requireAdd := func(c *candidate, want bool) {
-		t.Helper()
-		added, err := m.add(c)
-		require.NoError(t, err)
-		require.Equal(t, want, added)
+	m := &matchAttribute{attributeConstraint: attributeConstraintOn(color)}
+	requireAdd(t, m, red, true)
+	requireAdd(t, m, blue, false)
+	requireAdd(t, m, red, true)
+	m.remove(red)
+	requireAdd(t, m, blue, false)
+	m.remove(red)
+	requireEmpty(t, m)
+	requireAdd(t, m, blue, true)
+	requireAdd(t, m, red, false)
+}
+
+// With the feature attributes are sets, and all of them have an element in common.
+func TestMatchAttributeList(t *testing.T) {
+	roots := func(values ...int64) []int64 { return values }
+	for name, test := range map[string]struct {
+		slice *sliceBuilder
+		claim *claimBuilder
+		want  []string
+	}{
+		"scalars":                {colored("red", "blue", "red"), claim("c").want("x", 2).match(color), []string{"x=a", "x=c"}},
+		"lists":                  {colored(roots(1, 2), roots(3), roots(2, 3)), claim("c").want("x", 2).match(color), []string{"x=a", "x=c"}},
+		"scalar and list":        {colored(1, roots(2), roots(2, 1)), claim("c").want("x", 2).match(color), []string{"x=a", "x=c"}},
+		"types differ":           {colored([]string{"1"}, roots(1), "1"), claim("c").want("x", 2).match(color), []string{"x=a", "x=c"}},
+		"version is no string":   {colored("1.0.0", resourceapi.DeviceAttribute{VersionValues: []string{"1.0.0"}}), claim("c").want("x", 2).match(color), nil},
+		"bools":                  {colored([]bool{true}, []bool{false, true}), claim("c").want("x", 2).match(color), []string{"x=a", "x=b"}},
+		"pairwise is not enough": {colored(roots(1, 2), roots(2, 3), roots(1, 3)), claim("c").want("x", 3).match(color), nil},
+		// a and b have 2 in common, which c does not have; a and c have 1.
+		"common elements come back": {colored(roots(1, 2), roots(2), roots(1), roots(1)), claim("c").want("x", 3).match(color), []string{"x=a", "x=c", "x=d"}},
+		"missing":                   {colored(nil, roots(1), nil, roots(1)), claim("c").want("x", 2).match(color), []string{"x=b", "x=d"}},
+		"unknown type":              {colored(unknownType, unknownType), claim("c").want("x", 1).match(color), nil},
+		"empty list":                {colored([]string{}, roots(1)), claim("c").want("x", 1).match(color), []string{"x=b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scenario{features: listsOn, slices: []*sliceBuilder{test.slice}, claims: []*claimBuilder{test.claim}}.requireDevices(t, test.want...)
+		})
 	}
-	requireAdd(red, true)
-	requireAdd(blue, false)
-	requireAdd(red, true)
-	m.remove(red)
-	requireAdd(blue, false)
-	m.remove(red)
-	require.Zero(t, m.devices)
-	requireAdd(blue, true)
-	requireAdd(red, false)
+}
+
+// Without the feature a list is a value of unknown type: accepted as first, and
+// matched by nothing.
+func TestMatchAttributeWithoutLists(t *testing.T) {
+	lists := []*sliceBuilder{colored([]int64{1}, []int64{1})}
+	scenario{slices: lists, claims: []*claimBuilder{claim("c").want("x", 1).match(color)}}.requireDevices(t, "x=a")
+	scenario{slices: lists, claims: []*claimBuilder{claim("c").want("x", 2).match(color)}}.requireNone(t)
+}
+
+func TestMatchAttributeListUndo(t *testing.T) {
+	list := func(values ...int64) *candidate { return candidateWith(attrs{"color": values}) }
+	all, low, high := list(1, 2, 3), list(1, 2), list(2, 3)
+	m := &matchAttributeList{attributeConstraint: attributeConstraintOn(color)}
+	requireAdd(t, m, all, true)
+	requireAdd(t, m, low, true)
+	requireAdd(t, m, list(3), false)
+	requireAdd(t, m, high, true)
+	requireAdd(t, m, list(1), false)
+	m.remove(high)
+	requireAdd(t, m, list(1), true)
+	m.remove(list(1))
+	m.remove(low)
+	requireAdd(t, m, list(3), true)
+	m.remove(list(3))
+	m.remove(all)
+	requireEmpty(t, m)
+	requireAdd(t, m, list(4), true)
 }

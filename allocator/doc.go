@@ -32,6 +32,14 @@
 // taken in ascending order, so each set is tried once: 6 free devices have 15 sets
 // of 4, not 360 sequences. The first complete solution is the answer.
 //
+// A request with alternatives is met by the first of them with which everything
+// after it can be met too: the search goes through them as it goes through
+// devices ([alternatives]).
+//
+// What is left of the devices is in one place ([availability]): a device can be in
+// use, share counters with others that are, or have shares of its capacity given
+// away, by allocations from before and by what the search took so far.
+//
 // A constraint ([constraint]) sees devices come and go. One that compares
 // attributes refuses a device that can't be part of any solution with those
 // already taken. A CEL constraint can't: that two devices are not neighbours does
@@ -41,6 +49,10 @@
 // What a device costs to find out is done as late as possible. Selectors are
 // evaluated only for free devices that the search comes to; one that fails on a
 // device at the end of the list harms nobody who is served from its beginning.
+//
+// When the search had to give something back it starts to look ahead: a branch in
+// which fewer devices are left than wanted is not entered (bound.go). A branch is
+// only cut where nothing remains to be evaluated, so that no error goes unnoticed.
 //
 // All state of a search is in one struct. Taking a device pushes it on a stack and
 // giving it back pops it; after that everything is exactly as it was.

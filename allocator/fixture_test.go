@@ -17,8 +17,6 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
-
-	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // Unless a test says otherwise there is one driver with one pool on one node,
@@ -30,14 +28,29 @@ const (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// allOn are the features that the allocator supports.
+// allOn are all features but ListTypeAttributes, which changes what attribute
+// constraints mean.
 var allOn = structured.Features{
-	AdminAccess:            true,
-	DeviceBindingAndStatus: true,
-	DeviceTaints:           true,
-	OptionalNodeOperations: true,
-	PartitionableDevices:   true,
+	AdminAccess:             true,
+	CompatibilityGroups:     true,
+	ConsumableCapacity:      true,
+	DerivedAttributes:       true,
+	DeviceBindingAndStatus:  true,
+	DeviceTaints:            true,
+	FractionalCapacityRange: true,
+	OptionalNodeOperations:  true,
+	PartitionableDevices:    true,
+	PrioritizedList:         true,
 }
+
+// with changes allOn.
+func with(change func(*structured.Features)) *structured.Features {
+	features := allOn
+	change(&features)
+	return &features
+}
+
+var listsOn = with(func(f *structured.Features) { f.ListTypeAttributes = true })
 
 // scenario is all that an allocation depends on.
 type scenario struct {
@@ -51,7 +64,9 @@ type scenario struct {
 	node *v1.Node
 	// inUse are names of devices in pool-1 of the driver.
 	inUse []string
-	opts  []Option
+	// shares are what is allocated of shared devices in pool-1 of the driver.
+	shares []share
+	opts   []Option
 }
 
 func (s scenario) allocator(t testing.TB) *Allocator {
@@ -65,16 +80,31 @@ func (s scenario) allocator(t testing.TB) *Allocator {
 	for _, slice := range s.slices {
 		apiSlices = append(apiSlices, slice.ResourceSlice)
 	}
-	state := structured.AllocatedState{}
+	cache := dracel.NewCache(10, dracel.Features{
+		EnableConsumableCapacity: features.ConsumableCapacity, EnableListTypeAttributes: features.ListTypeAttributes,
+	})
+	a, err := NewAllocator(t.Context(), features, s.state(), lister, apiSlices, cache, s.opts...)
+	require.NoError(t, err)
+	return a
+}
+
+// state has nil for what there is nothing of.
+func (s scenario) state() structured.AllocatedState {
+	var state structured.AllocatedState
 	if len(s.inUse) > 0 {
 		state.AllocatedDevices = sets.New[structured.DeviceID]()
 		for _, name := range s.inUse {
-			state.AllocatedDevices.Insert(structured.MakeDeviceID(driver, "pool-1", name))
+			state.AllocatedDevices.Insert(deviceID(name))
 		}
 	}
-	a, err := NewAllocator(t.Context(), features, state, lister, apiSlices, dracel.NewCache(10, dracel.Features{}), s.opts...)
-	require.NoError(t, err)
-	return a
+	for _, share := range s.shares {
+		share.addTo(&state)
+	}
+	return state
+}
+
+func deviceID(name string) structured.DeviceID {
+	return structured.MakeDeviceID(driver, "pool-1", name)
 }
 
 func (s scenario) onNode() *v1.Node {
@@ -192,7 +222,7 @@ func celSelectors(expressions []string) []resourceapi.DeviceSelector {
 	return result
 }
 
-// attrs are attributes as Go values: int, string or bool.
+// attrs are attributes as Go values: int, string, bool or a list of one of them.
 type attrs map[resourceapi.QualifiedName]any
 
 func newDevice(name string, a attrs, edits ...func(*resourceapi.Device)) resourceapi.Device {
@@ -205,6 +235,12 @@ func newDevice(name string, a attrs, edits ...func(*resourceapi.Device)) resourc
 			d.Attributes[id] = resourceapi.DeviceAttribute{StringValue: &value}
 		case bool:
 			d.Attributes[id] = resourceapi.DeviceAttribute{BoolValue: &value}
+		case []int64:
+			d.Attributes[id] = resourceapi.DeviceAttribute{IntValues: value}
+		case []string:
+			d.Attributes[id] = resourceapi.DeviceAttribute{StringValues: value}
+		case []bool:
+			d.Attributes[id] = resourceapi.DeviceAttribute{BoolValues: value}
 		case resourceapi.DeviceAttribute:
 			d.Attributes[id] = value
 		}
@@ -292,78 +328,6 @@ func nodesWith(labels ...string) *v1.NodeSelector {
 		term.MatchExpressions = append(term.MatchExpressions, v1.NodeSelectorRequirement{Key: label, Operator: v1.NodeSelectorOpExists})
 	}
 	return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
-}
-
-type claimBuilder struct{ *resourceapi.ResourceClaim }
-
-// claim is the claim default/<name>.
-func claim(name string) *claimBuilder {
-	return &claimBuilder{&resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}}
-}
-
-// want adds a request for count devices of the class of the driver.
-func (b *claimBuilder) want(request string, count int64, selectors ...string) *claimBuilder {
-	b.Spec.Devices.Requests = append(b.Spec.Devices.Requests, resourceapi.DeviceRequest{
-		Name: request,
-		Exactly: &resourceapi.ExactDeviceRequest{
-			DeviceClassName: driver,
-			AllocationMode:  resourceapi.DeviceAllocationModeExactCount,
-			Count:           count,
-			Selectors:       celSelectors(selectors),
-		},
-	})
-	return b
-}
-
-func (b *claimBuilder) wantAll(request string, selectors ...string) *claimBuilder {
-	return b.want(request, 0, selectors...).edit(func(r *resourceapi.ExactDeviceRequest) {
-		r.AllocationMode = resourceapi.DeviceAllocationModeAll
-	})
-}
-
-// edit changes the request added last.
-func (b *claimBuilder) edit(edit func(*resourceapi.ExactDeviceRequest)) *claimBuilder {
-	edit(b.Spec.Devices.Requests[len(b.Spec.Devices.Requests)-1].Exactly)
-	return b
-}
-
-func (b *claimBuilder) class(name string) *claimBuilder {
-	return b.edit(func(r *resourceapi.ExactDeviceRequest) { r.DeviceClassName = name })
-}
-
-func (b *claimBuilder) admin() *claimBuilder {
-	return b.edit(func(r *resourceapi.ExactDeviceRequest) { r.AdminAccess = ptr.To(true) })
-}
-
-func (b *claimBuilder) match(attribute string, requests ...string) *claimBuilder {
-	b.Spec.Devices.Constraints = append(b.Spec.Devices.Constraints, resourceapi.DeviceConstraint{
-		Requests: requests, MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(attribute)),
-	})
-	return b
-}
-
-func (b *claimBuilder) distinct(attribute string, requests ...string) *claimBuilder {
-	b.Spec.Devices.Constraints = append(b.Spec.Devices.Constraints, resourceapi.DeviceConstraint{
-		Requests: requests, DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(attribute)),
-	})
-	return b
-}
-
-// cel refers to a CEL constraint.
-func (b *claimBuilder) cel(name string, requests ...string) *claimBuilder {
-	return b.match(v1alpha1.AttributeDomain+"/"+name, requests...)
-}
-
-// define adds the definition of a CEL constraint.
-func (b *claimBuilder) define(name, expression string) *claimBuilder {
-	return b.configure(definitionOf(name, expression))
-}
-
-func (b *claimBuilder) configure(configuration resourceapi.DeviceConfiguration, requests ...string) *claimBuilder {
-	b.Spec.Devices.Config = append(b.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{
-		Requests: requests, DeviceConfiguration: configuration,
-	})
-	return b
 }
 
 // Expressions that several tests use.

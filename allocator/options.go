@@ -24,6 +24,8 @@ type options struct {
 	reasons        bool
 	costBudget     uint64
 	environment    *device.Environment
+	// unbounded searches without the bounds: tests compare.
+	unbounded bool
 }
 
 func defaultOptions() options {

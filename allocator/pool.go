@@ -33,6 +33,22 @@ type pool struct {
 	invalid string
 	// slices with devices for the node, by name.
 	slices []*resourceapi.ResourceSlice
+	// elsewhere are slices with devices for other nodes only. They matter for what
+	// devices consume together.
+	elsewhere []*resourceapi.ResourceSlice
+	// counterSets are what devices consume, by name.
+	counterSets map[string]map[string]resourceapi.Counter
+}
+
+// eachDevice calls f for all devices of the pool, for whichever node they are.
+func (p *pool) eachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device)) {
+	for _, slices := range [][]*resourceapi.ResourceSlice{p.slices, p.elsewhere} {
+		for _, slice := range slices {
+			for i := range slice.Spec.Devices {
+				f(slice, &slice.Spec.Devices[i])
+			}
+		}
+	}
 }
 
 // gatherPools collects the pools that have devices for the node from the slices
@@ -200,62 +216,13 @@ func (p *pool) fill(features structured.Features, forNode, published []*resource
 		return
 	}
 	if features.PartitionableDevices {
-		if p.invalid = invalidCounters(withCounters, slices.Concat(withDevices, elsewhere)); p.invalid != "" {
+		counterSets, invalid := counterSetsOf(withCounters, slices.Concat(withDevices, elsewhere))
+		if p.invalid = invalid; invalid != "" {
 			return
 		}
+		p.counterSets, p.elsewhere = counterSets, elsewhere
 	}
 	p.slices = withDevices
-}
-
-func duplicateDevice(slices []*resourceapi.ResourceSlice) string {
-	names := sets.New[string]()
-	for _, slice := range slices {
-		for i := range slice.Spec.Devices {
-			name := slice.Spec.Devices[i].Name
-			if names.Has(name) {
-				return "duplicate device name " + name
-			}
-			names.Insert(name)
-		}
-	}
-	return ""
-}
-
-// invalidCounters says which counter is defined twice or used without being
-// defined.
-func invalidCounters(withCounters, withDevices []*resourceapi.ResourceSlice) string {
-	counterSets := make(map[string]map[string]resourceapi.Counter)
-	for _, slice := range withCounters {
-		for _, counterSet := range slice.Spec.SharedCounters {
-			if _, found := counterSets[counterSet.Name]; found {
-				return "duplicate counter set name " + counterSet.Name
-			}
-			counterSets[counterSet.Name] = counterSet.Counters
-		}
-	}
-	for _, slice := range withDevices {
-		for i := range slice.Spec.Devices {
-			for _, consumption := range slice.Spec.Devices[i].ConsumesCounters {
-				if reason := undefinedCounter(counterSets, consumption); reason != "" {
-					return reason
-				}
-			}
-		}
-	}
-	return ""
-}
-
-func undefinedCounter(counterSets map[string]map[string]resourceapi.Counter, consumption resourceapi.DeviceCounterConsumption) string {
-	counters, found := counterSets[consumption.CounterSet]
-	if !found {
-		return fmt.Sprintf("counter set %s not found", consumption.CounterSet)
-	}
-	for name := range consumption.Counters {
-		if _, found := counters[name]; !found {
-			return fmt.Sprintf("counter %s not found in counter set %s", name, consumption.CounterSet)
-		}
-	}
-	return ""
 }
 
 func (p *pool) hasBindingConditions() bool {

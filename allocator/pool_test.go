@@ -131,101 +131,11 @@ func describePools(t *testing.T, features structured.Features, node *v1.Node, bu
 		case p.invalid != "":
 			result = append(result, p.String()+" invalid: "+p.invalid)
 		}
-		for _, c := range listCandidates([]*pool{p}) {
+		for _, c := range listCandidates(features, []*pool{p}) {
 			result = append(result, c.id.String())
 		}
 	}
 	return result
-}
-
-// counters makes a slice of counter sets, each with the counter "memory".
-func counters(name string, sets ...string) *sliceBuilder {
-	return slice(name).edit(func(s *resourceapi.ResourceSliceSpec) {
-		for _, set := range sets {
-			s.SharedCounters = append(s.SharedCounters, resourceapi.CounterSet{
-				Name: set, Counters: map[string]resourceapi.Counter{"memory": {}},
-			})
-		}
-	})
-}
-
-// consumer is a device that consumes a counter.
-func consumer(name, set, counter string, groups ...string) resourceapi.Device {
-	return newDevice(name, nil, func(d *resourceapi.Device) {
-		d.ConsumesCounters = []resourceapi.DeviceCounterConsumption{{
-			CounterSet: set, Counters: map[string]resourceapi.Counter{counter: {}}, CompatibilityGroups: groups,
-		}}
-	})
-}
-
-func TestPoolsWithCounters(t *testing.T) {
-	off, groupsOn := structured.Features{}, allOn
-	groupsOn.CompatibilityGroups = true
-	for name, test := range map[string]struct {
-		features structured.Features
-		slices   []*sliceBuilder
-		want     []string
-	}{
-		"valid": {
-			features: allOn,
-			slices:   []*sliceBuilder{counters("1", "gpu").pool("p", 1, 2), slice("2", consumer("a", "gpu", "memory")).pool("p", 1, 2)},
-			want:     []string{"mla.example.com/p/a"},
-		},
-		"counters on another node": {
-			features: allOn,
-			slices:   []*sliceBuilder{counters("1", "gpu").pool("p", 1, 2).onNode("node-2"), slice("2", consumer("a", "gpu", "memory")).pool("p", 1, 2)},
-			want:     []string{"mla.example.com/p/a"},
-		},
-		"duplicate set": {
-			features: allOn,
-			slices:   []*sliceBuilder{counters("1", "gpu", "gpu").pool("p", 1, 2), slice("2").pool("p", 1, 2)},
-			want:     []string{"mla.example.com/p invalid: duplicate counter set name gpu"},
-		},
-		"unknown set": {
-			features: allOn,
-			slices:   []*sliceBuilder{slice("1", consumer("a", "gpu", "memory"))},
-			want:     []string{"mla.example.com/pool-1 invalid: counter set gpu not found"},
-		},
-		"unknown counter on another node": {
-			features: allOn,
-			slices: []*sliceBuilder{
-				counters("1", "gpu").pool("p", 1, 3), slice("2").pool("p", 1, 3),
-				slice("3", consumer("a", "gpu", "cores")).pool("p", 1, 3).onNode("node-2"),
-			},
-			want: []string{"mla.example.com/p invalid: counter cores not found in counter set gpu"},
-		},
-		"feature off: nothing is checked": {
-			features: off,
-			slices:   []*sliceBuilder{slice("1", consumer("a", "gpu", "memory"))},
-			want:     []string{"mla.example.com/pool-1/a"},
-		},
-		"feature off: slice with counters is ignored": {
-			features: off,
-			slices:   []*sliceBuilder{counters("1", "gpu").pool("p", 1, 2), slice("2", newDevice("a", nil)).pool("p", 1, 2).onNode(nodeName)},
-			// It still counts as published.
-			want: []string{"mla.example.com/p/a"},
-		},
-		"feature off: per-device node selection": {
-			features: off,
-			slices:   []*sliceBuilder{slice("1", newDevice("a", nil, func(d *resourceapi.Device) { d.AllNodes = ptr.To(true) })).perDevice()},
-		},
-		"groups off: not counted": {
-			features: allOn,
-			slices: []*sliceBuilder{
-				counters("1", "gpu").pool("p", 1, 3), slice("2", consumer("a", "gpu", "memory", "group")).pool("p", 1, 3), slice("3").pool("p", 1, 3),
-			},
-			want: []string{"mla.example.com/p incomplete"},
-		},
-		"groups on": {
-			features: groupsOn,
-			slices:   []*sliceBuilder{counters("1", "gpu").pool("p", 1, 2), slice("2", consumer("a", "gpu", "memory", "group")).pool("p", 1, 2)},
-			want:     []string{"mla.example.com/p/a"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, describePools(t, test.features, nil, test.slices))
-		})
-	}
 }
 
 func TestNodeSelectionErrors(t *testing.T) {

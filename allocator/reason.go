@@ -6,6 +6,7 @@ package allocator
 import (
 	"fmt"
 	"math/big"
+	"strings"
 )
 
 // reason says in one line why the search found nothing: the first of these that
@@ -19,8 +20,8 @@ import (
 // search did not get to might fail.
 func (s *search) reason() string {
 	for i, requests := range s.requests {
-		for _, r := range requests {
-			if why := s.shortage(r); why != "" {
+		for _, all := range requests {
+			if why := s.shortages(all); why != "" {
 				return s.prefix(i) + why
 			}
 		}
@@ -56,6 +57,19 @@ func (s *search) celPrefix(c *celConstraint) string {
 	return ""
 }
 
+// shortages is what all alternatives lack, empty if one of them lacks nothing.
+func (s *search) shortages(all alternatives) string {
+	var lacks []string
+	for _, r := range all {
+		why := s.shortage(r)
+		if why == "" {
+			return ""
+		}
+		lacks = append(lacks, why)
+	}
+	return strings.Join(lacks, "; ")
+}
+
 // shortage says which devices a request lacks whatever the others get, empty if
 // it lacks none or the search did not get far enough to tell.
 func (s *search) shortage(r *request) string {
@@ -78,11 +92,14 @@ func (s *search) free(r *request) (free int, known bool) {
 	known = true
 	for _, c := range s.candidates {
 		switch {
-		case s.allocated[c.position] && !r.adminAccess():
+		case s.available.allocated[c.position] && !r.adminAccess():
 		case r.selectable[c.position] == selectionUnknown:
 			known = known && s.neverSelected(c)
 		case r.selectable[c.position] == selected && s.isUsable(r, c):
-			free++
+			// Nothing is taken any more, so this is about the device alone.
+			if enough, err := s.available.hasCapacity(r, c); err == nil && enough {
+				free++
+			}
 		}
 	}
 	return free, known
@@ -96,12 +113,12 @@ func (s *search) neverSelected(c *candidate) bool {
 
 // explain is for a constraint that no set satisfied.
 func (c *celConstraint) explain() string {
-	if len(c.covered) == 1 {
-		r := c.covered[0]
+	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
+		r := c.covered[0][0]
 		free, known := c.search.free(r)
 		if known && new(big.Int).Binomial(int64(free), int64(r.count)).Cmp(big.NewInt(c.rejected)) == 0 {
 			return fmt.Sprintf("constraint %s: none of the %d sets of %d of %d free devices satisfies it", c.name, c.rejected, r.count, free)
 		}
 	}
-	return fmt.Sprintf("constraint %s: none of the %d sets of %d free devices that the rest of the claim leaves satisfies it", c.name, c.rejected, c.wanted)
+	return fmt.Sprintf("constraint %s: none of the %d sets that the rest of the claim leaves satisfies it", c.name, c.rejected)
 }

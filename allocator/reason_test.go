@@ -68,11 +68,11 @@ func TestReasons(t *testing.T) {
 		},
 		"some are refused by another constraint first": {
 			colored("red", "red", "blue"), nil, []*claimBuilder{claim("c").want("mla", 2).match(color).cel("never").define("never", "false")},
-			"constraint never: none of the 1 sets of 2 free devices that the rest of the claim leaves satisfies it",
+			"constraint never: none of the 1 sets that the rest of the claim leaves satisfies it",
 		},
 		"over several requests": {
 			slice("1", ring(3)...), nil, []*claimBuilder{claim("c").want("x", 1).want("y", 1).cel("never").define("never", "false")},
-			"constraint never: none of the 6 sets of 2 free devices that the rest of the claim leaves satisfies it",
+			"constraint never: none of the 6 sets that the rest of the claim leaves satisfies it",
 		},
 		"satisfied, but the rest is not": {
 			slice("1", ring(3)...), nil, []*claimBuilder{claim("c").want("x", 2).want("y", 2).cel("row", "x").define("row", inARow)},
@@ -80,14 +80,41 @@ func TestReasons(t *testing.T) {
 		},
 		"second of two constraints": {
 			slice("1", ring(3)...), nil, []*claimBuilder{claim("c").want("x", 2).cel("row").cel("never").define("row", inARow).define("never", "false")},
-			"constraint never: none of the 2 sets of 2 free devices that the rest of the claim leaves satisfies it",
+			"constraint never: none of the 2 sets that the rest of the claim leaves satisfies it",
+		},
+		"no alternative": {
+			six, nil, []*claimBuilder{claim("c").firstAvailable("x", sub("many", 7), sub("none", 1, index+" > 7"), subAll("all", index+" > 8"))},
+			"request x/many: 6 of 7 devices; request x/none: 0 of 1 devices; request x/all: no device matches, all are wanted",
+		},
+		"an alternative": {
+			six, nil, []*claimBuilder{claim("c").firstAvailable("x", sub("many", 7), sub("one", 1)).cel("never").define("never", "false")},
+			"constraint never: none of the 6 sets that the rest of the claim leaves satisfies it",
+		},
+		"too little capacity": {
+			slice("1", gpu("a", "1Gi"), gpu("b", "4Gi")), nil, []*claimBuilder{claim("c").want("x", 2).capacity("memory", "2Gi")}, "request x: 1 of 2 devices",
+		},
+		"too few can be shared": {
+			slice("1", gpu("a", "1Gi")), nil, []*claimBuilder{claim("c").want("x", 1).want("y", 1)},
+			"no combination of free devices meets all requests and constraints",
+		},
+		"second of two claims with constraints": {
+			six, nil, []*claimBuilder{
+				claim("a").want("x", 1).cel("always").define("always", "true"), claim("b").want("y", 1).cel("never").define("never", "false"),
+			},
+			"claim b, constraint never: none of the 30 sets that the rest of the claim leaves satisfies it",
+		},
+		"satisfied, but the rest of the claims is not": {
+			slice("1", ring(2)...), nil, []*claimBuilder{
+				claim("a").want("x", 1), claim("b").want("y", 1).cel("always", "y").define("always", "true").want("z", 1),
+			},
+			"claim b, constraint always: 2 of the 2 sets that were tried satisfy it, but none of them fits the rest of the claims",
 		},
 		"not together": {
 			slice("1", ring(2)...), nil, []*claimBuilder{claim("c").want("x", 1).want("y", 2)},
 			"no combination of free devices meets all requests and constraints",
 		},
 		"what the search did not look at is not counted": {
-			six, nil, []*claimBuilder{claim("c").want("x", 1).want("y", 7).cel("never", "x").define("never", "false")},
+			six, nil, []*claimBuilder{claim("c").want("x", 1).want("y", 7, index+" >= 0").cel("never", "x").define("never", "false")},
 			"constraint never: none of the 6 sets of 1 of 6 free devices satisfies it",
 		},
 	} {

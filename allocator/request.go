@@ -6,24 +6,41 @@ package allocator
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 )
 
-// request is one request of a claim, checked and ready for the search.
+// alternatives are what a request of a claim can be met by: the subrequests of a
+// prioritized list, or the request itself alone. The first with which everything
+// after it can be met is chosen.
+type alternatives []*request
+
+// request is one request or subrequest of a claim, checked and ready for the
+// search.
 type request struct {
 	claim *resourceapi.ResourceClaim
-	name  string
-	spec  *resourceapi.ExactDeviceRequest
-	class *resourceapi.DeviceClass
+	// name is "request" or "request/subrequest".
+	name string
+	// parent is the name of the request that a subrequest belongs to, else empty.
+	parent string
+	spec   *resourceapi.ExactDeviceRequest
+	class  *resourceapi.DeviceClass
 	// count is the number of devices wanted, not negative.
 	count int
 	// all is the set of devices wanted by allocation mode All, in order.
 	all []*candidate
+	// derived are the expressions of derived attributes by the attribute's name.
+	derived map[resourceapi.FullyQualifiedName]string
 	// constraints are those that cover the request, in the order of the claim.
 	constraints []constraint
+	// decides are the CEL constraints for which it matters that this request is
+	// tried, covered or not.
+	decides []contribution
+	// group are the requests for devices of the same kind, this one among them.
+	group *group
 	// selectable remembers for each position whether the device passed the
 	// selectors. Neither depends on what else is allocated.
 	selectable []selection
@@ -37,34 +54,103 @@ func (r *request) adminAccess() bool {
 	return ptr.Deref(r.spec.AdminAccess, false)
 }
 
+// isNamed tells whether a list of request names, of a constraint or a
+// configuration, has the request in it.
+func (r *request) isNamed(names []string) bool {
+	return slices.Contains(names, r.name) || r.parent != "" && slices.Contains(names, r.parent)
+}
+
 // errorf makes an error about the request.
 func (r *request) errorf(format string, args ...any) error {
 	return fmt.Errorf("claim %s, request %s: %w", klog.KObj(r.claim), r.name, fmt.Errorf(format, args...))
 }
 
-// newRequest checks that a request is understood and its class exists.
-func (s *search) newRequest(claim *resourceapi.ResourceClaim, api *resourceapi.DeviceRequest) (*request, error) {
-	r := &request{claim: claim, name: api.Name, spec: api.Exactly, selectable: make([]selection, len(s.candidates))}
-	if err := s.refuseRequest(r, api); err != nil {
+// newAlternatives checks that a request is understood and its classes exist.
+func (s *search) newAlternatives(claim *resourceapi.ResourceClaim, api *resourceapi.DeviceRequest) (alternatives, error) {
+	if err := s.checkFeatures(claim, api); err != nil {
 		return nil, err
+	}
+	var result alternatives
+	if len(api.FirstAvailable) == 0 {
+		result = alternatives{{claim: claim, name: api.Name, spec: api.Exactly}}
+	}
+	for i := range api.FirstAvailable {
+		result = append(result, subrequest(claim, api.Name, &api.FirstAvailable[i]))
+	}
+	for _, r := range result {
+		if err := s.prepare(r); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
+}
+
+// subrequest has all of a request but admin access.
+func subrequest(claim *resourceapi.ResourceClaim, parent string, api *resourceapi.DeviceSubRequest) *request {
+	return &request{
+		claim:  claim,
+		name:   parent + "/" + api.Name,
+		parent: parent,
+		spec: &resourceapi.ExactDeviceRequest{
+			DeviceClassName:   api.DeviceClassName,
+			Selectors:         api.Selectors,
+			AllocationMode:    api.AllocationMode,
+			Count:             api.Count,
+			Tolerations:       api.Tolerations,
+			Capacity:          api.Capacity,
+			DerivedAttributes: api.DerivedAttributes,
+		},
+	}
+}
+
+// checkFeatures refuses what can't be ignored when the feature for it is off.
+func (s *search) checkFeatures(claim *resourceapi.ResourceClaim, api *resourceapi.DeviceRequest) error {
+	r := &request{claim: claim, name: api.Name}
+	const disabled = "has %s, but the %s feature is disabled"
+	if api.Exactly == nil && len(api.FirstAvailable) == 0 {
+		return r.errorf("neither exactly nor firstAvailable is set (unsupported request type?)")
+	}
+	if len(api.FirstAvailable) > 0 && !s.features.PrioritizedList {
+		return r.errorf(disabled, "subrequests", "DRAPrioritizedList")
+	}
+	if !s.features.ConsumableCapacity {
+		if api.Exactly != nil && api.Exactly.Capacity != nil ||
+			slices.ContainsFunc(api.FirstAvailable, func(sub resourceapi.DeviceSubRequest) bool { return sub.Capacity != nil }) {
+			return r.errorf(disabled, "capacity requests", "DRAConsumableCapacity")
+		}
+	}
+	return nil
+}
+
+func (s *search) prepare(r *request) error {
+	if len(r.spec.DerivedAttributes) > 0 {
+		if !s.features.DerivedAttributes {
+			return r.errorf("cannot handle request with derived attributes, the feature is disabled")
+		}
+		r.derived = make(map[resourceapi.FullyQualifiedName]string, len(r.spec.DerivedAttributes))
+		for _, attribute := range r.spec.DerivedAttributes {
+			r.derived[attribute.Name] = attribute.Expression
+		}
 	}
 	for i, selector := range r.spec.Selectors {
 		if selector.CEL == nil {
-			return nil, r.errorf("selector #%d: CEL expression empty (unsupported selector type?)", i)
+			return r.errorf("selector #%d: CEL expression empty (unsupported selector type?)", i)
 		}
 	}
 	if r.spec.AdminAccess != nil && !s.features.AdminAccess {
-		return nil, r.errorf("admin access is requested, but the feature is disabled")
+		return r.errorf("admin access is requested, but the feature is disabled")
 	}
 	if r.spec.DeviceClassName == "" {
-		return nil, r.errorf("missing device class name (unsupported request type?)")
+		return r.errorf("missing device class name (unsupported request type?)")
 	}
 	class, err := s.classes.Get(r.spec.DeviceClassName)
 	if err != nil {
-		return nil, r.errorf("could not retrieve device class %s: %w", r.spec.DeviceClassName, err)
+		return r.errorf("could not retrieve device class %s: %w", r.spec.DeviceClassName, err)
 	}
 	r.class = class
-	return r, s.determineCount(r)
+	r.group = s.groupOf(r)
+	r.selectable = r.group.selectable
+	return s.determineCount(r)
 }
 
 func (s *search) determineCount(r *request) error {
@@ -94,12 +180,12 @@ func (s *search) determineAll(r *request) error {
 		case p.invalid != "":
 			return r.errorf("asks for all devices, but resource pool %s is currently invalid", p)
 		}
-		for ; next < len(s.candidates) && s.candidates[next].belongsTo(p); next++ {
-			selected, err := s.isSelectable(r, s.candidates[next])
+		for ; next < len(s.candidates) && s.candidates[next].pool == p; next++ {
+			isPart, err := s.isPartOfAll(r, s.candidates[next])
 			if err != nil {
 				return err
 			}
-			if selected {
+			if isPart {
 				r.all = append(r.all, s.candidates[next])
 			}
 		}
@@ -108,6 +194,16 @@ func (s *search) determineAll(r *request) error {
 	return nil
 }
 
-func (c *candidate) belongsTo(p *pool) bool {
-	return c.slice.Spec.Driver == p.driver && c.slice.Spec.Pool.Name == p.name
+// isPartOfAll leaves out devices that would not have the requested capacity even
+// if nobody else used them.
+func (s *search) isPartOfAll(r *request, c *candidate) (bool, error) {
+	selected, err := s.isSelectable(r, c)
+	if err != nil || !selected || !s.features.ConsumableCapacity {
+		return selected, err
+	}
+	consumed, ok, err := consumption(c.device, r.spec.Capacity, s.features.FractionalCapacityRange)
+	if err != nil {
+		return false, r.errorf("checking capacity for device %s: %w", c.device.Name, err)
+	}
+	return ok && consumed.fit(c.device), nil
 }

@@ -4,12 +4,12 @@
 package allocator
 
 import (
+	"cmp"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 )
@@ -157,38 +157,29 @@ func TestAdminAccess(t *testing.T) {
 }
 
 func TestRequestErrors(t *testing.T) {
-	with := func(change func(*structured.Features)) *structured.Features {
-		features := allOn
-		change(&features)
-		return &features
-	}
-	alternatives := claim("c").want("mla", 1)
-	alternatives.Spec.Devices.Requests[0] = resourceapi.DeviceRequest{
-		Name: "mla", FirstAvailable: []resourceapi.DeviceSubRequest{{Name: "large", DeviceClassName: driver}},
-	}
+	alternatives := claim("c").firstAvailable("mla", sub("large", 1))
+	capacityOff := with(func(f *structured.Features) { f.ConsumableCapacity, f.FractionalCapacityRange = false, false })
+	unlimited := sub("large", 1)
+	unlimited.Capacity = &resourceapi.CapacityRequirements{}
 	neither := claim("c").want("mla", 1)
 	neither.Spec.Devices.Requests[0].Exactly = nil
 	edited := func(edit func(*resourceapi.ExactDeviceRequest)) *claimBuilder {
 		return claim("c").want("mla", 1).edit(edit)
 	}
-	capacity := edited(func(r *resourceapi.ExactDeviceRequest) {
-		r.Capacity = &resourceapi.CapacityRequirements{Requests: map[resourceapi.QualifiedName]resource.Quantity{"memory": {}}}
-	})
-	derived := edited(func(r *resourceapi.ExactDeviceRequest) {
-		r.DerivedAttributes = make([]resourceapi.DeviceDerivedAttribute, 1)
-	})
+	capacity := claim("c").want("mla", 1).capacity("memory", "1")
+	derived := claim("c").want("mla", 1).derive(color, "'red'")
 	for name, test := range map[string]struct {
 		claim    *claimBuilder
 		features *structured.Features
+		request  string // "mla" if empty
 		message  string
 	}{
-		"subrequests off":         {claim: alternatives, message: "has subrequests, but the DRAPrioritizedList feature is disabled"},
-		"subrequests on":          {claim: alternatives, features: with(func(f *structured.Features) { f.PrioritizedList = true }), message: "prioritized lists (firstAvailable) are not supported"},
+		"subrequests":             {claim: alternatives, features: with(func(f *structured.Features) { f.PrioritizedList = false }), message: "has subrequests, but the DRAPrioritizedList feature is disabled"},
 		"neither":                 {claim: neither, message: "neither exactly nor firstAvailable is set"},
-		"capacity off":            {claim: capacity, message: "has capacity requests, but the DRAConsumableCapacity feature is disabled"},
-		"capacity on":             {claim: capacity, features: with(func(f *structured.Features) { f.ConsumableCapacity = true }), message: "capacity requests are not supported"},
-		"derived attributes off":  {claim: derived, message: "cannot handle request with derived attributes, the feature is disabled"},
-		"derived attributes on":   {claim: derived, features: with(func(f *structured.Features) { f.DerivedAttributes = true }), message: "derived attributes are not supported"},
+		"capacity":                {claim: capacity, features: capacityOff, message: "has capacity requests, but the DRAConsumableCapacity feature is disabled"},
+		"capacity of subrequest":  {claim: claim("c").firstAvailable("mla", sub("small", 1), unlimited), features: capacityOff, message: "has capacity requests, but the DRAConsumableCapacity feature is disabled"},
+		"derived attributes":      {claim: derived, features: with(func(f *structured.Features) { f.DerivedAttributes = false }), message: "cannot handle request with derived attributes, the feature is disabled"},
+		"class of subrequest":     {claim: claim("c").firstAvailable("mla", sub("small", 1), subOf("unknown", "large", 1)), request: "mla/large", message: "could not retrieve device class unknown: "},
 		"admin access off":        {claim: claim("c").want("mla", 1).admin(), features: with(func(f *structured.Features) { f.AdminAccess = false }), message: "admin access is requested, but the feature is disabled"},
 		"admin access off, false": {claim: edited(func(r *resourceapi.ExactDeviceRequest) { r.AdminAccess = ptr.To(false) }), features: with(func(f *structured.Features) { f.AdminAccess = false }), message: "admin access is requested"},
 		"selector":                {claim: edited(func(r *resourceapi.ExactDeviceRequest) { r.Selectors = make([]resourceapi.DeviceSelector, 1) }), message: "selector #0: CEL expression empty (unsupported selector type?)"},
@@ -198,7 +189,7 @@ func TestRequestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// No device is needed to find out.
-			scenario{claims: []*claimBuilder{test.claim}, features: test.features}.requireError(t, "claim default/c, request mla: "+test.message)
+			scenario{claims: []*claimBuilder{test.claim}, features: test.features}.requireError(t, "claim default/c, request "+cmp.Or(test.request, "mla")+": "+test.message)
 		})
 	}
 }

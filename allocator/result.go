@@ -23,12 +23,21 @@ func (s *search) results() ([]resourceapi.AllocationResult, error) {
 		results[i] = resourceapi.AllocationResult{
 			Devices: resourceapi.DeviceAllocationResult{
 				Results: s.deviceResults(choices),
-				Config:  configuration(claim, s.requests[i]),
+				Config:  configuration(claim, s.chosen(i)),
 			},
 			NodeSelector: selector,
 		}
 	}
 	return results, nil
+}
+
+// chosen returns the requests of a claim, of alternatives the one that was met.
+func (s *search) chosen(claim int) []*request {
+	start := 0
+	for _, requests := range s.requests[:claim] {
+		start += len(requests)
+	}
+	return s.decisions[start : start+len(s.requests[claim])]
 }
 
 // choicesOf returns what was taken for one claim: the search takes one claim
@@ -55,6 +64,10 @@ func (s *search) deviceResults(choices []choice) []resourceapi.DeviceRequestAllo
 			Device:             c.id.Device.String(),
 			Tolerations:        c.request.spec.Tolerations,
 			SkipNodeOperations: c.slice.Spec.SkipNodeOperations,
+			ShareID:            c.share,
+		}
+		if len(c.consumed) > 0 {
+			results[i].ConsumedCapacity = c.consumed
 		}
 		if c.request.adminAccess() {
 			results[i].AdminAccess = ptr.To(true)
@@ -72,7 +85,7 @@ func (s *search) deviceResults(choices []choice) []resourceapi.DeviceRequestAllo
 func configuration(claim *resourceapi.ResourceClaim, requests []*request) []resourceapi.DeviceAllocationConfiguration {
 	config := classConfiguration(requests)
 	for _, c := range claim.Spec.Devices.Config {
-		if len(c.Requests) == 0 || slices.ContainsFunc(requests, func(r *request) bool { return slices.Contains(c.Requests, r.name) }) {
+		if len(c.Requests) == 0 || slices.ContainsFunc(requests, func(r *request) bool { return r.isNamed(c.Requests) }) {
 			config = append(config, resourceapi.DeviceAllocationConfiguration{
 				Source:              resourceapi.AllocationConfigSourceClaim,
 				Requests:            c.Requests,
@@ -81,7 +94,7 @@ func configuration(claim *resourceapi.ResourceClaim, requests []*request) []reso
 		}
 	}
 	for i := range config {
-		if !slices.ContainsFunc(requests, func(r *request) bool { return !slices.Contains(config[i].Requests, r.name) }) {
+		if !slices.ContainsFunc(requests, func(r *request) bool { return !r.isNamed(config[i].Requests) }) {
 			config[i].Requests = nil
 		}
 	}

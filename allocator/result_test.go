@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 )
@@ -112,80 +111,41 @@ func TestConfiguration(t *testing.T) {
 	require.Empty(t, cmp.Diff([]resourceapi.DeviceAllocationConfiguration{entry(fromClass, "b1")}, results[1].Devices.Config))
 }
 
-func TestNodeSelectorOfResult(t *testing.T) {
-	here := onlyOn(nodeName)
-	perDevice := func(edits ...func(*resourceapi.Device)) *sliceBuilder {
-		var devices []resourceapi.Device
-		for i, edit := range edits {
-			devices = append(devices, newDevice(string(rune('a'+i)), nil, edit))
-		}
-		return slice("p", devices...).pool("p", 1, 1).perDevice()
+// Of alternatives only the one that was chosen counts. It goes by both names.
+func TestConfigurationOfAlternatives(t *testing.T) {
+	class := func(name string) *resourceapi.DeviceClass {
+		c := classOf(name)
+		c.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: parameters(driver, "of class "+name)}}
+		return c
 	}
-	everywhere := func(d *resourceapi.Device) { d.AllNodes = ptr.To(true) }
-	expression := func(key string, values ...string) v1.NodeSelectorRequirement {
-		return v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: values}
-	}
-	selecting := func(name string, term v1.NodeSelectorTerm) *sliceBuilder {
-		return slice(name, newDevice("a", nil)).pool(name, 1, 1).edit(func(s *resourceapi.ResourceSliceSpec) {
-			s.NodeName, s.NodeSelector = nil, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
-		})
-	}
-	node := newNode(nodeName, "fast", "near")
-	node.Labels["zone"], node.Labels["rack"] = "z1", "r1"
-	for name, test := range map[string]struct {
-		slices []*sliceBuilder
-		want   *v1.NodeSelector
-	}{
-		"local":            {[]*sliceBuilder{slice("1", newDevice("a", nil), newDevice("b", nil))}, here},
-		"everywhere":       {[]*sliceBuilder{slice("1", newDevice("a", nil), newDevice("b", nil)).everywhere()}, nil},
-		"local and not":    {[]*sliceBuilder{slice("1", newDevice("a", nil)), slice("2", newDevice("a", nil)).pool("x", 1, 1).onNodesWith("fast")}, here},
-		"binds to node":    {[]*sliceBuilder{slice("1", newDevice("a", nil), newDevice("b", nil, func(d *resourceapi.Device) { d.BindsToNode = ptr.To(true) })).everywhere()}, here},
-		"same selector":    {[]*sliceBuilder{slice("1", newDevice("a", nil), newDevice("b", nil)).onNodesWith("fast")}, nodesWith("fast")},
-		"selectors":        {[]*sliceBuilder{slice("1", newDevice("a", nil)).pool("x", 1, 1).onNodesWith("fast"), slice("2", newDevice("a", nil)).pool("y", 1, 1).onNodesWith("near", "fast")}, nodesWith("fast", "near")},
-		"per device":       {[]*sliceBuilder{perDevice(everywhere, func(d *resourceapi.Device) { d.NodeSelector = nodesWith("fast") })}, nodesWith("fast")},
-		"per device, name": {[]*sliceBuilder{perDevice(everywhere, func(d *resourceapi.Device) { d.NodeName = ptr.To(nodeName) })}, here},
-		"values are sets": {
-			[]*sliceBuilder{
-				selecting("x", v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{expression("zone", "z1", "z2")}}),
-				selecting("y", v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{expression("zone", "z2", "z1"), expression("rack", "r1")}}),
-			},
-			&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-				MatchExpressions: []v1.NodeSelectorRequirement{expression("zone", "z1", "z2"), expression("rack", "r1")},
-			}}},
-		},
-		"fields": {
-			[]*sliceBuilder{
-				selecting("x", v1.NodeSelectorTerm{MatchFields: here.NodeSelectorTerms[0].MatchFields}),
-				selecting("y", v1.NodeSelectorTerm{MatchFields: here.NodeSelectorTerms[0].MatchFields}),
-			},
-			here,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			results, err := scenario{slices: test.slices, node: node, claims: []*claimBuilder{claim("c").want("x", 2)}}.allocate(t)
-			require.NoError(t, err)
-			require.Len(t, results, 1)
-			require.Empty(t, cmp.Diff(test.want, results[0].NodeSelector))
-		})
-	}
-}
-
-func TestNodeSelectorWithSeveralTerms(t *testing.T) {
-	two := nodesWith("fast")
-	two.NodeSelectorTerms = append(two.NodeSelectorTerms, nodesWith("near").NodeSelectorTerms...)
-	scenario{
-		node:   newNode(nodeName, "fast"),
-		slices: []*sliceBuilder{slice("1", ring(1)...).edit(func(s *resourceapi.ResourceSliceSpec) { s.NodeName, s.NodeSelector = nil, two })},
-		claims: []*claimBuilder{claim("c").want("x", 1)},
-	}.requireError(t, "create NodeSelector for claim c: unsupported ResourceSlice.NodeSelector with 2 terms")
-}
-
-// A selector without terms can't come from an API server. It matches no node,
-// but must not be taken for one that ties the device to a place either.
-func TestNodeSelectorWithoutTerms(t *testing.T) {
-	d := newDevice("a", nil)
-	chosen := &candidate{device: &d, slice: slice("1", d).edit(func(s *resourceapi.ResourceSliceSpec) { s.NodeName, s.NodeSelector = nil, &v1.NodeSelector{} }).ResourceSlice}
-	selector, err := nodeSelector(nodeName, []choice{{candidate: chosen}})
+	c := claim("c").
+		firstAvailable("x", subOf("a", "none", 9), subOf("b", "one", 1)).
+		firstAvailable("y", subOf("b", "one", 1), subOf("a", "two", 2)).
+		want("z", 1).class("a").
+		configure(parameters(driver, "for x"), "x").
+		configure(parameters(driver, "for x/none"), "x/none").
+		configure(parameters(driver, "for x/one"), "x/one").
+		configure(parameters(driver, "for one"), "one").
+		configure(parameters(driver, "for each"), "z", "y/one", "y/two", "x").
+		configure(parameters(driver, "for each or so"), "z", "y/two", "x")
+	results, err := scenario{
+		classes: []*resourceapi.DeviceClass{class("a"), class("b")},
+		slices:  []*sliceBuilder{slice("1", ring(3)...)},
+		claims:  []*claimBuilder{c, claim("d").firstAvailable("x", subOf("b", "none", 0), subOf("a", "one", 1))},
+	}.allocate(t)
 	require.NoError(t, err)
-	require.Nil(t, selector)
+	require.Equal(t, []string{"x/one=mla-0", "y/one=mla-1", "z=mla-2"}, devicesOf(results))
+	entry := func(source resourceapi.AllocationConfigSource, text string, requests ...string) resourceapi.DeviceAllocationConfiguration {
+		return resourceapi.DeviceAllocationConfiguration{Source: source, Requests: requests, DeviceConfiguration: parameters(driver, text)}
+	}
+	const fromClass, fromClaim = resourceapi.AllocationConfigSourceClass, resourceapi.AllocationConfigSourceClaim
+	require.Empty(t, cmp.Diff([]resourceapi.DeviceAllocationConfiguration{
+		entry(fromClass, "of class b", "x/one", "y/one"),
+		entry(fromClass, "of class a", "z"),
+		entry(fromClaim, "for x", "x"),
+		entry(fromClaim, "for x/one", "x/one"),
+		entry(fromClaim, "for each"),
+		entry(fromClaim, "for each or so", "z", "y/two", "x"),
+	}, results[0].Devices.Config))
+	require.Empty(t, cmp.Diff([]resourceapi.DeviceAllocationConfiguration{entry(fromClass, "of class b")}, results[1].Devices.Config))
 }

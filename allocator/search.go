@@ -25,19 +25,29 @@ type search struct {
 
 	claims []*resourceapi.ResourceClaim
 	// requests has the requests of each claim, in order.
-	requests       [][]*request
+	requests       [][]alternatives
 	celConstraints []*celConstraint
+	groups         []*group
+	// quiet tells for each request of each claim whether nothing but selectors is
+	// evaluated from there on.
+	quiet [][]bool
+	// derivations remembers derived attributes.
+	derivations map[derivation]*resourceapi.DeviceAttribute
 
 	// candidates are the devices of the pools in the order in which they are tried.
 	candidates []*candidate
-	// allocated tells for each position whether the device was in use before.
-	allocated []bool
-	// takenBy has for each position the claims that the search took the device for:
-	// more than one only with admin access. It is a stack.
-	takenBy [][]int
+	// available is what is left of them.
+	available *availability
 	// choices is what the search took, in order. When the search ends with success
 	// it is the solution; when it ends otherwise it is empty.
 	choices []choice
+	// decisions has the requests that are being tried, one for each request of the
+	// claims up to where the search stands.
+	decisions []*request
+	// resultCount counts the choices of each claim.
+	resultCount []int
+	// backtracked: something was given back.
+	backtracked bool
 
 	steps int64
 }
@@ -47,6 +57,7 @@ type choice struct {
 	claim   int
 	request *request
 	*candidate
+	reservation
 }
 
 // place is where the search stands: which device of which request of which claim
@@ -58,79 +69,162 @@ type place struct {
 	from                   int
 }
 
+// outcome is how a part of the search ended, besides with an error.
+type outcome int8
+
+const (
+	// none: there is no solution from here.
+	none outcome = iota
+	// found: the choices are the solution.
+	found
+	// tooMany: there is no solution from here because a claim would get more results
+	// than it may have. Other devices for the requests before don't change that, so
+	// they are not tried; other alternatives may.
+	tooMany
+)
+
 // newSearch checks claims and requests in their order and sets up the state.
 func newSearch(ctx context.Context, a *Allocator, node *v1.Node, pools []*pool, claims []*resourceapi.ResourceClaim) (*search, error) {
 	s := &search{
-		Allocator:  a,
-		ctx:        ctx,
-		logger:     klog.FromContext(ctx),
-		node:       node,
-		pools:      pools,
-		budget:     cel.NewBudget(a.costBudget),
-		claims:     claims,
-		candidates: listCandidates(pools),
+		Allocator:   a,
+		ctx:         ctx,
+		logger:      klog.FromContext(ctx),
+		node:        node,
+		pools:       pools,
+		budget:      cel.NewBudget(a.costBudget),
+		claims:      claims,
+		derivations: make(map[derivation]*resourceapi.DeviceAttribute),
+		candidates:  listCandidates(a.features, pools),
+		resultCount: make([]int, len(claims)),
 	}
-	s.takenBy = make([][]int, len(s.candidates))
-	s.allocated = make([]bool, len(s.candidates))
-	for i, c := range s.candidates {
-		s.allocated[i] = a.state.AllocatedDevices.Has(c.id)
-	}
+	s.available = newAvailability(a.features, a.state, s.candidates)
 	for _, claim := range claims {
 		if err := s.addClaim(claim); err != nil {
 			return nil, err
 		}
 	}
+	s.findQuiet()
 	return s, nil
 }
 
 func (s *search) addClaim(claim *resourceapi.ResourceClaim) error {
-	requests := make([]*request, 0, len(claim.Spec.Devices.Requests))
+	requests := make([]alternatives, 0, len(claim.Spec.Devices.Requests))
 	devices := 0
 	for i := range claim.Spec.Devices.Requests {
-		r, err := s.newRequest(claim, &claim.Spec.Devices.Requests[i])
+		all, err := s.newAlternatives(claim, &claim.Spec.Devices.Requests[i])
 		if err != nil {
 			return err
 		}
+		least := all.least()
 		// Compared before it is added: the sum of untrusted counts may overflow.
-		if r.count > resourceapi.AllocationResultsMaxSize-devices {
-			return r.errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
-				r.count, resourceapi.AllocationResultsMaxSize, devices)
+		if least.count > resourceapi.AllocationResultsMaxSize-devices {
+			return least.errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
+				least.count, resourceapi.AllocationResultsMaxSize, devices)
 		}
-		devices += r.count
-		requests = append(requests, r)
+		devices += least.count
+		requests = append(requests, all)
 	}
 	s.requests = append(s.requests, requests)
 	return s.addConstraints(claim, requests)
 }
 
-// run looks for the first solution.
-func (s *search) run() (bool, error) {
-	return s.next(place{})
+// least is the alternative that wants the fewest devices.
+func (a alternatives) least() *request {
+	result := a[0]
+	for _, r := range a {
+		if r.count < result.count {
+			result = r
+		}
+	}
+	return result
 }
 
-// next finds the devices from p on. If it can't, everything that it took is
-// given back.
-func (s *search) next(p place) (bool, error) {
-	s.steps++
-	if err := cel.ContextError(s.ctx); err != nil {
-		return false, fmt.Errorf("filter operation aborted: %w", err)
+// run looks for the first solution.
+func (s *search) run() (bool, error) {
+	result, err := s.nextRequest(0, 0)
+	return result == found, err
+}
+
+// nextRequest meets the requests of the claims from the given one on. If that
+// fails, everything that was taken is given back.
+func (s *search) nextRequest(claim, request int) (outcome, error) {
+	if err := s.step(); err != nil {
+		return none, err
 	}
 	switch {
-	case p.claim == len(s.claims):
+	case claim == len(s.claims):
 		s.logger.V(6).Info("Allocation result found")
-		return true, nil
-	case p.request == len(s.requests[p.claim]):
-		return s.next(place{claim: p.claim + 1})
+		return found, nil
+	case request == len(s.requests[claim]):
+		result, err := s.nextRequest(claim+1, 0)
+		if result == tooMany {
+			// The limit is one of a claim. Other devices for this claim may lead to
+			// another alternative in the next.
+			result = none
+		}
+		return result, err
 	}
-	r := s.requests[p.claim][p.request]
+	if s.restIsHopeless(claim, request) {
+		return none, nil
+	}
+	result := tooMany
+	for _, r := range s.requests[claim][request] {
+		tried, err := s.try(place{claim: claim, request: request}, r)
+		switch {
+		case err != nil || tried == found:
+			return tried, err
+		case tried == none:
+			result = none
+		}
+	}
+	return result, nil
+}
+
+// step counts, and looks whether the search was cancelled.
+func (s *search) step() error {
+	s.steps++
+	if err := cel.ContextError(s.ctx); err != nil {
+		return fmt.Errorf("filter operation aborted: %w", err)
+	}
+	return nil
+}
+
+// try meets a request with one of its alternatives.
+func (s *search) try(p place, r *request) (outcome, error) {
+	satisfied, err := r.decide()
+	if err != nil || !satisfied {
+		return none, err
+	}
+	s.decisions = append(s.decisions, r)
+	result, err := s.nextDevice(p, r)
+	if result != found {
+		s.decisions = s.decisions[:len(s.decisions)-1]
+		r.undecide(len(r.decides))
+	}
+	return result, err
+}
+
+// nextDevice finds the devices of the request from p on.
+func (s *search) nextDevice(p place, r *request) (outcome, error) {
 	switch {
 	case r.wantsAll() && len(r.all) == 0:
 		// "All" of nothing is not what anybody wants.
-		return false, nil
+		return none, nil
 	case p.device == r.count:
-		return s.next(place{claim: p.claim, request: p.request + 1})
+		return s.nextRequest(p.claim, p.request+1)
+	case r.count-p.device > resourceapi.AllocationResultsMaxSize-s.resultCount[p.claim]:
+		return tooMany, nil
+	}
+	if p.device > 0 {
+		if err := s.step(); err != nil {
+			return none, err
+		}
+	}
+	switch {
 	case r.wantsAll():
 		return s.takeNextOfAll(p, r)
+	case s.isHopeless(p, r):
+		return none, nil
 	default:
 		return s.takeAny(p, r)
 	}
@@ -138,101 +232,119 @@ func (s *search) next(p place) (bool, error) {
 
 // takeNextOfAll takes the one device that is next. The order does not matter for
 // "all", so there is no other choice.
-func (s *search) takeNextOfAll(p place, r *request) (bool, error) {
+func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 	c := r.all[p.device]
 	refusedBy, taken, err := s.take(p.claim, r, c)
 	switch {
 	case err != nil:
-		return false, err
+		return none, err
 	case refusedBy != nil:
-		return false, refusedBy.rejection(r, c)
+		return none, refusedBy.rejection(r, c)
 	case !taken:
-		return false, nil
+		return none, nil
 	}
-	return s.proceed(p, c)
+	return s.proceed(p, r, c)
 }
 
 // takeAny tries the devices from p.from on.
-func (s *search) takeAny(p place, r *request) (bool, error) {
+func (s *search) takeAny(p place, r *request) (outcome, error) {
 	for position := p.from; position < len(s.candidates); position++ {
 		c := s.candidates[position]
-		// In use or not is cheap to tell, and no selector is evaluated for a device
-		// that can't be had.
-		if s.inUse(p.claim, r, c) {
-			continue
-		}
-		selected, err := s.isSelectable(r, c)
+		eligible, err := s.isEligible(p.claim, r, c)
 		if err != nil {
-			return false, err
+			return none, err
 		}
-		if !selected {
+		if !eligible {
 			continue
 		}
 		_, taken, err := s.take(p.claim, r, c)
 		if err != nil {
-			return false, err
+			return none, err
 		}
 		if !taken {
 			continue
 		}
-		if done, err := s.proceed(p, c); done || err != nil {
-			return done, err
+		if result, err := s.proceed(p, r, c); result != none || err != nil {
+			return result, err
 		}
 	}
-	return false, nil
+	return none, nil
+}
+
+// isEligible decides in the order of cost: no selector is evaluated for a device
+// that can't be had.
+func (s *search) isEligible(claim int, r *request, c *candidate) (bool, error) {
+	if s.available.inUse(claim, r, c) {
+		return false, nil
+	}
+	selected, err := s.isSelectable(r, c)
+	if err != nil || !selected {
+		return false, err
+	}
+	return s.available.hasCapacity(r, c)
 }
 
 // proceed goes on after c was taken at p, and gives it back if that fails.
-func (s *search) proceed(p place, c *candidate) (bool, error) {
-	done, err := s.next(place{claim: p.claim, request: p.request, device: p.device + 1, from: c.position + 1})
-	if !done {
+func (s *search) proceed(p place, r *request, c *candidate) (outcome, error) {
+	p.device++
+	p.from = c.position + 1
+	result, err := s.nextDevice(p, r)
+	if result != found {
 		s.giveBack()
 	}
-	return done, err
-}
-
-// inUse tells whether the device is not to be had for the request. Admin access
-// shares devices with everybody, but a claim gets a device only once.
-func (s *search) inUse(claim int, r *request, c *candidate) bool {
-	if !r.adminAccess() {
-		return s.allocated[c.position] || len(s.takenBy[c.position]) > 0
-	}
-	for _, by := range s.takenBy[c.position] {
-		if by == claim {
-			return true
-		}
-	}
-	return false
+	return result, err
 }
 
 // take takes a selectable device if nothing speaks against it. If a constraint
 // does, it is returned. Unless the device was taken nothing has changed.
 func (s *search) take(claim int, r *request, c *candidate) (refusedBy constraint, taken bool, err error) {
-	if s.inUse(claim, r, c) || !s.isUsable(r, c) {
+	if s.available.inUse(claim, r, c) || !s.isUsable(r, c) {
 		return nil, false, nil
 	}
-	if err := s.refuseDevice(c); err != nil {
-		return nil, false, err
+	var reserved reservation
+	if !s.available.reserveCounters(c, &reserved) {
+		return nil, false, nil
 	}
+	refusedBy, taken, err = s.addToConstraints(claim, r, c, &reserved)
+	if !taken {
+		s.available.releaseCounters(c, reserved)
+		return refusedBy, false, err
+	}
+	s.choices = append(s.choices, choice{claim: claim, request: r, candidate: c, reservation: reserved})
+	s.resultCount[claim]++
+	s.logger.V(7).Info("Device taken", "device", c.id, "request", r.name)
+	return nil, true, nil
+}
+
+// addToConstraints adds the device to the constraints and then marks it as taken.
+func (s *search) addToConstraints(claim int, r *request, c *candidate, reserved *reservation) (refusedBy constraint, taken bool, err error) {
 	for i, constraint := range r.constraints {
-		added, err := constraint.add(c)
+		added, err := constraint.add(r, c)
 		if err != nil || !added {
 			removeFrom(r.constraints[:i], c)
 			return constraint, false, err
 		}
 	}
-	s.takenBy[c.position] = append(s.takenBy[c.position], claim)
-	s.choices = append(s.choices, choice{claim: claim, request: r, candidate: c})
-	s.logger.V(7).Info("Device taken", "device", c.id, "request", r.name)
+	enough, err := s.available.hasCapacity(r, c)
+	if enough && err == nil {
+		err = s.available.mark(claim, r, c, reserved)
+	}
+	if !enough || err != nil {
+		removeFrom(r.constraints, c)
+		return nil, false, err
+	}
 	return nil, true, nil
 }
 
 // giveBack undoes the last take.
 func (s *search) giveBack() {
+	s.backtracked = true
 	last := s.choices[len(s.choices)-1]
 	s.choices = s.choices[:len(s.choices)-1]
-	s.takenBy[last.position] = s.takenBy[last.position][:len(s.takenBy[last.position])-1]
+	s.resultCount[last.claim]--
+	s.available.unmark(last.candidate)
 	removeFrom(last.request.constraints, last.candidate)
+	s.available.releaseCounters(last.candidate, last.reservation)
 	s.logger.V(7).Info("Device given back", "device", last.id, "request", last.request.name)
 }
 

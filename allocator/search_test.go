@@ -5,13 +5,10 @@ package allocator
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"pgregory.net/rapid"
 )
 
 func TestSearchBacktracks(t *testing.T) {
@@ -52,29 +49,6 @@ func TestSearchBacktracks(t *testing.T) {
 	}
 }
 
-// requireUntouched demands that nothing is left of what a search took.
-func requireUntouched(t require.TestingT, s *search) {
-	require.Empty(t, s.choices)
-	for position, by := range s.takenBy {
-		require.Empty(t, by, "device %s", s.candidates[position].id)
-	}
-	for _, r := range slices.Concat(s.requests...) {
-		for _, c := range r.constraints {
-			switch c := c.(type) {
-			case *matchAttribute:
-				require.Zero(t, c.devices)
-			case *distinctAttribute:
-				require.Empty(t, c.values)
-			case *celConstraint:
-				require.Empty(t, c.members)
-				require.Empty(t, c.values)
-			default:
-				require.Fail(t, "unknown constraint", "%T", c)
-			}
-		}
-	}
-}
-
 func TestFailedSearchLeavesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		claims  []*claimBuilder
@@ -105,100 +79,5 @@ func TestFailedSearchLeavesNothing(t *testing.T) {
 			}
 			requireUntouched(t, s)
 		})
-	}
-}
-
-// randomClaim has requests and constraints that often can't be met together and
-// sometimes fail.
-func randomClaim(t *rapid.T, name string) *claimBuilder {
-	c := claim(name)
-	for i := range rapid.IntRange(1, 3).Draw(t, "requests") {
-		request := fmt.Sprintf("%s-%d", name, i)
-		if rapid.IntRange(0, 5).Draw(t, "all") == 0 {
-			// Selectors of "all" fail before the search.
-			c.wantAll(request, rapid.SampledFrom([][]string{nil, {index + " % 2 == 0"}}).Draw(t, "selectors of all")...)
-		} else {
-			selectors := rapid.SampledFrom([][]string{nil, nil, {index + " % 2 == 0"}, {"1 / (" + index + " - 4) < 2"}}).Draw(t, "selectors")
-			c.want(request, rapid.Int64Range(1, 3).Draw(t, "count"), selectors...)
-		}
-		if rapid.IntRange(0, 3).Draw(t, "admin") == 0 {
-			c.admin()
-		}
-	}
-	c.define("row", inARow).define("even", indices+".sum() % 2 == 0").define("never", "false").
-		define("broken", "1 / ("+indices+"[0] - 1) < 2")
-	for range rapid.IntRange(0, 3).Draw(t, "constraints") {
-		var covered []string
-		if rapid.Bool().Draw(t, "covers one") {
-			covered = []string{rapid.SampledFrom(c.Spec.Devices.Requests).Draw(t, "covered").Name}
-		}
-		add := rapid.SampledFrom([]func(string, ...string) *claimBuilder{c.match, c.distinct}).Draw(t, "attribute constraint")
-		switch kind := rapid.SampledFrom([]string{"color", "index", "row", "even", "never", "broken"}).Draw(t, "constraint"); kind {
-		case "color", "index":
-			add(driver+"/"+kind, covered...)
-		default:
-			c.cel(kind, covered...)
-		}
-	}
-	return c
-}
-
-func randomScenario(t *rapid.T) scenario {
-	var s scenario
-	var devices []resourceapi.Device
-	for i := range rapid.IntRange(1, 6).Draw(t, "devices") {
-		devices = append(devices, newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": i, "color": rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "color")}))
-		if rapid.IntRange(0, 4).Draw(t, "in use") == 0 {
-			s.inUse = append(s.inUse, devices[i].Name)
-		}
-	}
-	s.slices = []*sliceBuilder{slice("1", devices...)}
-	for i := range rapid.IntRange(1, 2).Draw(t, "claims") {
-		s.claims = append(s.claims, randomClaim(t, string(rune('a'+i))))
-	}
-	return s
-}
-
-// Whatever happened on the way: a search that found nothing has given back all
-// that it took, one that found something holds just that.
-func TestSearchStateProperty(t *testing.T) {
-	outcomes := map[string]int{}
-	rapid.Check(t, func(rt *rapid.T) {
-		s := randomScenario(rt).search(t)
-		found, err := s.run()
-		switch {
-		case err != nil:
-			outcomes["error"]++
-			requireUntouched(rt, s)
-		case !found:
-			outcomes["none"]++
-			requireUntouched(rt, s)
-		default:
-			outcomes["found"]++
-			requireConsistent(rt, s)
-		}
-	})
-	require.Len(t, outcomes, 3, "the generator has lost an outcome: %v", outcomes)
-}
-
-// requireConsistent demands that a successful search holds its solution and no
-// more.
-func requireConsistent(t require.TestingT, s *search) {
-	taken := make([]int, len(s.candidates))
-	byRequest := map[*request]int{}
-	for _, c := range s.choices {
-		taken[c.position]++
-		byRequest[c.request]++
-		require.True(t, c.request.adminAccess() || !s.allocated[c.position], "%s is in use", c.id)
-	}
-	for position, by := range s.takenBy {
-		require.Len(t, by, taken[position])
-		require.Len(t, sets.New(by...), len(by), "%s stands twice in one claim", s.candidates[position].id)
-	}
-	for _, r := range slices.Concat(s.requests...) {
-		require.Equal(t, r.count, byRequest[r], r.name)
-	}
-	for _, c := range s.celConstraints {
-		require.Len(t, c.values, c.wanted)
 	}
 }

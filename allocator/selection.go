@@ -71,12 +71,7 @@ func (s *search) evaluateSelectors(owner string, selectors []resourceapi.DeviceS
 		if expression.Error != nil {
 			return false, fmt.Errorf("%s: selector #%d: CEL compile error: %w", owner, i, expression.Error)
 		}
-		matches, _, err := expression.DeviceMatches(s.ctx, dracel.Device{
-			Driver:                   c.slice.Spec.Driver,
-			AllowMultipleAllocations: c.device.AllowMultipleAllocations,
-			Attributes:               c.device.Attributes,
-			Capacity:                 c.device.Capacity,
-		})
+		matches, _, err := expression.DeviceMatches(s.ctx, celDevice(c))
 		if err != nil {
 			return false, fmt.Errorf("%s: selector #%d on device %s: CEL runtime error: %w", owner, i, c.id, s.selectorError(err))
 		}

@@ -121,10 +121,10 @@ func TestPerDeviceNodeSelection(t *testing.T) {
 	s.requireError(t, "Resembles")
 }
 
-// What is known about a device is remembered, for each request on its own.
+// What is known about a device is remembered, for each kind of request on its own.
 func TestSelectionIsRemembered(t *testing.T) {
-	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("a", 1, index+" == 0").want("b", 1)}}.search(t)
-	a, b := s.requests[0][0], s.requests[0][1]
+	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("a", 1, index+" == 0").want("b", 1).want("c", 2, index+" == 0")}}.search(t)
+	a, b := s.requests[0][0][0], s.requests[0][1][0]
 	for range 2 {
 		first, err := s.isSelectable(a, s.candidates[0])
 		require.NoError(t, err)
@@ -134,17 +134,20 @@ func TestSelectionIsRemembered(t *testing.T) {
 	}
 	require.Equal(t, []selection{selected, notSelected}, a.selectable)
 	require.Equal(t, []selection{selectionUnknown, selectionUnknown}, b.selectable)
+	require.Equal(t, []selection{selected, notSelected}, s.requests[0][2][0].selectable)
 }
 
+// slow takes long enough for an ended context to be noticed.
+const slow = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, a + b + c >= 0)))"
+
 func TestInterruptedSelector(t *testing.T) {
-	const slow = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, a + b + c >= 0)))"
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("mla", 1, slow)}}.search(t)
 	cause := errors.New("moved")
 	for _, want := range []error{nil, cause} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(want)
 		s.ctx = ctx
-		_, err := s.isSelectable(s.requests[0][0], s.candidates[0])
+		_, err := s.isSelectable(s.requests[0][0][0], s.candidates[0])
 		require.ErrorContains(t, err, "operation interrupted")
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, context.Cause(ctx))

@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
-	"k8s.io/utils/ptr"
 )
 
 func withTaints(name string, effects ...resourceapi.DeviceTaintEffect) resourceapi.Device {
@@ -25,8 +23,7 @@ func TestTaints(t *testing.T) {
 		return claim("c").want("x", 1).edit(func(r *resourceapi.ExactDeviceRequest) { r.Tolerations = tolerations })
 	}
 	const schedule, execute = resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintEffectNoExecute
-	off := allOn
-	off.DeviceTaints = false
+	off := with(func(f *structured.Features) { f.DeviceTaints = false })
 	for name, test := range map[string]struct {
 		taints   []resourceapi.DeviceTaintEffect
 		claim    *claimBuilder
@@ -47,8 +44,8 @@ func TestTaints(t *testing.T) {
 			resourceapi.DeviceToleration{Key: "sick", Operator: resourceapi.DeviceTolerationOpExists, Effect: schedule},
 			resourceapi.DeviceToleration{Key: "sick", Operator: resourceapi.DeviceTolerationOpExists, Effect: execute}), nil, true},
 		"admin access":            {[]resourceapi.DeviceTaintEffect{schedule}, tolerating().admin(), nil, false},
-		"feature off":             {[]resourceapi.DeviceTaintEffect{schedule}, tolerating(), &off, true},
-		"feature off, tolerating": {[]resourceapi.DeviceTaintEffect{schedule}, tolerating(resourceapi.DeviceToleration{Operator: resourceapi.DeviceTolerationOpExists}), &off, true},
+		"feature off":             {[]resourceapi.DeviceTaintEffect{schedule}, tolerating(), off, true},
+		"feature off, tolerating": {[]resourceapi.DeviceTaintEffect{schedule}, tolerating(resourceapi.DeviceToleration{Operator: resourceapi.DeviceTolerationOpExists}), off, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := "x=healthy"
@@ -72,20 +69,18 @@ func TestAllWithTaint(t *testing.T) {
 }
 
 func TestBindingConditions(t *testing.T) {
-	off := allOn
-	off.DeviceBindingAndStatus = false
+	off := with(func(f *structured.Features) { f.DeviceBindingAndStatus = false })
 	bound := newDevice("bound", nil, func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })
 	s := scenario{slices: []*sliceBuilder{slice("1", bound, newDevice("free", nil))}, claims: []*claimBuilder{claim("c").want("x", 1)}}
 	s.requireDevices(t, "x=bound") // the order of devices within a pool stays
-	s.features = &off
+	s.features = off
 	s.requireDevices(t, "x=free")
 	s.claims = []*claimBuilder{claim("c").wantAll("x")}
 	s.requireDevices(t, "x=free") // what can't be selected is none of "all"
 }
 
 func TestOptionalNodeOperations(t *testing.T) {
-	off := allOn
-	off.OptionalNodeOperations = false
+	off := with(func(f *structured.Features) { f.OptionalNodeOperations = false })
 	declaring := newNode(nodeName)
 	declaring.Status.DeclaredFeatures = []string{"Other", declaresOptionalNodeOperations}
 	s := scenario{
@@ -97,43 +92,19 @@ func TestOptionalNodeOperations(t *testing.T) {
 	s.requireNone(t)
 	s.node = declaring
 	s.requireDevices(t, "x=mla-0")
-	s.features = &off
+	s.features = off
 	s.requireNone(t)
 }
 
-func TestDevicesWithCounters(t *testing.T) {
-	off := allOn
-	off.PartitionableDevices = false
-	devices := []*sliceBuilder{slice("1", consumer("part", "gpu", "memory"), newDevice("whole", nil)).pool("p", 1, 2), counters("2", "gpu").pool("p", 1, 2)}
-	s := scenario{slices: devices, claims: []*claimBuilder{claim("c").want("x", 1)}}
-	s.requireErrorOnNode(t, "device mla.example.com/p/part consumes shared counters, which this allocator does not support yet")
-	s.features = &off
+// Devices that consume counters can't be had without the feature. They are
+// devices of "all" nevertheless.
+func TestDevicesWithCountersWithoutTheFeature(t *testing.T) {
+	s := scenario{
+		features: with(func(f *structured.Features) { f.PartitionableDevices = false }),
+		slices:   []*sliceBuilder{slice("1", part("part", "1Gi"), newDevice("whole", nil))},
+		claims:   []*claimBuilder{claim("c").want("x", 1)},
+	}
 	s.requireDevices(t, "x=whole")
 	s.claims = []*claimBuilder{claim("c").wantAll("x")}
 	s.requireNone(t)
-}
-
-func TestSharedDevices(t *testing.T) {
-	on := allOn
-	on.ConsumableCapacity = true
-	shared := newDevice("shared", nil, func(d *resourceapi.Device) { d.AllowMultipleAllocations = ptr.To(true) })
-	s := scenario{slices: []*sliceBuilder{slice("1", newDevice("whole", nil), shared)}, claims: []*claimBuilder{claim("c").want("x", 1)}, features: &on}
-	s.requireDevices(t, "x=whole") // refused only when it is needed
-	s.claims = []*claimBuilder{claim("c").want("x", 2)}
-	s.requireErrorOnNode(t, "device mla.example.com/pool-1/shared allows multiple allocations, which this allocator does not support yet")
-	s.features = nil
-	s.requireDevices(t, "x=whole", "x=shared")
-}
-
-// The maps of an allocated state may be nil.
-func TestEmptyState(t *testing.T) {
-	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("x", 1)}}
-	a := s.allocator(t)
-	for _, devices := range []sets.Set[structured.DeviceID]{nil, {}} {
-		a.state.AllocatedDevices = devices
-		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-		if err != nil || len(results) != 1 {
-			t.Errorf("got %v, %v", results, err)
-		}
-	}
 }

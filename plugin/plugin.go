@@ -41,6 +41,7 @@ type DynamicResourcesCEL struct {
 	*dynamicresources.DynamicResources
 
 	enabled     bool
+	always      bool // not only for pods with CEL constraints
 	features    plfeature.Features
 	claims      fwk.SharedDRAManager
 	selectors   *dracel.Cache
@@ -70,11 +71,11 @@ func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 }
 
 func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool) (*DynamicResourcesCEL, error) {
-	upstreamArgs, err := decodeArgs(args)
+	decoded, err := decodeArgs(args)
 	if err != nil {
 		return nil, err
 	}
-	upstream, err := dynamicresources.New(ctx, upstreamArgs, handle, features)
+	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded), handle, features)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +86,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	pl := &DynamicResourcesCEL{
 		DynamicResources: upstream.(*dynamicresources.DynamicResources),
 		enabled:          enabled,
+		always:           decoded.Allocator == configv1alpha1.AllocatorAll,
 		features:         features,
 		claims:           handle.SharedDRAManager(),
 		constraints:      constraints,
@@ -101,7 +103,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	return pl, err
 }
 
-func decodeArgs(args runtime.Object) (*config.DynamicResourcesArgs, error) {
+func decodeArgs(args runtime.Object) (*configv1alpha1.DynamicResourcesCELArgs, error) {
 	var raw []byte
 	if args != nil {
 		unknown, ok := args.(*runtime.Unknown)
@@ -114,10 +116,14 @@ func decodeArgs(args runtime.Object) (*config.DynamicResourcesArgs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
+	return decoded, nil
+}
+
+func upstreamArgs(args *configv1alpha1.DynamicResourcesCELArgs) *config.DynamicResourcesArgs {
 	return &config.DynamicResourcesArgs{
-		FilterTimeout:  decoded.FilterTimeout,
-		BindingTimeout: decoded.BindingTimeout,
-	}, nil
+		FilterTimeout:  args.FilterTimeout,
+		BindingTimeout: args.BindingTimeout,
+	}
 }
 
 // probe lets upstream's PreFilter write its state for a pod without claims, and
@@ -140,7 +146,7 @@ func (pl *DynamicResourcesCEL) Name() string { return Name }
 // PreFilter runs upstream's PreFilter. If the pod then has claims to allocate and
 // one of them has a CEL constraint, the constraints are checked, so that a
 // mistake in one is reported before any node is looked at, and our allocator
-// takes over.
+// takes over. With the argument "allocator: All" it does for every pod.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	result, status := pl.DynamicResources.PreFilter(ctx, state, pod, nodes)
 	if !status.IsSuccess() || pl.exchange == nil {
@@ -150,10 +156,10 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	if len(claims) == 0 {
+	if len(claims) == 0 && !pl.always {
 		return result, nil
 	}
-	if !pl.enabled {
+	if len(claims) > 0 && !pl.enabled {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(claims[0]))
 	}
 	if status := pl.useOurAllocator(ctx, state, claims); !status.IsSuccess() {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"github.com/celset/celset/allocator"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 )
 
 const (
@@ -120,6 +121,16 @@ func TestMistakesAreReportedByPreFilter(t *testing.T) {
 	}
 }
 
+func TestAllocatorForAllPods(t *testing.T) {
+	ctx, pl := start(t, false, class(), slice(0, 2, 3), claim(2))
+	pl.always = true
+	state := framework.NewCycleState()
+	_, status := pl.PreFilter(ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	require.IsType(t, &allocator.Allocator{}, usedAllocator(t, pl, state))
+	require.True(t, pl.Filter(ctx, state, pod(), node(nodeName)).IsSuccess())
+}
+
 func TestAllocatedClaimsAreLeftAlone(t *testing.T) {
 	c := constrain(t, claim(2), "ring2", ring2)
 	c.Status.Allocation = &resourceapi.AllocationResult{}
@@ -147,14 +158,17 @@ func TestDisabledDynamicResourceAllocation(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	decoded, err := decodeArgs(nil)
+	defaults, err := decodeArgs(nil)
 	require.NoError(t, err)
+	require.Equal(t, configv1alpha1.AllocatorConstrained, defaults.Allocator)
+	decoded := upstreamArgs(defaults)
 	require.Equal(t, 10*time.Second, decoded.FilterTimeout.Duration, "upstream's default is for its own name only")
 	require.Equal(t, 600*time.Second, decoded.BindingTimeout.Duration)
 
-	decoded, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s"}`)})
+	given, err := decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "allocator": "All"}`)})
 	require.NoError(t, err)
-	require.Equal(t, 3*time.Second, decoded.FilterTimeout.Duration)
+	require.Equal(t, 3*time.Second, upstreamArgs(given).FilterTimeout.Duration)
+	require.Equal(t, configv1alpha1.AllocatorAll, given.Allocator)
 
 	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)})
 	require.ErrorContains(t, err, "filterTimeuot")

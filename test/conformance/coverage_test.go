@@ -5,8 +5,10 @@ package conformance
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"text/tabwriter"
 
@@ -15,57 +17,94 @@ import (
 	"github.com/celset/celset/test/conformance/scenario"
 )
 
-// sampling is how many cases there are for each one whose traits are looked at:
-// that takes more time than comparing.
-const sampling = 8
+const (
+	// sampling is how many cases there are for each one whose traits are looked at:
+	// that takes more time than comparing.
+	sampling = 10
+	// minimalCases is how many cases it takes to judge whether they cover enough.
+	minimalCases = 5_000
+)
 
-// tally counts what the cases of a test were like.
+// tally counts what the cases of a test were like. It is safe for concurrent use.
 type tally struct {
 	allocate func(*scenario.Case) outcome
+
+	mutex    sync.Mutex
 	cases    int
-	outcomes map[kind]int
-	traits   map[string]*traitCount
+	outcomes counts
+	gates    map[string]*coverage
+	traits   map[string]*coverage
 }
 
-// traitCount counts the cases with a trait, among those looked at.
-type traitCount struct {
-	outcomes map[kind]int
-	// mattered counts those with another outcome when the trait is removed.
-	mattered int
+// counts counts cases by outcome.
+type counts map[kind]int
+
+// coverage counts the cases that have something, and those of them that have
+// another outcome when it is removed. The outcome is that of the case as it is.
+type coverage struct {
+	present, mattered counts
 }
 
 func newTally(allocate func(*scenario.Case) outcome) *tally {
-	t := &tally{allocate: allocate, outcomes: map[kind]int{}, traits: map[string]*traitCount{}}
+	t := &tally{allocate: allocate, outcomes: counts{}, gates: map[string]*coverage{}, traits: map[string]*coverage{}}
+	for _, gate := range scenario.Gates {
+		t.gates[gate.Name] = &coverage{counts{}, counts{}}
+	}
 	for _, trait := range scenario.Traits {
-		t.traits[trait.Name] = &traitCount{outcomes: map[kind]int{}}
+		t.traits[trait.Name] = &coverage{counts{}, counts{}}
 	}
 	return t
 }
 
 func (t *tally) add(c *scenario.Case, o outcome) {
+	t.mutex.Lock()
 	t.outcomes[o.kind]++
 	t.cases++
-	if t.cases%sampling != 0 {
-		return
+	sampled := t.cases%sampling == 0
+	t.mutex.Unlock()
+	for _, gate := range scenario.Gates {
+		if gate.IsUsed(c) {
+			t.compare(t.gates[gate.Name], gate.Flip(c), o)
+		}
 	}
 	for _, trait := range scenario.Traits {
-		without := c.Clone()
-		if !trait.Strip(without) {
+		if !sampled && !trait.IsRare() {
 			continue
 		}
-		count := t.traits[trait.Name]
-		count.outcomes[o.kind]++
-		if !t.allocate(without).equal(o) {
-			count.mattered++
+		if without := c.Clone(); trait.Strip(without) {
+			t.compare(t.traits[trait.Name], without, o)
 		}
 	}
 }
 
-// require logs the counts and fails the test if they show that the generator has
-// degenerated. The traits named in except need not occur.
-func (t *tally) require(tb testing.TB, except ...string) {
-	tb.Logf("%d cases\n%s", t.cases, t)
-	if t.cases < 5000 {
+func (t *tally) compare(with *coverage, without *scenario.Case, o outcome) {
+	mattered := !t.allocate(without).equal(o)
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	with.present[o.kind]++
+	if mattered {
+		with.mattered[o.kind]++
+	}
+}
+
+// requireGates logs and judges how often each feature mattered.
+func (t *tally) requireGates(tb testing.TB) {
+	tb.Logf("%d cases, and those in which a feature mattered: on instead of off, or the reverse, the outcome is another\n%s", t.cases, t.gateTable())
+	if t.cases < minimalCases {
+		return
+	}
+	for _, gate := range scenario.Gates {
+		mattered := t.gates[gate.Name].mattered
+		require.GreaterOrEqual(tb, mattered[found], t.cases/100, "allocated cases in which feature %s matters", gate.Name)
+		require.GreaterOrEqual(tb, mattered.failures(), t.cases/100, "cases that can't be allocated in which feature %s matters", gate.Name)
+	}
+}
+
+// requireTraits logs the counts and fails the test if they show that the generator
+// has degenerated. The traits named in except need not occur.
+func (t *tally) requireTraits(tb testing.TB, except ...string) {
+	tb.Logf("one in %d of the cases, and those in which a trait mattered: without it the outcome is another\n%s", sampling, t.traitTable())
+	if t.cases < minimalCases {
 		tb.Logf("too few cases to judge whether they cover enough")
 		return
 	}
@@ -78,28 +117,50 @@ func (t *tally) require(tb testing.TB, except ...string) {
 		if slices.Contains(except, trait.Name) {
 			continue
 		}
-		count := t.traits[trait.Name]
-		require.GreaterOrEqual(tb, count.outcomes[found], enough, "allocated cases with trait %s", trait.Name)
-		require.GreaterOrEqual(tb, count.outcomes[none], enough, "cases with trait %s that can't be allocated", trait.Name)
-		require.GreaterOrEqual(tb, count.mattered, enough, "cases in which trait %s matters", trait.Name)
+		c := t.traits[trait.Name]
+		require.GreaterOrEqual(tb, c.present[found], enough, "allocated cases with trait %s", trait.Name)
+		require.GreaterOrEqual(tb, c.present.failures(), enough, "cases with trait %s that can't be allocated", trait.Name)
+		require.GreaterOrEqual(tb, c.mattered[found]+c.mattered.failures(), enough, "cases in which trait %s matters", trait.Name)
 	}
 }
 
-func (t *tally) String() string {
+func (c counts) failures() int { return c[none] + c[onNode] + c[fatal] }
+
+func (t *tally) gateTable() string {
+	return table(func(w io.Writer) {
+		fmt.Fprintf(w, "\tallocated\tnot allocated\t%s\t%s\t%s\t\n", none, onNode, fatal)
+		row := func(name string, c counts) {
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t\n", name, c[found], c.failures(), c[none], c[onNode], c[fatal])
+		}
+		row("all cases", t.outcomes)
+		for _, gate := range scenario.Gates {
+			row(gate.Name, t.gates[gate.Name].mattered)
+		}
+	})
+}
+
+func (t *tally) traitTable() string {
+	return table(func(w io.Writer) {
+		fmt.Fprintf(w, "\t%s\t%s\t%s\t%s\tmattered, %s\tmattered, not %s\t\n", found, none, onNode, fatal, found, found)
+		for _, trait := range scenario.Traits {
+			c := t.traits[trait.Name]
+			name := trait.Name
+			if trait.IsRare() {
+				name += ", of all cases"
+			}
+			fmt.Fprintf(w, "%s\t", name)
+			for _, k := range kinds {
+				fmt.Fprintf(w, "%d\t", c.present[k])
+			}
+			fmt.Fprintf(w, "%d\t%d\t\n", c.mattered[found], c.mattered.failures())
+		}
+	})
+}
+
+func table(write func(io.Writer)) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	row := func(name string, outcomes map[kind]int, mattered any) {
-		fmt.Fprintf(w, "%s\t", name)
-		for _, k := range kinds {
-			fmt.Fprintf(w, "%d\t", outcomes[k])
-		}
-		fmt.Fprintf(w, "%v\t\n", mattered)
-	}
-	fmt.Fprintf(w, "\t%s\t%s\t%s\t%s\tmattered\t\n", found, none, onNode, fatal)
-	row("all cases", t.outcomes, "")
-	for _, trait := range scenario.Traits {
-		row(trait.Name, t.traits[trait.Name].outcomes, t.traits[trait.Name].mattered)
-	}
+	write(w)
 	w.Flush()
 	return text.String()
 }

@@ -5,18 +5,22 @@
 // others on the same random input:
 //
 //   - Without CEL constraints it must answer as upstream's allocator does, field
-//     by field (TestSameAsUpstream).
+//     by field but for share IDs, which are random (TestSameAsUpstream). The
+//     features are on and off at random.
+//   - The same where too few devices exist and selectors fail on some of them: the
+//     search is cut short then, and must not miss an error
+//     (TestSameAsUpstreamWithBounds).
 //   - With CEL constraints it must answer as a search that tries everything
 //     (TestSameAsBruteForce). That search is in the package bruteforce, and is
 //     itself compared with upstream.
 //
 // The input comes from the package scenario. Each test counts which features the
 // cases had, how the allocation ended and whether the feature mattered, and fails
-// if one of them no longer occurs often enough; the table is printed with -v.
+// if one of them no longer occurs often enough; the tables are printed with -v.
 //
 // The cases are the same in each run unless told otherwise:
 //
-//	go test ./test/conformance                              # 20000 cases a test
+//	go test ./test/conformance                              # 100000 cases, other tests 20000
 //	CELSET_CONFORMANCE_CASES=500 go test ./test/conformance
 //	go test ./test/conformance -rapid.seed=0                # other cases each time
 //	go test ./test/conformance -run='^$' -fuzz=FuzzSameAsUpstream -fuzzminimizetime=10x
@@ -25,6 +29,5 @@
 // -conformance.store=testdata it is also stored, and from then on replayed by
 // TestStoredCases; give such a file a name and a description.
 //
-// Upstream is right, except where the allocator refuses what it does not support
-// yet; such input is not generated.
+// Upstream is right, except for what docs/differences.md lists (TestDifferences).
 package conformance

@@ -14,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
@@ -48,8 +51,11 @@ func (o outcome) String() string {
 
 // equal leaves out the text of errors: it is written for people.
 func (o outcome) equal(other outcome) bool {
-	return o.kind == other.kind && reflect.DeepEqual(o.results, other.results)
+	return o.kind == other.kind && (reflect.DeepEqual(o.results, other.results) || cmp.Equal(o.results, other.results, byFormat))
 }
+
+// byFormat compares quantities as they are written.
+var byFormat = cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 && a.Format == b.Format })
 
 // requireEqual compares with a difference that can be read.
 func requireEqual(t require.TestingT, c *scenario.Case, want, got outcome, who string) {
@@ -57,7 +63,7 @@ func requireEqual(t require.TestingT, c *scenario.Case, want, got outcome, who s
 		return
 	}
 	require.Failf(t, "mismatch", "%s\nwant: %v\ngot: %v\nresults (-want +got):\n%s\ncase:\n%s",
-		who, want, got, cmp.Diff(want.results, got.results), c)
+		who, want, got, cmp.Diff(want.results, got.results, byFormat), c)
 }
 
 // classify also checks what holds for every allocator.
@@ -75,15 +81,53 @@ func classify(c *scenario.Case, results []resourceapi.AllocationResult, err erro
 		o.err = fmt.Errorf("%d results for %d claims", len(results), len(c.Claims))
 	default:
 		o.kind = found
+		if err := anonymize(results); err != nil {
+			o.kind, o.err = fatal, err
+		}
 	}
 	return o
 }
 
-// selectorCaches hold compiled selectors, by whether ConsumableCapacity is on.
-// They are large, because most of the time would be spent compiling.
-var selectorCaches = map[bool]*dracel.Cache{
-	false: dracel.NewCache(10_000, dracel.Features{}),
-	true:  dracel.NewCache(10_000, dracel.Features{EnableConsumableCapacity: true}),
+// anonymize replaces share IDs, which are random, by one and the same. It is an
+// error if they are not unique.
+func anonymize(results []resourceapi.AllocationResult) error {
+	seen := make(map[types.UID]bool)
+	for i := range results {
+		for j := range results[i].Devices.Results {
+			id := &results[i].Devices.Results[j].ShareID
+			if *id == nil {
+				continue
+			}
+			if seen[**id] || **id == "" {
+				return fmt.Errorf("share ID %q is not unique", **id)
+			}
+			seen[**id] = true
+			*id = &someShare
+		}
+	}
+	return nil
+}
+
+var someShare types.UID = "share"
+
+// selectorCaches hold compiled selectors, by the features that matter to them. They
+// are large, because most of the time would be spent compiling.
+var selectorCaches = func() map[dracel.Features]*dracel.Cache {
+	caches := make(map[dracel.Features]*dracel.Cache)
+	for _, consumable := range []bool{false, true} {
+		for _, lists := range []bool{false, true} {
+			features := dracel.Features{EnableConsumableCapacity: consumable, EnableListTypeAttributes: lists}
+			caches[features] = dracel.NewCache(10_000, features)
+		}
+	}
+	return caches
+}()
+
+func selectorCache(c *scenario.Case) *dracel.Cache {
+	return selectorCaches[dracel.Features{
+		EnableConsumableCapacity: c.Features.ConsumableCapacity,
+		EnableListTypeAttributes: c.Features.ListTypeAttributes,
+	}]
 }
 
 var environment = sync.OnceValues(func() (*device.Environment, error) {
@@ -92,17 +136,27 @@ var environment = sync.OnceValues(func() (*device.Environment, error) {
 
 // ours runs the allocator under test.
 func ours(c *scenario.Case, options ...allocator.Option) outcome {
+	result, _ := oursWithStats(c, options...)
+	return result
+}
+
+func oursWithStats(c *scenario.Case, options ...allocator.Option) (outcome, allocator.Stats) {
 	environment, err := environment()
 	if err != nil {
-		return outcome{kind: fatal, err: err}
+		return outcome{kind: fatal, err: err}, allocator.Stats{}
 	}
-	a, err := allocator.NewAllocator(context.Background(), c.Features, c.State(), scenario.ClassLister(c.Classes), c.Slices,
-		selectorCaches[c.Features.ConsumableCapacity], append(options, allocator.WithEnvironment(environment))...)
+	state := c.State()
+	a, err := allocator.NewAllocator(context.Background(), c.Features, state, scenario.ClassLister(c.Classes), c.Slices,
+		selectorCache(c), append(options, allocator.WithEnvironment(environment))...)
 	if err != nil {
-		return outcome{kind: fatal, err: err}
+		return outcome{kind: fatal, err: err}, allocator.Stats{}
 	}
 	results, err := a.Allocate(context.Background(), c.Node, c.Claims)
-	return classify(c, results, err)
+	result := classify(c, results, err)
+	if len(c.Shares) > 0 && !equality.Semantic.DeepEqual(state, c.State()) {
+		result = outcome{kind: fatal, err: errors.New("the allocated state was modified")}
+	}
+	return result, a.Stats()
 }
 
 // variant is one of the implementations that upstream has of its allocator. The
@@ -120,12 +174,24 @@ var variantMutex sync.Mutex
 
 // upstream runs one of upstream's implementations.
 func upstream(v variant, c *scenario.Case) outcome {
+	result, _ := upstreamWithSteps(v, c)
+	return result
+}
+
+// upstreamWithSteps also returns how often upstream's search looked for a device.
+func upstreamWithSteps(v variant, c *scenario.Case) (outcome, int64) {
 	a, err := newUpstream(v, c)
 	if err != nil {
-		return outcome{kind: fatal, err: err}
+		return outcome{kind: fatal, err: err}, 0
 	}
 	results, err := a.Allocate(context.Background(), c.Node, c.Claims)
-	return classify(c, results, err)
+	return classify(c, results, err), upstreamSteps(a)
+}
+
+// upstreamSteps reads statistics whose type is internal.
+func upstreamSteps(a structured.Allocator) int64 {
+	stats := reflect.ValueOf(a).MethodByName("GetStats").Call(nil)[0]
+	return stats.FieldByName("NumAllocateOneInvocations").Int()
 }
 
 func newUpstream(v variant, c *scenario.Case) (structured.Allocator, error) {
@@ -133,11 +199,18 @@ func newUpstream(v variant, c *scenario.Case) (structured.Allocator, error) {
 	defer variantMutex.Unlock()
 	structured.EnableAllocators(string(v))
 	return structured.NewAllocator(context.Background(), c.Features, c.State(), scenario.ClassLister(c.Classes), c.Slices,
-		selectorCaches[c.Features.ConsumableCapacity])
+		selectorCache(c))
 }
 
 func TestClassify(t *testing.T) {
 	onNodeError := fmt.Errorf("invalid pools%w", structured.ErrFailedAllocationOnNode)
+	withShares := func(ids ...types.UID) []resourceapi.AllocationResult {
+		var result resourceapi.AllocationResult
+		for i := range ids {
+			result.Devices.Results = append(result.Devices.Results, resourceapi.DeviceRequestAllocationResult{ShareID: &ids[i]})
+		}
+		return []resourceapi.AllocationResult{result}
+	}
 	oneClaim := &scenario.Case{Claims: []*resourceapi.ResourceClaim{{}}}
 	for name, test := range map[string]struct {
 		results []resourceapi.AllocationResult
@@ -148,6 +221,9 @@ func TestClassify(t *testing.T) {
 		"a result":            {results: make([]resourceapi.AllocationResult, 1), want: found},
 		"too many results":    {results: make([]resourceapi.AllocationResult, 2), want: fatal},
 		"no result, not nil":  {results: []resourceapi.AllocationResult{}, want: fatal},
+		"shares":              {results: withShares("a", "b"), want: found},
+		"share twice":         {results: withShares("a", "a"), want: fatal},
+		"share without ID":    {results: withShares(""), want: fatal},
 		"error for the node":  {err: onNodeError, want: onNode},
 		"error for the claim": {err: errors.New("no such class"), want: fatal},
 	} {

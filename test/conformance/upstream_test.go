@@ -19,12 +19,46 @@ import (
 
 func TestSameAsUpstream(t *testing.T) {
 	t.Parallel()
-	coverage := newTally(func(c *scenario.Case) outcome { return upstream(experimental, c) })
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawCase(t, scenario.Upstream)
-		coverage.add(c, sameAsUpstream(t, c))
+	coverage := newTally(func(c *scenario.Case) outcome { return ours(c) })
+	t.Run("variants", func(t *testing.T) {
+		for v, profile := range map[variant]scenario.Profile{incubating: scenario.Beta, experimental: scenario.Alpha} {
+			t.Run(string(v), func(t *testing.T) {
+				t.Parallel()
+				check(t, budget/2, func(t *rapid.T) {
+					c := drawCase(t, profile)
+					coverage.add(c, sameAsUpstream(t, c))
+				})
+			})
+		}
 	})
-	coverage.require(t, "CEL constraint")
+	coverage.requireGates(t)
+	coverage.requireTraits(t, "CEL constraint")
+}
+
+// TestSameAsUpstreamWithBounds is about searches that our allocator cuts short: too
+// few devices, equal requests, constraints. What it does not look at may be a
+// device whose selector fails, and then the answer is an error.
+func TestSameAsUpstreamWithBounds(t *testing.T) {
+	t.Parallel()
+	cases, shorter := 0, map[kind]int{}
+	check(t, budget/5, func(t *rapid.T) {
+		c := drawCase(t, scenario.Hopeless)
+		want, theirs := upstreamWithSteps(experimental, c)
+		got, stats := oursWithStats(c)
+		requireEqual(t, c, want, got, "experimental is right, ours is not")
+		require.LessOrEqual(t, stats.Steps, max(theirs, 1), "our search is longer than upstream's for case:\n%s", c)
+		cases++
+		if stats.Steps*2 < theirs {
+			shorter[got.kind]++
+		}
+	})
+	t.Logf("of %d cases our search took less than half of upstream's steps in: %v", cases, shorter)
+	if cases < minimalCases {
+		return
+	}
+	require.Greater(t, shorter[none], cases/20, "cases in which a bound cut a search that found nothing")
+	require.Greater(t, shorter[found], cases/1000, "cases in which a bound cut a search that found something")
+	require.Greater(t, shorter[fatal], cases/1000, "cases in which a bound cut a search that failed")
 }
 
 // FuzzSameAsUpstream lets the fuzzer look for cases that reach code which random
@@ -40,7 +74,7 @@ func FuzzSameAsUpstream(f *testing.F) {
 		f.Add(input)
 	}
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
-		sameAsUpstream(t, drawCase(t, scenario.Upstream))
+		sameAsUpstream(t, drawCase(t, scenario.Alpha))
 	}))
 }
 
@@ -74,14 +108,16 @@ func sameAsUpstream(t require.TestingT, c *scenario.Case, options ...allocator.O
 
 // incubatingComparable tells whether that variant knows all that the case uses.
 // It hands out devices of slices with skipNodeOperations as if the field were not
-// there; the experimental variant does not while the feature is off.
+// there; the experimental variant does not while the feature is off. See
+// docs/differences.md.
 func incubatingComparable(c *scenario.Case) bool {
 	for _, slice := range c.Slices {
 		if len(slice.Spec.SkipNodeOperations) > 0 {
 			return false
 		}
 	}
-	return !c.Features.OptionalNodeOperations
+	f := c.Features
+	return !f.CompatibilityGroups && !f.DerivedAttributes && !f.ListTypeAttributes && !f.OptionalNodeOperations
 }
 
 // requireSameWithReasons checks that asking for reasons changes nothing but turns

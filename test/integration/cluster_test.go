@@ -18,12 +18,6 @@ import (
 	"github.com/celset/celset/internal/controlplane"
 )
 
-// The profiles in manifests/scheduler/config.yaml.
-const (
-	celsetProfile = "celset-scheduler"
-	stockProfile  = "default-scheduler"
-)
-
 // serviceAccount is whom manifests/scheduler/rbac.yaml is about.
 const serviceAccount = "system:serviceaccount:kube-system:celset-scheduler"
 
@@ -91,8 +85,12 @@ func startCluster(ctx context.Context, dir string) (err error) {
 	if _, err := kubectl(ctx, "", "apply", "-f", manifest("scheduler", "rbac.yaml")); err != nil {
 		return err
 	}
+	config, err := sharedSchedulerConfig()
+	if err != nil {
+		return err
+	}
 	cluster.scheduler, err = cluster.StartScheduler(ctx, controlplane.SchedulerOptions{
-		ConfigFile:   manifest("scheduler", "config.yaml"),
+		Config:       config,
 		User:         serviceAccount,
 		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
 	})

@@ -13,43 +13,47 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/internal/topology"
 )
 
-// TestProfilesCompeteForOnePool has far more pods of both profiles than devices.
-// Whoever gets them: each device goes to one claim, all of them are used, and in
-// the end all come back.
+// TestProfilesCompeteForOnePool has twice as many pods of three profiles as there
+// are devices for. Whoever gets them: at no time two claims have a device, all of
+// them are used, and what the first pods give back is enough for the others.
+//
+// It runs before the tests that run in parallel: it would take the time from them.
 func TestProfilesCompeteForOnePool(t *testing.T) {
-	t.Parallel()
 	const (
-		nodes, perNode = 4, 8
-		podsPerProfile = 30
+		nodes, perNode = 25, 20
 		perPod         = 2
 		fit            = nodes * perNode / perPod
+		pods           = 2 * fit
 	)
 	l := newLab(t, "competition", nodes)
 	ring := l.ring(t, perNode)
 	driver := ring.Drivers()[0]
-	l.createTemplate(t, stockProfile, request("mla", driver, perPod))
-	l.createTemplate(t, celsetProfile, request("mla", driver, perPod), constrained("pair", contiguous(driver, perPod)))
+	profiles := []string{stockProfile, celsetProfile, allProfile}
+	for _, profile := range profiles {
+		v := variant{constrained: profile == celsetProfile}
+		l.createTemplate(t, profile, v.claim(constrained("pair", contiguous(driver, perPod)), request("mla", driver, perPod))...)
+	}
 
-	l.createCompetitors(t, podsPerProfile, stockProfile, celsetProfile)
-	eventually(t, "as many pods run as there are devices for", func(ctx context.Context) (string, error) {
-		running, err := l.running(ctx)
-		require.LessOrEqual(t, running, fit)
-		if err != nil || running < fit {
-			return fmt.Sprintf("%d of %d", running, fit), err
-		}
-		return "", nil
-	})
-	users, perProfile := l.usersOfDevices(t, ring)
-	require.Len(t, users, nodes*perNode, "all devices are in use")
-	require.Equal(t, fit, perProfile[stockProfile]+perProfile[celsetProfile])
-	require.NotZero(t, perProfile[stockProfile])
-	require.NotZero(t, perProfile[celsetProfile])
+	l.createCompetitors(t, pods, profiles...)
+	served := l.requireAllDevicesInUse(t, ring, fit)
+	perProfile := map[string]int{}
+	for _, claim := range served {
+		perProfile[claim.Labels[profileLabel]]++
+	}
+	for _, profile := range profiles {
+		require.NotZero(t, perProfile[profile], "claims of %s", profile)
+	}
 
-	require.NoError(t, client().CoreV1().Pods(l.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	l.deletePodsOf(t, served)
+	others := l.requireAllDevicesInUse(t, ring, fit)
+	require.Empty(t, sets.KeySet(served).Intersection(sets.KeySet(others)), "claims of deleted pods")
+
+	l.deletePodsOf(t, others)
 	eventually(t, "claims go with their pods", func(ctx context.Context) (string, error) {
 		claims, err := client().ResourceV1().ResourceClaims(l.namespace).List(ctx, metav1.ListOptions{})
 		if err != nil || len(claims.Items) > 0 {
@@ -57,9 +61,40 @@ func TestProfilesCompeteForOnePool(t *testing.T) {
 		}
 		return "", nil
 	})
-	l.run(t, "all-of-a-node", celsetProfile, request("mla", driver, perNode), constrained("ring8", contiguous(driver, perNode)))
+	l.run(t, "all-of-a-node", celsetProfile, request("mla", driver, perNode), constrained("ring20", contiguous(driver, perNode)))
 	l.requireRunning(t, "all-of-a-node")
 	require.Len(t, l.devicesOf(t, "all-of-a-node"), perNode)
+}
+
+// requireAllDevicesInUse waits until as many pods run as there are devices for, and
+// returns the claims that have them. Each look at the claims is one at all of them
+// at one time, so that no look may show a device twice.
+func (l *lab) requireAllDevicesInUse(t *testing.T, ring topology.Topology, fit int) (served map[string]*resourceapi.ResourceClaim) {
+	t.Helper()
+	eventually(t, "as many pods run as there are devices for", func(ctx context.Context) (string, error) {
+		var users map[string]string
+		served, users = l.usersOfDevices(t, ring)
+		running, err := l.running(ctx)
+		if err != nil || running != fit || len(served) != fit || len(users) != len(l.nodes)*len(ring.Devices) {
+			return fmt.Sprintf("%d of %d pods, %d claims, %d devices", running, fit, len(served), len(users)), err
+		}
+		return "", nil
+	})
+	return served
+}
+
+// deletePodsOf deletes the pods that use the claims.
+func (l *lab) deletePodsOf(t *testing.T, claims map[string]*resourceapi.ResourceClaim) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(concurrentRequests)
+	for _, claim := range claims {
+		require.Len(t, claim.Status.ReservedFor, 1)
+		group.Go(func() error {
+			return client().CoreV1().Pods(l.namespace).Delete(ctx, claim.Status.ReservedFor[0].Name, metav1.DeleteOptions{})
+		})
+	}
+	require.NoError(t, group.Wait())
 }
 
 // createTemplate makes a template for the claims of a profile's pods, named like
@@ -76,25 +111,29 @@ func (l *lab) createTemplate(t *testing.T, profile string, parts ...part) {
 	require.NoError(t, err)
 }
 
-// profileLabel is on claims of the pods of a profile.
-const profileLabel = "celset.dev/profile"
+const (
+	// profileLabel is on claims of the pods of a profile.
+	profileLabel = "celset.dev/profile"
 
-// createCompetitors creates n pods of each profile, by turns and several at once.
+	// concurrentRequests limits the requests in flight.
+	concurrentRequests = 8
+)
+
+// createCompetitors creates n pods, of the profiles by turns and several at once.
 func (l *lab) createCompetitors(t *testing.T, n int, profiles ...string) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
-	group.SetLimit(8)
+	group.SetLimit(concurrentRequests)
 	for i := range n {
-		for _, profile := range profiles {
-			pod := podOf(fmt.Sprintf("%s-%d", profile, i), profile, "")
-			pod.Spec.ResourceClaims[0].ResourceClaimName = nil
-			pod.Spec.ResourceClaims[0].ResourceClaimTemplateName = &profile
-			pod.Spec.NodeSelector = map[string]string{labLabel: l.namespace}
-			group.Go(func() error {
-				_, err := client().CoreV1().Pods(l.namespace).Create(ctx, pod, metav1.CreateOptions{})
-				return err
-			})
-		}
+		profile := profiles[i%len(profiles)]
+		pod := podOf(fmt.Sprintf("%s-%d", profile, i), profile, "")
+		pod.Spec.ResourceClaims[0].ResourceClaimName = nil
+		pod.Spec.ResourceClaims[0].ResourceClaimTemplateName = &profile
+		pod.Spec.NodeSelector = map[string]string{labLabel: l.namespace}
+		group.Go(func() error {
+			_, err := client().CoreV1().Pods(l.namespace).Create(ctx, pod, metav1.CreateOptions{})
+			return err
+		})
 	}
 	require.NoError(t, group.Wait())
 }
@@ -113,29 +152,28 @@ func (l *lab) running(ctx context.Context) (int, error) {
 	return running, nil
 }
 
-// usersOfDevices returns the claim that each device ("pool/device") is allocated
-// to, and how many claims of each profile have an allocation. It is an error if
-// a device is in two claims or a set is not what its claim asks for.
-func (l *lab) usersOfDevices(t *testing.T, ring topology.Topology) (users map[string]string, perProfile map[string]int) {
+// usersOfDevices returns the claims that have an allocation, by name, and the name
+// of the claim that each device ("pool/device") is allocated to. It is an error if a
+// device is in two claims or a set is not what its claim asks for.
+func (l *lab) usersOfDevices(t *testing.T, ring topology.Topology) (served map[string]*resourceapi.ResourceClaim, users map[string]string) {
 	t.Helper()
 	claims, err := client().ResourceV1().ResourceClaims(l.namespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	users, perProfile = map[string]string{}, map[string]int{}
+	served, users = map[string]*resourceapi.ResourceClaim{}, map[string]string{}
 	for i := range claims.Items {
 		claim := &claims.Items[i]
 		if claim.Status.Allocation == nil {
 			continue
 		}
+		served[claim.Name] = claim
 		for _, result := range claim.Status.Allocation.Devices.Results {
 			device := result.Pool + "/" + result.Device
 			require.NotContains(t, users, device, "allocated to %s and %s", users[device], claim.Name)
 			users[device] = claim.Name
 		}
-		profile := claim.Labels[profileLabel]
-		perProfile[profile]++
-		if profile == celsetProfile {
+		if claim.Labels[profileLabel] == celsetProfile {
 			require.True(t, ring.Contiguous(deviceNames(claim)), "%s got %v", claim.Name, deviceNames(claim))
 		}
 	}
-	return users, perProfile
+	return served, users
 }

@@ -6,10 +6,15 @@
 // kwok, all of them child processes (see internal/controlplane).
 //
 // One control plane and one scheduler, with the configuration and under the RBAC
-// rules that are in manifests, serve all tests of a run. What a test works with is
-// its own: a namespace, nodes with devices of drivers that nobody else has, and
-// device classes for these. A test that wants more than the API server can tell
-// runs a scheduler of its own.
+// rules that are in manifests, serve all tests of a run. To the configuration
+// profiles are added that differ in plugin arguments. What a test works with is its
+// own: a namespace, nodes with devices of drivers that nobody else has, and device
+// classes for these. A test that wants more than the API server can tell runs a
+// scheduler of its own.
+//
+// Tests of what upstream's plugin does besides allocating run in three variants:
+// a pod without constraint in the stock profile, one with a constraint in ours, and
+// one without in a profile where our allocator serves all pods.
 //
 //	go test ./test/integration/...
 //

@@ -4,13 +4,11 @@
 package integration
 
 import (
-	"os"
 	"os/exec"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	schedulerconfig "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -24,10 +22,8 @@ const gateOffProfile = "celset-gate-off"
 // under another name and with other plugin arguments, if any are given.
 func celsetConfig(t *testing.T, profile, args string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(manifest("scheduler", "config.yaml"))
+	config, err := readSchedulerConfig()
 	require.NoError(t, err)
-	var config schedulerconfig.KubeSchedulerConfiguration
-	require.NoError(t, yaml.UnmarshalStrict(content, &config))
 	require.Equal(t, celsetProfile, *config.Profiles[1].SchedulerName)
 	config.Profiles = config.Profiles[1:]
 	config.Profiles[0].SchedulerName = &profile
@@ -39,7 +35,7 @@ func celsetConfig(t *testing.T, profile, args string) []byte {
 	}
 	// As in a cluster; what tests control planes with turns it off by default.
 	config.LeaderElection.LeaderElect = ptr.To(true)
-	content, err = yaml.Marshal(&config)
+	content, err := yaml.Marshal(config)
 	require.NoError(t, err)
 	return content
 }

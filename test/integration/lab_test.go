@@ -36,8 +36,10 @@ type lab struct {
 // when the test ends.
 func newLab(t *testing.T, name string, n int) *lab {
 	t.Helper()
-	namespace, err := client().CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
+	namespace, err := client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: name + "-",
+		Labels:       map[string]string{resourceapi.DRAAdminNamespaceLabelKey: "true"},
+	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	l := &lab{namespace: namespace.Name}
 	cleanup(t, func(ctx context.Context) error {
@@ -89,13 +91,18 @@ func (l *lab) publish(t *testing.T, devices topology.Topology, nodes ...string) 
 		slices, err := devices.ResourceSlices(node)
 		require.NoError(t, err)
 		for _, slice := range slices {
-			_, err := client().ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{})
-			require.NoError(t, err)
-			cleanup(t, func(ctx context.Context) error {
-				return client().ResourceV1().ResourceSlices().Delete(ctx, slice.Name, metav1.DeleteOptions{})
-			})
+			createSlice(t, slice)
 		}
 	}
+}
+
+func createSlice(t *testing.T, slice *resourceapi.ResourceSlice) {
+	t.Helper()
+	slice, err := client().ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{})
+	require.NoError(t, err)
+	cleanup(t, func(ctx context.Context) error {
+		return client().ResourceV1().ResourceSlices().Delete(ctx, slice.Name, metav1.DeleteOptions{})
+	})
 }
 
 // createClass creates the class of a driver's devices, named like the driver.
@@ -106,13 +113,21 @@ func (l *lab) createClass(t *testing.T, driver string, config ...resourceapi.Dev
 
 func (l *lab) createNamedClass(t *testing.T, name, driver string, config ...resourceapi.DeviceConfiguration) {
 	t.Helper()
-	class := &resourceapi.DeviceClass{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{selector("device.driver == '" + driver + "'")}},
-	}
+	spec := classOf(driver)
 	for _, c := range config {
-		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: c})
+		spec.Config = append(spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: c})
 	}
+	l.createClassWithSpec(t, name, spec)
+}
+
+// classOf selects the devices of a driver.
+func classOf(driver string) resourceapi.DeviceClassSpec {
+	return resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{selector("device.driver == '" + driver + "'")}}
+}
+
+func (l *lab) createClassWithSpec(t *testing.T, name string, spec resourceapi.DeviceClassSpec) {
+	t.Helper()
+	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	_, err := client().ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{})
 	require.NoError(t, err)
 	cleanup(t, func(ctx context.Context) error {
@@ -133,6 +148,19 @@ func (l *lab) createPod(t *testing.T, name, profile string, claims ...string) {
 	t.Helper()
 	pod := podOf(name, profile, claims...)
 	pod.Spec.NodeSelector = map[string]string{labLabel: l.namespace}
+	l.createPodAsIs(t, pod)
+}
+
+// createPodOn creates a pod for one node that uses the claims.
+func (l *lab) createPodOn(t *testing.T, node, name, profile string, claims ...string) {
+	t.Helper()
+	pod := podOf(name, profile, claims...)
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+	l.createPodAsIs(t, pod)
+}
+
+func (l *lab) createPodAsIs(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
 	_, err := client().CoreV1().Pods(l.namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
 }
@@ -156,10 +184,7 @@ func (l *lab) occupy(t *testing.T, node string, devices topology.Topology, names
 	}
 	name := node + "-" + names[0]
 	l.createClaim(t, name, requests...)
-	pod := podOf(name, stockProfile, name)
-	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
-	_, err = client().CoreV1().Pods(l.namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	require.NoError(t, err)
+	l.createPodOn(t, node, name, stockProfile, name)
 	l.requireRunning(t, name)
 	require.ElementsMatch(t, names, l.devicesOf(t, name))
 	return name

@@ -67,6 +67,14 @@ func one(device topology.Device) part {
 	})
 }
 
+// withAdminAccess turns the requests so far into requests for access to devices
+// that others may be using.
+func withAdminAccess(claim *resourceapi.DeviceClaim) {
+	for i := range claim.Requests {
+		claim.Requests[i].Exactly.AdminAccess = new(true)
+	}
+}
+
 func exactly(name string, request resourceapi.ExactDeviceRequest) part {
 	return func(claim *resourceapi.DeviceClaim) {
 		claim.Requests = append(claim.Requests, resourceapi.DeviceRequest{Name: name, Exactly: &request})

@@ -105,21 +105,40 @@ func (l *lab) requireRunning(t *testing.T, names ...string) {
 // anything.
 func (l *lab) requireRefused(t *testing.T, name string, texts ...string) {
 	t.Helper()
-	saysAll := func(message string) bool {
-		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(message, text) })
-	}
-	pod := l.eventuallyPod(t, name, fmt.Sprintf("refused with %q", texts), func(ctx context.Context, pod *corev1.Pod) (bool, error) {
-		refused := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && saysAll(c.Message)
-		})
-		notes, err := l.notes(ctx, pod, "FailedScheduling")
-		return refused && slices.ContainsFunc(notes, saysAll), err
+	pod := l.eventuallyPod(t, name, fmt.Sprintf("refused with %q", texts), func(_ context.Context, pod *corev1.Pod) (bool, error) {
+		return isRefused(pod, texts...), nil
 	})
+	l.awaitEvent(t, pod, "FailedScheduling", texts...)
 	require.Empty(t, pod.Spec.NodeName)
 	for _, claim := range l.claimsOf(t, pod) {
 		require.Nil(t, claim.Status.Allocation, "allocation of claim %s", claim.Name)
 		require.Empty(t, claim.Status.ReservedFor, "users of claim %s", claim.Name)
 	}
+}
+
+// awaitEvent waits until an event of the pod says all of the texts. Unlike the
+// condition, it is still there when the pod has been tried again.
+func (l *lab) awaitEvent(t *testing.T, pod *corev1.Pod, reason string, texts ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("event %s of pod %s says %q", reason, pod.Name, texts), func(ctx context.Context) (string, error) {
+		notes, err := l.notes(ctx, pod, reason)
+		if err != nil || !slices.ContainsFunc(notes, func(note string) bool { return containsAll(note, texts) }) {
+			return fmt.Sprintf("there are %q", notes), err
+		}
+		return "", nil
+	})
+}
+
+// isRefused tells whether the condition of the pod says, with all of the texts,
+// that it can't be scheduled.
+func isRefused(pod *corev1.Pod, texts ...string) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && containsAll(c.Message, texts)
+	})
+}
+
+func containsAll(message string, texts []string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(message, text) })
 }
 
 // claimsOf reads the claims that a pod uses, from templates or not.

@@ -41,8 +41,9 @@ func DecodeArgs(raw []byte) (*DynamicResourcesCELArgs, error) {
 // decoder would not say which field holds a malformed metav1.Duration.
 type written struct {
 	metav1.TypeMeta `json:",inline"`
-	FilterTimeout   *string `json:"filterTimeout"`
-	BindingTimeout  *string `json:"bindingTimeout"`
+	FilterTimeout   *string       `json:"filterTimeout"`
+	BindingTimeout  *string       `json:"bindingTimeout"`
+	Allocator       AllocatorMode `json:"allocator"`
 }
 
 func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.ErrorList) {
@@ -58,7 +59,7 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	if errs := strictjson.Unmarshal(raw, &w, path); len(errs) > 0 {
 		return nil, errs
 	}
-	args := &DynamicResourcesCELArgs{TypeMeta: w.TypeMeta}
+	args := &DynamicResourcesCELArgs{TypeMeta: w.TypeMeta, Allocator: w.Allocator}
 	args.FilterTimeout, errs = parseDuration(w.FilterTimeout, path.Child("filterTimeout"), errs)
 	args.BindingTimeout, errs = parseDuration(w.BindingTimeout, path.Child("bindingTimeout"), errs)
 	return args, errs

@@ -20,7 +20,13 @@ func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 		TypeMeta:       metav1.TypeMeta{APIVersion: "config.celset.dev/v1alpha1", Kind: "DynamicResourcesCELArgs"},
 		FilterTimeout:  &metav1.Duration{Duration: filter},
 		BindingTimeout: &metav1.Duration{Duration: binding},
+		Allocator:      AllocatorConstrained,
 	}
+}
+
+func withAllocator(args *DynamicResourcesCELArgs, mode AllocatorMode) *DynamicResourcesCELArgs {
+	args.Allocator = mode
+	return args
 }
 
 func TestDecodeArgs(t *testing.T) {
@@ -39,6 +45,7 @@ func TestDecodeArgs(t *testing.T) {
 		"YAML":              {raw: "filterTimeout: 1m30s\nbindingTimeout: 2h\n", want: argsOf(90*time.Second, 2*time.Hour)},
 		"YAML after marker": {raw: "---\nfilterTimeout: 1s\n---\n", want: argsOf(time.Second, 600*time.Second)},
 		"no filter timeout": {raw: "filterTimeout: 0s", want: argsOf(0, 600*time.Second)},
+		"allocator":         {raw: "allocator: All", want: withAllocator(argsOf(10*time.Second, 600*time.Second), AllocatorAll)},
 		"typed":             {raw: `{"apiVersion":"config.celset.dev/v1alpha1","kind":"DynamicResourcesCELArgs"}`, want: defaults},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,6 +63,7 @@ func TestDecodeArgsErrors(t *testing.T) {
 	const hint = " (field names are case-sensitive, each may be set once)"
 	const duration = `: must be a duration with a unit, such as "10s" or "1m30s"`
 	for name, tc := range map[string]struct{ raw, want string }{
+		"allocator":       {raw: "allocator: all", want: `args.allocator: Unsupported value: "all": supported values: "Constrained", "All"`},
 		"unknown field":   {raw: "filterTimeOut: 1s", want: "args.filterTimeOut: Invalid value: unknown field" + hint},
 		"case of field":   {raw: `{"FilterTimeout":"1s"}`, want: "args.FilterTimeout: Invalid value: unknown field" + hint},
 		"duplicate field": {raw: `{"filterTimeout":"1s","filterTimeout":"2s"}`, want: "args.filterTimeout: Invalid value: duplicate field" + hint},

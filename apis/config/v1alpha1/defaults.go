@@ -17,6 +17,9 @@ func SetDefaults(args *DynamicResourcesCELArgs) {
 	if args.Kind == "" {
 		args.Kind = Kind
 	}
+	if args.Allocator == "" {
+		args.Allocator = AllocatorConstrained
+	}
 	setDefault(&args.FilterTimeout, DefaultFilterTimeout)
 	setDefault(&args.BindingTimeout, DefaultBindingTimeout)
 }

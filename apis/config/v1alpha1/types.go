@@ -41,4 +41,20 @@ type DynamicResourcesCELArgs struct {
 	// BindingTimeout limits how long PreBind waits for the binding conditions
 	// of the allocated devices. At least 1s. Default: 600s.
 	BindingTimeout *metav1.Duration `json:"bindingTimeout,omitempty"`
+
+	// Allocator says for which pods the plugin uses its own allocator. Default:
+	// Constrained.
+	Allocator AllocatorMode `json:"allocator,omitempty"`
 }
+
+// AllocatorMode says for which pods the plugin uses its own allocator and not
+// that of Kubernetes.
+type AllocatorMode string
+
+const (
+	// AllocatorConstrained means only for pods with a claim that has a CEL device
+	// constraint.
+	AllocatorConstrained AllocatorMode = "Constrained"
+	// AllocatorAll means for all pods with claims.
+	AllocatorAll AllocatorMode = "All"
+)

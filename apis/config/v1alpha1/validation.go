@@ -20,6 +20,11 @@ func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("bindingTimeout"), args.BindingTimeout.Duration.String(),
 			"must be at least "+MinBindingTimeout.String()))
 	}
+	switch args.Allocator {
+	case "", AllocatorConstrained, AllocatorAll:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("allocator"), args.Allocator, []AllocatorMode{AllocatorConstrained, AllocatorAll}))
+	}
 	return errs
 }
 

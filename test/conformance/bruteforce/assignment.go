@@ -5,10 +5,12 @@ package bruteforce
 
 import "slices"
 
-// assignments visits all ways to give every request of the claim the number of
-// devices it wants, no device twice, in lexical order: requests as they stand,
-// and for one request the devices in ascending order. It stops when visit returns
-// false or an error. The assignment may be kept.
+// assignments visits all ways to give every request of the claim, or one of its
+// alternatives, the number of devices it wants, in lexical order: requests as they
+// stand, alternatives as they stand, and for one request the devices in ascending
+// order. No device stands twice, unless it may be shared: then it may for several
+// requests. It stops when visit returns false or an error. The assignment may be
+// kept.
 func (c *claim) assignments(visit func([]choice) (bool, error)) error {
 	_, err := c.extend(nil, 0, visit)
 	return err
@@ -18,17 +20,22 @@ func (c *claim) extend(chosen []choice, index int, visit func([]choice) (bool, e
 	if index == len(c.requests) {
 		return visit(slices.Clone(chosen))
 	}
-	r := c.requests[index]
-	return r.subsets(func(devices []*device) (bool, error) {
-		longer := slices.Clone(chosen)
-		for _, d := range devices {
-			if slices.ContainsFunc(longer, func(other choice) bool { return other.device == d }) {
-				return true, nil
+	for _, r := range c.requests[index] {
+		goOn, err = r.subsets(func(devices []*device) (bool, error) {
+			longer := slices.Clone(chosen)
+			for _, d := range devices {
+				if !d.shared && slices.ContainsFunc(longer, func(other choice) bool { return other.device == d }) {
+					return true, nil
+				}
+				longer = append(longer, choice{request: r, device: d})
 			}
-			longer = append(longer, choice{request: r, device: d})
+			return c.extend(longer, index+1, visit)
+		})
+		if err != nil || !goOn {
+			return false, err
 		}
-		return c.extend(longer, index+1, visit)
-	})
+	}
+	return true, nil
 }
 
 // subsets visits the sets of devices that the request could get if it were alone.

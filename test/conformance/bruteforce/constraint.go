@@ -11,6 +11,7 @@ import (
 
 	celgo "github.com/google/cel-go/cel"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // constraint is a condition on the devices of the requests that it covers.
@@ -22,14 +23,14 @@ type constraint struct {
 }
 
 func (c constraint) covers(r *request) bool {
-	return len(c.requests) == 0 || slices.Contains(c.requests, r.name)
+	return len(c.requests) == 0 || slices.Contains(c.requests, r.name) || r.list != "" && slices.Contains(c.requests, r.list)
 }
 
 // satisfies tells whether a complete assignment satisfies the constraints of its
 // claim. Those that compare attributes come first, because comparing can't fail.
 func (s *solver) satisfies(c *claim, assignment []choice) (bool, error) {
 	for _, constraint := range c.constraints {
-		if constraint.program == nil && !constraint.compares(constraint.covered(assignment)) {
+		if constraint.program == nil && !constraint.compares(constraint.covered(assignment), s.Features.ListTypeAttributes) {
 			return false, nil
 		}
 	}
@@ -61,37 +62,66 @@ func (c constraint) covered(assignment []choice) []*device {
 	return devices
 }
 
-// compares looks at all pairs of devices: all must have the attribute, equal in
-// type and value if it is to match, not so if it is to be distinct.
-func (c constraint) compares(devices []*device) bool {
+// compares tells whether devices match or are distinct. All must have the
+// attribute. To match, they must have a value in common, all together; to be
+// distinct, no two may have one in common. Only lists have more than one value.
+func (c constraint) compares(devices []*device, lists bool) bool {
+	var common sets.Set[string]
 	for i, a := range devices {
-		valueA, ok := attribute(a, c.match+c.distinct)
-		if !ok {
+		values := attribute(a, c.match+c.distinct, lists)
+		if len(values) == 0 {
 			return false
 		}
+		if i == 0 {
+			common = values
+		}
+		common = common.Intersection(values)
 		for _, b := range devices[:i] {
-			if valueB, _ := attribute(b, c.match+c.distinct); (valueA == valueB) != (c.match != "") {
+			shared := values.Intersection(attribute(b, c.match+c.distinct, lists))
+			if c.distinct != "" && shared.Len() > 0 {
 				return false
 			}
 		}
 	}
-	return true
+	return c.match == "" || len(devices) == 0 || common.Len() > 0
 }
 
-// attribute is type and value of an attribute, in one string. Names without a
-// domain have that of the driver.
-func attribute(d *device, name string) (string, bool) {
+// attribute has type and value of an attribute, in one string, or those of the
+// elements of a list. Names without a domain have that of the driver.
+func attribute(d *device, name string, lists bool) sets.Set[string] {
 	for short, value := range d.Attributes {
 		full := string(short)
 		if !strings.Contains(full, "/") {
 			full = d.slice.Spec.Driver + "/" + full
 		}
 		if full == name {
-			text, err := json.Marshal(value)
-			return string(text), err == nil
+			return elements(value, lists)
 		}
 	}
-	return "", false
+	return nil
+}
+
+// elements relies on how the API spells types: the list of string is strings.
+func elements(value resourceapi.DeviceAttribute, lists bool) sets.Set[string] {
+	text, err := json.Marshal(value)
+	if err != nil || !lists {
+		return sets.New(string(text))
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil
+	}
+	result := sets.New[string]()
+	for kind, content := range fields {
+		list, isList := content.([]any)
+		if !isList {
+			list = []any{content}
+		}
+		for _, element := range list {
+			result.Insert(fmt.Sprintf("%s %v", strings.TrimSuffix(kind, "s"), element))
+		}
+	}
+	return result
 }
 
 func (s *solver) prepareConstraint(claim *resourceapi.ResourceClaim, api *resourceapi.DeviceConstraint) (constraint, error) {

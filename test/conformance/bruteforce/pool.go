@@ -21,6 +21,9 @@ type pool struct {
 	// incomplete and invalid pools have no devices.
 	incomplete, invalid bool
 	devices             []*device
+	// published are all devices, and sets all counter sets, for whichever node.
+	published []*device
+	sets      []resourceapi.CounterSet
 }
 
 // device is a device that the node may use.
@@ -28,24 +31,27 @@ type device struct {
 	*resourceapi.Device
 	id    structured.DeviceID
 	slice *resourceapi.ResourceSlice
+	pool  *pool
+	// shared devices can be allocated more than once.
+	shared bool
 	// value is what expressions see, nil until one looks.
 	value map[string]any
 }
 
 // visiblePools lists the pools with something for the node, in the order in which
 // devices are tried: those with binding conditions last, then by driver and name.
-func visiblePools(p *Problem) []pool {
-	var pools []pool
+func visiblePools(p *Problem) []*pool {
+	var pools []*pool
 	for _, key := range poolKeys(p) {
 		if pool, exists := visiblePool(p, key[0], key[1]); exists {
 			pools = append(pools, pool)
 		}
 	}
-	slices.SortStableFunc(pools, func(a, b pool) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortStableFunc(pools, func(a, b *pool) int { return cmp.Compare(a.rank(), b.rank()) })
 	return pools
 }
 
-func (p pool) rank() int {
+func (p *pool) rank() int {
 	if slices.ContainsFunc(p.devices, func(d *device) bool { return d.BindingConditions != nil }) {
 		return 1
 	}
@@ -63,8 +69,8 @@ func poolKeys(p *Problem) [][2]string {
 // visiblePool looks at one pool. It does not exist for the node if none of its
 // slices is for the node, or if the node has not all of them and a newer
 // generation exists elsewhere.
-func visiblePool(p *Problem, driver, name string) (pool, bool) {
-	result := pool{driver: driver, name: name}
+func visiblePool(p *Problem, driver, name string) (*pool, bool) {
+	result := &pool{driver: driver, name: name}
 	all := slicesOf(p, driver, name)
 	here := latest(slices.DeleteFunc(slices.Clone(all), func(s *resourceapi.ResourceSlice) bool { return !forNode(p, s) }))
 	if len(here) == 0 {
@@ -84,7 +90,13 @@ func visiblePool(p *Problem, driver, name string) (pool, bool) {
 	case contradictory(p, here, published):
 		result.invalid = true
 	default:
-		result.devices = devicesOf(p, here)
+		result.devices, result.published = devicesOf(p, here), devicesOf(p, published)
+		for _, d := range result.devices {
+			d.pool = result
+		}
+		for _, slice := range published {
+			result.sets = append(result.sets, slice.Spec.SharedCounters...)
+		}
 	}
 	return result, true
 }
@@ -169,12 +181,17 @@ func contradictoryCounters(p *Problem, published []*resourceapi.ResourceSlice) b
 				return true
 			}
 			defined.Insert(set.Name)
+			for counter := range set.Counters {
+				defined.Insert(set.Name + "/" + counter)
+			}
 		}
 	}
 	for _, d := range devicesOf(p, published) {
 		for _, consumption := range d.ConsumesCounters {
-			if !defined.Has(consumption.CounterSet) {
-				return true
+			for counter := range consumption.Counters {
+				if !defined.Has(consumption.CounterSet + "/" + counter) {
+					return true
+				}
 			}
 		}
 	}
@@ -192,7 +209,8 @@ func devicesOf(p *Problem, from []*resourceapi.ResourceSlice) []*device {
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
 			devices = append(devices, &device{Device: d, slice: slice,
-				id: structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name)})
+				shared: p.Features.ConsumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false),
+				id:     structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name)})
 		}
 	}
 	return devices

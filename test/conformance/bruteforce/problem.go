@@ -8,18 +8,17 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
 // Problem is what is to be allocated on which node.
 type Problem struct {
-	Features  structured.Features
-	Node      *v1.Node
-	Slices    []*resourceapi.ResourceSlice
-	Classes   []*resourceapi.DeviceClass
-	Claims    []*resourceapi.ResourceClaim
-	Allocated sets.Set[structured.DeviceID]
+	Features structured.Features
+	Node     *v1.Node
+	Slices   []*resourceapi.ResourceSlice
+	Classes  []*resourceapi.DeviceClass
+	Claims   []*resourceapi.ResourceClaim
+	State    structured.AllocatedState
 }
 
 // Solution is what Solve found.
@@ -79,7 +78,7 @@ func Solve(p Problem) (Solution, error) {
 // solver is the state of one Solve call.
 type solver struct {
 	Problem
-	pools    []pool
+	pools    []*pool
 	devices  []*device
 	claims   []*claim
 	chosen   [][]choice // one entry for each claim served so far
@@ -100,7 +99,7 @@ func (s *solver) tryClaim(index int) (bool, error) {
 	}
 	found := false
 	err := s.claims[index].assignments(func(assignment []choice) (bool, error) {
-		if !s.free(assignment) {
+		if !s.available(assignment) {
 			return true, nil
 		}
 		right, err := s.satisfies(s.claims[index], assignment)
@@ -113,26 +112,6 @@ func (s *solver) tryClaim(index int) (bool, error) {
 		return !found && err == nil, err
 	})
 	return found, err
-}
-
-// free tells whether nobody else has the devices: neither anybody before nor, in
-// this solution, an earlier claim. Admin access does not care.
-func (s *solver) free(assignment []choice) bool {
-	taken := s.Allocated.Clone()
-	if taken == nil {
-		taken = sets.New[structured.DeviceID]()
-	}
-	for _, earlier := range s.chosen {
-		for _, c := range earlier {
-			taken.Insert(c.device.id)
-		}
-	}
-	for _, c := range assignment {
-		if taken.Has(c.device.id) && !c.request.adminAccess {
-			return false
-		}
-	}
-	return true
 }
 
 // record keeps the first right assignment.

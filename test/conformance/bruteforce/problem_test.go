@@ -161,14 +161,14 @@ func TestSolve(t *testing.T) {
 
 func problem(slices []*resourceapi.ResourceSlice, claims []*resourceapi.ResourceClaim, allocated ...string) Problem {
 	p := Problem{
-		Node:      &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}},
-		Classes:   []*resourceapi.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}},
-		Slices:    slices,
-		Claims:    claims,
-		Allocated: sets.New[structured.DeviceID](),
+		Node:    &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}},
+		Classes: []*resourceapi.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}},
+		Slices:  slices,
+		Claims:  claims,
+		State:   structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()},
 	}
 	for _, device := range allocated {
-		p.Allocated.Insert(structured.MakeDeviceID(driver, "p", device))
+		p.State.AllocatedDevices.Insert(structured.MakeDeviceID(driver, "p", device))
 	}
 	return p
 }
@@ -207,7 +207,7 @@ func TestSolveErrors(t *testing.T) {
 		},
 		"does not compile": {claim: celClaim("devices[", nil, exactly("r", 1)), want: "Syntax error"},
 		"empty constraint": {claim: attributeClaim(resourceapi.DeviceConstraint{}, exactly("r", 1)), want: "empty"},
-		"prioritized list": {claim: celClaim("true", nil, resourceapi.DeviceRequest{Name: "r"}), want: "exactly"},
+		"empty request":    {claim: celClaim("true", nil, resourceapi.DeviceRequest{Name: "r"}), want: "neither exactly nor firstAvailable"},
 		"definition not found": {
 			claim: attributeClaim(resourceapi.DeviceConstraint{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/other"))}, exactly("r", 1)),
 			want:  "no definition of other",

@@ -9,22 +9,28 @@ import (
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 )
 
-// claim is a claim with its requests and constraints.
+// claim is a claim with its requests and constraints. A request is a list of
+// alternatives, most of them with one.
 type claim struct {
-	requests    []*request
+	requests    [][]*request
 	constraints []constraint
 }
 
-// request is one request of a claim.
+// request is one request of a claim, or one alternative.
 type request struct {
-	name        string
+	name string
+	// list is the name of the request that has the alternative, else empty.
+	list        string
 	adminAccess bool
-	all         bool
+	// capacity is what is requested of it.
+	capacity map[resourceapi.QualifiedName]resource.Quantity
+	all      bool
 	// count is the number of devices wanted.
 	count int
 	// selected are the devices that pass the selectors, in order; usable says for
@@ -36,11 +42,11 @@ type request struct {
 func (s *solver) prepare(api *resourceapi.ResourceClaim) (*claim, error) {
 	result := &claim{}
 	for i := range api.Spec.Devices.Requests {
-		r, err := s.prepareRequest(&api.Spec.Devices.Requests[i])
+		alternatives, err := s.prepareAlternatives(&api.Spec.Devices.Requests[i])
 		if err != nil {
 			return nil, fmt.Errorf("claim %s, request %s: %w", api.Name, api.Spec.Devices.Requests[i].Name, err)
 		}
-		result.requests = append(result.requests, r)
+		result.requests = append(result.requests, alternatives)
 	}
 	for i := range api.Spec.Devices.Constraints {
 		c, err := s.prepareConstraint(api, &api.Spec.Devices.Constraints[i])
@@ -52,24 +58,48 @@ func (s *solver) prepare(api *resourceapi.ResourceClaim) (*claim, error) {
 	return result, nil
 }
 
-func (s *solver) prepareRequest(api *resourceapi.DeviceRequest) (*request, error) {
-	if api.Exactly == nil {
-		return nil, fmt.Errorf("only requests of the kind exactly are understood")
+func (s *solver) prepareAlternatives(api *resourceapi.DeviceRequest) ([]*request, error) {
+	if api.Exactly != nil {
+		r, err := s.prepareRequest(api.Name, api.Exactly)
+		return []*request{r}, err
 	}
-	r := &request{
-		name:        api.Name,
-		adminAccess: ptr.Deref(api.Exactly.AdminAccess, false),
-		all:         api.Exactly.AllocationMode == resourceapi.DeviceAllocationModeAll,
-		count:       int(api.Exactly.Count),
+	if len(api.FirstAvailable) == 0 || !s.Features.PrioritizedList {
+		return nil, fmt.Errorf("neither exactly nor firstAvailable, or the latter is off")
 	}
-	for _, d := range s.devices {
-		selected, err := s.selects(api.Exactly, d)
+	var result []*request
+	for _, sub := range api.FirstAvailable {
+		r, err := s.prepareRequest(api.Name+"/"+sub.Name, &resourceapi.ExactDeviceRequest{
+			DeviceClassName: sub.DeviceClassName, Selectors: sub.Selectors, Tolerations: sub.Tolerations,
+			AllocationMode: sub.AllocationMode, Count: sub.Count, Capacity: sub.Capacity,
+		})
 		if err != nil {
 			return nil, err
 		}
-		if selected {
+		r.list = api.Name
+		result = append(result, r)
+	}
+	return result, nil
+}
+
+func (s *solver) prepareRequest(name string, api *resourceapi.ExactDeviceRequest) (*request, error) {
+	r := &request{
+		name:        name,
+		adminAccess: ptr.Deref(api.AdminAccess, false),
+		all:         api.AllocationMode == resourceapi.DeviceAllocationModeAll,
+		count:       int(api.Count),
+	}
+	if api.Capacity != nil {
+		r.capacity = api.Capacity.Requests
+	}
+	for _, d := range s.devices {
+		selected, err := s.selects(api, d)
+		if err != nil {
+			return nil, err
+		}
+		// Of all devices those are left out that can't be what is wanted.
+		if selected && s.isLargeEnough(r, d) {
 			r.selected = append(r.selected, d)
-			r.usable = append(r.usable, s.mayUse(api.Exactly, d))
+			r.usable = append(r.usable, s.mayUse(api, d))
 		}
 	}
 	if r.all {
@@ -111,7 +141,7 @@ func (s *solver) selects(api *resourceapi.ExactDeviceRequest, d *device) (bool, 
 	return true, nil
 }
 
-var selectors = dracel.NewCache(1000, dracel.Features{EnableConsumableCapacity: true})
+var selectors = dracel.NewCache(1000, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
 
 // mayUse tells whether nothing about the device itself keeps it from being used.
 func (s *solver) mayUse(api *resourceapi.ExactDeviceRequest, d *device) bool {

@@ -18,6 +18,7 @@ const (
 	attributeHealthy = "healthy" // bool
 	attributeVersion = "version" // version
 	attributeRack    = "rack"    // string, in the shared domain
+	attributeLinks   = "links"   // a list of any type or a scalar, in the shared domain
 )
 
 // attributes draws attributes of every type, under qualified and unqualified
@@ -41,6 +42,9 @@ func (p *poolDraw) attributes() map[resourceapi.QualifiedName]resourceapi.Device
 	set(attributeModel, p.model())
 	set(attributeHealthy, resourceapi.DeviceAttribute{BoolValue: ptr.To(!p.sometimes())})
 	set(attributeVersion, resourceapi.DeviceAttribute{VersionValue: ptr.To(pick(p.generator, "1.0.0", "1.2.0"))})
+	if p.drawsLists() {
+		attributes[sharedDomain+"/"+attributeLinks] = p.links()
+	}
 	if !p.sometimes() {
 		attributes[sharedDomain+"/"+attributeRack] = stringAttribute(pick(p.generator, "rack-1", "rack-2"))
 	}
@@ -52,6 +56,35 @@ func (p *poolDraw) attributeName(id string) resourceapi.QualifiedName {
 		return resourceapi.QualifiedName(p.driver + "/" + id)
 	}
 	return resourceapi.QualifiedName(id)
+}
+
+// drawsLists: while the feature is off, a list fails the selectors of its device.
+func (p *poolDraw) drawsLists() bool {
+	if !p.Features.ListTypeAttributes && (!p.Faults || !p.isAbout(listTheme) && !p.oneIn2To(3)) {
+		return false
+	}
+	return p.mostly(listTheme)
+}
+
+// links is a list of few of few values, so that devices have some in common.
+func (p *poolDraw) links() resourceapi.DeviceAttribute {
+	texts := func() []string {
+		return pick(p.generator, []string{"a", "b"}, []string{"b", "c"}, []string{"a"}, []string{"c", "d"}, []string{"a", "b", "c"})
+	}
+	switch p.fairly(4) {
+	case 8, 9:
+		return resourceapi.DeviceAttribute{IntValues: pick(p.generator, []int64{1, 2}, []int64{2, 3}, []int64{3, 4})}
+	case 10:
+		return intAttribute(2)
+	case 11:
+		return resourceapi.DeviceAttribute{BoolValues: pick(p.generator, []bool{true}, []bool{true, false})}
+	case 12, 13:
+		return resourceapi.DeviceAttribute{VersionValues: pick(p.generator, []string{"1.0.0"}, []string{"1.0.0", "1.2.0"}, []string{"1.2.0"})}
+	case 14, 15:
+		return stringAttribute(pick(p.generator, "a", "b"))
+	default:
+		return resourceapi.DeviceAttribute{StringValues: texts()}
+	}
 }
 
 // model is a string, but drivers err: it may have another type, be a list or

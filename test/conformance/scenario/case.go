@@ -4,12 +4,17 @@
 package scenario
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
 )
 
 // Case is the input of one allocation.
@@ -27,6 +32,8 @@ type Case struct {
 	Claims  []*resourceapi.ResourceClaim `json:"claims,omitempty"`
 	// Allocated are the devices in use. They need not exist any more.
 	Allocated []Device `json:"allocated,omitempty"`
+	// Shares are allocations of devices that can be allocated more than once.
+	Shares []Share `json:"shares,omitempty"`
 }
 
 // Device names a device.
@@ -36,16 +43,37 @@ type Device struct {
 	Device string `json:"device"`
 }
 
-// State is the case's allocated state as allocators take it.
+func (d Device) id() structured.DeviceID { return structured.MakeDeviceID(d.Driver, d.Pool, d.Device) }
+
+// Share is one allocation of a device that can be allocated more than once.
+type Share struct {
+	Device  `json:",inline"`
+	ShareID string `json:"shareID"`
+	// Consumed may be nil.
+	Consumed map[resourceapi.QualifiedName]resource.Quantity `json:"consumed,omitempty"`
+}
+
+// State is the case's allocated state as allocators take it. What it does not have
+// is nil.
 func (c *Case) State() structured.AllocatedState {
-	if len(c.Allocated) == 0 {
-		return structured.AllocatedState{}
+	var state structured.AllocatedState
+	if len(c.Allocated) > 0 {
+		state.AllocatedDevices = sets.New[structured.DeviceID]()
 	}
-	devices := sets.New[structured.DeviceID]()
 	for _, d := range c.Allocated {
-		devices.Insert(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+		state.AllocatedDevices.Insert(d.id())
 	}
-	return structured.AllocatedState{AllocatedDevices: devices}
+	if len(c.Shares) > 0 {
+		state.AllocatedSharedDeviceIDs = sets.New[structured.SharedDeviceID]()
+		state.AggregatedCapacity = structured.NewConsumedCapacityCollection()
+	}
+	for _, share := range c.Shares {
+		state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(share.id(), ptr.To(types.UID(share.ShareID))))
+		if share.Consumed != nil {
+			state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(share.id(), share.Consumed))
+		}
+	}
+	return state
 }
 
 // ClassLister gives access to the classes of a case.
@@ -73,7 +101,8 @@ func (c *Case) Clone() *Case {
 	result.Slices = cloneAll(c.Slices)
 	result.Classes = cloneAll(c.Classes)
 	result.Claims = cloneAll(c.Claims)
-	result.Allocated = append([]Device(nil), c.Allocated...)
+	result.Allocated = slices.Clone(c.Allocated)
+	result.Shares = slices.Clone(c.Shares)
 	return &result
 }
 
@@ -109,5 +138,50 @@ func (c *Case) Requests(visit func(*resourceapi.ResourceClaim, *resourceapi.Exac
 				return
 			}
 		}
+	}
+}
+
+// EditRequests calls edit for each request, and for each alternative as if it were
+// a request of its own, and says whether any call returned true.
+func (c *Case) EditRequests(edit func(*resourceapi.ExactDeviceRequest) bool) bool {
+	changed := false
+	for _, claim := range c.Claims {
+		for i := range claim.Spec.Devices.Requests {
+			request := &claim.Spec.Devices.Requests[i]
+			if request.Exactly != nil {
+				changed = edit(request.Exactly) || changed
+			}
+			for j := range request.FirstAvailable {
+				exactly := asRequest(&request.FirstAvailable[j])
+				changed = edit(exactly) || changed
+				request.FirstAvailable[j] = asAlternative(request.FirstAvailable[j].Name, exactly)
+			}
+		}
+	}
+	return changed
+}
+
+func asRequest(alternative *resourceapi.DeviceSubRequest) *resourceapi.ExactDeviceRequest {
+	return &resourceapi.ExactDeviceRequest{
+		DeviceClassName:   alternative.DeviceClassName,
+		Selectors:         alternative.Selectors,
+		AllocationMode:    alternative.AllocationMode,
+		Count:             alternative.Count,
+		Tolerations:       alternative.Tolerations,
+		Capacity:          alternative.Capacity,
+		DerivedAttributes: alternative.DerivedAttributes,
+	}
+}
+
+func asAlternative(name string, request *resourceapi.ExactDeviceRequest) resourceapi.DeviceSubRequest {
+	return resourceapi.DeviceSubRequest{
+		Name:              name,
+		DeviceClassName:   request.DeviceClassName,
+		Selectors:         request.Selectors,
+		AllocationMode:    request.AllocationMode,
+		Count:             request.Count,
+		Tolerations:       request.Tolerations,
+		Capacity:          request.Capacity,
+		DerivedAttributes: request.DerivedAttributes,
 	}
 }

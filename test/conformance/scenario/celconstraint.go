@@ -6,6 +6,7 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
@@ -15,20 +16,22 @@ import (
 
 // celConstraints adds one or two CEL constraints to a claim, at any place among
 // the other constraints. A profile with failing expressions allows one a case.
-func (g *generator) celConstraints(devices *resourceapi.DeviceClaim, names []string) {
+func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 	count := pick(g, 1, 1, 0, 1, 2)
 	if g.FailingExpression {
 		count = 1 - g.definitions
 	}
-	if len(names) == 0 {
+	if len(devices.Requests) == 0 {
 		return
 	}
 	for range count {
-		covered := names
-		var requests []string
+		covered := g.references(devices.Requests)
+		requests := covered
 		if g.maybe() {
-			covered = some(g, names)
+			covered = some(g, covered)
 			requests = covered
+		} else if g.maybe() || !hasAlternatives(devices) {
+			covered, requests = requestNames(devices), nil
 		}
 		g.definitions++
 		name := fmt.Sprintf("c%d", g.definitions)
@@ -69,33 +72,44 @@ func definitionParameters(name, expression string) string {
 	return string(text)
 }
 
-func (g *generator) classOf(devices *resourceapi.DeviceClaim, request string) *resourceapi.DeviceClass {
-	for i := range devices.Requests {
-		if devices.Requests[i].Name == request {
-			for _, class := range g.Classes {
-				if class.Name == devices.Requests[i].Exactly.DeviceClassName {
-					return class
-				}
+// classOf returns the class that a request or its first alternative has.
+func (g *generator) classOf(devices *resourceapi.DeviceClaim, name string) *resourceapi.DeviceClass {
+	var result *resourceapi.DeviceClass
+	byName(devices.Requests, name, func(r *resourceapi.ExactDeviceRequest) {
+		for _, class := range g.Classes {
+			if class.Name == r.DeviceClassName && result == nil {
+				result = class
 			}
 		}
+	})
+	return result
+}
+
+func requestNames(devices *resourceapi.DeviceClaim) []string {
+	var names []string
+	for _, request := range devices.Requests {
+		names = append(names, request.Name)
 	}
-	return g.Classes[0]
+	return names
+}
+
+func hasAlternatives(devices *resourceapi.DeviceClaim) bool {
+	return slices.ContainsFunc(devices.Requests, func(r resourceapi.DeviceRequest) bool { return len(r.FirstAvailable) > 0 })
 }
 
 // wantedBy is the number of devices that the requests want, all devices counted
-// as two.
+// as two, and of alternatives the last.
 func wantedBy(devices *resourceapi.DeviceClaim, names []string) int {
 	wanted := 0
-	for i := range devices.Requests {
-		for _, name := range names {
-			switch {
-			case devices.Requests[i].Name != name:
-			case devices.Requests[i].Exactly.AllocationMode == resourceapi.DeviceAllocationModeAll:
-				wanted += 2
-			default:
-				wanted += int(devices.Requests[i].Exactly.Count)
+	for _, name := range names {
+		one := 0
+		byName(devices.Requests, name, func(r *resourceapi.ExactDeviceRequest) {
+			one = int(r.Count)
+			if r.AllocationMode == resourceapi.DeviceAllocationModeAll {
+				one = 2
 			}
-		}
+		})
+		wanted += one
 	}
 	return wanted
 }

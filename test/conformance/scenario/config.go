@@ -24,7 +24,7 @@ func opaque(driver, parameters string) resourceapi.DeviceConfiguration {
 
 // claimConfiguration draws configuration for all requests of a claim, some of
 // them, or for one that does not exist.
-func (g *generator) claimConfiguration(requests []string) []resourceapi.DeviceClaimConfiguration {
+func (g *generator) claimConfiguration(requests []resourceapi.DeviceRequest) []resourceapi.DeviceClaimConfiguration {
 	var config []resourceapi.DeviceClaimConfiguration
 	for range pick(g, 0, 0, 1, 2) {
 		c := resourceapi.DeviceClaimConfiguration{DeviceConfiguration: g.configuration()}
@@ -32,7 +32,7 @@ func (g *generator) claimConfiguration(requests []string) []resourceapi.DeviceCl
 		case g.rarely():
 			c.Requests = []string{"request-missing"}
 		case g.maybe():
-			c.Requests = some(g, requests)
+			c.Requests = some(g, g.references(requests))
 		}
 		config = append(config, c)
 	}

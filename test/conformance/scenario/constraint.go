@@ -15,16 +15,20 @@ import (
 // attributeConstraints draws constraints that compare attributes. Together with
 // requests for all devices they are errors, not conditions, so without faults
 // they don't cover such requests.
-func (g *generator) attributeConstraints(devices *resourceapi.DeviceClaim, names []string) []resourceapi.DeviceConstraint {
-	coverable, all := names, true
+func (g *generator) attributeConstraints(requests []resourceapi.DeviceRequest) []resourceapi.DeviceConstraint {
+	coverable, all := g.references(requests), true
 	if !g.Faults {
-		coverable, all = namesWithCount(devices, names)
+		coverable, all = namesWithCount(requests, coverable)
 	}
 	if len(coverable) == 0 {
 		return nil
 	}
+	count := pick(g, 0, 0, 0, 1, 0, 1, 0, 2)
+	if g.isAbout(listTheme, derivedTheme, scarceTheme) {
+		count = pick(g, 1, 1, 0, 2)
+	}
 	var constraints []resourceapi.DeviceConstraint
-	for range pick(g, 0, 0, 0, 1, 0, 1, 0, 2) {
+	for range count {
 		if g.fault() {
 			constraints = append(constraints, resourceapi.DeviceConstraint{})
 			continue
@@ -38,15 +42,26 @@ func (g *generator) attributeConstraints(devices *resourceapi.DeviceClaim, names
 	return constraints
 }
 
-// namesWithCount leaves out the requests for all devices, and says whether it
-// could keep all names.
-func namesWithCount(devices *resourceapi.DeviceClaim, names []string) (kept []string, all bool) {
-	for i, name := range names {
-		if exactly := devices.Requests[i].Exactly; exactly != nil && exactly.AllocationMode != resourceapi.DeviceAllocationModeAll {
+// namesWithCount leaves out names of requests for all devices, and says whether
+// there are no such requests.
+func namesWithCount(requests []resourceapi.DeviceRequest, names []string) (kept []string, all bool) {
+	withCount := func(name string) bool {
+		result := true
+		byName(requests, name, func(r *resourceapi.ExactDeviceRequest) {
+			result = result && r.AllocationMode != resourceapi.DeviceAllocationModeAll
+		})
+		return result
+	}
+	for _, name := range names {
+		if withCount(name) {
 			kept = append(kept, name)
 		}
 	}
-	return kept, len(kept) == len(names)
+	all = true
+	for _, request := range requests {
+		all = all && withCount(request.Name)
+	}
+	return kept, all
 }
 
 func (g *generator) attributeConstraint() resourceapi.DeviceConstraint {
@@ -61,6 +76,10 @@ func (g *generator) attributeConstraint() resourceapi.DeviceConstraint {
 func (g *generator) attributeOf(ids ...string) *resourceapi.FullyQualifiedName {
 	name := g.driver() + "/" + pick(g, ids...)
 	switch {
+	case g.isAbout(derivedTheme) && !g.sometimes():
+		name = derivedKind
+	case g.isAbout(listTheme) && !g.sometimes():
+		name = sharedDomain + "/" + attributeLinks
 	case g.sometimes():
 		name = sharedDomain + "/" + attributeRack
 	case g.oneIn2To(6):

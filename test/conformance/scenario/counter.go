@@ -9,43 +9,106 @@ import (
 )
 
 const (
-	counterSet        = "counter-set-1"
 	missingCounterSet = "counter-set-missing"
-	counter           = "memory"
+	memoryCounter     = "memory"
+	slotCounter       = "slots"
 )
 
-// counterSlice draws a slice with shared counters and, as the API demands, no
-// devices. Rarely the same set is defined twice, which makes the pool invalid.
-func (p *poolDraw) counterSlice() *resourceapi.ResourceSlice {
-	slice := p.emptySlice(latestGeneration)
-	p.place().applyToSlice(slice)
-	set := resourceapi.CounterSet{
-		Name:     counterSet,
-		Counters: map[string]resourceapi.Counter{counter: {Value: resource.MustParse("8Gi")}},
+// counterSets draws the shared counters of the pool: none, one set or two.
+func (p *poolDraw) counterSets() []resourceapi.CounterSet {
+	if !p.mostly(counterTheme, groupTheme) || !p.Features.PartitionableDevices && !p.oneIn2To(3) {
+		return nil
 	}
-	slice.Spec.SharedCounters = []resourceapi.CounterSet{set}
-	if p.rarely() {
-		slice.Spec.SharedCounters = append(slice.Spec.SharedCounters, set)
+	names := []string{"counter-set-1", "counter-set-2"}
+	var result []resourceapi.CounterSet
+	for _, name := range names[:pick(p.generator, 1, 2, 2)] {
+		counters := map[string]resourceapi.Counter{memoryCounter: counter(pick(p.generator, "8Gi", "12Gi", "4Gi", "6Gi"))}
+		if p.maybe() {
+			counters[slotCounter] = counter(pick(p.generator, "3", "4"))
+		}
+		result = append(result, resourceapi.CounterSet{Name: name, Counters: counters})
 	}
-	return slice
+	return result
 }
 
-// consumption draws what a device consumes of shared counters. While the feature
-// is on it is always of a set that does not exist, which makes the pool invalid:
-// devices that do consume counters can't be compared yet.
-func (p *poolDraw) consumption() []resourceapi.DeviceCounterConsumption {
-	set := missingCounterSet
-	switch {
-	case p.Features.PartitionableDevices && !p.oneIn2To(9):
+func counter(value string) resourceapi.Counter {
+	return resourceapi.Counter{Value: resource.MustParse(value)}
+}
+
+// counterSlices draws the slices with the counter sets, which are all in one or
+// each in its own, and as the API demands without devices. They are for the nodes
+// of the pool or for others. Rarely a set is defined twice, which makes the pool
+// invalid.
+func (p *poolDraw) counterSlices() []*resourceapi.ResourceSlice {
+	if len(p.sets) == 0 {
 		return nil
-	case !p.Features.PartitionableDevices:
-		if !p.rarely() {
-			return nil
-		}
-		set = counterSet
 	}
-	return []resourceapi.DeviceCounterConsumption{{
-		CounterSet: set,
-		Counters:   map[string]resourceapi.Counter{counter: {Value: resource.MustParse("1Gi")}},
-	}}
+	parts := [][]resourceapi.CounterSet{p.sets}
+	if len(p.sets) > 1 && p.maybe() {
+		parts = [][]resourceapi.CounterSet{p.sets[:1], p.sets[1:]}
+	}
+	var result []*resourceapi.ResourceSlice
+	for _, part := range parts {
+		slice := p.emptySlice(latestGeneration)
+		slice.Spec.SharedCounters = part
+		if p.oneIn2To(5) {
+			slice.Spec.SharedCounters = append(part[:1:1], part...)
+		}
+		// Of a slice without devices none is for the node.
+		switch here := p.place(); {
+		case p.oneIn2To(3):
+			p.placeElsewhere().applyToSlice(slice)
+		case here.perDevice != nil:
+			p.placeHere().applyToSlice(slice)
+		default:
+			here.applyToSlice(slice)
+		}
+		result = append(result, slice)
+	}
+	return result
+}
+
+// consumption draws what a device consumes of the counter sets of its pool.
+func (p *poolDraw) consumption() []resourceapi.DeviceCounterConsumption {
+	if p.oneIn2To(10) {
+		return []resourceapi.DeviceCounterConsumption{{
+			CounterSet: missingCounterSet,
+			Counters:   map[string]resourceapi.Counter{memoryCounter: counter("1Gi")},
+		}}
+	}
+	if len(p.sets) == 0 || p.oneIn2To(3) {
+		return nil
+	}
+	from := p.sets[:1]
+	switch p.fairly(2) {
+	case 2:
+		from = p.sets
+	case 3:
+		from = p.sets[len(p.sets)-1:]
+	}
+	var result []resourceapi.DeviceCounterConsumption
+	for _, set := range from {
+		consumption := resourceapi.DeviceCounterConsumption{
+			CounterSet:          set.Name,
+			Counters:            map[string]resourceapi.Counter{memoryCounter: counter(pick(p.generator, "2Gi", "1Gi", "3Gi", "4Gi"))},
+			CompatibilityGroups: p.compatibilityGroups(),
+		}
+		if _, found := set.Counters[slotCounter]; found && !p.sometimes() {
+			consumption.Counters[slotCounter] = counter(pick(p.generator, "1", "2", "0"))
+		}
+		if p.oneIn2To(9) {
+			consumption.Counters["missing"] = counter("1")
+		}
+		result = append(result, consumption)
+	}
+	return result
+}
+
+// compatibilityGroups draws the groups of a device for one counter set. If the
+// feature is off the slice is as good as not there.
+func (p *poolDraw) compatibilityGroups() []string {
+	if p.Simple || !p.mostly(groupTheme) || !p.Features.CompatibilityGroups && !p.maybe() {
+		return nil
+	}
+	return pick(p.generator, []string{"group-a"}, []string{"group-a", "group-b"}, []string{"group-b"}, []string{"group-b", "group-c"})
 }

@@ -7,30 +7,27 @@ import (
 	"fmt"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 )
 
 func (p *poolDraw) device(slice *resourceapi.ResourceSlice) resourceapi.Device {
 	device := resourceapi.Device{
-		Name:             p.deviceName(),
-		Attributes:       p.attributes(),
-		Capacity:         p.capacity(),
-		Taints:           p.taints(),
-		ConsumesCounters: p.consumption(),
+		Name:                     p.deviceName(),
+		Attributes:               p.attributes(),
+		Capacity:                 p.capacity(),
+		Taints:                   p.taints(),
+		ConsumesCounters:         p.consumption(),
+		AllowMultipleAllocations: p.allowsMultipleAllocations(),
 	}
 	if ptr.Deref(slice.Spec.PerDeviceNodeSelection, false) {
 		p.devicePlacement().applyToDevice(&device)
 	}
-	if p.bindingConditions && p.maybe() {
+	if p.bindingConditions && !p.sometimes() {
 		device.BindingConditions = []string{"example.com/attached"}
 		device.BindingFailureConditions = []string{"example.com/attach-failed"}
 	}
 	if p.rarely() {
 		device.BindsToNode = ptr.To(p.maybe())
-	}
-	if !p.Features.ConsumableCapacity && p.rarely() {
-		device.AllowMultipleAllocations = ptr.To(p.maybe())
 	}
 	return device
 }
@@ -50,9 +47,17 @@ func (p *poolDraw) devicePlacement() placement {
 	return p.placeHere()
 }
 
-// capacity is for selectors only: requests for it are not drawn yet.
-func (p *poolDraw) capacity() map[resourceapi.QualifiedName]resourceapi.DeviceCapacity {
-	return map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
-		"memory": {Value: resource.MustParse(pick(p.generator, "10Gi", "20Gi", "40Gi"))},
+// crowdSize is the largest number of devices that a crowd adds.
+const crowdSize = 34
+
+// crowd fills the slice with copies of its first device: about as many as a claim
+// may get.
+func (p *poolDraw) crowd(slice *resourceapi.ResourceSlice) {
+	p.crowded = true
+	for range p.between(crowdSize-12, crowdSize) {
+		device := slice.Spec.Devices[0].DeepCopy()
+		p.names++
+		device.Name = fmt.Sprintf("device-%d", p.names)
+		slice.Spec.Devices = append(slice.Spec.Devices, *device)
 	}
 }

@@ -21,6 +21,18 @@ func (g *generator) oneIn2To(bits int) bool {
 	return true
 }
 
+// fairly draws a number below 2^bits, all as likely.
+func (g *generator) fairly(bits int) int {
+	result := 0
+	for range bits {
+		result *= 2
+		if g.maybe() {
+			result++
+		}
+	}
+	return result
+}
+
 // sometimes is true in one of 4 draws.
 func (g *generator) sometimes() bool { return g.oneIn2To(2) }
 

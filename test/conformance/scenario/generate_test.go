@@ -16,7 +16,9 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-var profiles = map[string]Profile{"Upstream": Upstream, "Sound": Sound, "CEL": CEL, "FailingCEL": FailingCEL}
+var profiles = map[string]Profile{
+	"Beta": Beta, "Alpha": Alpha, "Hopeless": Hopeless, "Sound": Sound, "CEL": CEL, "FailingCEL": FailingCEL,
+}
 
 // checkCases checks a property of the cases of all profiles.
 func checkCases(t *testing.T, property func(*rapid.T, Profile, *Case)) {
@@ -29,20 +31,41 @@ func checkCases(t *testing.T, property func(*rapid.T, Profile, *Case)) {
 
 func TestCasesKeepLimits(t *testing.T) {
 	checkCases(t, func(t *rapid.T, profile Profile, c *Case) {
-		devices, requests, wanted := 0, 0, int64(0)
+		devices, requests := 0, 0
 		c.Devices(func(*resourceapi.ResourceSlice, *resourceapi.Device) bool { devices++; return true })
+		limit := profile.MaxDevices
+		if profile.Faults && devices > limit {
+			limit += crowdSize
+		}
 		for _, claim := range c.Claims {
 			requests += len(claim.Spec.Devices.Requests)
 		}
-		c.Requests(func(_ *resourceapi.ResourceClaim, r *resourceapi.ExactDeviceRequest) bool {
-			wanted += r.Count
-			return true
-		})
-		require.LessOrEqual(t, devices, profile.MaxDevices)
+		require.LessOrEqual(t, devices, limit)
 		require.LessOrEqual(t, requests, profile.MaxRequests)
-		if !profile.Faults {
-			require.LessOrEqual(t, wanted, int64(profile.MaxWanted))
+	})
+}
+
+// TestNothingPanicsUpstream: what the API forbids and upstream can't bear.
+func TestNothingPanicsUpstream(t *testing.T) {
+	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
+		for _, class := range c.Classes {
+			for _, selector := range class.Spec.Selectors {
+				require.NotNil(t, selector.CEL)
+			}
 		}
+		for _, claim := range c.Claims {
+			for _, request := range claim.Spec.Devices.Requests {
+				require.True(t, request.Exactly != nil || len(request.FirstAvailable) > 0)
+			}
+		}
+		c.EditRequests(func(r *resourceapi.ExactDeviceRequest) bool {
+			require.GreaterOrEqual(t, r.Count, int64(0))
+			return false
+		})
+		eachRange(func(r *resourceapi.CapacityRequestPolicyRange) bool {
+			require.True(t, r.Step == nil || r.Step.Sign() > 0 && r.Min != nil)
+			return false
+		})(c)
 	})
 }
 
@@ -83,12 +106,12 @@ func TestSelectorsCompile(t *testing.T) {
 		if profile.Faults {
 			return
 		}
-		c.Requests(func(_ *resourceapi.ResourceClaim, r *resourceapi.ExactDeviceRequest) bool {
+		c.EditRequests(func(r *resourceapi.ExactDeviceRequest) bool {
 			for _, selector := range r.Selectors {
 				compiled := cache.GetOrCompile(selector.CEL.Expression)
 				require.Nil(t, compiled.Error, selector.CEL.Expression)
 			}
-			return true
+			return false
 		})
 	})
 }

@@ -24,7 +24,7 @@ func (g *generator) node() {
 		Name:   nodeName,
 		Labels: map[string]string{zoneLabel: "zone-1", rackLabel: pick(g, "rack-1", "rack-2")},
 	}}
-	if g.maybe() {
+	if !g.sometimes() {
 		g.Node.Status.DeclaredFeatures = []string{skipsNodeOperations}
 	}
 }
@@ -40,7 +40,7 @@ type placement struct {
 
 // placeHere draws a placement that includes the node.
 func (g *generator) placeHere() placement {
-	switch g.between(0, 3) {
+	switch g.fairly(2) {
 	case 0:
 		return placement{nodeName: ptr.To(nodeName)}
 	case 1:
@@ -53,7 +53,7 @@ func (g *generator) placeHere() placement {
 // placeElsewhere draws a placement without the node: on another one, by a
 // selector that does not match, or in a way that nobody knows.
 func (g *generator) placeElsewhere() placement {
-	switch g.between(0, 3) {
+	switch g.fairly(2) {
 	case 0:
 		return placement{nodeName: ptr.To(otherNode)}
 	case 1:

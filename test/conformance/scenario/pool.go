@@ -36,16 +36,15 @@ func (g *generator) pool(driver, name string) {
 	p := &poolDraw{
 		generator: g, driver: driver, name: name,
 		place:              g.poolPlacement(),
-		skipNodeOperations: g.rarely(),
-		bindingConditions:  g.rarely(),
+		skipNodeOperations: g.often(usabilityTheme),
+		bindingConditions:  g.mostly(usabilityTheme),
 	}
+	p.sets = p.counterSets()
 	slices := make([]*resourceapi.ResourceSlice, 0, 4)
 	for range pick(g, 1, 2, 1, 3) {
 		slices = append(slices, p.slice(latestGeneration))
 	}
-	if g.rarely() {
-		slices = append(slices, p.counterSlice())
-	}
+	slices = append(slices, p.counterSlices()...)
 	count := int64(len(slices))
 	if g.oneIn2To(5) {
 		count += pick[int64](g, 1, -1)
@@ -66,18 +65,20 @@ type poolDraw struct {
 	names              int
 	skipNodeOperations bool
 	bindingConditions  bool
+	// sets are the shared counters of the pool.
+	sets []resourceapi.CounterSet
 }
 
 // poolPlacement draws where the slices of a pool are: most pools are for the node
 // as a whole, some are spread over nodes, some have nothing for the node.
 func (g *generator) poolPlacement() func() placement {
-	if len(g.Slices) == 0 && !g.sometimes() {
+	if g.Scarce || len(g.Slices) == 0 && !g.sometimes() && !g.isAbout(counterTheme, groupTheme) {
 		// Without any device nothing is worth trying.
 		here := g.placeHere()
 		return func() placement { return here }
 	}
 	perDevice := func() placement { return placement{perDevice: ptr.To(true)} }
-	switch g.between(0, 15) {
+	switch g.placementKind() {
 	default:
 		here := g.placeHere()
 		return func() placement { return here }
@@ -100,6 +101,15 @@ func (g *generator) poolPlacement() func() placement {
 	case 15:
 		return g.placeElsewhere
 	}
+}
+
+// placementKind is most often one for the node as a whole. Counters are more
+// interesting if devices elsewhere consume them.
+func (g *generator) placementKind() int {
+	if g.isAbout(counterTheme, groupTheme) && g.maybe() {
+		return pick(g, 10, 12)
+	}
+	return g.fairly(4)
 }
 
 // otherGenerations adds slices of an older generation, which nobody should see,
@@ -131,6 +141,10 @@ func (p *poolDraw) slice(generation int64) *resourceapi.ResourceSlice {
 	for range min(pick(p.generator, 3, 4, 5, 2, 6, 3, 1, 0), p.MaxDevices-p.devices) {
 		slice.Spec.Devices = append(slice.Spec.Devices, p.device(slice))
 		p.devices++
+	}
+	if p.Faults && len(slice.Spec.Devices) > 0 && !p.crowded && !p.isAbout(scarceTheme) &&
+		(p.oneIn2To(7) || p.isAbout(alternativesTheme) && p.oneIn2To(4)) {
+		p.crowd(slice)
 	}
 	return slice
 }

@@ -12,13 +12,20 @@ import (
 // selectors draws the selectors of a class or a request.
 func (g *generator) selectors() []resourceapi.DeviceSelector {
 	var selectors []resourceapi.DeviceSelector
-	for range pick(g, 0, 0, 0, 0, 1, 0, 0, 1, 0, 2) {
+	count := pick(g, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 2)
+	if g.FailingSelectors {
+		count = pick(g, 0, 1)
+	}
+	for range count {
 		selectors = append(selectors, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: g.selector()}})
 	}
 	return selectors
 }
 
 func (g *generator) selector() string {
+	if g.FailingSelectors && g.maybe() {
+		return g.failingSelector()
+	}
 	if g.fault() {
 		return g.faultySelector()
 	}
@@ -49,13 +56,25 @@ func (g *generator) soundSelectors() []string {
 	}
 }
 
-// faultySelector fails for some devices, or does not compile.
-func (g *generator) faultySelector() string {
+// failingSelector fails for some devices.
+func (g *generator) failingSelector() string {
 	driver := g.driver()
 	return pick(g,
 		fmt.Sprintf("device.attributes['%s'].%s >= 0", driver, attributeIndex),
-		fmt.Sprintf("device.attributes['%s'].%s == 'rack-1'", sharedDomain, attributeRack),
+		fmt.Sprintf("device.attributes['%s'].%s != 'rack-3'", sharedDomain, attributeRack),
+		fmt.Sprintf("device.attributes[device.driver].%s != 'group-9'", attributeGroup),
+		fmt.Sprintf("device.attributes[device.driver].%s < 9", attributeRow),
+		fmt.Sprintf("6 / (device.attributes[device.driver].?%s.orValue(0) - 5) < 9", attributeIndex),
 		fmt.Sprintf("device.attributes['%s'].%s == 'model-1'", driver, attributeModel),
+	)
+}
+
+// faultySelector fails for some devices, or does not compile.
+func (g *generator) faultySelector() string {
+	if g.maybe() {
+		return g.failingSelector()
+	}
+	return pick(g,
 		"device.attributes['missing.example.com'].missing == 1",
 		"!device.allowMultipleAllocations",
 		"device.attributes[",

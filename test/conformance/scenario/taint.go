@@ -12,7 +12,7 @@ const (
 
 // taints draws the taints of a device. Effects that are not known have none.
 func (p *poolDraw) taints() []resourceapi.DeviceTaint {
-	if !p.rarely() {
+	if !p.often(usabilityTheme) && !p.rarely() {
 		return nil
 	}
 	var taints []resourceapi.DeviceTaint

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/utils/ptr"
 )
 
 // Trait is something that may make a case interesting.
@@ -19,6 +18,14 @@ type Trait struct {
 	Strip func(*Case) bool
 }
 
+// IsRare tells whether the trait seldom matters, so that it is worth a look
+// whenever it occurs.
+func (t Trait) IsRare() bool { return slices.Contains(rareTraits, t.Name) }
+
+var rareTraits = []string{
+	"alternative over the limit", "second counter set", "counters of devices for other nodes", "shares without capacity",
+}
+
 // Traits are all traits that are known.
 var Traits = []Trait{
 	{"several claims", stripClaims},
@@ -26,7 +33,11 @@ var Traits = []Trait{
 	{"count above one", eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return replace(&r.Count, min(r.Count, 1)) })},
 	{"count zero", eachRequest(stripZero)},
 	{"all devices", eachRequest(stripAll)},
-	{"admin access", eachRequest(stripAdminAccess)},
+	{"alternatives", eachClaim(stripAlternatives)},
+	{"second alternatives", eachClaim(stripSecondAlternatives)},
+	{"alternative over the limit", eachClaim(stripLargeAlternatives)},
+	{"reference to an alternative", eachClaim(stripAlternativeNames)},
+	{"admin access", stripAdminAccess},
 	{"request selectors", eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return empty(&r.Selectors) })},
 	{"class selectors", stripClassSelectors},
 	{"class configuration", stripClassConfiguration},
@@ -35,6 +46,8 @@ var Traits = []Trait{
 	{"distinct attribute", eachClaim(stripConstraints(func(c resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil }))},
 	{"CEL constraint", eachClaim(stripConstraints(isReference))},
 	{"constraint over some requests", eachClaim(stripConstraints(func(c resourceapi.DeviceConstraint) bool { return len(c.Requests) > 0 }))},
+	{"derived attributes", eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return empty(&r.DerivedAttributes) })},
+	{"list attributes", eachDevice(stripLists)},
 	{"allocated devices", func(c *Case) bool { return empty(&c.Allocated) }},
 	{"taints", eachDevice(func(d *resourceapi.Device) bool { return empty(&d.Taints) })},
 	{"tolerations", stripTolerations},
@@ -49,6 +62,20 @@ var Traits = []Trait{
 	{"older generation", eachSlice(stripOlder)},
 	{"newer generation", stripNewer},
 	{"shared counters", stripCounters},
+	{"second counter set", eachDevice(stripSecondCounterSet)},
+	{"counters of allocated devices", stripAllocatedConsumers},
+	{"counters of devices for other nodes", stripConsumersElsewhere},
+	{"compatibility groups", eachDevice(stripGroups)},
+	{"multiple allocations", eachDevice(func(d *resourceapi.Device) bool {
+		return isTrue(d.AllowMultipleAllocations) && replace(&d.AllowMultipleAllocations, nil)
+	})},
+	{"capacity requests", eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return replace(&r.Capacity, nil) })},
+	{"request policies", eachCapacity(func(c *resourceapi.DeviceCapacity) bool { return replace(&c.RequestPolicy, nil) })},
+	{"valid values", eachPolicy(func(p *resourceapi.CapacityRequestPolicy) bool { return empty(&p.ValidValues) })},
+	{"steps", eachRange(func(r *resourceapi.CapacityRequestPolicyRange) bool { return replace(&r.Step, nil) })},
+	{"maximum", eachRange(func(r *resourceapi.CapacityRequestPolicyRange) bool { return replace(&r.Max, nil) })},
+	{"shares", func(c *Case) bool { return empty(&c.Shares) }},
+	{"shares without capacity", stripBareShares},
 }
 
 // replace sets a field and says whether that changed it.
@@ -65,6 +92,8 @@ func empty[T any](field *[]T) bool {
 	return changed
 }
 
+func isTrue(b *bool) bool { return b != nil && *b }
+
 func eachClaim(strip func(*resourceapi.DeviceClaim) bool) func(*Case) bool {
 	return func(c *Case) bool {
 		changed := false
@@ -76,14 +105,7 @@ func eachClaim(strip func(*resourceapi.DeviceClaim) bool) func(*Case) bool {
 }
 
 func eachRequest(strip func(*resourceapi.ExactDeviceRequest) bool) func(*Case) bool {
-	return func(c *Case) bool {
-		changed := false
-		c.Requests(func(_ *resourceapi.ResourceClaim, r *resourceapi.ExactDeviceRequest) bool {
-			changed = strip(r) || changed
-			return true
-		})
-		return changed
-	}
+	return func(c *Case) bool { return c.EditRequests(strip) }
 }
 
 func eachDevice(strip func(*resourceapi.Device) bool) func(*Case) bool {
@@ -107,139 +129,21 @@ func eachSlice(strip func(*resourceapi.ResourceSliceSpec) bool) func(*Case) bool
 	}
 }
 
-func stripClaims(c *Case) bool {
-	changed := len(c.Claims) > 1
-	c.Claims = c.Claims[:min(1, len(c.Claims))]
-	return changed
-}
-
-func stripRequests(d *resourceapi.DeviceClaim) bool {
-	changed := len(d.Requests) > 1
-	d.Requests = d.Requests[:min(1, len(d.Requests))]
-	return changed
-}
-
-func stripZero(r *resourceapi.ExactDeviceRequest) bool {
-	changed := r.Count == 0 && r.AllocationMode == resourceapi.DeviceAllocationModeExactCount
-	if changed {
-		r.Count = 1
-	}
-	return changed
-}
-
-func stripAll(r *resourceapi.ExactDeviceRequest) bool {
-	changed := r.AllocationMode == resourceapi.DeviceAllocationModeAll
-	if changed {
-		r.AllocationMode, r.Count = resourceapi.DeviceAllocationModeExactCount, 1
-	}
-	return changed
-}
-
-func stripAdminAccess(r *resourceapi.ExactDeviceRequest) bool {
-	changed := ptr.Deref(r.AdminAccess, false)
-	r.AdminAccess = nil
-	return changed
-}
-
-func stripClassSelectors(c *Case) bool {
-	changed := false
-	for _, class := range c.Classes {
-		changed = empty(&class.Spec.Selectors) || changed
-	}
-	return changed
-}
-
-func stripClassConfiguration(c *Case) bool {
-	changed := false
-	for _, class := range c.Classes {
-		changed = empty(&class.Spec.Config) || changed
-	}
-	return changed
-}
-
-func stripConstraints(of func(resourceapi.DeviceConstraint) bool) func(*resourceapi.DeviceClaim) bool {
-	return func(d *resourceapi.DeviceClaim) bool {
-		before := len(d.Constraints)
-		d.Constraints = slices.DeleteFunc(d.Constraints, of)
-		return len(d.Constraints) < before
-	}
-}
-
-func stripTolerations(c *Case) bool {
-	hasTaints := false
-	c.Devices(func(_ *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
-		hasTaints = hasTaints || len(d.Taints) > 0
-		return !hasTaints
+func eachCapacity(strip func(*resourceapi.DeviceCapacity) bool) func(*Case) bool {
+	return eachDevice(func(d *resourceapi.Device) bool {
+		changed := false
+		for name, capacity := range d.Capacity {
+			changed = strip(&capacity) || changed
+			d.Capacity[name] = capacity
+		}
+		return changed
 	})
-	return eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return empty(&r.Tolerations) })(c) && hasTaints
 }
 
-func stripBindingConditions(d *resourceapi.Device) bool {
-	d.BindingFailureConditions = nil
-	return empty(&d.BindingConditions)
+func eachPolicy(strip func(*resourceapi.CapacityRequestPolicy) bool) func(*Case) bool {
+	return eachCapacity(func(c *resourceapi.DeviceCapacity) bool { return c.RequestPolicy != nil && strip(c.RequestPolicy) })
 }
 
-func stripPerDevice(s *resourceapi.ResourceSliceSpec) bool {
-	if s.PerDeviceNodeSelection == nil {
-		return false
-	}
-	s.PerDeviceNodeSelection, s.AllNodes = nil, ptr.To(true)
-	return true
-}
-
-func stripNodeSelector(s *resourceapi.ResourceSliceSpec) bool {
-	if s.NodeSelector == nil {
-		return false
-	}
-	s.NodeSelector, s.AllNodes = nil, ptr.To(true)
-	return true
-}
-
-// stripElsewhere moves the slices of another node to this one.
-func stripElsewhere(s *resourceapi.ResourceSliceSpec) bool {
-	if ptr.Deref(s.NodeName, nodeName) == nodeName {
-		return false
-	}
-	s.NodeName = ptr.To(nodeName)
-	return true
-}
-
-func stripPools(c *Case) bool {
-	before := len(c.Slices)
-	c.Slices = slices.DeleteFunc(c.Slices, func(s *resourceapi.ResourceSlice) bool {
-		return s.Spec.Driver != gpuDriver || s.Spec.Pool.Name != poolNames[0]
-	})
-	return len(c.Slices) < before
-}
-
-// stripSliceNames orders the names as the slices are listed.
-func stripSliceNames(c *Case) bool {
-	names := make([]string, len(c.Slices))
-	for i, slice := range c.Slices {
-		names[i] = slice.Name
-	}
-	changed := !slices.IsSorted(names)
-	slices.Sort(names)
-	for i, slice := range c.Slices {
-		slice.Name = names[i]
-	}
-	return changed
-}
-
-// stripOlder makes old slices current. Deleting them should not matter at all.
-func stripOlder(s *resourceapi.ResourceSliceSpec) bool {
-	return replace(&s.Pool.Generation, max(s.Pool.Generation, latestGeneration))
-}
-
-func stripNewer(c *Case) bool {
-	before := len(c.Slices)
-	c.Slices = slices.DeleteFunc(c.Slices, func(s *resourceapi.ResourceSlice) bool {
-		return s.Spec.Pool.Generation > latestGeneration
-	})
-	return len(c.Slices) < before
-}
-
-func stripCounters(c *Case) bool {
-	sets := eachSlice(func(s *resourceapi.ResourceSliceSpec) bool { return empty(&s.SharedCounters) })(c)
-	return eachDevice(func(d *resourceapi.Device) bool { return empty(&d.ConsumesCounters) })(c) || sets
+func eachRange(strip func(*resourceapi.CapacityRequestPolicyRange) bool) func(*Case) bool {
+	return eachPolicy(func(p *resourceapi.CapacityRequestPolicy) bool { return p.ValidRange != nil && strip(p.ValidRange) })
 }

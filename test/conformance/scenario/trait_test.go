@@ -4,11 +4,13 @@
 package scenario
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 )
@@ -45,6 +47,19 @@ func TestTraitNamesAreUnique(t *testing.T) {
 		require.False(t, seen[trait.Name], trait.Name)
 		seen[trait.Name] = true
 	}
+	for _, name := range rareTraits {
+		require.True(t, seen[name], name)
+	}
+}
+
+func TestFlip(t *testing.T) {
+	c := &Case{}
+	for _, gate := range Gates {
+		flipped := gate.Flip(c)
+		require.Equal(t, 1, flipped.Features.Set().Len(), gate.Name)
+		require.Equal(t, c.Features, gate.Flip(flipped).Features, gate.Name)
+	}
+	require.Len(t, Gates, reflect.TypeFor[structured.Features]().NumField())
 }
 
 func TestStrip(t *testing.T) {

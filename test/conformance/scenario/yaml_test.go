@@ -28,7 +28,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 
 func TestStoreAndLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new folder", "case.yaml")
-	c := Cases(Upstream).Example(1)
+	c := Cases(Alpha).Example(1)
 	c.Description = "an example"
 	require.NoError(t, c.Store(path))
 	loaded, err := Load(path)

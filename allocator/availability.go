@@ -1,0 +1,163 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/dynamic-resource-allocation/structured"
+)
+
+// availability is what is left of the devices: what was allocated before is
+// known from the state, what the search takes is added and taken back again.
+type availability struct {
+	features structured.Features
+	state    *allocatedState
+	// allocated tells for each position whether the device was allocated before,
+	// exclusively.
+	allocated []bool
+	// takenBy has for each position the claims that the search took the device for,
+	// exclusively: more than one only with admin access. It is a stack.
+	takenBy [][]int
+	// shares has for each position what the search's allocations of a shared device
+	// consume. It is a stack.
+	shares [][]capacities
+	// counters and compatibilities are those of the pools that were needed so far.
+	counters        map[*pool]*counters
+	compatibilities map[*pool]*compatibilities
+}
+
+func newAvailability(features structured.Features, state *allocatedState, candidates []*candidate) *availability {
+	a := &availability{
+		features:        features,
+		state:           state,
+		allocated:       make([]bool, len(candidates)),
+		takenBy:         make([][]int, len(candidates)),
+		shares:          make([][]capacities, len(candidates)),
+		counters:        make(map[*pool]*counters),
+		compatibilities: make(map[*pool]*compatibilities),
+	}
+	for i, c := range candidates {
+		a.allocated[i] = state.AllocatedDevices.Has(c.id)
+	}
+	return a
+}
+
+// inUse tells whether the device is not to be had for the request. Admin access
+// shares devices with everybody, but a claim gets a device only once.
+func (a *availability) inUse(claim int, r *request, c *candidate) bool {
+	if !r.adminAccess() {
+		return a.allocated[c.position] || len(a.takenBy[c.position]) > 0
+	}
+	for _, by := range a.takenBy[c.position] {
+		if by == claim {
+			return true
+		}
+	}
+	return false
+}
+
+// hasCapacity tells whether enough of the device's capacities is left for the
+// request.
+func (a *availability) hasCapacity(r *request, c *candidate) (bool, error) {
+	if !a.features.ConsumableCapacity || len(c.device.Capacity) == 0 && (r.spec.Capacity == nil || len(r.spec.Capacity.Requests) == 0) {
+		return true, nil
+	}
+	consumed, ok, err := consumption(c.device, r.spec.Capacity, a.features.FractionalCapacityRange)
+	if err != nil {
+		return false, r.errorf("checking capacity for device %s: %w", c.id, err)
+	}
+	return ok && consumed.fit(c.device, append(a.shares[c.position][:len(a.shares[c.position]):len(a.shares[c.position])], a.state.consumed(c.id))...), nil
+}
+
+// reservation is what took a device, to give it back.
+type reservation struct {
+	// counters: counters and compatibility groups were taken.
+	counters bool
+	// share identifies an allocation of a shared device, nil for others. consumed is
+	// what it consumes.
+	share    *types.UID
+	consumed capacities
+}
+
+// reserveCounters takes what the device consumes of its pool's counters if it is
+// available and compatible with what else is allocated.
+//
+// A further share of a shared device consumes none: the device has them already.
+func (a *availability) reserveCounters(c *candidate, reserved *reservation) bool {
+	if len(c.device.ConsumesCounters) == 0 || c.shared && a.isShared(c) {
+		return true
+	}
+	if a.features.CompatibilityGroups && !a.compatibilitiesOf(c.pool).take(c.device) {
+		return false
+	}
+	if !a.countersOf(c.pool).take(c.device) {
+		if a.features.CompatibilityGroups {
+			a.compatibilitiesOf(c.pool).giveBack()
+		}
+		return false
+	}
+	reserved.counters = true
+	return true
+}
+
+// isShared tells whether somebody has a share of a shared device.
+func (a *availability) isShared(c *candidate) bool {
+	return len(a.shares[c.position]) > 0 || a.state.isShared(c.id)
+}
+
+// mark records the device as taken, for good unless it is released.
+func (a *availability) mark(claim int, r *request, c *candidate, reserved *reservation) error {
+	if !c.shared {
+		a.takenBy[c.position] = append(a.takenBy[c.position], claim)
+		return nil
+	}
+	consumed, _, err := consumption(c.device, r.spec.Capacity, a.features.FractionalCapacityRange)
+	if err != nil {
+		return r.errorf("computing consumed capacity for device %s: %w", c.id, err)
+	}
+	id := uuid.NewUUID()
+	reserved.share, reserved.consumed = &id, consumed
+	a.shares[c.position] = append(a.shares[c.position], consumed)
+	return nil
+}
+
+// unmark undoes the last mark of the device.
+func (a *availability) unmark(c *candidate) {
+	if c.shared {
+		a.shares[c.position] = a.shares[c.position][:len(a.shares[c.position])-1]
+		return
+	}
+	a.takenBy[c.position] = a.takenBy[c.position][:len(a.takenBy[c.position])-1]
+}
+
+// releaseCounters undoes the last reserveCounters.
+func (a *availability) releaseCounters(c *candidate, reserved reservation) {
+	if !reserved.counters {
+		return
+	}
+	a.countersOf(c.pool).giveBack(c.device)
+	if a.features.CompatibilityGroups {
+		a.compatibilitiesOf(c.pool).giveBack()
+	}
+}
+
+func (a *availability) countersOf(p *pool) *counters {
+	if a.counters[p] == nil {
+		a.counters[p] = newCounters(p, a.isAllocated)
+	}
+	return a.counters[p]
+}
+
+func (a *availability) compatibilitiesOf(p *pool) *compatibilities {
+	if a.compatibilities[p] == nil {
+		a.compatibilities[p] = newCompatibilities(p, a.isAllocated)
+	}
+	return a.compatibilities[p]
+}
+
+func (a *availability) isAllocated(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
+	return a.state.isAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
+}

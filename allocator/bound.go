@@ -1,0 +1,210 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// Bounds cut branches of the search in which too few devices are left: wanting 26
+// devices where 25 exist takes upstream's search 2^25 steps to find out.
+//
+// A bound must never change the answer, and an error is an answer. A branch that
+// is cut must be one in which the search would have found nothing and would have
+// met no error either. Errors come from what is evaluated in the branch, so a
+// branch is cut only if all that is known already:
+//
+//   - selectors, for every free device that the requests in the branch might try;
+//   - derived attributes: requests that have some are not cut;
+//   - CEL constraints: none may become complete in the branch;
+//   - requests for all devices, which fail with an error if a constraint refuses
+//     one of them: not if they are covered by a constraint.
+//
+// What is compared is an upper bound of what a branch could still find with what
+// it must find. For the request at hand these are the devices that come after the
+// last one taken, as far as its constraints and the shared counters permit
+// ([supply]). For the requests after it ([rest]) they are, one by one: the devices
+// for each alternative, for each kind of request, under each constraint, and for
+// the sets of requests that must match.
+//
+// Nothing is checked before the search had to give something back for the first
+// time. A search that succeeds at once costs nothing more.
+
+// group is what requests have in common that want the same kind of device: the
+// same devices are eligible for them.
+type group struct {
+	requests []*request
+	// selectable is shared by the requests.
+	selectable []selection
+}
+
+// groupOf finds the group of a request, or makes one.
+func (s *search) groupOf(r *request) *group {
+	for _, g := range s.groups {
+		if sameKind(g.requests[0], r) {
+			g.requests = append(g.requests, r)
+			return g
+		}
+	}
+	g := &group{requests: []*request{r}, selectable: make([]selection, len(s.candidates))}
+	s.groups = append(s.groups, g)
+	return g
+}
+
+func sameKind(a, b *request) bool {
+	return a.class.Name == b.class.Name &&
+		a.adminAccess() == b.adminAccess() &&
+		equality.Semantic.DeepEqual(a.spec.Selectors, b.spec.Selectors) &&
+		equality.Semantic.DeepEqual(a.spec.Tolerations, b.spec.Tolerations) &&
+		equality.Semantic.DeepEqual(a.spec.Capacity, b.spec.Capacity)
+}
+
+// isQuiet tells whether meeting the request can't evaluate anything but
+// selectors, whatever is tried.
+func (r *request) isQuiet() bool {
+	return len(r.derived) == 0 && len(r.decides) == 0 && (!r.wantsAll() || len(r.constraints) == 0)
+}
+
+// withinLimit tells whether no choice of alternatives gives the claim too many
+// results.
+func withinLimit(requests []alternatives) bool {
+	devices := 0
+	for _, all := range requests {
+		most := 0
+		for _, r := range all {
+			most = max(most, r.count)
+		}
+		if most > resourceapi.AllocationResultsMaxSize-devices {
+			return false
+		}
+		devices += most
+	}
+	return true
+}
+
+// findQuiet determines from which request on all requests are quiet and the limit
+// on results plays no role.
+func (s *search) findQuiet() {
+	s.quiet = make([][]bool, len(s.requests))
+	quiet := true
+	for _, requests := range s.requests {
+		quiet = quiet && withinLimit(requests)
+	}
+	for claim := len(s.requests) - 1; claim >= 0; claim-- {
+		requests := s.requests[claim]
+		s.quiet[claim] = make([]bool, len(requests)+1)
+		s.quiet[claim][len(requests)] = quiet
+		for i := len(requests) - 1; i >= 0; i-- {
+			for _, r := range requests[i] {
+				quiet = quiet && r.isQuiet()
+			}
+			s.quiet[claim][i] = quiet
+		}
+	}
+}
+
+// known is what a look at the free devices for a request tells.
+type known int8
+
+const (
+	// eligible devices can be taken as far as the device alone decides.
+	eligible known = iota
+	// ineligible devices can't.
+	ineligible
+	// unknown: a selector would have to be evaluated, or fails.
+	unknown
+)
+
+// know looks at a free device without evaluating anything.
+func (s *search) know(r *request, c *candidate) known {
+	switch r.selectable[c.position] {
+	case notSelected:
+		return ineligible
+	case selectionUnknown:
+		if s.neverSelected(c) {
+			return ineligible
+		}
+		return unknown
+	}
+	if !s.isUsable(r, c) {
+		return ineligible
+	}
+	switch enough, err := s.available.hasCapacity(r, c); {
+	case err != nil:
+		return unknown
+	case !enough:
+		return ineligible
+	default:
+		return eligible
+	}
+}
+
+// isBounded tells whether bounds are looked at.
+func (s *search) isBounded() bool { return s.backtracked && !s.unbounded }
+
+// isHopeless tells whether the request can't get the rest of its devices, or the
+// requests after it can't get theirs.
+func (s *search) isHopeless(p place, r *request) bool {
+	if !s.isBounded() || r.wantsAll() {
+		return false
+	}
+	quiet := s.quiet[p.claim][p.request]
+	if !quiet && len(r.derived) > 0 {
+		return false
+	}
+	supply := supply{search: s, request: r, wanted: r.count - p.device}
+	for _, c := range s.candidates[p.from:] {
+		if s.available.inUse(p.claim, r, c) {
+			continue
+		}
+		switch s.know(r, c) {
+		case unknown:
+			return false
+		case eligible:
+			supply.add(c)
+		}
+	}
+	return !supply.isEnough() || quiet && s.restIsHopeless(p.claim, p.request+1, demand{r, supply.wanted})
+}
+
+// supply counts the devices that a request may still get together.
+type supply struct {
+	search  *search
+	request *request
+	wanted  int
+	devices []*candidate
+}
+
+// add counts the device if no constraint refuses it now: it would later, too.
+// What comes after a CEL constraint is not asked, because that constraint would
+// be evaluated first and might fail.
+func (s *supply) add(c *candidate) {
+	for _, constraint := range s.request.constraints {
+		bounding, ok := constraint.(boundingConstraint)
+		if !ok {
+			break
+		}
+		if !bounding.admits(c) {
+			return
+		}
+	}
+	s.devices = append(s.devices, c)
+}
+
+func (s *supply) isEnough() bool {
+	if len(s.devices) < s.wanted {
+		return false
+	}
+	for _, constraint := range s.request.constraints {
+		bounding, ok := constraint.(boundingConstraint)
+		if !ok {
+			break
+		}
+		if bounding.most(s.devices) < s.wanted {
+			return false
+		}
+	}
+	return s.search.available.mostByCounters(s.devices) >= s.wanted
+}

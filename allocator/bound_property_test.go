@@ -1,0 +1,136 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"pgregory.net/rapid"
+)
+
+// withoutBounds searches all that the bounds cut.
+func withoutBounds() Option {
+	return func(o *options) { o.unbounded = true }
+}
+
+// answer is all that a caller gets from an Allocate call, share ids aside.
+type answer struct {
+	Results []resourceapi.AllocationResult
+	Err     string
+}
+
+func (s scenario) answer(t testing.TB, opts ...Option) (answer, Stats) {
+	t.Helper()
+	s.opts = append(opts, WithReasons())
+	a := s.allocator(t)
+	results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+	for _, result := range results {
+		for i := range result.Devices.Results {
+			result.Devices.Results[i].ShareID = nil
+		}
+	}
+	if err != nil {
+		return answer{Err: err.Error()}, a.Stats()
+	}
+	return answer{Results: results}, a.Stats()
+}
+
+// Bounds change nothing but the number of steps: not the devices, not which error
+// is met, not the reason why the claims don't fit, not how often expressions are
+// evaluated.
+func TestBoundsChangeNothing(t *testing.T) {
+	seen := map[string]int{}
+	for range 10 {
+		rapid.Check(t, func(rt *rapid.T) {
+			s := randomScenario(rt)
+			want, all := s.answer(t, withoutBounds())
+			got, some := s.answer(t)
+			require.Empty(rt, cmp.Diff(want, got))
+			require.Equal(rt, all.Evaluations, some.Evaluations)
+			require.LessOrEqual(rt, some.Steps, all.Steps)
+			switch {
+			case want.Results == nil && some.Steps < all.Steps:
+				seen["cut, not found"]++
+			case want.Results == nil:
+				seen["not found"]++
+			case some.Steps < all.Steps:
+				seen["cut, found nevertheless"]++
+			default:
+				seen["found"]++
+			}
+		})
+	}
+	for _, outcome := range []string{"cut, not found", "not found", "found"} {
+		require.NotZero(t, seen[outcome], "the generator has lost %q: %v", outcome, seen)
+	}
+}
+
+// Sets of requests that must match, and devices that hardly suffice.
+func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
+	seen := map[string]int{}
+	for range 5 {
+		rapid.Check(t, func(rt *rapid.T) {
+			s := randomMatching(rt)
+			want, all := s.answer(t, withoutBounds())
+			got, some := s.answer(t)
+			require.Empty(rt, cmp.Diff(want, got))
+			require.LessOrEqual(rt, some.Steps, all.Steps)
+			switch {
+			case want.Results != nil:
+				seen["found"]++
+			case some.Steps < all.Steps:
+				seen["cut"]++
+			}
+		})
+	}
+	require.NotZero(t, seen["found"], "%v", seen)
+	require.NotZero(t, seen["cut"], "%v", seen)
+}
+
+// randomMatching has GPUs and NICs on few roots, and requests for one or two of
+// them which are to be on one root or on different roots.
+func randomMatching(t *rapid.T) scenario {
+	s := scenario{}
+	lists := oneIn(t, 3, "list attributes")
+	if lists {
+		s.features = listsOn
+	}
+	devices := make([]resourceapi.Device, rapid.IntRange(3, 8).Draw(t, "devices"))
+	for i := range devices {
+		root := any(rapid.IntRange(0, 3).Draw(t, "root"))
+		if lists && oneIn(t, 3, "several roots") {
+			root = []int64{int64(root.(int)), rapid.Int64Range(0, 3).Draw(t, "other root")}
+		}
+		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"root": root, "kind": rapid.SampledFrom([]string{"gpu", "nic"}).Draw(t, "kind")})
+		if oneIn(t, 8, "shared") {
+			shared(&devices[i])
+		}
+	}
+	s.slices = []*sliceBuilder{slice("1", devices...)}
+	c := claim("c")
+	n := rapid.IntRange(2, 6).Draw(t, "requests")
+	for i := range n {
+		c.want(fmt.Sprintf("x-%d", i), rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 0}).Draw(t, "count"), rapid.SampledFrom([][]string{
+			{kind("gpu")}, {kind("gpu")}, {kind("nic")}, {kind("nic")}, nil,
+		}).Draw(t, "selectors")...)
+		if oneIn(t, 12, "admin") {
+			c.admin()
+		}
+	}
+	for range rapid.IntRange(1, 4).Draw(t, "constraints") {
+		add := rapid.SampledFrom([]func(string, ...string) *claimBuilder{c.match, c.match, c.match, c.distinct}).Draw(t, "constraint")
+		covered := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 1, 3, rapid.ID).Draw(t, "covered")
+		var names []string
+		for _, i := range covered {
+			names = append(names, fmt.Sprintf("x-%d", i))
+		}
+		add(driver+"/root", names...)
+	}
+	s.claims = []*claimBuilder{c}
+	return s
+}

@@ -1,0 +1,265 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Consumable capacity (KEP-5075): a device that allows multiple allocations is
+// shared, and each share consumes some of its capacities. What it consumes is the
+// request, rounded up as the policy of the capacity says, or a default.
+//
+// The same is computed for devices that are not shared: a request for capacity
+// then means that the device must have that much.
+
+var (
+	// Both are errors of the whole allocation: the objects are wrong, and another
+	// device would not help.
+	errNotRepresentable = errors.New("capacity request cannot be represented in the device's range arithmetic")
+	errNegativeCapacity = errors.New("capacity value is negative")
+)
+
+// capacities is an amount for each capacity of a device.
+type capacities map[resourceapi.QualifiedName]resource.Quantity
+
+// requestedCapacity returns what is requested of one capacity, nil for nothing.
+func requestedCapacity(request *resourceapi.CapacityRequirements, name resourceapi.QualifiedName) *resource.Quantity {
+	if request == nil {
+		return nil
+	}
+	if quantity, found := request.Requests[name]; found {
+		return &quantity
+	}
+	return nil
+}
+
+// consumption is what an allocation of the device for the request consumes. ok is
+// false if the device can't serve the request, however much of it is free: it
+// lacks a capacity or the policy of one forbids the amount.
+func consumption(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool) (consumed capacities, ok bool, err error) {
+	if request != nil {
+		for name := range request.Requests {
+			if _, found := device.Capacity[name]; !found {
+				return nil, false, nil
+			}
+		}
+	}
+	consumed = make(capacities, len(device.Capacity))
+	for name, capacity := range device.Capacity {
+		amount, err := consumedAmount(requestedCapacity(request, name), capacity, fractional)
+		if err == nil && amount.Sign() < 0 {
+			err = errNegativeCapacity
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("capacity %q: %w", name, err)
+		}
+		consumed[name] = amount
+	}
+	// Errors come before mere mismatches, so that it doesn't depend on the order
+	// of the map which of them is met.
+	for name, amount := range consumed {
+		if !permitted(amount, device.Capacity[name].RequestPolicy, fractional) {
+			return nil, false, nil
+		}
+	}
+	return consumed, true, nil
+}
+
+// consumedAmount rounds a request up to what the policy permits.
+func consumedAmount(request *resource.Quantity, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
+	policy := capacity.RequestPolicy
+	switch {
+	case request == nil && policy != nil && policy.Default != nil:
+		return policy.Default.DeepCopy(), nil
+	case request == nil:
+		return capacity.Value.DeepCopy(), nil
+	case policy == nil:
+		return request.DeepCopy(), nil
+	case policy.ValidRange != nil && policy.ValidRange.Min != nil:
+		return roundUpInRange(*request, policy.ValidRange, fractional)
+	default:
+		return roundUpToValue(*request, policy.ValidValues), nil
+	}
+}
+
+// roundUpToValue returns the smallest of the ascending values that is enough. A
+// request above all of them stays as it is and is not permitted later.
+func roundUpToValue(request resource.Quantity, values []resource.Quantity) resource.Quantity {
+	for _, value := range values {
+		if value.Cmp(request) >= 0 {
+			return value.DeepCopy()
+		}
+	}
+	return request.DeepCopy()
+}
+
+// roundUpInRange returns the smallest min + n*step that is enough.
+func roundUpInRange(request resource.Quantity, valid *resourceapi.CapacityRequestPolicyRange, fractional bool) (resource.Quantity, error) {
+	if request.Cmp(*valid.Min) < 0 {
+		return valid.Min.DeepCopy(), nil
+	}
+	if valid.Step == nil || valid.Step.Sign() <= 0 {
+		return request.DeepCopy(), nil
+	}
+	unit := unitOf(valid, fractional)
+	amount, ok := unit.exact(request)
+	if !ok {
+		return resource.Quantity{}, fmt.Errorf("%w: request %s", errNotRepresentable, request.String())
+	}
+	rounded, ok := ceilToStep(amount, unit.value(*valid.Min), unit.step(*valid.Step))
+	if !ok {
+		return resource.Quantity{}, fmt.Errorf("%w: request %s, rounded up to the next step", errNotRepresentable, request.String())
+	}
+	return unit.quantity(rounded, valid.Step.Format), nil
+}
+
+// ceilToStep returns the smallest base + n*step that is not less than amount,
+// which is at least base. ok is false if that is too large for an int64. A step of
+// 0 stands for one that is too large itself.
+func ceilToStep(amount, base, step int64) (int64, bool) {
+	if amount == base {
+		return base, true
+	}
+	if step == 0 {
+		return 0, false
+	}
+	steps := (amount - base) / step
+	if (amount-base)%step != 0 {
+		steps++
+	}
+	if base >= 0 && steps > (math.MaxInt64-base)/step {
+		return 0, false
+	}
+	return base + steps*step, true
+}
+
+// permitted tells whether a policy allows to consume an amount. The default of
+// the policy always is.
+func permitted(amount resource.Quantity, policy *resourceapi.CapacityRequestPolicy, fractional bool) bool {
+	switch {
+	case policy == nil:
+		return true
+	case policy.Default != nil && amount.Cmp(*policy.Default) == 0:
+		return true
+	case policy.ValidRange != nil:
+		return inRange(amount, policy.ValidRange, fractional)
+	case len(policy.ValidValues) > 0:
+		for _, value := range policy.ValidValues {
+			if amount.Cmp(value) == 0 {
+				return true
+			}
+		}
+		return false
+	default:
+		return true
+	}
+}
+
+func inRange(amount resource.Quantity, valid *resourceapi.CapacityRequestPolicyRange, fractional bool) bool {
+	if valid.Max != nil && amount.Cmp(*valid.Max) > 0 {
+		return false
+	}
+	if valid.Step == nil || valid.Step.Sign() <= 0 {
+		return true
+	}
+	var base resource.Quantity
+	if valid.Min != nil {
+		base = *valid.Min
+	}
+	unit := unitOf(valid, fractional)
+	if unit == milli {
+		if _, ok := milli.exact(amount); !ok {
+			return false
+		}
+	}
+	step := unit.step(*valid.Step)
+	if step == 0 {
+		return amount.Cmp(base) == 0
+	}
+	return (unit.value(amount)-unit.value(base))%step == 0
+}
+
+// unit is what amounts are counted in to compute with steps.
+type unit int
+
+const (
+	whole unit = iota
+	milli
+)
+
+// unitOf is milli if the feature is on and all of the range can be counted in it.
+func unitOf(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) unit {
+	if !fractional {
+		return whole
+	}
+	for _, quantity := range []*resource.Quantity{valid.Min, valid.Max, valid.Step} {
+		if quantity == nil {
+			continue
+		}
+		if _, ok := milli.exact(*quantity); !ok {
+			return whole
+		}
+	}
+	return milli
+}
+
+// value counts a quantity in the unit, rounded up.
+func (u unit) value(q resource.Quantity) int64 {
+	if u == milli {
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+// exact is value unless that would not be the quantity: for whole units it may
+// be rounded, but not wrap.
+func (u unit) exact(q resource.Quantity) (int64, bool) {
+	if u == whole {
+		return q.Value(), q.CmpInt64(math.MaxInt64) <= 0
+	}
+	value := q.MilliValue()
+	return value, q.Cmp(*resource.NewMilliQuantity(value, q.Format)) == 0
+}
+
+// step is value for a positive quantity, 0 if it is too large to be counted.
+func (u unit) step(q resource.Quantity) int64 {
+	value, ok := u.exact(q)
+	if !ok {
+		return 0
+	}
+	return value
+}
+
+// quantity is the inverse of value.
+func (u unit) quantity(value int64, format resource.Format) resource.Quantity {
+	switch {
+	case u == whole:
+		return *resource.NewQuantity(value, format)
+	case value%1000 == 0:
+		return *resource.NewQuantity(value/1000, format)
+	default:
+		return *resource.NewMilliQuantity(value, format)
+	}
+}
+
+// fit tells whether the device has room for the amounts beside what others
+// consume.
+func (c capacities) fit(device *resourceapi.Device, others ...capacities) bool {
+	for name, amount := range c {
+		total := amount.DeepCopy()
+		for _, other := range others {
+			total.Add(other[name])
+		}
+		if total.Cmp(device.Capacity[name].Value) > 0 {
+			return false
+		}
+	}
+	return true
+}

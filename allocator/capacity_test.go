@@ -1,0 +1,185 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// withDefault adds a default to a policy.
+func withDefault(amount string, policy *resourceapi.CapacityRequestPolicy) *resourceapi.CapacityRequestPolicy {
+	policy.Default = quantity(amount)
+	return policy
+}
+
+// What an allocation consumes of one capacity.
+func TestConsumption(t *testing.T) {
+	const whole, fractional = false, true
+	for name, test := range map[string]struct {
+		value   string
+		policy  *resourceapi.CapacityRequestPolicy
+		request string // nothing if empty
+		unit    bool
+		want    string // not permitted if empty
+		err     error
+	}{
+		"no request: all":                         {value: "80Gi", want: "80Gi"},
+		"no request: default":                     {value: "80Gi", policy: byDefault("1Gi"), want: "1Gi"},
+		"no request: all is not permitted":        {value: "10", policy: rangeOf("1", "5", "")},
+		"no policy":                               {value: "80Gi", request: "3Gi", want: "3Gi"},
+		"no policy, more than there is":           {value: "1", request: "3", want: "3"},
+		"default only":                            {value: "80Gi", policy: byDefault("1Gi"), request: "3Gi", want: "3Gi"},
+		"less than the minimum":                   {value: "10", policy: rangeOf("2", "", ""), request: "1", want: "2"},
+		"minimum":                                 {value: "10", policy: rangeOf("2", "", ""), request: "2", want: "2"},
+		"more than the minimum":                   {value: "10", policy: rangeOf("2", "", ""), request: "3", want: "3"},
+		"maximum":                                 {value: "10", policy: rangeOf("2", "5", ""), request: "5", want: "5"},
+		"more than the maximum":                   {value: "10", policy: rangeOf("2", "5", ""), request: "6"},
+		"step":                                    {value: "10", policy: rangeOf("1", "9", "4"), request: "2", want: "5"},
+		"on a step":                               {value: "10", policy: rangeOf("1", "9", "4"), request: "5", want: "5"},
+		"step over the maximum":                   {value: "10", policy: rangeOf("1", "8", "4"), request: "6"},
+		"minimum zero":                            {value: "10", policy: rangeOf("0", "", "3"), request: "0", want: "0"},
+		"default beside the range":                {value: "10", policy: withDefault("2", rangeOf("1", "", "4")), want: "2"},
+		"valid value":                             {value: "10", policy: oneOf("1", "4"), request: "4", want: "4"},
+		"next valid value":                        {value: "10", policy: oneOf("1", "4"), request: "2", want: "4"},
+		"more than the valid values":              {value: "10", policy: oneOf("1", "4"), request: "5"},
+		"default beside the valid values":         {value: "10", policy: withDefault("2", oneOf("1", "4")), want: "2"},
+		"all, beside the valid values":            {value: "10", policy: oneOf("1", "4")},
+		"no minimum":                              {value: "10", policy: rangeOf("", "5", ""), request: "3", want: "3"},
+		"no minimum, more than the maximum":       {value: "10", policy: rangeOf("", "5", ""), request: "6"},
+		"no minimum, on a step":                   {value: "10", policy: rangeOf("", "", "3"), request: "6", want: "6"},
+		"no minimum, between steps":               {value: "10", policy: rangeOf("", "", "3"), request: "5"},
+		"step zero":                               {value: "10", policy: rangeOf("1", "", "0"), request: "3", want: "3"},
+		"step zero, fractional":                   {value: "10", policy: rangeOf("1", "", "0"), request: "3", unit: fractional, want: "3"},
+		"step less than zero":                     {value: "10", policy: rangeOf("1", "", "-1"), request: "3", want: "3"},
+		"step too large to be counted":            {value: "10", policy: rangeOf("1", "", "1e20"), request: "3", err: errNotRepresentable},
+		"step too large, minimum":                 {value: "10", policy: rangeOf("1", "", "1e20"), request: "1", want: "1"},
+		"step too large, minimum, fractional":     {value: "10", policy: rangeOf("1", "", "1e20"), request: "1", unit: fractional, want: "1"},
+		"step too large, no minimum":              {value: "10", policy: rangeOf("", "", "18446744073709551617"), request: "1"},
+		"fractions":                               {value: "2", policy: rangeOf("500m", "2", "250m"), request: "600m", unit: fractional, want: "750m"},
+		"fractions that make a whole":             {value: "2", policy: rangeOf("500m", "2", "250m"), request: "900m", unit: fractional, want: "1"},
+		"fraction less than the minimum":          {value: "2", policy: rangeOf("500m", "2", "250m"), request: "1m", unit: fractional, want: "500m"},
+		"fraction more than the maximum":          {value: "2", policy: rangeOf("500m", "1100m", "250m"), request: "1100m", unit: fractional},
+		"fractions, whole range":                  {value: "9", policy: rangeOf("1", "", "2"), request: "1500m", unit: fractional, want: "3"},
+		"fractions without the feature":           {value: "9", policy: rangeOf("1", "", "2"), request: "1500m", want: "3"},
+		"fractions finer than the unit":           {value: "9", policy: rangeOf("1", "", "2"), request: "1u", unit: fractional, want: "1"},
+		"fraction of a milli":                     {value: "9", policy: rangeOf("1", "", "2"), request: "1500u", unit: fractional, want: "1"},
+		"fraction of a milli, above the minimum":  {value: "9", policy: rangeOf("0", "", "1"), request: "1500u", unit: fractional, err: errNotRepresentable},
+		"range finer than a milli counts in ones": {value: "9", policy: rangeOf("1u", "", "2"), request: "2", unit: fractional, want: "3"},
+		"fraction of a milli without minimum":     {value: "9", policy: rangeOf("", "", "1"), request: "1500u", unit: fractional},
+		"whole: too large":                        {value: "10", policy: rangeOf("1", "", "1"), request: "1e19", err: errNotRepresentable},
+		"whole: rounded up, too large":            {value: "10", policy: rangeOf("0", "", "2"), request: "9223372036854775807", err: errNotRepresentable},
+		"milli: too large":                        {value: "10", policy: rangeOf("1", "", "500m"), request: "1e16", unit: fractional, err: errNotRepresentable},
+		"milli: rounded up, too large":            {value: "10", policy: rangeOf("0", "", "2"), request: "9223372036854775807m", unit: fractional, err: errNotRepresentable},
+		"negative request":                        {value: "10", request: "-1", err: errNegativeCapacity},
+		"negative default":                        {value: "10", policy: byDefault("-1"), err: errNegativeCapacity},
+		"negative value":                          {value: "-1", err: errNegativeCapacity},
+		"negative minimum":                        {value: "10", policy: rangeOf("-5", "", "2"), request: "-4", err: errNegativeCapacity},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDevice("a", nil, having("memory", test.value, test.policy))
+			var request *resourceapi.CapacityRequirements
+			if test.request != "" {
+				request = requesting(nil, "memory", test.request)
+			}
+			consumed, ok, err := consumption(&d, request, test.unit)
+			if test.err != nil {
+				require.ErrorIs(t, err, test.err)
+				require.ErrorContains(t, err, `capacity "memory": `)
+				require.False(t, ok)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.want != "", ok)
+			if ok {
+				amount := consumed["memory"]
+				require.Equal(t, test.want, amount.String())
+			}
+		})
+	}
+}
+
+func TestConsumptionOfSeveralCapacities(t *testing.T) {
+	d := newDevice("a", nil, having("memory", "10", byDefault("1")), having("cores", "4", oneOf("1", "2")), having("link", "1", nil))
+	consume := func(request *resourceapi.CapacityRequirements) (capacities, bool, error) {
+		return consumption(&d, request, false)
+	}
+	consumed, ok, err := consume(requesting(nil, "cores", "2"))
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Len(t, consumed, 3)
+	for name, want := range map[resourceapi.QualifiedName]int64{"memory": 1, "cores": 2, "link": 1} {
+		amount := consumed[name]
+		require.Equal(t, want, amount.Value(), name)
+	}
+	t.Run("unknown name", func(t *testing.T) {
+		_, ok, err := consume(requesting(requesting(nil, "cores", "2"), "colors", "1"))
+		require.NoError(t, err)
+		require.False(t, ok)
+	})
+	// It must not depend on the order of a map, so try more than once.
+	t.Run("error before mismatch", func(t *testing.T) {
+		for range 20 {
+			_, _, err := consume(requesting(requesting(nil, "cores", "3"), "memory", "-1"))
+			require.ErrorIs(t, err, errNegativeCapacity)
+		}
+	})
+	t.Run("unknown name before error", func(t *testing.T) {
+		_, ok, err := consume(requesting(requesting(nil, "colors", "3"), "memory", "-1"))
+		require.NoError(t, err)
+		require.False(t, ok)
+	})
+}
+
+// Results keep the format of the step, as upstream's do.
+func TestFormatOfConsumption(t *testing.T) {
+	for name, test := range map[string]struct {
+		step, want string
+		fractional bool
+	}{
+		"binary":              {"1Gi", "2Gi", false},
+		"binary, fractional":  {"1Gi", "2Gi", true},
+		"decimal":             {"1073741824", "2147483648", false},
+		"decimal, fractional": {"1073741824", "2147483648", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			amount, err := roundUpInRange(resource.MustParse("1500Mi"), rangeOf("0", "", test.step).ValidRange, test.fractional)
+			require.NoError(t, err)
+			require.Equal(t, test.want, amount.String())
+		})
+	}
+}
+
+func TestCeilToStep(t *testing.T) {
+	const most = math.MaxInt64
+	for _, test := range []struct {
+		amount, base, step, want int64
+		ok                       bool
+	}{
+		{5, 5, 3, 5, true}, {6, 5, 3, 8, true}, {8, 5, 3, 8, true}, {9, 5, 3, 11, true},
+		{most, 0, 1, most, true}, {most, 0, 2, 0, false}, {most, most, 2, most, true}, {most - 1, 1, most - 1, most, true},
+		{7, 7, 0, 7, true}, {8, 7, 0, 0, false}, {-3, -5, 4, -1, true},
+	} {
+		got, ok := ceilToStep(test.amount, test.base, test.step)
+		require.Equal(t, test.ok, ok, "%+v", test)
+		require.Equal(t, test.want, got, "%+v", test)
+	}
+}
+
+func TestFit(t *testing.T) {
+	d := newDevice("a", nil, having("memory", "10", nil), having("cores", "4", nil))
+	of := func(memory, cores string) capacities {
+		return capacities{"memory": resource.MustParse(memory), "cores": resource.MustParse(cores)}
+	}
+	require.True(t, of("10", "4").fit(&d))
+	require.False(t, of("10", "5").fit(&d))
+	require.True(t, of("4", "1").fit(&d, of("5", "2"), of("1", "1")))
+	require.False(t, of("4", "1").fit(&d, of("5", "2"), of("2", "1")))
+	// Others may consume what the device does not have any more.
+	require.True(t, of("4", "1").fit(&d, capacities{"colors": resource.MustParse("1")}))
+}

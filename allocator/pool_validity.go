@@ -1,0 +1,66 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// A pool is valid if its device names are unique and the counters that devices
+// consume are defined once. The API server can't check either, because slices are
+// objects of their own.
+
+func duplicateDevice(slices []*resourceapi.ResourceSlice) string {
+	names := sets.New[string]()
+	for _, slice := range slices {
+		for i := range slice.Spec.Devices {
+			name := slice.Spec.Devices[i].Name
+			if names.Has(name) {
+				return "duplicate device name " + name
+			}
+			names.Insert(name)
+		}
+	}
+	return ""
+}
+
+// counterSetsOf collects the counter sets of a pool, or says which counter is
+// defined twice or used without being defined.
+func counterSetsOf(withCounters, withDevices []*resourceapi.ResourceSlice) (counterSets map[string]map[string]resourceapi.Counter, invalid string) {
+	counterSets = make(map[string]map[string]resourceapi.Counter)
+	for _, slice := range withCounters {
+		for _, counterSet := range slice.Spec.SharedCounters {
+			if _, found := counterSets[counterSet.Name]; found {
+				return nil, "duplicate counter set name " + counterSet.Name
+			}
+			counterSets[counterSet.Name] = counterSet.Counters
+		}
+	}
+	for _, slice := range withDevices {
+		for i := range slice.Spec.Devices {
+			for _, consumption := range slice.Spec.Devices[i].ConsumesCounters {
+				if reason := undefinedCounter(counterSets, consumption); reason != "" {
+					return nil, reason
+				}
+			}
+		}
+	}
+	return counterSets, ""
+}
+
+func undefinedCounter(counterSets map[string]map[string]resourceapi.Counter, consumption resourceapi.DeviceCounterConsumption) string {
+	counters, found := counterSets[consumption.CounterSet]
+	if !found {
+		return fmt.Sprintf("counter set %s not found", consumption.CounterSet)
+	}
+	for name := range consumption.Counters {
+		if _, found := counters[name]; !found {
+			return fmt.Sprintf("counter %s not found in counter set %s", name, consumption.CounterSet)
+		}
+	}
+	return ""
+}

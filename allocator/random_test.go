@@ -1,0 +1,164 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+)
+
+// Random scenarios are small, so that searching all of them is affordable, and
+// tight: claims often don't fit, and expressions often fail on some device.
+
+// oneIn is true in one of n cases.
+func oneIn(t *rapid.T, n int, label string) bool {
+	return rapid.IntRange(0, n-1).Draw(t, label) == n-1
+}
+
+func randomScenario(t *rapid.T) scenario {
+	s := scenario{}
+	if oneIn(t, 2, "list attributes") {
+		s.features = listsOn
+	}
+	n := rapid.IntRange(2, 7).Draw(t, "devices")
+	devices := make([]resourceapi.Device, n)
+	for i := range devices {
+		devices[i] = randomDevice(t, i)
+		switch {
+		case !oneIn(t, 6, "allocated"):
+		case devices[i].AllowMultipleAllocations == nil:
+			s.inUse = append(s.inUse, devices[i].Name)
+		case oneIn(t, 3, "share without capacity"):
+			s.shares = append(s.shares, share{device: devices[i].Name})
+		default:
+			s.shares = append(s.shares, share{device: devices[i].Name, consumed: map[string]string{"memory": "1"}})
+		}
+	}
+	s.slices = []*sliceBuilder{
+		slice("devices", devices...).pool("pool-1", 1, 2),
+		providing("counters", map[string]amounts{
+			"gpu":  {"memory": rapid.SampledFrom([]string{"2", "4", "6"}).Draw(t, "memory"), "cores": "3"},
+			"link": {"lanes": rapid.SampledFrom([]string{"1", "4", "4"}).Draw(t, "lanes")},
+		}),
+	}
+	for i := range rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "claims") {
+		s.claims = append(s.claims, randomClaim(t, string(rune('a'+i))))
+	}
+	return s
+}
+
+func randomDevice(t *rapid.T, i int) resourceapi.Device {
+	d := newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": i})
+	switch rapid.IntRange(0, 5).Draw(t, "color") {
+	case 0: // none
+	case 1:
+		d.Attributes["color"] = resourceapi.DeviceAttribute{StringValues: []string{"red", "blue"}}
+	case 2:
+		d.Attributes["color"] = resourceapi.DeviceAttribute{StringValue: ptr.To("blue")}
+	default:
+		d.Attributes["color"] = resourceapi.DeviceAttribute{StringValue: ptr.To("red")}
+	}
+	if oneIn(t, 2, "consumes counters") {
+		groups := rapid.SampledFrom([][]string{nil, nil, nil, nil, {"g"}, {"g", "h"}, {"h"}}).Draw(t, "groups")
+		consumed := rapid.SampledFrom([]amounts{{"memory": "1"}, {"memory": "2"}, {"memory": "1", "cores": "2"}}).Draw(t, "consumed")
+		consuming("gpu", consumed, groups...)(&d)
+		if oneIn(t, 3, "consumes lanes") {
+			consuming("link", amounts{"lanes": "1"}, groups...)(&d)
+		}
+	}
+	if oneIn(t, 3, "shared") {
+		shared(&d)
+		having("memory", "3", rapid.SampledFrom([]*resourceapi.CapacityRequestPolicy{nil, byDefault("1"), rangeOf("1", "", "1")}).Draw(t, "policy"))(&d)
+	}
+	if oneIn(t, 8, "tainted") {
+		d.Taints = []resourceapi.DeviceTaint{{Key: "sick", Effect: resourceapi.DeviceTaintEffectNoSchedule}}
+	}
+	return d
+}
+
+// randomClaim has requests and constraints that often can't be met together and
+// sometimes fail.
+func randomClaim(t *rapid.T, name string) *claimBuilder {
+	c := claim(name)
+	for i := range rapid.SampledFrom([]int{1, 1, 2, 2, 3, 4}).Draw(t, "requests") {
+		randomRequest(t, c, fmt.Sprintf("%s-%d", name, i))
+	}
+	c.define("row", inARow).define("even", indices+".sum() % 2 == 0").define("never", "false").
+		define("broken", "1 / ("+indices+"[0] - 1) < 2").define("fails", "1 / (devices.size() - 3) < 2")
+	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2, 3}).Draw(t, "constraints") {
+		var covered []string
+		if oneIn(t, 2, "covers some") {
+			covered = []string{randomReference(t, c), randomReference(t, c)}
+		}
+		add := rapid.SampledFrom([]func(string, ...string) *claimBuilder{c.match, c.distinct}).Draw(t, "attribute constraint")
+		switch kind := rapid.SampledFrom([]string{"color", "color", "color", "index", "row", "even", "even", "never", "broken", "fails"}).Draw(t, "constraint"); kind {
+		case "color", "index":
+			add(driver+"/"+kind, covered...)
+		default:
+			c.cel(kind, covered...)
+		}
+	}
+	return c
+}
+
+// randomReference is the name of a request or of one of its alternatives.
+func randomReference(t *rapid.T, c *claimBuilder) string {
+	r := rapid.SampledFrom(c.Spec.Devices.Requests).Draw(t, "covered")
+	if len(r.FirstAvailable) == 0 || oneIn(t, 2, "all alternatives") {
+		return r.Name
+	}
+	return r.Name + "/" + rapid.SampledFrom(r.FirstAvailable).Draw(t, "covered alternative").Name
+}
+
+func randomRequest(t *rapid.T, c *claimBuilder, name string) {
+	// Few kinds, so that several requests compete for the same devices.
+	selectors := rapid.SampledFrom([][]string{
+		nil, nil, nil, nil, {index + " % 2 == 0"}, {index + " % 2 == 0"}, {"1 / (" + index + " - 4) < 2"}, {index + " < 0"},
+	}).Draw(t, "selectors")
+	if oneIn(t, 4, "alternatives") {
+		var alternatives []resourceapi.DeviceSubRequest
+		for i := range rapid.IntRange(1, 3).Draw(t, "number of alternatives") {
+			alternative := sub(fmt.Sprint("sub-", i), rapid.SampledFrom([]int64{1, 1, 2, 3, 31}).Draw(t, "count"), selectors...)
+			if oneIn(t, 6, "all") {
+				alternative = subAll(fmt.Sprint("sub-", i), selectors...)
+			}
+			if oneIn(t, 6, "derived") {
+				alternative.DerivedAttributes = []resourceapi.DeviceDerivedAttribute{{Name: color, Expression: randomDerived(t)}}
+			}
+			alternatives = append(alternatives, alternative)
+		}
+		c.firstAvailable(name, alternatives...)
+		return
+	}
+	if oneIn(t, 6, "all") {
+		c.wantAll(name, selectors...)
+	} else {
+		c.want(name, rapid.SampledFrom([]int64{1, 1, 1, 2, 2, 3, 4}).Draw(t, "count"), selectors...)
+	}
+	c.edit(func(r *resourceapi.ExactDeviceRequest) {
+		if oneIn(t, 5, "admin") {
+			r.AdminAccess = ptr.To(true)
+		}
+		if oneIn(t, 8, "tolerates") {
+			r.Tolerations = []resourceapi.DeviceToleration{{Operator: resourceapi.DeviceTolerationOpExists}}
+		}
+		if oneIn(t, 6, "derived") {
+			r.DerivedAttributes = []resourceapi.DeviceDerivedAttribute{{Name: color, Expression: randomDerived(t)}}
+		}
+		if oneIn(t, 5, "capacity") {
+			r.Capacity = &resourceapi.CapacityRequirements{Requests: map[resourceapi.QualifiedName]resource.Quantity{
+				"memory": resource.MustParse(rapid.SampledFrom([]string{"1", "2", "1e19"}).Draw(t, "requested memory")),
+			}}
+		}
+	})
+}
+
+// randomDerived is an expression that fails on some devices or on none.
+func randomDerived(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"'red'", index + " % 2 == 0 ? 'red' : 'blue'", "string(1 / (" + index + " - 2))"}).Draw(t, "derived attribute")
+}

@@ -1,0 +1,208 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"pgregory.net/rapid"
+)
+
+// Whatever happened on the way: a search that found nothing has given back all
+// that it took, one that found something holds just that.
+func TestSearchStateProperty(t *testing.T) {
+	outcomes := map[string]int{}
+	for range 5 {
+		rapid.Check(t, func(rt *rapid.T) {
+			s := randomScenario(rt).searchIfValid(t)
+			if s == nil {
+				outcomes["refused"]++
+				return
+			}
+			found, err := s.run()
+			switch {
+			case err != nil:
+				outcomes["error"]++
+				requireUntouched(rt, s)
+			case !found:
+				outcomes["none"]++
+				requireUntouched(rt, s)
+			default:
+				outcomes["found"]++
+				requireConsistent(rt, s)
+			}
+		})
+	}
+	require.Len(t, outcomes, 4, "the generator has lost an outcome: %v", outcomes)
+}
+
+// requireUntouched demands that nothing is left of what a search took.
+func requireUntouched(t require.TestingT, s *search) {
+	require.Empty(t, s.choices)
+	require.Empty(t, s.decisions)
+	for _, count := range s.resultCount {
+		require.Zero(t, count)
+	}
+	for _, c := range s.candidates {
+		require.Empty(t, s.available.takenBy[c.position], "device %s", c.id)
+		require.Empty(t, s.available.shares[c.position], "device %s", c.id)
+	}
+	for _, counters := range s.available.counters {
+		for _, taken := range counters.taken {
+			require.True(t, taken.IsZero())
+		}
+	}
+	for p, compatibilities := range s.available.compatibilities {
+		require.Empty(t, compatibilities.before)
+		before := newCompatibilities(p, s.available.isAllocated)
+		for counterSet, now := range compatibilities.current {
+			require.Equal(t, before.current[counterSet], now, counterSet)
+		}
+	}
+	for _, r := range s.allRequests() {
+		for _, c := range r.constraints {
+			requireEmpty(t, c)
+		}
+	}
+}
+
+// allRequests are the requests of all claims with all their alternatives.
+func (s *search) allRequests() []*request {
+	var result []*request
+	for _, requests := range s.requests {
+		result = append(result, slices.Concat(requests...)...)
+	}
+	return result
+}
+
+// requireEmpty demands that a constraint is as it was at the beginning.
+func requireEmpty(t require.TestingT, c constraint) {
+	switch c := c.(type) {
+	case *matchAttribute:
+		require.Zero(t, c.devices)
+	case *matchAttributeList:
+		require.Empty(t, c.common)
+	case *distinctAttribute:
+		require.Empty(t, c.values)
+	case *distinctAttributeList:
+		require.Empty(t, c.values)
+	case *celConstraint:
+		require.Empty(t, c.members)
+		require.Empty(t, c.values)
+		require.Zero(t, c.wanted)
+		require.Equal(t, len(c.covered), c.undecided)
+	default:
+		require.Fail(t, "unknown constraint", "%T", c)
+	}
+}
+
+// requireConsistent demands that a successful search holds its solution and no
+// more, and that no device is given away twice.
+func requireConsistent(t require.TestingT, s *search) {
+	byRequest := map[*request]int{}
+	byDevice := make([][]choice, len(s.candidates))
+	shares := sets.New[types.UID]()
+	for _, c := range s.choices {
+		byDevice[c.position] = append(byDevice[c.position], c)
+		byRequest[c.request]++
+		require.Contains(t, s.decisions, c.request)
+		require.Equal(t, c.shared, c.share != nil)
+		if c.share != nil {
+			require.False(t, shares.Has(*c.share), "two shares with one id")
+			shares.Insert(*c.share)
+		}
+	}
+	for position, choices := range byDevice {
+		requireNotOverbooked(t, s, s.candidates[position], choices)
+	}
+	require.Len(t, s.decisions, len(slices.Concat(s.requests...)))
+	for _, r := range s.decisions {
+		require.Equal(t, r.count, byRequest[r], r.name)
+	}
+	for _, c := range s.celConstraints {
+		require.Zero(t, c.undecided)
+		require.Len(t, c.values, c.wanted)
+	}
+	requireCounters(t, s, byDevice)
+}
+
+// requireNotOverbooked is about the choices of one device.
+func requireNotOverbooked(t require.TestingT, s *search, c *candidate, choices []choice) {
+	byClaim, requests := sets.New[int](), sets.New[*request]()
+	consumed := s.state.consumed(c.id)
+	for _, chosen := range choices {
+		require.False(t, requests.Has(chosen.request), "%s stands twice in one request", c.id)
+		requests.Insert(chosen.request)
+		require.True(t, chosen.request.adminAccess() || !s.available.allocated[c.position], "%s is in use", c.id)
+		if !c.shared {
+			require.False(t, byClaim.Has(chosen.claim), "%s stands twice in one claim", c.id)
+			byClaim.Insert(chosen.claim)
+		}
+		for name, amount := range chosen.consumed {
+			total := consumed[name]
+			total.Add(amount)
+			consumed[name] = total
+		}
+	}
+	for name, total := range consumed {
+		require.LessOrEqual(t, total.Cmp(c.device.Capacity[name].Value), 0, "%s: %s", c.id, name)
+	}
+	if c.shared {
+		require.Len(t, s.available.shares[c.position], len(choices))
+		require.Empty(t, s.available.takenBy[c.position])
+	} else {
+		require.Len(t, s.available.takenBy[c.position], len(choices))
+		require.Empty(t, s.available.shares[c.position])
+	}
+}
+
+// requireCounters demands that counters were charged for the choices, once for a
+// shared device, and suffice if anything was taken of the pool.
+func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
+	for p, counters := range s.available.counters {
+		charged := make([]resource.Quantity, len(counters.available))
+		groups := newCompatibilities(p, s.available.isAllocated)
+		took := false
+		for position, choices := range byDevice {
+			c := s.candidates[position]
+			if c.pool != p {
+				continue
+			}
+			times := len(choices)
+			if c.shared {
+				times = min(times, 1)
+				if s.state.isShared(c.id) {
+					times = 0
+				}
+			}
+			for range times {
+				counters.each(c.device, func(i int, amount resource.Quantity) { charged[i].Add(amount) })
+				require.True(t, len(c.device.ConsumesCounters) == 0 || groups.take(c.device), "%s is not compatible", c.id)
+				took = took || len(c.device.ConsumesCounters) > 0
+			}
+		}
+		for i := range charged {
+			require.Zero(t, charged[i].Cmp(counters.taken[i]))
+			require.True(t, !took || charged[i].Cmp(counters.available[i]) <= 0, "counter of %s exceeded", p)
+		}
+	}
+}
+
+// searchIfValid is nil if a claim is refused before the search begins.
+func (s scenario) searchIfValid(t testing.TB) *search {
+	t.Helper()
+	a := s.allocator(t)
+	pools, err := gatherPools(a.features, s.onNode(), a.allSlices, a.allSlices)
+	require.NoError(t, err)
+	result, err := newSearch(t.Context(), a, s.onNode(), pools, s.apiClaims())
+	if err != nil {
+		return nil
+	}
+	return result
+}

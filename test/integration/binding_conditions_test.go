@@ -1,0 +1,168 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The conditions of devices that are attached to a node when a pod needs them.
+const (
+	attached     = "Attached"
+	attachFailed = "AttachFailed"
+)
+
+// The tests play the driver of devices with binding conditions (KEP-5007).
+
+func TestPodBindsWhenItsDevicesAreReady(t *testing.T) {
+	forEachVariant(t, "ready", 2, func(t *testing.T, l *lab, v variant) {
+		l.runOnFabric(t, "pod", v)
+		claim := l.awaitAttachment(t, "pod", nil)
+		devices := deviceNames(claim)
+		require.Equal(t, []string{"mla-0", "mla-1", "mla-2"}, devices)
+		require.NotNil(t, claim.Status.Allocation.AllocationTimestamp)
+		for _, result := range claim.Status.Allocation.Devices.Results {
+			require.Equal(t, []string{attached}, result.BindingConditions)
+			require.Equal(t, []string{attachFailed}, result.BindingFailureConditions)
+		}
+		l.awaitEvent(t, l.pod(t, "pod"), "BindingConditionsPending", "waiting for binding conditions")
+		l.report(t, claim, attached, devices...)
+		l.requireRunning(t, "pod")
+		require.Empty(t, cmp.Diff(claim.Status.Allocation, l.claim(t, "pod").Status.Allocation), "the allocation")
+		require.Empty(t, cmp.Diff(onlyNode(l.pod(t, "pod").Spec.NodeName), claim.Status.Allocation.NodeSelector),
+			"devices of a fabric bind to the node")
+	})
+}
+
+// TestFailedDevicesAreGivenBackAndTriedAgain has one device of three fail. Upstream
+// leaves it to the driver to take such a device away; this one works the second
+// time. It is the first: a failure is not noticed while a device before it is
+// neither ready nor failed.
+func TestFailedDevicesAreGivenBackAndTriedAgain(t *testing.T) {
+	forEachVariant(t, "failed", 1, func(t *testing.T, l *lab, v variant) {
+		driver := l.runOnFabric(t, "pod", v)
+		first := l.awaitAttachment(t, "pod", nil)
+		l.report(t, first, attachFailed, "mla-0")
+		l.awaitEvent(t, l.pod(t, "pod"), "FailedScheduling", "device binding failed", "reason=Reported")
+
+		second := l.awaitAttachment(t, "pod", first)
+		require.Equal(t, deviceNames(first), deviceNames(second))
+		require.Empty(t, second.Status.Devices, "what the driver reported about the first allocation")
+		l.report(t, second, attached, deviceNames(second)...)
+		l.requireRunning(t, "pod")
+		requireBindingCount(t, v.profile, driver, "failure")
+		requireBindingCount(t, v.profile, driver, "success")
+	})
+}
+
+// TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain has one device of three
+// take longer than the profile allows.
+func TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, v := range []variant{
+		{name: "upstream's allocator", profile: hastyProfile},
+		{name: "our allocator", profile: hastyProfile, constrained: true},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, "late", 1)
+			driver := l.runOnFabric(t, "pod", v)
+			first := l.awaitAttachment(t, "pod", nil)
+			l.report(t, first, attached, "mla-0", "mla-2")
+			l.awaitEvent(t, l.pod(t, "pod"), "FailedScheduling", "device binding timeout")
+
+			second := l.awaitAttachment(t, "pod", first)
+			allowed := second.Status.Allocation.AllocationTimestamp.Sub(first.Status.Allocation.AllocationTimestamp.Time)
+			require.GreaterOrEqual(t, allowed+time.Second, hastyBindingTimeout, "timestamps have whole seconds")
+			l.report(t, second, attached, deviceNames(second)...)
+			l.requireRunning(t, "pod")
+			requireBindingCount(t, v.profile, driver, "timeout")
+		})
+	}
+}
+
+// runOnFabric has a pod want three of six devices that can be attached to any node,
+// and returns their driver.
+func (l *lab) runOnFabric(t *testing.T, pod string, v variant) (driver string) {
+	t.Helper()
+	ring := newRing(t, l.family("mla"), 6)
+	driver = ring.Drivers()[0]
+	l.createClass(t, driver)
+	slices, err := ring.ResourceSlices(l.namespace)
+	require.NoError(t, err)
+	require.Len(t, slices, 1)
+	fabric := slices[0]
+	fabric.Spec.NodeName = nil
+	fabric.Spec.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: labLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{l.namespace}}},
+	}}}
+	for i := range fabric.Spec.Devices {
+		device := &fabric.Spec.Devices[i]
+		device.BindsToNode = new(true)
+		device.BindingConditions = []string{attached}
+		device.BindingFailureConditions = []string{attachFailed}
+	}
+	createSlice(t, fabric)
+	l.run(t, pod, v.profile, v.claim(constrained("ring3", contiguous(driver, 3)), request("mla", driver, 3))...)
+	return driver
+}
+
+// awaitAttachment waits until the claim has an allocation, another than before had
+// if there was one, and returns it. The pod of the same name does not have a node
+// then.
+func (l *lab) awaitAttachment(t *testing.T, name string, before *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	t.Helper()
+	var claim *resourceapi.ResourceClaim
+	eventually(t, "claim "+name+" gets devices", func(context.Context) (string, error) {
+		claim = l.claim(t, name)
+		switch allocation := claim.Status.Allocation; {
+		case allocation == nil || len(claim.Status.ReservedFor) == 0:
+			return "no allocation, or no user", nil
+		case before != nil && before.UID == claim.UID && allocation.AllocationTimestamp.Equal(before.Status.Allocation.AllocationTimestamp):
+			return "the allocation is still the first", nil
+		default:
+			return "", nil
+		}
+	})
+	require.Empty(t, l.pod(t, name).Spec.NodeName)
+	return claim
+}
+
+// report sets a condition of allocated devices to true, as their driver would.
+func (l *lab) report(t *testing.T, claim *resourceapi.ResourceClaim, condition string, devices ...string) {
+	t.Helper()
+	claim = claim.DeepCopy()
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		if !slices.Contains(devices, result.Device) {
+			continue
+		}
+		status := resourceapi.AllocatedDeviceStatus{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
+		apimeta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Reported"})
+		claim.Status.Devices = append(claim.Status.Devices, status)
+	}
+	require.Len(t, claim.Status.Devices, len(devices))
+	_, err := client().ResourceV1().ResourceClaims(l.namespace).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+// requireBindingCount checks that upstream's metric counts the outcomes of our
+// profiles as it counts others'.
+func requireBindingCount(t *testing.T, profile, driver, status string) {
+	t.Helper()
+	metrics, err := cluster.scheduler.Get(t.Context(), "/metrics")
+	require.NoError(t, err)
+	require.Contains(t, string(metrics), fmt.Sprintf(
+		"scheduler_dra_bindingconditions_allocations_total{driver=%q,profile=%q,status=%q} ", driver, profile, status))
+}

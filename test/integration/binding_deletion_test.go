@@ -1,0 +1,86 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// In these tests binding conditions hold a pod between the allocation and its
+// binding, where something goes away.
+
+// TestClaimDeletedWhileBinding deletes the claim for good, finalizer and all. The
+// pod is served again when there is a claim of that name again.
+func TestClaimDeletedWhileBinding(t *testing.T) {
+	forEachVariant(t, "claim-gone", 1, func(t *testing.T, l *lab, v variant) {
+		l.runOnFabric(t, "pod", v)
+		first := l.awaitAttachment(t, "pod", nil)
+		claims := client().ResourceV1().ResourceClaims(l.namespace)
+		require.NoError(t, claims.Delete(t.Context(), "pod", metav1.DeleteOptions{}))
+		_, err := claims.Patch(t.Context(), "pod", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		l.awaitEvent(t, l.pod(t, "pod"), "FailedScheduling", "could not find ResourceClaim")
+
+		again := first.DeepCopy()
+		again.ObjectMeta = metav1.ObjectMeta{Name: "pod"}
+		_, err = claims.Create(t.Context(), again, metav1.CreateOptions{})
+		require.NoError(t, err)
+		second := l.awaitAttachment(t, "pod", first)
+		require.NotEqual(t, first.UID, second.UID)
+		require.Equal(t, deviceNames(first), deviceNames(second), "the devices were given back")
+		l.report(t, second, attached, deviceNames(second)...)
+		l.requireRunning(t, "pod")
+	})
+}
+
+// TestClaimMarkedForDeletionWhileBindingStaysForItsPod deletes the claim as users
+// do: it stays until the pod is through with it.
+func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
+	forEachVariant(t, "claim-marked", 1, func(t *testing.T, l *lab, v variant) {
+		l.runOnFabric(t, "pod", v)
+		l.awaitAttachment(t, "pod", nil)
+		require.NoError(t, client().ResourceV1().ResourceClaims(l.namespace).Delete(t.Context(), "pod", metav1.DeleteOptions{}))
+		claim := l.claim(t, "pod")
+		require.NotNil(t, claim.DeletionTimestamp)
+		l.report(t, claim, attached, deviceNames(claim)...)
+		l.requireRunning(t, "pod")
+		l.deletePod(t, "pod")
+		l.requireFreed(t, "pod")
+	})
+}
+
+// TestPodDeletedWhileBinding deletes a pod that waits for its devices. The scheduler
+// does not notice and keeps them from others until the time for binding is over;
+// then they are free. Pods that came in the meantime are not told so, whoever
+// allocates: upstream has no event for it.
+func TestPodDeletedWhileBinding(t *testing.T) {
+	t.Parallel()
+	for _, v := range []variant{
+		{name: "upstream's allocator", profile: hastyProfile},
+		{name: "our allocator", profile: hastyProfile, constrained: true},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, "pod-gone", 1)
+			driver := l.runOnFabric(t, "pod", v)
+			first := l.awaitAttachment(t, "pod", nil)
+			pod := l.pod(t, "pod")
+			l.deletePod(t, "pod")
+			eventually(t, "the pod goes", func(ctx context.Context) (string, error) { return l.exists(ctx, "pod") })
+			l.requireFreed(t, "pod")
+			l.awaitEvent(t, pod, "FailedScheduling", "device binding timeout")
+
+			l.run(t, "next", v.profile, v.claim(constrained("ring6", contiguous(driver, 6)), request("mla", driver, 6))...)
+			second := l.awaitAttachment(t, "next", nil)
+			require.Subset(t, deviceNames(second), deviceNames(first))
+			l.report(t, second, attached, deviceNames(second)...)
+			l.requireRunning(t, "next")
+		})
+	}
+}

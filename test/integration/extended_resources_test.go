@@ -1,0 +1,125 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// TestExtendedResourcesAreBackedByDevices is about DeviceClass.spec.extendedResourceName
+// (KEP-5004): the scheduler makes the claim for what a container asks for in its
+// resources, next to the claims that the pod has, and gives back all of them.
+func TestExtendedResourcesAreBackedByDevices(t *testing.T) {
+	forEachVariant(t, "extended", 1, func(t *testing.T, l *lab, v variant) {
+		driver, name := l.extendedRing(t, 8)
+		l.createClaim(t, "set", v.claim(constrained("ring3", contiguous(driver, 3)), request("mla", driver, 3))...)
+		pod := l.podWithExtended("pod", v.profile, name, 2, "set")
+		l.createPodAsIs(t, pod)
+		l.requireRunning(t, "pod")
+		require.Equal(t, v.either([]string{"mla-0", "mla-2", "mla-3"}, []string{"mla-2", "mla-3", "mla-4"}), l.devicesOf(t, "pod"))
+
+		running := l.pod(t, "pod")
+		status := running.Status.ExtendedResourceClaimStatus
+		require.NotNil(t, status)
+		require.Empty(t, cmp.Diff([]corev1.ContainerExtendedResourceRequest{{
+			ContainerName: "main", ResourceName: string(name), RequestName: "container-0-request-0",
+		}}, status.RequestMappings))
+		claim := l.claim(t, status.ResourceClaimName)
+		require.Equal(t, "true", claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation])
+		require.Equal(t, running.UID, claim.Status.ReservedFor[0].UID)
+		require.Equal(t, v.either([]string{"mla-4", "mla-5"}, []string{"mla-0", "mla-5"}), deviceNames(claim))
+
+		l.createPodAsIs(t, l.podWithExtended("too-many", v.profile, name, 3))
+		want := "cannot allocate all claims"
+		if v.profile == allProfile {
+			want = "request container-0-request-0: 2 of 3 devices"
+		}
+		l.requireRefused(t, "too-many", want)
+		l.deletePod(t, "pod")
+		l.requireRunning(t, "too-many")
+		l.requireFreed(t, claim.Name)
+	})
+}
+
+// TestExtendedResourcesOfTheNodeNeedNoClaim has one node where a device plugin
+// provides what DRA devices provide on the other.
+func TestExtendedResourcesOfTheNodeNeedNoClaim(t *testing.T) {
+	forEachVariant(t, "plugin", 2, func(t *testing.T, l *lab, v variant) {
+		_, name := l.extendedRing(t, 8)
+		l.provide(t, l.nodes[1], name, 2)
+		for _, node := range l.nodes {
+			pod := l.podWithExtended(node, v.profile, name, 2)
+			pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+			l.createPodAsIs(t, pod)
+		}
+		l.requireRunning(t, l.nodes...)
+		require.NotNil(t, l.pod(t, l.nodes[0]).Status.ExtendedResourceClaimStatus)
+		require.Nil(t, l.pod(t, l.nodes[1]).Status.ExtendedResourceClaimStatus)
+	})
+}
+
+// extendedRing publishes a ring on each node, in which mla-1 is in use, and
+// returns its driver and the name of the extended resource that its class stands
+// for.
+func (l *lab) extendedRing(t *testing.T, n int) (driver string, name corev1.ResourceName) {
+	t.Helper()
+	family := l.family("mla")
+	ring, err := topology.NewRing(family, n)
+	require.NoError(t, err)
+	l.publish(t, ring, l.nodes...)
+	name = corev1.ResourceName(family.Driver + "/ring")
+	spec := classOf(family.Driver)
+	extended := string(name)
+	spec.ExtendedResourceName = &extended
+	l.createClassWithSpec(t, family.Driver, spec)
+	for _, node := range l.nodes {
+		l.occupy(t, node, ring, "mla-1")
+	}
+	return family.Driver, name
+}
+
+// podWithExtended makes a pod for the nodes of the lab that wants n of an extended
+// resource beside the claims.
+func (l *lab) podWithExtended(name, profile string, extended corev1.ResourceName, n int64, claims ...string) *corev1.Pod {
+	pod := podOf(name, profile, claims...)
+	pod.Spec.NodeSelector = map[string]string{labLabel: l.namespace}
+	amount := corev1.ResourceList{extended: *resource.NewQuantity(n, resource.DecimalSI)}
+	pod.Spec.Containers[0].Resources.Requests = amount
+	pod.Spec.Containers[0].Resources.Limits = amount
+	return pod
+}
+
+// provide has a node offer n of an extended resource, as a device plugin would,
+// and waits until the scheduler knows.
+func (l *lab) provide(t *testing.T, node string, name corev1.ResourceName, n int64) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"status": {"capacity": {%[1]q: "%[2]d"}, "allocatable": {%[1]q: "%[2]d"}}}`, name, n)
+	_, err := client().CoreV1().Nodes().Patch(t.Context(), node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	for i := 0; ; i++ {
+		probe := l.podWithExtended(fmt.Sprintf("probe-%d", i), stockProfile, name, n)
+		probe.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+		l.createPodAsIs(t, probe)
+		l.requireRunning(t, probe.Name)
+		status := l.pod(t, probe.Name).Status.ExtendedResourceClaimStatus
+		l.deletePod(t, probe.Name)
+		eventually(t, "the probe ends", func(ctx context.Context) (string, error) { return l.exists(ctx, probe.Name) })
+		if status == nil {
+			return
+		}
+		l.requireFreed(t, status.ResourceClaimName)
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// unhealthy is the key of the taints in these tests.
+const unhealthy = "example.com/unhealthy"
+
+// TestDeviceTaintRulesKeepPodsAway taints one device of four (KEP-5055).
+func TestDeviceTaintRulesKeepPodsAway(t *testing.T) {
+	forEachVariant(t, "tainted", 1, func(t *testing.T, l *lab, v variant) {
+		ring := l.ring(t, 4)
+		driver := ring.Drivers()[0]
+		rule := l.taint(t, resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintSelector{
+			Driver: &driver, Pool: &l.nodes[0], Device: &ring.Devices[1].Name,
+		})
+		l.requireTainted(t, ring.Devices[1])
+		pair := constrained("pair", contiguous(driver, 2))
+		two := v.claim(pair, request("mla", driver, 2))
+
+		l.run(t, "tolerates", v.profile, v.claim(pair, tolerating("mla", driver, 2, resourceapi.DeviceTaintEffectNoSchedule))...)
+		l.requireRunning(t, "tolerates")
+		require.Equal(t, []string{"mla-0", "mla-1"}, l.devicesOf(t, "tolerates"))
+		require.Empty(t, cmp.Diff(tolerations(resourceapi.DeviceTaintEffectNoSchedule),
+			l.claim(t, "tolerates").Status.Allocation.Devices.Results[0].Tolerations))
+		l.deletePod(t, "tolerates")
+		l.requireFreed(t, "tolerates")
+
+		l.run(t, "avoids", v.profile, two...)
+		l.requireRunning(t, "avoids")
+		require.Equal(t, v.either([]string{"mla-0", "mla-2"}, []string{"mla-2", "mla-3"}), l.devicesOf(t, "avoids"))
+
+		l.run(t, "waits", v.profile, two...)
+		l.requireRefused(t, "waits")
+		require.NoError(t, client().ResourceV1().DeviceTaintRules().Delete(t.Context(), rule, metav1.DeleteOptions{}))
+		l.requireRunning(t, "waits")
+		require.Equal(t, v.either([]string{"mla-1", "mla-3"}, []string{"mla-0", "mla-1"}), l.devicesOf(t, "waits"))
+	})
+}
+
+// TestDeviceTaintRulesEvictPods taints all devices of a driver.
+func TestDeviceTaintRulesEvictPods(t *testing.T) {
+	forEachVariant(t, "evicted", 1, func(t *testing.T, l *lab, v variant) {
+		ring := l.ring(t, 6)
+		driver := ring.Drivers()[0]
+		pair := constrained("pair", contiguous(driver, 2))
+		two := v.claim(pair, request("mla", driver, 2))
+		l.run(t, "sensitive", v.profile, two...)
+		l.requireRunning(t, "sensitive")
+		l.run(t, "tolerates", v.profile, v.claim(pair, tolerating("mla", driver, 2, resourceapi.DeviceTaintEffectNoExecute))...)
+		l.requireRunning(t, "tolerates")
+
+		rule := l.taint(t, resourceapi.DeviceTaintEffectNoExecute, resourceapi.DeviceTaintSelector{Driver: &driver})
+		eventually(t, "the pod is evicted", func(ctx context.Context) (string, error) { return l.exists(ctx, "sensitive") })
+		l.requireFreed(t, "sensitive")
+		l.requireTainted(t, ring.Devices[5])
+		l.run(t, "waits", v.profile, two...)
+		l.requireRefused(t, "waits")
+		require.Equal(t, corev1.PodRunning, l.pod(t, "tolerates").Status.Phase)
+
+		require.NoError(t, client().ResourceV1().DeviceTaintRules().Delete(t.Context(), rule, metav1.DeleteOptions{}))
+		l.requireRunning(t, "waits", "tolerates")
+		require.Equal(t, []string{"mla-0", "mla-1"}, l.devicesOf(t, "waits"))
+	})
+}
+
+// taint creates a rule and returns its name.
+func (l *lab) taint(t *testing.T, effect resourceapi.DeviceTaintEffect, devices resourceapi.DeviceTaintSelector) string {
+	t.Helper()
+	rule, err := client().ResourceV1().DeviceTaintRules().Create(t.Context(), &resourceapi.DeviceTaintRule{
+		ObjectMeta: metav1.ObjectMeta{Name: l.namespace},
+		Spec: resourceapi.DeviceTaintRuleSpec{
+			DeviceSelector: &devices,
+			Taint:          resourceapi.DeviceTaint{Key: unhealthy, Effect: effect},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	cleanup(t, func(ctx context.Context) error {
+		return client().ResourceV1().DeviceTaintRules().Delete(ctx, rule.Name, metav1.DeleteOptions{})
+	})
+	return rule.Name
+}
+
+// requireTainted waits until the scheduler knows of the taint of a device. It sees
+// rules and pods independently of each other, so a pod that comes after a rule
+// proves nothing unless it is refused. Admin access does not care who else uses the
+// device: only the taint can be the reason.
+func (l *lab) requireTainted(t *testing.T, device topology.Device) {
+	t.Helper()
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("probe-%d", i)
+		l.run(t, name, stockProfile, one(device), withAdminAccess)
+		refused := false
+		l.eventuallyPod(t, name, "running or refused", func(_ context.Context, pod *corev1.Pod) (bool, error) {
+			refused = isRefused(pod)
+			return refused || pod.Status.Phase == corev1.PodRunning, nil
+		})
+		l.deletePod(t, name)
+		if refused {
+			return
+		}
+	}
+}
+
+// tolerating wants count devices, tainted or not.
+func tolerating(name, class string, count int64, effect resourceapi.DeviceTaintEffect) part {
+	return exactly(name, resourceapi.ExactDeviceRequest{
+		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count, Tolerations: tolerations(effect),
+	})
+}
+
+func tolerations(effect resourceapi.DeviceTaintEffect) []resourceapi.DeviceToleration {
+	return []resourceapi.DeviceToleration{{Key: unhealthy, Operator: resourceapi.DeviceTolerationOpExists, Effect: effect}}
+}
+
+// exists complains while the pod does.
+func (l *lab) exists(ctx context.Context, pod string) (string, error) {
+	_, err := client().CoreV1().Pods(l.namespace).Get(ctx, pod, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	return "pod " + pod + " exists", err
+}

@@ -224,7 +224,7 @@ func TestBoundsHideNoError(t *testing.T) {
 			having("memory", "10", rangeOf("1", "", "1"))(&devices[4])
 			s := scenario{slices: []*sliceBuilder{slice("1", devices...)}, claims: []*claimBuilder{test.claim}}
 			s.requireError(t, test.message)
-			s.opts = []Option{withoutBounds()}
+			s.opts = []Option{WithExhaustiveSearch()}
 			s.requireError(t, test.message)
 		})
 	}

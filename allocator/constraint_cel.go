@@ -14,8 +14,8 @@ import (
 )
 
 // celConstraint is the CEL device constraint of KEP-5254: it collects devices
-// until the set is complete and then asks the expression. Before that it says
-// nothing, because a verdict on a part of a set tells nothing about the whole.
+// until the set is complete and then asks the expression. A verdict on a part of a
+// set would tell nothing about the whole; what can be told of it is in prune.go.
 //
 // How large a complete set is turns out while the search goes on: a request with
 // alternatives contributes what the one being tried wants, and nothing if the
@@ -26,6 +26,9 @@ type celConstraint struct {
 	*definition
 	search *search
 	claim  *resourceapi.ResourceClaim
+	// claimIndex is the claim's place, first and last are those of the first and the
+	// last covered request in it.
+	claimIndex, first, last int
 	// covered are the requests whose devices make up the set, with those of their
 	// alternatives that the constraint covers.
 	covered []alternatives
@@ -36,13 +39,16 @@ type celConstraint struct {
 	values  []*device.Device
 	members []*candidate
 	// evaluations and rejected count the complete sets that were evaluated, and
-	// those of them for which the expression was false.
-	evaluations, rejected int64
+	// those of them for which the expression was false; cuts counts the parts of sets
+	// that could not become satisfactory.
+	evaluations, rejected, cuts int64
+	// pruner finds the latter.
+	pruner pruner
 }
 
 func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition, api *resourceapi.DeviceConstraint, requests []alternatives) *celConstraint {
-	c := &celConstraint{definition: d, search: s, claim: claim}
-	for _, all := range requests {
+	c := &celConstraint{definition: d, search: s, claim: claim, claimIndex: len(s.requests) - 1, first: len(requests)}
+	for i, all := range requests {
 		var covered alternatives
 		for _, r := range all {
 			if covers(api, r) {
@@ -53,6 +59,7 @@ func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 			continue
 		}
 		c.covered = append(c.covered, covered)
+		c.first, c.last = min(c.first, i), i
 		c.undecided++
 		// The alternatives that are not covered matter too: trying one of them decides
 		// that the request contributes nothing.
@@ -123,9 +130,13 @@ func (c *celConstraint) isComplete() bool {
 	return c.undecided == 0 && len(c.members) == c.wanted && c.wanted > 0
 }
 
-func (c *celConstraint) add(_ *request, added *candidate) (bool, error) {
+func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
 	c.members = append(c.members, added)
 	c.values = append(c.values, added.value)
+	if c.isHopeless(r, added) {
+		c.remove(added)
+		return false, nil
+	}
 	if !c.isComplete() {
 		return true, nil
 	}

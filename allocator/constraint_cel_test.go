@@ -276,7 +276,7 @@ func TestCELConstraintAndAlternatives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{slices: []*sliceBuilder{slice("1", ring(6)...)}, inUse: test.inUse, claims: []*claimBuilder{test.claim}}
 			s.requireDevices(t, test.want...)
-			s.opts = []Option{withoutBounds()}
+			s.opts = []Option{WithExhaustiveSearch()}
 			s.requireDevices(t, test.want...)
 		})
 	}

@@ -42,9 +42,39 @@
 //
 // A constraint ([constraint]) sees devices come and go. One that compares
 // attributes refuses a device that can't be part of any solution with those
-// already taken. A CEL constraint can't: that two devices are not neighbours does
-// not mean that a third won't connect them. It waits until the set is complete and
-// asks the expression then.
+// already taken. The verdict of a CEL expression can't be used so: that two devices
+// are not neighbours does not mean that a third won't connect them. It is asked for
+// complete sets only.
+//
+// # Reading the expression
+//
+// The structure of an expression tells more than its verdict. Take the grid of
+// KEP-5254, four devices each of which has two neighbours among them:
+//
+//	devices.all(d, devices.filter(o, d != o && adjacent(d, o)).size() >= 2)
+//
+// Package cel/device/bound tabulates the body of filter with CEL: for each device
+// the bits of those that are adjacent to it. With devices S chosen, D possible and r
+// still to be found, the count for a device d is at least its neighbours in S and at
+// most that plus the smaller of r and its neighbours in D. If it is at most one for
+// any d in S, the conjunct is false for every completion, and so is the expression.
+// A device of D for which that becomes so when it is chosen is dropped from D; if
+// fewer than r remain, there is no completion.
+//
+// On an 8x8 mesh of free devices, rows of eight, this goes:
+//
+//   - {0, 1, 2, 3} is the first complete set. It is evaluated: false. Now the tables
+//     are made.
+//   - {0, 1, 2} and any other fourth device: some device has one neighbour only.
+//     Refused without being evaluated.
+//   - {0, 1, 3} and other third devices before 8: whatever comes fourth, one of the
+//     three lacks a neighbour. Refused.
+//   - {0, 1, 8}: device 9 remains in D, all others would leave 1 or 8 with one
+//     neighbour.
+//   - {0, 1, 8, 9} is evaluated: true.
+//
+// Seven steps and two evaluations, out of 635,376 sets. prune.go says when a branch
+// may be cut, and why the answer is still that of the exhaustive search.
 //
 // What a device costs to find out is done as late as possible. Selectors are
 // evaluated only for free devices that the search comes to; one that fails on a

@@ -27,7 +27,7 @@ func (s *search) reason() string {
 		}
 	}
 	for _, c := range s.celConstraints {
-		if c.rejected > 0 && c.rejected == c.evaluations {
+		if c.rejected > 0 && c.rejected == c.evaluations { // no set was satisfactory
 			return s.celPrefix(c) + c.explain()
 		}
 	}
@@ -116,9 +116,25 @@ func (c *celConstraint) explain() string {
 	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
 		r := c.covered[0][0]
 		free, known := c.search.free(r)
-		if known && new(big.Int).Binomial(int64(free), int64(r.count)).Cmp(big.NewInt(c.rejected)) == 0 {
-			return fmt.Sprintf("constraint %s: none of the %d sets of %d of %d free devices satisfies it", c.name, c.rejected, r.count, free)
+		sets := new(big.Int).Binomial(int64(free), int64(r.count))
+		// Either all were evaluated, or nothing but this constraint kept the search from
+		// completing them.
+		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || c.cuts > 0 && len(r.constraints) == 1 && !c.search.hasCounters()) {
+			return fmt.Sprintf("constraint %s: none of the %d sets of %d of %d free devices satisfies it", c.name, sets, r.count, free)
 		}
 	}
+	if c.cuts > 0 {
+		return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)
+	}
 	return fmt.Sprintf("constraint %s: none of the %d sets that the rest of the claim leaves satisfies it", c.name, c.rejected)
+}
+
+// hasCounters tells whether devices keep each other from being allocated.
+func (s *search) hasCounters() bool {
+	for _, c := range s.candidates {
+		if len(c.device.ConsumesCounters) > 0 {
+			return true
+		}
+	}
+	return false
 }

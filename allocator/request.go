@@ -26,8 +26,10 @@ type request struct {
 	name string
 	// parent is the name of the request that a subrequest belongs to, else empty.
 	parent string
-	spec   *resourceapi.ExactDeviceRequest
-	class  *resourceapi.DeviceClass
+	// order is the place of the request in the claim.
+	order int
+	spec  *resourceapi.ExactDeviceRequest
+	class *resourceapi.DeviceClass
 	// count is the number of devices wanted, not negative.
 	count int
 	// all is the set of devices wanted by allocation mode All, in order.

@@ -115,6 +115,9 @@ func (s *search) addClaim(claim *resourceapi.ResourceClaim) error {
 		if err != nil {
 			return err
 		}
+		for _, r := range all {
+			r.order = i
+		}
 		least := all.least()
 		// Compared before it is added: the sum of untrusted counts may overflow.
 		if least.count > resourceapi.AllocationResultsMaxSize-devices {

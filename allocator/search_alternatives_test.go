@@ -42,7 +42,7 @@ func TestPrioritizedLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{slices: four, inUse: test.inUse, claims: []*claimBuilder{test.claim}}
 			s.requireDevices(t, test.want...)
-			s.opts = []Option{withoutBounds()}
+			s.opts = []Option{WithExhaustiveSearch()}
 			s.requireDevices(t, test.want...)
 		})
 	}
@@ -115,7 +115,7 @@ func TestClaimLimitOfAlternatives(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.claims = test.claims
-			for _, opts := range [][]Option{nil, {withoutBounds()}} {
+			for _, opts := range [][]Option{nil, {WithExhaustiveSearch()}} {
 				s.opts = opts
 				a := s.allocator(t)
 				results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())

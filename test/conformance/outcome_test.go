@@ -147,7 +147,11 @@ func oursWithStats(c *scenario.Case, options ...allocator.Option) (outcome, allo
 	}
 	state := c.State()
 	a, err := allocator.NewAllocator(context.Background(), c.Features, state, scenario.ClassLister(c.Classes), c.Slices,
-		selectorCache(c), append(options, allocator.WithEnvironment(environment))...)
+		selectorCache(c), append([]allocator.Option{
+			allocator.WithEnvironment(environment),
+			// Cases are small. Where it pays, the expression is read; here it always is.
+			allocator.WithBoundsFrom(0),
+		}, options...)...)
 	if err != nil {
 		return outcome{kind: fatal, err: err}, allocator.Stats{}
 	}

@@ -1,0 +1,202 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"math"
+	"slices"
+)
+
+// mapped is list.map(x, value), where value is a number.
+type mapped struct {
+	list  deviceList
+	slot  int
+	value quantity
+}
+
+// of returns what the device contributes, and whether it is in the list.
+func (m mapped) of(s *state, device int) (value number, within Outcome) {
+	within = m.list.membership(s, device)
+	if !within.may(True) {
+		return never, within
+	}
+	before := s.slots[m.slot]
+	s.slots[m.slot] = device
+	value = m.value.number(s)
+	s.slots[m.slot] = before
+	return value, within
+}
+
+// greatest is list.map(x, value).max(), or with negated its min().
+type greatest struct {
+	mapped
+	negated bool
+}
+
+func (n greatest) number(s *state) number {
+	var e extreme
+	look := func(i int, chosen bool) bool {
+		value, within := n.of(s, i)
+		if n.negated {
+			value = value.negate()
+		}
+		return e.add(value, within, chosen)
+	}
+	s.Chosen.each(func(i int) bool { return look(i, true) })
+	if s.Left > 0 {
+		s.Possible.each(func(i int) bool { return look(i, false) })
+	}
+	result := e.result(s.Left)
+	if n.negated {
+		result = result.negate()
+	}
+	return result
+}
+
+func (n number) negate() number {
+	if n.open || n.isNever() {
+		return n
+	}
+	if n.least == math.MinInt64 {
+		return openNumber
+	}
+	return number{least: -n.most, most: -n.least, fails: n.fails}
+}
+
+// extreme bounds the greatest of some values.
+type extreme struct {
+	open, fails bool
+	// certain: at least one value is there for sure; least is then a lower bound of
+	// the greatest. most is the upper bound, valid if any value may be there.
+	certain, any bool
+	least, most  int64
+	// floor is the least that any value may be.
+	floor int64
+	// joining are the least values of the devices that may join the set; others are
+	// those of them that may not be in the list.
+	joining []int64
+	others  int
+}
+
+func (e *extreme) add(value number, within Outcome, chosen bool) bool {
+	e.fails = e.fails || within.may(Error) || within.may(True) && value.fails
+	if !chosen && (within != True || value.isNever()) {
+		e.others++
+	}
+	if !within.may(True) || value.isNever() {
+		return true
+	}
+	if value.open {
+		e.open = true
+		return false
+	}
+	if !e.any || value.most > e.most {
+		e.most = value.most
+	}
+	if !e.any || value.least < e.floor {
+		e.floor = value.least
+	}
+	e.any = true
+	switch {
+	case within != True:
+	case !chosen:
+		e.joining = append(e.joining, value.least)
+	case !e.certain || value.least > e.least:
+		e.certain, e.least = true, value.least
+	}
+	return true
+}
+
+// result: of the devices that join, left of them, those that are certainly in the
+// list are at best the smallest.
+func (e *extreme) result(left int) number {
+	switch {
+	case e.open:
+		return openNumber
+	case !e.any:
+		return never
+	}
+	joining := left - e.others
+	if joining > 0 && joining <= len(e.joining) {
+		slices.Sort(e.joining)
+		if least := e.joining[joining-1]; !e.certain || least > e.least {
+			e.certain, e.least = true, least
+		}
+	}
+	if !e.certain {
+		// The list may be empty, and that is an error.
+		return number{least: e.floor, most: e.most, fails: true}
+	}
+	return number{least: e.least, most: e.most, fails: e.fails}
+}
+
+// total is list.map(x, value).sum() over all devices of the set.
+type total struct{ mapped }
+
+func (n total) number(s *state) number {
+	result := exactly(0)
+	s.Chosen.each(func(i int) bool {
+		value, _ := n.of(s, i)
+		result = combine(result, value, add)
+		return !result.open
+	})
+	if s.Left == 0 || result.open {
+		return result
+	}
+	var least, most []int64
+	s.Possible.each(func(i int) bool {
+		value, _ := n.of(s, i)
+		switch {
+		case value.open:
+			result = openNumber
+		case value.isNever():
+			result.fails = true
+		default:
+			least, most = append(least, value.least), append(most, value.most)
+			result.fails = result.fails || value.fails
+		}
+		return !result.open
+	})
+	if result.open || len(least) < s.Left {
+		return openNumber
+	}
+	slices.Sort(least)
+	slices.Sort(most)
+	smallest, greatest := exactly(0), exactly(0)
+	for i := range s.Left {
+		smallest = combine(smallest, exactly(least[i]), add)
+		greatest = combine(greatest, exactly(most[len(most)-1-i]), add)
+	}
+	return combine(result, number{least: smallest.least, most: greatest.most, fails: smallest.fails || greatest.fails}, add)
+}
+
+// distinctSize is list.map(x, value).distinct().size() over all devices of the
+// set.
+type distinctSize struct {
+	slot  int
+	value *leaf
+}
+
+func (n distinctSize) number(s *state) number {
+	keys := make(map[any]bool)
+	known := true
+	look := func(i int) bool {
+		before := s.slots[n.slot]
+		s.slots[n.slot] = i
+		key := n.value.key(s)
+		s.slots[n.slot] = before
+		known = key != nil
+		keys[key] = true
+		return known
+	}
+	s.Chosen.each(look)
+	chosen := len(keys)
+	if s.Left > 0 && known {
+		s.Possible.each(look)
+	}
+	if !known {
+		return openNumber
+	}
+	return number{least: int64(max(chosen, min(1, len(keys)))), most: int64(min(len(keys), chosen+s.Left))}
+}

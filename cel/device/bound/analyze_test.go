@@ -1,0 +1,121 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// line has n devices with the attribute y counting from zero and s alternating.
+func line(n int) []*device.Device {
+	result := make([]*device.Device, n)
+	for i := range result {
+		result[i] = device.New("d", &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+			"y": {IntValue: ptr.To(int64(i))},
+			"s": {StringValue: ptr.To(string(rune('a' + i%2)))},
+		}})
+	}
+	return result
+}
+
+func of(n int, positions ...int) bound.Bits {
+	result := bound.NewBits(n)
+	for _, i := range positions {
+		result.Add(i)
+	}
+	return result
+}
+
+// Sets of three of six devices, of which 0 and 5 are chosen: what the bounds know of
+// the completions.
+func TestBoundsOfConstructs(t *testing.T) {
+	const y, maps = ".attributes['d'].y", "devices.map(d, d.attributes['d'].y)"
+	e := environment(t)
+	for expression, want := range map[string]bound.Outcome{
+		"devices.size() == 3":                                                         bound.True,
+		"size(devices) == 4":                                                          bound.False,
+		maps + ".max() - " + maps + ".min() == 3":                                     bound.False,
+		maps + ".max() - " + maps + ".min() == 5":                                     bound.True,
+		maps + ".sum() > 5":                                                           bound.True,
+		maps + ".sum() == 7":                                                          bound.True | bound.False,
+		maps + ".sum() * 2 == 100":                                                    bound.False,
+		maps + ".distinct().size() == 3":                                              bound.True | bound.False,
+		maps + ".distinct().size() == 1":                                              bound.False,
+		"devices.map(d, d.attributes['d'].s).distinct().size() == 3":                  bound.False,
+		"devices.all(d, d" + y + " < 5)":                                              bound.False,
+		"devices.all(d, d" + y + " < 6)":                                              bound.True,
+		"devices.exists(d, d" + y + " == 0)":                                          bound.True,
+		"devices.exists(d, d" + y + " == 7)":                                          bound.False,
+		"devices.exists_one(d, d" + y + " > 2)":                                       bound.True | bound.False,
+		"devices.exists_one(d, d" + y + " in [0, 5])":                                 bound.False,
+		"devices.filter(d, d" + y + " == 9).size() == 1":                              bound.False,
+		"devices.filter(d, d" + y + " > 0).map(d, d" + y + ").min() == 5":             bound.False,
+		"devices.all(d, devices.filter(o, o" + y + " == d" + y + " + 1).size() == 1)": bound.False,
+		"devices.all(d, devices.exists(o, d != o))":                                   bound.True,
+		"!(devices.size() == 3) || devices.size() == 2":                               bound.False,
+		"devices.size() == 3 ? devices.size() == 1 : true":                            bound.False,
+		"(devices.exists(d, d" + y + " == 0) ? devices.size() : 0) == 0":              bound.False,
+		"devices.exists(d, d.attributes['d'].missing == 1)":                           bound.Error,
+		"devices.exists(d, d.attributes['d'].missing == 1) && devices.size() == 1":    bound.False,
+		// One device stands for another inside.
+		"devices.all(d, devices.all(d, d" + y + " < 6))": bound.True,
+		// What is not understood may become anything.
+		"devices[0]" + y + " == 7":            bound.Open,
+		"devices.all(i, d, i < 9)":            bound.Open,
+		"cel.bind(n, devices.size(), n == 4)": bound.Open,
+		maps + ".exists(v, v == 9)":           bound.Open,
+		// Functions whose failures nothing absorbs take all bounds away.
+		"devices.size() == 4 && devices.map(d, d" + y + ").slice(0, 1) == [0]":                    bound.Open,
+		"devices.size() == 4 && devices.map(d, d.attributes['d'].missing).distinct().size() == 1": bound.Open,
+	} {
+		t.Run(expression, func(t *testing.T) {
+			compiled, err := e.Compile(expression)
+			require.NoError(t, err)
+			tables := bound.Analyze(compiled, 3).Tabulate(t.Context(), line(6))
+			p := bound.Partial{Chosen: of(6, 0, 5), Possible: of(6, 1, 2, 3, 4), Left: 1}
+			require.Equal(t, want.String(), tables.Bound(p).String())
+			if want == bound.False {
+				require.True(t, tables.Hopeless(p))
+			} else if want.String() != "true|false" {
+				require.False(t, tables.Hopeless(p))
+			}
+		})
+	}
+}
+
+// A candidate that is in no satisfactory completion is removed.
+func TestHopelessRemovesCandidates(t *testing.T) {
+	compiled, err := environment(t).Compile("devices.map(d, d.attributes['d'].y).max() - devices.map(d, d.attributes['d'].y).min() == 2")
+	require.NoError(t, err)
+	tables := bound.Analyze(compiled, 3).Tabulate(t.Context(), line(70))
+	p := bound.Partial{Chosen: of(70, 65), Possible: of(70, 0, 1, 63, 64, 66, 69), Left: 2}
+	require.False(t, tables.Hopeless(p))
+	require.Equal(t, of(70, 63, 64, 66), p.Possible)
+	require.EqualValues(t, 70, len(line(70)))
+	require.LessOrEqual(t, tables.Evaluations(), int64(2*70))
+
+	p = bound.Partial{Chosen: of(70, 69), Possible: of(70, 0, 1, 63, 64, 66), Left: 2}
+	require.True(t, tables.Hopeless(p))
+}
+
+func TestUnderstood(t *testing.T) {
+	e := environment(t)
+	for expression, want := range map[string]bool{
+		"devices.size() == 3":               true,
+		"devices[0].attributes['d'].y == 1": false,
+		"devices[0].attributes['d'].y == 1 && devices.all(d, d.attributes['d'].y == 1)": true,
+	} {
+		compiled, err := e.Compile(expression)
+		require.NoError(t, err)
+		require.Equal(t, want, bound.Analyze(compiled, 3).Understood(), expression)
+	}
+}

@@ -1,0 +1,114 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+// deviceList is a part whose value is a list of devices of the set: "devices", or
+// what filters leave of it.
+type deviceList interface {
+	// membership tells whether a device is in the list if it is in the set: True,
+	// False or an error of the filter, or several of these.
+	membership(s *state, device int) Outcome
+}
+
+type allDevices struct{}
+
+func (allDevices) membership(*state, int) Outcome { return True }
+
+// filtered is list.filter(x, keeps).
+type filtered struct {
+	list  deviceList
+	slot  int
+	keeps condition
+}
+
+func (f filtered) membership(s *state, device int) Outcome {
+	within := f.list.membership(s, device)
+	if !within.may(True) {
+		return within
+	}
+	before := s.slots[f.slot]
+	s.slots[f.slot] = device
+	result := within.choose(f.keeps.bound(s), False)
+	s.slots[f.slot] = before
+	return result
+}
+
+// tally counts the devices of a list.
+type tally struct {
+	// fewest and most of them that the list may have.
+	fewest, most int
+	// fails: the list may fail.
+	fails bool
+}
+
+// count bounds the number of devices in the list for which the condition, if any,
+// holds.
+func count(s *state, list deviceList, slot int, holds condition) tally {
+	if r := rowFor(s, list, slot, holds); r != nil {
+		return r.tally(s)
+	}
+	var t tally
+	s.Chosen.each(func(i int) bool {
+		o := memberThat(s, list, slot, holds, i)
+		if o == True {
+			t.fewest++
+		}
+		if o.may(True) {
+			t.most++
+		}
+		t.fails = t.fails || o.may(Error)
+		return true
+	})
+	// Of the possible devices as many as are left join the set: those that are not
+	// counted first, or those that are.
+	surely, maybe, others := 0, 0, 0
+	s.Possible.each(func(i int) bool {
+		o := memberThat(s, list, slot, holds, i)
+		if o == True {
+			surely++
+		} else {
+			others++
+		}
+		if o.may(True) {
+			maybe++
+		}
+		t.fails = t.fails || s.Left > 0 && o.may(Error)
+		return true
+	})
+	t.fewest += max(0, s.Left-others)
+	t.most += min(s.Left, maybe)
+	return t
+}
+
+// rowFor returns the row to count in where there is one: a table over all devices,
+// as a filter or as the condition.
+func rowFor(s *state, list deviceList, slot int, holds condition) *row {
+	if f, isFiltered := list.(filtered); isFiltered && holds == nil {
+		list, slot, holds = f.list, f.slot, f.keeps
+	}
+	if _, all := list.(allDevices); !all {
+		return nil
+	}
+	l, tabulated := holds.(*leaf)
+	if !tabulated {
+		return nil
+	}
+	return s.tables.tables[l.index].rowOf(s, slot)
+}
+
+// memberThat is the membership of a device in list.filter(slot, holds).
+func memberThat(s *state, list deviceList, slot int, holds condition, device int) Outcome {
+	if holds == nil {
+		return list.membership(s, device)
+	}
+	return filtered{list, slot, holds}.membership(s, device)
+}
+
+// size is list.size().
+type size struct{ list deviceList }
+
+func (n size) number(s *state) number {
+	t := count(s, n.list, 0, nil)
+	return number{least: int64(t.fewest), most: int64(t.most), fails: t.fails}
+}

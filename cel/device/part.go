@@ -1,0 +1,55 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"context"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/celset/celset/cel"
+)
+
+// AST is the checked expression. It must not be modified.
+func (e *Expression) AST() *ast.AST { return e.program.AST() }
+
+// Part is a part of an expression in which some variables stand for devices.
+type Part struct {
+	part *cel.Part
+}
+
+// Part plans a part of the expression. expr must be taken from its AST.
+func (e *Expression) Part(expr ast.Expr) (*Part, error) {
+	part, err := e.program.Part(expr)
+	if err != nil {
+		return nil, err
+	}
+	return &Part{part: part}, nil
+}
+
+// Variable is a variable that stands for a device.
+type Variable struct {
+	Name   string
+	Device *Device
+}
+
+// Value evaluates the part with the variables. A failure is an error value.
+func (p *Part) Value(ctx context.Context, variables ...Variable) ref.Val {
+	return p.part.Value(ctx, variableActivation(variables))
+}
+
+type variableActivation []Variable
+
+func (v variableActivation) ResolveName(name string) (any, bool) {
+	for i := range v {
+		if v[i].Name == name {
+			return v[i].Device, true
+		}
+	}
+	return nil, false
+}
+
+func (v variableActivation) Parent() celgo.Activation { return nil }

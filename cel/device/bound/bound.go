@@ -82,15 +82,24 @@ type state struct {
 	shallow bool
 }
 
-// Hopeless tells whether no completion satisfies the expression and none makes it
-// fail. It removes devices from p.Possible that are in no other completions.
-func (t *Tables) Hopeless(p Partial) bool {
+// begin prepares for looking at a partial set. It is nil if nothing can be told.
+func (t *Tables) begin(p Partial) *state {
 	s := &t.scratch.state
 	s.Partial, s.tables = p, t
 	if len(s.slots) < t.slots {
 		s.slots = make([]int, t.slots)
 	}
 	if !t.usable || t.mayFailUnabsorbed(s) {
+		return nil
+	}
+	return s
+}
+
+// Hopeless tells whether no completion satisfies the expression and none makes it
+// fail. It removes devices from p.Possible that are in no other completions.
+func (t *Tables) Hopeless(p Partial) bool {
+	s := t.begin(p)
+	if s == nil {
 		return false
 	}
 	for removed := true; removed; {
@@ -138,12 +147,8 @@ func (t *Tables) probe(s *state, c condition) bool {
 
 // Bound returns what the expression may become.
 func (t *Tables) Bound(p Partial) Outcome {
-	s := &t.scratch.state
-	s.Partial, s.tables = p, t
-	if len(s.slots) < t.slots {
-		s.slots = make([]int, t.slots)
-	}
-	if !t.usable || t.mayFailUnabsorbed(s) {
+	s := t.begin(p)
+	if s == nil {
 		return Open
 	}
 	result := True

@@ -53,6 +53,27 @@ func pairs(n int) *claimBuilder {
 	return c
 }
 
+// onRoots makes roots with so many GPUs and NICs on each.
+func onRoots(roots, perRoot int) []resourceapi.Device {
+	var devices []resourceapi.Device
+	for _, kind := range []string{"gpu", "nic"} {
+		for i := range roots * perRoot {
+			devices = append(devices, newDevice(fmt.Sprintf("%s-%d", kind, i), attrs{"kind": kind, "root": i / perRoot}))
+		}
+	}
+	return devices
+}
+
+// twos wants n times two GPUs and a NIC on one root.
+func twos(n int) *claimBuilder {
+	c := claim("c")
+	for i := range n {
+		gpus, nic := fmt.Sprintf("gpus-%d", i), fmt.Sprintf("nic-%d", i)
+		c.want(gpus, 2, kind("gpu")).want(nic, 1, kind("nic")).match(driver+"/root", gpus, nic)
+	}
+	return c
+}
+
 func singles(n int) *claimBuilder {
 	c := claim("c")
 	for i := range n {
@@ -104,24 +125,25 @@ func TestBoundsCut(t *testing.T) {
 		found  bool
 		steps  int64
 	}{
-		"one device short":                   {mlas(25), claim("c").want("x", 26), false, 326},
-		"one device short, most":             {mlas(31), claim("c").want("x", 32), false, 497},
-		"one device short, by requests":      {mlas(10), singles(11), false, 56},
-		"many requests":                      {mlas(31), singles(32), false, 497},
-		"first group is one device short":    {[]*sliceBuilder{slice("1", grouped(19, 20)...)}, claim("c").want("x", 20).match(color), true, 212},
-		"both groups are":                    {[]*sliceBuilder{slice("1", grouped(19, 19)...)}, claim("c").want("x", 20).match(color), false, 210},
-		"too few values":                     {[]*sliceBuilder{slice("1", grouped(15, 15)...)}, claim("c").want("x", 3).distinct(color), false, 46},
-		"root without NIC":                   {[]*sliceBuilder{slice("1", oneShort(10)...)}, pairs(10), false, 293},
-		"root without NIC, another with two": {[]*sliceBuilder{slice("1", append(oneShort(10), newDevice("nic-9", attrs{"kind": "nic", "root": 0}))...)}, pairs(10), false, 288},
-		"groups too small for many requests": {[]*sliceBuilder{slice("1", grouped(9, 9)...)}, singles(10).match(color), false, 55},
-		"too few values for many requests":   {[]*sliceBuilder{slice("1", grouped(9, 9)...)}, singles(10).distinct(color), false, 28},
-		"three times eight alternatives":     {mlas(8), eightWays(3), false, 23},
-		"four times eight alternatives":      {mlas(8), eightWays(4), false, 41},
-		"one partition short":                {halves(8), claim("c").want("x", 17), false, 109},
-		"one half short":                     {halves(8), claim("c").want("x", 17, kind("half")), false, 137},
-		"two requests together":              {mlas(31), claim("c").want("x", 16).want("y", 16), false, 497},
-		"all sets of 24":                     {mlas(24), claim("c").want("x", 8).want("y", 1, index+" < 0"), false, 669},
-		"all sets of 32":                     {mlas(32), claim("c").want("x", 8).want("y", 1, index+" < 0"), false, 957},
+		"one device short":                      {mlas(25), claim("c").want("x", 26), false, 326},
+		"one device short, most":                {mlas(31), claim("c").want("x", 32), false, 497},
+		"one device short, by requests":         {mlas(10), singles(11), false, 56},
+		"many requests":                         {mlas(31), singles(32), false, 497},
+		"first group is one device short":       {[]*sliceBuilder{slice("1", grouped(19, 20)...)}, claim("c").want("x", 20).match(color), true, 212},
+		"both groups are":                       {[]*sliceBuilder{slice("1", grouped(19, 19)...)}, claim("c").want("x", 20).match(color), false, 210},
+		"too few values":                        {[]*sliceBuilder{slice("1", grouped(15, 15)...)}, claim("c").want("x", 3).distinct(color), false, 46},
+		"root without NIC":                      {[]*sliceBuilder{slice("1", oneShort(10)...)}, pairs(10), false, 293},
+		"root without NIC, another with two":    {[]*sliceBuilder{slice("1", append(oneShort(10), newDevice("nic-9", attrs{"kind": "nic", "root": 0}))...)}, pairs(10), false, 288},
+		"three GPUs a root, two wanted on each": {[]*sliceBuilder{slice("1", onRoots(4, 3)...)}, twos(5), false, 104},
+		"groups too small for many requests":    {[]*sliceBuilder{slice("1", grouped(9, 9)...)}, singles(10).match(color), false, 55},
+		"too few values for many requests":      {[]*sliceBuilder{slice("1", grouped(9, 9)...)}, singles(10).distinct(color), false, 28},
+		"three times eight alternatives":        {mlas(8), eightWays(3), false, 23},
+		"four times eight alternatives":         {mlas(8), eightWays(4), false, 41},
+		"one partition short":                   {halves(8), claim("c").want("x", 17), false, 109},
+		"one half short":                        {halves(8), claim("c").want("x", 17, kind("half")), false, 137},
+		"two requests together":                 {mlas(31), claim("c").want("x", 16).want("y", 16), false, 497},
+		"all sets of 24":                        {mlas(24), claim("c").want("x", 8).want("y", 1, index+" < 0"), false, 669},
+		"all sets of 32":                        {mlas(32), claim("c").want("x", 8).want("y", 1, index+" < 0"), false, 957},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{slices: test.slices, claims: []*claimBuilder{test.claim}}
@@ -208,16 +230,17 @@ func TestBoundsHideNoError(t *testing.T) {
 		claim   *claimBuilder
 		message string
 	}{
-		"selector on a later device":         {claim("c").want("x", 2, index+" < 1 || 1 / ("+index+" - 3) > 5"), "device mla.example.com/pool-1/mla-3"},
-		"selector of a later request":        {claim("c").want("x", 3).want("y", 2, failing), "device mla.example.com/pool-1/mla-3"},
-		"selector of a later alternative":    {claim("c").want("x", 3).firstAvailable("y", sub("a", 5), sub("b", 1, failing)), "device mla.example.com/pool-1/mla-3"},
-		"selector after a vain search":       {claim("c").want("x", 2).firstAvailable("y", sub("a", 4), sub("b", 3, failing)), "device mla.example.com/pool-1/mla-3"},
-		"derived attribute":                  {claim("c").want("x", 5).derive(color, "1 / ("+index+" - 3)").match(color), "derived attribute mla.example.com/color: evaluate on device mla.example.com/pool-1/mla-3"},
-		"derived attribute of later request": {claim("c").want("x", 2).want("y", 3).derive(color, "1 / ("+index+" - 3)").distinct(color, "y"), "derived attribute mla.example.com/color: evaluate on device mla.example.com/pool-1/mla-3"},
-		"CEL constraint of an earlier set":   {claim("c").want("x", 2).want("y", 4).cel("broken", "x").define("broken", broken), "division by zero"},
-		"CEL constraint before a matching":   {claim("c").want("x", 2).cel("broken").match(driver+"/index").define("broken", broken), "division by zero"},
-		"constraint of all":                  {claim("c").want("x", 2).firstAvailable("y", sub("a", 4), sub("b", 1)).wantAll("z", index+" > 2").match(driver+"/index", "z"), "cannot add device mla.example.com/pool-1/mla-4"},
-		"capacity":                           {claim("c").want("x", 4).want("y", 2).capacity("memory", "1e19"), "capacity request cannot be represented"},
+		"selector on a later device":           {claim("c").want("x", 2, index+" < 1 || 1 / ("+index+" - 3) > 5"), "device mla.example.com/pool-1/mla-3"},
+		"selector of a later request":          {claim("c").want("x", 3).want("y", 2, failing), "device mla.example.com/pool-1/mla-3"},
+		"selector of a later alternative":      {claim("c").want("x", 3).firstAvailable("y", sub("a", 5), sub("b", 1, failing)), "device mla.example.com/pool-1/mla-3"},
+		"selector after a vain search":         {claim("c").want("x", 2).firstAvailable("y", sub("a", 4), sub("b", 3, failing)), "device mla.example.com/pool-1/mla-3"},
+		"derived attribute":                    {claim("c").want("x", 5).derive(color, "1 / ("+index+" - 3)").match(color), "derived attribute mla.example.com/color: evaluate on device mla.example.com/pool-1/mla-3"},
+		"derived attribute of later request":   {claim("c").want("x", 2).want("y", 3).derive(color, "1 / ("+index+" - 3)").distinct(color, "y"), "derived attribute mla.example.com/color: evaluate on device mla.example.com/pool-1/mla-3"},
+		"CEL constraint of an earlier set":     {claim("c").want("x", 2).want("y", 4).cel("broken", "x").define("broken", broken), "division by zero"},
+		"CEL constraint before a matching":     {claim("c").want("x", 2).cel("broken").match(driver+"/index").define("broken", "1 / ("+indices+"[0] - 1) < 2"), "devices [mla.example.com/pool-1/mla-1, mla.example.com/pool-1/mla-2]"},
+		"all whose first device is free again": {claim("c").want("x", 1, index+" > 1").wantAll("y", index+" > 1").match(driver+"/index", "y").want("z", 3, index+" > 1"), "request y: cannot add device mla.example.com/pool-1/mla-3"},
+		"constraint of all":                    {claim("c").want("x", 2).firstAvailable("y", sub("a", 4), sub("b", 1)).wantAll("z", index+" > 2").match(driver+"/index", "z"), "cannot add device mla.example.com/pool-1/mla-4"},
+		"capacity":                             {claim("c").want("x", 4).want("y", 2).capacity("memory", "1e19"), "capacity request cannot be represented"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			devices := ring(5)
@@ -226,6 +249,47 @@ func TestBoundsHideNoError(t *testing.T) {
 			s.requireError(t, test.message)
 			s.opts = []Option{WithExhaustiveSearch()}
 			s.requireError(t, test.message)
+		})
+	}
+}
+
+// An alternative that makes a claim too large ends the search for other devices of
+// the requests before it, and so no error is met on those. A bound must not take
+// its place.
+func TestBoundsRespectTheLimit(t *testing.T) {
+	scenario{
+		slices: []*sliceBuilder{slice("1", ring(20)...)},
+		claims: []*claimBuilder{
+			claim("c").firstAvailable("w", sub("in vain", 25), sub("nothing", 0)).
+				firstAvailable("x", sub("two", 2, "1 / ("+index+" - 5) < 2"), sub("one", 1)).want("y", 31),
+		},
+	}.requireNone(t)
+}
+
+// Requests are of one kind if the same devices can be had for them.
+func TestSameKind(t *testing.T) {
+	plain := func() *claimBuilder { return claim("c").want("x", 1, "true") }
+	for name, test := range map[string]struct {
+		other *claimBuilder
+		same  bool
+	}{
+		"same":         {plain(), true},
+		"count":        {claim("c").want("x", 3, "true"), true},
+		"all":          {claim("c").wantAll("x", "true"), true},
+		"alternative":  {claim("c").firstAvailable("x", sub("a", 1, "true")), true},
+		"selectors":    {claim("c").want("x", 1), false},
+		"class":        {plain().class("other"), false},
+		"admin access": {plain().admin(), false},
+		"capacity":     {plain().capacity("memory", "1"), false},
+		"tolerations": {plain().edit(func(r *resourceapi.ExactDeviceRequest) {
+			r.Tolerations = []resourceapi.DeviceToleration{{Operator: resourceapi.DeviceTolerationOpExists}}
+		}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{classes: []*resourceapi.DeviceClass{classOf("other")}, claims: []*claimBuilder{plain(), test.other}}.search(t)
+			one, other := s.requests[0][0][0], s.requests[1][0][0]
+			require.Equal(t, test.same, sameKind(one, other))
+			require.Equal(t, test.same, one.group == other.group)
 		})
 	}
 }

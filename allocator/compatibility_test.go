@@ -119,7 +119,7 @@ func TestCompatibilitiesUndo(t *testing.T) {
 		providing("counters", map[string]amounts{"gpu": {"memory": "9"}, "other": {"memory": "9"}}),
 		slice("devices",
 			newDevice("a", nil, consuming("gpu", one, "g", "h")),
-			newDevice("b", nil, consuming("gpu", one, "g"), consuming("other", one, "g")),
+			newDevice("b", nil, consuming("gpu", one, "g", "h"), consuming("other", one, "g")),
 			newDevice("c", nil, consuming("gpu", one, "g"), consuming("other", one, "h")),
 			newDevice("d", nil, consuming("gpu", one, "h")),
 		).pool("pool-1", 1, 2),
@@ -131,14 +131,17 @@ func TestCompatibilitiesUndo(t *testing.T) {
 	}
 	take(0, true)
 	take(1, true)
-	require.Equal(t, sets.New("g"), c.current["gpu"].groups)
 	take(2, false) // after it was added to the first counter set
-	require.Equal(t, sets.New("g"), c.current["gpu"].groups)
-	take(3, false)
+	require.Equal(t, sets.New("g", "h"), c.current["gpu"].groups)
+	take(3, true)
+	require.Equal(t, sets.New("h"), c.current["gpu"].groups)
+	take(2, false)
 	c.giveBack()
 	require.Equal(t, sets.New("g", "h"), c.current["gpu"].groups)
+	c.giveBack()
 	require.Equal(t, compatibility{}, c.current["other"])
-	take(3, true)
+	take(2, true)
+	require.Equal(t, sets.New("g"), c.current["gpu"].groups)
 	c.giveBack()
 	c.giveBack()
 	require.Equal(t, compatibility{}, c.current["gpu"])

@@ -16,7 +16,8 @@ import (
 // met no error either. Errors come from what is evaluated in the branch, so a
 // branch is cut only if all that is known already:
 //
-//   - selectors, for every free device that the requests in the branch might try;
+//   - selectors, for every free device that the requests in the branch might try.
+//     They are evaluated ahead; a branch with a device on which one fails is not cut;
 //   - derived attributes: requests that have some are not cut;
 //   - CEL constraints: none may become complete in the branch;
 //   - requests for all devices, which fail with an error if a constraint refuses
@@ -36,6 +37,9 @@ import (
 // same devices are eligible for them.
 type group struct {
 	requests []*request
+	// lookedAhead: the selectors were evaluated for all devices that the requests may
+	// try.
+	lookedAhead bool
 	// selectable is shared by the requests.
 	selectable []selection
 }
@@ -117,7 +121,21 @@ const (
 	unknown
 )
 
-// know looks at a free device without evaluating anything.
+// lookAhead evaluates the selectors of a request for all devices that it may try,
+// those in use by the search included. That one of them fails is forgotten: the
+// search may never come to that device, and meets the failure itself if it does.
+func (s *search) lookAhead(r *request) {
+	r.group.lookedAhead = true
+	for _, c := range s.candidates {
+		if r.adminAccess() || !s.available.allocated[c.position] {
+			// What it is, is remembered; if it fails, nothing is.
+			_, _ = s.isSelectable(r, c)
+		}
+	}
+}
+
+// know looks at a free device. Nothing is evaluated that may fail but selectors,
+// once and ahead.
 func (s *search) know(r *request, c *candidate) known {
 	switch r.selectable[c.position] {
 	case notSelected:
@@ -126,7 +144,11 @@ func (s *search) know(r *request, c *candidate) known {
 		if s.neverSelected(c) {
 			return ineligible
 		}
-		return unknown
+		if r.group.lookedAhead {
+			return unknown
+		}
+		s.lookAhead(r)
+		return s.know(r, c)
 	}
 	if !s.isUsable(r, c) {
 		return ineligible

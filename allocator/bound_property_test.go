@@ -23,6 +23,15 @@ type answer struct {
 	onNode bool
 }
 
+// withoutReason leaves out why the claims don't fit: the more a search knows about
+// the devices, the more it can say.
+func (a answer) withoutReason() answer {
+	if a.onNode {
+		a.Err = ""
+	}
+	return a
+}
+
 func (s scenario) answer(t testing.TB, opts ...Option) (answer, Stats) {
 	t.Helper()
 	s.opts = append(opts, WithReasons())
@@ -40,8 +49,8 @@ func (s scenario) answer(t testing.TB, opts ...Option) (answer, Stats) {
 }
 
 // Bounds change nothing but the number of steps: not the devices, not which error
-// is met, not the reason why the claims don't fit, not how often expressions are
-// evaluated.
+// is met, with all its text, not how often expressions are evaluated. Only the
+// reason why the claims don't fit may be a better one.
 func TestBoundsChangeNothing(t *testing.T) {
 	seen := map[string]int{}
 	for range 10 {
@@ -49,7 +58,7 @@ func TestBoundsChangeNothing(t *testing.T) {
 			s := randomScenario(rt)
 			want, all := s.answer(t, WithExhaustiveSearch())
 			got, some := s.answer(t)
-			require.Empty(rt, cmp.Diff(want, got, cmp.AllowUnexported(answer{})))
+			require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
 			require.Equal(rt, all.Evaluations, some.Evaluations)
 			require.LessOrEqual(rt, some.Steps, all.Steps)
 			switch {
@@ -77,7 +86,7 @@ func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 			s := randomMatching(rt)
 			want, all := s.answer(t, WithExhaustiveSearch())
 			got, some := s.answer(t)
-			require.Empty(rt, cmp.Diff(want, got, cmp.AllowUnexported(answer{})))
+			require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
 			require.LessOrEqual(rt, some.Steps, all.Steps)
 			switch {
 			case want.Results != nil:

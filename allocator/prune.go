@@ -123,12 +123,7 @@ func (s *search) speculate(r *request) bool {
 		if !r.adminAccess() && s.available.allocated[c.position] {
 			continue
 		}
-		if selected, err := s.isSelectable(r, c); err != nil {
-			return false
-		} else if !selected {
-			continue
-		}
-		if _, err := s.available.hasCapacity(r, c); err != nil {
+		if s.know(r, c) == unknown {
 			return false
 		}
 	}

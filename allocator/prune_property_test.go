@@ -69,11 +69,7 @@ func TestReadingExpressionsChangesNothing(t *testing.T) {
 			s := randomlyConstrained(rt)
 			want, all := s.answer(t, WithExhaustiveSearch())
 			got, some := s.answer(t, WithBoundsFrom(0))
-			// Reasons tell how many sets were looked at.
-			if want.onNode && got.onNode {
-				want.Err, got.Err = "", ""
-			}
-			require.Empty(rt, cmp.Diff(want, got, cmp.AllowUnexported(answer{})))
+			require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
 			require.LessOrEqual(rt, some.Evaluations, all.Evaluations)
 			seen["all"]++
 			if some.Cuts > 0 {

@@ -150,13 +150,11 @@ func (s *search) know(r *request, c *candidate) known {
 		s.lookAhead(r)
 		return s.know(r, c)
 	}
-	if !s.isUsable(r, c) {
-		return ineligible
-	}
+	// In the order of the search: capacity, which may fail, before usability.
 	switch enough, err := s.available.hasCapacity(r, c); {
 	case err != nil:
 		return unknown
-	case !enough:
+	case !enough || !s.isUsable(r, c):
 		return ineligible
 	default:
 		return eligible

@@ -22,28 +22,44 @@ type candidate struct {
 	position int
 	// shared: the device allows multiple allocations, and the feature is on.
 	shared bool
-	// value is the device as CEL constraints see it. There is one value a device,
-	// because identity is equality.
-	value *device.Device
+	// seen is the device as CEL constraints see it, nil until one does.
+	seen *device.Device
+}
+
+// value is the device as CEL constraints see it. There is one value a device,
+// because identity is equality.
+func (c *candidate) value() *device.Device {
+	if c.seen == nil {
+		c.seen = device.New(c.pool.driver, c.device)
+	}
+	return c.seen
 }
 
 // listCandidates numbers the devices of all pools: pools as given, their slices
 // by name, devices as they stand in the slice.
 func listCandidates(features structured.Features, pools []*pool) []*candidate {
-	var candidates []*candidate
+	count := 0
+	for _, p := range pools {
+		for _, slice := range p.slices {
+			count += len(slice.Spec.Devices)
+		}
+	}
+	all := make([]candidate, count)
+	candidates := make([]*candidate, 0, count)
 	for _, p := range pools {
 		for _, slice := range p.slices {
 			for i := range slice.Spec.Devices {
 				d := &slice.Spec.Devices[i]
-				candidates = append(candidates, &candidate{
+				position := len(candidates)
+				all[position] = candidate{
 					id:       structured.MakeDeviceID(p.driver, p.name, d.Name),
 					device:   d,
 					slice:    slice,
 					pool:     p,
-					position: len(candidates),
+					position: position,
 					shared:   features.ConsumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false),
-					value:    device.New(p.driver, d),
-				})
+				}
+				candidates = append(candidates, &all[position])
 			}
 		}
 	}

@@ -132,7 +132,7 @@ func (c *celConstraint) isComplete() bool {
 
 func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
 	c.members = append(c.members, added)
-	c.values = append(c.values, added.value)
+	c.values = append(c.values, added.value())
 	if c.isHopeless(r, added) {
 		c.remove(added)
 		return false, nil

@@ -89,7 +89,7 @@ func (c *celConstraint) prepare() bool {
 	}
 	values := make([]*device.Device, len(s.candidates))
 	for i, candidate := range s.candidates {
-		values[i] = candidate.value
+		values[i] = candidate.value()
 	}
 	c.pruner.tables = analysis.Tabulate(s.ctx, values)
 	c.pruner.partial = bound.Partial{Chosen: bound.NewBits(len(values)), Possible: bound.NewBits(len(values))}

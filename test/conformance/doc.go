@@ -13,6 +13,8 @@
 //   - With CEL constraints it must answer as a search that tries everything
 //     (TestSameAsBruteForce). That search is in the package bruteforce, and is
 //     itself compared with upstream.
+//   - The same with expressions that fail, also if too few devices exist
+//     (TestEvaluationFails).
 //
 // The input comes from the package scenario. Each test counts which features the
 // cases had, how the allocation ended and whether the feature mattered, and fails

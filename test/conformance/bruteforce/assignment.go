@@ -11,16 +11,21 @@ import "slices"
 // order. No device stands twice, unless it may be shared: then it may for several
 // requests. It stops when visit returns false or an error. The assignment may be
 // kept.
-func (c *claim) assignments(visit func([]choice) (bool, error)) error {
-	_, err := c.extend(nil, 0, visit)
+//
+// Before that, begun sees each assignment to the first requests.
+func (c *claim) assignments(begun func(stage) error, visit func([]choice) (bool, error)) error {
+	_, err := c.extend(nil, 0, begun, visit)
 	return err
 }
 
-func (c *claim) extend(chosen []choice, index int, visit func([]choice) (bool, error)) (goOn bool, err error) {
+func (c *claim) extend(chosen []choice, index int, begun func(stage) error, visit func([]choice) (bool, error)) (goOn bool, err error) {
 	if index == len(c.requests) {
 		return visit(slices.Clone(chosen))
 	}
 	for _, r := range c.requests[index] {
+		if err := begun(stage{chosen: chosen, served: index + 1, last: r}); err != nil {
+			return false, err
+		}
 		goOn, err = r.subsets(func(devices []*device) (bool, error) {
 			longer := slices.Clone(chosen)
 			for _, d := range devices {
@@ -29,7 +34,10 @@ func (c *claim) extend(chosen []choice, index int, visit func([]choice) (bool, e
 				}
 				longer = append(longer, choice{request: r, device: d})
 			}
-			return c.extend(longer, index+1, visit)
+			if err := begun(stage{chosen: longer, served: index + 1, last: r, complete: true}); err != nil {
+				return false, err
+			}
+			return c.extend(longer, index+1, begun, visit)
 		})
 		if err != nil || !goOn {
 			return false, err

@@ -19,6 +19,10 @@ type Problem struct {
 	Classes  []*resourceapi.DeviceClass
 	Claims   []*resourceapi.ResourceClaim
 	State    structured.AllocatedState
+	// Eager asks an expression as soon as it is known which devices it is about, not
+	// only when the whole claim is served. That changes no solution, but more sets
+	// are asked about, which may be errors.
+	Eager bool
 }
 
 // Solution is what Solve found.
@@ -98,7 +102,7 @@ func (s *solver) tryClaim(index int) (bool, error) {
 		return true, nil
 	}
 	found := false
-	err := s.claims[index].assignments(func(assignment []choice) (bool, error) {
+	err := s.claims[index].assignments(s.begun(s.claims[index]), func(assignment []choice) (bool, error) {
 		if !s.available(assignment) {
 			return true, nil
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 var profiles = map[string]Profile{
-	"Beta": Beta, "Alpha": Alpha, "Hopeless": Hopeless, "Sound": Sound, "CEL": CEL, "FailingCEL": FailingCEL,
+	"Beta": Beta, "Alpha": Alpha, "Hopeless": Hopeless, "Sound": Sound, "CEL": CEL, "FailingCEL": FailingCEL, "HopelessCEL": HopelessCEL,
 }
 
 // checkCases checks a property of the cases of all profiles.

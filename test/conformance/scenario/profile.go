@@ -54,4 +54,7 @@ var (
 	// FailingCEL has CEL constraints whose expressions fail at run time.
 	FailingCEL = Profile{Alpha: true, Simple: true, CELConstraints: true, FailingExpression: true,
 		MaxDevices: 6, MaxRequests: 3, MaxWanted: 4, MaxSets: 1_000}
+	// HopelessCEL is FailingCEL with too few devices for most cases.
+	HopelessCEL = Profile{Alpha: true, Simple: true, CELConstraints: true, FailingExpression: true, Scarce: true,
+		MaxDevices: 6, MaxRequests: 4, MaxWanted: 7, MaxSets: 4_000}
 )

@@ -53,6 +53,7 @@ func (c *celConstraint) isHopeless(r *request, last *candidate) bool {
 		return false
 	}
 	if !c.pruner.tables.Hopeless(c.pruner.partial) {
+		c.pruner.useless = c.pruner.tables.Exhausted()
 		return false
 	}
 	c.cuts++
@@ -84,7 +85,7 @@ func (c *celConstraint) prepare() bool {
 		c.pruner.size += all[0].count
 	}
 	analysis := c.analysis(c.pruner.size)
-	if !analysis.Understood() || len(c.covered) > 1 && s.hasShared() {
+	if !analysis.Understood() || !analysis.Fits(len(s.candidates)) || len(c.covered) > 1 && s.hasShared() {
 		return false
 	}
 	values := make([]*device.Device, len(s.candidates))

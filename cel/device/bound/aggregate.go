@@ -17,6 +17,9 @@ type mapped struct {
 
 // of returns what the device contributes, and whether it is in the list.
 func (m mapped) of(s *state, device int) (value number, within Outcome) {
+	if !s.tables.spend() {
+		return openNumber, Open
+	}
 	within = m.list.membership(s, device)
 	if !within.may(True) {
 		return never, within
@@ -182,6 +185,10 @@ func (n distinctSize) number(s *state) number {
 	keys := make(map[any]bool)
 	known := true
 	look := func(i int) bool {
+		if !s.tables.spend() {
+			known = false
+			return false
+		}
 		before := s.slots[n.slot]
 		s.slots[n.slot] = i
 		key := n.value.key(s)

@@ -28,6 +28,34 @@ func (a *Analysis) Understood() bool {
 	return a.usable && (len(a.conjuncts) == 0 || slices.ContainsFunc(a.conjuncts, func(c condition) bool { return !isOpen(c) }))
 }
 
+// What bounds may take is limited, because expressions and devices are untrusted:
+// quantifiers in quantifiers cost the number of devices to the power of their depth.
+const (
+	// maxEntries is how many entries the tables of an expression may have together, at
+	// less than a hundred bytes each.
+	maxEntries = 1 << 17
+	// maxWork is how many devices one call of Hopeless or Bound may look at, which
+	// takes some ten milliseconds.
+	maxWork = 1 << 18
+)
+
+// Fits tells whether the tables for that many devices are small enough to be made.
+func (a *Analysis) Fits(devices int) bool {
+	entries := 0
+	for _, l := range a.leaves {
+		size := 1
+		for range l.slots {
+			if size *= devices; size > maxEntries {
+				return false
+			}
+		}
+		if entries += size; entries > maxEntries {
+			return false
+		}
+	}
+	return true
+}
+
 // Tables are the bounds of an expression over the given devices. They are filled
 // as they are used, so they must not be used concurrently.
 type Tables struct {
@@ -37,7 +65,10 @@ type Tables struct {
 	evaluations int64
 	// unabsorbed: an error was met that nothing absorbs.
 	unabsorbed bool
-	scratch    scratch
+	// work counts the devices that the call looked at; exhausted: they were too many.
+	work      int
+	exhausted bool
+	scratch   scratch
 }
 
 // scratch is memory for one call of Bound after the other.
@@ -89,10 +120,23 @@ func (t *Tables) begin(p Partial) *state {
 	if len(s.slots) < t.slots {
 		s.slots = make([]int, t.slots)
 	}
-	if !t.usable || t.mayFailUnabsorbed(s) {
+	if !t.usable || t.exhausted || t.mayFailUnabsorbed(s) {
 		return nil
 	}
+	t.work = 0
 	return s
+}
+
+// Exhausted tells that the expression is too expensive to have bounds. Nothing is
+// looked at any more then.
+func (t *Tables) Exhausted() bool { return t.exhausted }
+
+// spend counts a device that is looked at. It is false if there were too many:
+// whatever is asked is open then.
+func (t *Tables) spend() bool {
+	t.work++
+	t.exhausted = t.exhausted || t.work > maxWork
+	return !t.exhausted
 }
 
 // Hopeless tells whether no completion satisfies the expression and none makes it
@@ -102,7 +146,7 @@ func (t *Tables) Hopeless(p Partial) bool {
 	if s == nil {
 		return false
 	}
-	for removed := true; removed; {
+	for removed := true; removed && !t.exhausted; {
 		removed = false
 		for _, c := range t.conjuncts {
 			if c.bound(s) == False {

@@ -23,6 +23,9 @@ type filtered struct {
 }
 
 func (f filtered) membership(s *state, device int) Outcome {
+	if !s.tables.spend() {
+		return Open
+	}
 	within := f.list.membership(s, device)
 	if !within.may(True) {
 		return within

@@ -55,6 +55,9 @@ func (n forAll) ofPossible(s *state) Outcome {
 // of is what the device contributes if it is in the set: true if it is not in the
 // list.
 func (n forAll) of(s *state, device int) Outcome {
+	if !s.tables.spend() {
+		return Open
+	}
 	within := n.list.membership(s, device) &^ Error
 	if !within.may(True) {
 		return True

@@ -1,0 +1,57 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/cel/device/bound"
+)
+
+func everyOther(n int) bound.Partial {
+	p := bound.Partial{Chosen: of(n, 0), Possible: bound.NewBits(n), Left: 3}
+	for i := 1; i < n; i++ {
+		p.Possible.Add(i)
+	}
+	return p
+}
+
+// Quantifiers in quantifiers that all speak of the set: five levels over a hundred
+// devices would be 1e10 looks.
+func TestExpensiveExpressionsAreGivenUp(t *testing.T) {
+	text := "devices.exists(x, x.attributes['d'].y < 0)"
+	for i := range 5 {
+		text = fmt.Sprintf("devices.all(v%[1]d, devices.filter(w%[1]d, %[2]s || v%[1]d != w%[1]d).size() > 0 || %[2]s)", i, text)
+	}
+	compiled, err := environment(t).Compile(text)
+	require.NoError(t, err)
+	analysis := bound.Analyze(compiled, 4)
+	require.True(t, analysis.Understood())
+	tables := analysis.Tabulate(t.Context(), line(100))
+	require.False(t, tables.Exhausted())
+	require.False(t, tables.Hopeless(everyOther(100)))
+	require.True(t, tables.Exhausted())
+	require.Equal(t, bound.Open, tables.Bound(everyOther(100)), "nothing is told any more")
+}
+
+func TestTablesOfManyDevicesAreNotMade(t *testing.T) {
+	pairs := "devices.all(d, devices.exists(o, d.attributes['d'].y < o.attributes['d'].y))"
+	compiled, err := environment(t).Compile(pairs)
+	require.NoError(t, err)
+	analysis := bound.Analyze(compiled, 4)
+	require.True(t, analysis.Fits(64))
+	require.True(t, analysis.Fits(300))
+	require.False(t, analysis.Fits(1000))
+	require.False(t, analysis.Fits(1<<40))
+
+	compiled, err = environment(t).Compile(strings.Repeat(pairs+" && ", 50) + pairs)
+	require.NoError(t, err)
+	analysis = bound.Analyze(compiled, 4)
+	require.True(t, analysis.Fits(32))
+	require.False(t, analysis.Fits(64), "fifty tables of 4096 entries")
+}

@@ -18,7 +18,7 @@ const devicesVariable = "devices"
 // understand is open.
 func Analyze(expression *device.Expression, size int) *Analysis {
 	a := &analyzer{expression: expression, setSize: size}
-	result := &Analysis{size: size}
+	result := &Analysis{}
 	absorbed, distinct := isAbsorbed(expression.AST().Expr())
 	if !absorbed {
 		return result
@@ -31,7 +31,7 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		result.conjuncts = append(result.conjuncts, c)
 	}
 	if len(a.distincts) < distinct {
-		return &Analysis{size: size}
+		return &Analysis{}
 	}
 	result.usable = true
 	result.leaves, result.slots, result.distincts = a.leaves, a.slots, a.distincts

@@ -13,7 +13,6 @@ import (
 // Analysis is what was understood of an expression for sets of one size. It is
 // safe for concurrent use.
 type Analysis struct {
-	size int
 	// usable: all errors are absorbed as they should. conjuncts leaves out those that
 	// are true for every set.
 	usable    bool
@@ -74,7 +73,6 @@ type Tables struct {
 // scratch is memory for one call of Bound after the other.
 type scratch struct {
 	state    state
-	chosen   Bits
 	possible Bits
 }
 
@@ -85,7 +83,6 @@ func (a *Analysis) Tabulate(ctx context.Context, devices []*device.Device) *Tabl
 	for _, l := range a.leaves {
 		t.tables = append(t.tables, t.newTable(l, devices))
 	}
-	t.scratch.chosen = NewBits(len(devices))
 	t.scratch.possible = NewBits(len(devices))
 	return t
 }

@@ -29,6 +29,7 @@ type options struct {
 	reasons        bool
 	costBudget     uint64
 	environment    *device.Environment
+	cache          *Cache
 	boundsFrom     int64
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool

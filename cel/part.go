@@ -46,7 +46,7 @@ func (p *Program) Part(expr ast.Expr) (*Part, error) {
 // expression would be aborted here.
 func (p *Part) Value(ctx context.Context, input cel.Activation, budget *Budget) (ref.Val, error) {
 	value, details, err := p.program.ContextEval(ctx, input)
-	if failure := budget.charge(actualCost(details)); failure != nil {
+	if failure := budget.Charge(actualCost(details)); failure != nil {
 		return nil, failure
 	}
 	if err == nil {

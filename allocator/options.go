@@ -16,11 +16,6 @@ import (
 // the time that the scheduler's Filter has for a node.
 const DefaultCostBudget uint64 = 100_000_000
 
-// DefaultBoundsFrom is the number of sets from which on it pays to prepare bounds
-// for a CEL constraint: evaluating one takes some ten microseconds, reading the
-// expression about a millisecond.
-const DefaultBoundsFrom = 100
-
 // Option changes how an [Allocator] works.
 type Option func(*options)
 
@@ -30,13 +25,12 @@ type options struct {
 	costBudget     uint64
 	environment    *device.Environment
 	cache          *Cache
-	boundsFrom     int64
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }
 
 func defaultOptions() options {
-	return options{celConstraints: true, costBudget: DefaultCostBudget, boundsFrom: DefaultBoundsFrom}
+	return options{celConstraints: true, costBudget: DefaultCostBudget}
 }
 
 // WithoutCELConstraints treats a reference to a CEL device constraint as the
@@ -55,12 +49,6 @@ func WithReasons() Option {
 // WithCostBudget replaces [DefaultCostBudget].
 func WithCostBudget(limit uint64) Option {
 	return func(o *options) { o.costBudget = limit }
-}
-
-// WithBoundsFrom replaces [DefaultBoundsFrom]. It changes how long a search takes
-// and nothing else.
-func WithBoundsFrom(sets int64) Option {
-	return func(o *options) { o.boundsFrom = sets }
 }
 
 // WithExhaustiveSearch evaluates CEL constraints on every set, as KEP-5254

@@ -41,10 +41,11 @@ type pruner struct {
 	// volatile: what is eligible also depends on what else was taken.
 	volatile bool
 	// chosen are the devices of the set. possible has for each number of chosen devices
-	// those that may come next or later; it has none until the set was begun.
-	chosen   bound.Bits
-	possible []bound.Bits
-	begun    bool
+	// those that may come next or later, required those of them that must; both say nothing
+	// until the set was begun.
+	chosen             bound.Bits
+	possible, required []bound.Bits
+	begun              bool
 	// refusals counts the devices that were refused.
 	refusals int
 }
@@ -104,11 +105,28 @@ func (c *celConstraint) descend(r *request, added *candidate) bool {
 	if p.volatile {
 		c.passOverTaken(r, added.position+1, next)
 	}
+	if c.isDetermined(added) {
+		return true
+	}
 	if c.hasCompletion(r, added) {
 		return true
 	}
 	p.refusals++
 	return false
+}
+
+// isDetermined tells whether there was one completion only, before the device was added
+// that is part of it: nothing more can be found out about it.
+func (c *celConstraint) isDetermined(added *candidate) bool {
+	p := &c.pruner
+	before, now := len(c.members)-1, len(c.members)
+	left := p.size - before
+	if left == 0 || p.required[before].Count() != left || !p.required[before].Has(added.position) {
+		return false
+	}
+	p.required[now].Set(p.required[before])
+	p.required[now].Remove(added.position)
+	return p.possible[now].Count() == left-1
 }
 
 // ascend undoes descend.
@@ -123,6 +141,7 @@ func (c *celConstraint) ascend(removed *candidate) {
 // completion.
 func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	p := &c.pruner
+	p.required[len(c.members)].Clear()
 	if !c.othersKeepQuiet(r, last) {
 		return true
 	}
@@ -134,7 +153,10 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 		c.cuts++
 		return false
 	}
-	partial := bound.Partial{Chosen: p.chosen, Possible: p.possible[len(c.members)], Left: p.size - len(c.members)}
+	partial := bound.Partial{
+		Chosen: p.chosen, Possible: p.possible[len(c.members)], Required: p.required[len(c.members)],
+		Left: p.size - len(c.members),
+	}
 	before := partial.Possible.Count()
 	hopeless := p.bounds.Hopeless(partial, effort)
 	c.cuts += int64(before - partial.Possible.Count())
@@ -209,13 +231,24 @@ func (c *celConstraint) placeOf(r *request) int {
 	return -1
 }
 
-// next is the first position from the given one on whose device may be in a
-// satisfactory completion of the set as it is, or as many as there are candidates.
-func (c *celConstraint) next(position int) int {
-	if next := c.pruner.possible[len(c.members)].Next(position); next >= 0 {
-		return next
+// next is the first position from the given one on whose device may be the next one of
+// request r in a satisfactory completion, or as many as there are candidates. Devices of
+// a request are taken in ascending order, so none may come after one that is required.
+func (c *celConstraint) next(r *request, position int) int {
+	p, chosen := &c.pruner, len(c.members)
+	next := p.possible[chosen].Next(position)
+	if next < 0 {
+		return len(c.search.candidates)
 	}
-	return len(c.search.candidates)
+	if !p.required[chosen].IsEmpty() {
+		at := c.placeOf(r)
+		for first := p.required[chosen].Next(0); first >= 0 && first < next; first = p.required[chosen].Next(first + 1) {
+			if p.eligible[at].Has(first) && !p.later[at].Has(first) {
+				return len(c.search.candidates)
+			}
+		}
+	}
+	return next
 }
 
 func (c *celConstraint) isPrepared() bool {
@@ -251,9 +284,9 @@ func (c *celConstraint) prepare() bool {
 	c.findEligible()
 	p.bounds = s.cache.tablesOf(s.hardware, analysis, c.expression, p.size).NewBounds(s.ctx, s.budget)
 	p.chosen = bound.NewBits(len(s.candidates))
-	p.possible = make([]bound.Bits, p.size+1)
+	p.possible, p.required = make([]bound.Bits, p.size+1), make([]bound.Bits, p.size+1)
 	for i := range p.possible {
-		p.possible[i] = bound.NewBits(len(s.candidates))
+		p.possible[i], p.required[i] = bound.NewBits(len(s.candidates)), bound.NewBits(len(s.candidates))
 	}
 	return true
 }

@@ -66,6 +66,9 @@ type Partial struct {
 	Chosen, Possible Bits
 	// Left is the number of devices to be added.
 	Left int
+	// Required is where Hopeless puts those possible devices that are in every completion
+	// which is not false. It may be nil.
+	Required Bits
 }
 
 // Bounds tell what an expression can become for partial sets of the devices that
@@ -80,7 +83,7 @@ type Bounds struct {
 // is interrupted by ctx and charged to the budget.
 func (t *Tables) NewBounds(ctx context.Context, budget *cel.Budget) *Bounds {
 	return &Bounds{
-		state:  state{tables: t, ctx: ctx, budget: budget, slots: make([]int, t.slots)},
+		state:  state{tables: t, ctx: ctx, budget: budget, slots: make([]int, t.slots), required: NewBits(len(t.devices))},
 		before: NewBits(len(t.devices)),
 	}
 }
@@ -114,6 +117,10 @@ type state struct {
 	shallow bool
 	// removed: a device is not possible any more.
 	removed bool
+	// required are the devices that were chosen because no completion can do without
+	// them. hypothetical: what is being refined need not hold.
+	required     Bits
+	hypothetical bool
 	// aborted: something was met that would end the evaluation of the expression,
 	// whatever stands beside it.
 	aborted bool

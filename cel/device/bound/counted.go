@@ -62,8 +62,12 @@ func (n *counted) refineRow(s *state, r *row) bool {
 	if !n.isWithin(fewest, most) {
 		return false
 	}
-	if s.Left == 0 {
-		return true
+	if s.Left <= 0 {
+		return s.Left == 0
+	}
+	if int64(chosen+possible) == n.limits.least && possible > 0 && !s.hypothetical {
+		s.require(r.yes)
+		return s.Left >= 0
 	}
 	if possible > 0 && !n.isWithin(chosen+1+max(0, s.Left-1-others), most) {
 		s.drop(r.yes)
@@ -97,8 +101,8 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 			}
 		}
 	}
-	if s.Left == 0 {
-		return true, true
+	if s.Left <= 0 {
+		return s.Left == 0, true
 	}
 	size, left := s.Possible.Count(), s.Left-1
 	for w, word := range s.Possible {

@@ -3,6 +3,8 @@
 
 package bound
 
+import "math/bits"
+
 // A condition is refined by removing devices from the possible ones: those that make
 // it surely false when they are chosen. Every condition can be refined by probing,
 // that is by choosing each device and asking for the bound. The constructs that come
@@ -37,17 +39,31 @@ const (
 )
 
 // Hopeless tells whether no completion satisfies the expression and none makes it
-// fail. It removes devices from p.Possible that are in no other completions.
+// fail. It removes devices from p.Possible that are in no other completions, and
+// enters those into p.Required that are in all of them.
 func (b *Bounds) Hopeless(p Partial, effort Effort) bool {
+	if p.Required != nil {
+		p.Required.Clear()
+	}
 	s := &b.state
 	if !s.begin(p) {
 		return false
 	}
 	b.before.Set(p.Possible)
+	s.required.Clear()
 	hopeless := !s.refineAll(effort)
+	// What was required was chosen to find out more. It is the caller's to choose it.
+	p.Chosen.Drop(s.required)
+	p.Possible.Join(s.required)
 	if !s.isSound() {
 		p.Possible.Set(b.before)
 		return false
+	}
+	if !hopeless && p.Required != nil {
+		p.Required.Set(s.required)
+		if s.Possible.Count() == p.Left {
+			p.Required.Set(p.Possible)
+		}
 	}
 	return hopeless
 }
@@ -70,7 +86,7 @@ func (s *state) refineAll(effort Effort) bool {
 			}
 		}
 		switch {
-		case s.Possible.Count() < s.Left:
+		case s.Left < 0 || s.Possible.Count() < s.Left:
 			return false
 		case !s.removed || s.exhausted:
 			return true
@@ -122,6 +138,19 @@ func (s *state) remove(device int) {
 	s.removed = true
 }
 
+// require chooses the possible devices of a set, because no completion that is not
+// false can do without them.
+func (s *state) require(devices Bits) {
+	for w, word := range devices {
+		word &= s.Possible[w]
+		s.Left -= bits.OnesCount64(word)
+		s.Possible[w] &^= word
+		s.Chosen[w] |= word
+		s.required[w] |= word
+	}
+	s.removed = true
+}
+
 // keep removes the devices that are not in the set.
 func (s *state) keep(devices Bits) { s.removed = s.Possible.Keep(devices) || s.removed }
 
@@ -133,7 +162,8 @@ func (n and) refine(s *state) bool { return s.refine(n.left) && s.refine(n.right
 // refine: a device is removed if it makes both sides surely false.
 func (n or) refine(s *state) bool {
 	before := s.borrow(s.Possible)
-	removed := s.removed
+	removed, hypothetical := s.removed, s.hypothetical
+	s.hypothetical = true
 	left := s.refine(n.left) && s.Possible.Count() >= s.Left
 	afterLeft := s.borrow(s.Possible)
 	s.Possible.Set(before)
@@ -144,6 +174,7 @@ func (n or) refine(s *state) bool {
 	case left:
 		s.Possible.Set(afterLeft)
 	}
+	s.hypothetical = hypothetical
 	s.removed = removed || before.Keep(s.Possible)
 	s.giveBack(before)
 	s.giveBack(afterLeft)

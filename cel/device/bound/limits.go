@@ -75,6 +75,11 @@ func withLimits(c comparison, of quantity, l limits) condition {
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
 			return &counted{predicate: p, slot: slot, limits: l, general: c}
 		}
+		if f, isFiltered := of.list.(filtered); isFiltered {
+			if _, all := f.list.(allDevices); all {
+				return newTallied(f.slot, f.keeps, l, c)
+			}
+		}
 	case arithmetic:
 		if leaf, ok := spanOf(of); ok {
 			return span{leaf: leaf, limits: l, general: c}

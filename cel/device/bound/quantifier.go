@@ -219,6 +219,9 @@ func newExistsOne(list deviceList, slot int, holds condition) condition {
 	if p, over, ok := predicateOver(list, slot, holds); ok {
 		return &counted{predicate: p, slot: over, limits: limits{1, 1}, general: general}
 	}
+	if _, all := list.(allDevices); all {
+		return newTallied(slot, holds, limits{1, 1}, general)
+	}
 	return general
 }
 

@@ -1,0 +1,94 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "math/bits"
+
+// tallied is a condition on the number of devices in the set for which a condition
+// holds that speaks of the set itself: of a stretch of a ring, all devices but the last
+// one have their successor with them.
+//
+//	devices.exists_one(d, !devices.exists(o, follows(o, d)))
+//
+// Once the number is reached, the condition must be false for all the others; if the
+// number can only just be reached, it must hold for all that are left.
+type tallied struct {
+	slot         int
+	holds, fails condition
+	limits
+	// general is the condition as it is written, for parts that may fail.
+	general condition
+}
+
+// newTallied counts the devices of the whole set.
+func newTallied(slot int, holds condition, l limits, general condition) condition {
+	if isOpen(holds) {
+		return general
+	}
+	return tallied{slot, holds, newNot(holds), l, general}
+}
+
+func (n tallied) bound(s *state) Outcome { return n.general.bound(s) }
+
+// refine bounds the number and goes on with the chosen devices for which the condition
+// is open.
+func (n tallied) refine(s *state) bool {
+	surely, open, ok := n.classify(s, s.Chosen)
+	if !ok {
+		return n.general.bound(s) != False
+	}
+	certain, candidates, ok := n.classify(s, s.Possible)
+	if !ok {
+		return n.general.bound(s) != False
+	}
+	others := s.Possible.Count() - certain
+	fewest := surely + max(0, s.Left-others)
+	most := surely + open + min(s.Left, certain+candidates)
+	switch {
+	case int64(most) < n.limits.least || int64(fewest) > n.limits.most:
+		return false
+	case open > 0 && int64(surely) == n.limits.most:
+		return n.refineOpen(s, n.fails)
+	case open > 0 && int64(most) == n.limits.least:
+		return n.refineOpen(s, n.holds)
+	default:
+		return true
+	}
+}
+
+// classify counts the devices for which the condition surely holds and those for which
+// it may hold or not. ok is false if it may fail, or too much was looked at.
+func (n tallied) classify(s *state, devices Bits) (surely, open int, ok bool) {
+	for w, word := range devices {
+		for ; word != 0; word &= word - 1 {
+			s.slots[n.slot] = w*64 + bits.TrailingZeros64(word)
+			switch n.holds.bound(s) {
+			case True:
+				surely++
+			case True | False:
+				open++
+			case False:
+			default:
+				return 0, 0, false
+			}
+			if !s.spend() {
+				return 0, 0, false
+			}
+		}
+	}
+	return surely, open, true
+}
+
+// refineOpen refines a condition for the chosen devices for which it is not decided.
+func (n tallied) refineOpen(s *state, must condition) bool {
+	for w, word := range s.Chosen {
+		for ; word != 0; word &= word - 1 {
+			s.slots[n.slot] = w*64 + bits.TrailingZeros64(word)
+			if n.holds.bound(s) == True|False && !s.refine(must) {
+				return false
+			}
+		}
+	}
+	return true
+}

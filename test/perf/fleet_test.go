@@ -67,18 +67,18 @@ type fleet struct {
 	state structured.AllocatedState
 	// selectors are compiled once, as in a scheduler.
 	selectors *dracel.Cache
-	// hopeless has the names of claims that a search without pruning does not come to
-	// an end with.
-	hopeless map[string]bool
+	// unfinished has, by the name of the claim, how many nodes a search without pruning
+	// could do in the time it had, if not all.
+	unfinished map[string]int
 }
 
 // occupied uses as many nodes as there are occupancies.
 func (h *hardware) occupied(occupancies []shape.Set) *fleet {
 	f := &fleet{
-		hardware: h,
-		nodes:    h.nodes[:len(occupancies)],
-		hopeless: make(map[string]bool),
-		state:    structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()},
+		hardware:   h,
+		nodes:      h.nodes[:len(occupancies)],
+		unfinished: make(map[string]int),
+		state:      structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()},
 		selectors: dracel.NewCache(10, dracel.Features{
 			EnableConsumableCapacity: true, EnableListTypeAttributes: true,
 		}),
@@ -134,18 +134,19 @@ func (f *fleet) allocate(ctx context.Context, a structured.Allocator, claim *res
 	return nil
 }
 
-// verify is allocate with a look at the devices.
-func (f *fleet) verify(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) error {
+// verify is allocate with a look at the devices. It returns the number of nodes that
+// it came to an end with.
+func (f *fleet) verify(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) (int, error) {
 	for i, node := range f.nodes {
 		results, err := a.Allocate(ctx, node, []*resourceapi.ResourceClaim{claim})
 		if err != nil {
-			return err
+			return i, err
 		}
 		if got, want := sets.New(devicesOf(results)...), sets.New(f.Names(f.want[i])...); !got.Equal(want) {
-			return fmt.Errorf("%s, free %v: allocated %v, expected %v", node.Name, f.Names(f.free[i]), sets.List(got), sets.List(want))
+			return i, fmt.Errorf("%s, free %v: allocated %v, expected %v", node.Name, f.Names(f.free[i]), sets.List(got), sets.List(want))
 		}
 	}
-	return nil
+	return len(f.nodes), nil
 }
 
 // devicesOf are the devices of an allocation, in its order.

@@ -37,8 +37,9 @@ const patience = 2 * time.Second
 //	upstream     Kubernetes' allocator, where attributes can express the shape
 //	handwritten  the search for this one shape, without an allocator around it
 //
-// Where exhaustive or upstream does not end within two seconds there is no time,
-// but "sets": the number of sets to look at.
+// Where exhaustive or upstream does not end within two seconds there is no time, but
+// "nodes-done", what it could do, and "sets", the number of sets that an exhaustive
+// search has to look at on all nodes.
 func BenchmarkShapes(b *testing.B) {
 	for _, s := range shape.Scenarios() {
 		b.Run("scenario="+s.Name, func(b *testing.B) {
@@ -50,7 +51,7 @@ func BenchmarkShapes(b *testing.B) {
 					b.Run("nodes=1", single.benchmarks)
 					b.Run("nodes=1000", func(b *testing.B) {
 						fleet := many().occupied(s.Occupancies(l, manyNodes))
-						fleet.hopeless = single.hopeless
+						fleet.unfinished = single.unfinished
 						fleet.benchmarks(b)
 					})
 				})
@@ -93,7 +94,7 @@ func (f *fleet) warm(b *testing.B, claim *resourceapi.ResourceClaim) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := f.verify(ctx, a, claim); err != nil {
+	if _, err := f.verify(ctx, a, claim); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
@@ -129,7 +130,10 @@ func (f *fleet) cold(b *testing.B) {
 		}
 		return a.Stats().Steps
 	}
-	iteration(f.verify)
+	iteration(func(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) error {
+		_, err := f.verify(ctx, a, claim)
+		return err
+	})
 	var steps int64
 	for b.Loop() {
 		steps = iteration(f.allocate)
@@ -140,9 +144,10 @@ func (f *fleet) cold(b *testing.B) {
 // patiently measures an allocator if it can do all nodes in the time it has.
 func (f *fleet) patiently(b *testing.B, claim *resourceapi.ResourceClaim, newAllocator func(context.Context) (structured.Allocator, error)) {
 	ctx := b.Context()
-	if !f.ends(b, claim, newAllocator) {
+	if nodes, ends := f.ends(b, claim, newAllocator); !ends {
 		sets, _ := new(big.Float).SetInt(f.sets()).Float64()
 		b.ReportMetric(sets, "sets")
+		b.ReportMetric(float64(nodes), "nodes-done")
 		b.ReportMetric(0, "ns/op") // no time instead of a wrong one
 		return
 	}
@@ -158,27 +163,28 @@ func (f *fleet) patiently(b *testing.B, claim *resourceapi.ResourceClaim, newAll
 	f.report(b, 0)
 }
 
-// ends tells whether an allocator can do all nodes in the time it has. Package
-// testing runs a benchmark without a loop more than once, so the answer no is
-// remembered, as well as for a fleet that has the same node among others.
-func (f *fleet) ends(b *testing.B, claim *resourceapi.ResourceClaim, newAllocator func(context.Context) (structured.Allocator, error)) bool {
-	if f.hopeless[claim.Name] {
-		return false
+// ends tells whether an allocator can do all nodes in the time it has, and if not,
+// how many it can. Package testing runs a benchmark without a loop more than once,
+// so that is remembered, as well as for a fleet that begins with the same node.
+func (f *fleet) ends(b *testing.B, claim *resourceapi.ResourceClaim, newAllocator func(context.Context) (structured.Allocator, error)) (int, bool) {
+	if nodes, unfinished := f.unfinished[claim.Name]; unfinished {
+		return nodes, false
 	}
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
 	defer cancel()
 	a, err := newAllocator(ctx)
-	if err == nil {
-		err = f.verify(ctx, a, claim)
+	if err != nil {
+		b.Fatal(err)
 	}
+	nodes, err := f.verify(ctx, a, claim)
 	if errors.Is(err, context.DeadlineExceeded) {
-		f.hopeless[claim.Name] = true
-		return false
+		f.unfinished[claim.Name] = nodes
+		return nodes, false
 	}
 	if err != nil {
 		b.Fatal(err)
 	}
-	return true
+	return nodes, true
 }
 
 // sets is what an exhaustive search has to look at on all nodes.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/internal/shape"
 )
@@ -41,6 +42,13 @@ func (f *fleet) claim(t *testing.T) *resourceapi.ResourceClaim {
 	return claim
 }
 
+// requireVerified fails if the allocator gives other devices than expected.
+func (f *fleet) requireVerified(t *testing.T, a structured.Allocator, claim *resourceapi.ResourceClaim) {
+	t.Helper()
+	_, err := f.verify(t.Context(), a, claim)
+	require.NoError(t, err)
+}
+
 // testAnswer: the devices are those of the search written by hand, in the same
 // order, and they have the shape.
 func (f *fleet) testAnswer(t *testing.T) {
@@ -61,7 +69,7 @@ func (f *fleet) testAnswer(t *testing.T) {
 func (f *fleet) testWork(t *testing.T) {
 	a, err := f.celset(t.Context(), newCache()...)
 	require.NoError(t, err)
-	require.NoError(t, f.verify(t.Context(), a, f.claim(t)))
+	f.requireVerified(t, a, f.claim(t))
 	stats := a.Stats()
 	_, handwritten := f.HandWritten(f.free[0])
 	n := int64(len(f.Topology.Devices))
@@ -86,7 +94,7 @@ func (f *fleet) testReference(t *testing.T) {
 	}
 	a, err := f.exhaustive(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, f.verify(t.Context(), a, f.claim(t)))
+	f.requireVerified(t, a, f.claim(t))
 	if f.Enough(f.free[0]) {
 		require.Equal(t, f.Sets(f.free[0]).Int64(), a.Stats().Evaluations)
 	}
@@ -105,7 +113,7 @@ func (f *fleet) testUpstream(t *testing.T) {
 	}
 	a, err := f.upstream(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, f.verify(t.Context(), a, claim))
+	f.requireVerified(t, a, claim)
 }
 
 // TestShapesOnManyNodes: the answers on nodes with other devices in use.
@@ -118,7 +126,7 @@ func TestShapesOnManyNodes(t *testing.T) {
 				f := h.occupied(s.Occupancies(l, nodes))
 				a, err := f.celset(t.Context(), newCache()...)
 				require.NoError(t, err)
-				require.NoError(t, f.verify(t.Context(), a, f.claim(t)))
+				f.requireVerified(t, a, f.claim(t))
 			})
 		}
 	}

@@ -60,7 +60,7 @@ func TestUnreadIsUnread(t *testing.T) {
 		require.NoError(t, err)
 		a, err := f.celset(t.Context(), newCache()...)
 		require.NoError(t, err)
-		require.NoError(t, f.verify(t.Context(), a, claim))
+		f.requireVerified(t, a, claim)
 		require.Equal(t, f.sets().Int64(), a.Stats().Evaluations, l.Name)
 	}
 }

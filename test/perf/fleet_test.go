@@ -113,11 +113,9 @@ func (f *fleet) upstream(ctx context.Context) (structured.Allocator, error) {
 	return structured.NewAllocator(ctx, features, f.state, f.classes, f.slices, f.selectors)
 }
 
-// newCache makes what allocators share with those that come after them.
-//
-// The one place for it: nothing is shared so far. With a cache this returns
-// allocator.WithCache(allocator.NewCache()) as the only option.
-func newCache() []allocator.Option { return nil }
+// newCache is the option for allocators to share what they find out: a new one each
+// time is cold, one for all becomes warm.
+func newCache() allocator.Option { return allocator.WithCache(allocator.NewCache()) }
 
 // allocate asks for all nodes, one after the other, as a scheduler's Filter does.
 func (f *fleet) allocate(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) error {

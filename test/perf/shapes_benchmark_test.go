@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/shape"
 )
 
@@ -87,10 +88,16 @@ func (f *fleet) report(b *testing.B, steps int64) {
 	}
 }
 
+// warm is an allocator after others that had the same cache.
 func (f *fleet) warm(b *testing.B, claim *resourceapi.ResourceClaim) {
-	ctx := b.Context()
 	cache := newCache()
-	a, err := f.celset(ctx, cache...)
+	f.measure(b, claim, func() allocator.Option { return cache })
+}
+
+// measure takes an expression that is compiled already.
+func (f *fleet) measure(b *testing.B, claim *resourceapi.ResourceClaim, cache func() allocator.Option) {
+	ctx := b.Context()
+	a, err := f.celset(ctx, cache())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -98,7 +105,7 @@ func (f *fleet) warm(b *testing.B, claim *resourceapi.ResourceClaim) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if a, err = f.celset(ctx, cache...); err != nil {
+		if a, err = f.celset(ctx, cache()); err != nil {
 			b.Fatal(err)
 		}
 		if err := f.allocate(ctx, a, claim); err != nil {
@@ -121,7 +128,7 @@ func (f *fleet) cold(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		a, err := f.celset(ctx, newCache()...)
+		a, err := f.celset(ctx, newCache())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func (f *fleet) requireVerified(t *testing.T, a structured.Allocator, claim *res
 // testAnswer: the devices are those of the search written by hand, in the same
 // order, and they have the shape.
 func (f *fleet) testAnswer(t *testing.T) {
-	a, err := f.celset(t.Context(), newCache()...)
+	a, err := f.celset(t.Context(), newCache())
 	require.NoError(t, err)
 	results, err := a.Allocate(t.Context(), f.nodes[0], []*resourceapi.ResourceClaim{f.claim(t)})
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func (f *fleet) testAnswer(t *testing.T) {
 
 // testWork: a step is one look for one more device.
 func (f *fleet) testWork(t *testing.T) {
-	a, err := f.celset(t.Context(), newCache()...)
+	a, err := f.celset(t.Context(), newCache())
 	require.NoError(t, err)
 	f.requireVerified(t, a, f.claim(t))
 	stats := a.Stats()
@@ -124,7 +124,7 @@ func TestShapesOnManyNodes(t *testing.T) {
 		for _, l := range s.Layouts {
 			t.Run(s.Name+"/"+l.Name, func(t *testing.T) {
 				f := h.occupied(s.Occupancies(l, nodes))
-				a, err := f.celset(t.Context(), newCache()...)
+				a, err := f.celset(t.Context(), newCache())
 				require.NoError(t, err)
 				f.requireVerified(t, a, f.claim(t))
 			})

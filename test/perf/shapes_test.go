@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/shape"
 )
 
@@ -27,6 +28,7 @@ func TestShapes(t *testing.T) {
 				f := h.occupied([]shape.Set{l.InUse})
 				t.Run("answer", f.testAnswer)
 				t.Run("work", f.testWork)
+				t.Run("warm", f.testWarm)
 				t.Run("reference", f.testReference)
 				t.Run("upstream", f.testUpstream)
 			})
@@ -84,6 +86,34 @@ func (f *fleet) testWork(t *testing.T) {
 	t.Run("evaluations", func(t *testing.T) {
 		require.LessOrEqual(t, stats.Evaluations, int64(1), "one for an accepted set")
 	})
+}
+
+// testWarm: an allocator evaluates nothing again that one before it, with the same
+// cache, found out; nor does one for another node with the same devices.
+func (f *fleet) testWarm(t *testing.T) {
+	cache := newCache()
+	f.requireVerified(t, f.sharing(t, cache), f.claim(t))
+	for name, warm := range map[string]*fleet{"same node": f, "other node": f.onOtherNode(t)} {
+		a := warm.sharing(t, cache)
+		warm.requireVerified(t, a, f.claim(t))
+		require.Zero(t, a.Stats().TableEvaluations, "%s: evaluations for tables", name)
+		require.Zero(t, a.Stats().Evaluations, "%s: evaluations of sets", name)
+	}
+}
+
+func (f *fleet) sharing(t *testing.T, cache allocator.Option) *allocator.Allocator {
+	t.Helper()
+	a, err := f.celset(t.Context(), cache)
+	require.NoError(t, err)
+	return a
+}
+
+// onOtherNode has the same devices in use on a node of another name.
+func (f *fleet) onOtherNode(t *testing.T) *fleet {
+	t.Helper()
+	other := newHardware(t, f.Scenario, 2).occupied([]shape.Set{0, f.All() &^ f.free[0]})
+	other.nodes, other.free, other.want = other.nodes[1:], other.free[1:], other.want[1:]
+	return other
 }
 
 // testReference: the answer of the exhaustive search is the same, and it looks at as

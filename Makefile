@@ -53,8 +53,9 @@ fuzz: ## run each fuzz target for FUZZTIME
 	$(GO) test ./cel/device/bound -run '^$$' -fuzz FuzzBoundsAreSound -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 	$(GO) test ./test/conformance -run '^$$' -fuzz FuzzSameAsUpstream -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 
-bench: ## benchmarks, in benchstat's format
-	$(GO) test -run '^$$' -bench . -benchmem ./cel/... ./test/perf/...
+BENCHTIME ?= 200ms
+bench: ## benchmarks, in benchstat's format, each for BENCHTIME
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./test/perf/...
 
 clean: ## remove what was built
 	rm -rf bin

@@ -1,10 +1,16 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package perf has benchmarks of the allocator, side by side with upstream's in
-// one run:
+// Package perf has benchmarks of the allocator, side by side in one run with
+// upstream's, with the exhaustive reference and with searches written by hand:
 //
 //	make bench
+//	go test ./test/perf -run '^$' -bench 'Shapes/scenario=grid.*/.*/nodes=1$' -count 6
 //
-// The names are for benchstat: the part "allocator=" tells the two apart.
+// The names are for benchstat: the parts "allocator=" and "search=" tell the
+// implementations apart.
+//
+// Its tests pin how much work the search does for each scenario and layout of
+// package internal/shape, in steps and CEL evaluations, which don't depend on the
+// machine.
 package perf

@@ -1,0 +1,165 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package perf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/internal/shape"
+)
+
+// hardware is nodes with the devices of a scenario.
+type hardware struct {
+	shape.Scenario
+	classes classList
+	nodes   []*v1.Node
+	slices  [][]*resourceapi.ResourceSlice // of each node
+}
+
+func newHardware(tb testing.TB, s shape.Scenario, nodes int) *hardware {
+	tb.Helper()
+	h := &hardware{Scenario: s, classes: s.DeviceClasses()}
+	for i := range nodes {
+		name := fmt.Sprintf("node-%04d", i)
+		slices, err := s.ResourceSlices(name)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		h.nodes = append(h.nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		h.slices = append(h.slices, slices)
+	}
+	return h
+}
+
+type classList []*resourceapi.DeviceClass
+
+func (l classList) List() ([]*resourceapi.DeviceClass, error) { return l, nil }
+
+func (l classList) Get(name string) (*resourceapi.DeviceClass, error) {
+	for _, class := range l {
+		if class.Name == name {
+			return class, nil
+		}
+	}
+	return nil, fmt.Errorf("no DeviceClass %q", name)
+}
+
+// fleet is nodes on which devices are in use.
+type fleet struct {
+	*hardware
+	nodes  []*v1.Node
+	slices []*resourceapi.ResourceSlice
+	free   []shape.Set
+	// want has the answer for each node, empty where there is none.
+	want  []shape.Set
+	state structured.AllocatedState
+	// selectors are compiled once, as in a scheduler.
+	selectors *dracel.Cache
+	// unfinished has, by the name of the claim, how many nodes a search without pruning
+	// could do in the time it had, if not all.
+	unfinished map[string]int
+}
+
+// occupied uses as many nodes as there are occupancies.
+func (h *hardware) occupied(occupancies []shape.Set) *fleet {
+	f := &fleet{
+		hardware:   h,
+		nodes:      h.nodes[:len(occupancies)],
+		unfinished: make(map[string]int),
+		state:      structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()},
+		selectors: dracel.NewCache(10, dracel.Features{
+			EnableConsumableCapacity: true, EnableListTypeAttributes: true,
+		}),
+	}
+	for i, inUse := range occupancies {
+		free := h.All() &^ inUse
+		want, _ := h.HandWritten(free)
+		f.free, f.want = append(f.free, free), append(f.want, want)
+		f.slices = append(f.slices, h.slices[i]...)
+		for j := range inUse.All() {
+			d := h.Topology.Devices[j]
+			f.state.AllocatedDevices.Insert(structured.MakeDeviceID(d.Driver, f.nodes[i].Name, d.Name))
+		}
+	}
+	return f
+}
+
+// celset is the allocator under test.
+func (f *fleet) celset(ctx context.Context, options ...allocator.Option) (*allocator.Allocator, error) {
+	return allocator.NewAllocator(ctx, features, f.state, f.classes, f.slices, f.selectors, options...)
+}
+
+// exhaustive is the reference: no limit but that of ctx.
+func (f *fleet) exhaustive(ctx context.Context) (*allocator.Allocator, error) {
+	return f.celset(ctx, allocator.WithExhaustiveSearch(), allocator.WithCostBudget(math.MaxUint64))
+}
+
+// upstream is Kubernetes' allocator with what its alpha features can do.
+func (f *fleet) upstream(ctx context.Context) (structured.Allocator, error) {
+	features := features
+	features.DerivedAttributes, features.ListTypeAttributes = true, true
+	return structured.NewAllocator(ctx, features, f.state, f.classes, f.slices, f.selectors)
+}
+
+// newCache is the option for allocators to share what they find out: a new one each
+// time is cold, one for all becomes warm.
+func newCache() allocator.Option { return allocator.WithCache(allocator.NewCache()) }
+
+// allocate asks for all nodes, one after the other, as a scheduler's Filter does.
+func (f *fleet) allocate(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) error {
+	claims := []*resourceapi.ResourceClaim{claim}
+	for i, node := range f.nodes {
+		results, err := a.Allocate(ctx, node, claims)
+		if err != nil {
+			return err
+		}
+		if (len(results) == 1) != (f.want[i] != 0) {
+			return fmt.Errorf("%s, free %v: %d results, expected devices %v", node.Name, f.Names(f.free[i]), len(results), f.Names(f.want[i]))
+		}
+	}
+	return nil
+}
+
+// verify is allocate with a look at the devices. It returns the number of nodes that
+// it came to an end with.
+func (f *fleet) verify(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) (int, error) {
+	for i, node := range f.nodes {
+		results, err := a.Allocate(ctx, node, []*resourceapi.ResourceClaim{claim})
+		if err != nil {
+			return i, err
+		}
+		if got, want := sets.New(devicesOf(results)...), sets.New(f.Names(f.want[i])...); !got.Equal(want) {
+			return i, fmt.Errorf("%s, free %v: allocated %v, expected %v", node.Name, f.Names(f.free[i]), sets.List(got), sets.List(want))
+		}
+	}
+	return len(f.nodes), nil
+}
+
+// devicesOf are the devices of an allocation, in its order.
+func devicesOf(results []resourceapi.AllocationResult) []string {
+	var names []string
+	for _, claim := range results {
+		for _, result := range claim.Devices.Results {
+			names = append(names, result.Device)
+		}
+	}
+	return names
+}
+
+// unseen returns an expression that means the same and was not compiled before, if i
+// is new: a comment makes it different.
+func unseen(expression string, i int) string {
+	return fmt.Sprintf("// %d\n%s", i, expression)
+}

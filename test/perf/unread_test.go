@@ -1,0 +1,67 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package perf
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/internal/shape"
+)
+
+// unread means ring-12-4 and is written so that nothing can be told from a part of a
+// set: lists of lists are not read.
+const unread = "[devices.map(d, d.attributes['mla.example.com'].index)].flatten().max() - " +
+	"[devices.map(d, d.attributes['mla.example.com'].index)].flatten().min() == 3"
+
+func ringOfTwelve(tb testing.TB) shape.Scenario {
+	tb.Helper()
+	for _, s := range shape.Scenarios() {
+		if s.Name == "ring-12-4" {
+			s.Expression = unread
+			return s
+		}
+	}
+	tb.Fatal("no scenario ring-12-4")
+	return shape.Scenario{}
+}
+
+// BenchmarkUnread compares the search with the reference where it can't do better:
+// what it costs to have tried. Both have a compiled expression and nothing in the
+// cache.
+func BenchmarkUnread(b *testing.B) {
+	s := ringOfTwelve(b)
+	h := newHardware(b, s, 1)
+	for _, l := range s.Layouts {
+		b.Run("layout="+l.Name, func(b *testing.B) {
+			f := h.occupied([]shape.Set{l.InUse})
+			claim, err := f.Claim()
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run("search=fast", func(b *testing.B) { f.measure(b, claim, newCache) })
+			b.Run("search=exhaustive", func(b *testing.B) {
+				f.patiently(b, claim, func(ctx context.Context) (structured.Allocator, error) { return f.exhaustive(ctx) })
+			})
+		})
+	}
+}
+
+// TestUnreadIsUnread: each set is evaluated, up to the answer.
+func TestUnreadIsUnread(t *testing.T) {
+	s := ringOfTwelve(t)
+	h := newHardware(t, s, 1)
+	for _, l := range s.Layouts {
+		f := h.occupied([]shape.Set{l.InUse})
+		claim, err := f.Claim()
+		require.NoError(t, err)
+		a, err := f.celset(t.Context(), newCache())
+		require.NoError(t, err)
+		f.requireVerified(t, a, claim)
+		require.Equal(t, f.sets().Int64(), a.Stats().Evaluations, l.Name)
+	}
+}

@@ -87,13 +87,13 @@ func get[V any](c *Cache, entries *lru.Cache, key any, create func() V) V {
 
 // analysisKey is everything that an analysis depends on.
 type analysisKey struct {
-	expression *device.Expression
+	expression device.Expression
 	size       int
 }
 
 // analysis of an expression for sets of the given size.
 func (c *Cache) analysis(expression *device.Expression, size int) *bound.Analysis {
-	return get(c, c.analyses, analysisKey{expression, size}, func() *bound.Analysis { return bound.Analyze(expression, size) })
+	return get(c, c.analyses, analysisKey{*expression, size}, func() *bound.Analysis { return bound.Analyze(expression, size) })
 }
 
 // tablesKey is everything that tables depend on.
@@ -104,7 +104,7 @@ type tablesKey struct {
 
 // tablesOf returns the tables of an analysis over some hardware.
 func (c *Cache) tablesOf(h *hardware, analysis *bound.Analysis, expression *device.Expression, size int) *bound.Tables {
-	return get(c, c.tables, tablesKey{h, analysisKey{expression, size}}, func() *bound.Tables { return analysis.Tabulate(h.values) })
+	return get(c, c.tables, tablesKey{h, analysisKey{*expression, size}}, func() *bound.Tables { return analysis.Tabulate(h.values) })
 }
 
 // inventoryKey is what an inventory depends on, besides the slices, which are compared.

@@ -13,7 +13,7 @@ import (
 // verdictKey is everything that the verdict of an expression on a set depends on.
 type verdictKey struct {
 	hardware   *hardware
-	expression *device.Expression
+	expression device.Expression
 	// devices are the positions of the members in the order of the set, four bytes each.
 	devices string
 }
@@ -57,5 +57,5 @@ func (c *celConstraint) verdictKey() verdictKey {
 	for _, member := range c.members {
 		devices = binary.BigEndian.AppendUint32(devices, uint32(member.position))
 	}
-	return verdictKey{c.search.hardware, c.expression, string(devices)}
+	return verdictKey{c.search.hardware, *c.expression, string(devices)}
 }

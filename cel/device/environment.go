@@ -98,7 +98,8 @@ func (e *Environment) Compile(expression string) (*Expression, error) {
 }
 
 // Expression is a compiled expression over "devices". It is safe for concurrent
-// use.
+// use. Two of them are equal (==, on the values) if they are one compilation: an
+// Environment compiles a text once, as long as it remembers it.
 type Expression struct {
 	program *cel.Program
 }

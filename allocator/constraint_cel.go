@@ -131,6 +131,9 @@ func (c *celConstraint) isComplete() bool {
 }
 
 func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
+	if err := c.search.cancelled(); err != nil {
+		return false, err
+	}
 	c.members = append(c.members, added)
 	c.values = append(c.values, added.value())
 	if c.isHopeless(r, added) {
@@ -153,6 +156,9 @@ func (c *celConstraint) remove(*candidate) {
 }
 
 func (c *celConstraint) evaluate() (bool, error) {
+	if err := c.search.cancelled(); err != nil {
+		return false, err
+	}
 	c.evaluations++
 	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.budget)
 	if err != nil {

@@ -186,10 +186,16 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 // step counts, and looks whether the search was cancelled.
 func (s *search) step() error {
 	s.steps++
-	if err := cel.ContextError(s.ctx); err != nil {
-		return fmt.Errorf("filter operation aborted: %w", err)
+	return s.cancelled()
+}
+
+// cancelled is an error if the context ended. It is asked before everything that may
+// take long: a step may evaluate expressions on many devices.
+func (s *search) cancelled() error {
+	if s.ctx.Err() == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("filter operation aborted: %w", cel.ContextError(s.ctx))
 }
 
 // try meets a request with one of its alternatives.

@@ -46,6 +46,9 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 }
 
 func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {
+	if err := s.cancelled(); err != nil {
+		return false, err
+	}
 	matches, err := s.evaluateSelectors(fmt.Sprintf("class %s", r.class.Name), r.class.Spec.Selectors, c)
 	if err != nil || !matches {
 		return false, err

@@ -38,7 +38,13 @@ func (p *Program) Part(expr ast.Expr) (*Part, error) {
 
 // Value evaluates the part. Whatever fails becomes an error value, as it would be
 // for the rest of the expression.
+//
+// After ctx has ended nothing is evaluated. Parts are cheap and evaluated in great
+// numbers: an evaluation would be over before it looked at the context.
 func (p *Part) Value(ctx context.Context, input cel.Activation) ref.Val {
+	if err := ContextError(ctx); err != nil {
+		return types.WrapErr(err)
+	}
 	value, _, err := p.program.ContextEval(ctx, input)
 	if err != nil {
 		return types.WrapErr(err)

@@ -175,6 +175,9 @@ func (c *celConstraint) evaluate() (bool, error) {
 func (c *celConstraint) rejection(*request, *candidate) error { return nil }
 
 func (c *celConstraint) evaluationError(err error) error {
+	if isOverBudget(err) {
+		return c.costError(err)
+	}
 	ids := make([]string, len(c.members))
 	for i, member := range c.members {
 		ids[i] = member.id.String()

@@ -11,10 +11,19 @@ import (
 )
 
 // DefaultCostBudget is what all evaluations of one Allocate call may cost
-// together, in CEL cost units. Evaluating the expressions of KEP-5254 takes about
-// a microsecond for ten units, so the budget is used up after about ten seconds,
-// the time that the scheduler's Filter has for a node.
+// together, in CEL cost units. A search that evaluates the expressions of KEP-5254
+// on every set spends 6 to 11 units a microsecond, so the budget is used up after
+// about ten seconds, the time that the scheduler's Filter has for a node.
+// BenchmarkBudgets in test/perf has the figures.
 const DefaultCostBudget uint64 = 100_000_000
+
+// DefaultStepBudget is how many steps one Allocate call with CEL constraints may
+// take. A search takes 60,000 to 160,000 steps a second if it adds up and counts or
+// evaluates cheap expressions, so the budget is used up after about ten seconds.
+// Searches with more expensive steps, such as counting neighbours among 64 devices,
+// run into the time limit or the cost budget before. BenchmarkBudgets in test/perf
+// has the figures.
+const DefaultStepBudget int64 = 1_000_000
 
 // DefaultBoundsFrom is the number of sets from which on it pays to prepare bounds
 // for a CEL constraint: evaluating one takes some ten microseconds, reading the
@@ -28,6 +37,7 @@ type options struct {
 	celConstraints bool
 	reasons        bool
 	costBudget     uint64
+	stepBudget     int64
 	environment    *device.Environment
 	boundsFrom     int64
 	// unbounded searches without the bounds: tests compare.
@@ -35,7 +45,9 @@ type options struct {
 }
 
 func defaultOptions() options {
-	return options{celConstraints: true, costBudget: DefaultCostBudget, boundsFrom: DefaultBoundsFrom}
+	return options{
+		celConstraints: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget, boundsFrom: DefaultBoundsFrom,
+	}
 }
 
 // WithoutCELConstraints treats a reference to a CEL device constraint as the
@@ -51,9 +63,16 @@ func WithReasons() Option {
 	return func(o *options) { o.reasons = true }
 }
 
-// WithCostBudget replaces [DefaultCostBudget].
+// WithCostBudget replaces [DefaultCostBudget]. An Allocate call that would need more
+// returns a [*BudgetError].
 func WithCostBudget(limit uint64) Option {
 	return func(o *options) { o.costBudget = limit }
+}
+
+// WithStepBudget replaces [DefaultStepBudget]. An Allocate call with CEL constraints
+// that would need more steps returns a [*BudgetError]; others are not limited.
+func WithStepBudget(limit int64) Option {
+	return func(o *options) { o.stepBudget = limit }
 }
 
 // WithBoundsFrom replaces [DefaultBoundsFrom]. It changes how long a search takes

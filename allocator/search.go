@@ -183,10 +183,13 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 	return result, nil
 }
 
-// step counts, and looks whether the search was cancelled.
+// step counts, and looks whether the search was cancelled or had enough steps.
 func (s *search) step() error {
 	s.steps++
-	return s.cancelled()
+	if err := s.cancelled(); err != nil {
+		return err
+	}
+	return s.checkSteps()
 }
 
 // cancelled is an error if the context ended. It is asked before everything that may

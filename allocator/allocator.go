@@ -63,6 +63,9 @@ func NewAllocator(_ context.Context,
 		}
 		a.environment = environment
 	}
+	if a.cache == nil {
+		a.cache = NewCache()
+	}
 	for _, slice := range slices {
 		if name := ptr.Deref(slice.Spec.NodeName, ""); name != "" {
 			a.localSlices[name] = append(a.localSlices[name], slice)
@@ -87,11 +90,11 @@ func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resou
 		logger.V(5).Info("Done with allocation", "success", err == nil && len(results) == len(claims), "err", err)
 	}()
 
-	pools, err := gatherPools(a.features, node, slices.Concat(a.localSlices[node.Name], a.otherSlices), a.allSlices)
+	inventory, err := a.inventoryOf(node)
 	if err != nil {
-		return nil, fmt.Errorf("gather pool information: %w", err)
+		return nil, err
 	}
-	s, err := newSearch(ctx, a, node, pools, claims)
+	s, err := newSearch(ctx, a, node, inventory, claims)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +105,7 @@ func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resou
 		return nil, err
 	case found:
 		return s.results()
-	case slices.ContainsFunc(pools, func(p *pool) bool { return p.invalid != "" }):
+	case slices.ContainsFunc(s.pools, func(p *pool) bool { return p.invalid != "" }):
 		return nil, onNode("invalid resource pools were encountered")
 	case a.reasons:
 		return nil, onNode(s.reason())

@@ -224,7 +224,7 @@ func TestStats(t *testing.T) {
 		// One a device, and one each at the end of the requests and of the claims.
 		"found at once": {[]*claimBuilder{claim("c").want("x", 4)}, Stats{Steps: 4 + 2}},
 		"found, with constraint": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("row").define("row", inARow)}, Stats{Steps: 4 + 2, Evaluations: 1},
+			[]*claimBuilder{claim("c").want("x", 4).cel("row").define("row", inARow)}, Stats{Steps: 4 + 2, Evaluations: 1, SetsAccepted: 1},
 		},
 		// All 15 sets of 4 of 6 are evaluated. Smaller sets are extended if enough devices
 		// come after their last one.
@@ -233,7 +233,7 @@ func TestStats(t *testing.T) {
 		},
 		"two constraints": {
 			[]*claimBuilder{claim("c").want("x", 4).cel("row").cel("never").define("row", inARow).define("never", "false")},
-			Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15 + 3},
+			Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15 + 3, SetsAccepted: 3},
 		},
 		"error": {
 			[]*claimBuilder{claim("c").want("x", 1).want("y", 1, "1 / 0 == 1")}, Stats{Steps: 2},
@@ -245,7 +245,12 @@ func TestStats(t *testing.T) {
 			require.Zero(t, a.Stats())
 			for n := range int64(3) {
 				_, _ = a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-				require.Equal(t, Stats{Steps: (n + 1) * test.want.Steps, Evaluations: (n + 1) * test.want.Evaluations}, a.Stats())
+				require.Equal(t, Stats{
+					Steps:        (n + 1) * test.want.Steps,
+					Evaluations:  test.want.Evaluations, // for the first time only
+					SetsAccepted: (n + 1) * test.want.SetsAccepted,
+					CacheHits:    n * test.want.Evaluations,
+				}, a.Stats())
 			}
 		})
 	}

@@ -40,8 +40,10 @@ type group struct {
 	// lookedAhead: the selectors were evaluated for all devices that the requests may
 	// try.
 	lookedAhead bool
-	// selectable is shared by the requests.
+	// selectable is shared by the requests. known is where it is remembered for other
+	// searches, nil if it is not.
 	selectable []selection
+	known      *selectionRow
 }
 
 // groupOf finds the group of a request, or makes one.
@@ -52,7 +54,12 @@ func (s *search) groupOf(r *request) *group {
 			return g
 		}
 	}
-	g := &group{requests: []*request{r}, selectable: make([]selection, len(s.candidates))}
+	g := &group{requests: []*request{r}, known: s.selectionRowOf(r)}
+	if g.known != nil {
+		g.selectable = g.known.selections(len(s.candidates))
+	} else {
+		g.selectable = make([]selection, len(s.candidates))
+	}
 	s.groups = append(s.groups, g)
 	return g
 }

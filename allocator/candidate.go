@@ -7,32 +7,19 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
-
-	"github.com/celset/celset/cel/device"
 )
 
 // candidate is a device that the node can use, at its place in the order in
-// which devices are tried.
+// which devices are tried. It is not modified: searches share it.
 type candidate struct {
 	id     structured.DeviceID
 	device *resourceapi.Device
 	slice  *resourceapi.ResourceSlice
 	pool   *pool
-	// position is the index in search.candidates.
+	// position is the index in inventory.candidates.
 	position int
 	// shared: the device allows multiple allocations, and the feature is on.
 	shared bool
-	// seen is the device as CEL constraints see it, nil until one does.
-	seen *device.Device
-}
-
-// value is the device as CEL constraints see it. There is one value a device,
-// because identity is equality.
-func (c *candidate) value() *device.Device {
-	if c.seen == nil {
-		c.seen = device.New(c.pool.driver, c.device)
-	}
-	return c.seen
 }
 
 // listCandidates numbers the devices of all pools: pools as given, their slices

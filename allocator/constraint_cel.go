@@ -38,10 +38,10 @@ type celConstraint struct {
 	// values and members are the devices of the set so far.
 	values  []*device.Device
 	members []*candidate
-	// evaluations and rejected count the complete sets that were evaluated, and
-	// those of them for which the expression was false; cuts counts the parts of sets
-	// that could not become satisfactory.
-	evaluations, rejected, cuts int64
+	// evaluations counts how often the expression was evaluated, hits how often the
+	// verdict was known. accepted and rejected count the complete sets by verdict, cuts
+	// the parts of sets that could not become satisfactory.
+	evaluations, hits, accepted, rejected, cuts int64
 	// pruner finds the latter.
 	pruner pruner
 }
@@ -108,21 +108,31 @@ func (r *request) undecide(n int) {
 func (c *celConstraint) decide(devices int) (bool, error) {
 	c.undecided--
 	c.wanted += devices
-	// The last device of a set completes it, unless the requests that were yet to
-	// be decided turn out to contribute none.
-	if devices > 0 || !c.isComplete() {
-		return true, nil
-	}
-	satisfied, err := c.evaluate()
+	satisfied, err := c.afterDecision(devices)
 	if err != nil || !satisfied {
 		c.undecide(devices)
 	}
 	return satisfied, err
 }
 
+func (c *celConstraint) afterDecision(devices int) (bool, error) {
+	if c.undecided == len(c.covered)-1 && len(c.members) == 0 && !c.begin() {
+		return false, c.failure()
+	}
+	// The last device of a set completes it, unless the requests that were yet to
+	// be decided turn out to contribute none.
+	if devices > 0 || !c.isComplete() {
+		return true, c.failure()
+	}
+	return c.evaluate()
+}
+
 func (c *celConstraint) undecide(devices int) {
 	c.undecided++
 	c.wanted -= devices
+	if c.undecided == len(c.covered) {
+		c.pruner.begun = false
+	}
 }
 
 // isComplete is never true for a set without devices: there is nothing to judge.
@@ -135,36 +145,42 @@ func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
 		return false, err
 	}
 	c.members = append(c.members, added)
-	c.values = append(c.values, added.value())
-	if c.isHopeless(r, added) {
-		c.remove(added)
-		return false, nil
-	}
-	if !c.isComplete() {
-		return true, nil
-	}
-	satisfied, err := c.evaluate()
+	c.values = append(c.values, c.search.hardware.values[added.position])
+	satisfied, err := c.afterAddition(r, added)
 	if err != nil || !satisfied {
 		c.remove(added)
 	}
 	return satisfied, err
 }
 
-func (c *celConstraint) remove(*candidate) {
+func (c *celConstraint) afterAddition(r *request, added *candidate) (bool, error) {
+	if !c.descend(r, added) {
+		return false, c.failure()
+	}
+	if err := c.failure(); err != nil || !c.isComplete() {
+		return err == nil, err
+	}
+	return c.evaluate()
+}
+
+func (c *celConstraint) remove(removed *candidate) {
+	c.ascend(removed)
 	c.members = c.members[:len(c.members)-1]
 	c.values = c.values[:len(c.values)-1]
 }
 
+// evaluate asks for the verdict on the complete set.
 func (c *celConstraint) evaluate() (bool, error) {
 	if err := c.search.cancelled(); err != nil {
 		return false, err
 	}
-	c.evaluations++
-	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.budget)
-	if err != nil {
+	satisfied, err := c.verdict()
+	switch {
+	case err != nil:
 		return false, c.evaluationError(err)
-	}
-	if !satisfied {
+	case satisfied:
+		c.accepted++
+	default:
 		c.rejected++
 	}
 	return satisfied, nil

@@ -12,31 +12,12 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bound"
 )
 
 // definition is a CEL constraint of a claim, found and compiled.
 type definition struct {
 	name       string
 	expression *device.Expression
-
-	mutex sync.Mutex
-	// analyses of the expression by the size of the set.
-	analyses map[int]*bound.Analysis
-}
-
-// analysis of the expression for sets of the given size, made when it is first
-// asked for.
-func (d *definition) analysis(size int) *bound.Analysis {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	if d.analyses[size] == nil {
-		if d.analyses == nil {
-			d.analyses = make(map[int]*bound.Analysis)
-		}
-		d.analyses[size] = bound.Analyze(d.expression, size)
-	}
-	return d.analyses[size]
 }
 
 // definitions remembers the definitions of the claims seen, by pointer: the

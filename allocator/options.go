@@ -11,18 +11,18 @@ import (
 )
 
 // DefaultCostBudget is what all evaluations of one Allocate call may cost
-// together, in CEL cost units. A search that evaluates the expressions of KEP-5254
-// on every set spends 6 to 11 units a microsecond, so the budget is used up after
-// about ten seconds, the time that the scheduler's Filter has for a node.
-// BenchmarkBudgets in test/perf has the figures.
+// together, in CEL cost units. A search that evaluates an expression on every set
+// spends 5 to 11 units a microsecond on one core, 7 and 10 for those of KEP-5254. So
+// the budget is used up after about ten seconds, the time that the scheduler's Filter
+// has for a node. BenchmarkBudgets in test/perf has the figures.
 const DefaultCostBudget uint64 = 100_000_000
 
 // DefaultStepBudget is how many steps one Allocate call with CEL constraints may
-// take. A search takes 60,000 to 160,000 steps a second if it adds up and counts or
-// evaluates cheap expressions, so the budget is used up after about ten seconds.
-// Searches with more expensive steps, such as counting neighbours among 64 devices,
-// run into the time limit or the cost budget before. BenchmarkBudgets in test/perf
-// has the figures.
+// take. A search that reads the expression, be it KEP-5254's grid, a sum or counts,
+// takes 100,000 to 160,000 steps a second on one core, and so does one that evaluates
+// a cheap expression on every set. So the budget is used up after six to ten seconds.
+// Where evaluations make steps slower, the cost budget is used up before.
+// BenchmarkBudgets in test/perf has the figures.
 const DefaultStepBudget int64 = 1_000_000
 
 // DefaultBoundsFrom is the number of sets from which on it pays to prepare bounds
@@ -39,6 +39,7 @@ type options struct {
 	costBudget     uint64
 	stepBudget     int64
 	environment    *device.Environment
+	cache          *Cache
 	boundsFrom     int64
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool

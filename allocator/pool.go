@@ -55,7 +55,9 @@ func (p *pool) eachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device
 // that may be relevant, in the order in which devices are allocated from them:
 // by driver and name, those with binding conditions after all others. Drivers
 // rely on that order to prioritize devices by their names.
-func gatherPools(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) ([]*pool, error) {
+//
+// selfContained tells whether slices which are not for the node played no role.
+func gatherPools(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) (pools []*pool, selfContained bool, err error) {
 	relevant := make(map[poolID][]*resourceapi.ResourceSlice)
 	for _, slice := range candidates {
 		if !supported(features, slice) {
@@ -63,20 +65,21 @@ func gatherPools(features structured.Features, node *v1.Node, candidates, all []
 		}
 		matches, err := sliceMatches(features, node, slice)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if matches {
 			addLatest(relevant, slice)
 		}
 	}
-	var pools []*pool
+	selfContained = true
 	for id, poolSlices := range relevant {
+		selfContained = selfContained && int64(len(poolSlices)) == poolSlices[0].Spec.Pool.ResourceSliceCount
 		if p := newPool(features, id, poolSlices, all); p != nil {
 			pools = append(pools, p)
 		}
 	}
 	slices.SortFunc(pools, comparePools)
-	return pools, nil
+	return pools, selfContained, nil
 }
 
 // supported tells whether a slice can be used with the features that are on. One

@@ -121,7 +121,7 @@ func describePools(t *testing.T, features structured.Features, node *v1.Node, bu
 	t.Helper()
 	s := scenario{slices: builders, node: node}
 	a := s.allocator(t)
-	pools, err := gatherPools(features, s.onNode(), a.allSlices, a.allSlices)
+	pools, _, err := gatherPools(features, s.onNode(), a.allSlices, a.allSlices)
 	require.NoError(t, err)
 	var result []string
 	for _, p := range pools {

@@ -4,9 +4,6 @@
 package allocator
 
 import (
-	"math/big"
-
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 )
 
@@ -17,7 +14,8 @@ import (
 // Package bound tells more than the verdict does: whether *any* completion of a
 // part can be satisfactory, from the structure of the expression and from tables of
 // what it says about single devices and pairs. When it can be none, the constraint
-// refuses the device that was about to be added.
+// refuses the device that was about to be added. It also tells which devices are in no
+// satisfactory completion; the search passes them over.
 //
 // As in bound.go, a branch is cut only if the search would have met no error in it:
 //
@@ -30,81 +28,263 @@ import (
 // forgotten and nothing is cut: the search may well find a solution before it
 // comes to that device.
 //
-// Preparing this costs more than evaluating a few sets, so it begins when the first
-// set was evaluated and was not satisfactory. Many searches end before that.
+// Preparing this costs more than evaluating a few sets, so it is not done for fewer
+// than boundsFrom.
 
 // pruner cuts for one CEL constraint. The zero value is not prepared yet.
 type pruner struct {
 	// useless: nothing can be cut.
 	useless bool
 	// size is the size of a complete set.
-	size    int
-	tables  *bound.Tables
-	partial bound.Partial
+	size   int
+	bounds *bound.Bounds
+	// eligible has, for each covered request, the devices that it can have as far as
+	// the device alone decides. later has those of all covered requests after it.
+	eligible, later []bound.Bits
+	// volatile: what is eligible also depends on what else was taken.
+	volatile bool
+	// chosen are the devices of the set. possible has for each number of chosen devices
+	// those that may come next or later; it has none until the set was begun.
+	chosen   bound.Bits
+	possible []bound.Bits
+	begun    bool
+	// refusals counts the devices that were refused.
+	refusals int
 }
 
-// isHopeless tells whether no set that c can become is satisfactory, c as it is
-// now, with the device last that was added for request r.
-func (c *celConstraint) isHopeless(r *request, last *candidate) bool {
-	if c.search.unbounded || c.rejected == 0 || !c.isPrepared() {
-		return false
+// thoroughFrom is the number of refusals from which on more is done to find out which
+// devices can be passed over. Until then the search may well be lucky.
+const thoroughFrom = 3
+
+// begin looks at the empty set when the first covered request is about to be met. It
+// is false if no set is satisfactory.
+func (c *celConstraint) begin() bool {
+	p := &c.pruner
+	if !c.isPrepared() {
+		return true
 	}
-	if !c.gather(r, last) || !c.othersKeepQuiet(r, last) {
-		return false
+	p.begun = true
+	p.chosen.Clear()
+	first := p.possible[0]
+	first.Clear()
+	for i, all := range c.covered {
+		for position := p.eligible[i].Next(0); position >= 0; position = p.eligible[i].Next(position + 1) {
+			if !c.search.available.inUse(c.claimIndex, all[0], c.search.candidates[position]) {
+				first.Add(position)
+			}
+		}
 	}
-	if !c.pruner.tables.Hopeless(c.pruner.partial) {
-		c.pruner.useless = c.pruner.tables.Exhausted()
-		return false
+	r := c.covered[0][0]
+	if p.volatile {
+		c.passOverTaken(r, 0, first)
 	}
-	c.cuts++
-	return true
+	return c.hasCompletion(r, nil)
+}
+
+// descend looks at the set with the device that was added last, for request r. It is
+// false if no completion is satisfactory.
+func (c *celConstraint) descend(r *request, added *candidate) bool {
+	p := &c.pruner
+	if !p.begun {
+		return true
+	}
+	p.chosen.Add(added.position)
+	next := p.possible[len(c.members)]
+	next.Set(p.possible[len(c.members)-1])
+	next.Remove(added.position)
+	at := c.placeOf(r)
+	// What is before the device is for later requests only.
+	for w := range next {
+		now := p.eligible[at][w]
+		switch {
+		case w < added.position/64:
+			now = 0
+		case w == added.position/64:
+			now &^= 1<<(added.position%64) - 1
+		}
+		next[w] &= now | p.later[at][w]
+	}
+	if p.volatile {
+		c.passOverTaken(r, added.position+1, next)
+	}
+	if c.hasCompletion(r, added) {
+		return true
+	}
+	p.refusals++
+	return false
+}
+
+// ascend undoes descend.
+func (c *celConstraint) ascend(removed *candidate) {
+	if c.pruner.begun {
+		c.pruner.chosen.Remove(removed.position)
+	}
+}
+
+// hasCompletion tells whether the set as it is may become satisfactory, or something
+// else may fail before it is complete. It removes possible devices that are in no such
+// completion.
+func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
+	p := &c.pruner
+	if !c.othersKeepQuiet(r, last) {
+		return true
+	}
+	effort := bound.Quick
+	if p.refusals >= thoroughFrom {
+		effort = bound.Thorough
+	}
+	partial := bound.Partial{Chosen: p.chosen, Possible: p.possible[len(c.members)], Left: p.size - len(c.members)}
+	before := partial.Possible.Count()
+	hopeless := p.bounds.Hopeless(partial, effort)
+	c.cuts += int64(before - partial.Possible.Count())
+	if hopeless {
+		c.cuts++
+	}
+	return !hopeless
+}
+
+// failure is why the expression could not be asked about single devices, nil if it
+// could.
+func (c *celConstraint) failure() error {
+	if c.pruner.bounds == nil || c.pruner.bounds.Err() == nil {
+		return nil
+	}
+	return c.evaluationError(c.pruner.bounds.Err())
+}
+
+// passOverTaken removes devices that can't be had any more because of what else was
+// taken. Those for r come from the given position on.
+func (c *celConstraint) passOverTaken(r *request, from int, possible bound.Bits) {
+	for position := possible.Next(0); position >= 0; position = possible.Next(position + 1) {
+		if candidate := c.search.candidates[position]; !c.mayTake(r, from, candidate) {
+			possible.Remove(position)
+		}
+	}
+}
+
+// mayTake tells whether the device can still be had for one of the covered requests
+// from r on.
+func (c *celConstraint) mayTake(r *request, from int, candidate *candidate) bool {
+	for i, all := range c.covered {
+		q := all[0]
+		if q.order < r.order || q == r && candidate.position < from || !c.pruner.eligible[i].Has(candidate.position) {
+			continue
+		}
+		if !c.search.available.inUse(c.claimIndex, q, candidate) && c.search.know(q, candidate) != ineligible && c.isAdmitted(q, candidate) {
+			return true
+		}
+	}
+	return false
+}
+
+// placeOf is the place of a request among those covered.
+func (c *celConstraint) placeOf(r *request) int {
+	for i, all := range c.covered {
+		if all[0] == r {
+			return i
+		}
+	}
+	return -1
+}
+
+// next is the first position from the given one on whose device may be in a
+// satisfactory completion of the set as it is, or as many as there are candidates.
+func (c *celConstraint) next(position int) int {
+	if next := c.pruner.possible[len(c.members)].Next(position); next >= 0 {
+		return next
+	}
+	return len(c.search.candidates)
 }
 
 func (c *celConstraint) isPrepared() bool {
-	if c.pruner.tables == nil && !c.pruner.useless {
-		c.pruner.useless = !c.prepare()
+	if c.pruner.bounds == nil && !c.pruner.useless {
+		c.pruner.useless = c.search.unbounded || !c.prepare()
 	}
 	return !c.pruner.useless
 }
 
 // prepare reads the expression. It is false if nothing can be cut, now and later.
 func (c *celConstraint) prepare() bool {
-	s := c.search
+	s, p := c.search, &c.pruner
 	if !withinLimit(s.requests[c.claimIndex]) {
 		return false
 	}
 	for _, all := range c.span() {
-		if len(all) != 1 || !s.speculate(all[0]) {
+		if len(all) != 1 {
 			return false
 		}
 	}
-	if c.sets().Cmp(big.NewInt(s.boundsFrom)) < 0 {
-		return false
-	}
 	for _, all := range c.covered {
-		c.pruner.size += all[0].count
+		p.size += all[0].count
 	}
-	analysis := c.analysis(c.pruner.size)
-	if !analysis.Understood() || !analysis.Fits(len(s.candidates)) || len(c.covered) > 1 && s.hasShared() {
+	analysis := s.cache.analysis(c.expression, p.size)
+	if p.size == 0 || !analysis.Understood() || !analysis.Fits(len(s.candidates)) || len(c.covered) > 1 && s.hasShared() {
 		return false
 	}
-	values := make([]*device.Device, len(s.candidates))
-	for i, candidate := range s.candidates {
-		values[i] = candidate.value()
+	for _, all := range c.span() {
+		if !s.speculate(all[0]) {
+			return false
+		}
 	}
-	c.pruner.tables = analysis.Tabulate(s.ctx, values)
-	c.pruner.partial = bound.Partial{Chosen: bound.NewBits(len(values)), Possible: bound.NewBits(len(values))}
+	c.findEligible()
+	if !c.hasManySets() {
+		return false
+	}
+	p.bounds = s.cache.tablesOf(s.hardware, analysis, c.expression, p.size).NewBounds(s.ctx, s.budget)
+	p.chosen = bound.NewBits(len(s.candidates))
+	p.possible = make([]bound.Bits, p.size+1)
+	for i := range p.possible {
+		p.possible[i] = bound.NewBits(len(s.candidates))
+	}
 	return true
 }
 
-// sets is the number of sets that an exhaustive search would have to look at.
-func (c *celConstraint) sets() *big.Int {
-	result := big.NewInt(1)
-	for _, all := range c.covered {
-		free, _ := c.search.free(all[0])
-		result.Mul(result, new(big.Int).Binomial(int64(free), int64(all[0].count)))
+// findEligible looks at the devices for each covered request.
+func (c *celConstraint) findEligible() {
+	s, p := c.search, &c.pruner
+	p.eligible, p.later = make([]bound.Bits, len(c.covered)), make([]bound.Bits, len(c.covered))
+	for i, all := range c.covered {
+		p.eligible[i] = bound.NewBits(len(s.candidates))
+		for _, candidate := range s.candidates {
+			if s.isEligibleAlone(all[0], candidate) {
+				p.eligible[i].Add(candidate.position)
+				p.volatile = p.volatile || candidate.shared || len(candidate.device.ConsumesCounters) > 0 || len(candidate.device.Capacity) > 0
+			}
+		}
+		p.volatile = p.volatile || len(all[0].constraints) > 1 || all[0].adminAccess()
 	}
-	return result
+	p.volatile = p.volatile || c.last-c.first+1 > len(c.covered)
+	after := bound.NewBits(len(s.candidates))
+	for i := len(c.covered) - 1; i >= 0; i-- {
+		p.later[i] = bound.NewBits(len(s.candidates))
+		p.later[i].Set(after)
+		after.Join(p.eligible[i])
+	}
+}
+
+// isEligibleAlone tells whether the request can have the device as far as nothing that
+// the search takes plays a role. The selectors were evaluated.
+func (s *search) isEligibleAlone(r *request, c *candidate) bool {
+	return r.selectable[c.position] == selected && s.isUsable(r, c) && (r.adminAccess() || !s.available.allocated[c.position])
+}
+
+// hasManySets tells whether there are so many sets that it pays to read the
+// expression.
+func (c *celConstraint) hasManySets() bool {
+	sets := int64(1)
+	for i, all := range c.covered {
+		n := int64(c.pruner.eligible[i].Count())
+		k := min(int64(all[0].count), n-int64(all[0].count))
+		// The product of i binomial coefficients, as long as it is small.
+		binomial := int64(1)
+		for j := int64(1); j <= k && binomial < c.search.boundsFrom; j++ {
+			binomial = binomial * (n - k + j) / j
+		}
+		if sets *= min(binomial, c.search.boundsFrom); sets >= c.search.boundsFrom {
+			return true
+		}
+	}
+	return sets >= c.search.boundsFrom
 }
 
 // span are the requests of the claim from the first to the last that the
@@ -141,42 +321,6 @@ func (s *search) hasShared() bool {
 	return false
 }
 
-// gather determines what the set can still become. It is false if that can't be
-// told.
-func (c *celConstraint) gather(r *request, last *candidate) bool {
-	p := &c.pruner.partial
-	p.Chosen.Clear()
-	p.Possible.Clear()
-	p.Left = c.pruner.size - len(c.members)
-	for _, member := range c.members {
-		p.Chosen.Add(member.position)
-	}
-	for _, all := range c.covered {
-		q := all[0]
-		if q.order < r.order {
-			continue
-		}
-		from := 0
-		if q == r {
-			from = last.position + 1
-		}
-		for _, candidate := range c.search.candidates[from:] {
-			if candidate == last || p.Chosen.Has(candidate.position) || c.search.available.inUse(c.claimIndex, q, candidate) {
-				continue
-			}
-			switch c.search.know(q, candidate) {
-			case unknown:
-				return false
-			case eligible:
-				if c.isAdmitted(q, candidate) {
-					p.Possible.Add(candidate.position)
-				}
-			}
-		}
-	}
-	return true
-}
-
 // isAdmitted asks the constraints that see a device of the request before c does.
 func (c *celConstraint) isAdmitted(r *request, candidate *candidate) bool {
 	for _, other := range r.constraints {
@@ -198,16 +342,28 @@ func (c *celConstraint) othersKeepQuiet(r *request, last *candidate) bool {
 		if o == c || o.claimIndex != c.claimIndex || o.last < r.order || o.first > c.last {
 			continue
 		}
-		if !o.isPrepared() || !o.gather(r, last) {
-			return false
-		}
-		// It may or may not have seen the device yet.
-		if p := &o.pruner.partial; !p.Chosen.Has(last.position) {
-			p.Possible.Add(last.position)
-		}
-		if o.pruner.tables.Bound(o.pruner.partial)&bound.Error != 0 {
+		if !o.isPrepared() || o.mayFail(last) {
 			return false
 		}
 	}
 	return true
+}
+
+// mayFail tells whether the expression may fail for what the set can become, with the
+// device last, which it may or may not have seen yet.
+func (c *celConstraint) mayFail(last *candidate) bool {
+	p := &c.pruner
+	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
+	partial.Possible = bound.NewBits(len(c.search.candidates))
+	if p.begun {
+		partial.Possible.Set(p.possible[len(c.members)])
+	} else {
+		for _, eligible := range p.eligible {
+			partial.Possible.Join(eligible)
+		}
+	}
+	if last != nil && !p.chosen.Has(last.position) {
+		partial.Possible.Add(last.position)
+	}
+	return p.bounds.Bound(partial)&bound.Error != 0
 }

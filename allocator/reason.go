@@ -27,14 +27,14 @@ func (s *search) reason() string {
 		}
 	}
 	for _, c := range s.celConstraints {
-		if c.rejected > 0 && c.rejected == c.evaluations { // no set was satisfactory
+		if c.rejected+c.cuts > 0 && c.accepted == 0 { // no set was satisfactory
 			return s.celPrefix(c) + c.explain()
 		}
 	}
 	for _, c := range s.celConstraints {
-		if c.evaluations > 0 {
+		if c.accepted > 0 {
 			return s.celPrefix(c) + fmt.Sprintf("constraint %s: %d of the %d sets that were tried satisfy it, but none of them fits the rest of the claims",
-				c.name, c.evaluations-c.rejected, c.evaluations)
+				c.name, c.accepted, c.accepted+c.rejected)
 		}
 	}
 	return "no combination of free devices meets all requests and constraints"

@@ -62,6 +62,35 @@ func (r *request) isNamed(names []string) bool {
 	return slices.Contains(names, r.name) || r.parent != "" && slices.Contains(names, r.parent)
 }
 
+// next is the position of the first device from the given one on that no CEL
+// constraint rules out.
+func (r *request) next(position int) int {
+	for i := 0; i < len(r.decides); i++ {
+		d := r.decides[i]
+		if !d.covered || !d.constraint.pruner.begun {
+			continue
+		}
+		next := d.constraint.next(position)
+		if next > position && i > 0 {
+			// What the others said was about another device.
+			i = -1
+		}
+		position = next
+	}
+	return position
+}
+
+// isPruned tells whether a CEL constraint knows better than counting devices whether
+// the request can get the rest of its devices.
+func (r *request) isPruned() bool {
+	for _, d := range r.decides {
+		if d.covered && d.constraint.pruner.begun && !d.constraint.pruner.volatile {
+			return true
+		}
+	}
+	return false
+}
+
 // errorf makes an error about the request.
 func (r *request) errorf(format string, args ...any) error {
 	return fmt.Errorf("claim %s, request %s: %w", klog.KObj(r.claim), r.name, fmt.Errorf(format, args...))

@@ -20,7 +20,7 @@ type search struct {
 	ctx    context.Context
 	logger klog.Logger
 	node   *v1.Node
-	pools  []*pool
+	*inventory
 	budget *cel.Budget
 
 	claims []*resourceapi.ResourceClaim
@@ -34,9 +34,7 @@ type search struct {
 	// derivations remembers derived attributes.
 	derivations map[derivation]*resourceapi.DeviceAttribute
 
-	// candidates are the devices of the pools in the order in which they are tried.
-	candidates []*candidate
-	// available is what is left of them.
+	// available is what is left of the candidates.
 	available *availability
 	// choices is what the search took, in order. When the search ends with success
 	// it is the solution; when it ends otherwise it is empty.
@@ -84,17 +82,16 @@ const (
 )
 
 // newSearch checks claims and requests in their order and sets up the state.
-func newSearch(ctx context.Context, a *Allocator, node *v1.Node, pools []*pool, claims []*resourceapi.ResourceClaim) (*search, error) {
+func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory, claims []*resourceapi.ResourceClaim) (*search, error) {
 	s := &search{
 		Allocator:   a,
 		ctx:         ctx,
 		logger:      klog.FromContext(ctx),
 		node:        node,
-		pools:       pools,
+		inventory:   inventory,
 		budget:      cel.NewBudget(a.costBudget),
 		claims:      claims,
 		derivations: make(map[derivation]*resourceapi.DeviceAttribute),
-		candidates:  listCandidates(a.features, pools),
 		resultCount: make([]int, len(claims)),
 	}
 	s.available = newAvailability(a.features, a.state, s.candidates)
@@ -235,7 +232,7 @@ func (s *search) nextDevice(p place, r *request) (outcome, error) {
 	switch {
 	case r.wantsAll():
 		return s.takeNextOfAll(p, r)
-	case s.isHopeless(p, r):
+	case !r.isPruned() && s.isHopeless(p, r):
 		return none, nil
 	default:
 		return s.takeAny(p, r)
@@ -260,7 +257,7 @@ func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 
 // takeAny tries the devices from p.from on.
 func (s *search) takeAny(p place, r *request) (outcome, error) {
-	for position := p.from; position < len(s.candidates); position++ {
+	for position := r.next(p.from); position < len(s.candidates); position = r.next(position + 1) {
 		c := s.candidates[position]
 		eligible, err := s.isEligible(p.claim, r, c)
 		if err != nil {
@@ -324,7 +321,9 @@ func (s *search) take(claim int, r *request, c *candidate) (refusedBy constraint
 	}
 	s.choices = append(s.choices, choice{claim: claim, request: r, candidate: c, reservation: reserved})
 	s.resultCount[claim]++
-	s.logger.V(7).Info("Device taken", "device", c.id, "request", r.name)
+	if log := s.logger.V(7); log.Enabled() {
+		log.Info("Device taken", "device", c.id, "request", r.name)
+	}
 	return nil, true, nil
 }
 

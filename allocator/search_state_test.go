@@ -198,9 +198,9 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 func (s scenario) searchIfValid(t testing.TB) *search {
 	t.Helper()
 	a := s.allocator(t)
-	pools, err := gatherPools(a.features, s.onNode(), a.allSlices, a.allSlices)
+	inventory, err := a.newInventory(s.onNode(), a.allSlices)
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), a, s.onNode(), pools, s.apiClaims())
+	result, err := newSearch(t.Context(), a, s.onNode(), inventory, s.apiClaims())
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,8 @@ package allocator
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
@@ -42,7 +44,29 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 	if matches {
 		r.selectable[c.position] = selected
 	}
+	if r.group.known != nil {
+		r.group.known.enter(c.position, matches)
+	}
 	return matches, nil
+}
+
+// selectionRowOf finds what is remembered for the selectors of a request. nil if the
+// node plays a role, or a selector is none.
+func (s *search) selectionRowOf(r *request) *selectionRow {
+	if slices.ContainsFunc(s.slices, selectsByDevice) {
+		return nil
+	}
+	var texts strings.Builder
+	for _, selectors := range [][]resourceapi.DeviceSelector{r.class.Spec.Selectors, r.spec.Selectors} {
+		for _, selector := range selectors {
+			if selector.CEL == nil {
+				return nil
+			}
+			fmt.Fprintf(&texts, "%d %s", len(selector.CEL.Expression), selector.CEL.Expression)
+		}
+	}
+	key := selectionKey{s.hardware, s.selectors, texts.String()}
+	return get(s.cache, s.cache.selections, key, func() *selectionRow { return newSelectionRow(len(s.candidates)) })
 }
 
 func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {

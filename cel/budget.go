@@ -25,9 +25,9 @@ func (b *Budget) Spent() uint64 {
 	return b.spent
 }
 
-// charge adds the cost of an evaluation that took place. The error is an
-// [*Error] with [ReasonBudget].
-func (b *Budget) charge(cost uint64) error {
+// Charge adds the cost of an evaluation that took place, now or earlier. The error is
+// an [*Error] with [ReasonBudget].
+func (b *Budget) Charge(cost uint64) error {
 	if b == nil {
 		return nil
 	}

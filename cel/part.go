@@ -5,12 +5,15 @@ package cel
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
@@ -36,18 +39,41 @@ func (p *Program) Part(expr ast.Expr) (*Part, error) {
 	return &Part{program: program}, nil
 }
 
-// Value evaluates the part. Whatever fails becomes an error value, as it would be
-// for the rest of the expression.
+// Value evaluates the part and charges the budget. A failure that the rest of the
+// expression may absorb ("false && failure" is false) is an error value. Any other
+// is an [*Error]: the reason is [ReasonInterrupted] or [ReasonBudget] if the part
+// could not be evaluated now, and something else if the evaluation of the whole
+// expression would be aborted here.
 //
 // After ctx has ended nothing is evaluated. Parts are cheap and evaluated in great
 // numbers: an evaluation would be over before it looked at the context.
-func (p *Part) Value(ctx context.Context, input cel.Activation) ref.Val {
-	if err := ContextError(ctx); err != nil {
-		return types.WrapErr(err)
+func (p *Part) Value(ctx context.Context, input cel.Activation, budget *Budget) (ref.Val, error) {
+	if cause := ContextError(ctx); cause != nil {
+		return nil, interrupted(cause)
 	}
-	value, _, err := p.program.ContextEval(ctx, input)
-	if err != nil {
-		return types.WrapErr(err)
+	value, details, err := p.program.ContextEval(ctx, input)
+	if failure := budget.Charge(actualCost(details)); failure != nil {
+		return nil, failure
 	}
-	return value
+	if err == nil {
+		return value, nil
+	}
+	if cause := interruption(ctx, err); cause != nil {
+		return nil, interrupted(cause)
+	}
+	if isAbort(err) {
+		return nil, &Error{Reason: ReasonRuntime, Message: err.Error(), err: err}
+	}
+	return types.WrapErr(err), nil
+}
+
+func interrupted(cause error) *Error {
+	return &Error{Reason: ReasonInterrupted, Message: cause.Error(), err: cause}
+}
+
+// isAbort recognizes what CEL stops an evaluation with: a limit, or a panic that
+// it turns into an error.
+func isAbort(err error) bool {
+	var cancelled interpreter.EvalCancelledError
+	return errors.As(err, &cancelled) || strings.Contains(err.Error(), "internal error")
 }

@@ -29,7 +29,7 @@ func (p *Program) Expression() string { return p.expression }
 func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Budget) (bool, error) {
 	value, details, err := p.program.ContextEval(ctx, input)
 	cost := actualCost(details)
-	verdict, failure := false, budget.charge(cost)
+	verdict, failure := false, budget.Charge(cost)
 	switch {
 	case err != nil:
 		failure = p.evaluationError(value, err, interruption(ctx, err))

@@ -36,9 +36,9 @@ type Variable struct {
 	Device *Device
 }
 
-// Value evaluates the part with the variables. A failure is an error value.
-func (p *Part) Value(ctx context.Context, variables ...Variable) ref.Val {
-	return p.part.Value(ctx, variableActivation(variables))
+// Value evaluates the part with the variables, as [cel.Part.Value] does.
+func (p *Part) Value(ctx context.Context, budget *cel.Budget, variables ...Variable) (ref.Val, error) {
+	return p.part.Value(ctx, variableActivation(variables), budget)
 }
 
 type variableActivation []Variable

@@ -78,6 +78,12 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		folder: "internal/shape",
+		ours:   []string{"apis", "internal/topology"},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery"},
+		never:  append([]string{"testing", "github.com/google/cel-go"}, server...),
+	},
+	{
 		folder: "internal/controlplane",
 		ours:   []string{},
 	},

@@ -4,11 +4,8 @@
 package bound
 
 import (
-	"strings"
-
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -50,18 +47,10 @@ func isAbsorbed(expr ast.Expr) (ok bool, distinct int) {
 	return ok, distinct
 }
 
-// isInternal recognizes a panic that CEL turned into an error.
-func isInternal(err *types.Err) bool {
-	return strings.Contains(err.Error(), "internal error")
-}
-
 // mayFailUnabsorbed tells whether an argument of distinct may fail for a device
 // that is or may come into the set.
-func (t *Tables) mayFailUnabsorbed(s *state) bool {
-	if t.unabsorbed {
-		return true
-	}
-	for _, d := range t.distincts {
+func (s *state) mayFailUnabsorbed() bool {
+	for _, d := range s.tables.distincts {
 		failed := false
 		look := func(i int) bool {
 			s.slots[d.slot] = i
@@ -76,5 +65,5 @@ func (t *Tables) mayFailUnabsorbed(s *state) bool {
 			return true
 		}
 	}
-	return t.unabsorbed
+	return s.aborted || s.err != nil
 }

@@ -17,7 +17,7 @@ type mapped struct {
 
 // of returns what the device contributes, and whether it is in the list.
 func (m mapped) of(s *state, device int) (value number, within Outcome) {
-	if !s.tables.spend() {
+	if !s.spend() {
 		return openNumber, Open
 	}
 	within = m.list.membership(s, device)
@@ -141,7 +141,7 @@ func (n total) number(s *state) number {
 	result := exactly(0)
 	s.Chosen.each(func(i int) bool {
 		value, _ := n.of(s, i)
-		result = combine(result, value, add)
+		result = combine(result, value, addition)
 		return !result.open
 	})
 	if s.Left == 0 || result.open {
@@ -168,30 +168,30 @@ func (n total) number(s *state) number {
 	slices.Sort(most)
 	smallest, greatest := exactly(0), exactly(0)
 	for i := range s.Left {
-		smallest = combine(smallest, exactly(least[i]), add)
-		greatest = combine(greatest, exactly(most[len(most)-1-i]), add)
+		smallest = combine(smallest, exactly(least[i]), addition)
+		greatest = combine(greatest, exactly(most[len(most)-1-i]), addition)
 	}
-	return combine(result, number{least: smallest.least, most: greatest.most, fails: smallest.fails || greatest.fails}, add)
+	return combine(result, number{least: smallest.least, most: greatest.most, fails: smallest.fails || greatest.fails}, addition)
 }
 
 // distinctSize is list.map(x, value).distinct().size() over all devices of the
 // set.
 type distinctSize struct {
 	slot  int
-	value *leaf
+	value value
 }
 
 func (n distinctSize) number(s *state) number {
 	keys := make(map[any]bool)
 	known := true
 	look := func(i int) bool {
-		if !s.tables.spend() {
+		if !s.spend() {
 			known = false
 			return false
 		}
 		before := s.slots[n.slot]
 		s.slots[n.slot] = i
-		key := n.value.key(s)
+		key := n.value.entry(s).key
 		s.slots[n.slot] = before
 		known = key != nil
 		keys[key] = true

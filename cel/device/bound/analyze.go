@@ -17,7 +17,12 @@ const devicesVariable = "devices"
 // Analyze reads an expression for sets of the given size. What it does not
 // understand is open.
 func Analyze(expression *device.Expression, size int) *Analysis {
-	a := &analyzer{expression: expression, setSize: size}
+	a := &analyzer{
+		expression:     expression,
+		setSize:        size,
+		known:          make(map[string]*leaf),
+		predicateIndex: make(map[string]int),
+	}
 	result := &Analysis{}
 	absorbed, distinct := isAbsorbed(expression.AST().Expr())
 	if !absorbed {
@@ -34,7 +39,8 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		return &Analysis{}
 	}
 	result.usable = true
-	result.leaves, result.slots, result.distincts = a.leaves, a.slots, a.distincts
+	result.leaves, result.predicates = a.leaves, a.predicates
+	result.slots, result.distincts = a.slots, a.distincts
 	return result
 }
 
@@ -55,8 +61,14 @@ type analyzer struct {
 	expression *device.Expression
 	setSize    int
 	leaves     []*leaf
-	distincts  []distinctSize
-	slots      int
+	// known are the leaves by their shape.
+	known map[string]*leaf
+	// predicates has the number of variables of each predicate, predicateIndex their
+	// place by their shape.
+	predicates     []int
+	predicateIndex map[string]int
+	distincts      []distinctSize
+	slots          int
 }
 
 // variable is an iteration variable that stands for a device.
@@ -142,19 +154,10 @@ func references(expr ast.Expr, s scope) (free []variable, single bool) {
 	return free, single
 }
 
-// tabulated is the part as a leaf, nil if it can't be one.
-func (a *analyzer) tabulated(expr ast.Expr, s scope) *leaf {
-	free, single := references(expr, s)
-	if !single {
-		return nil
-	}
-	return a.newLeaf(expr, free)
-}
-
 // condition reads a part of type bool.
 func (a *analyzer) condition(expr ast.Expr, s scope) condition {
-	if l := a.tabulated(expr, s); l != nil {
-		return l
+	if free, single := references(expr, s); single {
+		return a.newPredicate(expr, free, s)
 	}
 	switch expr.Kind() {
 	case ast.CallKind:
@@ -166,6 +169,22 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 	}
 }
 
+// newPredicate reads a part that does not speak of the set.
+func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) condition {
+	holds := a.local(expr, s)
+	if len(free) == 0 || len(free) > maxArity {
+		return holds
+	}
+	key := "predicate " + shapeOf(expr, free)
+	index, known := a.predicateIndex[key]
+	if !known {
+		index = len(a.predicates)
+		a.predicates = append(a.predicates, len(free))
+		a.predicateIndex[key] = index
+	}
+	return predicate{holds: holds, slots: slotsOf(free), index: index}
+}
+
 func (a *analyzer) conditionCall(call ast.CallExpr, s scope) condition {
 	args := call.Args()
 	switch function := call.FunctionName(); function {
@@ -175,36 +194,26 @@ func (a *analyzer) conditionCall(call ast.CallExpr, s scope) condition {
 		return newNot(a.condition(args[0], s))
 	case operators.Conditional:
 		return conditional{a.condition(args[0], s), a.condition(args[1], s), a.condition(args[2], s)}
-	case operators.Equals:
-		return a.comparison(equal, args[0], args[1], s)
 	case operators.NotEquals:
 		return newNot(a.comparison(equal, args[0], args[1], s))
-	case operators.Less:
-		return a.comparison(less, args[0], args[1], s)
-	case operators.LessEquals:
-		return a.comparison(lessOrEqual, args[0], args[1], s)
-	case operators.Greater:
-		return a.comparison(less, args[1], args[0], s)
-	case operators.GreaterEquals:
-		return a.comparison(lessOrEqual, args[1], args[0], s)
-	default:
-		return open{}
 	}
+	if relation, left, right, ok := comparisonOf(call); ok {
+		return a.comparison(relation, left, right, s)
+	}
+	return open{}
 }
 
-// logical folds the arguments: the parser joins long chains of && and ||.
 func (a *analyzer) logical(function string, args []ast.Expr, s scope) condition {
-	result := a.condition(args[0], s)
-	for _, arg := range args[1:] {
-		switch right := a.condition(arg, s); {
-		case isOpen(result) && isOpen(right):
+	return fold(args, func(arg ast.Expr) condition { return a.condition(arg, s) }, func(left, right condition) condition {
+		switch {
+		case isOpen(left) && isOpen(right):
+			return open{}
 		case function == operators.LogicalAnd:
-			result = and{result, right}
+			return and{left, right}
 		default:
-			result = or{result, right}
+			return or{left, right}
 		}
-	}
-	return result
+	})
 }
 
 // comparison of numbers; those of other types are open.
@@ -215,10 +224,16 @@ func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) conditi
 	}
 	l, constantLeft := c.left.(constant)
 	m, constantRight := c.right.(constant)
-	if constantLeft && constantRight {
+	switch {
+	case constantLeft && constantRight:
 		return verdict{compare(r, exactly(l.value), exactly(m.value))}
+	case constantRight:
+		return withLimits(c, c.left, limitsOf(r, m.value, false))
+	case constantLeft:
+		return withLimits(c, c.right, limitsOf(r, l.value, true))
+	default:
+		return c
 	}
-	return c
 }
 
 // quantity reads a part of type int.
@@ -228,21 +243,18 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 			return constant{int64(value)}
 		}
 	}
-	if l := a.tabulated(expr, s); l != nil {
-		return l
+	if _, single := references(expr, s); single {
+		return a.localQuantity(expr, s)
 	}
 	if expr.Kind() != ast.CallKind {
 		return open{}
 	}
 	call := expr.AsCall()
 	args := call.Args()
+	if o, known := operationOf(call.FunctionName()); known && len(args) == 2 {
+		return newArithmetic(o, a.quantity(args[0], s), a.quantity(args[1], s))
+	}
 	switch call.FunctionName() {
-	case operators.Add:
-		return arithmetic{add, a.quantity(args[0], s), a.quantity(args[1], s)}
-	case operators.Subtract:
-		return arithmetic{subtract, a.quantity(args[0], s), a.quantity(args[1], s)}
-	case operators.Multiply:
-		return arithmetic{multiply, a.quantity(args[0], s), a.quantity(args[1], s)}
 	case operators.Conditional:
 		return conditionalNumber{a.condition(args[0], s), a.quantity(args[1], s), a.quantity(args[2], s)}
 	case "size":
@@ -282,11 +294,8 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if !ok {
 		return open{}
 	}
-	value, tabulated := m.value.(*leaf)
-	if _, all := m.list.(allDevices); !all || !tabulated {
-		return open{}
-	}
-	if len(value.slots) != 1 || value.slots[0] != m.slot {
+	value, tabulated := m.value.(value)
+	if _, all := m.list.(allDevices); !all || !tabulated || !value.isColumn(m.slot) {
 		return open{}
 	}
 	d := distinctSize{m.slot, value}

@@ -29,23 +29,91 @@ func (b Bits) Count() int {
 	return count
 }
 
+// IsEmpty tells whether there is no position in the set.
+func (b Bits) IsEmpty() bool {
+	for _, word := range b {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Next returns the first position in the set that is not below from, or -1.
+func (b Bits) Next(from int) int {
+	w := from / 64
+	if w >= len(b) {
+		return -1
+	}
+	if word := b[w] >> (from % 64) << (from % 64); word != 0 {
+		return w*64 + bits.TrailingZeros64(word)
+	}
+	for w++; w < len(b); w++ {
+		if b[w] != 0 {
+			return w*64 + bits.TrailingZeros64(b[w])
+		}
+	}
+	return -1
+}
+
 // Set makes b equal to other, which has the same length.
 func (b Bits) Set(other Bits) { copy(b, other) }
 
 // Clear removes all positions.
-func (b Bits) Clear() {
-	for i := range b {
-		b[i] = 0
+func (b Bits) Clear() { clear(b) }
+
+// ClearTo removes the positions up to i, i included.
+func (b Bits) ClearTo(i int) {
+	w := i / 64
+	clear(b[:w])
+	b[w] &^= 2<<(i%64) - 1
+}
+
+// Join adds the positions of other.
+func (b Bits) Join(other Bits) {
+	for i, word := range other {
+		b[i] |= word
 	}
 }
 
-// countAnd is the size of the intersection.
-func (b Bits) countAnd(other Bits) int {
+// Keep removes the positions that other does not have and tells whether there were
+// any.
+func (b Bits) Keep(other Bits) (removed bool) {
+	var gone uint64
+	for i, word := range other {
+		gone |= b[i] &^ word
+		b[i] &= word
+	}
+	return gone != 0
+}
+
+// Drop removes the positions that other has and tells whether there were any.
+func (b Bits) Drop(other Bits) (removed bool) {
+	var gone uint64
+	for i, word := range other {
+		gone |= b[i] & word
+		b[i] &^= word
+	}
+	return gone != 0
+}
+
+// CountAnd is the size of the intersection.
+func (b Bits) CountAnd(other Bits) int {
 	count := 0
 	for i, word := range b {
 		count += bits.OnesCount64(word & other[i])
 	}
 	return count
+}
+
+// Meets tells whether the two have a position in common.
+func (b Bits) Meets(other Bits) bool {
+	for i, word := range b {
+		if word&other[i] != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // each calls f for the positions in ascending order until it returns false.

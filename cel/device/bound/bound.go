@@ -5,9 +5,10 @@ package bound
 
 import (
 	"context"
+	"errors"
 	"slices"
 
-	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel"
 )
 
 // Analysis is what was understood of an expression for sets of one size. It is
@@ -18,8 +19,10 @@ type Analysis struct {
 	usable    bool
 	conjuncts []condition
 	leaves    []*leaf
-	distincts []distinctSize
-	slots     int
+	// predicates has the number of variables of each predicate.
+	predicates []int
+	distincts  []distinctSize
+	slots      int
 }
 
 // Understood tells whether bounds can tell anything at all.
@@ -30,9 +33,10 @@ func (a *Analysis) Understood() bool {
 // What bounds may take is limited, because expressions and devices are untrusted:
 // quantifiers in quantifiers cost the number of devices to the power of their depth.
 const (
-	// maxEntries is how many entries the tables of an expression may have together, at
-	// less than a hundred bytes each.
-	maxEntries = 1 << 17
+	// maxBytes is about the memory that the tables of an expression may take.
+	maxBytes = 16 << 20
+	// entryBytes and verdictBytes are what an entry of a leaf and of a predicate take.
+	entryBytes, verdictBytes = 64, 1
 	// maxWork is how many devices one call of Hopeless or Bound may look at, which
 	// takes some ten milliseconds.
 	maxWork = 1 << 18
@@ -40,55 +44,19 @@ const (
 
 // Fits tells whether the tables for that many devices are small enough to be made.
 func (a *Analysis) Fits(devices int) bool {
-	entries := 0
-	for _, l := range a.leaves {
-		size := 1
-		for range l.slots {
-			if size *= devices; size > maxEntries {
+	bytes := 0
+	fits := func(arity, size int) bool {
+		for range arity {
+			if size *= devices; size > maxBytes {
 				return false
 			}
 		}
-		if entries += size; entries > maxEntries {
-			return false
-		}
+		bytes += size
+		return bytes <= maxBytes
 	}
-	return true
+	return !slices.ContainsFunc(a.leaves, func(l *leaf) bool { return !fits(len(l.names), entryBytes) }) &&
+		!slices.ContainsFunc(a.predicates, func(arity int) bool { return !fits(arity, verdictBytes) })
 }
-
-// Tables are the bounds of an expression over the given devices. They are filled
-// as they are used, so they must not be used concurrently.
-type Tables struct {
-	*Analysis
-	ctx         context.Context
-	tables      []*table
-	evaluations int64
-	// unabsorbed: an error was met that nothing absorbs.
-	unabsorbed bool
-	// work counts the devices that the call looked at; exhausted: they were too many.
-	work      int
-	exhausted bool
-	scratch   scratch
-}
-
-// scratch is memory for one call of Bound after the other.
-type scratch struct {
-	state    state
-	possible Bits
-}
-
-// Tabulate prepares the bounds for sets of the given devices. CEL is asked later,
-// for each entry that is needed; ctx interrupts that.
-func (a *Analysis) Tabulate(ctx context.Context, devices []*device.Device) *Tables {
-	t := &Tables{Analysis: a, ctx: ctx}
-	for _, l := range a.leaves {
-		t.tables = append(t.tables, t.newTable(l, devices))
-	}
-	t.scratch.possible = NewBits(len(devices))
-	return t
-}
-
-// Evaluations counts how often CEL was asked for an entry.
-func (t *Tables) Evaluations() int64 { return t.evaluations }
 
 // Partial is a set of which a part is chosen.
 type Partial struct {
@@ -99,104 +67,112 @@ type Partial struct {
 	Left int
 }
 
+// Bounds tell what an expression can become for partial sets of the devices that
+// were tabulated. They must not be used concurrently, the tables may.
+type Bounds struct {
+	state state
+	// before is memory for one call after the other.
+	before Bits
+}
+
+// NewBounds returns bounds for one search. What CEL has to be asked for on the way
+// is interrupted by ctx and charged to the budget.
+func (t *Tables) NewBounds(ctx context.Context, budget *cel.Budget) *Bounds {
+	return &Bounds{
+		state:  state{tables: t, ctx: ctx, budget: budget, slots: make([]int, t.slots)},
+		before: NewBits(len(t.devices)),
+	}
+}
+
+// Evaluations counts how often CEL was asked for an entry of a table by these bounds,
+// and Builds how many tables they began. What the tables had already counts for
+// whoever asked first.
+func (b *Bounds) Evaluations() int64 { return b.state.evaluations }
+
+// Builds counts the tables that these bounds began.
+func (b *Bounds) Builds() int64 { return b.state.builds }
+
+// Err returns why CEL could not be asked, nil if it could: the context has ended or
+// the budget is used up.
+func (b *Bounds) Err() error { return b.state.err }
+
+// Exhausted tells that the expression is too expensive to have bounds. Nothing is
+// looked at any more then.
+func (b *Bounds) Exhausted() bool { return b.state.exhausted }
+
 // state is a partial set in the course of an evaluation.
 type state struct {
 	Partial
 	tables *Tables
+	ctx    context.Context
+	budget *cel.Budget
 	// slots has the devices that the iteration variables stand for.
 	slots []int
 	// shallow: quantifiers look at chosen devices only, which is cheaper and tells
 	// less.
 	shallow bool
+	// removed: a device is not possible any more.
+	removed bool
+	// aborted: something was met that would end the evaluation of the expression,
+	// whatever stands beside it.
+	aborted bool
+	// work counts the devices that the call looked at; exhausted: they were too many.
+	work      int
+	exhausted bool
+	// evaluations and builds are counts, err is why CEL could not be asked.
+	evaluations, builds int64
+	err                 error
+	// spare are sets that are not in use.
+	spare []Bits
 }
 
-// begin prepares for looking at a partial set. It is nil if nothing can be told.
-func (t *Tables) begin(p Partial) *state {
-	s := &t.scratch.state
-	s.Partial, s.tables = p, t
-	if len(s.slots) < t.slots {
-		s.slots = make([]int, t.slots)
-	}
-	if !t.usable || t.exhausted || t.mayFailUnabsorbed(s) {
-		return nil
-	}
-	t.work = 0
-	return s
+// isTransient tells whether CEL may be asked again later.
+func isTransient(err error) bool {
+	var failure *cel.Error
+	return errors.As(err, &failure) && (failure.Reason == cel.ReasonInterrupted || failure.Reason == cel.ReasonBudget)
 }
 
-// Exhausted tells that the expression is too expensive to have bounds. Nothing is
-// looked at any more then.
-func (t *Tables) Exhausted() bool { return t.exhausted }
+// begin prepares for looking at a partial set. It is false if nothing can be told.
+func (s *state) begin(p Partial) bool {
+	s.Partial, s.work, s.aborted = p, 0, false
+	return s.tables.usable && !s.exhausted && s.err == nil && !s.mayFailUnabsorbed()
+}
+
+// isSound tells whether what was found since begin can be relied on.
+func (s *state) isSound() bool { return !s.aborted && !s.exhausted && s.err == nil }
 
 // spend counts a device that is looked at. It is false if there were too many:
 // whatever is asked is open then.
-func (t *Tables) spend() bool {
-	t.work++
-	t.exhausted = t.exhausted || t.work > maxWork
-	return !t.exhausted
+func (s *state) spend() bool {
+	s.work++
+	s.exhausted = s.exhausted || s.work > maxWork
+	return !s.exhausted
 }
 
-// Hopeless tells whether no completion satisfies the expression and none makes it
-// fail. It removes devices from p.Possible that are in no other completions.
-func (t *Tables) Hopeless(p Partial) bool {
-	s := t.begin(p)
-	if s == nil {
-		return false
+// borrow returns a copy of a set, to be given back.
+func (s *state) borrow(of Bits) Bits {
+	if n := len(s.spare); n > 0 {
+		result := s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		result.Set(of)
+		return result
 	}
-	for removed := true; removed && !t.exhausted; {
-		removed = false
-		for _, c := range t.conjuncts {
-			if c.bound(s) == False {
-				return !t.unabsorbed
-			}
-			removed = !isOpen(c) && t.probe(s, c) || removed
-		}
-		if s.Possible.Count() < s.Left {
-			return !t.unabsorbed
-		}
-	}
-	return false
+	return slices.Clone(of)
 }
 
-// probe removes the devices from the possible ones that make the condition surely
-// false when they are chosen. A completion with such a device is false, since
-// false absorbs whatever the other conjuncts become.
-func (t *Tables) probe(s *state, c condition) bool {
-	if s.Left == 0 {
-		return false
-	}
-	removed := false
-	s.shallow = true
-	defer func() { s.shallow = false }()
-	t.scratch.possible.Set(s.Possible)
-	t.scratch.possible.each(func(i int) bool {
-		s.Possible.Remove(i)
-		s.Chosen.Add(i)
-		s.Left--
-		surelyFalse := c.bound(s) == False || s.Possible.Count() < s.Left
-		s.Left++
-		s.Chosen.Remove(i)
-		if surelyFalse {
-			removed = true
-		} else {
-			s.Possible.Add(i)
-		}
-		return true
-	})
-	return removed
-}
+func (s *state) giveBack(b Bits) { s.spare = append(s.spare, b) }
 
 // Bound returns what the expression may become.
-func (t *Tables) Bound(p Partial) Outcome {
-	s := t.begin(p)
-	if s == nil {
+func (b *Bounds) Bound(p Partial) Outcome {
+	s := &b.state
+	if !s.begin(p) {
 		return Open
 	}
 	result := True
-	for _, c := range t.conjuncts {
+	for _, c := range s.tables.conjuncts {
 		result = result.and(c.bound(s))
 	}
-	if t.unabsorbed {
+	if !s.isSound() {
 		return Open
 	}
 	return result

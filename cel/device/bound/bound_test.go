@@ -113,7 +113,7 @@ func soundness(t testing.TB, statistics *statistics) func(*rapid.T) {
 		p := partial(rt, n, size)
 
 		analysis := bound.Analyze(expression, size)
-		tables := analysis.Tabulate(t.Context(), all)
+		tables := analysis.Tabulate(all).NewBounds(t.Context(), nil)
 		possible := tables.Bound(clone(p))
 		var met bound.Outcome
 		complete := 0
@@ -125,7 +125,7 @@ func soundness(t testing.TB, statistics *statistics) func(*rapid.T) {
 			rt.Fatalf("%s\nchosen %b possible %b left %d: may become %s, bounds say %s", text, p.Chosen, p.Possible, p.Left, met, possible)
 		}
 		refined := clone(p)
-		if tables.Hopeless(refined) {
+		if tables.Hopeless(refined, bound.Thorough) {
 			statistics.hopeless++
 			if met&^bound.False != 0 {
 				rt.Fatalf("%s\nchosen %b possible %b left %d: hopeless, but may become %s", text, p.Chosen, p.Possible, p.Left, met)

@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"sync"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -16,26 +18,54 @@ import (
 const maxArity = 2
 
 // leaf is a part of an expression that does not speak of the set, only of the
-// devices that some variables stand for. It is evaluated by CEL and remembered.
+// devices that at most two variables stand for. It is evaluated by CEL, once for
+// each device or pair, and remembered ([leafTable]). Parts that differ in the names
+// of the variables only are one leaf.
 type leaf struct {
-	part *device.Part
-	// names and slots are the variables, by their name in the expression and by the
-	// slot of the partial set that has the device.
+	// names are the variables, by their name in the expression.
 	names []string
-	slots []int
 	// index is the leaf's place in Analysis.leaves.
 	index int
+	// part plans the evaluation when it is first needed. nil if that is impossible.
+	part func() *device.Part
+}
+
+// newLeaf finds or makes the leaf of a part of the expression.
+func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
+	key := shapeOf(expr, free)
+	if known := a.known[key]; known != nil {
+		return known
+	}
+	l := &leaf{index: len(a.leaves), part: sync.OnceValue(func() *device.Part {
+		part, err := a.expression.Part(expr)
+		if err != nil {
+			return nil
+		}
+		return part
+	})}
+	for _, v := range free {
+		l.names = append(l.names, v.name)
+	}
+	a.leaves = append(a.leaves, l)
+	a.known[key] = l
+	return l
 }
 
 // entry is what a leaf is for one device or pair of devices.
 type entry struct {
 	known bool
+	// aborts: the evaluation of the whole expression would end here, whatever else
+	// stands in it.
+	aborts bool
 	// outcome of a leaf of type bool, number of one of type int.
 	outcome Outcome
 	number  number
 	// key is equal for equal values, nil if that can't be told or the leaf fails.
 	key any
 }
+
+// openEntry may be anything.
+var openEntry = entry{known: true, outcome: Open, number: openNumber}
 
 // entryOf classifies a value. What is neither bool nor int nor an error is open.
 func entryOf(value ref.Val) entry {
@@ -49,71 +79,25 @@ func entryOf(value ref.Val) entry {
 	case *types.Err:
 		return entry{known: true, outcome: Error, number: never}
 	default:
-		return entry{known: true, outcome: Open, number: openNumber}
+		return openEntry
 	}
 }
 
-// table has the entries of a leaf, as far as they were asked for.
-type table struct {
-	leaf    *leaf
-	devices []*device.Device
-	entries []entry
-	rows    map[rowKey]*row
-	tables  *Tables
+// value is a leaf for the devices that the slots have: a condition and a quantity.
+type value struct {
+	*leaf
+	// slots are those of the leaf's variables.
+	slots []int
 }
 
-func (t *Tables) newTable(l *leaf, devices []*device.Device) *table {
-	size := 1
-	for range l.slots {
-		size *= len(devices)
-	}
-	return &table{leaf: l, devices: devices, entries: make([]entry, size), rows: make(map[rowKey]*row), tables: t}
-}
-
-// at returns the entry for the devices in the slots.
-func (t *table) at(s *state) *entry {
-	index := 0
-	for _, slot := range t.leaf.slots {
-		index = index*len(t.devices) + s.slots[slot]
-	}
-	e := &t.entries[index]
-	if !e.known {
-		*e = t.evaluate(s)
-	}
+func (v value) entry(s *state) *entry {
+	e := s.entry(v)
+	s.aborted = s.aborted || e.aborts
 	return e
 }
 
-func (t *table) evaluate(s *state) entry {
-	variables := make([]device.Variable, len(t.leaf.slots))
-	for i, slot := range t.leaf.slots {
-		variables[i] = device.Variable{Name: t.leaf.names[i], Device: t.devices[s.slots[slot]]}
-	}
-	t.tables.evaluations++
-	value := t.leaf.part.Value(t.tables.ctx, variables...)
-	if err, failed := value.(*types.Err); failed && (isInternal(err) || t.tables.ctx.Err() != nil) {
-		t.tables.unabsorbed = true
-	}
-	return entryOf(value)
-}
+func (v value) bound(s *state) Outcome { return v.entry(s).outcome }
+func (v value) number(s *state) number { return v.entry(s).number }
 
-// newLeaf plans a part of the expression. nil if that is not possible.
-func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
-	if len(free) > maxArity {
-		return nil
-	}
-	part, err := a.expression.Part(expr)
-	if err != nil {
-		return nil
-	}
-	l := &leaf{part: part, index: len(a.leaves)}
-	for _, v := range free {
-		l.names = append(l.names, v.name)
-		l.slots = append(l.slots, v.slot)
-	}
-	a.leaves = append(a.leaves, l)
-	return l
-}
-
-func (l *leaf) bound(s *state) Outcome { return s.tables.tables[l.index].at(s).outcome }
-func (l *leaf) number(s *state) number { return s.tables.tables[l.index].at(s).number }
-func (l *leaf) key(s *state) any       { return s.tables.tables[l.index].at(s).key }
+// isColumn tells whether the value is that of one device, the one in the slot.
+func (v value) isColumn(slot int) bool { return len(v.slots) == 1 && v.slots[0] == slot }

@@ -23,7 +23,7 @@ type filtered struct {
 }
 
 func (f filtered) membership(s *state, device int) Outcome {
-	if !s.tables.spend() {
+	if !s.spend() {
 		return Open
 	}
 	within := f.list.membership(s, device)
@@ -48,8 +48,8 @@ type tally struct {
 // count bounds the number of devices in the list for which the condition, if any,
 // holds.
 func count(s *state, list deviceList, slot int, holds condition) tally {
-	if r := rowFor(s, list, slot, holds); r != nil {
-		return r.tally(s)
+	if p, over, ok := predicateOver(list, slot, holds); ok {
+		return p.row(s, over).tally(s)
 	}
 	var t tally
 	s.Chosen.each(func(i int) bool {
@@ -84,20 +84,18 @@ func count(s *state, list deviceList, slot int, holds condition) tally {
 	return t
 }
 
-// rowFor returns the row to count in where there is one: a table over all devices,
-// as a filter or as the condition.
-func rowFor(s *state, list deviceList, slot int, holds condition) *row {
+// predicateOver returns the predicate that decides which devices of the whole set are
+// counted, and the slot of its variable that goes over them: as a filter, or as the
+// condition.
+func predicateOver(list deviceList, slot int, holds condition) (p predicate, over int, ok bool) {
 	if f, isFiltered := list.(filtered); isFiltered && holds == nil {
 		list, slot, holds = f.list, f.slot, f.keeps
 	}
 	if _, all := list.(allDevices); !all {
-		return nil
+		return predicate{}, 0, false
 	}
-	l, tabulated := holds.(*leaf)
-	if !tabulated {
-		return nil
-	}
-	return s.tables.tables[l.index].rowOf(s, slot)
+	p, ok = holds.(predicate)
+	return p, slot, ok && p.speaksOf(slot)
 }
 
 // memberThat is the membership of a device in list.filter(slot, holds).

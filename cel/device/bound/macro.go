@@ -25,7 +25,7 @@ func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
 	slot := a.newSlot()
 	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot)
 	step := c.LoopStep()
-	fold := func(f func(holds condition) condition) condition {
+	over := func(f func(holds condition) condition) condition {
 		if holds := a.condition(step.AsCall().Args()[1], within); !isOpen(holds) {
 			return f(holds)
 		}
@@ -33,11 +33,11 @@ func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
 	}
 	switch {
 	case isLiteral(c.AccuInit(), types.True) && isFold(step, operators.LogicalAnd, c.AccuVar()) && isAccumulator(c.Result(), c.AccuVar()):
-		return fold(func(holds condition) condition { return forAll{list, slot, holds} })
+		return over(func(holds condition) condition { return newForAll(list, slot, holds) })
 	case isLiteral(c.AccuInit(), types.False) && isFold(step, operators.LogicalOr, c.AccuVar()) && isAccumulator(c.Result(), c.AccuVar()):
-		return fold(func(holds condition) condition { return exists{list, slot, holds} })
+		return over(func(holds condition) condition { return newExists(list, slot, holds) })
 	case isLiteral(c.AccuInit(), types.Int(0)) && isCount(step, c.AccuVar()) && isOne(c.Result(), c.AccuVar()):
-		return existsOne{list, slot, a.condition(step.AsCall().Args()[0], within)}
+		return newExistsOne(list, slot, a.condition(step.AsCall().Args()[0], within))
 	default:
 		return open{}
 	}

@@ -25,13 +25,6 @@ func isOpen(node any) bool {
 	return is
 }
 
-func newNot(operand condition) condition {
-	if isOpen(operand) {
-		return operand
-	}
-	return not{operand}
-}
-
 type constant struct{ value int64 }
 
 func (c constant) number(*state) number { return exactly(c.value) }
@@ -43,6 +36,36 @@ func (v verdict) bound(*state) Outcome { return v.outcome }
 type not struct{ operand condition }
 
 func (n not) bound(s *state) Outcome { return n.operand.bound(s).not() }
+
+// newNot moves a negation inwards, where it does no harm to refining: CEL's errors
+// follow de Morgan's laws.
+func newNot(operand condition) condition {
+	switch operand := operand.(type) {
+	case open:
+		return operand
+	case verdict:
+		return verdict{operand.outcome.not()}
+	case not:
+		return operand.operand
+	case and:
+		return or{newNot(operand.left), newNot(operand.right)}
+	case or:
+		return and{newNot(operand.left), newNot(operand.right)}
+	case predicate:
+		operand.negated = !operand.negated
+		return operand
+	case forAll:
+		return exists{operand.list, operand.slot, newNot(operand.holds)}
+	case exists:
+		return forAll{operand.list, operand.slot, newNot(operand.holds)}
+	case counted:
+		return operand.negate()
+	case comparison:
+		return operand.negate()
+	default:
+		return not{operand}
+	}
+}
 
 type and struct{ left, right condition }
 
@@ -91,11 +114,35 @@ func (n comparison) bound(s *state) Outcome {
 	return compare(n.relation, n.left.number(s), n.right.number(s))
 }
 
+// negate: where one of the two fails, the other does.
+func (n comparison) negate() condition {
+	switch n.relation {
+	case less:
+		return comparison{lessOrEqual, n.right, n.left}
+	case lessOrEqual:
+		return comparison{less, n.right, n.left}
+	default:
+		return not{n}
+	}
+}
+
 type arithmetic struct {
-	function    func(x, y int64) (int64, bool)
+	operation   operation
 	left, right quantity
 }
 
 func (n arithmetic) number(s *state) number {
-	return combine(n.left.number(s), n.right.number(s), n.function)
+	return combine(n.left.number(s), n.right.number(s), n.operation)
+}
+
+// newArithmetic computes at once what is constant.
+func newArithmetic(o operation, left, right quantity) quantity {
+	l, constantLeft := left.(constant)
+	r, constantRight := right.(constant)
+	if constantLeft && constantRight {
+		if result := combine(exactly(l.value), exactly(r.value), o); !result.fails {
+			return constant{result.least}
+		}
+	}
+	return arithmetic{o, left, right}
 }

@@ -43,13 +43,13 @@ func drawNumber(t *rapid.T, name string) number {
 func TestArithmeticIncludesAllValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawNumber(t, "a"), drawNumber(t, "b")
-		for _, f := range []func(x, y int64) (int64, bool){add, subtract, multiply} {
+		for _, f := range []operation{addition, subtraction, multiplication} {
 			result := combine(a, b, f)
 			require.Equal(t, a.fails || b.fails, result.fails)
 			least, most := int64(math.MaxInt64), int64(math.MinInt64)
 			for x := a.least; x <= a.most; x++ {
 				for y := b.least; y <= b.most; y++ {
-					value, _ := f(x, y)
+					value, _ := f.apply(x, y)
 					least, most = min(least, value), max(most, value)
 				}
 			}
@@ -83,12 +83,12 @@ func TestFailureAndOpenNumbers(t *testing.T) {
 	require.Equal(t, Error, compare(equal, never, exactly(1)))
 	require.Equal(t, Error, compare(equal, exactly(1), never))
 	require.Equal(t, Open, compare(less, openNumber, exactly(1)))
-	require.True(t, combine(never, exactly(1), add).isNever())
-	require.True(t, combine(openNumber, exactly(1), add).open)
+	require.True(t, combine(never, exactly(1), addition).isNever())
+	require.True(t, combine(openNumber, exactly(1), addition).open)
 	require.Equal(t, number{least: 1, most: 1, fails: true}, either(never, exactly(1)))
 	require.Equal(t, number{least: 1, most: 1, fails: true}, either(exactly(1), never))
 	require.True(t, either(openNumber, exactly(1)).open)
 	require.True(t, number{least: math.MinInt64, most: 0}.negate().open)
-	overflowing := combine(number{least: 0, most: math.MaxInt64}, exactly(1), add)
+	overflowing := combine(number{least: 0, most: math.MaxInt64}, exactly(1), addition)
 	require.Equal(t, number{least: math.MinInt64, most: math.MaxInt64, fails: true}, overflowing)
 }

@@ -11,6 +11,15 @@ type forAll struct {
 	holds condition
 }
 
+func newForAll(list deviceList, slot int, holds condition) condition {
+	general := forAll{list, slot, holds}
+	if p, over, ok := predicateOver(list, slot, holds); ok {
+		p.negated = !p.negated
+		return counted{predicate: p, slot: over, limits: limits{0, 0}, general: general}
+	}
+	return general
+}
+
 func (n forAll) bound(s *state) Outcome {
 	result := n.ofChosen(s)
 	switch {
@@ -55,7 +64,7 @@ func (n forAll) ofPossible(s *state) Outcome {
 // of is what the device contributes if it is in the set: true if it is not in the
 // list.
 func (n forAll) of(s *state, device int) Outcome {
-	if !s.tables.spend() {
+	if !s.spend() {
 		return Open
 	}
 	within := n.list.membership(s, device) &^ Error
@@ -67,6 +76,57 @@ func (n forAll) of(s *state, device int) Outcome {
 	holds := n.holds.bound(s)
 	s.slots[n.slot] = before
 	return within.choose(holds, True)
+}
+
+// refine asks for each chosen device in the list that the condition holds, and
+// removes possible ones for which it can't.
+func (n forAll) refine(s *state) bool {
+	if failure(s, n.list) != 0 {
+		return n.bound(s) != False
+	}
+	for removed := true; removed; {
+		before := s.removed
+		s.removed = false
+		if !n.refineChosen(s) {
+			return false
+		}
+		n.removePossible(s)
+		removed = s.removed
+		s.removed = s.removed || before
+	}
+	return s.Possible.Count() >= s.Left
+}
+
+func (n forAll) refineChosen(s *state) bool {
+	holds := true
+	s.Chosen.each(func(i int) bool {
+		if n.list.membership(s, i) == True && s.spend() {
+			s.slots[n.slot] = i
+			holds = s.refine(n.holds)
+		}
+		return holds
+	})
+	return holds
+}
+
+func (n forAll) removePossible(s *state) {
+	if s.Left == 0 {
+		return
+	}
+	if c, fast := n.holds.(counted); fast && c.removeUncountable(s, n.list, n.slot) {
+		return
+	}
+	possible := s.borrow(s.Possible)
+	possible.each(func(i int) bool {
+		if n.list.membership(s, i) == True && s.spend() {
+			s.slots[n.slot] = i
+			if s.isRefutedBy(n.holds, i) {
+				s.remove(i)
+			}
+		}
+		return true
+	})
+	s.giveBack(possible)
 }
 
 // failure is Error if the list may fail.
@@ -94,8 +154,60 @@ type exists struct {
 	holds condition
 }
 
+func newExists(list deviceList, slot int, holds condition) condition {
+	general := exists{list, slot, holds}
+	if p, over, ok := predicateOver(list, slot, holds); ok {
+		return counted{predicate: p, slot: over, limits: limits{1, unlimited}, general: general}
+	}
+	return general
+}
+
 func (n exists) bound(s *state) Outcome {
-	return forAll{n.list, n.slot, not{n.holds}}.bound(s).not()
+	return forAll{n.list, n.slot, newNot(n.holds)}.bound(s).not()
+}
+
+// refine: if no chosen device will do, one of the possible ones must, and if only
+// one device is left it is that one.
+func (n exists) refine(s *state) bool {
+	if failure(s, n.list) != 0 {
+		return n.bound(s) != False
+	}
+	found := false
+	s.Chosen.each(func(i int) bool {
+		found = n.may(s, i)
+		return !found
+	})
+	if found {
+		return true
+	}
+	if s.Left == 0 {
+		return false
+	}
+	suitable := s.borrow(s.Possible)
+	defer s.giveBack(suitable)
+	s.Possible.each(func(i int) bool {
+		if !n.may(s, i) {
+			suitable.Remove(i)
+		}
+		return true
+	})
+	if s.Left == 1 {
+		s.keep(suitable)
+	}
+	return !suitable.IsEmpty()
+}
+
+// may tells whether the device may be in the list such that the condition is not
+// surely false for it.
+func (n exists) may(s *state, device int) bool {
+	if !s.spend() {
+		return true
+	}
+	if !n.list.membership(s, device).may(True) {
+		return false
+	}
+	s.slots[n.slot] = device
+	return n.holds.bound(s) != False
 }
 
 // existsOne is list.exists_one(x, holds). It fails if it fails for any device.
@@ -103,6 +215,14 @@ type existsOne struct {
 	list  deviceList
 	slot  int
 	holds condition
+}
+
+func newExistsOne(list deviceList, slot int, holds condition) condition {
+	general := existsOne{list, slot, holds}
+	if p, over, ok := predicateOver(list, slot, holds); ok {
+		return counted{predicate: p, slot: over, limits: limits{1, 1}, general: general}
+	}
+	return general
 }
 
 func (n existsOne) bound(s *state) Outcome {

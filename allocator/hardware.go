@@ -1,0 +1,123 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"sync/atomic"
+
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+
+	"github.com/celset/celset/cel/device"
+)
+
+// hardware is the devices of a node as expressions see them: drivers, attributes and
+// capacities in the order of the candidates, without the names of devices, pools and
+// nodes. Nodes of one hardware type share it.
+type hardware struct {
+	cache *Cache
+	// values are the devices, one value each, because identity is equality.
+	values []*device.Device
+}
+
+// fingerprint stands for some content. Content is untrusted, so it is a cryptographic
+// one.
+type fingerprint [sha256.Size]byte
+
+// hardwareOf finds the hardware of the candidates in the pools.
+func (c *Cache) hardwareOf(pools []*pool, candidates []*candidate) *hardware {
+	all := sha256.New()
+	for _, p := range pools {
+		for _, slice := range p.slices {
+			content := c.content(slice)
+			all.Write(content[:])
+		}
+	}
+	return get(c, c.hardware, fingerprint(all.Sum(nil)), func() *hardware {
+		h := &hardware{cache: c, values: make([]*device.Device, len(candidates))}
+		for i, candidate := range candidates {
+			h.values[i] = device.New(candidate.pool.driver, candidate.device)
+		}
+		return h
+	})
+}
+
+// content is the fingerprint of what expressions see of a slice.
+func (c *Cache) content(slice *resourceapi.ResourceSlice) fingerprint {
+	return get(c, c.contents, slice, func() fingerprint {
+		result := sha256.New()
+		writePart(result, []byte(slice.Spec.Driver))
+		for i := range slice.Spec.Devices {
+			d := &slice.Spec.Devices[i]
+			seen := resourceapi.Device{Attributes: d.Attributes, Capacity: d.Capacity, AllowMultipleAllocations: d.AllowMultipleAllocations}
+			raw, err := json.Marshal(&seen)
+			if err != nil {
+				// Content that can't be written is like no other.
+				raw = fmt.Appendf(nil, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
+			}
+			writePart(result, raw)
+		}
+		return fingerprint(result.Sum(nil))
+	})
+}
+
+// writePart writes such that different sequences of parts are written differently.
+func writePart(to hash.Hash, part []byte) {
+	var length [8]byte
+	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+	to.Write(length[:])
+	to.Write(part)
+}
+
+// selectionKey is everything that the verdicts of selectors depend on.
+type selectionKey struct {
+	hardware *hardware
+	compiler *dracel.Cache
+	// selectors are the texts, each with its length in front.
+	selectors string
+}
+
+// selectionRow remembers which devices pass the selectors of a request. A verdict is
+// entered when the selectors were evaluated for the device.
+type selectionRow struct {
+	// known and passes have a bit for each device. A bit of known is set after that of
+	// passes.
+	known, passes []atomic.Uint64
+}
+
+func newSelectionRow(devices int) *selectionRow {
+	words := (devices + 63) / 64
+	return &selectionRow{known: make([]atomic.Uint64, words), passes: make([]atomic.Uint64, words)}
+}
+
+func (r *selectionRow) enter(device int, passes bool) {
+	if passes {
+		r.passes[device/64].Or(1 << (device % 64))
+	}
+	r.known[device/64].Or(1 << (device % 64))
+}
+
+// selections are what is remembered, for one search.
+func (r *selectionRow) selections(devices int) []selection {
+	result := make([]selection, devices)
+	for w := range r.known {
+		known := r.known[w].Load()
+		passes := r.passes[w].Load()
+		for i := w * 64; known != 0; i, known, passes = i+1, known>>1, passes>>1 {
+			switch {
+			case known&1 == 0:
+			case passes&1 != 0:
+				result[i] = selected
+			default:
+				result[i] = notSelected
+			}
+		}
+	}
+	return result
+}

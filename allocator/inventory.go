@@ -1,0 +1,64 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+)
+
+// inventory is what a node has, whatever is in use of it. It is not modified.
+type inventory struct {
+	pools []*pool
+	// candidates are the devices of the pools in the order in which they are tried.
+	candidates []*candidate
+	hardware   *hardware
+	// slices are what it was made from; selfContained: from nothing else.
+	slices        []*resourceapi.ResourceSlice
+	selfContained bool
+}
+
+// inventoryOf takes stock of a node. The result is kept as long as the node's slices
+// are the same objects, if it depends on nothing else.
+func (a *Allocator) inventoryOf(node *v1.Node) (*inventory, error) {
+	local := a.localSlices[node.Name]
+	if len(a.otherSlices) > 0 || slices.ContainsFunc(local, selectsByDevice) {
+		return a.newInventory(node, slices.Concat(local, a.otherSlices))
+	}
+	key := inventoryKey{node.Name, a.features}
+	if known, ok := a.cache.inventories.Get(key); ok && slices.Equal(known.(*inventory).slices, local) {
+		return known.(*inventory), nil
+	}
+	made, err := a.newInventory(node, local)
+	if err != nil {
+		return nil, err
+	}
+	if made.selfContained {
+		a.cache.inventories.Add(key, made)
+	}
+	return made, nil
+}
+
+func selectsByDevice(slice *resourceapi.ResourceSlice) bool {
+	return ptr.Deref(slice.Spec.PerDeviceNodeSelection, false)
+}
+
+func (a *Allocator) newInventory(node *v1.Node, forNode []*resourceapi.ResourceSlice) (*inventory, error) {
+	pools, selfContained, err := gatherPools(a.features, node, forNode, a.allSlices)
+	if err != nil {
+		return nil, fmt.Errorf("gather pool information: %w", err)
+	}
+	candidates := listCandidates(a.features, pools)
+	return &inventory{
+		pools:         pools,
+		candidates:    candidates,
+		hardware:      a.cache.hardwareOf(pools, candidates),
+		slices:        forNode,
+		selfContained: selfContained,
+	}, nil
+}

@@ -1,0 +1,106 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "math"
+
+// limits are the numbers, from least to most, for which a comparison with a constant
+// is true.
+type limits struct{ least, most int64 }
+
+const (
+	unlimitedBelow = math.MinInt64
+	unlimited      = math.MaxInt64
+)
+
+// limitsOf reads "x relation value", or with flipped "value relation x".
+func limitsOf(r relation, value int64, flipped bool) limits {
+	switch {
+	case r == equal:
+		return limits{value, value}
+	case r == lessOrEqual && flipped:
+		return limits{value, unlimited}
+	case r == lessOrEqual:
+		return limits{unlimitedBelow, value}
+	case flipped:
+		return limits{saturated(value, 1), unlimited}
+	default:
+		return limits{unlimitedBelow, saturated(value, -1)}
+	}
+}
+
+// verdict is the outcome for a number from fewest to most.
+func (l limits) verdict(fewest, most int64) Outcome {
+	switch {
+	case most < l.least || fewest > l.most:
+		return False
+	case fewest >= l.least && most <= l.most:
+		return True
+	default:
+		return True | False
+	}
+}
+
+// opposite are the other numbers, if they are without a gap. Numbers here are not
+// negative.
+func (l limits) opposite() (limits, bool) {
+	switch {
+	case l.most == unlimited && l.least > unlimitedBelow:
+		return limits{unlimitedBelow, l.least - 1}, true
+	case l.least <= 0 && l.most < unlimited:
+		return limits{l.most + 1, unlimited}, true
+	default:
+		return limits{}, false
+	}
+}
+
+// saturated adds, but not beyond what an int64 has room for.
+func saturated(x, y int64) int64 {
+	switch sum, ok := add(x, y); {
+	case ok:
+		return sum
+	case y > 0:
+		return math.MaxInt64
+	default:
+		return math.MinInt64
+	}
+}
+
+// withLimits replaces a comparison of a quantity with a constant by a condition that
+// can be refined, where there is one.
+func withLimits(c comparison, of quantity, l limits) condition {
+	switch of := of.(type) {
+	case size:
+		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
+			return counted{predicate: p, slot: slot, limits: l, general: c}
+		}
+	case arithmetic:
+		if leaf, ok := spanOf(of); ok {
+			return span{leaf: leaf, limits: l, general: c}
+		}
+	}
+	return c
+}
+
+// spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the
+// whole set.
+func spanOf(a arithmetic) (l *leaf, ok bool) {
+	greater, isGreater := a.left.(greatest)
+	smaller, isSmaller := a.right.(greatest)
+	if a.operation.name != subtraction.name || !isGreater || !isSmaller || greater.negated || !smaller.negated {
+		return nil, false
+	}
+	of, ok := greater.column()
+	and, both := smaller.column()
+	return of, ok && both && of == and
+}
+
+// column is the leaf whose extreme over the whole set it is.
+func (n greatest) column() (l *leaf, ok bool) {
+	v, tabulated := n.value.(value)
+	if _, all := n.list.(allDevices); !all || !tabulated || !v.isColumn(n.slot) {
+		return nil, false
+	}
+	return v.leaf, true
+}

@@ -1,0 +1,159 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// predicate is a condition on the devices that one or two variables stand for, such
+// as d != o && d.row == o.row. It does not speak of the set. Its verdicts are kept as
+// rows of bits: counting the devices for which it holds is counting bits.
+type predicate struct {
+	// holds is what the rows are made from.
+	holds condition
+	// slots are those of the variables.
+	slots []int
+	// index is the place in Analysis.predicates. Predicates that differ in their
+	// variables only share it.
+	index int
+	// negated: it is the opposite that is meant.
+	negated bool
+}
+
+// row has the verdicts for all devices that one of the variables may stand for, the
+// other, if any, standing for a certain device.
+type row struct {
+	// yes are the devices for which the predicate is surely true, no those for which it
+	// is surely false. It may be true for maybe, false for maybeNot and fail for fails.
+	yes, no, maybe, maybeNot, fails Bits
+	// exact: it is either true or false for each.
+	exact bool
+	// aborts: evaluating it would end the evaluation of the whole expression for some
+	// device.
+	aborts bool
+	// opposite has the verdicts for the negation.
+	opposite *row
+}
+
+// speaksOf tells whether the slot is one of the predicate's variables.
+func (p predicate) speaksOf(slot int) bool { return slices.Contains(p.slots, slot) }
+
+// predicateTable has the rows that were asked for: over the first variable by the
+// device that the second stands for, and the other way round.
+type predicateTable struct {
+	mutex sync.Mutex
+	rows  [maxArity][]atomic.Pointer[row]
+}
+
+func (t *predicateTable) init(arity, devices int) {
+	if arity == 1 {
+		devices = 1
+	}
+	for i := range arity {
+		t.rows[i] = make([]atomic.Pointer[row], devices)
+	}
+}
+
+// row returns the row over the devices that the slot may have, the other slots being
+// as they are. nil if the predicate does not speak of the slot.
+func (p predicate) row(s *state, slot int) *row {
+	inner, outer := -1, 0
+	for i, other := range p.slots {
+		if other == slot {
+			inner = i
+		} else {
+			outer = s.slots[other]
+		}
+	}
+	if inner < 0 {
+		return nil
+	}
+	t := &s.tables.predicates[p.index]
+	r := t.rows[inner][outer].Load()
+	if r == nil {
+		r = p.fill(s, t, slot, &t.rows[inner][outer])
+	}
+	s.aborted = s.aborted || r.aborts
+	if p.negated {
+		return r.opposite
+	}
+	return r
+}
+
+// fill makes a row, once for all searches.
+func (p predicate) fill(s *state, t *predicateTable, slot int, place *atomic.Pointer[row]) *row {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if r := place.Load(); r != nil {
+		return r
+	}
+	r := p.newRow(s, slot)
+	if s.err == nil {
+		place.Store(r)
+	}
+	return r
+}
+
+func (p predicate) newRow(s *state, slot int) *row {
+	n := len(s.tables.devices)
+	r := &row{yes: NewBits(n), no: NewBits(n), maybe: NewBits(n), maybeNot: NewBits(n), fails: NewBits(n)}
+	aborted, before := s.aborted, s.slots[slot]
+	s.aborted = false
+	for i := range n {
+		s.slots[slot] = i
+		outcome := p.holds.bound(s)
+		switch outcome {
+		case True:
+			r.yes.Add(i)
+		case False:
+			r.no.Add(i)
+		}
+		if outcome.may(True) {
+			r.maybe.Add(i)
+		}
+		if outcome.may(False) {
+			r.maybeNot.Add(i)
+		}
+		if outcome.may(Error) {
+			r.fails.Add(i)
+		}
+	}
+	r.exact = r.fails.IsEmpty() && !r.maybe.Meets(r.maybeNot)
+	r.aborts = s.aborted
+	r.opposite = &row{yes: r.no, no: r.yes, maybe: r.maybeNot, maybeNot: r.maybe, fails: r.fails, exact: r.exact, aborts: r.aborts, opposite: r}
+	s.aborted, s.slots[slot] = aborted, before
+	return r
+}
+
+func (p predicate) bound(s *state) Outcome {
+	slot := p.slots[len(p.slots)-1]
+	r, device := p.row(s, slot), s.slots[slot]
+	var result Outcome
+	if r.maybe.Has(device) {
+		result |= True
+	}
+	if r.maybeNot.Has(device) {
+		result |= False
+	}
+	if r.fails.Has(device) {
+		result |= Error
+	}
+	return result
+}
+
+// refine: the verdict does not depend on what else is chosen.
+func (p predicate) refine(s *state) bool { return p.bound(s) != False }
+
+// tally counts the devices of the set for which the predicate holds.
+func (r *row) tally(s *state) tally {
+	others := s.Possible.Count() - s.Possible.CountAnd(r.yes)
+	return tally{
+		fewest: s.Chosen.CountAnd(r.yes) + max(0, s.Left-others),
+		most:   s.Chosen.CountAnd(r.maybe) + min(s.Left, s.Possible.CountAnd(r.maybe)),
+		fails:  s.Chosen.Meets(r.fails) || s.Left > 0 && s.Possible.Meets(r.fails),
+	}
+}

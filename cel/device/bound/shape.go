@@ -1,0 +1,93 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+)
+
+// shapeOf writes a part of an expression such that two parts which differ in the
+// names of their free variables only are written the same way.
+func shapeOf(expr ast.Expr, free []variable) string {
+	w := &shapeWriter{numbers: make(map[string]int, len(free))}
+	for i, v := range free {
+		w.numbers[v.name] = i
+	}
+	w.write(expr)
+	return w.String()
+}
+
+type shapeWriter struct {
+	strings.Builder
+	numbers map[string]int
+}
+
+func (w *shapeWriter) write(expr ast.Expr) {
+	switch expr.Kind() {
+	case ast.LiteralKind:
+		fmt.Fprintf(w, "%T(%q)", expr.AsLiteral(), fmt.Sprint(expr.AsLiteral().Value()))
+	case ast.IdentKind:
+		w.name(expr.AsIdent())
+	case ast.SelectKind:
+		selection := expr.AsSelect()
+		fmt.Fprintf(w, "select[%t %q](", selection.IsTestOnly(), selection.FieldName())
+		w.write(selection.Operand())
+		w.WriteByte(')')
+	case ast.CallKind:
+		call := expr.AsCall()
+		fmt.Fprintf(w, "call[%t %q](", call.IsMemberFunction(), call.FunctionName())
+		if call.IsMemberFunction() {
+			w.all(call.Target())
+		}
+		w.all(call.Args()...)
+		w.WriteByte(')')
+	case ast.ListKind:
+		fmt.Fprintf(w, "list%v(", expr.AsList().OptionalIndices())
+		w.all(expr.AsList().Elements()...)
+		w.WriteByte(')')
+	case ast.ComprehensionKind:
+		w.comprehension(expr.AsComprehension())
+	default:
+		// Maps and structs are rare enough to be kept apart, by their place in the
+		// expression.
+		fmt.Fprintf(w, "expression[%d]", expr.ID())
+	}
+}
+
+func (w *shapeWriter) all(exprs ...ast.Expr) {
+	for _, expr := range exprs {
+		w.write(expr)
+		w.WriteByte(',')
+	}
+}
+
+func (w *shapeWriter) name(name string) {
+	if number, free := w.numbers[name]; free {
+		fmt.Fprintf(w, "$%d", number)
+		return
+	}
+	fmt.Fprintf(w, "%q", name)
+}
+
+// comprehension leaves free variables alone that a variable of the comprehension
+// hides.
+func (w *shapeWriter) comprehension(c ast.ComprehensionExpr) {
+	fmt.Fprintf(w, "loop[%q %q %q](", c.IterVar(), c.IterVar2(), c.AccuVar())
+	w.all(c.IterRange(), c.AccuInit())
+	hidden := make(map[string]int)
+	for _, name := range []string{c.IterVar(), c.IterVar2(), c.AccuVar()} {
+		if number, free := w.numbers[name]; free {
+			hidden[name] = number
+			delete(w.numbers, name)
+		}
+	}
+	w.all(c.LoopCondition(), c.LoopStep(), c.Result())
+	for name, number := range hidden {
+		w.numbers[name] = number
+	}
+	w.WriteByte(')')
+}

@@ -1,0 +1,59 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+// span is a condition on the distance between the greatest and the smallest number of
+// the devices in the set: the side of a bounding box.
+//
+//	devices.map(d, row(d)).max() - devices.map(d, row(d)).min() == 3
+type span struct {
+	leaf *leaf
+	limits
+	// general is the condition as it is written, for leaves that are not always
+	// numbers.
+	general condition
+}
+
+func (n span) bound(s *state) Outcome { return n.general.bound(s) }
+
+// refine removes the devices that would make the distance too large.
+func (n span) refine(s *state) bool {
+	c := s.column(n.leaf)
+	if c == nil || !c.order.isBounded() || !c.order.has(s.Chosen) || !c.order.has(s.Possible) {
+		return s.refine(n.general)
+	}
+	o := &c.order
+	all := s.borrow(s.Chosen)
+	defer s.giveBack(all)
+	if !s.Chosen.IsEmpty() {
+		least, most := o.values[o.least(s.Chosen)], o.values[o.most(s.Chosen)]
+		if most-least > n.limits.most {
+			return false
+		}
+		if s.Left > 0 {
+			s.removed = o.keepBetween(s.Possible, n.lowest(most), saturated(least, n.limits.most)) || s.removed
+		}
+	}
+	if s.Left > 0 {
+		all.Join(s.Possible)
+	}
+	return all.IsEmpty() || o.values[o.most(all)]-o.values[o.least(all)] >= n.limits.least
+}
+
+// isBounded tells whether the distance of any two values can be computed.
+func (o *order) isBounded() bool {
+	if len(o.values) == 0 {
+		return false
+	}
+	_, ok := subtract(o.values[len(o.values)-1], o.values[0])
+	return ok
+}
+
+// lowest is the smallest number that may stand beside the greatest one.
+func (n span) lowest(greatest int64) int64 {
+	if n.limits.most == unlimited {
+		return unlimitedBelow
+	}
+	return saturated(greatest, -n.limits.most)
+}

@@ -1,0 +1,141 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/celset/celset/cel/device"
+)
+
+// Tables are what an expression says of the given devices, one by one and in pairs.
+// They are filled as they are needed, each entry once, and never change after that:
+// any number of searches may use them at the same time, each through its own
+// [Bounds].
+type Tables struct {
+	*Analysis
+	devices []*device.Device
+	leaves  []leafTable
+	// predicates are by predicate.index.
+	predicates []predicateTable
+}
+
+// Tabulate prepares the tables for the given devices. CEL is asked later.
+func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
+	t := &Tables{
+		Analysis:   a,
+		devices:    devices,
+		leaves:     make([]leafTable, len(a.leaves)),
+		predicates: make([]predicateTable, len(a.predicates)),
+	}
+	for i, arity := range a.predicates {
+		t.predicates[i].init(arity, len(devices))
+	}
+	return t
+}
+
+// leafTable has what CEL says: all entries of a leaf of one variable or none, which
+// are published together, or those of a leaf of two as far as they were asked for.
+type leafTable struct {
+	mutex  sync.Mutex
+	column atomic.Pointer[column]
+	pairs  []entry
+}
+
+// column has a leaf of one variable for all devices.
+type column struct {
+	entries []entry
+	order   order
+}
+
+// entry returns the entry for the devices in the slots.
+func (s *state) entry(v value) *entry {
+	t := &s.tables.leaves[v.index]
+	if len(v.slots) == maxArity {
+		return s.pair(t, v.leaf, s.slots[v.slots[0]], s.slots[v.slots[1]])
+	}
+	c := s.column(v.leaf)
+	switch {
+	case c == nil:
+		return &openEntry
+	case len(v.slots) == 0:
+		return &c.entries[0]
+	default:
+		return &c.entries[s.slots[v.slots[0]]]
+	}
+}
+
+// column returns a leaf of one variable or none for all devices. nil if it could not
+// be evaluated.
+func (s *state) column(l *leaf) *column {
+	t := &s.tables.leaves[l.index]
+	if c := t.column.Load(); c != nil {
+		return c
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if c := t.column.Load(); c != nil {
+		return c
+	}
+	c := &column{entries: make([]entry, 1)}
+	if len(l.names) > 0 {
+		c.entries = make([]entry, len(s.tables.devices))
+	}
+	for i := range c.entries {
+		if !s.evaluate(l, &c.entries[i], [maxArity]int{i}) {
+			return nil
+		}
+	}
+	c.order = newOrder(c.entries)
+	t.column.Store(c)
+	s.builds++
+	return c
+}
+
+// pair returns a leaf of two variables for two devices.
+func (s *state) pair(t *leafTable, l *leaf, first, second int) *entry {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	n := len(s.tables.devices)
+	if t.pairs == nil {
+		t.pairs = make([]entry, n*n)
+		s.builds++
+	}
+	e := &t.pairs[first*n+second]
+	if !e.known && !s.evaluate(l, e, [maxArity]int{first, second}) {
+		return &openEntry
+	}
+	return e
+}
+
+// evaluate asks CEL. It is false if CEL could not be asked: nothing may be
+// remembered then.
+func (s *state) evaluate(l *leaf, e *entry, devices [maxArity]int) bool {
+	part := l.part()
+	if part == nil {
+		*e = openEntry
+		return true
+	}
+	if s.err != nil {
+		return false
+	}
+	var variables [maxArity]device.Variable
+	for i, name := range l.names {
+		variables[i] = device.Variable{Name: name, Device: s.tables.devices[devices[i]]}
+	}
+	s.evaluations++
+	result, err := part.Value(s.ctx, s.budget, variables[:len(l.names)]...)
+	switch {
+	case err == nil:
+		*e = entryOf(result)
+	case isTransient(err):
+		s.err = err
+		return false
+	default:
+		*e = openEntry
+		e.aborts = true
+	}
+	return true
+}

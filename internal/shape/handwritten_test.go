@@ -1,0 +1,163 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shape
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// bruteForce is the first set that holds, by trying all sets of free devices in the
+// order of an allocator.
+func bruteForce(s Scenario, free Set) Set {
+	return bruteForceRequests(s, s.Requests, free, 0)
+}
+
+func bruteForceRequests(s Scenario, requests []Request, free, chosen Set) Set {
+	if len(requests) == 0 {
+		if s.Holds(s.Names(chosen)) {
+			return chosen
+		}
+		return 0
+	}
+	r := requests[0]
+	return combinations(free&s.OfDriver(r.Driver), r.Count, chosen, func(chosen Set) Set {
+		return bruteForceRequests(s, requests[1:], free, chosen)
+	})
+}
+
+// combinations adds count devices of from to the chosen ones in every way, in
+// ascending order, until try returns a set.
+func combinations(from Set, count int, chosen Set, try func(Set) Set) Set {
+	if count == 0 {
+		return try(chosen)
+	}
+	for ; from.Len() >= count; from &= from - 1 {
+		if found := combinations(from&(from-1), count-1, chosen|from&-from, try); found != 0 {
+			return found
+		}
+	}
+	return 0
+}
+
+// TestHandWrittenAgainstBruteForce: the same set, on random free devices. Where all
+// sets would be too many, few devices are free: an answer and some others.
+func TestHandWrittenAgainstBruteForce(t *testing.T) {
+	for _, s := range Scenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			most := s.Wanted() + 4
+			rapid.Check(t, func(t *rapid.T) {
+				free := Set(rapid.Uint64().Draw(t, "free")) & s.All()
+				if rapid.Bool().Draw(t, "with an answer") {
+					free |= Set(rapid.Uint64().Draw(t, "more")) & s.All()
+				}
+				if free.Len() > most {
+					answer, _ := s.HandWritten(free)
+					others := thinned(t, free&^answer, most-answer.Len())
+					free = answer | others
+				}
+				set, steps := s.HandWritten(free)
+				if expected := bruteForce(s, free); set != expected {
+					t.Fatalf("free %v: found %v, expected %v", s.Names(free), s.Names(set), s.Names(expected))
+				}
+				if steps < 1 || set != 0 && steps <= set.Len() {
+					t.Fatalf("%d steps for %d devices", steps, set.Len())
+				}
+			})
+		})
+	}
+}
+
+// thinned is at most count devices of a set.
+func thinned(t *rapid.T, set Set, count int) Set {
+	for set.Len() > count {
+		at := rapid.IntRange(0, set.Len()-1).Draw(t, "leave out")
+		for i := range set.All() {
+			if at == 0 {
+				set &^= bit(i)
+			}
+			at--
+		}
+	}
+	return set
+}
+
+// TestHandWrittenOnAllOccupanciesOfEight goes through everything there is.
+func TestHandWrittenOnAllOccupanciesOfEight(t *testing.T) {
+	for _, s := range Scenarios() {
+		if len(s.Topology.Devices) > 8 {
+			continue
+		}
+		for free := range s.All() + 1 {
+			set, _ := s.HandWritten(free)
+			require.Equal(t, bruteForce(s, free), set, "%s: free %v", s.Name, s.Names(free))
+		}
+	}
+}
+
+// TestHandWrittenHolds: also with more free devices than brute force can do, the
+// sets found are free and have the shape, and they stay the answer when fewer
+// devices are free besides.
+func TestHandWrittenHolds(t *testing.T) {
+	for _, s := range Scenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				free := s.All() &^ Set(rapid.Uint64().Draw(t, "in use")&rapid.Uint64().Draw(t, "and"))
+				set, _ := s.HandWritten(free)
+				if set == 0 {
+					return
+				}
+				if set&^free != 0 || !s.Holds(s.Names(set)) {
+					t.Fatalf("free %v: found %v", s.Names(free), s.Names(set))
+				}
+				less := free &^ (Set(rapid.Uint64().Draw(t, "also in use")) &^ set)
+				if again, _ := s.HandWritten(less); again != set {
+					t.Fatalf("free %v: found %v, and %v of a part of it", s.Names(free), s.Names(set), s.Names(again))
+				}
+			})
+		})
+	}
+}
+
+// TestStepsOfDesign has the figures of the plain recursive search that the
+// allocator's design was measured with: these searches take no more.
+func TestStepsOfDesign(t *testing.T) {
+	checkerboard := func(cols int) Set {
+		var set Set
+		for i := range maxDevices {
+			if (i/cols+i%cols)%2 == 0 {
+				set |= bit(i)
+			}
+		}
+		return set
+	}
+	most := map[string][2]int{ // on the empty layout, on a checkerboard
+		"grid-8x8-4":   {11, 1},
+		"grid-8x8-8":   {413, 1},
+		"torus-8x8-16": {17, 1},
+		"board-4x8-8":  {9, 17},
+		"block-8x8-16": {17, 33},
+	}
+	for _, s := range Scenarios() {
+		steps, listed := most[s.Name]
+		if !listed {
+			continue
+		}
+		_, onEmpty := s.HandWritten(s.All())
+		_, onCheckerboard := s.HandWritten(s.All() &^ checkerboard(s.Topology.Cols))
+		require.LessOrEqual(t, onEmpty, steps[0], s.Name)
+		require.LessOrEqual(t, onCheckerboard, steps[1], s.Name)
+	}
+}
+
+// TestHandWrittenDoesNotAllocate: what is measured is the search.
+func TestHandWrittenDoesNotAllocate(t *testing.T) {
+	for _, s := range Scenarios() {
+		for _, l := range s.Layouts {
+			require.Zero(t, testing.AllocsPerRun(10, func() { s.HandWritten(s.All() &^ l.InUse) }), "%s/%s", s.Name, l.Name)
+		}
+	}
+}

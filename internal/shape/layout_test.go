@@ -1,0 +1,109 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shape
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLayouts checks that the layouts are what their names say, by the searches
+// written by hand.
+func TestLayouts(t *testing.T) {
+	for _, s := range Scenarios() {
+		n := len(s.Topology.Devices)
+		for _, l := range s.Layouts {
+			t.Run(s.Name+"/"+l.Name, func(t *testing.T) {
+				require.Zero(t, l.InUse&^s.All(), "devices that do not exist")
+				free := s.All() &^ l.InUse
+				set, _ := s.HandWritten(free)
+				switch l.Name {
+				case Empty:
+					require.Equal(t, n, free.Len())
+					require.NotZero(t, set)
+				case Free70:
+					require.InDelta(t, 0.7*float64(n), free.Len(), 0.5)
+				case HalfFree:
+					require.Equal(t, n/2, free.Len())
+				case Adversarial:
+					require.NotZero(t, set)
+					require.NotEqual(t, lowestOf(free, s.Wanted()), set, "found at once")
+				case Unsatisfiable:
+					require.Zero(t, set)
+					require.True(t, s.Enough(free))
+				default:
+					t.Fatalf("unknown layout %q", l.Name)
+				}
+			})
+		}
+	}
+}
+
+// lowestOf is what an exhaustive search looks at first.
+func lowestOf(free Set, count int) Set {
+	var set Set
+	for i := range free.All() {
+		if set.Len() < count {
+			set |= bit(i)
+		}
+	}
+	return set
+}
+
+func TestLayoutsAreComplete(t *testing.T) {
+	for _, s := range Scenarios() {
+		var names []string
+		for _, l := range s.Layouts {
+			names = append(names, l.Name)
+		}
+		expected := LayoutNames
+		if s.Wanted() == len(s.Topology.Devices) {
+			expected = []string{Empty, Free70, HalfFree}
+		}
+		require.Equal(t, expected, names, s.Name)
+	}
+}
+
+// TestPicturesHaveOneSignPerDevice: a picture with too few signs would leave
+// devices free by mistake.
+func TestPicturesHaveOneSignPerDevice(t *testing.T) {
+	for size, pictures := range map[int][]string{
+		16: {posts4x4, posts4x4LessLast, torus4x4NoCycle, torus4x4OneCycle, torus4x4NoneOfEight, torus4x4OneOfEight},
+		32: {boardNoBlock, boardLastBlock},
+		64: {
+			posts8x8, posts8x8LessLast, posts8x8LessOne, ringInRing, ringAroundEight,
+			twentyAndFour, twentyFourAndFour, crossAndSixteen, meshNoBlock, meshLastBlock,
+		},
+	} {
+		for i, picture := range pictures {
+			signs := 0
+			for _, sign := range picture {
+				if sign == 'x' || sign == '.' {
+					signs++
+				}
+			}
+			require.Equal(t, size, signs, "picture %d of %d devices", i, size)
+		}
+	}
+}
+
+func TestDrawn(t *testing.T) {
+	require.Equal(t, bit(1)|bit(4), drawn(".x.\n\t .x."))
+	require.Zero(t, drawn(""))
+}
+
+func TestShuffledIsReproducible(t *testing.T) {
+	for _, n := range []int{8, 12, 16, 32, 64} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			set := shuffled(n, n/2)
+			require.Equal(t, set, shuffled(n, n/2))
+			require.Equal(t, n/2, set.Len())
+			require.Zero(t, set&^first(n))
+		})
+	}
+	// Pinned, for the figures of benchmarks to stay comparable.
+	require.Equal(t, Set(0x2e), shuffled(8, 4))
+}

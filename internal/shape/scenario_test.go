@@ -1,0 +1,136 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shape
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+func TestNamesAreUnique(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, s := range Scenarios() {
+		require.False(t, seen[s.Name], s.Name)
+		seen[s.Name] = true
+		require.LessOrEqual(t, len(s.Topology.Devices), maxDevices)
+		require.True(t, s.Enough(s.All()), s.Name)
+	}
+}
+
+// TestExpressionsMeanTheShape compares the two definitions of each shape, the
+// expression and the check by the wiring, on sets that are answers, that nearly are
+// and that are not.
+func TestExpressionsMeanTheShape(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	for _, s := range Scenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			expression, err := environment.Compile(s.Expression)
+			require.NoError(t, err)
+			values := valuesOf(t, s)
+			rapid.Check(t, func(t *rapid.T) {
+				set := drawSet(t, s)
+				var devices []*device.Device
+				for i := range set.All() {
+					devices = append(devices, values[i])
+				}
+				satisfied, err := expression.Satisfied(t.Context(), devices, cel.NewBudget(1<<40))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if holds := s.Holds(s.Names(set)); satisfied != holds {
+					t.Fatalf("%v: the expression says %v, the wiring %v", s.Names(set), satisfied, holds)
+				}
+			})
+		})
+	}
+}
+
+// valuesOf has the devices as expressions see them, in the order of the topology.
+func valuesOf(t *testing.T, s Scenario) []*device.Device {
+	slices, err := s.ResourceSlices("node-1")
+	require.NoError(t, err)
+	var values []*device.Device
+	for _, slice := range slices {
+		for i := range slice.Spec.Devices {
+			require.Equal(t, s.Topology.Devices[len(values)].Name, slice.Spec.Devices[i].Name)
+			values = append(values, device.New(slice.Spec.Driver, &slice.Spec.Devices[i]))
+		}
+	}
+	return values
+}
+
+// drawSet draws as many devices as are wanted: an answer in which up to two devices
+// are replaced by others of the same driver.
+func drawSet(t *rapid.T, s Scenario) Set {
+	set, _ := s.HandWritten(s.All() &^ Set(rapid.Uint64().Draw(t, "in use")&rapid.Uint64().Draw(t, "and")&rapid.Uint64().Draw(t, "and")))
+	if set == 0 {
+		set, _ = s.HandWritten(s.All())
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "replaced") {
+		r := rapid.SampledFrom(s.Requests).Draw(t, "request")
+		ours := s.OfDriver(r.Driver)
+		set &^= thinned(t, set&ours, 1)
+		set |= thinned(t, ours&^set, 1)
+	}
+	return set
+}
+
+func TestHolds(t *testing.T) {
+	for _, s := range Scenarios() {
+		answer, _ := s.HandWritten(s.All())
+		names := s.Names(answer)
+		require.True(t, s.Holds(names), s.Name)
+		require.False(t, s.Holds(nil), s.Name)
+		require.False(t, s.Holds(names[1:]), s.Name)
+		require.False(t, s.Holds(append([]string{"other-0"}, names[1:]...)), s.Name)
+		require.False(t, s.Holds(append([]string{names[1]}, names[1:]...)), s.Name)
+	}
+}
+
+func TestContiguousWithoutWrap(t *testing.T) {
+	var s Scenario
+	for _, s = range Scenarios() {
+		if s.Name == "ring-12-4" {
+			break
+		}
+	}
+	require.True(t, s.Holds([]string{"mla-8", "mla-9", "mla-10", "mla-11"}))
+	require.False(t, s.Holds([]string{"mla-0", "mla-9", "mla-10", "mla-11"}))
+	require.False(t, s.Holds([]string{"mla-0", "mla-1", "mla-2", "mla-4"}))
+}
+
+// TestClaim: the constraint is one that a claim may carry, and it is referenced.
+func TestClaim(t *testing.T) {
+	for _, s := range Scenarios() {
+		claim, err := s.Claim()
+		require.NoError(t, err)
+		require.Len(t, claim.Spec.Devices.Requests, len(s.Requests))
+		require.Len(t, claim.Spec.Devices.Config, 1)
+		constraint, err := v1alpha1.Decode(claim.Spec.Devices.Config[0].Opaque.Parameters.Raw)
+		require.NoError(t, err)
+		require.Equal(t, s.Expression, constraint.Expression)
+		require.Equal(t, v1alpha1.AttributeDomain+"/"+constraint.Name, string(*claim.Spec.Devices.Constraints[0].MatchAttribute))
+		require.Empty(t, s.PlainClaim().Spec.Devices.Constraints)
+	}
+}
+
+func TestDeviceClasses(t *testing.T) {
+	for _, s := range Scenarios() {
+		classes := make(map[string]bool)
+		for _, class := range s.DeviceClasses() {
+			classes[class.Name] = true
+		}
+		for _, r := range s.Requests {
+			require.True(t, classes[r.Driver], "%s: no class %s", s.Name, r.Driver)
+		}
+		require.Len(t, classes, len(s.Requests))
+	}
+}

@@ -74,6 +74,29 @@ func TestBudgetErrors(t *testing.T) {
 	})
 }
 
+// The tables of an expression cost too, and nothing may be cut because of entries that
+// there was no budget for.
+func TestBudgetIsForTablesToo(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(8)...)},
+		claims: []*claimBuilder{claim("c").want("mla", 4).cel("row").define("row", inARow+" && "+indices+".min() == 3")},
+		opts:   []Option{WithBoundsFrom(0)},
+	}
+	search := s.search(t)
+	found, err := search.run()
+	require.NoError(t, err)
+	require.True(t, found)
+	for cost := range search.budget.Spent() {
+		failure, _ := s.requireBudgetError(t, WithCostBudget(cost))
+		require.Equal(t, BudgetCost, failure.Unit)
+		require.Equal(t, "row", failure.Constraint)
+		require.Equal(t, "70", failure.Sets.String())
+		require.Positive(t, failure.SetsLeft.Sign())
+	}
+	s.opts = append(s.opts, WithCostBudget(search.budget.Spent()))
+	s.requireDevices(t, "mla=mla-3", "mla=mla-4", "mla=mla-5", "mla=mla-6")
+}
+
 // A budget may be used up. It is for one Allocate call.
 func TestStepBudgetIsPerCall(t *testing.T) {
 	s := scenario{

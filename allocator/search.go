@@ -200,11 +200,12 @@ func (s *search) cancelled() error {
 
 // try meets a request with one of its alternatives.
 func (s *search) try(p place, r *request) (outcome, error) {
+	s.decisions = append(s.decisions, r)
 	satisfied, err := r.decide()
 	if err != nil || !satisfied {
+		s.decisions = s.decisions[:len(s.decisions)-1]
 		return none, err
 	}
-	s.decisions = append(s.decisions, r)
 	result, err := s.nextDevice(p, r)
 	if result != found {
 		s.decisions = s.decisions[:len(s.decisions)-1]

@@ -71,10 +71,6 @@ func (c *celConstraint) combinations() []combination {
 	for i, all := range c.search.requests[c.claimIndex] {
 		r := c.search.tried(c.claimIndex, i)
 		if r == nil {
-			if c.undecided == 0 {
-				// An alternative from which nothing comes makes the set complete.
-				break
-			}
 			r = all[0]
 		}
 		if !c.isCovered(r) {

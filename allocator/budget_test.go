@@ -80,7 +80,6 @@ func TestBudgetIsForTablesToo(t *testing.T) {
 	s := scenario{
 		slices: []*sliceBuilder{slice("1", ring(8)...)},
 		claims: []*claimBuilder{claim("c").want("mla", 4).cel("row").define("row", inARow+" && "+indices+".min() == 3")},
-		opts:   []Option{WithBoundsFrom(0)},
 	}
 	search := s.search(t)
 	found, err := search.run()
@@ -93,7 +92,7 @@ func TestBudgetIsForTablesToo(t *testing.T) {
 		require.Equal(t, "70", failure.Sets.String())
 		require.Positive(t, failure.SetsLeft.Sign())
 	}
-	s.opts = append(s.opts, WithCostBudget(search.budget.Spent()))
+	s.opts = []Option{WithCostBudget(search.budget.Spent())}
 	s.requireDevices(t, "mla=mla-3", "mla=mla-4", "mla=mla-5", "mla=mla-6")
 }
 

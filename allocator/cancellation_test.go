@@ -65,7 +65,6 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 					s := scenario{
 						slices: []*sliceBuilder{slice("1", ring(24)...)},
 						claims: []*claimBuilder{claim("c").want("x", wanted).cel("shape").define("shape", expression)},
-						opts:   []Option{WithBoundsFrom(0)},
 					}.search(t)
 					ctx := &atDepth{Context: t.Context(), search: s, depth: depth, times: times}
 					s.ctx = ctx

@@ -18,17 +18,12 @@ import (
 const DefaultCostBudget uint64 = 100_000_000
 
 // DefaultStepBudget is how many steps one Allocate call with CEL constraints may
-// take. A search that reads the expression, be it KEP-5254's grid, a sum or counts,
-// takes 100,000 to 160,000 steps a second on one core, and so does one that evaluates
-// a cheap expression on every set. So the budget is used up after six to ten seconds.
-// Where evaluations make steps slower, the cost budget is used up before.
+// take. A search that reads the expression takes 100,000 (sums, counts) to 250,000
+// steps a second (KEP-5254's grid) on one core, one that evaluates a cheap expression
+// on every set 140,000. So the budget is used up after four to ten seconds. Where
+// evaluations make steps slower, the cost budget is used up before.
 // BenchmarkBudgets in test/perf has the figures.
 const DefaultStepBudget int64 = 1_000_000
-
-// DefaultBoundsFrom is the number of sets from which on it pays to prepare bounds
-// for a CEL constraint: evaluating one takes some ten microseconds, reading the
-// expression about a millisecond.
-const DefaultBoundsFrom = 100
 
 // Option changes how an [Allocator] works.
 type Option func(*options)
@@ -40,15 +35,12 @@ type options struct {
 	stepBudget     int64
 	environment    *device.Environment
 	cache          *Cache
-	boundsFrom     int64
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }
 
 func defaultOptions() options {
-	return options{
-		celConstraints: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget, boundsFrom: DefaultBoundsFrom,
-	}
+	return options{celConstraints: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget}
 }
 
 // WithoutCELConstraints treats a reference to a CEL device constraint as the
@@ -74,12 +66,6 @@ func WithCostBudget(limit uint64) Option {
 // that would need more steps returns a [*BudgetError]; others are not limited.
 func WithStepBudget(limit int64) Option {
 	return func(o *options) { o.stepBudget = limit }
-}
-
-// WithBoundsFrom replaces [DefaultBoundsFrom]. It changes how long a search takes
-// and nothing else.
-func WithBoundsFrom(sets int64) Option {
-	return func(o *options) { o.boundsFrom = sets }
 }
 
 // WithExhaustiveSearch evaluates CEL constraints on every set, as KEP-5254

@@ -27,9 +27,6 @@ import (
 // Selectors are looked up ahead for that (speculate). If one fails, its failure is
 // forgotten and nothing is cut: the search may well find a solution before it
 // comes to that device.
-//
-// Preparing this costs more than evaluating a few sets, so it is not done for fewer
-// than boundsFrom.
 
 // pruner cuts for one CEL constraint. The zero value is not prepared yet.
 type pruner struct {
@@ -133,6 +130,10 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	if p.refusals >= thoroughFrom {
 		effort = bound.Thorough
 	}
+	if c.lacksDevices() {
+		c.cuts++
+		return false
+	}
 	partial := bound.Partial{Chosen: p.chosen, Possible: p.possible[len(c.members)], Left: p.size - len(c.members)}
 	before := partial.Possible.Count()
 	hopeless := p.bounds.Hopeless(partial, effort)
@@ -141,6 +142,21 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 		c.cuts++
 	}
 	return !hopeless
+}
+
+// lacksDevices tells whether one of the requests can't get as many devices as it still
+// wants.
+func (c *celConstraint) lacksDevices() bool {
+	p := &c.pruner
+	taken := len(c.members)
+	for i, all := range c.covered {
+		wanted := max(0, all[0].count-taken)
+		taken = max(0, taken-all[0].count)
+		if wanted > 0 && p.possible[len(c.members)].CountAnd(p.eligible[i]) < wanted {
+			return true
+		}
+	}
+	return false
 }
 
 // failure is why the expression could not be asked about single devices, nil if it
@@ -170,11 +186,17 @@ func (c *celConstraint) mayTake(r *request, from int, candidate *candidate) bool
 		if q.order < r.order || q == r && candidate.position < from || !c.pruner.eligible[i].Has(candidate.position) {
 			continue
 		}
-		if !c.search.available.inUse(c.claimIndex, q, candidate) && c.search.know(q, candidate) != ineligible && c.isAdmitted(q, candidate) {
+		if !c.search.available.inUse(c.claimIndex, q, candidate) && c.hasRoom(q, candidate) && c.isAdmitted(q, candidate) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasRoom tells whether the search would look at the constraint before it finds out
+// that too little of the device is left. For "all" it does.
+func (c *celConstraint) hasRoom(r *request, candidate *candidate) bool {
+	return r.wantsAll() || c.search.know(r, candidate) != ineligible
 }
 
 // placeOf is the place of a request among those covered.
@@ -227,9 +249,6 @@ func (c *celConstraint) prepare() bool {
 		}
 	}
 	c.findEligible()
-	if !c.hasManySets() {
-		return false
-	}
 	p.bounds = s.cache.tablesOf(s.hardware, analysis, c.expression, p.size).NewBounds(s.ctx, s.budget)
 	p.chosen = bound.NewBits(len(s.candidates))
 	p.possible = make([]bound.Bits, p.size+1)
@@ -266,25 +285,6 @@ func (c *celConstraint) findEligible() {
 // the search takes plays a role. The selectors were evaluated.
 func (s *search) isEligibleAlone(r *request, c *candidate) bool {
 	return r.selectable[c.position] == selected && s.isUsable(r, c) && (r.adminAccess() || !s.available.allocated[c.position])
-}
-
-// hasManySets tells whether there are so many sets that it pays to read the
-// expression.
-func (c *celConstraint) hasManySets() bool {
-	sets := int64(1)
-	for i, all := range c.covered {
-		n := int64(c.pruner.eligible[i].Count())
-		k := min(int64(all[0].count), n-int64(all[0].count))
-		// The product of i binomial coefficients, as long as it is small.
-		binomial := int64(1)
-		for j := int64(1); j <= k && binomial < c.search.boundsFrom; j++ {
-			binomial = binomial * (n - k + j) / j
-		}
-		if sets *= min(binomial, c.search.boundsFrom); sets >= c.search.boundsFrom {
-			return true
-		}
-	}
-	return sets >= c.search.boundsFrom
 }
 
 // span are the requests of the claim from the first to the last that the

@@ -142,7 +142,7 @@ func TestShapesTakeFewSteps(t *testing.T) {
 					state.AllocatedDevices.Insert(structured.MakeDeviceID(accelerators, "node-1", top.Devices[i].Name))
 				}
 				class := oneClass{&resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: accelerators}}}
-				a, err := allocator.NewAllocator(t.Context(), structured.Features{}, state, class, slices, dracel.NewCache(10, dracel.Features{}), allocator.WithBoundsFrom(0))
+				a, err := allocator.NewAllocator(t.Context(), structured.Features{}, state, class, slices, dracel.NewCache(10, dracel.Features{}))
 				require.NoError(t, err)
 				results, err := a.Allocate(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}},
 					[]*resourceapi.ResourceClaim{shapeClaim(t, s)})

@@ -109,19 +109,20 @@ func TestBudgetIsAnErrorOfThePod(t *testing.T) {
 	}{
 		"cost": {
 			configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000)},
-			"claim default/claim, constraint ring2, node node-1: the evaluations together exceed the cost budget of 1 CEL cost units, " +
+			"claim default/claim, constraint shape, node node-1: the evaluations together exceed the cost budget of 1 CEL cost units, " +
 				"with 3 of 3 sets of devices left undecided: narrow the candidates with selectors or matchAttribute, write a cheaper expression, " +
 				"or raise budget.cost in the scheduler plugin's DynamicResourcesCELArgs",
 		},
 		"steps": {
 			configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1)},
-			"claim default/claim, constraint ring2, node node-1: the search exceeds the step budget of 1 steps, " +
+			"claim default/claim, constraint shape, node node-1: the search exceeds the step budget of 1 steps, " +
 				"with 3 of 3 sets of devices left undecided: narrow the candidates with selectors or matchAttribute, " +
 				"split the expression into simple conditions joined by &&, or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, pl := start(t, true, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+			// Nothing is known about a set before it is evaluated.
+			ctx, pl := start(t, true, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", "devices.slice(0, 1).size() == 2"))
 			pl.budget = &test.budget
 			state := framework.NewCycleState()
 			_, status := pl.PreFilter(ctx, state, pod(), nil)

@@ -150,7 +150,6 @@ func oursWithStats(c *scenario.Case, options ...allocator.Option) (outcome, allo
 		selectorCache(c), append([]allocator.Option{
 			allocator.WithEnvironment(environment),
 			// Cases are small. Where it pays, the expression is read; here it always is.
-			allocator.WithBoundsFrom(0),
 		}, options...)...)
 	if err != nil {
 		return outcome{kind: fatal, err: err}, allocator.Stats{}

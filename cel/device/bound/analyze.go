@@ -35,11 +35,12 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		}
 		result.conjuncts = append(result.conjuncts, c)
 	}
+	result.conjuncts = a.joinBoxes(result.conjuncts)
 	if len(a.distincts) < distinct {
 		return &Analysis{}
 	}
 	result.usable = true
-	result.leaves, result.predicates = a.leaves, a.predicates
+	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
 	result.slots, result.distincts = a.slots, a.distincts
 	return result
 }
@@ -67,6 +68,7 @@ type analyzer struct {
 	// place by their shape.
 	predicates     []int
 	predicateIndex map[string]int
+	boxes          int
 	distincts      []distinctSize
 	slots          int
 }
@@ -182,7 +184,7 @@ func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) conditi
 		a.predicates = append(a.predicates, len(free))
 		a.predicateIndex[key] = index
 	}
-	return predicate{holds: holds, slots: slotsOf(free), index: index}
+	return &predicate{holds: holds, slots: slotsOf(free), index: index}
 }
 
 func (a *analyzer) conditionCall(call ast.CallExpr, s scope) condition {
@@ -209,6 +211,9 @@ func (a *analyzer) logical(function string, args []ast.Expr, s scope) condition 
 		case isOpen(left) && isOpen(right):
 			return open{}
 		case function == operators.LogicalAnd:
+			if joined, ok := a.newBox(left, right); ok {
+				return joined
+			}
 			return and{left, right}
 		default:
 			return or{left, right}

@@ -116,6 +116,16 @@ func (b Bits) Meets(other Bits) bool {
 	return false
 }
 
+// isWithin tells whether other has all positions of b.
+func (b Bits) isWithin(other Bits) bool {
+	for i, word := range b {
+		if word&^other[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // each calls f for the positions in ascending order until it returns false.
 func (b Bits) each(f func(i int) bool) {
 	for w, word := range b {

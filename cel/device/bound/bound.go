@@ -21,6 +21,7 @@ type Analysis struct {
 	leaves    []*leaf
 	// predicates has the number of variables of each predicate.
 	predicates []int
+	boxes      int
 	distincts  []distinctSize
 	slots      int
 }

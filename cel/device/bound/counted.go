@@ -3,6 +3,8 @@
 
 package bound
 
+import "math/bits"
+
 // counted is a condition on the number of devices in the set for which a predicate
 // holds: the size of a filter compared with a number, all, exists and exists_one.
 //
@@ -14,7 +16,7 @@ package bound
 // As long as the predicate is true or false for all devices, bounds are a few counts
 // of bits.
 type counted struct {
-	predicate predicate
+	predicate *predicate
 	// slot is that of the variable which goes over the set.
 	slot int
 	limits
@@ -23,18 +25,18 @@ type counted struct {
 }
 
 // verdict is the outcome if the number is from fewest to most.
-func (n counted) verdict(fewest, most int) Outcome {
+func (n *counted) verdict(fewest, most int) Outcome {
 	return n.limits.verdict(int64(fewest), int64(most))
 }
 
-func (n counted) negate() condition {
+func (n *counted) negate() condition {
 	if opposite, ok := n.limits.opposite(); ok {
-		return counted{n.predicate, n.slot, opposite, newNot(n.general)}
+		return &counted{n.predicate, n.slot, opposite, newNot(n.general)}
 	}
 	return not{n}
 }
 
-func (n counted) bound(s *state) Outcome {
+func (n *counted) bound(s *state) Outcome {
 	r := n.predicate.row(s, n.slot)
 	if !r.exact {
 		return n.general.bound(s)
@@ -45,59 +47,86 @@ func (n counted) bound(s *state) Outcome {
 
 // refine removes what would make the number too large or too small. Possible devices
 // are of two kinds for that: those for which the predicate holds and the others.
-func (n counted) refine(s *state) bool {
+func (n *counted) refine(s *state) bool {
 	r := n.predicate.row(s, n.slot)
 	if !r.exact {
 		return s.refine(n.general)
 	}
+	return n.refineRow(s, r)
+}
+
+func (n *counted) refineRow(s *state, r *row) bool {
 	chosen, possible := s.Chosen.CountAnd(r.yes), s.Possible.CountAnd(r.yes)
 	others := s.Possible.Count() - possible
-	if n.verdict(chosen+max(0, s.Left-others), chosen+min(s.Left, possible)) == False {
+	fewest, most := chosen+max(0, s.Left-others), chosen+min(s.Left, possible)
+	if !n.isWithin(fewest, most) {
 		return false
 	}
 	if s.Left == 0 {
 		return true
 	}
-	if possible > 0 && n.verdict(chosen+1+max(0, s.Left-1-others), chosen+min(s.Left, possible)) == False {
+	if possible > 0 && !n.isWithin(chosen+1+max(0, s.Left-1-others), most) {
 		s.drop(r.yes)
 	}
-	if others > 0 && n.verdict(chosen+max(0, s.Left-others), chosen+min(s.Left-1, possible)) == False {
+	if others > 0 && !n.isWithin(fewest, chosen+min(s.Left-1, possible)) {
 		s.keep(r.yes)
 	}
 	return true
 }
 
-// removeUncountable removes the possible devices of the list for which the condition
-// is surely false when they are chosen, the outer variable standing for them. It is
-// false if that takes more than counting.
-func (n counted) removeUncountable(s *state, list deviceList, outer int) bool {
-	if _, all := list.(allDevices); !all || outer == n.slot {
-		return false
+// refineEach refines the condition for each chosen device in the place of the outer
+// variable, and removes possible ones for which it is surely false when they are
+// chosen. ok is false if that takes more than counting.
+func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
+	p := n.predicate
+	if len(p.slots) != maxArity || outer == n.slot || !p.speaksOf(outer) {
+		return false, false
 	}
-	possible := s.borrow(s.Possible)
-	defer s.giveBack(possible)
-	size := s.Possible.Count()
-	counting := true
-	possible.each(func(i int) bool {
-		s.slots[outer] = i
-		r := n.predicate.row(s, n.slot)
-		if counting = r.exact && s.spend(); !counting {
-			return false
+	over := 0
+	if p.slots[1] == n.slot {
+		over = 1
+	}
+	for w, word := range s.Chosen {
+		for ; word != 0; word &= word - 1 {
+			r := p.rowAt(s, over, w*64+bits.TrailingZeros64(word))
+			if !r.exact || !s.spend() {
+				return false, false
+			}
+			if !n.refineRow(s, r) {
+				return false, true
+			}
 		}
-		fewest, most := s.Chosen.CountAnd(r.yes), s.Possible.CountAnd(r.yes)
-		left := s.Left - 1
-		others := size - most
-		if r.yes.Has(i) {
-			fewest++
-			most--
-		} else {
-			others--
+	}
+	if s.Left == 0 {
+		return true, true
+	}
+	size, left := s.Possible.Count(), s.Left-1
+	for w, word := range s.Possible {
+		for ; word != 0; word &= word - 1 {
+			i := w*64 + bits.TrailingZeros64(word)
+			r := p.rowAt(s, over, i)
+			if !r.exact || !s.spend() {
+				return false, false
+			}
+			chosen, possible := s.Chosen.CountAnd(r.yes), s.Possible.CountAnd(r.yes)
+			others := size - possible
+			if r.yes.Has(i) {
+				chosen++
+				possible--
+			} else {
+				others--
+			}
+			if !n.isWithin(chosen+max(0, left-others), chosen+min(left, possible)) {
+				s.remove(i)
+				size--
+			}
 		}
-		if n.verdict(fewest+max(0, left-others), fewest+min(left, most)) == False {
-			s.remove(i)
-			size--
-		}
-		return true
-	})
-	return counting
+	}
+	return true, true
+}
+
+// isWithin tells whether a number from fewest to most may be one for which the condition
+// is true.
+func (n *counted) isWithin(fewest, most int) bool {
+	return int64(most) >= n.limits.least && int64(fewest) <= n.limits.most
 }

@@ -31,7 +31,8 @@ type Effort int
 const (
 	// Quick looks at what can be told at low cost.
 	Quick Effort = iota
-	// Thorough also tries each possible device.
+	// Thorough also tries each possible device with the conjuncts that don't know how to
+	// be refined.
 	Thorough
 )
 
@@ -63,7 +64,9 @@ func (s *state) refineAll(effort Effort) bool {
 		}
 		if effort == Thorough && !s.removed {
 			for _, c := range s.tables.conjuncts {
-				s.probe(c)
+				if _, refined := c.(refiner); !refined {
+					s.probe(c)
+				}
 			}
 		}
 		switch {

@@ -73,7 +73,7 @@ func withLimits(c comparison, of quantity, l limits) condition {
 	switch of := of.(type) {
 	case size:
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
-			return counted{predicate: p, slot: slot, limits: l, general: c}
+			return &counted{predicate: p, slot: slot, limits: l, general: c}
 		}
 	case arithmetic:
 		if leaf, ok := spanOf(of); ok {

@@ -87,14 +87,14 @@ func count(s *state, list deviceList, slot int, holds condition) tally {
 // predicateOver returns the predicate that decides which devices of the whole set are
 // counted, and the slot of its variable that goes over them: as a filter, or as the
 // condition.
-func predicateOver(list deviceList, slot int, holds condition) (p predicate, over int, ok bool) {
+func predicateOver(list deviceList, slot int, holds condition) (p *predicate, over int, ok bool) {
 	if f, isFiltered := list.(filtered); isFiltered && holds == nil {
 		list, slot, holds = f.list, f.slot, f.keeps
 	}
 	if _, all := list.(allDevices); !all {
-		return predicate{}, 0, false
+		return nil, 0, false
 	}
-	p, ok = holds.(predicate)
+	p, ok = holds.(*predicate)
 	return p, slot, ok && p.speaksOf(slot)
 }
 

@@ -51,14 +51,13 @@ func newNot(operand condition) condition {
 		return or{newNot(operand.left), newNot(operand.right)}
 	case or:
 		return and{newNot(operand.left), newNot(operand.right)}
-	case predicate:
-		operand.negated = !operand.negated
-		return operand
+	case *predicate:
+		return operand.negate()
 	case forAll:
 		return exists{operand.list, operand.slot, newNot(operand.holds)}
 	case exists:
 		return forAll{operand.list, operand.slot, newNot(operand.holds)}
-	case counted:
+	case *counted:
 		return operand.negate()
 	case comparison:
 		return operand.negate()

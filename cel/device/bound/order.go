@@ -43,14 +43,7 @@ func newOrder(entries []entry) order {
 }
 
 // has tells whether there is a number for all devices of the set.
-func (o *order) has(devices Bits) bool {
-	for i, word := range devices {
-		if word&^o.ints[i] != 0 {
-			return false
-		}
-	}
-	return true
-}
+func (o *order) has(devices Bits) bool { return devices.isWithin(o.ints) }
 
 // least is the place in values of the smallest number of the devices, of which there
 // is at least one.
@@ -75,12 +68,7 @@ func (o *order) most(devices Bits) int {
 // isAbove tells whether one of the devices has a number greater than that at the
 // place.
 func (o *order) isAbove(devices Bits, place int) bool {
-	for i, word := range devices {
-		if word&^o.upTo[place][i] != 0 {
-			return true
-		}
-	}
-	return false
+	return !devices.isWithin(o.upTo[place])
 }
 
 // keepBetween removes the devices whose number is below least or above most from a

@@ -40,7 +40,13 @@ type row struct {
 }
 
 // speaksOf tells whether the slot is one of the predicate's variables.
-func (p predicate) speaksOf(slot int) bool { return slices.Contains(p.slots, slot) }
+func (p *predicate) speaksOf(slot int) bool { return slices.Contains(p.slots, slot) }
+
+func (p *predicate) negate() *predicate {
+	opposite := *p
+	opposite.negated = !p.negated
+	return &opposite
+}
 
 // predicateTable has the rows that were asked for: over the first variable by the
 // device that the second stands for, and the other way round.
@@ -59,23 +65,23 @@ func (t *predicateTable) init(arity, devices int) {
 }
 
 // row returns the row over the devices that the slot may have, the other slots being
-// as they are. nil if the predicate does not speak of the slot.
-func (p predicate) row(s *state, slot int) *row {
-	inner, outer := -1, 0
-	for i, other := range p.slots {
-		if other == slot {
-			inner = i
-		} else {
-			outer = s.slots[other]
-		}
+// as they are. The predicate must speak of the slot.
+func (p *predicate) row(s *state, slot int) *row {
+	if len(p.slots) == 1 {
+		return p.rowAt(s, 0, 0)
 	}
-	if inner < 0 {
-		return nil
+	if p.slots[0] == slot {
+		return p.rowAt(s, 0, s.slots[p.slots[1]])
 	}
-	t := &s.tables.predicates[p.index]
-	r := t.rows[inner][outer].Load()
+	return p.rowAt(s, 1, s.slots[p.slots[0]])
+}
+
+// rowAt returns the row over one of the two variables, the other standing for a device.
+func (p *predicate) rowAt(s *state, over, outer int) *row {
+	place := &s.tables.predicates[p.index].rows[over][outer]
+	r := place.Load()
 	if r == nil {
-		r = p.fill(s, t, slot, &t.rows[inner][outer])
+		r = p.fill(s, over, outer, place)
 	}
 	s.aborted = s.aborted || r.aborts
 	if p.negated {
@@ -85,20 +91,24 @@ func (p predicate) row(s *state, slot int) *row {
 }
 
 // fill makes a row, once for all searches.
-func (p predicate) fill(s *state, t *predicateTable, slot int, place *atomic.Pointer[row]) *row {
+func (p *predicate) fill(s *state, over, outer int, place *atomic.Pointer[row]) *row {
+	t := &s.tables.predicates[p.index]
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if r := place.Load(); r != nil {
 		return r
 	}
-	r := p.newRow(s, slot)
+	if len(p.slots) == maxArity {
+		s.slots[p.slots[1-over]] = outer
+	}
+	r := p.newRow(s, p.slots[over])
 	if s.err == nil {
 		place.Store(r)
 	}
 	return r
 }
 
-func (p predicate) newRow(s *state, slot int) *row {
+func (p *predicate) newRow(s *state, slot int) *row {
 	n := len(s.tables.devices)
 	r := &row{yes: NewBits(n), no: NewBits(n), maybe: NewBits(n), maybeNot: NewBits(n), fails: NewBits(n)}
 	aborted, before := s.aborted, s.slots[slot]
@@ -129,7 +139,7 @@ func (p predicate) newRow(s *state, slot int) *row {
 	return r
 }
 
-func (p predicate) bound(s *state) Outcome {
+func (p *predicate) bound(s *state) Outcome {
 	slot := p.slots[len(p.slots)-1]
 	r, device := p.row(s, slot), s.slots[slot]
 	var result Outcome
@@ -146,7 +156,7 @@ func (p predicate) bound(s *state) Outcome {
 }
 
 // refine: the verdict does not depend on what else is chosen.
-func (p predicate) refine(s *state) bool { return p.bound(s) != False }
+func (p *predicate) refine(s *state) bool { return p.bound(s) != False }
 
 // tally counts the devices of the set for which the predicate holds.
 func (r *row) tally(s *state) tally {

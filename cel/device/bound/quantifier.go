@@ -14,8 +14,7 @@ type forAll struct {
 func newForAll(list deviceList, slot int, holds condition) condition {
 	general := forAll{list, slot, holds}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		p.negated = !p.negated
-		return counted{predicate: p, slot: over, limits: limits{0, 0}, general: general}
+		return &counted{predicate: p.negate(), slot: over, limits: limits{0, 0}, general: general}
 	}
 	return general
 }
@@ -81,20 +80,21 @@ func (n forAll) of(s *state, device int) Outcome {
 // refine asks for each chosen device in the list that the condition holds, and
 // removes possible ones for which it can't.
 func (n forAll) refine(s *state) bool {
+	if _, all := n.list.(allDevices); all {
+		if c, isCounted := n.holds.(*counted); isCounted {
+			if holds, ok := c.refineEach(s, n.slot); ok {
+				return holds
+			}
+		}
+	}
 	if failure(s, n.list) != 0 {
 		return n.bound(s) != False
 	}
-	for removed := true; removed; {
-		before := s.removed
-		s.removed = false
-		if !n.refineChosen(s) {
-			return false
-		}
-		n.removePossible(s)
-		removed = s.removed
-		s.removed = s.removed || before
+	if !n.refineChosen(s) {
+		return false
 	}
-	return s.Possible.Count() >= s.Left
+	n.removePossible(s)
+	return true
 }
 
 func (n forAll) refineChosen(s *state) bool {
@@ -111,9 +111,6 @@ func (n forAll) refineChosen(s *state) bool {
 
 func (n forAll) removePossible(s *state) {
 	if s.Left == 0 {
-		return
-	}
-	if c, fast := n.holds.(counted); fast && c.removeUncountable(s, n.list, n.slot) {
 		return
 	}
 	possible := s.borrow(s.Possible)
@@ -157,7 +154,7 @@ type exists struct {
 func newExists(list deviceList, slot int, holds condition) condition {
 	general := exists{list, slot, holds}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return counted{predicate: p, slot: over, limits: limits{1, unlimited}, general: general}
+		return &counted{predicate: p, slot: over, limits: limits{1, unlimited}, general: general}
 	}
 	return general
 }
@@ -220,7 +217,7 @@ type existsOne struct {
 func newExistsOne(list deviceList, slot int, holds condition) condition {
 	general := existsOne{list, slot, holds}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return counted{predicate: p, slot: over, limits: limits{1, 1}, general: general}
+		return &counted{predicate: p, slot: over, limits: limits{1, 1}, general: general}
 	}
 	return general
 }

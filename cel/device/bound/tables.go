@@ -20,6 +20,8 @@ type Tables struct {
 	leaves  []leafTable
 	// predicates are by predicate.index.
 	predicates []predicateTable
+	// boxes are by box.index: the places for them.
+	boxes []atomic.Pointer[[]place]
 }
 
 // Tabulate prepares the tables for the given devices. CEL is asked later.
@@ -29,6 +31,7 @@ func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 		devices:    devices,
 		leaves:     make([]leafTable, len(a.leaves)),
 		predicates: make([]predicateTable, len(a.predicates)),
+		boxes:      make([]atomic.Pointer[[]place], a.boxes),
 	}
 	for i, arity := range a.predicates {
 		t.predicates[i].init(arity, len(devices))

@@ -1,0 +1,91 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/internal/shape"
+)
+
+// classesOf are the classes of a scenario.
+type classesOf map[string]*resourceapi.DeviceClass
+
+func (c classesOf) List() ([]*resourceapi.DeviceClass, error)         { return nil, nil }
+func (c classesOf) Get(name string) (*resourceapi.DeviceClass, error) { return c[name], nil }
+
+// warmAllocator has devices in use as the layout says, and has been asked once.
+func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator, *v1.Node, []*resourceapi.ResourceClaim) {
+	t.Helper()
+	const nodeName = "node-1"
+	slices, err := s.ResourceSlices(nodeName)
+	require.NoError(t, err)
+	classes := classesOf{}
+	for _, class := range s.DeviceClasses() {
+		classes[class.Name] = class
+	}
+	state := structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()}
+	for i := range inUse.All() {
+		d := s.Topology.Devices[i]
+		state.AllocatedDevices.Insert(structured.MakeDeviceID(d.Driver, nodeName, d.Name))
+	}
+	claim, err := s.Claim()
+	require.NoError(t, err)
+	a, err := NewAllocator(t.Context(), structured.Features{}, state, classes, slices, dracel.NewCache(10, dracel.Features{}))
+	require.NoError(t, err)
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
+	claims := []*resourceapi.ResourceClaim{claim}
+	_, err = a.Allocate(t.Context(), node, claims)
+	require.NoError(t, err)
+	return a, node, claims
+}
+
+// BenchmarkSearch has the search alone beside that of a program that was written for
+// the shape: without what Allocate does before and after, which is in test/perf. All
+// tables and verdicts are known.
+func BenchmarkSearch(b *testing.B) {
+	for _, s := range shape.Scenarios() {
+		for _, layout := range s.Layouts {
+			free := s.All() &^ layout.InUse
+			b.Run("scenario="+s.Name+"/layout="+layout.Name+"/search=celset", func(b *testing.B) {
+				a, node, claims := warmAllocator(b, s, layout.InUse)
+				inventory, err := a.inventoryOf(node)
+				require.NoError(b, err)
+				var steps int64
+				var spent time.Duration
+				for b.Loop() {
+					search, err := newSearch(b.Context(), a, node, inventory, claims)
+					if err != nil {
+						b.Fatal(err)
+					}
+					started := time.Now()
+					if _, err := search.run(); err != nil {
+						b.Fatal(err)
+					}
+					spent += time.Since(started)
+					steps = search.steps
+				}
+				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/search")
+				b.ReportMetric(float64(steps), "steps")
+			})
+			b.Run("scenario="+s.Name+"/layout="+layout.Name+"/search=handwritten", func(b *testing.B) {
+				var steps int
+				for b.Loop() {
+					_, steps = s.HandWritten(free)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/search")
+				b.ReportMetric(float64(steps), "steps")
+			})
+		}
+	}
+}

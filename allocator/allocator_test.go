@@ -162,7 +162,7 @@ func TestContextEndsDuringSearch(t *testing.T) {
 	seen := &cancelAfter{evaluations: 3, cancel: cancel}
 	s := scenario{
 		slices: []*sliceBuilder{slice("1", ring(8)...)},
-		claims: []*claimBuilder{claim("c").want("x", 4).cel("never").define("never", "false")},
+		claims: []*claimBuilder{claim("c").want("x", 4).cel("never").define("never", unread)},
 		opts:   []Option{WithEnvironment(environmentWith(t, cel.Config{Observer: seen}))},
 	}
 	a := s.allocator(t)

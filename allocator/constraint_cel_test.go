@@ -182,7 +182,7 @@ func environmentWith(t *testing.T, config cel.Config) *device.Environment {
 func TestCostBudgetIsPerCall(t *testing.T) {
 	s := scenario{
 		slices: []*sliceBuilder{slice("1", ring(4)...)},
-		claims: []*claimBuilder{claim("c").want("mla", 2).cel("shape").define("shape", "devices.size() == 3")},
+		claims: []*claimBuilder{claim("c").want("mla", 2).cel("shape").define("shape", unread)},
 	}
 	search := s.search(t)
 	found, err := search.run()

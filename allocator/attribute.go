@@ -40,6 +40,9 @@ type derivation struct {
 }
 
 func (s *search) derive(expression string, c *candidate) (*resourceapi.DeviceAttribute, error) {
+	if err := s.cancelled(); err != nil {
+		return nil, err
+	}
 	compiled := s.selectors.GetOrCompileDerivedAttribute(expression)
 	if compiled.Error != nil {
 		return nil, fmt.Errorf("compile: %w", compiled.Error)

@@ -161,8 +161,7 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 
 func TestInterruptedDerivedAttribute(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("x", 1).derive(color, slow)}}.search(t)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("moved"))
+	ctx := cancelledWhenWatched(t, errors.New("moved"))
 	s.ctx = ctx
 	_, err := s.attribute(s.requests[0][0][0], s.candidates[0], color)
 	require.ErrorContains(t, err, "operation interrupted")

@@ -141,6 +141,9 @@ func (c *celConstraint) isComplete() bool {
 }
 
 func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
+	if err := c.search.cancelled(); err != nil {
+		return false, err
+	}
 	c.members = append(c.members, added)
 	c.values = append(c.values, c.search.hardware.values[added.position])
 	satisfied, err := c.afterAddition(r, added)
@@ -168,6 +171,9 @@ func (c *celConstraint) remove(removed *candidate) {
 
 // evaluate asks for the verdict on the complete set.
 func (c *celConstraint) evaluate() (bool, error) {
+	if err := c.search.cancelled(); err != nil {
+		return false, err
+	}
 	satisfied, err := c.verdict()
 	switch {
 	case err != nil:
@@ -185,6 +191,9 @@ func (c *celConstraint) evaluate() (bool, error) {
 func (c *celConstraint) rejection(*request, *candidate) error { return nil }
 
 func (c *celConstraint) evaluationError(err error) error {
+	if isOverBudget(err) {
+		return c.costError(err)
+	}
 	ids := make([]string, len(c.members))
 	for i, member := range c.members {
 		ids[i] = member.id.String()

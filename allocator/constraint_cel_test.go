@@ -156,7 +156,7 @@ func TestCELConstraintErrors(t *testing.T) {
 		},
 		"budget": {
 			claim: define("devices.size() == 2"), reason: cel.ReasonBudget,
-			message: where + "the evaluations together exceed the cost budget of 1: narrow the candidates",
+			message: "claim default/c, constraint shape, node node-1: the evaluations together exceed the cost budget of 1 CEL cost units, with 1 of 1 sets of devices left undecided: ",
 			opts:    []Option{WithCostBudget(1)},
 		},
 	} {
@@ -182,7 +182,7 @@ func environmentWith(t *testing.T, config cel.Config) *device.Environment {
 func TestCostBudgetIsPerCall(t *testing.T) {
 	s := scenario{
 		slices: []*sliceBuilder{slice("1", ring(4)...)},
-		claims: []*claimBuilder{claim("c").want("mla", 2).cel("shape").define("shape", "devices.size() == 3")},
+		claims: []*claimBuilder{claim("c").want("mla", 2).cel("shape").define("shape", unread)},
 	}
 	search := s.search(t)
 	found, err := search.run()
@@ -198,7 +198,7 @@ func TestCostBudgetIsPerCall(t *testing.T) {
 		require.NoError(t, err)
 	}
 	s.opts = []Option{WithCostBudget(cost - 1)}
-	s.requireError(t, "devices [mla.example.com/pool-1/mla-2, mla.example.com/pool-1/mla-3]: the evaluations together exceed the cost budget of")
+	s.requireError(t, fmt.Sprintf("the evaluations together exceed the cost budget of %d CEL cost units, with 1 of 6 sets of devices left undecided: ", cost-1))
 }
 
 // An error aborts the allocation even if a later set would do, a set that is

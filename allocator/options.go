@@ -11,10 +11,19 @@ import (
 )
 
 // DefaultCostBudget is what all evaluations of one Allocate call may cost
-// together, in CEL cost units. Evaluating the expressions of KEP-5254 takes about
-// a microsecond for ten units, so the budget is used up after about ten seconds,
-// the time that the scheduler's Filter has for a node.
+// together, in CEL cost units. A search that evaluates an expression on every set
+// spends 5 to 11 units a microsecond on one core, 7 and 10 for those of KEP-5254. So
+// the budget is used up after about ten seconds, the time that the scheduler's Filter
+// has for a node. BenchmarkBudgets in test/perf has the figures.
 const DefaultCostBudget uint64 = 100_000_000
+
+// DefaultStepBudget is how many steps one Allocate call with CEL constraints may
+// take. A search that reads the expression takes 100,000 (sums, counts) to 250,000
+// steps a second (KEP-5254's grid) on one core, one that evaluates a cheap expression
+// on every set 140,000. So the budget is used up after four to ten seconds. Where
+// evaluations make steps slower, the cost budget is used up before.
+// BenchmarkBudgets in test/perf has the figures.
+const DefaultStepBudget int64 = 1_000_000
 
 // Option changes how an [Allocator] works.
 type Option func(*options)
@@ -23,6 +32,7 @@ type options struct {
 	celConstraints bool
 	reasons        bool
 	costBudget     uint64
+	stepBudget     int64
 	environment    *device.Environment
 	cache          *Cache
 	// unbounded searches without the bounds: tests compare.
@@ -30,7 +40,7 @@ type options struct {
 }
 
 func defaultOptions() options {
-	return options{celConstraints: true, costBudget: DefaultCostBudget}
+	return options{celConstraints: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget}
 }
 
 // WithoutCELConstraints treats a reference to a CEL device constraint as the
@@ -46,9 +56,16 @@ func WithReasons() Option {
 	return func(o *options) { o.reasons = true }
 }
 
-// WithCostBudget replaces [DefaultCostBudget].
+// WithCostBudget replaces [DefaultCostBudget]. An Allocate call that would need more
+// returns a [*BudgetError].
 func WithCostBudget(limit uint64) Option {
 	return func(o *options) { o.costBudget = limit }
+}
+
+// WithStepBudget replaces [DefaultStepBudget]. An Allocate call with CEL constraints
+// that would need more steps returns a [*BudgetError]; others are not limited.
+func WithStepBudget(limit int64) Option {
+	return func(o *options) { o.stepBudget = limit }
 }
 
 // WithExhaustiveSearch evaluates CEL constraints on every set, as KEP-5254

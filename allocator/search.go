@@ -180,22 +180,32 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 	return result, nil
 }
 
-// step counts, and looks whether the search was cancelled.
+// step counts, and looks whether the search was cancelled or had enough steps.
 func (s *search) step() error {
 	s.steps++
-	if err := cel.ContextError(s.ctx); err != nil {
-		return fmt.Errorf("filter operation aborted: %w", err)
+	if err := s.cancelled(); err != nil {
+		return err
 	}
-	return nil
+	return s.checkSteps()
+}
+
+// cancelled is an error if the context ended. It is asked before everything that may
+// take long: a step may evaluate expressions on many devices.
+func (s *search) cancelled() error {
+	if s.ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("filter operation aborted: %w", cel.ContextError(s.ctx))
 }
 
 // try meets a request with one of its alternatives.
 func (s *search) try(p place, r *request) (outcome, error) {
+	s.decisions = append(s.decisions, r)
 	satisfied, err := r.decide()
 	if err != nil || !satisfied {
+		s.decisions = s.decisions[:len(s.decisions)-1]
 		return none, err
 	}
-	s.decisions = append(s.decisions, r)
 	result, err := s.nextDevice(p, r)
 	if result != found {
 		s.decisions = s.decisions[:len(s.decisions)-1]

@@ -70,6 +70,9 @@ func (s *search) selectionRowOf(r *request) *selectionRow {
 }
 
 func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {
+	if err := s.cancelled(); err != nil {
+		return false, err
+	}
 	matches, err := s.evaluateSelectors(fmt.Sprintf("class %s", r.class.Name), r.class.Spec.Selectors, c)
 	if err != nil || !matches {
 		return false, err

@@ -144,8 +144,7 @@ func TestInterruptedSelector(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("mla", 1, slow)}}.search(t)
 	cause := errors.New("moved")
 	for _, want := range []error{nil, cause} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(want)
+		ctx := cancelledWhenWatched(t, want)
 		s.ctx = ctx
 		_, err := s.isSelectable(s.requests[0][0][0], s.candidates[0])
 		require.ErrorContains(t, err, "operation interrupted")

@@ -44,7 +44,13 @@ func (p *Program) Part(expr ast.Expr) (*Part, error) {
 // is an [*Error]: the reason is [ReasonInterrupted] or [ReasonBudget] if the part
 // could not be evaluated now, and something else if the evaluation of the whole
 // expression would be aborted here.
+//
+// After ctx has ended nothing is evaluated. Parts are cheap and evaluated in great
+// numbers: an evaluation would be over before it looked at the context.
 func (p *Part) Value(ctx context.Context, input cel.Activation, budget *Budget) (ref.Val, error) {
+	if cause := ContextError(ctx); cause != nil {
+		return nil, interrupted(cause)
+	}
 	value, details, err := p.program.ContextEval(ctx, input)
 	if failure := budget.Charge(actualCost(details)); failure != nil {
 		return nil, failure
@@ -53,12 +59,16 @@ func (p *Part) Value(ctx context.Context, input cel.Activation, budget *Budget) 
 		return value, nil
 	}
 	if cause := interruption(ctx, err); cause != nil {
-		return nil, &Error{Reason: ReasonInterrupted, Message: cause.Error(), err: cause}
+		return nil, interrupted(cause)
 	}
 	if isAbort(err) {
 		return nil, &Error{Reason: ReasonRuntime, Message: err.Error(), err: err}
 	}
 	return types.WrapErr(err), nil
+}
+
+func interrupted(cause error) *Error {
+	return &Error{Reason: ReasonInterrupted, Message: cause.Error(), err: cause}
 }
 
 // isAbort recognizes what CEL stops an evaluation with: a limit, or a panic that

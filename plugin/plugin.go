@@ -42,6 +42,7 @@ type DynamicResourcesCEL struct {
 
 	enabled     bool
 	always      bool // not only for pods with CEL constraints
+	budget      *configv1alpha1.Budget
 	features    plfeature.Features
 	claims      fwk.SharedDRAManager
 	selectors   *dracel.Cache
@@ -87,6 +88,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		DynamicResources: upstream.(*dynamicresources.DynamicResources),
 		enabled:          enabled,
 		always:           decoded.Allocator == configv1alpha1.AllocatorAll,
+		budget:           decoded.Budget,
 		features:         features,
 		claims:           handle.SharedDRAManager(),
 		constraints:      constraints,
@@ -232,5 +234,6 @@ func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context) (*allocator.All
 	}
 	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *allocated,
 		pl.claims.DeviceClasses(), slices, pl.selectors,
-		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints))
+		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints),
+		allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(*pl.budget.Steps))
 }

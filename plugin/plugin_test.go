@@ -20,6 +20,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
@@ -97,6 +98,43 @@ func TestUnsatisfiableConstraintIsExplained(t *testing.T) {
 	require.Equal(t, "constraint ring2: none of the 3 sets of 2 of 3 free devices satisfies it", status.Message())
 }
 
+// A search that uses up its budget aborts the scheduling of this pod: an error is
+// tried again after a while, whatever happens in the cluster, and other nodes are not
+// searched. That the search on this node had no answer is not taken for "does not
+// fit".
+func TestBudgetIsAnErrorOfThePod(t *testing.T) {
+	for name, test := range map[string]struct {
+		budget configv1alpha1.Budget
+		want   string
+	}{
+		"cost": {
+			configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000)},
+			"claim default/claim, constraint shape, node node-1: the evaluations together exceed the cost budget of 1 CEL cost units, " +
+				"with 3 of 3 sets of devices left undecided: narrow the candidates with selectors or matchAttribute, write a cheaper expression, " +
+				"or raise budget.cost in the scheduler plugin's DynamicResourcesCELArgs",
+		},
+		"steps": {
+			configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1)},
+			"claim default/claim, constraint shape, node node-1: the search exceeds the step budget of 1 steps, " +
+				"with 3 of 3 sets of devices left undecided: narrow the candidates with selectors or matchAttribute, " +
+				"split the expression into simple conditions joined by &&, or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// Nothing is known about a set before it is evaluated.
+			ctx, pl := start(t, true, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", "devices.slice(0, 1).size() == 2"))
+			pl.budget = &test.budget
+			state := framework.NewCycleState()
+			_, status := pl.PreFilter(ctx, state, pod(), nil)
+			require.True(t, status.IsSuccess(), status)
+			status = pl.Filter(ctx, state, pod(), node(nodeName))
+			require.Equal(t, fwk.Error, status.Code())
+			require.EqualError(t, status.AsError(), test.want)
+			require.ErrorAs(t, status.AsError(), new(*allocator.BudgetError))
+		})
+	}
+}
+
 func TestMistakesAreReportedByPreFilter(t *testing.T) {
 	for name, test := range map[string]struct {
 		enabled bool
@@ -169,6 +207,10 @@ func TestArguments(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3*time.Second, upstreamArgs(given).FilterTimeout.Duration)
 	require.Equal(t, configv1alpha1.AllocatorAll, given.Allocator)
+
+	_, pl := start(t, true)
+	require.EqualValues(t, allocator.DefaultCostBudget, *pl.budget.Cost, "the defaults of the arguments are those of the allocator")
+	require.Equal(t, allocator.DefaultStepBudget, *pl.budget.Steps)
 
 	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)})
 	require.ErrorContains(t, err, "filterTimeuot")

@@ -31,6 +31,9 @@ const (
 	allProfile = "celset-all"
 	// hastyProfile gives up soon.
 	hastyProfile = "celset-hasty"
+	// frugalProfile evaluates few sets, briefProfile takes hardly a step.
+	frugalProfile = "celset-frugal"
+	briefProfile  = "celset-brief"
 )
 
 const (
@@ -38,6 +41,9 @@ const (
 	// hastyBindingTimeout is longer than the five seconds between two looks at
 	// binding conditions, so that there is a second look.
 	hastyBindingTimeout = 8 * time.Second
+	// frugalCost is enough for some ten sets of a few devices.
+	frugalCost int64 = 1000
+	briefSteps int64 = 2
 )
 
 func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
@@ -47,6 +53,8 @@ func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
 			FilterTimeout:  &metav1.Duration{Duration: hastyFilterTimeout},
 			BindingTimeout: &metav1.Duration{Duration: hastyBindingTimeout},
 		},
+		frugalProfile: {Budget: &configv1alpha1.Budget{Cost: ptr.To(frugalCost)}},
+		briefProfile:  {Budget: &configv1alpha1.Budget{Steps: ptr.To(briefSteps)}},
 	}
 }
 

@@ -43,6 +43,7 @@ type written struct {
 	metav1.TypeMeta `json:",inline"`
 	FilterTimeout   *string       `json:"filterTimeout"`
 	BindingTimeout  *string       `json:"bindingTimeout"`
+	Budget          *Budget       `json:"budget"`
 	Allocator       AllocatorMode `json:"allocator"`
 }
 
@@ -59,7 +60,7 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	if errs := strictjson.Unmarshal(raw, &w, path); len(errs) > 0 {
 		return nil, errs
 	}
-	args := &DynamicResourcesCELArgs{TypeMeta: w.TypeMeta, Allocator: w.Allocator}
+	args := &DynamicResourcesCELArgs{TypeMeta: w.TypeMeta, Budget: w.Budget, Allocator: w.Allocator}
 	args.FilterTimeout, errs = parseDuration(w.FilterTimeout, path.Child("filterTimeout"), errs)
 	args.BindingTimeout, errs = parseDuration(w.BindingTimeout, path.Child("bindingTimeout"), errs)
 	return args, errs

@@ -5,12 +5,14 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 )
@@ -20,8 +22,14 @@ func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 		TypeMeta:       metav1.TypeMeta{APIVersion: "config.celset.dev/v1alpha1", Kind: "DynamicResourcesCELArgs"},
 		FilterTimeout:  &metav1.Duration{Duration: filter},
 		BindingTimeout: &metav1.Duration{Duration: binding},
+		Budget:         &Budget{Cost: ptr.To[int64](100_000_000), Steps: ptr.To[int64](1_000_000)},
 		Allocator:      AllocatorConstrained,
 	}
+}
+
+func withBudget(args *DynamicResourcesCELArgs, cost, steps int64) *DynamicResourcesCELArgs {
+	args.Budget = &Budget{Cost: &cost, Steps: &steps}
+	return args
 }
 
 func withAllocator(args *DynamicResourcesCELArgs, mode AllocatorMode) *DynamicResourcesCELArgs {
@@ -46,6 +54,12 @@ func TestDecodeArgs(t *testing.T) {
 		"YAML after marker": {raw: "---\nfilterTimeout: 1s\n---\n", want: argsOf(time.Second, 600*time.Second)},
 		"no filter timeout": {raw: "filterTimeout: 0s", want: argsOf(0, 600*time.Second)},
 		"allocator":         {raw: "allocator: All", want: withAllocator(argsOf(10*time.Second, 600*time.Second), AllocatorAll)},
+		"budget":            {raw: "budget: {cost: 7, steps: 8}", want: withBudget(argsOf(10*time.Second, 600*time.Second), 7, 8)},
+		"cost only":         {raw: `{"budget":{"cost":9223372036854775807}}`, want: withBudget(argsOf(10*time.Second, 600*time.Second), math.MaxInt64, 1_000_000)},
+		"steps only":        {raw: "budget:\n  steps: 1", want: withBudget(argsOf(10*time.Second, 600*time.Second), 100_000_000, 1)},
+		"power of ten":      {raw: "budget: {cost: 1e9}", want: withBudget(argsOf(10*time.Second, 600*time.Second), 1_000_000_000, 1_000_000)},
+		"empty budget":      {raw: "budget: {}", want: defaults},
+		"no budget":         {raw: "budget: null", want: defaults},
 		"typed":             {raw: `{"apiVersion":"config.celset.dev/v1alpha1","kind":"DynamicResourcesCELArgs"}`, want: defaults},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +89,17 @@ func TestDecodeArgsErrors(t *testing.T) {
 		"no unit":       {raw: `filterTimeout: "10"`, want: `args.filterTimeout: Invalid value: "10"` + duration},
 		"two malformed": {raw: `{"filterTimeout":"","bindingTimeout":"ten"}`, want: `[args.filterTimeout: Invalid value: ""` + duration + `, args.bindingTimeout: Invalid value: "ten"` + duration + `]`},
 		"negative":      {raw: "filterTimeout: -1s", want: `args.filterTimeout: Invalid value: "-1s": must be zero, for no limit, or positive`},
-		"too short":     {raw: "bindingTimeout: 999ms", want: `args.bindingTimeout: Invalid value: "999ms": must be at least 1s`},
+		"budget of nothing": {
+			raw:  "budget: {cost: 0, steps: -1}",
+			want: "[args.budget.cost: Invalid value: 0: must be at least 1, args.budget.steps: Invalid value: -1: must be at least 1]",
+		},
+		"unknown limit":      {raw: "budget: {evaluations: 1}", want: "args.budget.evaluations: Invalid value: unknown field" + hint},
+		"duplicate limit":    {raw: `{"budget":{"cost":1,"cost":2}}`, want: "args.budget.cost: Invalid value: duplicate field" + hint},
+		"limit as text":      {raw: `budget: {steps: "1"}`, want: "args.budget.steps: Invalid value: must be an integer, but is: string"},
+		"fraction":           {raw: "budget: {cost: 1.5}", want: "args.budget.cost: Invalid value: must be an integer, but is: number 1.5"},
+		"limit too large":    {raw: `{"budget":{"cost":9223372036854775808}}`, want: "args.budget.cost: Invalid value: must be an integer, but is: number 9223372036854775808"},
+		"budget as a number": {raw: "budget: 100000000", want: "args.budget: Invalid value: must be an object, but is: number"},
+		"too short":          {raw: "bindingTimeout: 999ms", want: `args.bindingTimeout: Invalid value: "999ms": must be at least 1s`},
 		"other version": {
 			raw:  "apiVersion: kubescheduler.config.k8s.io/v1\nkind: DynamicResourcesArgs\nsomething: else\n",
 			want: `[args.apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v1": supported values: "config.celset.dev/v1alpha1", args.kind: Unsupported value: "DynamicResourcesArgs": supported values: "DynamicResourcesCELArgs"]`,
@@ -111,6 +135,7 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 			time.Duration(rapid.Int64Min(0).Draw(t, "filter")),
 			time.Duration(rapid.Int64Min(int64(time.Second)).Draw(t, "binding")),
 		)
+		want = withBudget(want, rapid.Int64Min(1).Draw(t, "cost"), rapid.Int64Min(1).Draw(t, "steps"))
 		asJSON, err := json.Marshal(want)
 		require.NoError(t, err)
 		asYAML, err := yaml.Marshal(want)
@@ -127,7 +152,7 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 // accepts is valid and complete.
 func FuzzDecodeArgs(f *testing.F) {
 	for _, seed := range []string{
-		"", "{}", "null", "---\n---", "filterTimeout: 1s", `{"bindingTimeout":"1s"}`, "a: &a [*a]", "? {}", "kind: 0x1", "\xff", "<<: {}",
+		"", "{}", "null", "---\n---", "filterTimeout: 1s", `{"bindingTimeout":"1s"}`, "a: &a [*a]", "? {}", "kind: 0x1", "\xff", "<<: {}", "budget: {cost: 1}",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -140,5 +165,7 @@ func FuzzDecodeArgs(f *testing.F) {
 		require.Empty(t, Validate(args, nil))
 		require.NotNil(t, args.FilterTimeout)
 		require.NotNil(t, args.BindingTimeout)
+		require.NotNil(t, args.Budget.Cost)
+		require.NotNil(t, args.Budget.Steps)
 	})
 }

@@ -4,8 +4,6 @@
 package v1alpha1
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,12 +18,15 @@ func SetDefaults(args *DynamicResourcesCELArgs) {
 	if args.Allocator == "" {
 		args.Allocator = AllocatorConstrained
 	}
-	setDefault(&args.FilterTimeout, DefaultFilterTimeout)
-	setDefault(&args.BindingTimeout, DefaultBindingTimeout)
+	setDefault(&args.FilterTimeout, metav1.Duration{Duration: DefaultFilterTimeout})
+	setDefault(&args.BindingTimeout, metav1.Duration{Duration: DefaultBindingTimeout})
+	setDefault(&args.Budget, Budget{})
+	setDefault(&args.Budget.Cost, DefaultBudgetCost)
+	setDefault(&args.Budget.Steps, DefaultBudgetSteps)
 }
 
-func setDefault(duration **metav1.Duration, value time.Duration) {
-	if *duration == nil {
-		*duration = &metav1.Duration{Duration: value}
+func setDefault[T any](setting **T, value T) {
+	if *setting == nil {
+		*setting = &value
 	}
 }

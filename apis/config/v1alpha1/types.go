@@ -28,6 +28,13 @@ const (
 	MinBindingTimeout     = time.Second
 )
 
+// The defaults of the budget are those of the allocator: about what a search gets
+// done in DefaultFilterTimeout.
+const (
+	DefaultBudgetCost  int64 = 100_000_000
+	DefaultBudgetSteps int64 = 1_000_000
+)
+
 // DynamicResourcesCELArgs are the arguments of the plugin DynamicResourcesCEL.
 // In a KubeSchedulerConfiguration apiVersion and kind may be left out.
 type DynamicResourcesCELArgs struct {
@@ -42,9 +49,27 @@ type DynamicResourcesCELArgs struct {
 	// of the allocated devices. At least 1s. Default: 600s.
 	BindingTimeout *metav1.Duration `json:"bindingTimeout,omitempty"`
 
+	// Budget limits how much work the search for devices on one node may be for a
+	// pod with CEL device constraints. Unlike the time it takes, that does not depend
+	// on the machine and on what else it does.
+	Budget *Budget `json:"budget,omitempty"`
+
 	// Allocator says for which pods the plugin uses its own allocator. Default:
 	// Constrained.
 	Allocator AllocatorMode `json:"allocator,omitempty"`
+}
+
+// Budget is what one search may use up. If it would need more, scheduling of the
+// pod is aborted with an error that says how far the search got, and tried again
+// later.
+type Budget struct {
+	// Cost is what all evaluations of CEL device constraints may cost together,
+	// in CEL cost units. At least 1. Default: 100000000.
+	Cost *int64 `json:"cost,omitempty"`
+
+	// Steps is how many steps the search may take: how often it looks for one
+	// more device. At least 1. Default: 1000000.
+	Steps *int64 `json:"steps,omitempty"`
 }
 
 // AllocatorMode says for which pods the plugin uses its own allocator and not

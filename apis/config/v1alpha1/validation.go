@@ -20,10 +20,26 @@ func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("bindingTimeout"), args.BindingTimeout.Duration.String(),
 			"must be at least "+MinBindingTimeout.String()))
 	}
+	if args.Budget != nil {
+		errs = append(errs, validateBudget(args.Budget, path.Child("budget"))...)
+	}
 	switch args.Allocator {
 	case "", AllocatorConstrained, AllocatorAll:
 	default:
 		errs = append(errs, field.NotSupported(path.Child("allocator"), args.Allocator, []AllocatorMode{AllocatorConstrained, AllocatorAll}))
+	}
+	return errs
+}
+
+func validateBudget(budget *Budget, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, limit := range []struct {
+		name  string
+		value *int64
+	}{{"cost", budget.Cost}, {"steps", budget.Steps}} {
+		if limit.value != nil && *limit.value < 1 {
+			errs = append(errs, field.Invalid(path.Child(limit.name), *limit.value, "must be at least 1"))
+		}
 	}
 	return errs
 }

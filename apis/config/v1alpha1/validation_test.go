@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 func TestSetDefaults(t *testing.T) {
@@ -22,11 +24,14 @@ func TestSetDefaults(t *testing.T) {
 		TypeMeta:       metav1.TypeMeta{APIVersion: "a", Kind: "b"},
 		FilterTimeout:  &metav1.Duration{},
 		BindingTimeout: &metav1.Duration{Duration: time.Minute},
+		Budget:         &Budget{Steps: ptr.To[int64](5)},
 	}
 	SetDefaults(set)
 	require.Equal(t, metav1.TypeMeta{APIVersion: "a", Kind: "b"}, set.TypeMeta)
 	require.Zero(t, set.FilterTimeout.Duration, "0 means no limit and is not unset")
 	require.Equal(t, time.Minute, set.BindingTimeout.Duration)
+	require.Equal(t, DefaultBudgetCost, *set.Budget.Cost)
+	require.Equal(t, int64(5), *set.Budget.Steps)
 }
 
 func TestValidate(t *testing.T) {
@@ -39,6 +44,12 @@ func TestValidate(t *testing.T) {
 		"too small": {args: argsOf(-1, time.Second-1), want: []string{
 			`pluginConfig[0].args.filterTimeout: Invalid value: "-1ns": must be zero, for no limit, or positive`,
 			`pluginConfig[0].args.bindingTimeout: Invalid value: "999.999999ms": must be at least 1s`,
+		}},
+		"smallest budget": {args: withBudget(argsOf(0, time.Second), 1, 1)},
+		"budget unset":    {args: &DynamicResourcesCELArgs{Budget: &Budget{}}},
+		"budget of nothing": {args: withBudget(argsOf(0, time.Second), 0, math.MinInt64), want: []string{
+			"pluginConfig[0].args.budget.cost: Invalid value: 0: must be at least 1",
+			"pluginConfig[0].args.budget.steps: Invalid value: -9223372036854775808: must be at least 1",
 		}},
 		"zero binding timeout": {args: argsOf(0, 0), want: []string{
 			`pluginConfig[0].args.bindingTimeout: Invalid value: "0s": must be at least 1s`,

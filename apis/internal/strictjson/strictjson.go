@@ -71,6 +71,8 @@ func jsonType(t reflect.Type) string {
 		return "a string"
 	case reflect.Struct:
 		return "an object"
+	case reflect.Int, reflect.Int64:
+		return "an integer"
 	default:
 		return "of type " + t.String()
 	}
@@ -86,11 +88,15 @@ func notStrict(err error, path *field.Path) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, detail+" (field names are case-sensitive, each may be set once)")
 }
 
-// child appends a name that a user chose. Quoting keeps an error message on one
-// line and its path readable, whatever the name contains.
+// child appends a name that a user chose, with the names of the objects it is in
+// before it. Quoting keeps an error message on one line and its path readable,
+// whatever the name contains.
 func child(path *field.Path, name string) *field.Path {
-	if len(content.IsCIdentifier(name)) == 0 {
-		return path.Child(name)
+	names := strings.Split(name, ".")
+	for _, name := range names {
+		if len(content.IsCIdentifier(name)) > 0 {
+			return path.Key(strconv.Quote(strings.Join(names, ".")))
+		}
 	}
-	return path.Key(strconv.Quote(name))
+	return path.Child(names[0], names[1:]...)
 }

@@ -1,0 +1,273 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/cel"
+)
+
+// unread is an expression that is false for each set, which only evaluation tells:
+// nothing reads what slice returns.
+const unread = "devices.slice(0, 1).size() == 2"
+
+// requireBudgetError runs the scenario into a budget.
+func (s scenario) requireBudgetError(t testing.TB, opts ...Option) (*BudgetError, Stats) {
+	t.Helper()
+	s.opts = append(s.opts, opts...)
+	a := s.allocator(t)
+	results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+	require.Nil(t, results)
+	var failure *BudgetError
+	require.ErrorAs(t, err, &failure)
+	require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+	return failure, a.Stats()
+}
+
+func TestBudgetErrors(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(6)...)}, inUse: []string{"mla-2"},
+		claims: []*claimBuilder{claim("c").want("mla", 3).cel("shape").define("shape", unread)},
+	}
+	expected := func(unit BudgetUnit, limit uint64, left int64) *BudgetError {
+		return &BudgetError{
+			Claim: types.NamespacedName{Namespace: "default", Name: "c"}, Constraint: "shape", Node: nodeName,
+			Unit: unit, Limit: limit, SetsLeft: big.NewInt(left), Sets: big.NewInt(10),
+		}
+	}
+	ignored := cmp.Options{cmpopts.IgnoreUnexported(BudgetError{}), cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })}
+
+	t.Run("cost", func(t *testing.T) {
+		failure, _ := s.requireBudgetError(t, WithCostBudget(1))
+		require.Empty(t, cmp.Diff(expected(BudgetCost, 1, 10), failure, ignored))
+		require.EqualError(t, failure, "claim default/c, constraint shape, node node-1: "+
+			"the evaluations together exceed the cost budget of 1 CEL cost units, with 10 of 10 sets of devices left undecided: "+
+			"narrow the candidates with selectors or matchAttribute, write a cheaper expression, "+
+			"or raise budget.cost in the scheduler plugin's DynamicResourcesCELArgs")
+		var evaluation *cel.Error
+		require.ErrorAs(t, failure, &evaluation)
+		require.Equal(t, cel.ReasonBudget, evaluation.Reason)
+	})
+	t.Run("steps", func(t *testing.T) {
+		// At the fourth step mla-0 and mla-3 are taken; the 3 sets with mla-0 and mla-1 are
+		// behind.
+		failure, stats := s.requireBudgetError(t, WithStepBudget(3))
+		require.Empty(t, cmp.Diff(expected(BudgetSteps, 3, 7), failure, ignored))
+		require.EqualError(t, failure, "claim default/c, constraint shape, node node-1: "+
+			"the search exceeds the step budget of 3 steps, with 7 of 10 sets of devices left undecided: "+
+			"narrow the candidates with selectors or matchAttribute, split the expression into simple conditions joined by &&, "+
+			"or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs")
+		require.NoError(t, failure.Unwrap())
+		require.Equal(t, int64(4), stats.Steps, "the one beyond the budget is counted")
+	})
+}
+
+// The tables of an expression cost too, and nothing may be cut because of entries that
+// there was no budget for.
+func TestBudgetIsForTablesToo(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(8)...)},
+		claims: []*claimBuilder{claim("c").want("mla", 4).cel("row").define("row", inARow+" && "+indices+".min() == 3")},
+	}
+	search := s.search(t)
+	found, err := search.run()
+	require.NoError(t, err)
+	require.True(t, found)
+	for cost := range search.budget.Spent() {
+		failure, _ := s.requireBudgetError(t, WithCostBudget(cost))
+		require.Equal(t, BudgetCost, failure.Unit)
+		require.Equal(t, "row", failure.Constraint)
+		require.Equal(t, "70", failure.Sets.String())
+		require.Positive(t, failure.SetsLeft.Sign())
+	}
+	s.opts = []Option{WithCostBudget(search.budget.Spent())}
+	s.requireDevices(t, "mla=mla-3", "mla=mla-4", "mla=mla-5", "mla=mla-6")
+}
+
+// A budget may be used up. It is for one Allocate call.
+func TestStepBudgetIsPerCall(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(5)...)},
+		claims: []*claimBuilder{claim("c").want("mla", 3).cel("shape").define("shape", unread)},
+	}
+	_, stats := s.answer(t)
+	s.opts = []Option{WithStepBudget(stats.Steps)}
+	a := s.allocator(t)
+	for range 3 {
+		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		require.NoError(t, err)
+	}
+	_, _ = s.requireBudgetError(t, WithStepBudget(stats.Steps-1))
+	for _, limit := range []int64{0, -1, math.MinInt64} {
+		failure, _ := s.requireBudgetError(t, WithStepBudget(limit))
+		require.Zero(t, failure.Limit)
+	}
+}
+
+// Upstream knows no budget.
+func TestSearchWithoutCELConstraintHasNoBudget(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(4)...)},
+		claims: []*claimBuilder{claim("c").want("x", 2).match(driver + "/index")},
+	}
+	_, stats := s.answer(t)
+	require.Greater(t, stats.Steps, int64(1))
+	s.opts = []Option{WithStepBudget(0), WithCostBudget(0)}
+	s.requireNone(t)
+	// Without the feature a reference is an attribute that no device has.
+	s.claims = []*claimBuilder{claim("c").want("x", 2).cel("shape").define("shape", unread)}
+	s.opts = append(s.opts, WithoutCELConstraints())
+	s.requireNone(t)
+}
+
+// Wherever an exhaustive search is stopped, the sets that are not left are those that
+// it evaluated.
+func TestSetsLeftAreThoseNotEvaluated(t *testing.T) {
+	const odd, even = index + " % 2 == 1", index + " % 2 == 0"
+	for name, test := range map[string]struct {
+		claim *claimBuilder
+		sets  int64
+	}{
+		"one request":              {claim("c").want("x", 3), 20},
+		"one of one":               {claim("c").want("x", 6), 1},
+		"several requests":         {claim("c").want("x", 1, odd).want("y", 2, even), 3 * 3},
+		"request between":          {claim("c").want("x", 2, odd).want("z", 0).want("y", 2, even), 3 * 3},
+		"all, and a choice":        {claim("c").wantAll("x", odd).want("y", 2, even), 3},
+		"a choice, and all":        {claim("c").want("y", 2, even).wantAll("x", odd), 3},
+		"selector fails on others": {claim("c").want("x", 2, "1 / ("+index+" - 9) == 0 && "+index+" < 4"), 6},
+		"wants nothing in the end": {claim("c").want("x", 2).want("y", 0), 15},
+		"in use by administrators": {claim("c").want("x", 2).admin(), 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{
+				slices: []*sliceBuilder{slice("1", ring(6)...)},
+				claims: []*claimBuilder{test.claim.cel("shape").define("shape", unread)},
+				opts:   []Option{WithExhaustiveSearch()},
+			}
+			_, whole := s.answer(t)
+			require.Equal(t, test.sets, whole.Evaluations)
+			for steps := range whole.Steps {
+				failure, stats := s.requireBudgetError(t, WithStepBudget(steps))
+				require.Equal(t, test.sets, failure.Sets.Int64())
+				require.Equal(t, test.sets-stats.Evaluations, failure.SetsLeft.Int64(), "after %d steps", steps)
+			}
+			cost := s.costOfOne(t)
+			for evaluations := range uint64(test.sets) {
+				failure, _ := s.requireBudgetError(t, WithCostBudget(evaluations*cost))
+				require.Equal(t, test.sets, failure.Sets.Int64())
+				require.Equal(t, test.sets-int64(evaluations), failure.SetsLeft.Int64(), "after %d evaluations", evaluations)
+			}
+		})
+	}
+}
+
+// costOfOne is the cost of one evaluation if all cost the same.
+func (s scenario) costOfOne(t testing.TB) uint64 {
+	t.Helper()
+	search := s.search(t)
+	_, err := search.run()
+	require.NoError(t, err)
+	evaluations := uint64(search.celConstraints[0].evaluations)
+	require.Zero(t, search.budget.Spent()%evaluations)
+	return search.budget.Spent() / evaluations
+}
+
+// Of a prioritized list the sets are those of the alternative being tried.
+func TestSetsLeftWithAlternatives(t *testing.T) {
+	for name, test := range map[string]struct {
+		claim       *claimBuilder
+		evaluations uint64
+		left, sets  int64
+	}{
+		"first":             {claim("c").firstAvailable("x", sub("four", 4), sub("two", 2)).cel("shape"), 4, 11, 15},
+		"second":            {claim("c").firstAvailable("x", sub("four", 4), sub("two", 2)).cel("shape"), 15 + 4, 11, 15},
+		"second of other":   {claim("c").firstAvailable("x", sub("four", 4), sub("one", 1)).cel("shape"), 15 + 4, 2, 6},
+		"one is covered":    {claim("c").firstAvailable("x", sub("none", 9), sub("three", 3)).cel("shape", "x/three"), 4, 16, 20},
+		"not covered comes": {claim("c").want("y", 2).firstAvailable("x", sub("none", 1), sub("two", 2)).cel("shape", "y", "x/two"), 0, 15, 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{
+				slices: []*sliceBuilder{slice("1", ring(6)...)}, claims: []*claimBuilder{test.claim.define("shape", unread)},
+				opts: []Option{WithExhaustiveSearch()},
+			}
+			failure, _ := s.requireBudgetError(t, WithCostBudget(test.evaluations*s.costOfOne(t)))
+			require.Equal(t, []int64{test.left, test.sets}, []int64{failure.SetsLeft.Int64(), failure.Sets.Int64()})
+		})
+	}
+}
+
+// With several constraints the error names the one that the search was busy with.
+func TestBudgetErrorNamesTheConstraint(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(6)...)},
+		claims: []*claimBuilder{
+			claim("a").want("x", 2).cel("first").define("first", "devices.size() == 2"),
+			claim("b").want("y", 3, index+" > 1").want("z", 1).cel("second", "y").cel("third").
+				define("second", "true").define("third", unread),
+		},
+	}
+	found := map[string]string{}
+	for steps := range int64(9) {
+		failure, _ := s.requireBudgetError(t, WithExhaustiveSearch(), WithStepBudget(steps))
+		found[fmt.Sprint(steps)] = fmt.Sprintf("%s/%s %d of %d", failure.Claim.Name, failure.Constraint, failure.SetsLeft, failure.Sets)
+	}
+	require.Equal(t, map[string]string{
+		"0": "a/first 15 of 15", // before the first device
+		"1": "a/first 15 of 15",
+		"2": "b/second 4 of 4", // the first is complete
+		"3": "b/second 4 of 4",
+		"4": "b/third 24 of 24", // one device of both, the last is named
+		"5": "b/third 24 of 24",
+		"6": "b/third 24 of 24", // the second is complete
+		"7": "b/third 18 of 24",
+		"8": "b/third 12 of 24",
+	}, found)
+
+	cost, _ := s.requireBudgetError(t, WithCostBudget(1))
+	require.Equal(t, "first", cost.Constraint)
+}
+
+// If all sets are complete it is another set of the last that would be tried next.
+func TestBudgetErrorAfterTheConstraints(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(6)...)},
+		claims: []*claimBuilder{
+			claim("a").want("x", 2).cel("last").define("last", indices+".sum() > 3"), claim("b").want("y", 5),
+		},
+	}
+	search := s.search(t)
+	_, err := search.run()
+	require.NoError(t, err)
+	for steps := range search.steps {
+		failure, _ := s.requireBudgetError(t, WithStepBudget(steps))
+		require.Equal(t, "last", failure.Constraint)
+		require.Equal(t, "15", failure.Sets.String())
+		require.GreaterOrEqual(t, failure.SetsLeft.Sign(), 0)
+		require.LessOrEqual(t, failure.SetsLeft.Cmp(failure.Sets), 0)
+	}
+}
+
+// A device that nobody may take is in no set, whatever makes it so.
+func TestSetsAreOfFreeDevices(t *testing.T) {
+	devices := append(ring(6), newDevice("tainted", attrs{"index": 6}, func(d *resourceapi.Device) {
+		d.Taints = []resourceapi.DeviceTaint{{Key: "sick", Effect: resourceapi.DeviceTaintEffectNoSchedule}}
+	}), newDevice("broken", nil))
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", devices...)}, inUse: []string{"mla-0", "mla-1"},
+		claims: []*claimBuilder{claim("c").want("x", 2, index+" != 5").cel("shape").define("shape", unread)},
+	}
+	failure, _ := s.requireBudgetError(t, WithCostBudget(0))
+	require.Equal(t, "3", failure.Sets.String())
+}

@@ -224,15 +224,20 @@ func TestStats(t *testing.T) {
 		// One a device, and one each at the end of the requests and of the claims.
 		"found at once": {[]*claimBuilder{claim("c").want("x", 4)}, Stats{Steps: 4 + 2}},
 		"found, with constraint": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("row").define("row", inARow)}, Stats{Steps: 4 + 2, Evaluations: 1, SetsAccepted: 1},
+			[]*claimBuilder{claim("c").want("x", 4).cel("row").define("row", inARow)},
+			Stats{Steps: 4 + 2, Evaluations: 1, SetsAccepted: 1, TableEvaluations: 6, TableBuilds: 1, Cuts: 2},
+		},
+		"never": {
+			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", "false")},
+			Stats{Steps: 1, TableEvaluations: 1, TableBuilds: 1, Cuts: 1},
 		},
 		// All 15 sets of 4 of 6 are evaluated. Smaller sets are extended if enough devices
 		// come after their last one.
-		"never": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", "false")}, Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15},
+		"never, and unread": {
+			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", unread)}, Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15},
 		},
 		"two constraints": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("row").cel("never").define("row", inARow).define("never", "false")},
+			[]*claimBuilder{claim("c").want("x", 4).cel("row").cel("never").define("row", inARow+" && devices.slice(0, 1).size() == 1").define("never", unread)},
 			Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15 + 3, SetsAccepted: 3},
 		},
 		"error": {
@@ -247,9 +252,13 @@ func TestStats(t *testing.T) {
 				_, _ = a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 				require.Equal(t, Stats{
 					Steps:        (n + 1) * test.want.Steps,
-					Evaluations:  test.want.Evaluations, // for the first time only
 					SetsAccepted: (n + 1) * test.want.SetsAccepted,
+					Cuts:         (n + 1) * test.want.Cuts,
 					CacheHits:    n * test.want.Evaluations,
+					// For the first time only.
+					Evaluations:      test.want.Evaluations,
+					TableEvaluations: test.want.TableEvaluations,
+					TableBuilds:      test.want.TableBuilds,
 				}, a.Stats())
 			}
 		})

@@ -39,8 +39,11 @@ func newAvailability(features structured.Features, state *allocatedState, candid
 		counters:        make(map[*pool]*counters),
 		compatibilities: make(map[*pool]*compatibilities),
 	}
+	// Room for one claim a device, which is all that exclusive devices need.
+	claims := make([]int, len(candidates))
 	for i, c := range candidates {
 		a.allocated[i] = state.AllocatedDevices.Has(c.id)
+		a.takenBy[i] = claims[i:i:i+1]
 	}
 	return a
 }
@@ -86,21 +89,20 @@ type reservation struct {
 // available and compatible with what else is allocated.
 //
 // A further share of a shared device consumes none: the device has them already.
-func (a *availability) reserveCounters(c *candidate, reserved *reservation) bool {
+func (a *availability) reserveCounters(c *candidate) (reserved reservation, ok bool) {
 	if len(c.device.ConsumesCounters) == 0 || c.shared && a.isShared(c) {
-		return true
+		return reservation{}, true
 	}
 	if a.features.CompatibilityGroups && !a.compatibilitiesOf(c.pool).take(c.device) {
-		return false
+		return reservation{}, false
 	}
 	if !a.countersOf(c.pool).take(c.device) {
 		if a.features.CompatibilityGroups {
 			a.compatibilitiesOf(c.pool).giveBack()
 		}
-		return false
+		return reservation{}, false
 	}
-	reserved.counters = true
-	return true
+	return reservation{counters: true}, true
 }
 
 // isShared tells whether somebody has a share of a shared device.

@@ -231,7 +231,7 @@ func TestCELConstraintUndo(t *testing.T) {
 	}
 	require.Equal(t, []*candidate{devices[0], devices[1]}, c.members)
 	require.Len(t, c.values, 2)
-	require.Equal(t, []int64{2, 1}, []int64{c.evaluations, c.rejected})
+	require.Equal(t, []int64{1, 0, 1}, []int64{c.evaluations, c.rejected, c.accepted})
 	c.remove(devices[1])
 	c.remove(devices[0])
 	r.undecide(len(r.decides))

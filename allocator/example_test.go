@@ -98,5 +98,5 @@ func Example() {
 	// mla-3
 	// mla-4
 	// mla-5
-	// 21 sets evaluated
+	// 1 sets evaluated
 }

@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 )
 
@@ -284,19 +285,18 @@ func (c *celConstraint) prepare() bool {
 	c.findEligible()
 	p.bounds = s.cache.tablesOf(s.hardware, analysis, c.expression, p.size).NewBounds(s.ctx, s.budget)
 	p.chosen = bound.NewBits(len(s.candidates))
-	p.possible, p.required = make([]bound.Bits, p.size+1), make([]bound.Bits, p.size+1)
-	for i := range p.possible {
-		p.possible[i], p.required[i] = bound.NewBits(len(s.candidates)), bound.NewBits(len(s.candidates))
-	}
+	memory := bound.NewBitsList(2*(p.size+1), len(s.candidates))
+	p.possible, p.required = memory[:p.size+1], memory[p.size+1:]
+	c.members, c.values = make([]*candidate, 0, p.size), make([]*device.Device, 0, p.size)
 	return true
 }
 
 // findEligible looks at the devices for each covered request.
 func (c *celConstraint) findEligible() {
 	s, p := c.search, &c.pruner
-	p.eligible, p.later = make([]bound.Bits, len(c.covered)), make([]bound.Bits, len(c.covered))
+	memory := bound.NewBitsList(2*len(c.covered)+1, len(s.candidates))
+	p.eligible, p.later = memory[:len(c.covered)], memory[len(c.covered):2*len(c.covered)]
 	for i, all := range c.covered {
-		p.eligible[i] = bound.NewBits(len(s.candidates))
 		for _, candidate := range s.candidates {
 			if s.isEligibleAlone(all[0], candidate) {
 				p.eligible[i].Add(candidate.position)
@@ -306,9 +306,8 @@ func (c *celConstraint) findEligible() {
 		p.volatile = p.volatile || len(all[0].constraints) > 1 || all[0].adminAccess()
 	}
 	p.volatile = p.volatile || c.last-c.first+1 > len(c.covered)
-	after := bound.NewBits(len(s.candidates))
+	after := memory[2*len(c.covered)]
 	for i := len(c.covered) - 1; i >= 0; i-- {
-		p.later[i] = bound.NewBits(len(s.candidates))
 		p.later[i].Set(after)
 		after.Join(p.eligible[i])
 	}

@@ -119,7 +119,7 @@ func (c *celConstraint) explain() string {
 		sets := new(big.Int).Binomial(int64(free), int64(r.count))
 		// Either all were evaluated, or nothing but this constraint kept the search from
 		// completing them.
-		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || c.cuts > 0 && len(r.constraints) == 1 && !c.search.hasCounters()) {
+		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || c.cuts > 0 && len(r.constraints) == 1 && c.isFirst() && !c.search.hasCounters()) {
 			return fmt.Sprintf("constraint %s: none of the %d sets of %d of %d free devices satisfies it", c.name, sets, r.count, free)
 		}
 	}
@@ -127,6 +127,20 @@ func (c *celConstraint) explain() string {
 		return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)
 	}
 	return fmt.Sprintf("constraint %s: none of the %d sets that the rest of the claim leaves satisfies it", c.name, c.rejected)
+}
+
+// isFirst tells whether nothing is taken before the first device of the constraint's
+// set.
+func (c *celConstraint) isFirst() bool {
+	for i, requests := range c.search.requests[:c.claimIndex+1] {
+		if i == c.claimIndex {
+			requests = requests[:c.first]
+		}
+		if len(requests) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // hasCounters tells whether devices keep each other from being allocated.

@@ -64,23 +64,23 @@ func TestReasons(t *testing.T) {
 		},
 		"of those that another constraint leaves": {
 			six, nil, []*claimBuilder{claim("c").want("mla", 2).match(driver+"/index").cel("pair").define("pair", inARow)},
-			"no combination of free devices meets all requests and constraints",
+			"constraint pair: no set that the rest of the claim leaves satisfies it",
 		},
 		"some are refused by another constraint first": {
 			colored("red", "red", "blue"), nil, []*claimBuilder{claim("c").want("mla", 2).match(color).cel("never").define("never", "false")},
-			"constraint never: none of the 1 sets that the rest of the claim leaves satisfies it",
+			"constraint never: no set that the rest of the claim leaves satisfies it",
 		},
 		"over several requests": {
 			slice("1", ring(3)...), nil, []*claimBuilder{claim("c").want("x", 1).want("y", 1).cel("never").define("never", "false")},
-			"constraint never: none of the 6 sets that the rest of the claim leaves satisfies it",
+			"constraint never: no set that the rest of the claim leaves satisfies it",
 		},
 		"satisfied, but the rest is not": {
 			slice("1", ring(3)...), nil, []*claimBuilder{claim("c").want("x", 2).want("y", 2).cel("row", "x").define("row", inARow)},
-			"constraint row: 2 of the 3 sets that were tried satisfy it, but none of them fits the rest of the claims",
+			"constraint row: 2 of the 2 sets that were tried satisfy it, but none of them fits the rest of the claims",
 		},
 		"second of two constraints": {
 			slice("1", ring(3)...), nil, []*claimBuilder{claim("c").want("x", 2).cel("row").cel("never").define("row", inARow).define("never", "false")},
-			"constraint never: none of the 2 sets that the rest of the claim leaves satisfies it",
+			"constraint never: no set that the rest of the claim leaves satisfies it",
 		},
 		"no alternative": {
 			six, nil, []*claimBuilder{claim("c").firstAvailable("x", sub("many", 7), sub("none", 1, index+" > 7"), subAll("all", index+" > 8"))},
@@ -101,7 +101,7 @@ func TestReasons(t *testing.T) {
 			six, nil, []*claimBuilder{
 				claim("a").want("x", 1).cel("always").define("always", "true"), claim("b").want("y", 1).cel("never").define("never", "false"),
 			},
-			"claim b, constraint never: none of the 30 sets that the rest of the claim leaves satisfies it",
+			"claim b, constraint never: no set that the rest of the claim leaves satisfies it",
 		},
 		"satisfied, but the rest of the claims is not": {
 			slice("1", ring(2)...), nil, []*claimBuilder{

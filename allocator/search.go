@@ -311,8 +311,8 @@ func (s *search) take(claim int, r *request, c *candidate) (refusedBy constraint
 	if s.available.inUse(claim, r, c) || !s.isUsable(r, c) {
 		return nil, false, nil
 	}
-	var reserved reservation
-	if !s.available.reserveCounters(c, &reserved) {
+	reserved, available := s.available.reserveCounters(c)
+	if !available {
 		return nil, false, nil
 	}
 	refusedBy, taken, err = s.addToConstraints(claim, r, c, &reserved)
@@ -357,7 +357,9 @@ func (s *search) giveBack() {
 	s.available.unmark(last.candidate)
 	removeFrom(last.request.constraints, last.candidate)
 	s.available.releaseCounters(last.candidate, last.reservation)
-	s.logger.V(7).Info("Device given back", "device", last.id, "request", last.request.name)
+	if log := s.logger.V(7); log.Enabled() {
+		log.Info("Device given back", "device", last.id, "request", last.request.name)
+	}
 }
 
 func removeFrom(constraints []constraint, c *candidate) {

@@ -144,7 +144,7 @@ func TestClaimLimitOfSmallestAlternatives(t *testing.T) {
 func TestDecisionsUndo(t *testing.T) {
 	s := scenario{
 		slices: []*sliceBuilder{slice("1", ring(3)...)},
-		claims: []*claimBuilder{claim("c").firstAvailable("x", sub("two", 2), sub("one", 1)).want("y", 2, index+" > 0").cel("never", "y").define("never", "false")},
+		claims: []*claimBuilder{claim("c").firstAvailable("x", sub("two", 2), sub("one", 1)).want("y", 2, index+" > 0").cel("never", "y").define("never", unread)},
 	}.search(t)
 	found, err := s.run()
 	require.NoError(t, err)

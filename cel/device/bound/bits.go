@@ -11,6 +11,17 @@ type Bits []uint64
 // NewBits returns the empty set of positions below n.
 func NewBits(n int) Bits { return make(Bits, (n+63)/64) }
 
+// NewBitsList returns count empty sets of positions below n.
+func NewBitsList(count, n int) []Bits {
+	words := (n + 63) / 64
+	all := make(Bits, count*words)
+	result := make([]Bits, count)
+	for i := range result {
+		result[i] = all[i*words : (i+1)*words : (i+1)*words]
+	}
+	return result
+}
+
 // Has tells whether position i is in the set.
 func (b Bits) Has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
 

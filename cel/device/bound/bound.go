@@ -82,9 +82,10 @@ type Bounds struct {
 // NewBounds returns bounds for one search. What CEL has to be asked for on the way
 // is interrupted by ctx and charged to the budget.
 func (t *Tables) NewBounds(ctx context.Context, budget *cel.Budget) *Bounds {
+	memory := NewBitsList(2, len(t.devices))
 	return &Bounds{
-		state:  state{tables: t, ctx: ctx, budget: budget, slots: make([]int, t.slots), required: NewBits(len(t.devices))},
-		before: NewBits(len(t.devices)),
+		state:  state{tables: t, ctx: ctx, budget: budget, slots: make([]int, t.slots), required: memory[0]},
+		before: memory[1],
 	}
 }
 

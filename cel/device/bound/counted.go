@@ -90,6 +90,7 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 	if p.slots[1] == n.slot {
 		over = 1
 	}
+	lacking := false
 	for w, word := range s.Chosen {
 		for ; word != 0; word &= word - 1 {
 			r := p.rowAt(s, over, w*64+bits.TrailingZeros64(word))
@@ -99,6 +100,7 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 			if !n.refineRow(s, r) {
 				return false, true
 			}
+			lacking = lacking || n.lacksAll(s, r)
 		}
 	}
 	if s.Left <= 0 {
@@ -120,13 +122,41 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 			} else {
 				others--
 			}
-			if !n.isWithin(chosen+max(0, left-others), chosen+min(left, possible)) {
+			if !n.isWithin(chosen+max(0, left-others), chosen+min(left, possible)) || lacking && n.isStarved(s, over, i, r) {
 				s.remove(i)
 				size--
 			}
 		}
 	}
 	return true, true
+}
+
+// lacksAll tells whether a chosen device needs all but one of the devices that are left
+// to choose.
+func (n *counted) lacksAll(s *state, r *row) bool {
+	return s.Left > 1 && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.limits.least
+}
+
+// isStarved tells whether choosing the possible device leaves too little for it: chosen
+// devices that need as many as are left then, and can't count it, need all the rest.
+func (n *counted) isStarved(s *state, over, device int, r *row) bool {
+	left := s.Left - 1
+	rest := s.borrow(s.Possible)
+	defer s.giveBack(rest)
+	rest.Remove(device)
+	for w, word := range s.Chosen {
+		for ; word != 0; word &= word - 1 {
+			other := n.predicate.rowAt(s, over, w*64+bits.TrailingZeros64(word))
+			if other.exact && !other.yes.Has(device) && n.lacksAll(s, other) {
+				rest.Keep(other.yes)
+			}
+		}
+	}
+	counted := s.Chosen.CountAnd(r.yes) + min(left, rest.CountAnd(r.yes))
+	if r.yes.Has(device) {
+		counted++
+	}
+	return rest.Count() < left || int64(counted) < n.limits.least
 }
 
 // isWithin tells whether a number from fewest to most may be one for which the condition

@@ -34,20 +34,26 @@ func (n tallied) bound(s *state) Outcome { return n.general.bound(s) }
 // refine bounds the number and goes on with the chosen devices for which the condition
 // is open.
 func (n tallied) refine(s *state) bool {
-	surely, open, ok := n.classify(s, s.Chosen)
+	certain := s.borrow(s.Possible)
+	defer s.giveBack(certain)
+	surely, open, ok := n.classify(s, s.Chosen, nil)
 	if !ok {
 		return n.general.bound(s) != False
 	}
-	certain, candidates, ok := n.classify(s, s.Possible)
+	joining, candidates, ok := n.classify(s, s.Possible, certain)
 	if !ok {
 		return n.general.bound(s) != False
 	}
-	others := s.Possible.Count() - certain
+	others := s.Possible.Count() - joining
 	fewest := surely + max(0, s.Left-others)
-	most := surely + open + min(s.Left, certain+candidates)
-	switch {
-	case int64(most) < n.limits.least || int64(fewest) > n.limits.most:
+	most := surely + open + min(s.Left, joining+candidates)
+	if int64(most) < n.limits.least || int64(fewest) > n.limits.most {
 		return false
+	}
+	if joining > 0 && s.Left > 0 && int64(surely+1+max(0, s.Left-1-others)) > n.limits.most {
+		s.drop(certain)
+	}
+	switch {
 	case open > 0 && int64(surely) == n.limits.most:
 		return n.refineOpen(s, n.fails)
 	case open > 0 && int64(most) == n.limits.least:
@@ -57,15 +63,21 @@ func (n tallied) refine(s *state) bool {
 	}
 }
 
-// classify counts the devices for which the condition surely holds and those for which
-// it may hold or not. ok is false if it may fail, or too much was looked at.
-func (n tallied) classify(s *state, devices Bits) (surely, open int, ok bool) {
+// classify counts the devices for which the condition surely holds, keeps them in the
+// set certain, and counts those for which it may hold or not. ok is false if it may
+// fail, or too much was looked at.
+func (n tallied) classify(s *state, devices, certain Bits) (surely, open int, ok bool) {
+	certain.Clear()
 	for w, word := range devices {
 		for ; word != 0; word &= word - 1 {
-			s.slots[n.slot] = w*64 + bits.TrailingZeros64(word)
+			i := w*64 + bits.TrailingZeros64(word)
+			s.slots[n.slot] = i
 			switch n.holds.bound(s) {
 			case True:
 				surely++
+				if certain != nil {
+					certain.Add(i)
+				}
 			case True | False:
 				open++
 			case False:

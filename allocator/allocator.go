@@ -98,7 +98,7 @@ func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resou
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.run()
+	found, reason, err := s.answer()
 	a.counts.add(s)
 	switch {
 	case err != nil:
@@ -108,7 +108,7 @@ func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resou
 	case slices.ContainsFunc(s.pools, func(p *pool) bool { return p.invalid != "" }):
 		return nil, onNode("invalid resource pools were encountered")
 	case a.reasons:
-		return nil, onNode(s.reason())
+		return nil, onNode(reason)
 	default:
 		return nil, nil
 	}

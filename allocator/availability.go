@@ -43,7 +43,7 @@ func newAvailability(features structured.Features, state *allocatedState, candid
 	claims := make([]int, len(candidates))
 	for i, c := range candidates {
 		a.allocated[i] = state.AllocatedDevices.Has(c.id)
-		a.takenBy[i] = claims[i:i:i+1]
+		a.takenBy[i] = claims[i : i : i+1]
 	}
 	return a
 }

@@ -22,13 +22,14 @@ import (
 //	devices as expressions see them       their content, without names ([hardware])
 //	verdicts of selectors on devices      hardware, texts of the selectors
 //	tables of a CEL constraint            hardware, expression, size of the set
-//	verdicts of a CEL constraint on sets  tables, positions of the devices
+//	verdicts of a CEL constraint on sets  hardware, expression, positions of the devices
+//	answers to claims                     hardware, claims, what is in use ([keptAnswer])
 //
 // Nothing is kept of an evaluation that failed: it is repeated, and fails again.
 
 // The sizes bound the memory. A node with 64 devices takes about 20 KiB in
 // inventories; tables take at most some MiB each, usually tens of KiB; a verdict takes
-// about 200 bytes.
+// about 200 bytes, an answer about 500.
 const (
 	maxInventories = 8192
 	maxContents    = 2 * maxInventories
@@ -37,6 +38,7 @@ const (
 	maxTables      = 64
 	maxAnalyses    = 256
 	maxVerdicts    = 1 << 16
+	maxAnswers     = 1 << 14
 )
 
 // Cache is what allocators share to find out nothing twice: tables of expressions,
@@ -50,7 +52,7 @@ type Cache struct {
 	// mutex is held to look something up and to enter it, not to make it.
 	mutex sync.Mutex
 
-	inventories, contents, hardware, selections, tables, analyses, verdicts *lru.Cache
+	inventories, contents, hardware, selections, tables, analyses, verdicts, answers *lru.Cache
 }
 
 // NewCache returns an empty Cache.
@@ -63,6 +65,7 @@ func NewCache() *Cache {
 		tables:      lru.New(maxTables),
 		analyses:    lru.New(maxAnalyses),
 		verdicts:    lru.New(maxVerdicts),
+		answers:     lru.New(maxAnswers),
 	}
 }
 

@@ -24,21 +24,48 @@ type definition struct {
 // claims of a pod are the same objects for every node, and decoding and
 // resolving them costs more than many a search.
 type definitions struct {
-	byClaim sync.Map // *resourceapi.ResourceClaim -> func() (map[int]*definition, error)
+	byClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
+}
+
+// resolvedClaim is what is remembered of a claim.
+type resolvedClaim struct {
+	// constraints are its CEL constraints by their index in the claim's constraints.
+	constraints func() (map[int]*definition, error)
+	// content is the fingerprint of all that an answer depends on.
+	content func() (fingerprint, bool)
+}
+
+// resolved is nil for a claim without CEL constraints: those made for one node would
+// pile up.
+func (d *definitions) resolved(a *Allocator, claim *resourceapi.ResourceClaim) *resolvedClaim {
+	if !a.celConstraints || !v1alpha1.HasReference(claim) {
+		return nil
+	}
+	if known, ok := d.byClaim.Load(claim); ok {
+		return known.(*resolvedClaim)
+	}
+	resolved, _ := d.byClaim.LoadOrStore(claim, &resolvedClaim{
+		constraints: sync.OnceValues(func() (map[int]*definition, error) { return resolveDefinitions(a, claim) }),
+		content:     sync.OnceValues(func() (fingerprint, bool) { return claimContent(a.classes, claim) }),
+	})
+	return resolved.(*resolvedClaim)
 }
 
 // of returns the CEL constraints of a claim by their index in the claim's
 // constraints.
 func (d *definitions) of(a *Allocator, claim *resourceapi.ResourceClaim) (map[int]*definition, error) {
-	// Nothing is remembered for claims without CEL constraints: those made for one
-	// node would pile up.
-	if !a.celConstraints || !v1alpha1.HasReference(claim) {
-		return nil, nil
+	if resolved := d.resolved(a, claim); resolved != nil {
+		return resolved.constraints()
 	}
-	resolve, _ := d.byClaim.LoadOrStore(claim, sync.OnceValues(func() (map[int]*definition, error) {
-		return resolveDefinitions(a, claim)
-	}))
-	return resolve.(func() (map[int]*definition, error))()
+	return nil, nil
+}
+
+// fingerprint of a claim with CEL constraints, false for others.
+func (d *definitions) fingerprint(a *Allocator, claim *resourceapi.ResourceClaim) (fingerprint, bool) {
+	if resolved := d.resolved(a, claim); resolved != nil {
+		return resolved.content()
+	}
+	return fingerprint{}, false
 }
 
 func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (map[int]*definition, error) {

@@ -18,6 +18,8 @@ type inventory struct {
 	// candidates are the devices of the pools in the order in which they are tried.
 	candidates []*candidate
 	hardware   *hardware
+	// isPlain: no device has anything but attributes and capacities.
+	isPlain bool
 	// slices are what it was made from; selfContained: from nothing else.
 	slices        []*resourceapi.ResourceSlice
 	selfContained bool
@@ -58,6 +60,7 @@ func (a *Allocator) newInventory(node *v1.Node, forNode []*resourceapi.ResourceS
 		pools:         pools,
 		candidates:    candidates,
 		hardware:      a.cache.hardwareOf(pools, candidates),
+		isPlain:       isPlain(pools, forNode),
 		slices:        forNode,
 		selfContained: selfContained,
 	}, nil

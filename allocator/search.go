@@ -48,6 +48,8 @@ type search struct {
 	backtracked bool
 
 	steps int64
+	// hits is 1 if the answer was known.
+	hits int64
 }
 
 // choice is a device taken for a request.

@@ -30,7 +30,7 @@ func newAllocatedState(state structured.AllocatedState) *allocatedState {
 // isShared tells whether the device has been allocated shares of, with capacity
 // or without.
 func (s *allocatedState) isShared(id structured.DeviceID) bool {
-	return s.sharedDevices.Has(id)
+	return len(s.sharedDevices) > 0 && s.sharedDevices.Has(id)
 }
 
 // isAllocated tells whether the device is in use at all.

@@ -22,7 +22,8 @@ type Stats struct {
 	TableEvaluations int64
 	// TableBuilds is the number of tables that were begun for that.
 	TableBuilds int64
-	// CacheHits is the number of verdicts on complete sets that were known before.
+	// CacheHits is the number of verdicts on complete sets that were known before, and of
+	// answers as a whole.
 	CacheHits int64
 	// Cuts is the number of devices that were not tried because no set with them could
 	// satisfy a CEL constraint, and of those that were given up when they were tried.
@@ -35,6 +36,7 @@ type counts struct {
 
 func (c *counts) add(s *search) {
 	c.steps.Add(s.steps)
+	c.cacheHits.Add(s.hits)
 	for _, constraint := range s.celConstraints {
 		c.evaluations.Add(constraint.evaluations)
 		c.setsAccepted.Add(constraint.accepted)

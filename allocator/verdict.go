@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"encoding/binary"
-	"sync"
 
 	"github.com/celset/celset/cel/device"
 )
@@ -18,11 +17,8 @@ type verdictKey struct {
 	devices string
 }
 
-// setVerdict is the verdict on a set, once it is known. Whoever needs it while it is
-// being found out waits.
+// setVerdict is the verdict on a set.
 type setVerdict struct {
-	mutex     sync.Mutex
-	known     bool
 	satisfied bool
 	// cost of the evaluation, which is charged to every search that needs it: whether a
 	// search stays within its budget does not depend on what others did before.
@@ -33,23 +29,26 @@ type setVerdict struct {
 func (c *celConstraint) verdict() (bool, error) {
 	s := c.search
 	if s.unbounded {
-		c.evaluations++
-		return c.expression.Satisfied(s.ctx, c.values, s.budget)
+		v, err := c.evaluateSet()
+		return v.satisfied, err
 	}
-	v := get(s.cache, s.cache.verdicts, c.verdictKey(), func() *setVerdict { return &setVerdict{} })
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if v.known {
+	m := get(s.cache, s.cache.verdicts, c.verdictKey(), newMemo[setVerdict])
+	v, known, err := m.get(s.ctx, func() (setVerdict, bool, error) {
+		v, err := c.evaluateSet()
+		return v, true, err
+	})
+	if known {
 		c.hits++
-		return v.satisfied, s.budget.Charge(v.cost)
+		err = s.budget.Charge(v.cost)
 	}
+	return v.satisfied, err
+}
+
+func (c *celConstraint) evaluateSet() (setVerdict, error) {
 	c.evaluations++
-	before := s.budget.Spent()
-	satisfied, err := c.expression.Satisfied(s.ctx, c.values, s.budget)
-	if err == nil {
-		v.known, v.satisfied, v.cost = true, satisfied, s.budget.Spent()-before
-	}
-	return satisfied, err
+	before := c.search.budget.Spent()
+	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.budget)
+	return setVerdict{satisfied, c.search.budget.Spent() - before}, err
 }
 
 func (c *celConstraint) verdictKey() verdictKey {

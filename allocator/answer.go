@@ -1,0 +1,213 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"reflect"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/cel/device"
+)
+
+// Five thousand nodes of one hardware type, all of them free, have one answer to a
+// claim: in positions of devices it is the same for all of them. So the answer to claims
+// with CEL constraints is kept under all that it depends on. That is told only for
+// devices which have nothing but attributes and capacities (isPlain): taints, counters,
+// shares, binding conditions or node selection make each node its own case.
+
+// answerKey is everything that an answer depends on, for plain inventories.
+type answerKey struct {
+	hardware    *hardware
+	features    structured.Features
+	environment *device.Environment
+	claims      fingerprint
+	costBudget  uint64
+	stepBudget  int64
+	reasons     bool
+	// inUse has a bit for each device.
+	inUse string
+}
+
+// keptAnswer is how a search ended.
+type keptAnswer struct {
+	found bool
+	// reason is why nothing was found, if reasons are wanted.
+	reason string
+	// decisions are the alternatives that were chosen, by their place among those of the
+	// request, for all requests of all claims. choices are the devices.
+	decisions []int
+	choices   []placeOfChoice
+}
+
+// placeOfChoice is a choice without the objects of the node.
+type placeOfChoice struct {
+	claim, request, position int
+}
+
+// answer looks the answer up, or searches.
+func (s *search) answer() (found bool, reason string, err error) {
+	key, ok := s.answerKey()
+	if !ok {
+		found, err := s.run()
+		return found, s.reasonUnless(found || err != nil), err
+	}
+	m := get(s.cache, s.cache.answers, key, newMemo[keptAnswer])
+	known, hit, err := m.get(s.ctx, func() (keptAnswer, bool, error) {
+		found, err := s.run()
+		if err != nil {
+			return keptAnswer{}, false, err
+		}
+		return s.describe(found), true, nil
+	})
+	if hit {
+		s.hits++
+		s.replay(known)
+	}
+	return known.found, known.reason, err
+}
+
+func (s *search) reasonUnless(known bool) string {
+	if known || !s.reasons {
+		return ""
+	}
+	return s.reason()
+}
+
+// describe says how the search ended, in positions.
+func (s *search) describe(found bool) keptAnswer {
+	result := keptAnswer{found: found, reason: s.reasonUnless(found)}
+	if !found {
+		return result
+	}
+	next := 0
+	for _, requests := range s.requests {
+		for _, all := range requests {
+			for i, r := range all {
+				if r == s.decisions[next] {
+					result.decisions = append(result.decisions, i)
+				}
+			}
+			next++
+		}
+	}
+	for _, c := range s.choices {
+		result.choices = append(result.choices, placeOfChoice{c.claim, c.request.order, c.position})
+	}
+	return result
+}
+
+// replay makes the choices of an answer.
+func (s *search) replay(known keptAnswer) {
+	if !known.found {
+		return
+	}
+	for _, requests := range s.requests {
+		for _, all := range requests {
+			s.decisions = append(s.decisions, all[known.decisions[len(s.decisions)]])
+		}
+	}
+	first := make([]int, len(s.claims))
+	for i := 1; i < len(s.claims); i++ {
+		first[i] = first[i-1] + len(s.requests[i-1])
+	}
+	for _, c := range known.choices {
+		s.choices = append(s.choices, choice{claim: c.claim, request: s.decisions[first[c.claim]+c.request], candidate: s.candidates[c.position]})
+	}
+}
+
+// answerKey is false if the answer may depend on more than a key says.
+func (s *search) answerKey() (key answerKey, ok bool) {
+	if s.unbounded || !s.isPlain || len(s.celConstraints) == 0 {
+		return answerKey{}, false
+	}
+	all := sha256.New()
+	for _, claim := range s.claims {
+		content, ok := s.definitions.fingerprint(s.Allocator, claim)
+		if !ok {
+			return answerKey{}, false
+		}
+		all.Write(content[:])
+		if len(s.claims) > 1 {
+			// A reason names the claim.
+			writePart(all, []byte(claim.Name))
+		}
+	}
+	inUse := make([]byte, (len(s.candidates)+7)/8)
+	for i, c := range s.candidates {
+		if s.available.allocated[i] {
+			inUse[i/8] |= 1 << (i % 8)
+		}
+		if s.state.isShared(c.id) {
+			// It could be shared once.
+			return answerKey{}, false
+		}
+	}
+	return answerKey{
+		hardware: s.hardware, features: s.features, environment: s.environment,
+		claims: fingerprint(all.Sum(nil)), costBudget: s.costBudget, stepBudget: s.stepBudget, reasons: s.reasons,
+		inUse: string(inUse),
+	}, true
+}
+
+// isPlain tells whether the slices say nothing about the devices but their attributes
+// and capacities, and the pools can be used.
+func isPlain(pools []*pool, of []*resourceapi.ResourceSlice) bool {
+	for _, p := range pools {
+		if p.incomplete || p.invalid != "" {
+			return false
+		}
+	}
+	for _, slice := range of {
+		spec := slice.Spec
+		for i := range spec.Devices {
+			d := spec.Devices[i]
+			d.Name, d.Attributes, d.Capacity = "", nil, nil
+			if !reflect.ValueOf(d).IsZero() {
+				return false
+			}
+		}
+		spec.Driver, spec.Pool, spec.NodeName, spec.Devices = "", resourceapi.ResourcePool{}, nil, nil
+		if !reflect.ValueOf(spec).IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// claimContent is the part of a claim and its classes that an answer depends on.
+func claimContent(classes structured.DeviceClassLister, claim *resourceapi.ResourceClaim) (fingerprint, bool) {
+	all := sha256.New()
+	write := func(object any) bool {
+		raw, err := json.Marshal(object)
+		writePart(all, raw)
+		return err == nil
+	}
+	if !write(&claim.Spec) {
+		return fingerprint{}, false
+	}
+	for _, name := range classNames(claim) {
+		class, err := classes.Get(name)
+		if err != nil || !write(&class.Spec) {
+			return fingerprint{}, false
+		}
+	}
+	return fingerprint(all.Sum(nil)), true
+}
+
+func classNames(claim *resourceapi.ResourceClaim) []string {
+	var names []string
+	for _, r := range claim.Spec.Devices.Requests {
+		if r.Exactly != nil {
+			names = append(names, r.Exactly.DeviceClassName)
+		}
+		for _, sub := range r.FirstAvailable {
+			names = append(names, sub.DeviceClassName)
+		}
+	}
+	return names
+}

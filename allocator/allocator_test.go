@@ -237,7 +237,7 @@ func TestStats(t *testing.T) {
 			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", unread)}, Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15},
 		},
 		"two constraints": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("row").cel("never").define("row", inARow+" && devices.slice(0, 1).size() == 1").define("never", unread)},
+			[]*claimBuilder{claim("c").want("x", 4).cel("row").cel("never").define("row", inARow+" && devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 1").define("never", unread)},
 			Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15 + 3, SetsAccepted: 3},
 		},
 		"error": {

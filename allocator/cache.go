@@ -23,6 +23,7 @@ import (
 //	verdicts of selectors on devices      hardware, texts of the selectors
 //	tables of a CEL constraint            hardware, expression, size of the set
 //	verdicts of a CEL constraint on sets  hardware, expression, positions of the devices
+//	kinds of devices ([search.alike])     hardware, attributes that are read
 //	answers to claims                     hardware, claims, what is in use ([keptAnswer])
 //
 // Nothing is kept of an evaluation that failed: it is repeated, and fails again.
@@ -39,6 +40,7 @@ const (
 	maxAnalyses    = 256
 	maxVerdicts    = 1 << 16
 	maxAnswers     = 1 << 14
+	maxKinds       = 1024
 )
 
 // Cache is what allocators share to find out nothing twice: tables of expressions,
@@ -52,7 +54,7 @@ type Cache struct {
 	// mutex is held to look something up and to enter it, not to make it.
 	mutex sync.Mutex
 
-	inventories, contents, hardware, selections, tables, analyses, verdicts, answers *lru.Cache
+	inventories, contents, hardware, selections, tables, analyses, verdicts, answers, kinds *lru.Cache
 }
 
 // NewCache returns an empty Cache.
@@ -66,6 +68,7 @@ func NewCache() *Cache {
 		analyses:    lru.New(maxAnalyses),
 		verdicts:    lru.New(maxVerdicts),
 		answers:     lru.New(maxAnswers),
+		kinds:       lru.New(maxKinds),
 	}
 }
 

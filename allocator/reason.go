@@ -119,15 +119,18 @@ func (c *celConstraint) explain() string {
 		sets := new(big.Int).Binomial(int64(free), int64(r.count))
 		// Either all were evaluated, or nothing but this constraint kept the search from
 		// completing them.
-		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || c.cuts > 0 && len(r.constraints) == 1 && c.isFirst() && !c.search.hasCounters()) {
+		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || c.isPruned() && len(r.constraints) == 1 && c.isFirst() && !c.search.hasCounters()) {
 			return fmt.Sprintf("constraint %s: none of the %d sets of %d of %d free devices satisfies it", c.name, sets, r.count, free)
 		}
 	}
-	if c.cuts > 0 {
+	if c.isPruned() {
 		return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)
 	}
 	return fmt.Sprintf("constraint %s: none of the %d sets that the rest of the claim leaves satisfies it", c.name, c.rejected)
 }
+
+// isPruned tells whether sets were ruled out without being evaluated.
+func (c *celConstraint) isPruned() bool { return c.cuts+c.search.passedOver > 0 }
 
 // isFirst tells whether nothing is taken before the first device of the constraint's
 // set.

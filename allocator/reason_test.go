@@ -88,7 +88,7 @@ func TestReasons(t *testing.T) {
 		},
 		"an alternative": {
 			six, nil, []*claimBuilder{claim("c").firstAvailable("x", sub("many", 7), sub("one", 1)).cel("never").define("never", "false")},
-			"constraint never: none of the 6 sets that the rest of the claim leaves satisfies it",
+			"constraint never: no set that the rest of the claim leaves satisfies it",
 		},
 		"too little capacity": {
 			slice("1", gpu("a", "1Gi"), gpu("b", "4Gi")), nil, []*claimBuilder{claim("c").want("x", 2).capacity("memory", "2Gi")}, "request x: 1 of 2 devices",

@@ -50,6 +50,12 @@ type search struct {
 	steps int64
 	// hits is 1 if the answer was known.
 	hits int64
+
+	// kinds has the kinds of devices, once they were found; passedOver counts the devices
+	// that were not tried because one of their kind had failed.
+	kinds      []int
+	kindsFound bool
+	passedOver int64
 }
 
 // choice is a device taken for a request.
@@ -258,9 +264,14 @@ func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 	return s.proceed(p, r, c)
 }
 
-// takeAny tries the devices from p.from on.
+// takeAny tries the devices from p.from on, one of each kind.
 func (s *search) takeAny(p place, r *request) (outcome, error) {
+	var failed failedKinds
 	for position := r.next(p.from); position < len(s.candidates); position = r.next(position + 1) {
+		if failed.has(position) {
+			s.passedOver++
+			continue
+		}
 		c := s.candidates[position]
 		eligible, err := s.isEligible(p.claim, r, c)
 		if err != nil {
@@ -269,15 +280,17 @@ func (s *search) takeAny(p place, r *request) (outcome, error) {
 		if !eligible {
 			continue
 		}
-		_, taken, err := s.take(p.claim, r, c)
+		refusedBy, taken, err := s.take(p.claim, r, c)
 		if err != nil {
 			return none, err
 		}
-		if !taken {
-			continue
+		if taken {
+			if result, err := s.proceed(p, r, c); result != none || err != nil {
+				return result, err
+			}
 		}
-		if result, err := s.proceed(p, r, c); result != none || err != nil {
-			return result, err
+		if taken || refusedBy != nil {
+			failed.add(s, p, position)
 		}
 	}
 	return none, nil

@@ -19,7 +19,7 @@ func TestSearchOverBudgetHoldsNobodyUp(t *testing.T) {
 	driver := l.ring(t, 16).Drivers()[0]
 	mla := request("mla", driver, 4)
 	// No reading of the expression helps: it is evaluated on each of 1,820 sets.
-	unread := "devices.slice(0, 1).size() == 2"
+	unread := fmt.Sprintf("devices.slice(0, 1).map(d, d.attributes[%q].index).size() == 2", driver)
 
 	for name, tc := range map[string]struct {
 		profile string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/decls"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -88,6 +89,9 @@ func NewEnvironment(config Config) (*Environment, error) {
 		observer:  config.Observer,
 	}, nil
 }
+
+// Functions returns the declarations of all functions and operators, by name.
+func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.env.Functions() }
 
 // Compile returns the program of an expression that evaluates to bool. The
 // error is an [*Error] with the position of the mistake.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/decls"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -89,6 +90,9 @@ func NewEnvironment(config Config) (*Environment, error) {
 	}, nil
 }
 
+// Functions returns the declarations of all functions and operators, by name.
+func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.env.Functions() }
+
 // Compile returns the program of an expression that evaluates to bool. The
 // error is an [*Error] with the position of the mistake.
 func (e *Environment) Compile(expression string) (*Program, error) {
@@ -97,7 +101,7 @@ func (e *Environment) Compile(expression string) (*Program, error) {
 	return result.program, result.err
 }
 
-func (e *Environment) compile(expression string) (*Program, error) {
+func (e *Environment) compile(expression string) (program *Program, err error) {
 	if len(expression) > MaxExpressionLength {
 		return nil, &Error{
 			Reason:  ReasonTooLong,
@@ -107,6 +111,16 @@ func (e *Environment) compile(expression string) (*Program, error) {
 	if !utf8.ValidString(expression) {
 		return nil, &Error{Reason: ReasonInvalid, Message: "the expression is not valid UTF-8"}
 	}
+	defer func() {
+		// CEL's validators panic over some expressions, [?dyn(1)] for one.
+		if failure := recover(); failure != nil {
+			program, err = nil, &Error{
+				Reason:     ReasonInvalid,
+				Expression: expression,
+				Message:    fmt.Sprintf("CEL can't check the expression, write it another way: %v", failure),
+			}
+		}
+	}()
 	ast, issues := e.env.Compile(expression)
 	if issues.Err() != nil {
 		return nil, compileError(expression, issues)
@@ -115,13 +129,13 @@ func (e *Environment) compile(expression string) (*Program, error) {
 		return nil, positioned(ReasonType, common.NewTextSource(expression), common.NewLocation(1, 0),
 			fmt.Sprintf("the expression must return bool, it returns %s", ast.OutputType()))
 	}
-	program, err := e.env.Program(ast,
+	plan, err := e.env.Program(ast,
 		cel.CostLimit(e.costLimit),
 		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
 	if err != nil {
 		return nil, &Error{Reason: ReasonInvalid, Expression: expression, Message: err.Error(), err: err}
 	}
-	return &Program{environment: e, expression: expression, ast: ast, program: program}, nil
+	return &Program{environment: e, expression: expression, ast: ast, program: plan}, nil
 }
 
 // boolLike accepts what may still turn out to be a bool when it is evaluated,

@@ -120,6 +120,19 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+// CEL's own checks panic over these.
+func TestCompileSurvivesPanics(t *testing.T) {
+	environment := newEnvironment(t, cel.Config{})
+	for _, expression := range []string{"[?dyn(1)].size() == 1", "{'a': 1, ?'b': dyn(1)}.size() == 1"} {
+		_, err := environment.Compile(expression)
+		var failure *cel.Error
+		require.ErrorAs(t, err, &failure)
+		require.Equal(t, cel.ReasonInvalid, failure.Reason)
+		require.Equal(t, expression, failure.Expression)
+		require.ErrorContains(t, err, "write it another way")
+	}
+}
+
 func TestCompileErrorListsAllMistakes(t *testing.T) {
 	_, err := newEnvironment(t, cel.Config{}).Compile("first == 1 &&\nsecond == 2")
 	failure := requireError(t, err, cel.ReasonInvalid)

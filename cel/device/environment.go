@@ -7,6 +7,7 @@ import (
 	"context"
 
 	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
@@ -86,6 +87,9 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 	}
 	return &Environment{core: core}, nil
 }
+
+// Functions returns the declarations of all functions and operators, by name.
+func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core.Functions() }
 
 // Compile returns the expression ready to be evaluated. The error is a
 // [*cel.Error].

@@ -6,64 +6,143 @@ package bound
 import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Bounds rely on "false && error" being false. There are errors that CEL does not
-// absorb: functions of its list extension panic when an argument has failed, and
-// the whole evaluation fails then, whatever stands beside it. So an expression has
-// bounds only if all functions in it are known to fail as they should.
-//
-// distinct is the one of those functions that set expressions are likely to use.
-// It is allowed where its argument can be checked not to fail (distinctSize).
+// absorb: some functions panic when an argument has failed or is of an unexpected
+// type, and the whole evaluation fails then, whatever stands beside it. So an
+// expression has bounds only if nothing in it can panic: because all functions are
+// known to fail as they should (absorbed), or because it was tried with each device
+// ([guard]).
 
+// absorbed are the functions that fail as they should, whatever their operands are.
+// A test tries all functions of the environment.
 var absorbed = sets.New(
 	operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
 	operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
 	operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate,
-	operators.Index, operators.OptIndex, operators.OptSelect, operators.In, operators.OldIn,
-	operators.NotStrictlyFalse,
-	"size", "max", "min", "sum",
-	"startsWith", "endsWith", "contains", "matches",
-	"int", "string", "double", "bool", "dyn",
-	"orValue", "hasValue",
+	operators.Index, operators.OptIndex, operators.OptSelect, operators.NotStrictlyFalse,
+	// Conversions.
+	"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint",
+	// Strings.
+	"charAt", "contains", "endsWith", "find", "findAll", "format", "join", "lowerAscii", "matches", "replace", "split",
+	"startsWith", "strings.quote", "substring", "trim", "upperAscii",
+	// Lists and maps, some of them strings as well.
+	"cel.@mapInsert", "first", "includes", "indexOf", "isSorted", "last", "lastIndexOf", "lists.range", "max", "min", "reverse",
+	"sets.contains", "sets.equivalent", "sets.intersects", "size", "slice", "sum",
+	// Optional values.
+	"hasValue", "optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "or", "orValue", "unwrapOpt", "value",
+	// Quantities and versions.
+	"add", "asApproximateFloat", "asInteger", "compareTo", "isGreaterThan", "isInteger", "isLessThan", "isQuantity", "isSemver",
+	"major", "minor", "patch", "quantity", "semver", "sign", "sub",
+	// Times.
+	"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes",
+	"getMonth", "getSeconds",
+	// Addresses.
+	"cidr", "containsCIDR", "containsIP", "family", "getEscapedPath", "getHost", "getHostname", "getPort", "getQuery", "getScheme",
+	"ip", "ip.isCanonical", "isCIDR", "isGlobalUnicast", "isIP", "isLinkLocalMulticast", "isLinkLocalUnicast", "isLoopback", "isURL",
+	"isUnspecified", "masked", "prefixLength", "url",
+	// Formats.
+	"format.byte", "format.date", "format.datetime", "format.dns1035Label", "format.dns1035LabelPrefix", "format.dns1123Label",
+	"format.dns1123LabelPrefix", "format.dns1123Subdomain", "format.dns1123SubdomainPrefix", "format.labelValue", "format.named",
+	"format.qualifiedName", "format.uri", "format.uuid", "validate",
 )
 
-// isAbsorbed tells whether all functions in the expression fail as they should.
-// The calls of distinct are counted.
-func isAbsorbed(expr ast.Expr) (ok bool, distinct int) {
-	ok = true
-	ast.PreOrderVisit(expr, ast.NewExprVisitor(func(e ast.Expr) {
-		switch {
-		case e.Kind() == ast.StructKind:
-			ok = false
-		case e.Kind() != ast.CallKind:
-		case e.AsCall().FunctionName() == "distinct":
-			distinct++
-		case !absorbed.Has(e.AsCall().FunctionName()):
-			ok = false
+// mayAbort tells whether an operation, not its operands, may end the evaluation of
+// the whole expression.
+func (a *analyzer) mayAbort(expr ast.Expr) bool {
+	switch expr.Kind() {
+	case ast.StructKind:
+		return true
+	case ast.MapKind:
+		for _, entry := range expr.AsMap().Entries() {
+			if !a.isHashable(entry.AsMapEntry().Key()) {
+				return true
+			}
 		}
-	}))
-	return ok, distinct
+		return false
+	case ast.CallKind:
+		call := expr.AsCall()
+		if call.FunctionName() == operators.In {
+			return !a.isHashable(call.Args()[0]) && !a.isComputedList(call.Args()[1])
+		}
+		return !absorbed.Has(call.FunctionName())
+	default:
+		return false
+	}
 }
 
-// mayFailUnabsorbed tells whether an argument of distinct may fail for a device
-// that is or may come into the set.
-func (s *state) mayFailUnabsorbed() bool {
-	for _, d := range s.tables.distincts {
-		failed := false
-		look := func(i int) bool {
-			s.slots[d.slot] = i
-			failed = d.value.bound(s) == Error
-			return !failed
+// isHashable tells whether a value is known to be of a type that maps can look up:
+// others, versions for example, panic.
+func (a *analyzer) isHashable(expr ast.Expr) bool {
+	switch a.tree.GetType(expr.ID()).Kind() {
+	case types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind, types.StringKind:
+		return true
+	default:
+		return false
+	}
+}
+
+// isComputedList recognizes lists whose elements are compared one by one. Those of a
+// list of constants are looked up.
+func (a *analyzer) isComputedList(expr ast.Expr) bool {
+	return a.tree.GetType(expr.ID()).Kind() == types.ListKind && expr.Kind() == ast.ComprehensionKind
+}
+
+// require notes what may abort in a part of the expression. It is to be guarded.
+func (a *analyzer) require(expr ast.Expr, s scope) {
+	walk(expr, s, func(e ast.Expr, s scope) {
+		if a.mayAbort(e) && !a.guardOperand(e, s) {
+			a.unguarded.Insert(e.ID())
 		}
-		s.Chosen.each(look)
-		if !failed {
-			s.Possible.each(look)
+	})
+}
+
+// walk visits an expression and all of its parts, each with what the identifiers in it
+// stand for.
+func walk(expr ast.Expr, s scope, visit func(ast.Expr, scope)) {
+	visit(expr, s)
+	if expr.Kind() != ast.ComprehensionKind {
+		for _, child := range children(expr) {
+			walk(child, s, visit)
 		}
-		if failed {
-			return true
+		return
+	}
+	c := expr.AsComprehension()
+	walk(c.IterRange(), s, visit)
+	walk(c.AccuInit(), s, visit)
+	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), notADevice)
+	if c.HasIterVar2() {
+		within = within.with(c.IterVar2(), notADevice)
+	}
+	for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
+		walk(part, within, visit)
+	}
+}
+
+// children are the operands of what is not a comprehension.
+func children(expr ast.Expr) []ast.Expr {
+	var result []ast.Expr
+	switch expr.Kind() {
+	case ast.CallKind:
+		if expr.AsCall().IsMemberFunction() {
+			result = append(result, expr.AsCall().Target())
+		}
+		return append(result, expr.AsCall().Args()...)
+	case ast.SelectKind:
+		return []ast.Expr{expr.AsSelect().Operand()}
+	case ast.ListKind:
+		return expr.AsList().Elements()
+	case ast.MapKind:
+		for _, entry := range expr.AsMap().Entries() {
+			result = append(result, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+		}
+	case ast.StructKind:
+		for _, field := range expr.AsStruct().Fields() {
+			result = append(result, field.AsStructField().Value())
 		}
 	}
-	return s.aborted || s.err != nil
+	return result
 }

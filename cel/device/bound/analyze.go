@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/cel/device"
 )
@@ -22,12 +23,11 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		setSize:        size,
 		known:          make(map[string]*leaf),
 		predicateIndex: make(map[string]int),
+		tree:           expression.AST(),
+		unguarded:      sets.New[int64](),
 	}
 	result := &Analysis{}
-	absorbed, distinct := isAbsorbed(expression.AST().Expr())
-	if !absorbed {
-		return result
-	}
+	a.require(expression.AST().Expr(), scope{})
 	for _, conjunct := range conjuncts(expression.AST().Expr()) {
 		c := a.condition(conjunct, scope{})
 		if v, constant := c.(verdict); constant && v.outcome == True {
@@ -36,12 +36,12 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		result.conjuncts = append(result.conjuncts, c)
 	}
 	result.conjuncts = a.joinBoxes(result.conjuncts)
-	if len(a.distincts) < distinct {
+	if a.unguarded.Len() > 0 {
 		return &Analysis{}
 	}
 	result.usable = true
 	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
-	result.slots, result.distincts = a.slots, a.distincts
+	result.slots, result.guards = a.slots, a.guards
 	return result
 }
 
@@ -69,8 +69,13 @@ type analyzer struct {
 	predicates     []int
 	predicateIndex map[string]int
 	boxes          int
-	distincts      []distinctSize
 	slots          int
+	// tree has the types of all parts.
+	tree *ast.AST
+	// unguarded are the parts, by their number, that may abort the evaluation and that
+	// no guard looks after.
+	unguarded sets.Set[int64]
+	guards    []guard
 }
 
 // variable is an iteration variable that stands for a device.
@@ -303,9 +308,7 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if _, all := m.list.(allDevices); !all || !tabulated || !value.isColumn(m.slot) {
 		return open{}
 	}
-	d := distinctSize{m.slot, value}
-	a.distincts = append(a.distincts, d)
-	return d
+	return distinctSize{m.slot, value}
 }
 
 func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {

@@ -15,13 +15,15 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// line has n devices with the attribute y counting from zero and s alternating.
+// line has n devices with the attribute y counting from zero, s alternating and v a
+// version.
 func line(n int) []*device.Device {
 	result := make([]*device.Device, n)
 	for i := range result {
 		result[i] = device.New("d", &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
 			"y": {IntValue: ptr.To(int64(i))},
 			"s": {StringValue: ptr.To(string(rune('a' + i%2)))},
+			"v": {VersionValue: ptr.To(fmt.Sprintf("1.%d.0", i/2))},
 		}})
 	}
 	return result
@@ -73,8 +75,18 @@ func TestBoundsOfConstructs(t *testing.T) {
 		"devices.all(i, d, i < 9)":            bound.Open,
 		"cel.bind(n, devices.size(), n == 4)": bound.Open,
 		maps + ".exists(v, v == 9)":           bound.Open,
+		// What may abort the evaluation is tried with all devices.
+		"devices.all(d, d.attributes['d'].s in ['a', 'c'])":                                                bound.False,
+		"devices.all(d, d.attributes['d'].v in ['a', 'c']) && devices.size() == 1":                         bound.Open,
+		"devices.all(d, {d.attributes['d'].s: 1}.size() == 2)":                                             bound.False,
+		"devices.all(d, [[d" + y + "]].flatten() == [7])":                                                  bound.False,
+		"devices.size() == 1 && " + maps + ".distinct().sort() == [0]":                                     bound.False,
+		"devices.size() == 1 && devices.map(d, d" + y + " > 0, d" + y + ").distinct() == [0]":              bound.False,
+		"devices.size() == 1 && devices.map(d, d.attributes['d'].s, 1).distinct() == [0]":                  bound.Open,
+		"devices.size() == 1 && devices.all(d, devices.map(o, o" + y + " - d" + y + ").distinct() == [0])": bound.Open,
+		"devices.size() == 1 && devices.all(d, devices.map(o, o" + y + ").distinct() == [0])":              bound.False,
 		// Functions whose failures nothing absorbs take all bounds away.
-		"devices.size() == 4 && devices.map(d, d" + y + ").slice(0, 1) == [0]":                    bound.Open,
+		"devices.size() == 4 && [devices.map(d, d" + y + ")].flatten() == [0]":                    bound.Open,
 		"devices.size() == 4 && devices.map(d, d.attributes['d'].missing).distinct().size() == 1": bound.Open,
 	} {
 		t.Run(expression, func(t *testing.T) {

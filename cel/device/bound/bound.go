@@ -22,7 +22,7 @@ type Analysis struct {
 	// predicates has the number of variables of each predicate.
 	predicates []int
 	boxes      int
-	distincts  []distinctSize
+	guards     []guard
 	slots      int
 }
 
@@ -144,7 +144,7 @@ func isTransient(err error) bool {
 // begin prepares for looking at a partial set. It is false if nothing can be told.
 func (s *state) begin(p Partial) bool {
 	s.Partial, s.work, s.aborted = p, 0, false
-	return s.tables.usable && !s.exhausted && s.err == nil && !s.mayFailUnabsorbed()
+	return s.tables.usable && !s.exhausted && s.err == nil && !s.mayAbort()
 }
 
 // isSound tells whether what was found since begin can be relied on.

@@ -34,6 +34,7 @@ type leaf struct {
 func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
 	key := shapeOf(expr, free)
 	if known := a.known[key]; known != nil {
+		a.guardLeaf(known, expr)
 		return known
 	}
 	l := &leaf{index: len(a.leaves), part: sync.OnceValue(func() *device.Part {
@@ -48,6 +49,7 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
 	}
 	a.leaves = append(a.leaves, l)
 	a.known[key] = l
+	a.guardLeaf(l, expr)
 	return l
 }
 

@@ -49,8 +49,9 @@ type leafTable struct {
 
 // column has a leaf of one variable for all devices.
 type column struct {
-	entries []entry
-	order   order
+	entries      []entry
+	order        order
+	misbehaviour misbehaviour
 }
 
 // entry returns the entry for the devices in the slots.
@@ -91,7 +92,7 @@ func (s *state) column(l *leaf) *column {
 			return nil
 		}
 	}
-	c.order = newOrder(c.entries)
+	c.order, c.misbehaviour = newOrder(c.entries), newMisbehaviour(c.entries, len(s.tables.devices))
 	t.column.Store(c)
 	s.builds++
 	return c
@@ -119,6 +120,7 @@ func (s *state) evaluate(l *leaf, e *entry, devices [maxArity]int) bool {
 	part := l.part()
 	if part == nil {
 		*e = openEntry
+		e.aborts = true
 		return true
 	}
 	if s.err != nil {

@@ -1,0 +1,146 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "github.com/google/cel-go/common/ast"
+
+// guard is a leaf of at most one device that must be well-behaved for all devices that
+// are or may come into the set. There are no bounds otherwise.
+//
+// It is needed for what may abort the evaluation of the whole expression. Where such a
+// part stands in a leaf, it is enough to look whether the leaf aborts for any device:
+//
+//	devices.all(d, d.attributes[x].model in ['a', 'b'])
+//
+// Functions that panic if their operand has failed are often asked about the whole set.
+// It is enough to look whether a value in the list fails for any device:
+//
+//	devices.map(d, d.attributes[x].rack).distinct().size() == 1
+type guard struct {
+	leaf *leaf
+	against
+}
+
+// against is what a leaf must not do.
+type against int
+
+const (
+	aborting against = iota
+	// failing or aborting.
+	failing
+	// anything but true and false.
+	notBool
+	misbehaviours
+)
+
+// misbehaves tells whether the entry is what a guard is against.
+func (e *entry) misbehaves(how against) bool {
+	switch how {
+	case aborting:
+		return e.aborts
+	case failing:
+		return e.aborts || e.outcome == Error
+	default:
+		return e.aborts || e.outcome != True && e.outcome != False
+	}
+}
+
+// guardLeaf makes the leaf of a part the guard of all in it that may abort.
+func (a *analyzer) guardLeaf(l *leaf, expr ast.Expr) {
+	if len(l.names) > 1 {
+		return
+	}
+	before := a.unguarded.Len()
+	walk(expr, scope{}, func(e ast.Expr, _ scope) { a.unguarded.Delete(e.ID()) })
+	if a.unguarded.Len() < before {
+		a.guards = append(a.guards, guard{l, aborting})
+	}
+}
+
+// guardOperand guards a function of the set, if the operand is a list that can be
+// looked at device by device.
+func (a *analyzer) guardOperand(expr ast.Expr, s scope) bool {
+	if !isCall(expr, "distinct") && !isCall(expr, "sort") || !expr.AsCall().IsMemberFunction() {
+		return false
+	}
+	guards, ok := a.guardsOf(expr.AsCall().Target(), s)
+	if ok {
+		a.guards = append(a.guards, guards...)
+	}
+	return ok
+}
+
+// guardsOf returns what makes sure that an expression is a list and does not fail.
+func (a *analyzer) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
+	switch {
+	case list.Kind() == ast.IdentKind:
+		_, hidden := s[devicesVariable]
+		return nil, list.AsIdent() == devicesVariable && !hidden
+	case isCall(list, "distinct") && list.AsCall().IsMemberFunction():
+		return a.guardsOf(list.AsCall().Target(), s)
+	case list.Kind() != ast.ComprehensionKind:
+		return nil, false
+	}
+	c := list.AsComprehension()
+	keeps, element, ok := appends(c)
+	if !ok {
+		return nil, false
+	}
+	guards, ok := a.guardsOfDevices(c.IterRange(), s)
+	if !ok {
+		return nil, false
+	}
+	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), a.newSlot())
+	if keeps != nil && !a.guardedBy(&guards, keeps, within, notBool) {
+		return nil, false
+	}
+	return guards, a.guardedBy(&guards, element, within, failing)
+}
+
+// guardsOfDevices is guardsOf for a list of devices.
+func (a *analyzer) guardsOfDevices(list ast.Expr, s scope) ([]guard, bool) {
+	if _, ok := a.deviceList(list, s); !ok {
+		return nil, false
+	}
+	return a.guardsOf(list, s)
+}
+
+// guardedBy adds a guard of a part that speaks of one device.
+func (a *analyzer) guardedBy(guards *[]guard, part ast.Expr, s scope, how against) bool {
+	free, single := references(part, s)
+	if !single || len(free) > 1 {
+		return false
+	}
+	*guards = append(*guards, guard{a.newLeaf(part, free), how})
+	return true
+}
+
+// misbehaviour has, for each way to misbehave, the devices for which a leaf does.
+type misbehaviour [misbehaviours]Bits
+
+// newMisbehaviour looks at the entries of a leaf: one for each device, or one for all.
+func newMisbehaviour(entries []entry, devices int) misbehaviour {
+	var result misbehaviour
+	for how := range misbehaviours {
+		result[how] = NewBits(devices)
+		for i := range devices {
+			if entries[min(i, len(entries)-1)].misbehaves(how) {
+				result[how].Add(i)
+			}
+		}
+	}
+	return result
+}
+
+// mayAbort tells whether a leaf misbehaves that guards something, for a device that is
+// or may come into the set.
+func (s *state) mayAbort() bool {
+	for _, g := range s.tables.guards {
+		c := s.column(g.leaf)
+		if c == nil || c.misbehaviour[g.against].Meets(s.Chosen) || c.misbehaviour[g.against].Meets(s.Possible) {
+			return true
+		}
+	}
+	return s.aborted || s.err != nil
+}

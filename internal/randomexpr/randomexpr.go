@@ -2,9 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package randomexpr writes random CEL expressions over "devices", for property
-// tests of what reads such expressions. They use the macros, aggregates and
-// operators that expressions over sets are made of, in any nesting, and many of them
-// fail for some devices.
+// tests of what reads such expressions.
+//
+//	text := randomexpr.Condition(t, randomexpr.Attributes{Domain: "d", Ints: []string{"x", "y"}, String: "s"})
+//
+// About half of what is joined by "&&" are relations as people write them, such as
+// neighbours, spreads and groups, with random conditions in them ([generator.relation]).
+// The rest is anything that the grammar allows: macros with one and two variables
+// in any nesting, over the set, filters of it and lists of values; cel.bind around
+// everything; arithmetic, aggregates, sets, strings, quantities, versions,
+// optional values, conditionals. Many expressions fail for some devices, and a few
+// don't compile.
 package randomexpr
 
 import (
@@ -14,24 +22,42 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Attributes are what the expressions read. All names must be identifiers.
+// Attributes are what the expressions read. All names but the domain and the drivers
+// must be identifiers. What is empty is not read.
 type Attributes struct {
 	// Domain of the attributes.
 	Domain string
 	// Ints are attributes that are mostly ints; some devices may lack them or have
-	// something else. The first one is read least.
+	// something else. The first one is read least. There must be one.
 	Ints []string
-	// String is an attribute that mostly is one of "a", "b", "c".
+	// String is an attribute that mostly is one of "a", "b", "c". There must be one.
 	String string
+	// Strings is an attribute that mostly is a list of such strings.
+	Strings string
+	// Version is an attribute that mostly is a version from 1.0.0 to 1.2.0.
+	Version string
+	// Bool is an attribute that mostly is a bool.
+	Bool string
+	// Capacity is one of mostly 1Gi to 4Gi.
+	Capacity string
+	// Drivers that a device may be of.
+	Drivers []string
 }
+
+// size is how many parts an expression may be composed of, about.
+const size = 24
 
 // Condition draws an expression that is a conjunction of up to three conditions. It
 // need not compile: types are known at run time only, but not all of them.
 func Condition(t *rapid.T, attributes Attributes) string {
-	g := &generator{t: t, attributes: attributes}
-	var conjuncts []string
-	for range g.int(1, 3) {
-		conjuncts = append(conjuncts, g.condition(g.int(1, 3)))
+	g := &generator{t: t, attributes: attributes, left: size}
+	conjuncts := make([]string, rapid.SampledFrom([]int{1, 1, 1, 2, 2, 3}).Draw(t, "conjuncts"))
+	for i := range conjuncts {
+		if g.oneIn(2) {
+			conjuncts[i] = g.relation()
+		} else {
+			conjuncts[i] = g.condition(g.int(1, 3))
+		}
 	}
 	return strings.Join(conjuncts, " && ")
 }
@@ -39,9 +65,16 @@ func Condition(t *rapid.T, attributes Attributes) string {
 type generator struct {
 	t          *rapid.T
 	attributes Attributes
-	// variables are the iteration variables in scope, named is how many there were.
-	variables []string
-	named     int
+	scope      scope
+	// named is how many variables there were, left how many parts there may still be.
+	named, left int
+}
+
+// scope is the variables that may be used, by what they stand for.
+type scope struct {
+	devices, sets, ints, strings, intLists []string
+	// hidden: "devices" is one of them and not the set.
+	hidden bool
 }
 
 func (g *generator) choose(options ...func() string) string {
@@ -50,128 +83,72 @@ func (g *generator) choose(options ...func() string) string {
 
 func (g *generator) int(least, most int) int { return rapid.IntRange(least, most).Draw(g.t, "int") }
 
+func (g *generator) number(least, most int) string { return fmt.Sprint(g.int(least, most)) }
+
 func (g *generator) one(options ...string) string {
 	return rapid.SampledFrom(options).Draw(g.t, "one")
 }
 
-func (g *generator) condition(depth int) string {
-	if depth == 0 {
-		return g.simple()
+func (g *generator) oneIn(n int) bool { return g.int(0, n-1) == n-1 }
+
+// isSpent tells that the expression is long enough.
+func (g *generator) isSpent() bool {
+	g.left--
+	return g.left < 0
+}
+
+// within calls f with one more variable in scope, among the given ones.
+func (g *generator) within(variables *[]string, f func(variable string) string) string {
+	return g.withinAs(g.newName(), variables, f)
+}
+
+// withinHiding is within, but now and then the name is that of a variable which is in
+// scope already, or of the set. f must not use what was written before.
+func (g *generator) withinHiding(variables *[]string, f func(variable string) string) string {
+	name, outer := g.newName(), g.scope
+	defer func() { g.scope = outer }()
+	if g.oneIn(30) {
+		name = g.hide(name)
 	}
-	return g.choose(
-		g.simple,
-		func() string { return "!(" + g.condition(depth-1) + ")" },
-		func() string {
-			return "(" + g.condition(depth-1) + g.one(" && ", " || ") + g.condition(depth-1) + ")"
-		},
-		func() string {
-			return "(" + g.condition(depth-1) + " ? " + g.condition(depth-1) + " : " + g.condition(depth-1) + ")"
-		},
-		func() string { return g.quantified(depth) },
-		func() string { return g.quantified(depth) },
-		func() string {
-			return g.quantity(depth-1) + g.one(" == ", " != ", " < ", " <= ", " > ", " >= ") + g.quantity(depth-1)
-		},
-		func() string {
-			return g.quantity(depth-1) + g.one(" == ", " >= ", " <= ") + fmt.Sprint(g.int(0, 5))
-		},
-	)
+	return g.withinAs(name, variables, f)
 }
 
-// simple is about devices in scope, or the set as a whole.
-func (g *generator) simple() string {
-	if len(g.variables) == 0 {
-		return g.one("true", "devices.size() == 3", g.attribute("devices[0]")+" == 1", "devices.size() > 1",
-			"devices[0] == devices[1]", "devices.exists(a, "+g.attribute("a")+" == 2)", "1 / 0 == 1")
+func (g *generator) newName() string {
+	name := fmt.Sprintf("%c", 'a'+g.named%16)
+	if g.named >= 16 {
+		name += fmt.Sprint(g.named / 16)
 	}
-	d, o := g.variable(), g.variable()
-	return g.choose(
-		func() string { return g.attribute(d) + g.one(" == ", " < ", " >= ") + fmt.Sprint(g.int(0, 4)) },
-		func() string { return g.attribute(d) + g.one(" == ", " < ", " != ") + g.attribute(o) },
-		func() string { return d + g.one(" == ", " != ") + o },
-		func() string { return "has(" + g.read(d, g.attributes.Ints[0]) + ")" },
-		func() string {
-			return g.read(d, g.attributes.String) + g.one(" == ", " != ") + g.read(o, g.attributes.String)
-		},
-		func() string {
-			return fmt.Sprintf("(%s != %s && (%s == %s + 1 || %s == %s - 1))", d, o, g.attribute(d), g.attribute(o), g.attribute(d), g.attribute(o))
-		},
-		func() string { return g.read(d, g.attributes.String) + " in ['a', 'b']" },
-	)
-}
-
-func (g *generator) variable() string { return g.one(g.variables...) }
-
-func (g *generator) attribute(d string) string {
-	name := g.attributes.Ints[len(g.attributes.Ints)-1]
-	if g.int(0, 3) == 0 {
-		name = g.attributes.Ints[0]
-	}
-	return g.read(d, name)
-}
-
-func (g *generator) read(d, name string) string {
-	return fmt.Sprintf("%s.attributes['%s'].%s", d, g.attributes.Domain, name)
-}
-
-// within calls f with one more variable in scope.
-func (g *generator) within(f func(variable string) string) string {
-	name := string(rune('a' + g.named%26))
 	g.named++
-	g.variables = append(g.variables, name)
-	defer func() { g.variables = g.variables[:len(g.variables)-1] }()
+	return name
+}
+
+func (g *generator) withinAs(name string, variables *[]string, f func(variable string) string) string {
+	outer := g.scope
+	*variables = append(without(*variables, name), name)
+	defer func() { g.scope = outer }()
 	return f(name)
 }
 
-func (g *generator) list(depth int) string {
-	if depth == 0 || g.int(0, 2) > 0 {
-		return "devices"
+// hide picks a name that hides another one, if there is one to hide.
+func (g *generator) hide(name string) string {
+	switch {
+	case g.oneIn(4):
+		name = "devices"
+		g.scope.hidden = true
+	case len(g.scope.devices) > 0:
+		name = g.one(g.scope.devices...)
+		g.scope.devices = without(g.scope.devices, name)
 	}
-	list := g.list(depth - 1)
-	return g.within(func(v string) string {
-		return fmt.Sprintf("%s.filter(%s, %s)", list, v, g.condition(depth-1))
-	})
+	return name
 }
 
-func (g *generator) quantified(depth int) string {
-	list := g.list(depth - 1)
-	return g.within(func(v string) string {
-		return fmt.Sprintf("%s.%s(%s, %s)", list, g.one("all", "exists", "exists_one", "all"), v, g.condition(depth-1))
-	})
-}
-
-func (g *generator) quantity(depth int) string {
-	if depth <= 0 {
-		return fmt.Sprint(g.int(-1, 5))
-	}
-	return g.choose(
-		func() string { return g.list(depth) + ".size()" },
-		func() string { return "size(" + g.list(depth) + ")" },
-		func() string { return g.aggregate(depth) },
-		func() string { return g.aggregate(depth) },
-		func() string {
-			return "(" + g.quantity(depth-1) + g.one(" + ", " - ", " * ") + g.quantity(depth-1) + ")"
-		},
-		func() string {
-			return "(" + g.condition(depth-1) + " ? " + g.quantity(depth-1) + " : " + g.quantity(depth-1) + ")"
-		},
-	)
-}
-
-func (g *generator) aggregate(depth int) string {
-	list := g.list(depth - 1)
-	return g.within(func(v string) string {
-		value := g.choose(
-			func() string { return g.attribute(v) },
-			func() string { return g.attribute(v) + " * 2 - 1" },
-			func() string { return g.read(v, g.attributes.String) },
-			func() string { return g.quantity(depth - 1) },
-		)
-		switch end := g.one("max()", "min()", "sum()", "distinct().size()"); {
-		case g.int(0, 3) == 0:
-			return fmt.Sprintf("%s.map(%s, %s, %s).%s", list, v, g.condition(depth-1), value, end)
-		default:
-			return fmt.Sprintf("%s.map(%s, %s).%s", list, v, value, end)
+// without is a new slice.
+func without(names []string, name string) []string {
+	var result []string
+	for _, n := range names {
+		if n != name {
+			result = append(result, n)
 		}
-	})
+	}
+	return result
 }

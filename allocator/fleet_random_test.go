@@ -96,6 +96,11 @@ func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 		known = append(known, s)
 		name := f.addScenario(s)
 		for cycle := range f.cycles {
+			if cycle > 0 && oneIn(t, 4, "replaced") {
+				s = s.copyOf()
+				alter(t, s)
+				f.replace(cycle, name, s.slices...)
+			}
 			takeSome(t, f, cycle, name, s.slices[0].Spec)
 		}
 	}
@@ -129,6 +134,10 @@ func alter(t *rapid.T, s scenario) {
 	case 6:
 		delete(d.Attributes, rapid.SampledFrom(slices.Sorted(maps.Keys(d.Attributes))).Draw(t, "attribute"))
 	case 7:
+		if last := len(s.slices) - 1; last > 0 && s.slices[last].Spec.Driver != driver {
+			s.slices[last].driver("other.example.com")
+			break
+		}
 		describe(t, d, len(d.Capacity) > 0)
 	}
 }
@@ -202,6 +211,9 @@ func plainClaim(t *rapid.T) *claimBuilder {
 	for range rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "attribute constraints") {
 		add := rapid.SampledFrom([]func(string, ...string) *claimBuilder{c.match, c.distinct}).Draw(t, "attribute constraint")
 		add(driver+"/"+rapid.SampledFrom([]string{"letter", "rank", "weight", "healthy"}).Draw(t, "attribute"), randomReference(t, c), randomReference(t, c))
+	}
+	if oneIn(t, 8, "derived") {
+		c.derive(color, randomDerived(t)).match(color)
 	}
 	return c
 }

@@ -6,6 +6,7 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -19,47 +20,73 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// fleet is nodes, lists of claims each of which is tried on each node, and what is
-// allocated in each of several scheduling cycles.
+// fleet is nodes, and lists of claims each of which is tried on each node in each of
+// some scheduling cycles.
 type fleet struct {
 	listAttributes bool
 	classes        classes
 	nodes          []*v1.Node
-	slices         []*resourceapi.ResourceSlice
 	pods           [][]*resourceapi.ResourceClaim
-	cycles         []*structured.AllocatedState
+	cycles         []*cycle
+}
+
+// cycle is what changes with time. Slices that don't are the same objects.
+type cycle struct {
+	slices []*resourceapi.ResourceSlice
+	state  structured.AllocatedState
 }
 
 func newFleet(cycles int) *fleet {
 	f := &fleet{classes: classes{}}
 	for range cycles {
-		f.cycles = append(f.cycles, &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()})
+		f.cycles = append(f.cycles, &cycle{state: structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()}})
 	}
 	return f
 }
 
-// addNode adds a node with copies of the slices. Its pools are named like the node.
+// addNode adds a node with copies of the slices.
 func (f *fleet) addNode(of ...*sliceBuilder) (name string) {
 	name = fmt.Sprintf("node-%d", len(f.nodes))
 	f.nodes = append(f.nodes, newNode(name))
-	for _, original := range of {
-		slice := original.DeepCopy()
-		slice.Name = name + "-" + slice.Name
-		slice.Spec.Pool.Name = name
-		slice.Spec.NodeName = &name
-		f.slices = append(f.slices, slice)
+	published := published(name, of)
+	for _, c := range f.cycles {
+		c.slices = append(c.slices, published...)
 	}
 	return name
 }
 
+// published are copies of the slices for a node. Its pools are named like the node.
+func published(node string, of []*sliceBuilder) []*resourceapi.ResourceSlice {
+	var result []*resourceapi.ResourceSlice
+	for _, original := range of {
+		slice := original.DeepCopy()
+		slice.Name = node + "-" + slice.Name
+		slice.Spec.Pool.Name = node
+		slice.Spec.NodeName = &node
+		result = append(result, slice)
+	}
+	return result
+}
+
+// replace gives a node other slices from a cycle on.
+func (f *fleet) replace(from int, node string, by ...*sliceBuilder) {
+	published := published(node, by)
+	for _, c := range f.cycles[from:] {
+		c.slices = slices.DeleteFunc(c.slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Name == node })
+		c.slices = append(c.slices, published...)
+	}
+}
+
 // addShared adds a slice that all nodes can use.
 func (f *fleet) addShared(of *sliceBuilder) {
-	f.slices = append(f.slices, of.everywhere().pool("shared", 1, 1).ResourceSlice)
+	for _, c := range f.cycles {
+		c.slices = append(c.slices, of.everywhere().pool("shared", 1, 1).ResourceSlice)
+	}
 }
 
 // take marks a device of a node as allocated in a cycle.
 func (f *fleet) take(cycle int, driver, node, device string) {
-	f.cycles[cycle].AllocatedDevices.Insert(structured.MakeDeviceID(driver, node, device))
+	f.cycles[cycle].state.AllocatedDevices.Insert(structured.MakeDeviceID(driver, node, device))
 }
 
 func (f *fleet) addPod(claims ...*claimBuilder) {
@@ -95,7 +122,7 @@ func (f *fleet) allocator(t testing.TB, cycle int, opts ...Option) *Allocator {
 	if f.listAttributes {
 		selectors = selectorCaches[1]()
 	}
-	a, err := NewAllocator(t.Context(), f.features(), *f.cycles[cycle], f.classes, f.slices, selectors, append(opts, WithReasons())...)
+	a, err := NewAllocator(t.Context(), f.features(), f.cycles[cycle].state, f.classes, f.cycles[cycle].slices, selectors, append(opts, WithReasons())...)
 	require.NoError(t, err)
 	return a
 }
@@ -121,7 +148,7 @@ func (f *fleet) ask(ctx context.Context, a *Allocator, q question) answer {
 // describe is all that an answer depends on.
 func (f *fleet) describe(cycle int, q question) string {
 	var local []resourceapi.ResourceSliceSpec
-	for _, slice := range f.slices {
+	for _, slice := range f.cycles[cycle].slices {
 		if node := slice.Spec.NodeName; node == nil || *node == f.nodes[q.node].Name {
 			local = append(local, slice.Spec)
 		}
@@ -130,7 +157,7 @@ func (f *fleet) describe(cycle int, q question) string {
 	for _, claim := range f.pods[q.pod] {
 		claims = append(claims, claim.Spec)
 	}
-	state := f.cycles[cycle]
+	state := &f.cycles[cycle].state
 	text, err := yaml.Marshal(map[string]any{
 		"claims": claims, "slices": local, "listAttributes": f.listAttributes,
 		"inUse":  fmt.Sprint(sets.List(sets.New(deviceNames(state.AllocatedDevices)...))),
@@ -163,13 +190,13 @@ func (s scenario) copyOf() scenario {
 // addScenario adds the node of a scenario, with what it has allocated in all cycles.
 func (f *fleet) addScenario(s scenario) (name string) {
 	name = f.addNode(s.slices...)
-	for cycle, state := range f.cycles {
+	for cycle, c := range f.cycles {
 		for _, device := range s.inUse {
 			f.take(cycle, driver, name, device)
 		}
 		for _, share := range s.shares {
 			share.pool = name
-			share.addTo(state)
+			share.addTo(&c.state)
 		}
 	}
 	f.listAttributes = f.listAttributes || ptr.Deref(s.features, allOn).ListTypeAttributes

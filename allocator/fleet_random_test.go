@@ -62,16 +62,43 @@ func randomFleet(t *rapid.T) *fleet {
 	f := newFleet(rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "cycles"))
 	f.listAttributes = oneIn(t, 4, "list attributes")
 	f.classes[driver] = classOf(driver)
-	plain := !oneIn(t, 4, "anything")
 	expressions := make([]string, rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "expressions"))
 	for i := range expressions {
 		expressions[i] = randomexpr.Condition(t, randomlyRead)
 	}
-	addRandomNodes(t, f, plain)
+	kind := rapid.SampledFrom([]string{"plain", "plain", "plain", "anything", "twins"}).Draw(t, "kind")
+	if kind == "twins" {
+		expressions = []string{rapid.SampledFrom(tellingTwinsApart).Draw(t, "expression")}
+		addTwins(t, f)
+	} else {
+		addRandomNodes(t, f, kind == "plain")
+	}
 	for range rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "pods") {
-		f.addPod(randomPod(t, plain, expressions)...)
+		f.addPod(randomPod(t, kind != "anything", expressions)...)
 	}
 	return f
+}
+
+// tellingTwinsApart are expressions that read what [alter] changes.
+var tellingTwinsApart = []string{
+	"devices.map(d, d.capacity['mla.example.com'].size.asInteger() / 1073741824).sum() % 3 == 0",
+	"devices.all(d, devices.exists(o, d != o && d.capacity['mla.example.com'].size == o.capacity['mla.example.com'].size))",
+	"devices.filter(d, d.allowMultipleAllocations).size() % 2 == 0",
+	"devices.map(d, d.driver).distinct().size() != 2",
+	"devices.exists_one(d, d.driver == 'nic.example.com')",
+	"devices.all(d, has(d.attributes['mla.example.com'].rank))",
+	"devices.map(d, d.attributes['mla.example.com'].rank).sum() % 2 == 0",
+}
+
+// addTwins adds nodes that differ in one thing at most.
+func addTwins(t *rapid.T, f *fleet) {
+	original := plainNode(t)
+	f.addScenario(original)
+	for range rapid.IntRange(1, 5).Draw(t, "twins") {
+		s := original.copyOf()
+		alter(t, s)
+		f.addScenario(s)
+	}
 }
 
 // addRandomNodes adds nodes, some of which are like others, or almost.
@@ -115,6 +142,10 @@ func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 func alter(t *rapid.T, s scenario) {
 	devices := s.slices[0].Spec.Devices
 	d := &devices[rapid.IntRange(0, len(devices)-1).Draw(t, "altered")]
+	if last := len(s.slices) - 1; len(s.slices[last].Spec.Devices) > 0 && oneIn(t, 6, "driver") {
+		s.slices[last].driver("other.example.com")
+		return
+	}
 	switch rapid.IntRange(0, 7).Draw(t, "alteration") {
 	case 0:
 		d.Taints = append(d.Taints, resourceapi.DeviceTaint{Key: "new", Effect: resourceapi.DeviceTaintEffectNoSchedule})
@@ -134,10 +165,6 @@ func alter(t *rapid.T, s scenario) {
 	case 6:
 		delete(d.Attributes, rapid.SampledFrom(slices.Sorted(maps.Keys(d.Attributes))).Draw(t, "attribute"))
 	case 7:
-		if last := len(s.slices) - 1; last > 0 && s.slices[last].Spec.Driver != driver {
-			s.slices[last].driver("other.example.com")
-			break
-		}
 		describe(t, d, len(d.Capacity) > 0)
 	}
 }
@@ -159,8 +186,9 @@ func takeSome(t *rapid.T, f *fleet, cycle int, node string, of resourceapi.Resou
 func plainNode(t *rapid.T) scenario {
 	devices := make([]resourceapi.Device, rapid.SampledFrom([]int{4, 6, 7, 7, 8, 8}).Draw(t, "devices"))
 	capacity := oneIn(t, 2, "capacity")
+	first := rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "first index")
 	for i := range devices {
-		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": i})
+		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": first + i})
 		describe(t, &devices[i], capacity)
 	}
 	if oneIn(t, 6, "shared devices") {
@@ -206,6 +234,7 @@ func plainClaim(t *rapid.T) *claimBuilder {
 			nil, nil, nil, nil, nil, nil,
 			{"1 / (" + index + " - 5) < 2"},
 			{index + " != 2"},
+			{"device.attributes['" + driver + "'].rank != 2"},
 		}).Draw(t, "selectors")...)
 	}
 	for range rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "attribute constraints") {

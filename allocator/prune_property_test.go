@@ -272,7 +272,12 @@ func (c *comparison) concurrently(shared *Cache) {
 		got := make([]answer, len(questions))
 		var group errgroup.Group
 		for i, q := range questions {
-			group.Go(func() error {
+			group.Go(func() (err error) {
+				defer func() {
+					if met := recover(); met != nil {
+						err = fmt.Errorf("panic: %v\n%s\n%s", met, debug.Stack(), c.describe(cycle, q))
+					}
+				}()
 				got[i] = c.ask(c.t.Context(), a, q)
 				return nil
 			})

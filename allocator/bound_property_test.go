@@ -36,16 +36,19 @@ func (s scenario) answer(t testing.TB, opts ...Option) (answer, Stats) {
 	t.Helper()
 	s.opts = append(opts, WithReasons())
 	a := s.allocator(t)
-	results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+	return answerOf(a.Allocate(t.Context(), s.onNode(), s.apiClaims())), a.Stats()
+}
+
+func answerOf(results []resourceapi.AllocationResult, err error) answer {
 	for _, result := range results {
 		for i := range result.Devices.Results {
 			result.Devices.Results[i].ShareID = nil
 		}
 	}
 	if err != nil {
-		return answer{Err: err.Error(), onNode: errors.Is(err, structured.ErrFailedAllocationOnNode)}, a.Stats()
+		return answer{Err: err.Error(), onNode: errors.Is(err, structured.ErrFailedAllocationOnNode)}
 	}
-	return answer{Results: results}, a.Stats()
+	return answer{Results: results}
 }
 
 // Bounds change nothing but the number of steps: not the devices, not which error

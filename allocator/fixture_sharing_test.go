@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,9 +17,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// share is an allocation of a shared device in pool-1 of the driver.
+// share is an allocation of a shared device of the driver.
 type share struct {
 	device string
+	// pool is pool-1 if empty.
+	pool string
 	// consumed has names and amounts of capacities. A share may consume none.
 	consumed map[string]string
 	// unnamed: only the capacity is known, not the share.
@@ -26,7 +29,7 @@ type share struct {
 }
 
 func (s share) addTo(state *structured.AllocatedState) {
-	id := deviceID(s.device)
+	id := structured.MakeDeviceID(driver, cmp.Or(s.pool, "pool-1"), s.device)
 	if !s.unnamed {
 		if state.AllocatedSharedDeviceIDs == nil {
 			state.AllocatedSharedDeviceIDs = sets.New[structured.SharedDeviceID]()

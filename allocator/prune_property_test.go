@@ -5,86 +5,295 @@ package allocator
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"runtime/debug"
+	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	resourceapi "k8s.io/api/resource/v1"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
-
-	"github.com/celset/celset/internal/randomexpr"
 )
 
-// randomlyConstrained adds random expressions to a random scenario. Its devices have
-// the attribute index; color they may lack, or have as a list.
-func randomlyConstrained(t *rapid.T) scenario {
-	s := randomScenario(t)
-	if oneIn(t, 3, "plain") {
-		s = plainScenario(t)
+// The search is compared with the exhaustive one, its reference. A case is one
+// answer: for the claims of a pod on a node, with an expression over their devices.
+//
+// Compiling an expression takes as long as evaluating it on some fifty sets, so cases
+// come in fleets: a few expressions, a few pods with claims that use them, a few
+// nodes, and one or two scheduling cycles in which different devices are in use.
+// Fleets also show that answers do not depend on what an allocator was asked before,
+// or what others with the same cache were asked.
+
+// randomCases is the number of cases, unless the environment variable of that name
+// gives another: three of eight of them with expressions of the corpus, the others with
+// random ones.
+const (
+	randomCases     = 200_000
+	randomCasesName = "CELSET_RANDOM_CASES"
+)
+
+func wantedCases(t *testing.T) int {
+	text, given := os.LookupEnv(randomCasesName)
+	if given {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err, randomCasesName)
+		return n
 	}
-	for _, c := range s.claims {
-		for _, name := range []string{"first", "second"}[:rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "expressions")] {
-			var covered []string
-			if oneIn(t, 3, "covers some") {
-				covered = []string{randomReference(t, c), randomReference(t, c)}
-			}
-			c.define(name, randomexpr.Condition(t, randomexpr.Attributes{Domain: driver, Ints: []string{"color", "index"}, String: "color"}))
-			c.cel(name, covered...)
-		}
+	if testing.Short() {
+		return randomCases / 20
 	}
-	return s
+	return randomCases
 }
 
-// plainScenario has nothing that keeps sets from being completed but an occasional
-// selector that fails, so that much is left to the expressions.
-func plainScenario(t *rapid.T) scenario {
-	n := rapid.IntRange(5, 8).Draw(t, "devices")
-	devices := make([]resourceapi.Device, n)
-	for i := range devices {
-		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{
-			"index": rapid.IntRange(0, 4).Draw(t, "index"),
-			"color": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "color"),
-		})
-		if oneIn(t, 12, "without color") {
-			delete(devices[i].Attributes, "color")
+// tally counts cases, to keep the generators from degenerating unnoticed. An
+// interesting case is one in which devices were passed over.
+type tally struct{ cases, found, none, failed, cut, cutAndFound, cutAndNone, cutAndFailed int }
+
+func (s *tally) enter(a answer, cuts int64) {
+	s.cases++
+	for _, outcome := range []struct {
+		met      bool
+		all, cut *int
+	}{
+		{a.Results != nil, &s.found, &s.cutAndFound},
+		{a.Results == nil && a.onNode, &s.none, &s.cutAndNone},
+		{a.Results == nil && !a.onNode, &s.failed, &s.cutAndFailed},
+	} {
+		if outcome.met {
+			*outcome.all++
+			if cuts > 0 {
+				s.cut++
+				*outcome.cut++
+			}
 		}
 	}
-	c := claim("c")
-	for i := range rapid.IntRange(1, 2).Draw(t, "requests") {
-		var selectors []string
-		if oneIn(t, 8, "selector fails") {
-			selectors = []string{"1 / (" + index + " - 3) < 2"}
-		}
-		c.want(fmt.Sprint("c-", i), rapid.Int64Range(1, 4).Draw(t, "count"), selectors...)
-	}
-	return scenario{slices: []*sliceBuilder{slice("1", devices...)}, claims: []*claimBuilder{c}}
+}
+
+func (s *tally) add(o tally) {
+	s.cases += o.cases
+	s.found += o.found
+	s.none += o.none
+	s.failed += o.failed
+	s.cut += o.cut
+	s.cutAndFound += o.cutAndFound
+	s.cutAndNone += o.cutAndNone
+	s.cutAndFailed += o.cutAndFailed
 }
 
 // Reading expressions changes nothing but the number of steps and evaluations: not
 // the devices, not which error is met, with all its text.
-func TestReadingExpressionsChangesNothing(t *testing.T) {
-	seen := map[string]int{}
-	for range 40 {
-		rapid.Check(t, func(rt *rapid.T) {
-			s := randomlyConstrained(rt)
-			want, all := s.answer(t, WithExhaustiveSearch())
-			got, some := s.answer(t)
-			require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
-			require.LessOrEqual(rt, some.Evaluations, all.Evaluations)
-			seen["all"]++
-			if some.Cuts > 0 {
-				seen["cut"]++
-			}
-			if some.Cuts > 0 && want.Results != nil {
-				seen["cut and found"]++
-			}
-			if some.Cuts > 0 && want.Err != "" {
-				seen["cut and failed"]++
+func TestSameAsExhaustive(t *testing.T) {
+	cases := wantedCases(t)
+	// Most of what is allocated is garbage soon.
+	percent := debug.SetGCPercent(400)
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	for _, kind := range []struct {
+		name   string
+		shards int
+		draw   func(*rapid.T) *fleet
+		check  func(*testing.T, tally)
+	}{
+		{"random", 5, randomFleet, func(t *testing.T, s tally) {
+			require.Greater(t, s.cut, s.cases/5)
+			require.Greater(t, s.cutAndFound, s.cases/50)
+			require.Greater(t, s.cutAndNone, s.cases/10)
+			require.Greater(t, s.cutAndFailed, s.cases/1000)
+			require.Greater(t, s.found, s.cases/5)
+			require.Greater(t, s.failed, s.cases/50)
+		}},
+		{"corpus", 3, corpusFleet, func(t *testing.T, s tally) {
+			require.Greater(t, s.cut, s.cases/5)
+			require.Greater(t, s.cutAndFound, s.cases/10)
+			require.Greater(t, s.cutAndNone, s.cases/10)
+			require.Greater(t, s.found, s.cases/5)
+		}},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			var mutex sync.Mutex
+			var sum tally
+			t.Cleanup(func() {
+				t.Logf("%+v", sum)
+				if !t.Failed() {
+					kind.check(t, sum)
+				}
+			})
+			for shard := range kind.shards {
+				t.Run(strconv.Itoa(shard), func(t *testing.T) {
+					t.Parallel()
+					s := sameAsExhaustive(t, cases/8, kind.draw)
+					mutex.Lock()
+					defer mutex.Unlock()
+					sum.add(s)
+				})
 			}
 		})
 	}
-	t.Log(seen)
-	require.Greater(t, seen["cut"], seen["all"]/20)
-	require.Greater(t, seen["cut and found"], seen["all"]/500)
-	require.Greater(t, seen["cut and failed"], seen["all"]/1000)
+}
+
+// sameAsExhaustive goes through so many cases, or a few more.
+func sameAsExhaustive(t *testing.T, cases int, draw func(*rapid.T) *fleet) tally {
+	var seen tally
+	for seen.cases < cases {
+		rapid.Check(t, func(rt *rapid.T) {
+			if seen.cases < cases {
+				compareFleet(t, rt, draw(rt), &seen)
+			}
+		})
+	}
+	return seen
+}
+
+// FuzzSameAsExhaustive is TestSameAsExhaustive for as long as one likes.
+func FuzzSameAsExhaustive(f *testing.F) {
+	f.Fuzz(func(t *testing.T, input []byte) {
+		rapid.MakeFuzz(func(rt *rapid.T) {
+			draw := rapid.SampledFrom([]func(*rapid.T) *fleet{randomFleet, randomFleet, corpusFleet}).Draw(rt, "kind")
+			compareFleet(t, rt, draw(rt), &tally{})
+		})(t, input)
+	})
+}
+
+// comparison of the two searches for a fleet.
+type comparison struct {
+	*fleet
+	t    testing.TB
+	rt   *rapid.T
+	want [][]answer // by cycle and question
+}
+
+func compareFleet(t testing.TB, rt *rapid.T, f *fleet, seen *tally) {
+	c := &comparison{fleet: f, t: t, rt: rt}
+	shared := NewCache()
+	stats := make([]Stats, len(f.cycles))
+	for cycle := range f.cycles {
+		c.want = append(c.want, nil)
+		stats[cycle] = c.compare(cycle, shared, seen)
+	}
+	c.compareAgain(shared, stats)
+}
+
+// search is the allocator under test. What allocators share is given to it here.
+func (c *comparison) search(cycle int, shared *Cache) *Allocator {
+	return c.allocator(c.t, cycle, WithCache(shared))
+}
+
+// compare asks both searches all questions of a cycle.
+func (c *comparison) compare(cycle int, shared *Cache, seen *tally) Stats {
+	reference, a := c.allocator(c.t, cycle, WithExhaustiveSearch()), c.search(cycle, shared)
+	for i, q := range c.questions() {
+		allBefore, before := reference.Stats(), a.Stats()
+		c.want[cycle] = append(c.want[cycle], c.ask(c.t.Context(), reference, q).withoutReason())
+		c.check(cycle, i, q, c.ask(c.t.Context(), a, q))
+		all, some := reference.Stats(), a.Stats()
+		if some.Evaluations-before.Evaluations > all.Evaluations-allBefore.Evaluations {
+			c.rt.Fatalf("more evaluations than the exhaustive search: %+v, %+v before, exhaustive %+v, %+v before\n%s",
+				some, before, all, allBefore, c.describe(cycle, q))
+		}
+		seen.enter(c.want[cycle][i], some.Cuts-before.Cuts)
+	}
+	return a.Stats()
+}
+
+func (c *comparison) check(cycle, i int, q question, got answer) {
+	got = got.withoutReason()
+	if reflect.DeepEqual(c.want[cycle][i], got) {
+		return
+	}
+	if diff := cmp.Diff(c.want[cycle][i], got, cmp.AllowUnexported(answer{})); diff != "" {
+		c.rt.Fatalf("-exhaustive, +search: %s\n%s", diff, c.describe(cycle, q))
+	}
+}
+
+// compareAgain asks in another way than before.
+func (c *comparison) compareAgain(shared *Cache, stats []Stats) {
+	switch kind := rapid.SampledFrom([]string{"same", "shuffled", "concurrent", "warm", "alone"}).Draw(c.rt, "again"); kind {
+	case "same":
+		c.inTheSameWay(stats)
+	case "shuffled":
+		c.inAnyOrder(shared)
+	case "concurrent":
+		c.concurrently(NewCache())
+	case "warm":
+		c.inOrder(shared)
+	case "alone":
+		c.alone()
+	default:
+		panic(fmt.Sprintf("unknown way %q", kind))
+	}
+}
+
+// inTheSameWay: for the same input the counts are the same.
+func (c *comparison) inTheSameWay(stats []Stats) {
+	shared := NewCache()
+	for cycle := range c.cycles {
+		a := c.search(cycle, shared)
+		for i, q := range c.questions() {
+			c.check(cycle, i, q, c.ask(c.t.Context(), a, q))
+		}
+		require.Equal(c.rt, stats[cycle], a.Stats())
+	}
+}
+
+// inOrder asks the same with all that is known already.
+func (c *comparison) inOrder(shared *Cache) {
+	for cycle := range c.cycles {
+		a := c.search(cycle, shared)
+		for i, q := range c.questions() {
+			c.check(cycle, i, q, c.ask(c.t.Context(), a, q))
+		}
+	}
+}
+
+// inAnyOrder asks each question twice, with all that is known already.
+func (c *comparison) inAnyOrder(shared *Cache) {
+	seed := rapid.Uint64().Draw(c.rt, "order")
+	for cycle := range c.cycles {
+		a := c.search(cycle, shared)
+		questions := c.questions()
+		order := rand.New(rand.NewPCG(seed, 0)).Perm(2 * len(questions))
+		for _, i := range order {
+			i %= len(questions)
+			c.check(cycle, i, questions[i], c.ask(c.t.Context(), a, questions[i]))
+		}
+	}
+}
+
+// concurrently asks one question per goroutine and node, as the scheduler's Filter
+// does.
+func (c *comparison) concurrently(shared *Cache) {
+	for cycle := range c.cycles {
+		a := c.search(cycle, shared)
+		questions := c.questions()
+		got := make([]answer, len(questions))
+		var group errgroup.Group
+		for i, q := range questions {
+			group.Go(func() (err error) {
+				defer func() {
+					if met := recover(); met != nil {
+						err = fmt.Errorf("panic: %v\n%s\n%s", met, debug.Stack(), c.describe(cycle, q))
+					}
+				}()
+				got[i] = c.ask(c.t.Context(), a, q)
+				return nil
+			})
+		}
+		require.NoError(c.rt, group.Wait())
+		for i, q := range questions {
+			c.check(cycle, i, q, got[i])
+		}
+	}
+}
+
+// alone asks a new allocator, without a cache that others have, for every question.
+func (c *comparison) alone() {
+	for cycle := range c.cycles {
+		for i, q := range c.questions() {
+			c.check(cycle, i, q, c.ask(c.t.Context(), c.search(cycle, NewCache()), q))
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 )
@@ -21,10 +22,21 @@ func oneIn(t *rapid.T, n int, label string) bool {
 }
 
 func randomScenario(t *rapid.T) scenario {
-	s := scenario{}
+	var features *structured.Features
 	if oneIn(t, 2, "list attributes") {
-		s.features = listsOn
+		features = listsOn
 	}
+	s := randomNode(t)
+	s.features = features
+	for i := range rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "claims") {
+		s.claims = append(s.claims, randomClaim(t, string(rune('a'+i))))
+	}
+	return s
+}
+
+// randomNode is a scenario without claims.
+func randomNode(t *rapid.T) scenario {
+	s := scenario{}
 	n := rapid.IntRange(2, 7).Draw(t, "devices")
 	devices := make([]resourceapi.Device, n)
 	for i := range devices {
@@ -45,9 +57,6 @@ func randomScenario(t *rapid.T) scenario {
 			"gpu":  {"memory": rapid.SampledFrom([]string{"2", "4", "6"}).Draw(t, "memory"), "cores": "3"},
 			"link": {"lanes": rapid.SampledFrom([]string{"1", "4", "4"}).Draw(t, "lanes")},
 		}),
-	}
-	for i := range rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "claims") {
-		s.claims = append(s.claims, randomClaim(t, string(rune('a'+i))))
 	}
 	return s
 }

@@ -98,6 +98,9 @@ func (g *generator) aboutOthers(d, o string) string {
 		options = append(options,
 			func() string { return d + ".driver" + g.one(" == ", " != ") + o + ".driver" },
 			func() string { return d + ".driver == '" + g.one(g.attributes.Drivers...) + "'" },
+			func() string {
+				return d + ".allowMultipleAllocations" + g.one("", " == "+o+".allowMultipleAllocations")
+			},
 			func() string { return d + ".allowMultipleAllocations" },
 		)
 	}

@@ -1,0 +1,248 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/randomexpr"
+)
+
+// randomlyRead are the attributes that random expressions read, those of [describe].
+var randomlyRead = randomexpr.Attributes{
+	Domain: driver, Ints: []string{"weight", "rank"}, String: "letter",
+	Strings: "letters", Version: "firmware", Bool: "healthy", Capacity: "size", Drivers: []string{driver, otherDriver},
+}
+
+const otherDriver = "nic.example.com"
+
+// describe gives a device what random expressions read. Now and then something of it
+// is missing or of another type. Devices with capacities are searched differently from
+// those without, so not all have any.
+func describe(t *rapid.T, d *resourceapi.Device, capacity bool) {
+	letter := rapid.SampledFrom([]string{"a", "b", "c"})
+	set := func(name string, value any) {
+		d.Attributes[resourceapi.QualifiedName(driver+"/"+name)] = newDevice("", attrs{"x": value}).Attributes["x"]
+	}
+	set("rank", rapid.IntRange(0, 4).Draw(t, "rank"))
+	set("letter", letter.Draw(t, "letter"))
+	switch rapid.IntRange(0, 15).Draw(t, "weight") {
+	case 0: // none
+	case 1:
+		set("weight", "heavy")
+	default:
+		set("weight", rapid.IntRange(0, 2).Draw(t, "weight"))
+	}
+	set("letters", rapid.SampledFrom([]any{
+		[]string{"a"}, []string{"a", "b"}, []string{"b", "c"}, []string{"c", "a"}, "b",
+	}).Draw(t, "letters"))
+	set("firmware", resourceapi.DeviceAttribute{VersionValue: ptr.To(rapid.SampledFrom([]string{"1.0.0", "1.1.0", "1.2.0"}).Draw(t, "firmware"))})
+	set("healthy", rapid.Bool().Draw(t, "healthy"))
+	if !capacity {
+		return
+	}
+	if d.Capacity == nil {
+		d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{}
+	}
+	d.Capacity[driver+"/size"] = resourceapi.DeviceCapacity{
+		Value: *resource.NewQuantity(rapid.Int64Range(1, 4).Draw(t, "size")<<30, resource.BinarySI),
+	}
+}
+
+// randomFleet has random expressions in its claims.
+func randomFleet(t *rapid.T) *fleet {
+	f := newFleet(rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "cycles"))
+	f.listAttributes = oneIn(t, 4, "list attributes")
+	f.classes[driver] = classOf(driver)
+	expressions := make([]string, rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "expressions"))
+	for i := range expressions {
+		expressions[i] = randomexpr.Condition(t, randomlyRead)
+	}
+	kind := rapid.SampledFrom([]string{"plain", "plain", "plain", "anything", "twins"}).Draw(t, "kind")
+	if kind == "twins" {
+		expressions = []string{rapid.SampledFrom(tellingTwinsApart).Draw(t, "expression")}
+		addTwins(t, f)
+	} else {
+		addRandomNodes(t, f, kind == "plain")
+	}
+	for range rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "pods") {
+		f.addPod(randomPod(t, kind != "anything", expressions)...)
+	}
+	return f
+}
+
+// tellingTwinsApart are expressions that read what [alter] changes.
+var tellingTwinsApart = []string{
+	"devices.map(d, d.capacity['mla.example.com'].size.asInteger() / 1073741824).sum() % 3 == 0",
+	"devices.all(d, devices.exists(o, d != o && d.capacity['mla.example.com'].size == o.capacity['mla.example.com'].size))",
+	"devices.filter(d, d.allowMultipleAllocations).size() % 2 == 0",
+	"devices.map(d, d.driver).distinct().size() != 2",
+	"devices.exists_one(d, d.driver == 'nic.example.com')",
+	"devices.all(d, has(d.attributes['mla.example.com'].rank))",
+	"devices.map(d, d.attributes['mla.example.com'].rank).sum() % 2 == 0",
+}
+
+// addTwins adds nodes that differ in one thing at most.
+func addTwins(t *rapid.T, f *fleet) {
+	original := plainNode(t)
+	f.addScenario(original)
+	for range rapid.IntRange(1, 5).Draw(t, "twins") {
+		s := original.copyOf()
+		alter(t, s)
+		f.addScenario(s)
+	}
+}
+
+// addRandomNodes adds nodes, some of which are like others, or almost.
+func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
+	var known []scenario
+	for range rapid.SampledFrom([]int{1, 2, 3, 4, 6, 8}).Draw(t, "nodes") {
+		var s scenario
+		switch {
+		case len(known) > 0 && oneIn(t, 3, "like another"):
+			s = rapid.SampledFrom(known).Draw(t, "original").copyOf()
+			if oneIn(t, 2, "almost") {
+				alter(t, s)
+			}
+		case plain:
+			s = plainNode(t)
+		default:
+			s = randomNode(t)
+			for i := range s.slices[0].Spec.Devices {
+				describe(t, &s.slices[0].Spec.Devices[i], true)
+			}
+		}
+		known = append(known, s)
+		name := f.addScenario(s)
+		for cycle := range f.cycles {
+			if cycle > 0 && oneIn(t, 4, "replaced") {
+				s = s.copyOf()
+				alter(t, s)
+				f.replace(cycle, name, s.slices...)
+			}
+			takeSome(t, f, cycle, name, s.slices[0].Spec)
+		}
+	}
+	if oneIn(t, 8, "shared pool") {
+		device := newDevice("shared", attrs{"index": 9})
+		describe(t, &device, true)
+		f.addShared(slice("shared", device))
+	}
+}
+
+// alter changes one thing.
+func alter(t *rapid.T, s scenario) {
+	devices := s.slices[0].Spec.Devices
+	d := &devices[rapid.IntRange(0, len(devices)-1).Draw(t, "altered")]
+	if last := len(s.slices) - 1; len(s.slices[last].Spec.Devices) > 0 && oneIn(t, 6, "driver") {
+		s.slices[last].driver("other.example.com")
+		return
+	}
+	switch rapid.IntRange(0, 7).Draw(t, "alteration") {
+	case 0:
+		d.Taints = append(d.Taints, resourceapi.DeviceTaint{Key: "new", Effect: resourceapi.DeviceTaintEffectNoSchedule})
+	case 1:
+		d.Name += "-new"
+	case 2:
+		shared(d)
+	case 3:
+		d.Attributes["color"] = resourceapi.DeviceAttribute{StringValue: ptr.To("green")}
+	case 4, 5:
+		if capacity, found := d.Capacity[driver+"/size"]; found {
+			capacity.Value.Add(resource.MustParse("1Gi"))
+			d.Capacity[driver+"/size"] = capacity
+			break
+		}
+		delete(d.Attributes, driver+"/rank")
+	case 6:
+		delete(d.Attributes, rapid.SampledFrom(slices.Sorted(maps.Keys(d.Attributes))).Draw(t, "attribute"))
+	case 7:
+		describe(t, d, len(d.Capacity) > 0)
+	}
+}
+
+// takeSome marks devices that can be allocated once as allocated in the cycle, none
+// in half of the nodes.
+func takeSome(t *rapid.T, f *fleet, cycle int, node string, of resourceapi.ResourceSliceSpec) {
+	if oneIn(t, 2, "all free") {
+		return
+	}
+	for _, d := range of.Devices {
+		if d.AllowMultipleAllocations == nil && oneIn(t, 5, "in use") {
+			f.take(cycle, of.Driver, node, d.Name)
+		}
+	}
+}
+
+// plainNode has nothing that keeps sets from being completed.
+func plainNode(t *rapid.T) scenario {
+	devices := make([]resourceapi.Device, rapid.SampledFrom([]int{4, 6, 7, 7, 8, 8}).Draw(t, "devices"))
+	capacity := oneIn(t, 2, "capacity")
+	first := rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "first index")
+	for i := range devices {
+		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": first + i})
+		describe(t, &devices[i], capacity)
+	}
+	if oneIn(t, 6, "shared devices") {
+		for range 2 {
+			shared(&devices[rapid.IntRange(0, len(devices)-1).Draw(t, "shared")])
+		}
+	}
+	s := scenario{slices: []*sliceBuilder{slice("1", devices...)}}
+	if oneIn(t, 4, "two drivers") {
+		half := len(devices) / 2
+		s.slices = []*sliceBuilder{slice("1", devices[:half]...), slice("2", devices[half:]...).driver(otherDriver)}
+	}
+	return s
+}
+
+// randomPod has claims that are to satisfy the expressions.
+func randomPod(t *rapid.T, plain bool, expressions []string) []*claimBuilder {
+	claims := []*claimBuilder{plainClaim(t)}
+	if !plain {
+		claims = nil
+		for i := range rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "claims") {
+			claims = append(claims, randomClaim(t, string(rune('a'+i))))
+		}
+	}
+	for _, c := range claims {
+		for _, name := range []string{"first", "second"}[:rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "constraints")] {
+			var covered []string
+			if oneIn(t, 4, "covers some") {
+				covered = []string{randomReference(t, c), randomReference(t, c)}
+			}
+			c.define(name, rapid.SampledFrom(expressions).Draw(t, "expression")).cel(name, covered...)
+		}
+	}
+	return claims
+}
+
+// plainClaim leaves most to the expressions.
+func plainClaim(t *rapid.T) *claimBuilder {
+	c := claim("c")
+	counts := rapid.SampledFrom([][]int64{{3}, {3}, {4}, {2}, {2, 2}, {1, 2}, {2, 1, 1}, {3}}).Draw(t, "counts")
+	for i, count := range counts {
+		c.want(fmt.Sprint("c-", i), count, rapid.SampledFrom([][]string{
+			nil, nil, nil, nil, nil, nil,
+			{"1 / (" + index + " - 5) < 2"},
+			{index + " != 2"},
+			{"device.attributes['" + driver + "'].rank != 2"},
+		}).Draw(t, "selectors")...)
+	}
+	for range rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "attribute constraints") {
+		add := rapid.SampledFrom([]func(string, ...string) *claimBuilder{c.match, c.distinct}).Draw(t, "attribute constraint")
+		add(driver+"/"+rapid.SampledFrom([]string{"letter", "rank", "weight", "healthy"}).Draw(t, "attribute"), randomReference(t, c), randomReference(t, c))
+	}
+	if oneIn(t, 8, "derived") {
+		c.derive(color, randomDerived(t)).match(color)
+	}
+	return c
+}

@@ -4,7 +4,8 @@
 GO ?= go
 
 # Race detector for what is ours and concurrent; the commands and the packages
-# that pull in Kubernetes servers would take many times as long to build with it.
+# that pull in Kubernetes servers would take many times as long to build with it. Short,
+# because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/...
 
 .PHONY: help demo test test-race test-all bin up build lint lint-fix tidy fuzz bench clean
@@ -18,7 +19,7 @@ demo: ## a local cluster, and what celset is for on it
 test: bin test-race test-all ## unit, integration and conformance tests
 
 test-race:
-	$(GO) test -race $(RACE_PACKAGES)
+	$(GO) test -race -short $(RACE_PACKAGES)
 
 test-all:
 	$(GO) test -count=1 ./...

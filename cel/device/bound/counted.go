@@ -106,6 +106,9 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 	if s.Left <= 0 {
 		return s.Left == 0, true
 	}
+	if n.limits.most == unlimited && int64(s.Left-1) >= n.limits.least && !lacking {
+		return true, n.removeIsolated(s, over)
+	}
 	size, left := s.Possible.Count(), s.Left-1
 	for w, word := range s.Possible {
 		for ; word != 0; word &= word - 1 {
@@ -129,6 +132,28 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 		}
 	}
 	return true, true
+}
+
+// removeIsolated removes the possible devices that count too few even if all that are
+// possible are chosen. Nothing more can be told while more are left to choose than
+// any device needs.
+func (n *counted) removeIsolated(s *state, over int) (ok bool) {
+	all := s.borrow(s.Possible)
+	defer s.giveBack(all)
+	all.Join(s.Chosen)
+	for w, word := range s.Possible {
+		for ; word != 0; word &= word - 1 {
+			i := w*64 + bits.TrailingZeros64(word)
+			r := n.predicate.rowAt(s, over, i)
+			if !r.exact || !s.spend() {
+				return false
+			}
+			if int64(all.CountAnd(r.yes)) < n.limits.least {
+				s.remove(i)
+			}
+		}
+	}
+	return true
 }
 
 // lacksAll tells whether a chosen device needs all but one of the devices that are left

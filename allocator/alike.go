@@ -28,7 +28,8 @@ import (
 // Exchanging the two must not change the order in which an expression sees devices. In
 // the request at hand it does not, since all that comes later in it comes after both.
 // Requests after it may have either, among others: so if one of them is covered by a CEL
-// constraint nothing is passed over.
+// constraint nothing is passed over. Nor is anything if one of them is for all devices: it
+// takes them in order, and which of two devices is in use decides what it meets first.
 
 // kindsKey is everything that the kinds of the devices of some hardware depend on.
 type kindsKey struct {
@@ -60,7 +61,7 @@ func (s *search) mayPassOver(p place) bool {
 		}
 		for _, all := range s.requests[claim][from:] {
 			for _, r := range all {
-				if slices.ContainsFunc(r.decides, func(c contribution) bool { return c.covered }) {
+				if r.wantsAll() || slices.ContainsFunc(r.decides, func(c contribution) bool { return c.covered }) {
 					return false
 				}
 			}
@@ -97,7 +98,7 @@ func (f *failedKinds) add(s *search, p place, position int) {
 
 func (s *search) findKinds() []int {
 	names, all := s.attributesRead()
-	seen := get(s.cache, s.cache.kinds, kindsKey{s.hardware, names, all}, func() []int { return s.kindsByContent(names, all) })
+	seen := get(s.cache, s.cache.kinds, kindsKey{s.hardware(), names, all}, func() []int { return s.kindsByContent(names, all) })
 	if seen == nil {
 		return nil
 	}

@@ -148,7 +148,7 @@ func (s *search) answerKey() (key answerKey, ok bool) {
 		}
 	}
 	return answerKey{
-		hardware: s.hardware, features: s.features, environment: s.environment,
+		hardware: s.hardware(), features: s.features, environment: s.environment,
 		claims: fingerprint(all.Sum(nil)), costBudget: s.costBudget, stepBudget: s.stepBudget, reasons: s.reasons,
 		inUse: string(inUse),
 	}, true

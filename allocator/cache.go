@@ -75,7 +75,7 @@ func NewCache() *Cache {
 // WithCache lets allocators share what they find out. Without it an allocator has a
 // Cache of its own.
 func WithCache(cache *Cache) Option {
-	return func(o *options) { o.cache = cache }
+	return func(o *options) { o.cache, o.sharesCache = cache, true }
 }
 
 // get returns what is kept under the key, or else makes it: once, however many ask for

@@ -6,6 +6,7 @@ package allocator
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -17,7 +18,8 @@ type inventory struct {
 	pools []*pool
 	// candidates are the devices of the pools in the order in which they are tried.
 	candidates []*candidate
-	hardware   *hardware
+	// hardware is determined when it is first needed.
+	hardware func() *hardware
 	// isPlain: no device has anything but attributes and capacities.
 	isPlain bool
 	// slices are what it was made from; selfContained: from nothing else.
@@ -59,7 +61,7 @@ func (a *Allocator) newInventory(node *v1.Node, forNode []*resourceapi.ResourceS
 	return &inventory{
 		pools:         pools,
 		candidates:    candidates,
-		hardware:      a.cache.hardwareOf(pools, candidates),
+		hardware:      sync.OnceValue(func() *hardware { return a.cache.hardwareOf(pools, candidates) }),
 		isPlain:       isPlain(pools, forNode),
 		slices:        forNode,
 		selfContained: selfContained,

@@ -283,7 +283,7 @@ func (c *celConstraint) prepare() bool {
 		}
 	}
 	c.findEligible()
-	p.bounds = s.cache.tablesOf(s.hardware, analysis, c.expression, p.size).NewBounds(s.ctx, s.budget)
+	p.bounds = s.cache.tablesOf(s.hardware(), analysis, c.expression, p.size).NewBounds(s.ctx, s.budget)
 	p.chosen = bound.NewBits(len(s.candidates))
 	memory := bound.NewBitsList(2*(p.size+1), len(s.candidates))
 	p.possible, p.required = memory[:p.size+1], memory[p.size+1:]

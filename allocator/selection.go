@@ -51,9 +51,10 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 }
 
 // selectionRowOf finds what is remembered for the selectors of a request. nil if the
-// node plays a role, or a selector is none.
+// node plays a role, or a selector is none, or nobody is there to remember it for: to
+// find out what hardware a node has takes as long as evaluating some selectors.
 func (s *search) selectionRowOf(r *request) *selectionRow {
-	if slices.ContainsFunc(s.slices, selectsByDevice) {
+	if !s.sharesCache && !s.isConstrained() || slices.ContainsFunc(s.slices, selectsByDevice) {
 		return nil
 	}
 	var texts strings.Builder
@@ -65,7 +66,7 @@ func (s *search) selectionRowOf(r *request) *selectionRow {
 			fmt.Fprintf(&texts, "%d %s", len(selector.CEL.Expression), selector.CEL.Expression)
 		}
 	}
-	key := selectionKey{s.hardware, s.selectors, texts.String()}
+	key := selectionKey{s.hardware(), s.selectors, texts.String()}
 	return get(s.cache, s.cache.selections, key, func() *selectionRow { return newSelectionRow(len(s.candidates)) })
 }
 

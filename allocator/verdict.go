@@ -56,5 +56,5 @@ func (c *celConstraint) verdictKey() verdictKey {
 	for _, member := range c.members {
 		devices = binary.BigEndian.AppendUint32(devices, uint32(member.position))
 	}
-	return verdictKey{c.search.hardware, *c.expression, string(devices)}
+	return verdictKey{c.search.hardware(), *c.expression, string(devices)}
 }

@@ -70,11 +70,26 @@ func TestBoundsOfConstructs(t *testing.T) {
 		"devices.exists(d, d.attributes['d'].missing == 1) && devices.size() == 1":    bound.False,
 		// One device stands for another inside.
 		"devices.all(d, devices.all(d, d" + y + " < 6))": bound.True,
+		// Names for something.
+		"cel.bind(n, devices.size(), n == 4)":                                                                              bound.False,
+		"cel.bind(l, " + maps + ", l.max() - l.min() == 3)":                                                                bound.False,
+		"cel.bind(f, devices.filter(d, d" + y + " == 9), f.size() == 1)":                                                   bound.False,
+		"cel.bind(l, 5, devices.all(d, d" + y + " < l))":                                                                   bound.False,
+		"cel.bind(a, devices.size(), cel.bind(b, a + 1, cel.bind(a, b + a, a == 6)))":                                      bound.False,
+		"cel.bind(a, devices.size() == 1, cel.bind(b, !a, devices.size() == 3 && b && a))":                                 bound.False,
+		"cel.bind(x, 1 / (devices.size() - 3), devices.size() == 4)":                                                       bound.False,
+		"cel.bind(x, 1 / (devices.size() - 3), x == 4)":                                                                    bound.Error,
+		"cel.bind(x, 1 / (devices.size() - 3), x == 4 && devices.size() == 4)":                                             bound.False,
+		"devices.all(d, cel.bind(r, d" + y + ", devices.exists(d, d" + y + " == r + 6)))":                                  bound.False,
+		"devices.all(d, cel.bind(r, d" + y + ", devices.exists(o, cel.bind(p, o" + y + ", p - r == 6))))":                  bound.False,
+		"cel.bind(d, 6, devices.exists(e, devices.filter(d, d" + y + " >= 0).exists(o, o" + y + " + e" + y + " > d * 2)))": bound.False,
+		// CEL appends to the empty list itself.
+		"cel.bind(l, [], l + devices.map(d, 1) != l)":     bound.Open,
+		"cel.bind(l, [], devices.map(d, 1) + l == l + l)": bound.Open,
 		// What is not understood may become anything.
-		"devices[0]" + y + " == 7":            bound.Open,
-		"devices.all(i, d, i < 9)":            bound.Open,
-		"cel.bind(n, devices.size(), n == 4)": bound.Open,
-		maps + ".exists(v, v == 9)":           bound.Open,
+		"devices[0]" + y + " == 7":  bound.Open,
+		"devices.all(i, d, i < 9)":  bound.Open,
+		maps + ".exists(v, v == 9)": bound.Open,
 		// What may abort the evaluation is tried with all devices.
 		"devices.all(d, d.attributes['d'].s in ['a', 'c'])":                                                bound.False,
 		"devices.all(d, d.attributes['d'].v in ['a', 'c']) && devices.size() == 1":                         bound.Open,

@@ -45,6 +45,7 @@ func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
 
 // deviceList reads "devices" and its filters.
 func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
+	expr = a.reduce(expr, s)
 	switch expr.Kind() {
 	case ast.IdentKind:
 		_, shadowed := s[devicesVariable]
@@ -68,6 +69,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 
 // mapped reads list.map(x, value) and list.map(x, keeps, value).
 func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
+	expr = a.reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
 		return mapped{}, false
 	}

@@ -30,7 +30,7 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 	result := &Analysis{}
 	a.require(expression.AST().Expr(), scope{})
 	for _, conjunct := range a.conjuncts(expression.AST().Expr()) {
-		c := a.condition(conjunct, scope{})
+		c := a.conjunct(conjunct)
 		if v, constant := c.(verdict); constant && v.outcome == True {
 			continue
 		}

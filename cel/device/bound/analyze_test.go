@@ -86,9 +86,27 @@ func TestBoundsOfConstructs(t *testing.T) {
 		// CEL appends to the empty list itself.
 		"cel.bind(l, [], l + devices.map(d, 1) != l)":     bound.Open,
 		"cel.bind(l, [], devices.map(d, 1) + l == l + l)": bound.Open,
+		// Some device of the set.
+		"devices[0]" + y + " == 7":                                                  bound.False,
+		"devices[2]" + y + " == 5":                                                  bound.True | bound.False,
+		"devices[3]" + y + " == 5 && devices.size() == 4":                           bound.False,
+		"devices[devices.size() - 1]" + y + " - devices[0]" + y + " > 5":            bound.False,
+		"devices[0]" + y + " == devices[1]" + y:                                     bound.False,
+		"devices.all(d, d.attributes['d'].s == devices[0].attributes['d'].s)":       bound.False,
+		"!devices.all(d, d.attributes['d'].s == devices[0].attributes['d'].s)":      bound.True,
+		"cel.bind(first, devices[0]" + y + ", devices.all(d, d" + y + " == first))": bound.False,
+		"cel.bind(devices, [devices[0], devices[0]], devices[1]" + y + " == 9)":     bound.False,
+		"[[[1]]].exists(devices, devices[0][0] == 1 && devices[0] != [1])":          bound.False,
+		// Places are not known.
+		"devices.all(i, d, i < 9)":                                                         bound.Open,
+		"devices.all(i, d, d" + y + " < 5 || d" + y + " > 7 && i == 2)":                    bound.False,
+		"devices.exists(i, d, d" + y + " == 7 && i == 0)":                                  bound.False,
+		"devices.existsOne(i, d, d" + y + " in [0, 5])":                                    bound.False,
+		"devices.transformList(i, d, d" + y + ").max() == 4":                               bound.False,
+		"devices.transformList(i, d, d" + y + " > 3, d" + y + ").min() == 6":               bound.False,
+		"devices.transformList(i, d, i == 2, d" + y + ").min() == 6":                       bound.Error | bound.False,
+		"devices.size() == 1 && devices.transformList(i, d, d" + y + ").distinct() == [0]": bound.False,
 		// What is not understood may become anything.
-		"devices[0]" + y + " == 7":  bound.Open,
-		"devices.all(i, d, i < 9)":  bound.Open,
 		maps + ".exists(v, v == 9)": bound.Open,
 		// What may abort the evaluation is tried with all devices.
 		"devices.all(d, d.attributes['d'].s in ['a', 'c'])":                                                bound.False,
@@ -137,9 +155,9 @@ func TestHopelessRemovesCandidates(t *testing.T) {
 func TestUnderstood(t *testing.T) {
 	e := environment(t)
 	for expression, want := range map[string]bool{
-		"devices.size() == 3":               true,
-		"devices[0].attributes['d'].y == 1": false,
-		"devices[0].attributes['d'].y == 1 && devices.all(d, d.attributes['d'].y == 1)": true,
+		"devices.size() == 3":                         true,
+		"devices.map(d, d.attributes['d'].y)[0] == 1": false,
+		"devices.map(d, d.attributes['d'].y)[0] == 1 && devices.all(d, d.attributes['d'].y == 1)": true,
 	} {
 		compiled, err := e.Compile(expression)
 		require.NoError(t, err)

@@ -67,6 +67,13 @@ func (a *analyzer) substitute(expr ast.Expr, name string, by ast.Expr, bound boo
 	return c.copy(expr), c.ok
 }
 
+// substituteParts copies an expression, with other expressions in the place of parts by
+// their number.
+func (a *analyzer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
+	c := &copier{analyzer: a, parts: parts, factory: ast.NewExprFactory(), ok: true}
+	return c.copy(expr), c.ok
+}
+
 // newNode numbers a part that is made, and notes its type.
 func (a *analyzer) newNode(t *types.Type, reference *ast.ReferenceInfo) int64 {
 	if a.nextID == 0 {
@@ -97,6 +104,7 @@ func (a *analyzer) newIdent(name string, t *types.Type) ast.Expr {
 type copier struct {
 	*analyzer
 	by      map[string]ast.Expr
+	parts   map[int64]ast.Expr
 	factory ast.ExprFactory
 	// bound: the variables are those of cel.bind; lists counts those replaced that may be
 	// a list.
@@ -109,6 +117,9 @@ func (c *copier) copy(expr ast.Expr) ast.Expr {
 	if c.copies++; c.copies > maxCopies {
 		c.ok = false
 		return expr
+	}
+	if by, replaced := c.parts[expr.ID()]; replaced {
+		return c.copyReplacement(by)
 	}
 	if expr.Kind() == ast.IdentKind {
 		if by, replaced := c.by[expr.AsIdent()]; replaced {

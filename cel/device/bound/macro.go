@@ -15,15 +15,12 @@ import (
 
 // quantifier reads all, exists and exists_one over devices.
 func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
-	if c.HasIterVar2() {
-		return open{}
-	}
 	list, ok := a.deviceList(c.IterRange(), s)
 	if !ok {
 		return open{}
 	}
 	slot := a.newSlot()
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot)
+	within := s.within(c, slot)
 	step := c.LoopStep()
 	over := func(f func(holds condition) condition) condition {
 		if holds := a.condition(step.AsCall().Args()[1], within); !isOpen(holds) {
@@ -43,6 +40,20 @@ func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
 	}
 }
 
+// elementOf is the variable that stands for the elements of a list: the second one, if
+// the first one stands for their places.
+func elementOf(c ast.ComprehensionExpr) string {
+	if c.HasIterVar2() {
+		return c.IterVar2()
+	}
+	return c.IterVar()
+}
+
+// within is the scope inside a loop over devices.
+func (s scope) within(c ast.ComprehensionExpr, slot int) scope {
+	return s.with(c.AccuVar(), notADevice).with(c.IterVar(), notADevice).with(elementOf(c), slot)
+}
+
 // deviceList reads "devices" and its filters.
 func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 	expr = a.reduce(expr, s)
@@ -53,7 +64,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 	case ast.ComprehensionKind:
 		c := expr.AsComprehension()
 		keeps, appended, ok := appends(c)
-		if !ok || keeps == nil || appended.Kind() != ast.IdentKind || appended.AsIdent() != c.IterVar() {
+		if !ok || keeps == nil || appended.Kind() != ast.IdentKind || appended.AsIdent() != elementOf(c) {
 			return nil, false
 		}
 		list, ok := a.deviceList(c.IterRange(), s)
@@ -61,7 +72,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 			return nil, false
 		}
 		slot := a.newSlot()
-		return filtered{list, slot, a.condition(keeps, s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot))}, true
+		return filtered{list, slot, a.condition(keeps, s.within(c, slot))}, true
 	default:
 		return nil, false
 	}
@@ -83,7 +94,7 @@ func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
 		return mapped{}, false
 	}
 	slot := a.newSlot()
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot)
+	within := s.within(c, slot)
 	if keeps != nil {
 		list = filtered{list, slot, a.condition(keeps, within)}
 	}
@@ -93,7 +104,7 @@ func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
 // appends recognizes the expansion of filter and map: a list to which an element
 // is appended in each step, on a condition or always.
 func appends(c ast.ComprehensionExpr) (keeps, element ast.Expr, ok bool) {
-	if c.HasIterVar2() || c.AccuInit().Kind() != ast.ListKind || c.AccuInit().AsList().Size() != 0 ||
+	if c.AccuInit().Kind() != ast.ListKind || c.AccuInit().AsList().Size() != 0 ||
 		!isLiteral(c.LoopCondition(), types.True) || !isAccumulator(c.Result(), c.AccuVar()) {
 		return nil, nil, false
 	}

@@ -308,7 +308,10 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 		}
 		return size{list}
 	}
-	if of.Kind() != ast.CallKind || of.AsCall().FunctionName() != "distinct" || !of.AsCall().IsMemberFunction() {
+	if values, ok := a.mapped(of, s); ok {
+		return size{valued{values}}
+	}
+	if !isCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
 		return open{}
 	}
 	m, ok := a.mapped(of.AsCall().Target(), s)

@@ -220,7 +220,7 @@ func (c *copier) copyComprehension(id int64, of ast.ComprehensionExpr) ast.Expr 
 	for i, name := range names {
 		if spoken.Has(name) {
 			names[i] = c.newName()
-			c.by[name] = c.newIdent(names[i], c.variableType(of, name))
+			c.by[name] = c.newIdent(names[i], c.typeOf(name, of))
 		}
 	}
 	condition, step, result := c.copy(of.LoopCondition()), c.copy(of.LoopStep()), c.copy(of.Result())
@@ -231,14 +231,14 @@ func (c *copier) copyComprehension(id int64, of ast.ComprehensionExpr) ast.Expr 
 	return c.factory.NewComprehension(id, iterRange, names[0], names[2], init, condition, step, result)
 }
 
-// variableType is the type of a comprehension's variable where it is used, dyn if it is
-// not used.
-func (c *copier) variableType(of ast.ComprehensionExpr, name string) *types.Type {
+// typeOf is the type of a comprehension's variable where it is used, dyn if it is not
+// used.
+func (a *analyzer) typeOf(name string, of ast.ComprehensionExpr) *types.Type {
 	result := types.DynType
 	for _, part := range []ast.Expr{of.LoopCondition(), of.LoopStep(), of.Result()} {
 		walk(part, scope{}, func(e ast.Expr, s scope) {
 			if _, hidden := s[name]; !hidden && e.Kind() == ast.IdentKind && e.AsIdent() == name {
-				result = c.tree.GetType(e.ID())
+				result = a.tree.GetType(e.ID())
 			}
 		})
 	}

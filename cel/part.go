@@ -26,10 +26,10 @@ type Part struct {
 	program cel.Program
 }
 
-// Part plans a part of the program. expr must be taken from its AST.
-func (p *Program) Part(expr ast.Expr) (*Part, error) {
-	whole := p.AST()
-	checked := ast.NewCheckedAST(ast.NewAST(expr, whole.SourceInfo()), whole.TypeMap(), whole.ReferenceMap())
+// Part plans a part of the program. tree has its types and references: it is the
+// program's AST, or one that was made of it.
+func (p *Program) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
+	checked := ast.NewCheckedAST(ast.NewAST(expr, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
 	program, err := p.environment.env.PlanProgram(checked,
 		cel.CostLimit(p.environment.costLimit),
 		cel.InterruptCheckFrequency(celconfig.CheckFrequency))

@@ -113,10 +113,7 @@ func walk(expr ast.Expr, s scope, visit func(ast.Expr, scope)) {
 	c := expr.AsComprehension()
 	walk(c.IterRange(), s, visit)
 	walk(c.AccuInit(), s, visit)
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), notADevice)
-	if c.HasIterVar2() {
-		within = within.with(c.IterVar2(), notADevice)
-	}
+	within := s.within(c, notADevice)
 	for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
 		walk(part, within, visit)
 	}

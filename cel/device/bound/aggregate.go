@@ -6,13 +6,19 @@ package bound
 import (
 	"math"
 	"slices"
+
+	"github.com/google/cel-go/common/ast"
 )
 
-// mapped is list.map(x, value), where value is a number.
+// mapped is list.map(x, value).
 type mapped struct {
 	list  deviceList
 	slot  int
 	value quantity
+	// element is the value as it is written, nil if it depends on the place in the list,
+	// and device the variable in it that stands for the device.
+	element ast.Expr
+	device  typedVariable
 }
 
 // of returns what the device contributes, and whether it is in the list.

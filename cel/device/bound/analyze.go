@@ -24,12 +24,13 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		known:          make(map[string]*leaf),
 		predicateIndex: make(map[string]int),
 		tree:           expression.AST(),
+		reduced:        make(map[int64]ast.Expr),
 		unguarded:      sets.New[int64](),
 	}
 	result := &Analysis{}
 	a.require(expression.AST().Expr(), scope{})
-	for _, conjunct := range conjuncts(expression.AST().Expr()) {
-		c := a.condition(conjunct, scope{})
+	for _, conjunct := range a.conjuncts(expression.AST().Expr()) {
+		c := a.conjunct(conjunct)
 		if v, constant := c.(verdict); constant && v.outcome == True {
 			continue
 		}
@@ -46,16 +47,15 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 }
 
 // conjuncts splits at the top-level "&&".
-func conjuncts(expr ast.Expr) []ast.Expr {
-	if expr.Kind() == ast.CallKind && expr.AsCall().FunctionName() == operators.LogicalAnd {
-		args := expr.AsCall().Args()
-		var result []ast.Expr
-		for _, arg := range args {
-			result = append(result, conjuncts(arg)...)
-		}
-		return result
+func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
+	if expr = a.reduce(expr, scope{}); !isCall(expr, operators.LogicalAnd) {
+		return []ast.Expr{expr}
 	}
-	return []ast.Expr{expr}
+	var result []ast.Expr
+	for _, arg := range expr.AsCall().Args() {
+		result = append(result, a.conjuncts(arg)...)
+	}
+	return result
 }
 
 type analyzer struct {
@@ -70,8 +70,13 @@ type analyzer struct {
 	predicateIndex map[string]int
 	boxes          int
 	slots          int
-	// tree has the types of all parts.
-	tree *ast.AST
+	// tree has the types of all parts, of those too that took the place of others:
+	// reduced has them, by the number of what they replaced. nextID is for the next one
+	// that is made, copies counts them, and names the variables that were made.
+	tree          *ast.AST
+	reduced       map[int64]ast.Expr
+	nextID        int64
+	copies, names int
 	// unguarded are the parts, by their number, that may abort the evaluation and that
 	// no guard looks after.
 	unguarded sets.Set[int64]
@@ -166,6 +171,9 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 	if free, single := references(expr, s); single {
 		return a.newPredicate(expr, free, s)
 	}
+	if reduced := a.reduce(expr, s); reduced != expr {
+		return a.condition(reduced, s)
+	}
 	switch expr.Kind() {
 	case ast.CallKind:
 		return a.conditionCall(expr.AsCall(), s)
@@ -256,6 +264,9 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 	if _, single := references(expr, s); single {
 		return a.localQuantity(expr, s)
 	}
+	if reduced := a.reduce(expr, s); reduced != expr {
+		return a.quantity(reduced, s)
+	}
 	if expr.Kind() != ast.CallKind {
 		return open{}
 	}
@@ -297,7 +308,10 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 		}
 		return size{list}
 	}
-	if of.Kind() != ast.CallKind || of.AsCall().FunctionName() != "distinct" || !of.AsCall().IsMemberFunction() {
+	if values, ok := a.mapped(of, s); ok {
+		return size{valued{values}}
+	}
+	if !isCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
 		return open{}
 	}
 	m, ok := a.mapped(of.AsCall().Target(), s)

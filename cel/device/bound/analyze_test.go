@@ -70,11 +70,62 @@ func TestBoundsOfConstructs(t *testing.T) {
 		"devices.exists(d, d.attributes['d'].missing == 1) && devices.size() == 1":    bound.False,
 		// One device stands for another inside.
 		"devices.all(d, devices.all(d, d" + y + " < 6))": bound.True,
+		// Names for something.
+		"cel.bind(n, devices.size(), n == 4)":                                                                              bound.False,
+		"cel.bind(l, " + maps + ", l.max() - l.min() == 3)":                                                                bound.False,
+		"cel.bind(f, devices.filter(d, d" + y + " == 9), f.size() == 1)":                                                   bound.False,
+		"cel.bind(l, 5, devices.all(d, d" + y + " < l))":                                                                   bound.False,
+		"cel.bind(a, devices.size(), cel.bind(b, a + 1, cel.bind(a, b + a, a == 6)))":                                      bound.False,
+		"cel.bind(a, devices.size() == 1, cel.bind(b, !a, devices.size() == 3 && b && a))":                                 bound.False,
+		"cel.bind(x, 1 / (devices.size() - 3), devices.size() == 4)":                                                       bound.False,
+		"cel.bind(x, 1 / (devices.size() - 3), x == 4)":                                                                    bound.Error,
+		"cel.bind(x, 1 / (devices.size() - 3), x == 4 && devices.size() == 4)":                                             bound.False,
+		"devices.all(d, cel.bind(r, d" + y + ", devices.exists(d, d" + y + " == r + 6)))":                                  bound.False,
+		"devices.all(d, cel.bind(r, d" + y + ", devices.exists(o, cel.bind(p, o" + y + ", p - r == 6))))":                  bound.False,
+		"cel.bind(d, 6, devices.exists(e, devices.filter(d, d" + y + " >= 0).exists(o, o" + y + " + e" + y + " > d * 2)))": bound.False,
+		// CEL appends to the empty list itself.
+		"cel.bind(l, [], l + devices.map(d, 1) != l)":     bound.Open,
+		"cel.bind(l, [], devices.map(d, 1) + l == l + l)": bound.Open,
+		// Some device of the set.
+		"devices[0]" + y + " == 7":                                                  bound.False,
+		"devices[2]" + y + " == 5":                                                  bound.True | bound.False,
+		"devices[3]" + y + " == 5 && devices.size() == 4":                           bound.False,
+		"devices[devices.size() - 1]" + y + " - devices[0]" + y + " > 5":            bound.False,
+		"devices[0]" + y + " == devices[1]" + y:                                     bound.False,
+		"devices.all(d, d.attributes['d'].s == devices[0].attributes['d'].s)":       bound.False,
+		"!devices.all(d, d.attributes['d'].s == devices[0].attributes['d'].s)":      bound.True,
+		"cel.bind(first, devices[0]" + y + ", devices.all(d, d" + y + " == first))": bound.False,
+		"cel.bind(devices, [devices[0], devices[0]], devices[1]" + y + " == 9)":     bound.False,
+		"[[[1]]].exists(devices, devices[0][0] == 1 && devices[0] != [1])":          bound.False,
+		// Places are not known.
+		"devices.all(i, d, i < 9)":                                                         bound.Open,
+		"devices.all(i, d, d" + y + " < 5 || d" + y + " > 7 && i == 2)":                    bound.False,
+		"devices.exists(i, d, d" + y + " == 7 && i == 0)":                                  bound.False,
+		"devices.existsOne(i, d, d" + y + " in [0, 5])":                                    bound.False,
+		"devices.transformList(i, d, d" + y + ").max() == 4":                               bound.False,
+		"devices.transformList(i, d, d" + y + " > 3, d" + y + ").min() == 6":               bound.False,
+		"devices.transformList(i, d, i == 2, d" + y + ").min() == 6":                       bound.Error | bound.False,
+		"devices.size() == 1 && devices.transformList(i, d, d" + y + ").distinct() == [0]": bound.False,
+		// Values in the place of devices.
+		maps + ".exists(v, v == 9)":                                                  bound.False,
+		maps + ".all(v, v < 5)":                                                      bound.False,
+		maps + ".exists_one(v, v in [0, 5])":                                         bound.False,
+		maps + ".filter(v, v in [0, 5]).size() == 2":                                 bound.True,
+		"3 > " + maps + ".filter(v, v in [0, 5]).size()":                             bound.True,
+		maps + ".map(v, v * 2).filter(v, v > 4).max() == 10":                         bound.True,
+		maps + ".map(v, v * 2).map(w, w + 1).sum() == 1":                             bound.Open,
+		maps + ".size() == 4":                                                        bound.False,
+		"!" + maps + ".all(v, v < 6)":                                                bound.False,
+		"devices.map(d, d.attributes['d'].missing).exists(v, true)":                  bound.Error | bound.False,
+		"devices.map(d, d.attributes['d'].missing).size() == 3":                      bound.False | bound.Error,
+		"devices.map(d, d).exists(v, v" + y + " == 9)":                               bound.False,
+		"devices.all(d, devices.map(d, d" + y + ").exists(v, v == d" + y + " + 6))":  bound.False,
+		"devices.all(d, devices.map(o, o != d, o" + y + ").all(v, v != d" + y + "))": bound.True,
+		"devices.filter(d, d" + y + " > 4).map(d, d" + y + ").all(v, v == 4)":        bound.False,
+		maps + ".exists(d, devices.exists(v, v" + y + " == d + 6))":                  bound.False,
+		"devices.transformList(i, d, d" + y + " + i).exists(v, v == 9)":              bound.Open,
+		maps + ".all(i, v, v < 5 || i > 7)":                                          bound.Open,
 		// What is not understood may become anything.
-		"devices[0]" + y + " == 7":            bound.Open,
-		"devices.all(i, d, i < 9)":            bound.Open,
-		"cel.bind(n, devices.size(), n == 4)": bound.Open,
-		maps + ".exists(v, v == 9)":           bound.Open,
 		// What may abort the evaluation is tried with all devices.
 		"devices.all(d, d.attributes['d'].s in ['a', 'c'])":                                                bound.False,
 		"devices.all(d, d.attributes['d'].v in ['a', 'c']) && devices.size() == 1":                         bound.Open,
@@ -122,9 +173,9 @@ func TestHopelessRemovesCandidates(t *testing.T) {
 func TestUnderstood(t *testing.T) {
 	e := environment(t)
 	for expression, want := range map[string]bool{
-		"devices.size() == 3":               true,
-		"devices[0].attributes['d'].y == 1": false,
-		"devices[0].attributes['d'].y == 1 && devices.all(d, d.attributes['d'].y == 1)": true,
+		"devices.size() == 3":                         true,
+		"devices.map(d, d.attributes['d'].y)[0] == 1": false,
+		"devices.map(d, d.attributes['d'].y)[0] == 1 && devices.all(d, d.attributes['d'].y == 1)": true,
 	} {
 		compiled, err := e.Compile(expression)
 		require.NoError(t, err)

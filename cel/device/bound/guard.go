@@ -91,7 +91,7 @@ func (a *analyzer) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 	if !ok {
 		return nil, false
 	}
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), a.newSlot())
+	within := s.within(c, a.newSlot())
 	if keeps != nil && !a.guardedBy(&guards, keeps, within, notBool) {
 		return nil, false
 	}

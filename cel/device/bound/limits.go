@@ -72,6 +72,13 @@ func saturated(x, y int64) int64 {
 func withLimits(c comparison, of quantity, l limits) condition {
 	switch of := of.(type) {
 	case size:
+		if leaf, simpler, ok := of.simplify(); ok {
+			then := comparison{c.relation, simpler, c.right}
+			if _, flipped := c.left.(constant); flipped {
+				then = comparison{c.relation, c.left, simpler}
+			}
+			return unfailing{leaf, withLimits(then, simpler, l), c}
+		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
 			return &counted{predicate: p, slot: slot, limits: l, general: c}
 		}
@@ -101,11 +108,3 @@ func spanOf(a arithmetic) (l *leaf, ok bool) {
 	return of, ok && both && of == and
 }
 
-// column is the leaf whose extreme over the whole set it is.
-func (n greatest) column() (l *leaf, ok bool) {
-	v, tabulated := n.value.(value)
-	if _, all := n.list.(allDevices); !all || !tabulated || !v.isColumn(n.slot) {
-		return nil, false
-	}
-	return v.leaf, true
-}

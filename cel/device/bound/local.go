@@ -17,6 +17,9 @@ import (
 
 // local reads a condition on the devices that variables stand for.
 func (a *analyzer) local(expr ast.Expr, s scope) condition {
+	if !speaksOfOne(expr, s) {
+		expr = a.reduce(expr, s)
+	}
 	if expr.Kind() == ast.CallKind {
 		call := expr.AsCall()
 		args := call.Args()
@@ -170,6 +173,10 @@ func (a *analyzer) localQuantity(expr ast.Expr, s scope) quantity {
 		}
 	}
 	free, single := references(expr, s)
+	if len(free) > 1 {
+		expr = a.reduce(expr, s)
+		free, single = references(expr, s)
+	}
 	if expr.Kind() == ast.CallKind && len(free) > 1 {
 		call := expr.AsCall()
 		args := call.Args()

@@ -15,36 +15,56 @@ import (
 
 // quantifier reads all, exists and exists_one over devices.
 func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
-	if c.HasIterVar2() {
+	part, quantify := quantified(c)
+	if quantify == nil {
 		return open{}
 	}
-	list, ok := a.deviceList(c.IterRange(), s)
+	l, ok := a.loopOf(c, s)
 	if !ok {
 		return open{}
 	}
-	slot := a.newSlot()
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot)
-	step := c.LoopStep()
-	over := func(f func(holds condition) condition) condition {
-		if holds := a.condition(step.AsCall().Args()[1], within); !isOpen(holds) {
-			return f(holds)
-		}
+	if part, ok = a.body(l, part); !ok {
 		return open{}
 	}
+	holds := a.condition(part, l.scope)
+	if isOpen(holds) {
+		return open{}
+	}
+	return l.over(func(list deviceList) condition { return quantify(list, l.slot, holds) })
+}
+
+// quantified recognizes all, exists and exists_one, and returns what must hold.
+func quantified(c ast.ComprehensionExpr) (holds ast.Expr, quantify func(deviceList, int, condition) condition) {
+	step := c.LoopStep()
 	switch {
 	case isLiteral(c.AccuInit(), types.True) && isFold(step, operators.LogicalAnd, c.AccuVar()) && isAccumulator(c.Result(), c.AccuVar()):
-		return over(func(holds condition) condition { return newForAll(list, slot, holds) })
+		return step.AsCall().Args()[1], newForAll
 	case isLiteral(c.AccuInit(), types.False) && isFold(step, operators.LogicalOr, c.AccuVar()) && isAccumulator(c.Result(), c.AccuVar()):
-		return over(func(holds condition) condition { return newExists(list, slot, holds) })
+		return step.AsCall().Args()[1], newExists
 	case isLiteral(c.AccuInit(), types.Int(0)) && isCount(step, c.AccuVar()) && isOne(c.Result(), c.AccuVar()):
-		return newExistsOne(list, slot, a.condition(step.AsCall().Args()[0], within))
+		return step.AsCall().Args()[0], newExistsOne
 	default:
-		return open{}
+		return nil, nil
 	}
+}
+
+// elementOf is the variable that stands for the elements of a list: the second one, if
+// the first one stands for their places.
+func elementOf(c ast.ComprehensionExpr) string {
+	if c.HasIterVar2() {
+		return c.IterVar2()
+	}
+	return c.IterVar()
+}
+
+// within is the scope inside a loop over devices.
+func (s scope) within(c ast.ComprehensionExpr, slot int) scope {
+	return s.with(c.AccuVar(), notADevice).with(c.IterVar(), notADevice).with(elementOf(c), slot)
 }
 
 // deviceList reads "devices" and its filters.
 func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
+	expr = a.reduce(expr, s)
 	switch expr.Kind() {
 	case ast.IdentKind:
 		_, shadowed := s[devicesVariable]
@@ -52,7 +72,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 	case ast.ComprehensionKind:
 		c := expr.AsComprehension()
 		keeps, appended, ok := appends(c)
-		if !ok || keeps == nil || appended.Kind() != ast.IdentKind || appended.AsIdent() != c.IterVar() {
+		if !ok || keeps == nil || appended.Kind() != ast.IdentKind || appended.AsIdent() != elementOf(c) {
 			return nil, false
 		}
 		list, ok := a.deviceList(c.IterRange(), s)
@@ -60,14 +80,16 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 			return nil, false
 		}
 		slot := a.newSlot()
-		return filtered{list, slot, a.condition(keeps, s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot))}, true
+		return filtered{list, slot, a.condition(keeps, s.within(c, slot))}, true
 	default:
 		return nil, false
 	}
 }
 
-// mapped reads list.map(x, value) and list.map(x, keeps, value).
+// mapped reads list.map(x, value) and list.map(x, keeps, value), and filters of such
+// lists.
 func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
+	expr = a.reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
 		return mapped{}, false
 	}
@@ -76,22 +98,30 @@ func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
 	if !ok {
 		return mapped{}, false
 	}
-	list, ok := a.deviceList(c.IterRange(), s)
+	l, ok := a.loopOf(c, s)
 	if !ok {
 		return mapped{}, false
 	}
-	slot := a.newSlot()
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot)
 	if keeps != nil {
-		list = filtered{list, slot, a.condition(keeps, within)}
+		if keeps, ok = a.body(l, keeps); !ok {
+			return mapped{}, false
+		}
+		l.list = filtered{l.list, l.slot, a.condition(keeps, l.scope)}
 	}
-	return mapped{list, slot, a.quantity(value, within)}, true
+	if value, ok = a.body(l, value); !ok {
+		return mapped{}, false
+	}
+	result := mapped{l.list, l.slot, a.quantity(value, l.scope), value, l.device}
+	if c.HasIterVar2() && variablesOf(value).Has(c.IterVar()) {
+		result.element = nil
+	}
+	return result, true
 }
 
 // appends recognizes the expansion of filter and map: a list to which an element
 // is appended in each step, on a condition or always.
 func appends(c ast.ComprehensionExpr) (keeps, element ast.Expr, ok bool) {
-	if c.HasIterVar2() || c.AccuInit().Kind() != ast.ListKind || c.AccuInit().AsList().Size() != 0 ||
+	if c.AccuInit().Kind() != ast.ListKind || c.AccuInit().AsList().Size() != 0 ||
 		!isLiteral(c.LoopCondition(), types.True) || !isAccumulator(c.Result(), c.AccuVar()) {
 		return nil, nil, false
 	}

@@ -61,6 +61,8 @@ func newNot(operand condition) condition {
 		return operand.negate()
 	case comparison:
 		return operand.negate()
+	case unfailing:
+		return unfailing{operand.leaf, newNot(operand.then), newNot(operand.general)}
 	default:
 		return not{operand}
 	}

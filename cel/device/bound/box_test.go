@@ -57,9 +57,10 @@ func TestBoxesAreSound(t *testing.T) {
 		width("x") + " != 1 && " + width("y") + " == 0",
 		width("x") + " < -9223372036854775807 && " + width("y") + " == 0",
 	} {
+		expression := compiled(t, e, text)
 		for _, all := range devices {
 			for size := 1; size <= 3; size++ {
-				newSound(t, e, text, size, all).checkAll(t)
+				soundOf(expression, size, all).checkAll(t)
 			}
 		}
 	}

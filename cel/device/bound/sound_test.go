@@ -63,22 +63,38 @@ func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 
 // sound compares bounds with what partial sets become.
 type sound struct {
-	text       string
-	expression *device.Expression
-	all        []*device.Device
-	size       int
-	tables     *bound.Tables
-	// outcomes are those of complete sets.
-	outcomes map[string]bound.Outcome
+	formula
+	all    []*device.Device
+	size   int
+	tables *bound.Tables
+	// outcomes are those of complete sets, of up to 64 devices.
+	outcomes map[uint64]bound.Outcome
 }
 
 func newSound(t tester, e *device.Environment, text string, size int, all []*device.Device) *sound {
 	t.Helper()
+	return soundOf(compiled(t, e, text), size, all)
+}
+
+// formula is an expression with its text.
+type formula struct {
+	text string
+	*device.Expression
+}
+
+func compiled(t tester, e *device.Environment, text string) formula {
+	t.Helper()
 	expression, err := e.Compile(spelled(text))
-	require.NoError(t, err)
+	require.NoError(t, err, text)
+	return formula{text, expression}
+}
+
+// soundOf is newSound for an expression that is compiled: that takes longer than all the
+// rest.
+func soundOf(f formula, size int, all []*device.Device) *sound {
 	return &sound{
-		text: text, expression: expression, all: all, size: size,
-		tables: bound.Analyze(expression, size).Tabulate(all), outcomes: make(map[string]bound.Outcome),
+		formula: f, all: all, size: size,
+		tables: bound.Analyze(f.Expression, size).Tabulate(all), outcomes: make(map[uint64]bound.Outcome),
 	}
 }
 
@@ -86,8 +102,7 @@ func (s *sound) bounds(t tester) *bound.Bounds { return s.tables.NewBounds(t.Con
 
 // outcome evaluates the expression for a complete set, in ascending order.
 func (s *sound) outcome(t tester, set bound.Bits) bound.Outcome {
-	key := fmt.Sprint(set)
-	if known, ok := s.outcomes[key]; ok {
+	if known, ok := s.outcomes[set[0]]; ok {
 		return known
 	}
 	var members []*device.Device
@@ -97,13 +112,13 @@ func (s *sound) outcome(t tester, set bound.Bits) bound.Outcome {
 		}
 	}
 	result := bound.False
-	switch satisfied, err := s.expression.Satisfied(t.Context(), members, nil); {
+	switch satisfied, err := s.Satisfied(t.Context(), members, nil); {
 	case err != nil:
 		result = bound.Error
 	case satisfied:
 		result = bound.True
 	}
-	s.outcomes[key] = result
+	s.outcomes[set[0]] = result
 	return result
 }
 

@@ -4,9 +4,7 @@
 package bound_test
 
 import (
-	"flag"
 	"fmt"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,24 +73,12 @@ func drawPartial(t *rapid.T, s *sound) bound.Partial {
 	return p
 }
 
-// checkFewer is rapid.Check with a fifth of the cases, for properties each case of which
-// looks at many sets.
-func checkFewer(t *testing.T, property func(*rapid.T)) {
-	t.Helper()
-	checks := flag.Lookup("rapid.checks").Value
-	before, err := strconv.Atoi(checks.String())
-	require.NoError(t, err)
-	require.NoError(t, checks.Set(strconv.Itoa(max(1, before/5))))
-	defer func() { require.NoError(t, checks.Set(strconv.Itoa(before))) }()
-	rapid.Check(t, property)
-}
-
 // Every completion that is not false has the devices that are required, whatever the
 // expression is, and lacks those that are removed.
 func TestRequiredIsInEveryCompletion(t *testing.T) {
 	e := environment(t)
 	partials, hopeless, requiring, open := 0, 0, 0, 0
-	checkFewer(t, func(rt *rapid.T) {
+	bound.CheckFewer(t, func(rt *rapid.T) {
 		f := compiled(rt, e, counting(rt, rapid.IntRange(0, 3).Draw(rt, "depth")))
 		n := rapid.IntRange(2, 7).Draw(rt, "devices")
 		s := soundOf(f, rapid.IntRange(1, min(n, 4)).Draw(rt, "size"), drawDevices(rt, n))
@@ -123,7 +109,7 @@ func TestRequiredIsInEveryCompletion(t *testing.T) {
 func TestRequiredByRandomExpressions(t *testing.T) {
 	e := environment(t)
 	compiles := 0
-	checkFewer(t, func(rt *rapid.T) {
+	bound.CheckFewer(t, func(rt *rapid.T) {
 		expression, err := e.Compile(randomexpr.Condition(rt, randomAttributes))
 		if err != nil {
 			return // a type error

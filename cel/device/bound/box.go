@@ -110,7 +110,7 @@ func (s *state) places(n box) []place {
 		if c == nil {
 			return nil
 		}
-		if places = side.places(&c.order, places, n.size); len(places) > maxPlaces {
+		if places = side.places(&c.order, places, n.size); places == nil || len(places) > maxPlaces {
 			places = nil
 			break
 		}
@@ -129,7 +129,8 @@ func allOf(n int) Bits {
 }
 
 // places cuts places by one more side: for each number that may be the smallest one,
-// what is not too far from it. A place must have room for the set.
+// what is not too far from it. A place must have room for the set. nil if some distances
+// can't be computed.
 func (n span) places(o *order, of []place, size int) []place {
 	result := []place{}
 	if !o.isBounded() {

@@ -1,0 +1,133 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/internal/randomexpr"
+)
+
+// counting draws an expression that counts, which is what devices are required by:
+// conjunctions, alternatives and negations of numbers of devices, distances and
+// quantifiers.
+func counting(t *rapid.T, depth int) string {
+	if depth > 0 {
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
+		case 0:
+			return "(" + counting(t, depth-1) + " || " + counting(t, depth-1) + ")"
+		case 1:
+			return "!(" + counting(t, depth-1) + ")"
+		case 2, 3:
+			return "(" + counting(t, depth-1) + " && " + counting(t, depth-1) + ")"
+		}
+	}
+	relation := rapid.SampledFrom([]string{"==", "<=", ">=", "<", ">", "!="}).Draw(t, "relation")
+	limit := rapid.IntRange(0, 3).Draw(t, "limit")
+	of := func(predicates ...string) string { return rapid.SampledFrom(predicates).Draw(t, "predicate") }
+	one := of("d.x < 2", "d.y == 1", "d.y > d.x", "d.x == 3 || d.y == 0", "d.s == 'a'")
+	two := of("d.x == o.x + 1", "d != o && d.y == o.y", "d.x < o.x", "d.s == o.s && d.x != o.x", "d.y - o.y <= 1 && o.y - d.y <= 1")
+	switch rapid.IntRange(0, 5).Draw(t, "form") {
+	case 0:
+		return fmt.Sprintf("devices.filter(d, %s).size() %s %d", one, relation, limit)
+	case 1:
+		return fmt.Sprintf("devices.all(d, devices.filter(o, %s).size() %s %d)", two, relation, limit)
+	case 2:
+		return fmt.Sprintf("devices.exists_one(d, !devices.exists(o, %s))", two)
+	case 3:
+		return fmt.Sprintf("devices.exists(d, %s)", one)
+	case 4:
+		return fmt.Sprintf("devices.all(d, %s || devices.exists(o, %s))", one, two)
+	default:
+		return fmt.Sprintf("%s %s %d", width(of("x", "y")), relation, limit)
+	}
+}
+
+// drawDevices may lack x, or have a text there.
+func drawDevices(t *rapid.T, n int) []*device.Device {
+	all := make([]values, n)
+	for i := range all {
+		all[i] = values{"y": rapid.IntRange(0, 3).Draw(t, "y"), "s": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "s")}
+		switch rapid.IntRange(0, 19).Draw(t, "x") {
+		case 0:
+		case 1:
+			all[i]["x"] = "text"
+		default:
+			all[i]["x"] = rapid.IntRange(0, 4).Draw(t, "number")
+		}
+	}
+	return devicesWith(all...)
+}
+
+// drawPartial chooses some devices, leaves some out, and leaves the rest possible.
+func drawPartial(t *rapid.T, s *sound) bound.Partial {
+	p := partial(t, len(s.all), s.size)
+	p.Required = bound.NewBits(len(s.all))
+	return p
+}
+
+// Every completion that is not false has the devices that are required, whatever the
+// expression is, and lacks those that are removed.
+func TestRequiredIsInEveryCompletion(t *testing.T) {
+	e := environment(t)
+	partials, hopeless, requiring, open := 0, 0, 0, 0
+	bound.CheckFewer(t, func(rt *rapid.T) {
+		f := compiled(rt, e, counting(rt, rapid.IntRange(0, 3).Draw(rt, "depth")))
+		n := rapid.IntRange(2, 7).Draw(rt, "devices")
+		s := soundOf(f, rapid.IntRange(1, min(n, 4)).Draw(rt, "size"), drawDevices(rt, n))
+		bounds := s.bounds(rt)
+		// The same bounds and tables for one set after the other.
+		for range 4 {
+			p := drawPartial(rt, s)
+			for _, effort := range []bound.Effort{bound.Quick, bound.Thorough} {
+				partials++
+				is, refined := s.check(rt, bounds, p, effort)
+				switch {
+				case is:
+					hopeless++
+				case refined.Required.IsEmpty():
+					open++
+				case refined.Required.Count() < refined.Possible.Count():
+					requiring++
+				}
+			}
+		}
+	})
+	t.Logf("%d partial sets: %d hopeless, %d with required devices, %d without", partials, hopeless, requiring, open)
+	require.Greater(t, hopeless, partials/5)
+	require.Greater(t, requiring, partials/200)
+	require.Greater(t, open, partials/10)
+}
+
+func TestRequiredByRandomExpressions(t *testing.T) {
+	e := environment(t)
+	compiles := 0
+	bound.CheckFewer(t, func(rt *rapid.T) {
+		expression, err := e.Compile(randomexpr.Condition(rt, randomAttributes))
+		if err != nil {
+			return // a type error
+		}
+		compiles++
+		n := rapid.IntRange(2, 6).Draw(rt, "devices")
+		s := soundOf(formula{"", expression}, rapid.IntRange(1, min(n, 3)).Draw(rt, "size"), devices(rt, n))
+		s.check(rt, s.bounds(rt), drawPartial(rt, s), bound.Thorough)
+	})
+	require.Positive(t, compiles)
+}
+
+// Nobody needs to ask what is required.
+func TestRequiredMayBeNil(t *testing.T) {
+	s := newSound(t, environment(t), "devices.exists(d, d.x == 1)", 2, ranked(0, 1, 2))
+	p := s.partial(nil, []int{0, 1, 2})
+	p.Required = nil
+	require.False(t, s.bounds(t).Hopeless(p, bound.Quick))
+	require.Equal(t, []int{0, 1, 2}, positions(p.Possible), "what is required stays possible")
+	require.Empty(t, positions(p.Chosen))
+}

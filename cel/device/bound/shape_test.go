@@ -1,0 +1,146 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// part draws a part of an expression over the devices d and o, written as <d> and <o>
+// where they are not hidden by a variable of the same name.
+func part(t *rapid.T, depth int, hidden ...string) string {
+	variable := func() string {
+		name := rapid.SampledFrom(append([]string{"d", "o"}, hidden...)).Draw(t, "variable")
+		if slices.Contains(hidden, name) {
+			return name
+		}
+		return "<" + name + ">"
+	}
+	if depth == 0 {
+		return rapid.SampledFrom([]string{
+			"1", "2", "1u", "0.5", "1.0", "'1'", "b'1'", "'a'", "'\"'", "true", "null",
+			variable(), "dyn(" + variable() + ").x", "dyn(" + variable() + ").y", "has(dyn(" + variable() + ").x)", "dyn(" + variable() + ").?x",
+		}).Draw(t, "leaf")
+	}
+	next := func() string { return "dyn(" + part(t, rapid.IntRange(0, depth-1).Draw(t, "depth"), hidden...) + ")" }
+	switch rapid.IntRange(0, 9).Draw(t, "kind") {
+	case 0:
+		return "(" + next() + rapid.SampledFrom([]string{" + ", " - ", " == "}).Draw(t, "operator") + next() + ")"
+	case 1:
+		return "size(" + next() + ")"
+	case 2:
+		return next() + ".size()"
+	case 3:
+		return "[" + next() + ", " + next() + "]"
+	case 4:
+		return "[" + rapid.SampledFrom([]string{"", "?"}).Draw(t, "optional") + "optional.of(" + next() + ")]"
+	case 5:
+		return "{'k': " + next() + "}"
+	case 6:
+		return "(" + next() + " == 1 ? " + next() + " : " + next() + ")"
+	default:
+		list := next()
+		name := rapid.SampledFrom([]string{"i", "d", "o"}).Draw(t, "iteration")
+		body := "dyn(" + part(t, depth-1, append(hidden, name)...) + ")"
+		macro := rapid.SampledFrom([]string{"map(%s, %s)", "filter(%s, %s == 1)", "exists(%s, %s == 1)", "all(%s, %s == 1)", "exists_one(%s, %s == 1)"}).Draw(t, "macro")
+		return list + "." + fmt.Sprintf(macro, name, body)
+	}
+}
+
+func source(part string) string { return strings.NewReplacer("<", "", ">", "").Replace(part) }
+
+// numbered replaces the devices by their number in the order in which they appear.
+func numbered(part string) string {
+	if d, o := strings.Index(part, "<d>"), strings.Index(part, "<o>"); o >= 0 && (d < 0 || o < d) {
+		return strings.NewReplacer("<o>", "$0", "<d>", "$1").Replace(part)
+	}
+	return strings.NewReplacer("<d>", "$0", "<o>", "$1").Replace(part)
+}
+
+// shapesIn are those of the operands of the one "<" in an expression.
+func shapesIn(expression *device.Expression) []string {
+	var result []string
+	ast.PreOrderVisit(expression.AST().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if !isCall(e, operators.Less) {
+			return
+		}
+		for _, operand := range e.AsCall().Args() {
+			free, _ := references(operand, scope{"d": 0, "o": 1})
+			result = append(result, shapeOf(operand, free))
+		}
+	}))
+	return result
+}
+
+// Parts share a table if they have the same shape, so the shapes of two parts are the
+// same only if the parts are, but for which device is which.
+func TestShapesTellPartsApart(t *testing.T) {
+	e, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	same, different := 0, 0
+	CheckFewer(t, func(rt *rapid.T) {
+		one := part(rt, rapid.IntRange(0, 3).Draw(rt, "depth of one"))
+		other := one
+		switch rapid.IntRange(0, 2).Draw(rt, "other") {
+		case 0: // the same
+		case 1:
+			if strings.Contains(one, "(d, ") || strings.Contains(one, "(o, ") {
+				break // the other name may be hidden
+			}
+			other = strings.NewReplacer("<d>", "<o>", "<o>", "<d>").Replace(one)
+		default:
+			other = part(rt, rapid.IntRange(0, 2).Draw(rt, "depth of other"))
+		}
+		expression, err := e.Compile(fmt.Sprintf("devices.all(d, devices.all(o, dyn(%s) < dyn(%s)))", source(one), source(other)))
+		require.NoError(rt, err)
+		shapes := shapesIn(expression)
+		require.Len(rt, shapes, 2)
+		switch {
+		case numbered(one) != numbered(other):
+			different++
+			require.NotEqual(rt, shapes[0], shapes[1], "%s\n%s", one, other)
+		case strings.Contains(one, "{"):
+			// Maps are never the same.
+		default:
+			same++
+			require.Equal(rt, shapes[0], shapes[1], "%s\n%s", one, other)
+		}
+	})
+	require.Positive(t, same)
+	require.Positive(t, different)
+}
+
+// A part is evaluated once for all its occurrences, also where the variables have other
+// names.
+func TestEqualPartsShareTables(t *testing.T) {
+	e, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	for text, want := range map[string][]int{ // leaves, predicates
+		"devices.all(d, d.driver == 'a') && devices.all(o, o.driver == 'a')":                                                       {1, 1},
+		"devices.all(d, d.driver == 'a') && devices.all(o, o.driver == 'b')":                                                       {2, 2},
+		"devices.all(d, devices.all(o, d.driver == o.driver)) && devices.all(p, devices.all(q, p.driver == q.driver))":             {2, 1},
+		"devices.exists(d, devices.exists(o, d.driver.size() < o.driver.size()))":                                                  {2, 1},
+		"devices.all(d, [d].exists(d, d.driver == 'a')) && devices.all(o, [o].exists(d, d.driver == 'a'))":                         {1, 1},
+		"devices.all(d, {'x': d.driver}.x == 'a') && devices.all(d, {'x': d.driver}.x == 'a')":                                     {2, 2},
+		"devices.all(d, ['a', 'b'].exists(i, i == d.driver)) && devices.all(o, ['a', 'c'].exists(i, i == o.driver))":               {2, 2},
+		"devices.all(d, ['a', 'b'].exists(i, i == d.driver)) && devices.all(o, ['a', 'b'].all(i, i == o.driver))":                  {2, 2},
+		"devices.all(d, devices.all(o, d.driver < o.driver)) && devices.all(o, devices.all(d, d.driver.size() > o.driver.size()))": {4, 2},
+	} {
+		expression, err := e.Compile(text)
+		require.NoError(t, err, text)
+		analysis := Analyze(expression, 2)
+		require.Equal(t, want, []int{len(analysis.leaves), len(analysis.predicates)}, text)
+	}
+}

@@ -1,0 +1,230 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// tester is a *testing.T or a *rapid.T.
+type tester interface {
+	require.TestingT
+	Context() context.Context
+	Helper()
+}
+
+// values are attributes in the domain d: int, int64 and string.
+type values map[string]any
+
+// devicesWith has a device for each of the values.
+func devicesWith(all ...values) []*device.Device {
+	result := make([]*device.Device, len(all))
+	for i, of := range all {
+		attributes := make(map[resourceapi.QualifiedName]resourceapi.DeviceAttribute)
+		for name, value := range of {
+			var attribute resourceapi.DeviceAttribute
+			switch value := value.(type) {
+			case int:
+				attribute.IntValue = new(int64(value))
+			case int64:
+				attribute.IntValue = &value
+			case string:
+				attribute.StringValue = &value
+			}
+			attributes[resourceapi.QualifiedName(name)] = attribute
+		}
+		result[i] = device.New("d", &resourceapi.Device{Name: fmt.Sprint(i), Attributes: attributes})
+	}
+	return result
+}
+
+// x, y and so on stand for attributes of the devices that the text calls d, o and p.
+func spelled(text string) string {
+	var result []byte
+	for i := 0; i < len(text); i++ {
+		result = append(result, text[i])
+		if i+2 < len(text) && text[i+1] == '.' && (text[i] == 'd' || text[i] == 'o' || text[i] == 'p') && (text[i+2] >= 'q' && text[i+2] <= 'z') &&
+			(i == 0 || !isLetter(text[i-1])) && (i+3 == len(text) || !isLetter(text[i+3])) {
+			result = append(result, ".attributes['d']"...)
+		}
+	}
+	return string(result)
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// sound compares bounds with what partial sets become.
+type sound struct {
+	formula
+	all    []*device.Device
+	size   int
+	tables *bound.Tables
+	// outcomes are those of complete sets, of up to 64 devices.
+	outcomes map[uint64]bound.Outcome
+}
+
+func newSound(t tester, e *device.Environment, text string, size int, all []*device.Device) *sound {
+	t.Helper()
+	return soundOf(compiled(t, e, text), size, all)
+}
+
+// formula is an expression with its text.
+type formula struct {
+	text string
+	*device.Expression
+}
+
+func compiled(t tester, e *device.Environment, text string) formula {
+	t.Helper()
+	expression, err := e.Compile(spelled(text))
+	require.NoError(t, err, text)
+	return formula{text, expression}
+}
+
+// soundOf is newSound for an expression that is compiled: that takes longer than all the
+// rest.
+func soundOf(f formula, size int, all []*device.Device) *sound {
+	return &sound{
+		formula: f, all: all, size: size,
+		tables: bound.Analyze(f.Expression, size).Tabulate(all), outcomes: make(map[uint64]bound.Outcome),
+	}
+}
+
+func (s *sound) bounds(t tester) *bound.Bounds { return s.tables.NewBounds(t.Context(), nil) }
+
+// outcome evaluates the expression for a complete set, in ascending order.
+func (s *sound) outcome(t tester, set bound.Bits) bound.Outcome {
+	if known, ok := s.outcomes[set[0]]; ok {
+		return known
+	}
+	var members []*device.Device
+	for i, d := range s.all {
+		if set.Has(i) {
+			members = append(members, d)
+		}
+	}
+	result := bound.False
+	switch satisfied, err := s.Satisfied(t.Context(), members, nil); {
+	case err != nil:
+		result = bound.Error
+	case satisfied:
+		result = bound.True
+	}
+	s.outcomes[set[0]] = result
+	return result
+}
+
+// partial is the set that has some positions chosen and some possible.
+func (s *sound) partial(chosen, possible []int) bound.Partial {
+	return bound.Partial{
+		Chosen: of(len(s.all), chosen...), Possible: of(len(s.all), possible...), Left: s.size - len(chosen),
+		Required: bound.NewBits(len(s.all)),
+	}
+}
+
+// each calls f for all partial sets.
+func (s *sound) each(f func(bound.Partial)) {
+	chosen, possible := []int{}, []int{}
+	var next func(i int)
+	next = func(i int) {
+		if i == len(s.all) {
+			f(s.partial(chosen, possible))
+			return
+		}
+		next(i + 1)
+		possible = append(possible, i)
+		next(i + 1)
+		possible = possible[:len(possible)-1]
+		if len(chosen) < s.size {
+			chosen = append(chosen, i)
+			next(i + 1)
+			chosen = chosen[:len(chosen)-1]
+		}
+	}
+	next(0)
+}
+
+// check demands that the bounds say nothing wrong of a partial set. It returns what is
+// found out about it.
+func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bound.Effort) (hopeless bool, refined bound.Partial) {
+	t.Helper()
+	may := bounds.Bound(clone(p))
+	refined = clone(p)
+	refined.Required = of(len(s.all), 0) // to be cleared
+	hopeless = bounds.Hopeless(refined, effort)
+	about := func(set bound.Bits) string {
+		return fmt.Sprintf("%s\nchosen %b possible %b left %d: %b is %s; may be %s, hopeless: %t, possible %b, required %b",
+			s.text, p.Chosen, p.Possible, p.Left, set, s.outcome(t, set), may, hopeless, refined.Possible, refined.Required)
+	}
+	completions(p, len(s.all), 0, func(set bound.Bits) {
+		is := s.outcome(t, set)
+		if is&^may != 0 {
+			require.Fail(t, "bound is wrong", about(set))
+		}
+		if is == bound.False {
+			return
+		}
+		joined := append(bound.Bits{}, refined.Chosen...)
+		joined.Join(refined.Possible)
+		for i := range s.all {
+			switch {
+			case hopeless:
+				require.Fail(t, "not hopeless", about(set))
+			case set.Has(i) && !joined.Has(i):
+				require.Fail(t, "removed wrongly", about(set))
+			case refined.Required.Has(i) && !set.Has(i):
+				require.Fail(t, "required wrongly", about(set))
+			}
+		}
+	})
+	require.Equal(t, p.Chosen, refined.Chosen, s.text)
+	if !hopeless {
+		require.Zero(t, refined.Required.CountAnd(refined.Chosen), "what is chosen need not be required")
+		require.Equal(t, refined.Required.Count(), refined.Required.CountAnd(refined.Possible), "what is required is possible")
+	}
+	return hopeless, refined
+}
+
+// checkAll demands that nothing wrong is said of any partial set, and returns the number
+// of those that are called hopeless, and of those that have required devices.
+func (s *sound) checkAll(t tester) (hopeless, requiring int) {
+	t.Helper()
+	bounds := s.bounds(t)
+	s.each(func(p bound.Partial) {
+		for _, effort := range []bound.Effort{bound.Quick, bound.Thorough} {
+			is, refined := s.check(t, bounds, p, effort)
+			if is {
+				hopeless++
+			} else if !refined.Required.IsEmpty() {
+				requiring++
+			}
+		}
+	})
+	return hopeless, requiring
+}
+
+// positions are those of a set.
+func positions(set bound.Bits) []int {
+	result := []int{}
+	for i := set.Next(0); i >= 0; i = set.Next(i + 1) {
+		result = append(result, i)
+	}
+	return result
+}
+
+// upTo are the numbers below n.
+func upTo(n int) []int {
+	result := make([]int, n)
+	for i := range result {
+		result[i] = i
+	}
+	return result
+}

@@ -1,0 +1,88 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// ranked are devices with the numbers in the attribute x.
+func ranked(numbers ...int64) []*device.Device {
+	all := make([]values, len(numbers))
+	for i, number := range numbers {
+		all[i] = values{"x": number}
+	}
+	return devicesWith(all...)
+}
+
+// Comparisons with every limit that is interesting, over numbers that go to the
+// extremes of an int64.
+func TestSpansAreSound(t *testing.T) {
+	const least, most = math.MinInt64, math.MaxInt64
+	devices := [][]*device.Device{
+		ranked(0, 1, 2, 4, 7),
+		ranked(3, 3, 3, 5),
+		ranked(least, least+1, -1, 0),
+		ranked(most, most-1, 0, 1),
+		ranked(least, 0, most, most-1),
+		ranked(-1, most-1, most-2, 1),
+		devicesWith(values{"x": 0}, values{}, values{"x": 1}, values{"x": "text"}, values{"x": 5}),
+	}
+	e := environment(t)
+	for _, relation := range []string{"==", "!=", "<", "<=", ">", ">="} {
+		for _, limit := range []int64{least, least + 1, -1, 0, 1, 2, 3, most - 1, most} {
+			for _, text := range []string{
+				fmt.Sprintf("%s %s %d", width("x"), relation, limit),
+				fmt.Sprintf("%d %s %s", limit, relation, width("x")),
+			} {
+				alone := compiled(t, e, text)
+				negated := compiled(t, e, "!("+text+") || devices.exists(d, d.x == 0)")
+				for _, all := range devices {
+					soundOf(alone, 2, all).checkAll(t)
+					soundOf(negated, 3, all).checkAll(t)
+				}
+			}
+		}
+	}
+}
+
+// In an alternative a side is by itself: what it refines is removed, because the other
+// alternative can't be met.
+func TestSpanRemovesWhatIsTooFar(t *testing.T) {
+	const n = 7
+	numbers := ranked(10, 11, 12, 13, 14, 15, 16)
+	e := environment(t)
+	for name, test := range map[string]struct {
+		text             string
+		chosen, possible []int
+		left             []int // nil: hopeless
+	}{
+		"at most":                  {width("x") + " <= 2", []int{3}, []int{0, 1, 2, 4, 5, 6}, []int{1, 2, 4, 5}},
+		"between two":              {width("x") + " <= 2", []int{3, 4}, []int{0, 1, 2, 5, 6}, []int{2, 5}},
+		"exactly":                  {width("x") + " == 2", []int{0, 1}, []int{2, 3, 4, 5, 6}, []int{2}},
+		"at least":                 {width("x") + " >= 4", []int{3}, []int{1, 2, 4, 5}, []int{1, 2, 4, 5}},
+		"never far enough":         {width("x") + " >= 5", []int{3}, []int{1, 2, 4, 5}, nil},
+		"too far already":          {width("x") + " < 2", []int{0, 2}, []int{1}, nil},
+		"nothing chosen":           {width("x") + " == 2", nil, upTo(n), upTo(n)},
+		"nothing within reach":     {width("x") + " <= 1", []int{3}, []int{0, 1, 5, 6}, nil},
+		"possible ones don't help": {width("x") + " >= 4", []int{2, 3, 4}, []int{6}, nil},
+		"complete":                 {width("x") + " >= 4", []int{2, 3, 6}, []int{0}, []int{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSound(t, e, "devices.all(d, d.x == 0) || "+test.text, 3, numbers)
+			hopeless, refined := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
+			require.Equal(t, test.left == nil, hopeless)
+			if !hopeless {
+				require.Equal(t, test.left, positions(refined.Possible))
+			}
+		})
+	}
+}

@@ -86,9 +86,9 @@ func (a *analyzer) isHashable(expr ast.Expr) bool {
 }
 
 // isComputedList recognizes lists whose elements are compared one by one. Those of a
-// list of constants are looked up.
+// list that is written out may be looked up.
 func (a *analyzer) isComputedList(expr ast.Expr) bool {
-	return a.tree.GetType(expr.ID()).Kind() == types.ListKind && expr.Kind() == ast.ComprehensionKind
+	return a.tree.GetType(expr.ID()).Kind() == types.ListKind && (expr.Kind() == ast.ComprehensionKind || expr.Kind() == ast.CallKind)
 }
 
 // require notes what may abort in a part of the expression. It is to be guarded.

@@ -28,17 +28,17 @@ func (n span) refine(s *state) bool {
 	defer s.giveBack(all)
 	if !s.Chosen.IsEmpty() {
 		least, most := o.values[o.least(s.Chosen)], o.values[o.most(s.Chosen)]
-		if most-least > n.limits.most {
+		if most-least > n.most {
 			return false
 		}
 		if s.Left > 0 {
-			s.removed = o.keepBetween(s.Possible, n.lowest(most), saturated(least, n.limits.most)) || s.removed
+			s.removed = o.keepBetween(s.Possible, n.lowest(most), saturated(least, n.most)) || s.removed
 		}
 	}
 	if s.Left > 0 {
 		all.Join(s.Possible)
 	}
-	return all.IsEmpty() || o.values[o.most(all)]-o.values[o.least(all)] >= n.limits.least
+	return all.IsEmpty() || o.values[o.most(all)]-o.values[o.least(all)] >= n.least
 }
 
 // isBounded tells whether the distance of any two values can be computed.
@@ -52,8 +52,8 @@ func (o *order) isBounded() bool {
 
 // lowest is the smallest number that may stand beside the greatest one.
 func (n span) lowest(greatest int64) int64 {
-	if n.limits.most == unlimited {
+	if n.most == unlimited {
 		return unlimitedBelow
 	}
-	return saturated(greatest, -n.limits.most)
+	return saturated(greatest, -n.most)
 }

@@ -97,8 +97,6 @@ func (f *fleet) addPod(claims ...*claimBuilder) {
 	f.pods = append(f.pods, pod)
 }
 
-// cases is the number of answers that there are.
-
 func (f *fleet) features() structured.Features {
 	if f.listAttributes {
 		return *listsOn

@@ -114,4 +114,3 @@ func (s *search) hasShared() bool {
 	}
 	return false
 }
-

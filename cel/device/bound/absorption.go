@@ -77,6 +77,14 @@ func (a *analyzer) mayAbort(expr ast.Expr) bool {
 // isHashable tells whether a value is known to be of a type that maps can look up:
 // others, versions for example, panic.
 func (a *analyzer) isHashable(expr ast.Expr) bool {
+	if expr.Kind() == ast.CallKind {
+		switch call := expr.AsCall(); call.FunctionName() {
+		case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, "sum":
+			return true // numbers, times or durations
+		case operators.Add:
+			return a.isHashable(call.Args()[0]) || a.isHashable(call.Args()[1])
+		}
+	}
 	switch a.tree.GetType(expr.ID()).Kind() {
 	case types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind, types.StringKind:
 		return true

@@ -102,4 +102,3 @@ func spanOf(a arithmetic) (l *leaf, ok bool) {
 	and, both := smaller.column()
 	return of, ok && both && of == and
 }
-

@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -96,7 +98,35 @@ func (a *analyzer) isHashable(expr ast.Expr) bool {
 // isComputedList recognizes lists whose elements are compared one by one. Those of a
 // list of constants are looked up.
 func (a *analyzer) isComputedList(expr ast.Expr) bool {
-	return a.tree.GetType(expr.ID()).Kind() == types.ListKind && expr.Kind() == ast.ComprehensionKind
+	if expr.Kind() == ast.ListKind {
+		return slices.ContainsFunc(expr.AsList().Elements(), func(e ast.Expr) bool {
+			return e.Kind() == ast.ListKind || variablesOf(e).Len() > 0
+		})
+	}
+	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || a.isAttribute(expr)
+}
+
+// isAttribute recognizes an attribute of a device, which is no map in any case.
+func (a *analyzer) isAttribute(expr ast.Expr) bool {
+	domain, ok := container(expr)
+	if !ok {
+		return false
+	}
+	attributes, ok := container(domain)
+	return ok && attributes.Kind() == ast.SelectKind && attributes.AsSelect().FieldName() == "attributes" &&
+		a.tree.GetType(attributes.AsSelect().Operand().ID()).Kind() == types.StructKind
+}
+
+// container is what an expression reads a field or an element of.
+func container(expr ast.Expr) (of ast.Expr, ok bool) {
+	switch {
+	case expr.Kind() == ast.SelectKind && !expr.AsSelect().IsTestOnly():
+		return expr.AsSelect().Operand(), true
+	case isCall(expr, operators.Index):
+		return expr.AsCall().Args()[0], true
+	default:
+		return nil, false
+	}
 }
 
 // require notes what may abort in a part of the expression. It is to be guarded.

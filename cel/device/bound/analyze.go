@@ -48,7 +48,14 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 
 // conjuncts splits at the top-level "&&".
 func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
-	if expr = a.reduce(expr, scope{}); !isCall(expr, operators.LogicalAnd) {
+	expr = a.reduce(expr, scope{})
+	if expr.Kind() == ast.ComprehensionKind {
+		if result, ok := a.unrolled(expr.AsComprehension()); ok {
+			a.replace(expr, result, scope{})
+			return a.conjuncts(result)
+		}
+	}
+	if !isCall(expr, operators.LogicalAnd) {
 		return []ast.Expr{expr}
 	}
 	var result []ast.Expr
@@ -369,9 +376,14 @@ func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
 	if !call.IsMemberFunction() || len(call.Args()) > 0 {
 		return open{}
 	}
-	list := call.Target()
-	if elements, ok := a.elementsOf(list, s); ok && call.FunctionName() != "sum" {
-		list = elements
+	insignificant := []string{"reverse", "sort", "distinct"}
+	if call.FunctionName() == "sum" {
+		insignificant = insignificant[:1]
+	}
+	// Sorting fails if the values are of several types. There are no bounds then.
+	list, ok := a.without(call.Target(), s, insignificant...)
+	if !ok {
+		return open{}
 	}
 	m, ok := a.mapped(list, s)
 	if !ok {

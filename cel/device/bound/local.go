@@ -185,7 +185,7 @@ func (a *analyzer) localQuantity(expr ast.Expr, s scope) quantity {
 		expr = a.reduce(expr, s)
 		free, single = references(expr, s)
 	}
-	if expr.Kind() == ast.CallKind && len(free) > 1 {
+	if expr.Kind() == ast.CallKind && len(free) != 1 {
 		call := expr.AsCall()
 		args := call.Args()
 		if o, known := operationOf(call.FunctionName()); known && len(args) == 2 {

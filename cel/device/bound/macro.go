@@ -21,7 +21,7 @@ func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
 	}
 	l, ok := a.loopOf(c, s)
 	if !ok {
-		return open{}
+		return a.quantifierOfValue(c, s)
 	}
 	if part, ok = a.body(l, part); !ok {
 		return open{}

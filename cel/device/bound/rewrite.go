@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
@@ -36,9 +38,10 @@ func (a *analyzer) rewrite(expr ast.Expr, s scope) (ast.Expr, bool) {
 }
 
 func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
+	_, single := references(expr, s)
 	if expr.Kind() == ast.ComprehensionKind {
-		if result, ok := a.unrolled(expr.AsComprehension()); ok {
-			return result, true
+		if result, ok := a.unrolled(expr.AsComprehension()); ok || single {
+			return result, ok
 		}
 		return a.unordered(expr, s)
 	}
@@ -46,9 +49,16 @@ func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 		return nil, false
 	}
 	left, right := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	switch expr.AsCall().FunctionName() {
-	case operators.In:
+	if isCall(expr, operators.In) {
+		if elements, ok := constants(right); ok || single {
+			return a.isOneOf(left, elements), ok
+		}
 		return a.isIn(left, right, s)
+	}
+	if single {
+		return nil, false
+	}
+	switch expr.AsCall().FunctionName() {
 	case "sets.contains":
 		return a.containsAll(left, right, s)
 	case "sets.intersects":
@@ -56,12 +66,12 @@ func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 	case "sets.equivalent":
 		there, ok := a.containsAll(left, right, s)
 		back, too := a.containsAll(right, left, s)
-		return a.newCall(operators.LogicalAnd, overloads.LogicalAnd, types.BoolType, there, back), ok && too
+		return a.writeAnd(there, back), ok && too
 	case operators.Equals:
 		return a.isOnly(left, right, s)
 	case operators.NotEquals:
 		result, ok := a.isOnly(left, right, s)
-		return a.newCall(operators.LogicalNot, overloads.LogicalNot, types.BoolType, result), ok
+		return a.writeNot(result), ok
 	default:
 		return nil, false
 	}
@@ -69,15 +79,17 @@ func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 
 // isIn writes "k in list".
 func (a *analyzer) isIn(k, list ast.Expr, s scope) (ast.Expr, bool) {
-	if elements, ok := constants(list); ok {
-		return a.isOneOf(k, elements), true
-	}
 	list, ok := a.elementsOf(list, s)
-	if _, isDevice := deviceOf(k, s); !ok || k.Kind() != ast.LiteralKind && !isDevice && !a.isFull(list, s) {
-		// If the list is empty, nobody asks whether k fails.
+	if !ok {
 		return nil, false
 	}
-	return a.newExists(list, func(x ast.Expr) ast.Expr { return a.newEquals(x, a.again(k)) }), true
+	found := a.writeExists(list, func(x ast.Expr) ast.Expr { return a.writeEquals(x, a.again(k)) })
+	if _, isDevice := deviceOf(k, s); isDevice || k.Kind() == ast.LiteralKind {
+		return found, true
+	}
+	// Nobody looks at k if the list is empty. It may fail nevertheless.
+	fails := a.writeConditional(types.BoolType, a.writeEquals(a.again(k), a.again(k)), a.writeLiteral(types.False), a.writeLiteral(types.False))
+	return a.writeOr(found, fails), true
 }
 
 // containsAll writes sets.contains(list, wanted).
@@ -88,7 +100,7 @@ func (a *analyzer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool) 
 			return nil, false
 		}
 		return a.joined(elements, operators.LogicalAnd, overloads.LogicalAnd, func(k ast.Expr) ast.Expr {
-			return a.newExists(a.again(list), func(x ast.Expr) ast.Expr { return a.newEquals(x, k) })
+			return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeEquals(x, k) })
 		}), true
 	}
 	wanted, ok := a.elementsOf(wanted, s)
@@ -96,20 +108,17 @@ func (a *analyzer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool) 
 		return nil, false
 	}
 	if elements, ok := constants(list); ok {
-		return a.newAll(wanted, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
+		return a.writeAll(wanted, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
 	}
-	list, ok = a.elementsOf(list, s)
-	if !ok || !a.isFull(wanted, s) {
+	if list, ok = a.elementsOf(list, s); !ok {
 		return nil, false
 	}
-	return a.newAll(wanted, func(x ast.Expr) ast.Expr {
-		return a.newExists(list, func(y ast.Expr) ast.Expr { return a.newEquals(y, x) })
-	}), true
+	return a.writeAnd(a.writeAll(wanted, func(x ast.Expr) ast.Expr { return a.isElement(x, list, s) }), a.isFound(list)), true
 }
 
 // intersects writes sets.intersects(left, right).
 func (a *analyzer) intersects(left, right ast.Expr, s scope) (ast.Expr, bool) {
-	if _, ok := constants(left); ok {
+	if _, ok := constants(left); ok || isOfDevice(left, s) {
 		left, right = right, left
 	}
 	left, ok := a.elementsOf(left, s)
@@ -117,15 +126,26 @@ func (a *analyzer) intersects(left, right ast.Expr, s scope) (ast.Expr, bool) {
 		return nil, false
 	}
 	if elements, ok := constants(right); ok {
-		return a.newExists(left, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
+		return a.writeExists(left, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
 	}
-	right, ok = a.elementsOf(right, s)
-	if !ok || !a.isFull(left, s) {
+	if right, ok = a.elementsOf(right, s); !ok {
 		return nil, false
 	}
-	return a.newExists(left, func(x ast.Expr) ast.Expr {
-		return a.newExists(right, func(y ast.Expr) ast.Expr { return a.newEquals(y, x) })
-	}), true
+	return a.writeOr(a.writeExists(left, func(x ast.Expr) ast.Expr { return a.isElement(x, right, s) }),
+		a.writeNot(a.isFound(right))), true
+}
+
+// isElement writes "k in list".
+func (a *analyzer) isElement(k, list ast.Expr, s scope) ast.Expr {
+	if isOfDevice(list, s) {
+		return a.writeCall(operators.In, overloads.InList, types.BoolType, k, a.again(list))
+	}
+	return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeEquals(x, k) })
+}
+
+// isFound is true, but fails if the list does.
+func (a *analyzer) isFound(list ast.Expr) ast.Expr {
+	return a.writeAll(a.again(list), func(ast.Expr) ast.Expr { return a.writeLiteral(types.True) })
 }
 
 // isOnly writes "list.distinct() == [k]", in either order.
@@ -134,11 +154,14 @@ func (a *analyzer) isOnly(list, only ast.Expr, s scope) (ast.Expr, bool) {
 		list, only = only, list
 	}
 	elements, ok := constants(only)
-	if !ok || len(elements) != 1 || !isCall(list, "distinct") || !a.isFull(list, s) {
+	if !ok || len(elements) != 1 || !isCall(list, "distinct") {
 		return nil, false
 	}
-	list, ok = a.elementsOf(list, s)
-	return a.newAll(list, func(x ast.Expr) ast.Expr { return a.newEquals(x, elements[0]) }), ok
+	if list, ok = a.elementsOf(list, s); !ok {
+		return nil, false
+	}
+	return a.writeAnd(a.writeAll(list, func(x ast.Expr) ast.Expr { return a.writeEquals(x, elements[0]) }),
+		a.writeExists(a.again(list), func(ast.Expr) ast.Expr { return a.writeLiteral(types.True) })), true
 }
 
 // unrolled writes a quantifier over constants.
@@ -148,17 +171,23 @@ func (a *analyzer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 	if !ok || holds == nil {
 		return nil, false
 	}
-	place := 0
+	return a.conditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
+}
+
+// conditionOnEach writes a quantifier over elements that are given one by one. only may
+// limit what must hold for an element to a condition.
+func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
+	holds, _ := quantified(c)
+	place, ok := 0, true
 	each := func(k ast.Expr) ast.Expr {
 		part, fits := a.substitute(holds, elementOf(c), k, false)
 		if fits && c.HasIterVar2() {
-			part, fits = a.substitute(part, c.IterVar(), a.newLiteral(types.Int(place)), false)
+			part, fits = a.substitute(part, c.IterVar(), a.writeLiteral(types.Int(place)), false)
 		}
 		place++
 		ok = ok && fits
-		return part
+		return only(part, place-1)
 	}
-	var result ast.Expr
 	switch c.AccuInit().AsLiteral() {
 	case ref.Val(types.True):
 		result = a.joined(elements, operators.LogicalAnd, overloads.LogicalAnd, each)
@@ -166,12 +195,58 @@ func (a *analyzer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 		result = a.joined(elements, operators.LogicalOr, overloads.LogicalOr, each)
 	default:
 		count := a.joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
-			one, none := a.newLiteral(types.Int(1)), a.newLiteral(types.Int(0))
-			return a.newCall(operators.Conditional, overloads.Conditional, types.IntType, each(k), one, none)
+			return a.writeConditional(types.IntType, each(k), a.writeLiteral(types.Int(1)), a.writeLiteral(types.Int(0)))
 		})
-		result = a.newEquals(count, a.newLiteral(types.Int(1)))
+		result = a.writeEquals(count, a.writeLiteral(types.Int(1)))
 	}
 	return result, ok
+}
+
+// maxElements is how many values of a list of a device are looked at one by one.
+const maxElements = 8
+
+// quantifierOfValue reads a quantifier over a list that a device has as a condition on
+// its first element, on its second one and so on, as far as there are so many. If there
+// are more than can be looked at it is open.
+//
+//	d.peers.all(p, devices.exists(o, o.id == p))
+func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition {
+	list := c.IterRange()
+	if !isOfDevice(list, s) || !a.isList(list) || a.hasGuarded(c) {
+		return open{}
+	}
+	elements := make([]ast.Expr, maxElements)
+	for i := range elements {
+		element := types.DynType
+		if t := a.tree.GetType(list.ID()); t.Kind() == types.ListKind {
+			element = t.Parameters()[0]
+		}
+		elements[i] = ast.NewExprFactory().NewCall(a.newNode(element, ast.NewFunctionReference()), operators.Index, a.again(list), a.writeLiteral(types.Int(i)))
+	}
+	neutral := c.AccuInit().AsLiteral() == ref.Val(types.True)
+	result, ok := a.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
+		return a.writeConditional(types.BoolType, a.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.writeLiteral(types.Bool(neutral)))
+	})
+	if !ok {
+		return open{}
+	}
+	isShort := a.writeAnd(a.isFound(list), a.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
+	return newConditional(a.condition(isShort, s), a.condition(result, s), open{})
+}
+
+// writeSizeIs compares the size of a list with a number.
+func (a *analyzer) writeSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
+	size := ast.NewExprFactory().NewCall(a.newNode(types.IntType, ast.NewFunctionReference()), "size", a.again(list))
+	return a.writeCall(operator, overload, types.BoolType, size, a.writeLiteral(types.Int(number)))
+}
+
+// hasGuarded tells whether anything in a comprehension may abort.
+func (a *analyzer) hasGuarded(c ast.ComprehensionExpr) bool {
+	found := false
+	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
+		walk(part, scope{}, func(e ast.Expr, _ scope) { found = found || a.mayAbort(e) })
+	}
+	return found
 }
 
 // unordered writes all and exists over elements in any order.
@@ -199,40 +274,49 @@ func constants(list ast.Expr) ([]ast.Expr, bool) {
 	return list.AsList().Elements(), true
 }
 
-// elementsOf recognizes a list that can be gone over device by device. The order and
-// repetitions are lost.
+// elementsOf recognizes a list that can be gone over: of the set, device by device, or
+// of a single device. The order and repetitions are lost.
 func (a *analyzer) elementsOf(list ast.Expr, s scope) (ast.Expr, bool) {
+	list, ok := a.without(list, s, "distinct", "reverse")
+	if !ok {
+		return nil, false
+	}
+	if isOfDevice(list, s) {
+		return list, a.isList(list)
+	}
+	return list, list.Kind() == ast.IdentKind || list.Kind() == ast.ComprehensionKind
+}
+
+// without leaves out functions that a list goes through at the end.
+func (a *analyzer) without(list ast.Expr, s scope, functions ...string) (ast.Expr, bool) {
 	list = a.reduce(list, s)
-	for isCall(list, "distinct") || isCall(list, "sort") || isCall(list, "reverse") {
+	for list.Kind() == ast.CallKind && slices.Contains(functions, list.AsCall().FunctionName()) {
 		if !list.AsCall().IsMemberFunction() || a.unguarded.Has(list.ID()) {
 			return nil, false
 		}
 		list = a.reduce(list.AsCall().Target(), s)
 	}
-	if _, single := references(list, s); single {
-		return nil, false
-	}
-	return list, list.Kind() == ast.IdentKind || list.Kind() == ast.ComprehensionKind
+	return list, true
 }
 
-// isFull tells whether a list has an element for each device of the set.
-func (a *analyzer) isFull(list ast.Expr, s scope) bool {
-	list, ok := a.elementsOf(list, s)
-	for ok && list.Kind() == ast.ComprehensionKind {
-		keeps, _, isMap := appends(list.AsComprehension())
-		if !isMap || keeps != nil {
-			return false
-		}
-		list, ok = a.elementsOf(list.AsComprehension().IterRange(), s)
-	}
-	_, hidden := s[devicesVariable]
-	return ok && list.Kind() == ast.IdentKind && list.AsIdent() == devicesVariable && !hidden
+// isOfDevice tells whether an expression speaks of one device at most.
+func isOfDevice(expr ast.Expr, s scope) bool {
+	free, single := references(expr, s)
+	return single && len(free) <= 1
+}
+
+// isList tells whether a value is a list if it can be gone over at all.
+func (a *analyzer) isList(expr ast.Expr) bool {
+	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || a.isAttribute(expr)
 }
 
 // isOneOf writes "k == element || ...".
 func (a *analyzer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
+	if len(elements) == 0 {
+		return nil
+	}
 	return a.joined(elements, operators.LogicalOr, overloads.LogicalOr, func(e ast.Expr) ast.Expr {
-		return a.newEquals(a.again(k), e)
+		return a.writeEquals(a.again(k), e)
 	})
 }
 
@@ -241,7 +325,7 @@ func (a *analyzer) joined(parts []ast.Expr, operator, overload string, each func
 	result := each(parts[0])
 	for _, part := range parts[1:] {
 		right := each(part)
-		result = a.newCall(operator, overload, a.tree.GetType(right.ID()), result, right)
+		result = a.writeCall(operator, overload, a.tree.GetType(right.ID()), result, right)
 	}
 	return result
 }
@@ -255,34 +339,50 @@ func (a *analyzer) again(expr ast.Expr) ast.Expr {
 	return result
 }
 
-func (a *analyzer) newLiteral(value ref.Val) ast.Expr {
+func (a *analyzer) writeLiteral(value ref.Val) ast.Expr {
 	return ast.NewExprFactory().NewLiteral(a.newNode(value.Type().(*types.Type), nil), value)
 }
 
-func (a *analyzer) newCall(function, overload string, result *types.Type, args ...ast.Expr) ast.Expr {
+func (a *analyzer) writeCall(function, overload string, result *types.Type, args ...ast.Expr) ast.Expr {
 	return ast.NewExprFactory().NewCall(a.newNode(result, ast.NewFunctionReference(overload)), function, args...)
 }
 
-func (a *analyzer) newEquals(left, right ast.Expr) ast.Expr {
-	return a.newCall(operators.Equals, overloads.Equals, types.BoolType, left, right)
+func (a *analyzer) writeEquals(left, right ast.Expr) ast.Expr {
+	return a.writeCall(operators.Equals, overloads.Equals, types.BoolType, left, right)
 }
 
-// newExists writes list.exists(x, body), newAll list.all(x, body).
-func (a *analyzer) newExists(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
-	return a.newQuantifier(list, types.False, operators.LogicalOr, overloads.LogicalOr, body)
+func (a *analyzer) writeAnd(left, right ast.Expr) ast.Expr {
+	return a.writeCall(operators.LogicalAnd, overloads.LogicalAnd, types.BoolType, left, right)
 }
 
-func (a *analyzer) newAll(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
-	return a.newQuantifier(list, types.True, operators.LogicalAnd, overloads.LogicalAnd, body)
+func (a *analyzer) writeOr(left, right ast.Expr) ast.Expr {
+	return a.writeCall(operators.LogicalOr, overloads.LogicalOr, types.BoolType, left, right)
 }
 
-func (a *analyzer) newQuantifier(list ast.Expr, init types.Bool, operator, overload string, body func(x ast.Expr) ast.Expr) ast.Expr {
+func (a *analyzer) writeConditional(t *types.Type, when, yes, no ast.Expr) ast.Expr {
+	return a.writeCall(operators.Conditional, overloads.Conditional, t, when, yes, no)
+}
+
+func (a *analyzer) writeNot(operand ast.Expr) ast.Expr {
+	return a.writeCall(operators.LogicalNot, overloads.LogicalNot, types.BoolType, operand)
+}
+
+// writeExists writes list.exists(x, body), writeAll list.all(x, body).
+func (a *analyzer) writeExists(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
+	return a.writeQuantifier(list, types.False, operators.LogicalOr, overloads.LogicalOr, body)
+}
+
+func (a *analyzer) writeAll(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
+	return a.writeQuantifier(list, types.True, operators.LogicalAnd, overloads.LogicalAnd, body)
+}
+
+func (a *analyzer) writeQuantifier(list ast.Expr, init types.Bool, operator, overload string, body func(x ast.Expr) ast.Expr) ast.Expr {
 	f, name := ast.NewExprFactory(), a.newName()
 	element := types.DynType
 	if t := a.tree.GetType(list.ID()); t.Kind() == types.ListKind {
 		element = t.Parameters()[0]
 	}
 	accumulator := func() ast.Expr { return a.newIdent(f.AccuIdentName(), types.BoolType) }
-	step := a.newCall(operator, overload, types.BoolType, accumulator(), body(a.newIdent(name, element)))
-	return f.NewComprehension(a.newNode(types.BoolType, nil), list, name, f.AccuIdentName(), a.newLiteral(init), a.newLiteral(types.True), step, accumulator())
+	step := a.writeCall(operator, overload, types.BoolType, accumulator(), body(a.newIdent(name, element)))
+	return f.NewComprehension(a.newNode(types.BoolType, nil), list, name, f.AccuIdentName(), a.writeLiteral(init), a.writeLiteral(types.True), step, accumulator())
 }

@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -77,6 +79,14 @@ func (a *analyzer) mayAbort(expr ast.Expr) bool {
 // isHashable tells whether a value is known to be of a type that maps can look up:
 // others, versions for example, panic.
 func (a *analyzer) isHashable(expr ast.Expr) bool {
+	if expr.Kind() == ast.CallKind {
+		switch call := expr.AsCall(); call.FunctionName() {
+		case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, "sum":
+			return true // numbers, times or durations
+		case operators.Add:
+			return a.isHashable(call.Args()[0]) || a.isHashable(call.Args()[1])
+		}
+	}
 	switch a.tree.GetType(expr.ID()).Kind() {
 	case types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind, types.StringKind:
 		return true
@@ -88,7 +98,35 @@ func (a *analyzer) isHashable(expr ast.Expr) bool {
 // isComputedList recognizes lists whose elements are compared one by one. Those of a
 // list that is written out may be looked up.
 func (a *analyzer) isComputedList(expr ast.Expr) bool {
-	return a.tree.GetType(expr.ID()).Kind() == types.ListKind && (expr.Kind() == ast.ComprehensionKind || expr.Kind() == ast.CallKind)
+	if expr.Kind() == ast.ListKind {
+		return slices.ContainsFunc(expr.AsList().Elements(), func(e ast.Expr) bool {
+			return e.Kind() == ast.ListKind || variablesOf(e).Len() > 0
+		})
+	}
+	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || a.isAttribute(expr)
+}
+
+// isAttribute recognizes an attribute of a device, which is no map in any case.
+func (a *analyzer) isAttribute(expr ast.Expr) bool {
+	domain, ok := container(expr)
+	if !ok {
+		return false
+	}
+	attributes, ok := container(domain)
+	return ok && attributes.Kind() == ast.SelectKind && attributes.AsSelect().FieldName() == "attributes" &&
+		a.tree.GetType(attributes.AsSelect().Operand().ID()).Kind() == types.StructKind
+}
+
+// container is what an expression reads a field or an element of.
+func container(expr ast.Expr) (of ast.Expr, ok bool) {
+	switch {
+	case expr.Kind() == ast.SelectKind && !expr.AsSelect().IsTestOnly():
+		return expr.AsSelect().Operand(), true
+	case isCall(expr, operators.Index):
+		return expr.AsCall().Args()[0], true
+	default:
+		return nil, false
+	}
 }
 
 // require notes what may abort in a part of the expression. It is to be guarded.

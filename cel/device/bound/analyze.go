@@ -48,7 +48,14 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 
 // conjuncts splits at the top-level "&&".
 func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
-	if expr = a.reduce(expr, scope{}); !isCall(expr, operators.LogicalAnd) {
+	expr = a.reduce(expr, scope{})
+	if expr.Kind() == ast.ComprehensionKind {
+		if result, ok := a.unrolled(expr.AsComprehension()); ok {
+			a.replace(expr, result, scope{})
+			return a.conjuncts(result)
+		}
+	}
+	if !isCall(expr, operators.LogicalAnd) {
 		return []ast.Expr{expr}
 	}
 	var result []ast.Expr
@@ -174,6 +181,9 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 	if reduced := a.reduce(expr, s); reduced != expr {
 		return a.condition(reduced, s)
 	}
+	if rewritten, ok := a.rewrite(expr, s); ok {
+		return a.condition(rewritten, s)
+	}
 	switch expr.Kind() {
 	case ast.CallKind:
 		return a.conditionCall(expr.AsCall(), s)
@@ -208,7 +218,7 @@ func (a *analyzer) conditionCall(call ast.CallExpr, s scope) condition {
 	case operators.LogicalNot:
 		return newNot(a.condition(args[0], s))
 	case operators.Conditional:
-		return conditional{a.condition(args[0], s), a.condition(args[1], s), a.condition(args[2], s)}
+		return newConditional(a.condition(args[0], s), a.condition(args[1], s), a.condition(args[2], s))
 	case operators.NotEquals:
 		return newNot(a.comparison(equal, args[0], args[1], s))
 	}
@@ -219,23 +229,45 @@ func (a *analyzer) conditionCall(call ast.CallExpr, s scope) condition {
 }
 
 func (a *analyzer) logical(function string, args []ast.Expr, s scope) condition {
-	return fold(args, func(arg ast.Expr) condition { return a.condition(arg, s) }, func(left, right condition) condition {
-		switch {
-		case isOpen(left) && isOpen(right):
-			return open{}
-		case function == operators.LogicalAnd:
-			if joined, ok := a.newBox(left, right); ok {
-				return joined
-			}
-			return and{left, right}
-		default:
-			return or{left, right}
-		}
-	})
+	join := a.newOr
+	if function == operators.LogicalAnd {
+		join = a.newAnd
+	}
+	return fold(args, func(arg ast.Expr) condition { return a.condition(arg, s) }, join)
 }
 
-// comparison of numbers; those of other types are open.
+func (a *analyzer) newAnd(left, right condition) condition {
+	switch {
+	case isOpen(left) && isOpen(right):
+		return open{}
+	case isVerdict(left, True), isVerdict(right, False):
+		return right
+	case isVerdict(right, True), isVerdict(left, False):
+		return left
+	}
+	if joined, ok := a.newBox(left, right); ok {
+		return joined
+	}
+	return and{left, right}
+}
+
+func (a *analyzer) newOr(left, right condition) condition {
+	switch {
+	case isOpen(left) && isOpen(right):
+		return open{}
+	case isVerdict(left, False), isVerdict(right, True):
+		return right
+	case isVerdict(right, False), isVerdict(left, True):
+		return left
+	}
+	return or{left, right}
+}
+
+// comparison of numbers or bools; those of other types are open.
 func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) condition {
+	if r == equal && (a.isBool(left) || a.isBool(right)) {
+		return a.equivalence(a.condition(left, s), a.condition(right, s))
+	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
 	if isOpen(c.left) || isOpen(c.right) {
 		return open{}
@@ -252,6 +284,19 @@ func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) conditi
 	default:
 		return c
 	}
+}
+
+func (a *analyzer) isBool(expr ast.Expr) bool {
+	return a.tree.GetType(expr.ID()).Kind() == types.BoolKind
+}
+
+// equivalence is equality of bools. Written with other operators it can be refined, and
+// it fails as it should: if either does.
+func (a *analyzer) equivalence(left, right condition) condition {
+	if isOpen(left) || isOpen(right) {
+		return open{}
+	}
+	return a.newOr(a.newAnd(left, right), a.newAnd(newNot(left), newNot(right)))
 }
 
 // quantity reads a part of type int.
@@ -276,6 +321,8 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 		return newArithmetic(o, a.quantity(args[0], s), a.quantity(args[1], s))
 	}
 	switch call.FunctionName() {
+	case operators.Negate:
+		return newArithmetic(subtraction, constant{0}, a.quantity(args[0], s))
 	case operators.Conditional:
 		return conditionalNumber{a.condition(args[0], s), a.quantity(args[1], s), a.quantity(args[2], s)}
 	case "size":
@@ -329,7 +376,16 @@ func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
 	if !call.IsMemberFunction() || len(call.Args()) > 0 {
 		return open{}
 	}
-	m, ok := a.mapped(call.Target(), s)
+	insignificant := []string{"reverse", "sort", "distinct"}
+	if call.FunctionName() == "sum" {
+		insignificant = insignificant[:1]
+	}
+	// Sorting fails if the values are of several types. There are no bounds then.
+	list, ok := a.without(call.Target(), s, insignificant...)
+	if !ok {
+		return open{}
+	}
+	m, ok := a.mapped(list, s)
 	if !ok {
 		return open{}
 	}

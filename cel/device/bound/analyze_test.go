@@ -15,14 +15,15 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// line has n devices with the attribute y counting from zero, s alternating and v a
-// version.
+// line has n devices with the attribute y counting from zero, s alternating, v a version
+// and l a list.
 func line(n int) []*device.Device {
 	result := make([]*device.Device, n)
 	for i := range result {
 		result[i] = device.New("d", &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
 			"y": {IntValue: ptr.To(int64(i))},
 			"s": {StringValue: ptr.To(string(rune('a' + i%2)))},
+			"l": {IntValues: []int64{int64(i), int64(i + 5)}},
 			"v": {VersionValue: ptr.To(fmt.Sprintf("1.%d.0", i/2))},
 		}})
 	}
@@ -125,6 +126,61 @@ func TestBoundsOfConstructs(t *testing.T) {
 		maps + ".exists(d, devices.exists(v, v" + y + " == d + 6))":                  bound.False,
 		"devices.transformList(i, d, d" + y + " + i).exists(v, v == 9)":              bound.Open,
 		maps + ".all(i, v, v < 5 || i > 7)":                                          bound.Open,
+		// Lists as sets.
+		"2 in " + maps: bound.True | bound.False,
+		"9 in " + maps: bound.False,
+		"devices.exists(d, d" + y + " - 6 in " + maps + ")":                                                              bound.False,
+		"devices.all(d, d in devices.filter(o, o" + y + " < 5))":                                                         bound.False,
+		"devices[0] in devices.filter(o, o" + y + " > 5)":                                                                bound.False,
+		maps + ".sum() in [4, 10]":                                                                                       bound.False,
+		maps + ".max() - " + maps + ".min() in [4, 6]":                                                                   bound.False,
+		"devices.filter(d, d" + y + " in [0, 5]).size() in [0, 1]":                                                       bound.False,
+		"sets.contains(" + maps + ", [5, 7])":                                                                            bound.False,
+		"sets.contains([0, 1, 2, 3, 4], " + maps + ")":                                                                   bound.False,
+		"sets.contains(" + maps + ".distinct(), devices.map(d, d" + y + " * 2))":                                         bound.False,
+		"sets.intersects(" + maps + ", [7, 8])":                                                                          bound.False,
+		"sets.intersects([7, 8], " + maps + ")":                                                                          bound.False,
+		"sets.intersects(" + maps + ", devices.map(d, d" + y + " + 7))":                                                  bound.False,
+		"sets.equivalent(" + maps + ", [0, 1, 2, 3])":                                                                    bound.False,
+		"sets.equivalent(devices.map(d, d.attributes['d'].s), ['a'])":                                                    bound.False,
+		"sets.equivalent(" + maps + ", devices.map(d, 5 - d" + y + "))":                                                  bound.True | bound.False,
+		"devices.map(d, d.attributes['d'].s).distinct() == ['a']":                                                        bound.False,
+		"['a'] != devices.map(d, d.attributes['d'].s).distinct()":                                                        bound.True,
+		"devices.map(d, d.attributes['d'].s).distinct().all(x, devices.filter(d, d.attributes['d'].s == x).size() == 1)": bound.True | bound.False,
+		maps + ".distinct().all(x, devices.exists(d, d" + y + " == x + 6))":                                              bound.False,
+		maps + ".sort().max() == 5":                                                                                      bound.True,
+		"[0, 5].all(n, devices.exists_one(d, d" + y + " == n))":                                                          bound.True,
+		"[1, 2, 3].exists(i, n, devices.exists(d, d" + y + " == n + i * 10 + 20))":                                       bound.False,
+		"[1, 2, 3].exists_one(n, devices.exists(d, d" + y + " == 5 * n))":                                                bound.True,
+		"[[1], [2]].all(n, devices.exists(d, d" + y + " == n[0]))":                                                       bound.True | bound.False,
+		// Either list, either way, the other way round.
+		"(devices.size() == 3 ? devices : devices.filter(d, false)).size() == 2":                                       bound.False,
+		"(devices.exists(d, d" + y + " == 2) ? devices : devices.filter(d, d" + y + " > 0)).all(d, d" + y + " < 5)":    bound.False,
+		"(devices.exists(d, d" + y + " == 2) == devices.exists(d, d" + y + " == 7)) == devices.all(d, d" + y + " < 6)": bound.True | bound.False,
+		"devices.exists(d, d" + y + " == 0) == true":                                                                   bound.True,
+		"devices.exists(d, d" + y + " == 0) != devices.exists(d, d" + y + " == 5)":                                     bound.False,
+		"!(!(devices.size() == 3))": bound.True,
+		"!(devices.all(d, d" + y + " < 6) && devices.exists(d, d" + y + " == 0))": bound.False,
+		"-" + maps + ".max() == -4":                          bound.False,
+		"devices.size() % 2 == 0 || devices.size() / 2 == 2": bound.False,
+		"devices.exists(e, devices.filter(d, d" + y + " > 0).filter(d, d != e).exists(d, d" + y + " == 9))": bound.False,
+		// Lists that devices have.
+		"devices.all(d, d.attributes['d'].l.all(x, devices.exists(o, o" + y + " == x)))":                                                                bound.False,
+		"devices.all(d, d.attributes['d'].l.exists(x, devices.exists(o, o" + y + " == x)))":                                                             bound.True | bound.False,
+		"devices.exists(d, d.attributes['d'].l.exists_one(x, devices.exists(o, o" + y + " == x + 7)))":                                                  bound.False,
+		"devices[0].attributes['d'].l.exists(x, devices.all(o, x in o.attributes['d'].l))":                                                              bound.False,
+		"devices.all(d, !sets.intersects(d.attributes['d'].l, devices.map(o, o" + y + " + 1)))":                                                         bound.True | bound.False,
+		"devices.exists(d, sets.contains(d.attributes['d'].l + [d" + y + "], devices.map(o, o" + y + ")))":                                              bound.False,
+		"devices.exists(d, sets.contains(devices.map(o, o" + y + "), d.attributes['d'].l))":                                                             bound.True,
+		"devices.exists(d, d.attributes['d'].s.all(x, devices.exists(o, o" + y + " == 0)))":                                                             bound.Error,
+		"[0, 1].all(i, devices[i]" + y + " - devices[i + 1]" + y + " > 5)":                                                                              bound.False,
+		"devices.all(d, devices.all(o, d == o || o" + y + " in d.attributes['d'].l))":                                                                   bound.False,
+		"sets.equivalent(devices.filter(d, d" + y + " < 3).map(d, d.attributes['d'].s), devices.filter(d, d" + y + " > 2).map(d, d.attributes['d'].s))": bound.True | bound.False,
+		"sets.intersects(devices.filter(d, d" + y + " < 0).map(d, d.attributes['d'].s), devices.map(d, d.attributes['d'].missing))":                     bound.False | bound.Error,
+		"devices.exists(d, d.attributes['d'].missing in devices.filter(o, o" + y + " < 0).map(o, o" + y + "))":                                          bound.Error,
+		"devices.filter(d, d" + y + " > 9).map(d, d" + y + ").distinct() == [1]":                                                                        bound.False,
+		"devices.filter(d, d" + y + " > 9).map(d, d" + y + ").sort() in [[1], [2]]":                                                                     bound.Open,
+		"devices.size() == 1 && " + maps + ".sort() in [[1], [2]]":                                                                                      bound.False,
 		// What is not understood may become anything.
 		// What may abort the evaluation is tried with all devices.
 		"devices.all(d, d.attributes['d'].s in ['a', 'c'])":                                                bound.False,

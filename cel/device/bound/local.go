@@ -19,6 +19,9 @@ import (
 func (a *analyzer) local(expr ast.Expr, s scope) condition {
 	if !speaksOfOne(expr, s) {
 		expr = a.reduce(expr, s)
+		if rewritten, ok := a.rewrite(expr, s); ok {
+			return a.local(rewritten, s)
+		}
 	}
 	if expr.Kind() == ast.CallKind {
 		call := expr.AsCall()
@@ -37,6 +40,11 @@ func (a *analyzer) local(expr ast.Expr, s scope) condition {
 		}
 		if relation, left, right, ok := comparisonOf(call); ok {
 			return a.localComparison(expr, relation, left, right, s)
+		}
+	}
+	if expr.Kind() == ast.LiteralKind {
+		if value, ok := expr.AsLiteral().(types.Bool); ok {
+			return verdict{outcomeOf(bool(value))}
 		}
 	}
 	return a.value(expr, s)
@@ -177,7 +185,7 @@ func (a *analyzer) localQuantity(expr ast.Expr, s scope) quantity {
 		expr = a.reduce(expr, s)
 		free, single = references(expr, s)
 	}
-	if expr.Kind() == ast.CallKind && len(free) > 1 {
+	if expr.Kind() == ast.CallKind && len(free) != 1 {
 		call := expr.AsCall()
 		args := call.Args()
 		if o, known := operationOf(call.FunctionName()); known && len(args) == 2 {

@@ -15,6 +15,10 @@ import (
 // tables. A condition that speaks of it is taken as one that speaks of any device, and
 // may become what it may become for one of them.
 
+// maxMembers is of how many such devices a condition may speak: all combinations are
+// looked at.
+const maxMembers = 2
+
 // conjunct reads one of the conditions that must all be true.
 func (a *analyzer) conjunct(expr ast.Expr) condition {
 	names := make(map[int64]string)
@@ -33,7 +37,7 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 		}
 		by[e.ID()] = a.newIdent(names[place], a.tree.GetType(e.ID()))
 	})
-	if len(slots) == 0 {
+	if len(slots) == 0 || len(slots) > maxMembers {
 		return a.condition(expr, scope{})
 	}
 	replaced, ok := a.substituteParts(expr, by)

@@ -33,6 +33,11 @@ type verdict struct{ outcome Outcome }
 
 func (v verdict) bound(*state) Outcome { return v.outcome }
 
+func isVerdict(c condition, outcome Outcome) bool {
+	v, is := c.(verdict)
+	return is && v.outcome == outcome
+}
+
 type not struct{ operand condition }
 
 func (n not) bound(s *state) Outcome { return n.operand.bound(s).not() }
@@ -80,6 +85,18 @@ type conditional struct{ when, yes, no condition }
 
 func (n conditional) bound(s *state) Outcome {
 	return n.when.bound(s).choose(n.yes.bound(s), n.no.bound(s))
+}
+
+func newConditional(when, yes, no condition) condition {
+	switch {
+	case isVerdict(when, True):
+		return yes
+	case isVerdict(when, False):
+		return no
+	case isOpen(yes) && isOpen(no):
+		return open{}
+	}
+	return conditional{when, yes, no}
 }
 
 type conditionalNumber struct {

@@ -88,6 +88,19 @@ func (m mapped) column() (l *leaf, ok bool) {
 	return v.leaf, true
 }
 
+// eitherList is "when ? yes : no".
+type eitherList struct {
+	when    condition
+	yes, no deviceList
+}
+
+func (e eitherList) membership(s *state, device int) Outcome {
+	if !s.spend() {
+		return Open
+	}
+	return e.when.bound(s).choose(e.yes.membership(s, device), e.no.membership(s, device))
+}
+
 // valued is a list of values as a list of the devices that have them. It fails where a
 // value does.
 type valued struct{ mapped }

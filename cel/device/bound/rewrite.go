@@ -1,0 +1,388 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// Much can be written in several ways. What follows writes conditions on lists with
+// quantifiers, which are understood. The two must fail alike.
+//
+//	k in list                      list.exists(x, x == k)
+//	k in [1, 2]                    k == 1 || k == 2
+//	sets.contains(list, ['a'])     'a' in list
+//	list.distinct() == ['a']       list.all(x, x == 'a')
+//	[1, 2].all(n, p(n))            p(1) && p(2)
+
+// rewrite writes a condition another way. It is false if there is none.
+func (a *analyzer) rewrite(expr ast.Expr, s scope) (ast.Expr, bool) {
+	before := a.mayAbort(expr)
+	result, ok := a.rewritten(expr, s)
+	if !ok {
+		return nil, false
+	}
+	a.replace(expr, result, s)
+	if before {
+		// What CEL evaluates is the expression, after all.
+		a.unguarded.Insert(expr.ID())
+	}
+	return result, true
+}
+
+func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
+	_, single := references(expr, s)
+	if expr.Kind() == ast.ComprehensionKind {
+		if result, ok := a.unrolled(expr.AsComprehension()); ok || single {
+			return result, ok
+		}
+		return a.unordered(expr, s)
+	}
+	if expr.Kind() != ast.CallKind || len(expr.AsCall().Args()) != 2 {
+		return nil, false
+	}
+	left, right := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
+	if isCall(expr, operators.In) {
+		if elements, ok := constants(right); ok || single {
+			return a.isOneOf(left, elements), ok
+		}
+		return a.isIn(left, right, s)
+	}
+	if single {
+		return nil, false
+	}
+	switch expr.AsCall().FunctionName() {
+	case "sets.contains":
+		return a.containsAll(left, right, s)
+	case "sets.intersects":
+		return a.intersects(left, right, s)
+	case "sets.equivalent":
+		there, ok := a.containsAll(left, right, s)
+		back, too := a.containsAll(right, left, s)
+		return a.writeAnd(there, back), ok && too
+	case operators.Equals:
+		return a.isOnly(left, right, s)
+	case operators.NotEquals:
+		result, ok := a.isOnly(left, right, s)
+		return a.writeNot(result), ok
+	default:
+		return nil, false
+	}
+}
+
+// isIn writes "k in list".
+func (a *analyzer) isIn(k, list ast.Expr, s scope) (ast.Expr, bool) {
+	list, ok := a.elementsOf(list, s)
+	if !ok {
+		return nil, false
+	}
+	found := a.writeExists(list, func(x ast.Expr) ast.Expr { return a.writeEquals(x, a.again(k)) })
+	if _, isDevice := deviceOf(k, s); isDevice || k.Kind() == ast.LiteralKind {
+		return found, true
+	}
+	// Nobody looks at k if the list is empty. It may fail nevertheless.
+	fails := a.writeConditional(types.BoolType, a.writeEquals(a.again(k), a.again(k)), a.writeLiteral(types.False), a.writeLiteral(types.False))
+	return a.writeOr(found, fails), true
+}
+
+// containsAll writes sets.contains(list, wanted).
+func (a *analyzer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool) {
+	if elements, ok := constants(wanted); ok {
+		list, ok := a.elementsOf(list, s)
+		if !ok {
+			return nil, false
+		}
+		return a.joined(elements, operators.LogicalAnd, overloads.LogicalAnd, func(k ast.Expr) ast.Expr {
+			return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeEquals(x, k) })
+		}), true
+	}
+	wanted, ok := a.elementsOf(wanted, s)
+	if !ok {
+		return nil, false
+	}
+	if elements, ok := constants(list); ok {
+		return a.writeAll(wanted, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
+	}
+	if list, ok = a.elementsOf(list, s); !ok {
+		return nil, false
+	}
+	return a.writeAnd(a.writeAll(wanted, func(x ast.Expr) ast.Expr { return a.isElement(x, list, s) }), a.isFound(list)), true
+}
+
+// intersects writes sets.intersects(left, right).
+func (a *analyzer) intersects(left, right ast.Expr, s scope) (ast.Expr, bool) {
+	if _, ok := constants(left); ok || isOfDevice(left, s) {
+		left, right = right, left
+	}
+	left, ok := a.elementsOf(left, s)
+	if !ok {
+		return nil, false
+	}
+	if elements, ok := constants(right); ok {
+		return a.writeExists(left, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
+	}
+	if right, ok = a.elementsOf(right, s); !ok {
+		return nil, false
+	}
+	return a.writeOr(a.writeExists(left, func(x ast.Expr) ast.Expr { return a.isElement(x, right, s) }),
+		a.writeNot(a.isFound(right))), true
+}
+
+// isElement writes "k in list".
+func (a *analyzer) isElement(k, list ast.Expr, s scope) ast.Expr {
+	if isOfDevice(list, s) {
+		return a.writeCall(operators.In, overloads.InList, types.BoolType, k, a.again(list))
+	}
+	return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeEquals(x, k) })
+}
+
+// isFound is true, but fails if the list does.
+func (a *analyzer) isFound(list ast.Expr) ast.Expr {
+	return a.writeAll(a.again(list), func(ast.Expr) ast.Expr { return a.writeLiteral(types.True) })
+}
+
+// isOnly writes "list.distinct() == [k]", in either order.
+func (a *analyzer) isOnly(list, only ast.Expr, s scope) (ast.Expr, bool) {
+	if only.Kind() != ast.ListKind {
+		list, only = only, list
+	}
+	elements, ok := constants(only)
+	if !ok || len(elements) != 1 || !isCall(list, "distinct") {
+		return nil, false
+	}
+	if list, ok = a.elementsOf(list, s); !ok {
+		return nil, false
+	}
+	return a.writeAnd(a.writeAll(list, func(x ast.Expr) ast.Expr { return a.writeEquals(x, elements[0]) }),
+		a.writeExists(a.again(list), func(ast.Expr) ast.Expr { return a.writeLiteral(types.True) })), true
+}
+
+// unrolled writes a quantifier over constants.
+func (a *analyzer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
+	elements, ok := constants(c.IterRange())
+	holds, _ := quantified(c)
+	if !ok || holds == nil {
+		return nil, false
+	}
+	return a.conditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
+}
+
+// conditionOnEach writes a quantifier over elements that are given one by one. only may
+// limit what must hold for an element to a condition.
+func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
+	holds, _ := quantified(c)
+	place, ok := 0, true
+	each := func(k ast.Expr) ast.Expr {
+		part, fits := a.substitute(holds, elementOf(c), k, false)
+		if fits && c.HasIterVar2() {
+			part, fits = a.substitute(part, c.IterVar(), a.writeLiteral(types.Int(place)), false)
+		}
+		place++
+		ok = ok && fits
+		return only(part, place-1)
+	}
+	switch c.AccuInit().AsLiteral() {
+	case ref.Val(types.True):
+		result = a.joined(elements, operators.LogicalAnd, overloads.LogicalAnd, each)
+	case ref.Val(types.False):
+		result = a.joined(elements, operators.LogicalOr, overloads.LogicalOr, each)
+	default:
+		count := a.joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
+			return a.writeConditional(types.IntType, each(k), a.writeLiteral(types.Int(1)), a.writeLiteral(types.Int(0)))
+		})
+		result = a.writeEquals(count, a.writeLiteral(types.Int(1)))
+	}
+	return result, ok
+}
+
+// maxElements is how many values of a list of a device are looked at one by one.
+const maxElements = 8
+
+// quantifierOfValue reads a quantifier over a list that a device has as a condition on
+// its first element, on its second one and so on, as far as there are so many. If there
+// are more than can be looked at it is open.
+//
+//	d.peers.all(p, devices.exists(o, o.id == p))
+func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition {
+	list := c.IterRange()
+	if !isOfDevice(list, s) || !a.isList(list) || a.hasGuarded(c) {
+		return open{}
+	}
+	elements := make([]ast.Expr, maxElements)
+	for i := range elements {
+		element := types.DynType
+		if t := a.tree.GetType(list.ID()); t.Kind() == types.ListKind {
+			element = t.Parameters()[0]
+		}
+		elements[i] = ast.NewExprFactory().NewCall(a.newNode(element, ast.NewFunctionReference()), operators.Index, a.again(list), a.writeLiteral(types.Int(i)))
+	}
+	neutral := c.AccuInit().AsLiteral() == ref.Val(types.True)
+	result, ok := a.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
+		return a.writeConditional(types.BoolType, a.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.writeLiteral(types.Bool(neutral)))
+	})
+	if !ok {
+		return open{}
+	}
+	isShort := a.writeAnd(a.isFound(list), a.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
+	return newConditional(a.condition(isShort, s), a.condition(result, s), open{})
+}
+
+// writeSizeIs compares the size of a list with a number.
+func (a *analyzer) writeSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
+	size := ast.NewExprFactory().NewCall(a.newNode(types.IntType, ast.NewFunctionReference()), "size", a.again(list))
+	return a.writeCall(operator, overload, types.BoolType, size, a.writeLiteral(types.Int(number)))
+}
+
+// hasGuarded tells whether anything in a comprehension may abort.
+func (a *analyzer) hasGuarded(c ast.ComprehensionExpr) bool {
+	found := false
+	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
+		walk(part, scope{}, func(e ast.Expr, _ scope) { found = found || a.mayAbort(e) })
+	}
+	return found
+}
+
+// unordered writes all and exists over elements in any order.
+func (a *analyzer) unordered(expr ast.Expr, s scope) (ast.Expr, bool) {
+	c := expr.AsComprehension()
+	_, isLogical := c.AccuInit().AsLiteral().(types.Bool)
+	if holds, _ := quantified(c); holds == nil || !isLogical || c.HasIterVar2() || c.IterRange().Kind() != ast.CallKind {
+		return nil, false
+	}
+	list, ok := a.elementsOf(c.IterRange(), s)
+	return ast.NewExprFactory().NewComprehension(a.newNode(types.BoolType, nil), list, c.IterVar(), c.AccuVar(),
+		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), ok
+}
+
+// constants recognizes a list of at least one constant.
+func constants(list ast.Expr) ([]ast.Expr, bool) {
+	if list.Kind() != ast.ListKind || list.AsList().Size() == 0 || len(list.AsList().OptionalIndices()) > 0 {
+		return nil, false
+	}
+	for _, element := range list.AsList().Elements() {
+		if element.Kind() != ast.LiteralKind {
+			return nil, false
+		}
+	}
+	return list.AsList().Elements(), true
+}
+
+// elementsOf recognizes a list that can be gone over: of the set, device by device, or
+// of a single device. The order and repetitions are lost.
+func (a *analyzer) elementsOf(list ast.Expr, s scope) (ast.Expr, bool) {
+	list, ok := a.without(list, s, "distinct", "reverse")
+	if !ok {
+		return nil, false
+	}
+	if isOfDevice(list, s) {
+		return list, a.isList(list)
+	}
+	return list, list.Kind() == ast.IdentKind || list.Kind() == ast.ComprehensionKind
+}
+
+// without leaves out functions that a list goes through at the end.
+func (a *analyzer) without(list ast.Expr, s scope, functions ...string) (ast.Expr, bool) {
+	list = a.reduce(list, s)
+	for list.Kind() == ast.CallKind && slices.Contains(functions, list.AsCall().FunctionName()) {
+		if !list.AsCall().IsMemberFunction() || a.unguarded.Has(list.ID()) {
+			return nil, false
+		}
+		list = a.reduce(list.AsCall().Target(), s)
+	}
+	return list, true
+}
+
+// isOfDevice tells whether an expression speaks of one device at most.
+func isOfDevice(expr ast.Expr, s scope) bool {
+	free, single := references(expr, s)
+	return single && len(free) <= 1
+}
+
+// isList tells whether a value is a list if it can be gone over at all.
+func (a *analyzer) isList(expr ast.Expr) bool {
+	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || a.isAttribute(expr)
+}
+
+// isOneOf writes "k == element || ...".
+func (a *analyzer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
+	if len(elements) == 0 {
+		return nil
+	}
+	return a.joined(elements, operators.LogicalOr, overloads.LogicalOr, func(e ast.Expr) ast.Expr {
+		return a.writeEquals(a.again(k), e)
+	})
+}
+
+// joined writes what is made of each part with an operator between them.
+func (a *analyzer) joined(parts []ast.Expr, operator, overload string, each func(ast.Expr) ast.Expr) ast.Expr {
+	result := each(parts[0])
+	for _, part := range parts[1:] {
+		right := each(part)
+		result = a.writeCall(operator, overload, a.tree.GetType(right.ID()), result, right)
+	}
+	return result
+}
+
+// again copies a part that is to stand in several places.
+func (a *analyzer) again(expr ast.Expr) ast.Expr {
+	result, ok := a.substituteParts(expr, nil)
+	if !ok {
+		return expr
+	}
+	return result
+}
+
+func (a *analyzer) writeLiteral(value ref.Val) ast.Expr {
+	return ast.NewExprFactory().NewLiteral(a.newNode(value.Type().(*types.Type), nil), value)
+}
+
+func (a *analyzer) writeCall(function, overload string, result *types.Type, args ...ast.Expr) ast.Expr {
+	return ast.NewExprFactory().NewCall(a.newNode(result, ast.NewFunctionReference(overload)), function, args...)
+}
+
+func (a *analyzer) writeEquals(left, right ast.Expr) ast.Expr {
+	return a.writeCall(operators.Equals, overloads.Equals, types.BoolType, left, right)
+}
+
+func (a *analyzer) writeAnd(left, right ast.Expr) ast.Expr {
+	return a.writeCall(operators.LogicalAnd, overloads.LogicalAnd, types.BoolType, left, right)
+}
+
+func (a *analyzer) writeOr(left, right ast.Expr) ast.Expr {
+	return a.writeCall(operators.LogicalOr, overloads.LogicalOr, types.BoolType, left, right)
+}
+
+func (a *analyzer) writeConditional(t *types.Type, when, yes, no ast.Expr) ast.Expr {
+	return a.writeCall(operators.Conditional, overloads.Conditional, t, when, yes, no)
+}
+
+func (a *analyzer) writeNot(operand ast.Expr) ast.Expr {
+	return a.writeCall(operators.LogicalNot, overloads.LogicalNot, types.BoolType, operand)
+}
+
+// writeExists writes list.exists(x, body), writeAll list.all(x, body).
+func (a *analyzer) writeExists(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
+	return a.writeQuantifier(list, types.False, operators.LogicalOr, overloads.LogicalOr, body)
+}
+
+func (a *analyzer) writeAll(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
+	return a.writeQuantifier(list, types.True, operators.LogicalAnd, overloads.LogicalAnd, body)
+}
+
+func (a *analyzer) writeQuantifier(list ast.Expr, init types.Bool, operator, overload string, body func(x ast.Expr) ast.Expr) ast.Expr {
+	f, name := ast.NewExprFactory(), a.newName()
+	element := types.DynType
+	if t := a.tree.GetType(list.ID()); t.Kind() == types.ListKind {
+		element = t.Parameters()[0]
+	}
+	accumulator := func() ast.Expr { return a.newIdent(f.AccuIdentName(), types.BoolType) }
+	step := a.writeCall(operator, overload, types.BoolType, accumulator(), body(a.newIdent(name, element)))
+	return f.NewComprehension(a.newNode(types.BoolType, nil), list, name, f.AccuIdentName(), a.writeLiteral(init), a.writeLiteral(types.True), step, accumulator())
+}

@@ -1,0 +1,220 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// tabulating are expressions with all kinds of tables: columns of ints, strings and bools,
+// pairs, predicates over one device and over two, boxes, constants.
+var tabulating = []string{
+	width("x") + " <= 2 && " + width("y") + " <= 1",
+	"devices.all(d, devices.filter(o, d != o && d.x <= o.y).size() >= 1)",
+	"devices.all(d, devices.exists(o, d.s < o.s || d.s + o.s == 'aa'))",
+	"devices.exists_one(d, !devices.exists(o, o.x == d.x + 1)) && devices.map(d, d.x).sum() > int('3')",
+	"devices.map(d, d.s).distinct().size() == 1 || devices.exists(d, d.s.startsWith('a') && d.y > 0)",
+}
+
+// things have the attributes x, y and s.
+func things(n int) []*device.Device {
+	all := make([]values, n)
+	for i := range all {
+		all[i] = values{"x": i * 7 % 5, "y": i % 3, "s": string(rune('a' + i*5%4))}
+	}
+	return devicesWith(all...)
+}
+
+// finding is what bounds say of a partial set.
+type finding struct {
+	may      bound.Outcome
+	hopeless bool
+	possible []int
+	required []int
+}
+
+func find(b *bound.Bounds, s *sound, p bound.Partial) finding {
+	result := finding{may: b.Bound(clone(p))}
+	refined := clone(p)
+	refined.Required = bound.NewBits(len(s.all))
+	result.hopeless = b.Hopeless(refined, bound.Thorough)
+	result.possible, result.required = positions(refined.Possible), positions(refined.Required)
+	return result
+}
+
+// partials are some partial sets.
+func partials(t *testing.T, s *sound, count int) []bound.Partial {
+	t.Helper()
+	var result []bound.Partial
+	draw := rapid.Custom(func(rt *rapid.T) bound.Partial { return drawPartial(rt, s) })
+	for i := range count {
+		result = append(result, draw.Example(i))
+	}
+	return result
+}
+
+// Whoever uses the tables, and however many at a time: each entry is evaluated once, each
+// table is begun once, and all are told the same.
+func TestTablesAreUsedByMany(t *testing.T) {
+	const searches, sets = 8, 30
+	e := environment(t)
+	for _, text := range tabulating {
+		t.Run(text, func(t *testing.T) {
+			f := compiled(t, e, text)
+			alone := soundOf(f, 3, things(20))
+			all := partials(t, alone, sets)
+			want := make([]finding, sets)
+			bounds := alone.bounds(t)
+			for i, p := range all {
+				want[i] = find(bounds, alone, p)
+			}
+			require.Positive(t, bounds.Evaluations())
+			require.Positive(t, bounds.Builds())
+			again := alone.bounds(t)
+			require.Equal(t, want[0], find(again, alone, all[0]))
+			require.Zero(t, again.Evaluations(), "all is known")
+			require.Zero(t, again.Builds())
+
+			shared := soundOf(f, 3, things(20))
+			var group sync.WaitGroup
+			each := make([]*bound.Bounds, searches)
+			got := make([][]finding, searches)
+			for i := range searches {
+				each[i], got[i] = shared.bounds(t), make([]finding, sets)
+				group.Go(func() {
+					for j := range sets {
+						at := (j*7 + i*11) % sets // in another order each
+						got[i][at] = find(each[i], shared, all[at])
+					}
+				})
+			}
+			group.Wait()
+			var evaluations, builds int64
+			for i := range searches {
+				require.Equal(t, want, got[i])
+				evaluations, builds = evaluations+each[i].Evaluations(), builds+each[i].Builds()
+			}
+			require.Equal(t, bounds.Evaluations(), evaluations)
+			require.Equal(t, bounds.Builds(), builds)
+		})
+	}
+}
+
+// ending is a context that ends when it is asked for the nth time.
+type ending struct {
+	context.Context
+	left int
+}
+
+var errEnough = errors.New("enough")
+
+func (e *ending) Err() error {
+	if e.left--; e.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Value hides the context within, whose cause of an end would be looked for.
+func (e *ending) Value(any) any { return nil }
+
+// requireNothingKept interrupts a search after each of its evaluations, and demands that
+// nothing was told, that it was said why, and that others who use the tables are told
+// what they would be without it.
+func requireNothingKept(t *testing.T, interrupted func(*sound, int) *bound.Bounds, reason cel.Reason) {
+	t.Helper()
+	e := environment(t)
+	for _, text := range tabulating {
+		f := compiled(t, e, text)
+		fresh := soundOf(f, 3, things(8))
+		interruptions := 0
+		for _, p := range partials(t, fresh, 4) {
+			want := find(fresh.bounds(t), fresh, p)
+			for after := 0; ; after++ {
+				s := soundOf(f, 3, things(8))
+				b := interrupted(s, after)
+				if requireInterrupted(t, s, b, p, reason) {
+					require.Equal(t, want.hopeless, b.Hopeless(clone(p), bound.Thorough))
+					break
+				}
+				interruptions++
+				require.Equal(t, want, find(s.bounds(t), s, p), "%s: after %d", text, after)
+			}
+		}
+		require.Positive(t, interruptions, text)
+	}
+}
+
+// requireInterrupted is true if the bounds had all that they needed.
+func requireInterrupted(t *testing.T, s *sound, b *bound.Bounds, p bound.Partial, reason cel.Reason) (complete bool) {
+	t.Helper()
+	refined := clone(p)
+	refined.Required = of(len(s.all), 1)
+	hopeless := b.Hopeless(refined, bound.Thorough)
+	if b.Err() == nil {
+		return true
+	}
+	var failure *cel.Error
+	require.ErrorAs(t, b.Err(), &failure)
+	require.Equal(t, reason, failure.Reason)
+	require.False(t, hopeless, "nothing can be told")
+	require.Equal(t, p.Possible, refined.Possible)
+	require.Equal(t, p.Chosen, refined.Chosen)
+	require.True(t, refined.Required.IsEmpty())
+	require.Equal(t, bound.Open, b.Bound(clone(p)))
+	before := b.Evaluations()
+	require.False(t, b.Hopeless(clone(p), bound.Quick))
+	require.Equal(t, before, b.Evaluations(), "it is not asked again")
+	return false
+}
+
+func TestNothingWrongIsKeptWhenTheContextEnds(t *testing.T) {
+	requireNothingKept(t, func(s *sound, after int) *bound.Bounds {
+		return s.tables.NewBounds(&ending{t.Context(), after}, nil)
+	}, cel.ReasonInterrupted)
+}
+
+func TestNothingWrongIsKeptWhenTheBudgetIsUsedUp(t *testing.T) {
+	requireNothingKept(t, func(s *sound, after int) *bound.Bounds {
+		return s.tables.NewBounds(t.Context(), cel.NewBudget(uint64(after)))
+	}, cel.ReasonBudget)
+}
+
+func TestErrTellsWhy(t *testing.T) {
+	s := newSound(t, environment(t), tabulating[0], 2, things(4))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errEnough)
+	b := s.tables.NewBounds(ctx, nil)
+	require.NoError(t, b.Err())
+	require.Equal(t, bound.Open, b.Bound(s.partial(nil, upTo(4))))
+	require.ErrorIs(t, b.Err(), errEnough)
+	require.False(t, b.Exhausted())
+}
+
+// Where the evaluation of a part would end that of the whole expression, nothing absorbs
+// it: "false && that" is not false.
+func TestPartsThatAbort(t *testing.T) {
+	e, err := device.NewEnvironment(cel.Config{CostLimit: 60})
+	require.NoError(t, err)
+	long := "[1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, [1, 2, 3, 4, 5, 6, 7, 8, 9].all(j, i + j > 0))"
+	for _, text := range []string{
+		"devices.all(d, d.x == 9 && d.y == 9) && devices.all(d, d.x < 2 || " + long + ")",
+		"devices.exists(d, d.x == 9) && devices.all(d, devices.all(o, o == d || d.x + o.x < 5 || o.y > d.y + 1 || " + long + "))",
+		"devices.exists(d, d.x == 9) && " + long,
+	} {
+		s := newSound(t, e, text, 2, things(5))
+		s.checkAll(t)
+		require.Equal(t, bound.Open, s.bounds(t).Bound(s.partial(nil, upTo(5))), text)
+	}
+}

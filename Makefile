@@ -49,6 +49,7 @@ tidy: ## tidy go.mod
 
 FUZZTIME ?= 60s
 fuzz: ## run each fuzz target for FUZZTIME
+	$(GO) test ./allocator -run '^$$' -fuzz FuzzSameAsExhaustive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 	$(GO) test ./apis/celset/v1alpha1 -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME)
 	$(GO) test ./apis/config/v1alpha1 -run '^$$' -fuzz FuzzDecodeArgs -fuzztime $(FUZZTIME)
 	$(GO) test ./cel/device/bound -run '^$$' -fuzz FuzzBoundsAreSound -fuzztime $(FUZZTIME) -fuzzminimizetime 10x

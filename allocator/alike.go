@@ -98,7 +98,7 @@ func (f *failedKinds) add(s *search, p place, position int) {
 
 func (s *search) findKinds() []int {
 	names, all := s.attributesRead()
-	seen := get(s.cache, s.cache.kinds, kindsKey{s.hardware(), names, all}, func() []int { return s.kindsByContent(names, all) })
+	seen := get(s.cache.kinds, kindsKey{s.hardware(), names, all}, func() []int { return s.kindsByContent(names, all) })
 	if seen == nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (a *Allocator) inventoryOf(node *v1.Node) (*inventory, error) {
 		return a.newInventory(node, slices.Concat(local, a.otherSlices))
 	}
 	key := inventoryKey{node.Name, a.features}
-	if known, ok := a.cache.inventories.Get(key); ok && slices.Equal(known.(*inventory).slices, local) {
+	if known, ok := a.cache.inventories.entries.Get(key); ok && slices.Equal(known.(*inventory).slices, local) {
 		return known.(*inventory), nil
 	}
 	made, err := a.newInventory(node, local)
@@ -43,7 +43,7 @@ func (a *Allocator) inventoryOf(node *v1.Node) (*inventory, error) {
 		return nil, err
 	}
 	if made.selfContained {
-		a.cache.inventories.Add(key, made)
+		a.cache.inventories.entries.Add(key, made)
 	}
 	return made, nil
 }

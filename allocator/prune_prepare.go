@@ -35,7 +35,7 @@ func (c *celConstraint) prepare() bool {
 	for _, all := range c.covered {
 		p.size += all[0].count
 	}
-	analysis := s.cache.analysis(c.expression, p.size)
+	analysis := analysisOf(c.expression, p.size)
 	if p.size == 0 || !analysis.Understood() || !analysis.Fits(len(s.candidates)) || len(c.covered) > 1 && s.hasShared() {
 		return false
 	}

@@ -67,7 +67,7 @@ func (s *search) selectionRowOf(r *request) *selectionRow {
 		}
 	}
 	key := selectionKey{s.hardware(), s.selectors, texts.String()}
-	return get(s.cache, s.cache.selections, key, func() *selectionRow { return newSelectionRow(len(s.candidates)) })
+	return get(s.cache.selections, key, func() *selectionRow { return newSelectionRow(len(s.candidates)) })
 }
 
 func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {

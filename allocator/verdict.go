@@ -32,7 +32,7 @@ func (c *celConstraint) verdict() (bool, error) {
 		v, err := c.evaluateSet()
 		return v.satisfied, err
 	}
-	m := get(s.cache, s.cache.verdicts, c.verdictKey(), newMemo[setVerdict])
+	m := get(s.cache.verdicts, c.verdictKey(), newMemo[setVerdict])
 	v, known, err := m.get(s.ctx, func() (setVerdict, bool, error) {
 		v, err := c.evaluateSet()
 		return v, true, err

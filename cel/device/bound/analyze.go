@@ -49,7 +49,7 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 // conjuncts splits at the top-level "&&".
 func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
 	expr = a.reduce(expr, scope{})
-	if expr.Kind() == ast.ComprehensionKind {
+	if _, single := references(expr, scope{}); !single && expr.Kind() == ast.ComprehensionKind {
 		if result, ok := a.unrolled(expr.AsComprehension()); ok {
 			a.replace(expr, result, scope{})
 			return a.conjuncts(result)

@@ -54,12 +54,7 @@ func (s *search) groupOf(r *request) *group {
 			return g
 		}
 	}
-	g := &group{requests: []*request{r}, known: s.selectionRowOf(r)}
-	if g.known != nil {
-		g.selectable = g.known.selections(len(s.candidates))
-	} else {
-		g.selectable = make([]selection, len(s.candidates))
-	}
+	g := &group{requests: []*request{r}, selectable: make([]selection, len(s.candidates)), known: s.selectionRowOf(r)}
 	s.groups = append(s.groups, g)
 	return g
 }

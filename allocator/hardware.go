@@ -103,21 +103,15 @@ func (r *selectionRow) enter(device int, passes bool) {
 	r.known[device/64].Or(1 << (device % 64))
 }
 
-// selections are what is remembered, for one search.
-func (r *selectionRow) selections(devices int) []selection {
-	result := make([]selection, devices)
-	for w := range r.known {
-		known := r.known[w].Load()
-		passes := r.passes[w].Load()
-		for i := w * 64; known != 0; i, known, passes = i+1, known>>1, passes>>1 {
-			switch {
-			case known&1 == 0:
-			case passes&1 != 0:
-				result[i] = selected
-			default:
-				result[i] = notSelected
-			}
-		}
+// of is what is remembered of a device.
+func (r *selectionRow) of(device int) selection {
+	bit := uint64(1) << (device % 64)
+	switch {
+	case r.known[device/64].Load()&bit == 0:
+		return selectionUnknown
+	case r.passes[device/64].Load()&bit != 0:
+		return selected
+	default:
+		return notSelected
 	}
-	return result
 }

@@ -36,6 +36,14 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 	if known := r.selectable[c.position]; known != selectionUnknown {
 		return known == selected, nil
 	}
+	// Only what the search comes to is looked up: reasons go by what it saw, not by what
+	// others did.
+	if r.group.known != nil {
+		if known := r.group.known.of(c.position); known != selectionUnknown {
+			r.selectable[c.position] = known
+			return known == selected, nil
+		}
+	}
 	matches, err := s.matchesSelectors(r, c)
 	if err != nil {
 		return false, err

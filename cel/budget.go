@@ -27,7 +27,7 @@ func (b *Budget) Spent() uint64 {
 
 // charge adds the cost of an evaluation that took place. The error is an
 // [*Error] with [ReasonBudget].
-func (b *Budget) charge(cost uint64) error {
+func (b *Budget) charge(cost uint64, advice Advice) error {
 	if b == nil {
 		return nil
 	}
@@ -36,8 +36,7 @@ func (b *Budget) charge(cost uint64) error {
 		return nil
 	}
 	return &Error{
-		Reason: ReasonBudget,
-		Message: fmt.Sprintf("the evaluations together exceed the cost budget of %d: "+
-			"narrow the candidates with selectors or matchAttribute, or write a cheaper expression", b.limit),
+		Reason:  ReasonBudget,
+		Message: fmt.Sprintf("the evaluations together exceed the cost budget of %d: %s", b.limit, advice.Budget),
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
 // AST is the checked expression. It must not be modified.
@@ -27,9 +26,7 @@ type Part struct {
 func (p *Program) Part(expr ast.Expr) (*Part, error) {
 	whole := p.AST()
 	checked := ast.NewCheckedAST(ast.NewAST(expr, whole.SourceInfo()), whole.TypeMap(), whole.ReferenceMap())
-	program, err := p.environment.env.PlanProgram(checked,
-		cel.CostLimit(p.environment.costLimit),
-		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	program, err := p.environment.env.PlanProgram(checked, p.environment.programOptions()...)
 	if err != nil {
 		return nil, fmt.Errorf("plan a part of %q: %w", p.expression, err)
 	}

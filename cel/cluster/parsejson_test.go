@@ -6,9 +6,10 @@ package cluster_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
-	"github.com/stretchr/testify/require"
 )
 
 func TestParseJSON(t *testing.T) {

@@ -238,8 +238,9 @@ func TestAllocationsDoNotGrowWithTheCluster(t *testing.T) {
 // detector.
 func TestConcurrentUse(t *testing.T) {
 	object := generated(1)
-	of, on := cluster.New(object), hub(score("default", item("cpu", 3)))
-	on.Scores.(cluster.ScoreFinderFunc)("", "")
+	of, scores := cluster.New(object), score("default", item("cpu", 3))
+	scores.Namespace = object.Name
+	on := hub(scores)
 	selectors := map[*cluster.Selector]bool{
 		compile(t, byLabels(requirement{Key: "cloud", Operator: "Exists"})):                                         true,
 		compile(t, byClaims(requirement{Key: "nothing", Operator: "Exists"})):                                       false,
@@ -247,6 +248,7 @@ func TestConcurrentUse(t *testing.T) {
 		compile(t, expressions(`managedCluster.metadata.managedFields.all(f, f.fieldsV1.size() == 2)`)):             true,
 		compile(t, expressions(`quantity(managedCluster.status.capacity.memory).isLessThan(quantity("1k"))`)):       false,
 		compile(t, expressions(`managedCluster == managedCluster && managedCluster.status.conditions.size() == 3`)): true,
+		compile(t, expressions(`managedCluster.scores("default")[0].value == 3`)):                                   true,
 		compile(t, expressions(`managedCluster.nothing == 1`)):                                                      false,
 	}
 	var group sync.WaitGroup

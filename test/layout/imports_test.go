@@ -49,8 +49,24 @@ var rules = []rule{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
 			"k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/apis/cel",
 			"k8s.io/dynamic-resource-allocation/cel",
+			"open-cluster-management.io/api", "sigs.k8s.io/structured-merge-diff/v6/value",
 		},
 		never: []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
+	},
+	{
+		folder: "cel/device",
+		ours:   []string{"apis", "cel"},
+		never:  append([]string{"open-cluster-management.io/api"}, server...),
+	},
+	{
+		// Any program that knows clusters can select them: whose types it has, and that
+		// it has an API server or a controller, is its own business.
+		folder: "cel/cluster",
+		ours:   []string{"cel"},
+		never: append([]string{
+			module + "/cel/device", "k8s.io/apiserver/pkg/server", "k8s.io/apiserver/pkg/endpoints",
+			"sigs.k8s.io/cluster-inventory-api",
+		}, server...),
 	},
 	{
 		folder: "allocator",
@@ -70,6 +86,22 @@ var rules = []rule{
 			"k8s.io/dynamic-resource-allocation",
 		},
 		never: []string{"sigs.k8s.io/controller-runtime"},
+	},
+	{
+		folder: "placement",
+		ours:   []string{"apis", "cel"},
+		direct: []string{
+			"sigs.k8s.io/controller-runtime", "open-cluster-management.io/api", "k8s.io/client-go",
+			"k8s.io/component-base", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
+		},
+		never: []string{"k8s.io/kubernetes", module + "/cel/device"},
+	},
+	{
+		// Parsing and matching need no controller.
+		folder: "placement/federation",
+		ours:   []string{"cel/cluster"},
+		direct: []string{"k8s.io/apimachinery"},
+		never:  server,
 	},
 	{
 		folder: "internal/topology",

@@ -20,8 +20,8 @@ const (
 	// selector may reach on one cluster.
 	ClusterCostLimit = 10_000_000
 
-	// maxExpressionLength is the limit of CEL's parser, in code points.
-	maxExpressionLength = 100_000
+	// maxExpressionLength is the limit of CEL's parser, 100,000 code points, in bytes.
+	maxExpressionLength = 4 * 100_000
 )
 
 // Environment compiles selectors. It is safe for concurrent use.

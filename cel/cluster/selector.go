@@ -101,8 +101,9 @@ func unlessEmpty(selector labels.Selector) labels.Selector {
 // ScoreNames tells which AddOnPlacementScores the selector reads.
 func (s *Selector) ScoreNames() ScoreNames { return s.scores }
 
-// Match answers for one cluster. The error is an [*Error] that says which
-// expression failed, and where.
+// Match answers for one cluster. A failed evaluation is an [*Error] that says
+// which expression failed, and where; the only other error is that there is no
+// cluster.
 func (s *Selector) Match(ctx context.Context, cluster Cluster, hub Hub) (Verdict, error) {
 	switch {
 	case cluster.object == nil:

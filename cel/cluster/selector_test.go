@@ -5,10 +5,12 @@ package cluster_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -113,6 +115,35 @@ func TestCompileErrors(t *testing.T) {
 			selector, err := environment.Compile(test.selector, path)
 			require.Nil(t, selector)
 			require.ErrorContains(t, err, test.message)
+		})
+	}
+}
+
+// The limits of CEL's parser are those of expressions: none is exceeded with more
+// than an error.
+func TestLongExpressions(t *testing.T) {
+	for name, test := range map[string]struct {
+		expression string
+		message    string
+	}{
+		"longer than for devices": {expression: strings.Repeat("true && ", 2000) + "true"},
+		"characters of two bytes": {expression: "'" + strings.Repeat("ä", 99_000) + "' != ''"},
+		"too long":                {"'" + strings.Repeat("ä", 100_000) + "' != ''", "expression code point size exceeds limit"},
+		"much too long":           {strings.Repeat(" ", 400_001), "the expression has 400001 bytes, the limit is 400000"},
+		"parentheses":             {strings.Repeat("(", 40_000) + "true" + strings.Repeat(")", 40_000), "recursion limit exceeded"},
+		"calls":                   {"'a'" + strings.Repeat(".trim()", 14_000) + " == 'a'", "recursion depth exceeded"},
+		"fields":                  {"managedCluster" + strings.Repeat(".a", 40_000) + " == 1", "recursion depth exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			selector, err := environment.Compile(expressions(test.expression), nil)
+			if test.message != "" {
+				require.ErrorContains(t, err, test.message)
+				return
+			}
+			require.NoError(t, err)
+			verdict, err := selector.Match(t.Context(), cluster.New(cluster1()), cluster.Hub{})
+			require.NoError(t, err)
+			require.True(t, verdict.Matches)
 		})
 	}
 }
@@ -240,6 +271,7 @@ func TestConcurrentUse(t *testing.T) {
 	object := generated(1)
 	of, scores := cluster.New(object), score("default", item("cpu", 3))
 	scores.Namespace = object.Name
+	object.Status.Capacity["huge"] = resource.MustParse("1000000000000000000001")
 	on := hub(scores)
 	selectors := map[*cluster.Selector]bool{
 		compile(t, byLabels(requirement{Key: "cloud", Operator: "Exists"})):                                         true,
@@ -249,6 +281,7 @@ func TestConcurrentUse(t *testing.T) {
 		compile(t, expressions(`quantity(managedCluster.status.capacity.memory).isLessThan(quantity("1k"))`)):       false,
 		compile(t, expressions(`managedCluster == managedCluster && managedCluster.status.conditions.size() == 3`)): true,
 		compile(t, expressions(`managedCluster.scores("default")[0].value == 3`)):                                   true,
+		compile(t, expressions(`quantity(managedCluster.status.capacity.huge).isGreaterThan(quantity("1k"))`)):      true,
 		compile(t, expressions(`managedCluster.nothing == 1`)):                                                      false,
 	}
 	var group sync.WaitGroup
@@ -256,8 +289,8 @@ func TestConcurrentUse(t *testing.T) {
 		group.Go(func() {
 			for range 20 {
 				for selector, want := range selectors {
-					if verdict, _ := selector.Match(context.Background(), of, on); verdict.Matches != want {
-						t.Errorf("got %v, want %v", verdict.Matches, want)
+					if verdict, err := selector.Match(context.Background(), of, on); verdict.Matches != want {
+						t.Errorf("got %v, want %v: %v", verdict.Matches, want, err)
 					}
 				}
 			}

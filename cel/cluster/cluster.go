@@ -63,6 +63,13 @@ func Of(of metav1.Object) (Cluster, error) {
 	return Cluster{}, fmt.Errorf("a cluster must be a pointer to an object that is not nil, it is a %T", of)
 }
 
+// Labels are the labels of the cluster; nil if there is no cluster.
+func (c Cluster) Labels() labels.Labels { return c.labels }
+
+// Claims are the claims of the cluster by name, of several with the same name the
+// last one; nil if there is no cluster.
+func (c Cluster) Claims() labels.Labels { return c.claims }
+
 // managedClusterClaims are the claims of a ManagedCluster. Of several with the
 // same name the last one counts.
 type managedClusterClaims clusterv1.ManagedCluster

@@ -25,6 +25,10 @@ type Selector struct {
 	claims      labels.Selector
 	expressions []expression
 	scores      ScoreNames
+	// labelsPath and claimsPath lead to these parts, nil for a selector that does not
+	// come from an object.
+	labelsPath *field.Path
+	claimsPath *field.Path
 }
 
 type expression struct {
@@ -52,6 +56,9 @@ type Verdict struct {
 	Matches bool
 	// Cost is that of all evaluations, in CEL cost units; zero without CEL.
 	Cost uint64
+	// Unmatched leads to the first part that does not match; nil if all do, if the
+	// evaluation failed and if the selector does not come from an object.
+	Unmatched *field.Path
 }
 
 // ForLabels returns a selector of clusters by labels only. It takes the operators
@@ -64,7 +71,11 @@ func ForLabels(selector labels.Selector) *Selector {
 // that has it, nil if there is none. The error joins an [*Error] for each part
 // that is wrong.
 func (e *Environment) Compile(from clusterv1beta1.ClusterSelector, path *field.Path) (*Selector, error) {
-	result := &Selector{scores: ScoreNames{Names: sets.New[string]()}}
+	result := &Selector{
+		scores:     ScoreNames{Names: sets.New[string]()},
+		labelsPath: path.Child("labelSelector"),
+		claimsPath: path.Child("claimSelector"),
+	}
 	var failures []error
 	compiled := func(part metav1.LabelSelector, path *field.Path) labels.Selector {
 		selector, err := metav1.LabelSelectorAsSelector(&part)
@@ -73,8 +84,8 @@ func (e *Environment) Compile(from clusterv1beta1.ClusterSelector, path *field.P
 		}
 		return unlessEmpty(selector)
 	}
-	result.labels = compiled(from.LabelSelector, path.Child("labelSelector"))
-	result.claims = compiled(metav1.LabelSelector{MatchExpressions: from.ClaimSelector.MatchExpressions}, path.Child("claimSelector"))
+	result.labels = compiled(from.LabelSelector, result.labelsPath)
+	result.claims = compiled(metav1.LabelSelector{MatchExpressions: from.ClaimSelector.MatchExpressions}, result.claimsPath)
 	for i, text := range from.CelSelector.CelExpressions {
 		at := path.Child("celSelector", "celExpressions").Index(i)
 		program, err := e.core.Compile(text)
@@ -109,9 +120,9 @@ func (s *Selector) Match(ctx context.Context, cluster Cluster, hub Hub) (Verdict
 	case cluster.object == nil:
 		return Verdict{}, errors.New("match a selector: there is no cluster")
 	case s.labels != nil && !s.labels.Matches(cluster.labels):
-		return Verdict{}, nil
+		return Verdict{Unmatched: s.labelsPath}, nil
 	case s.claims != nil && !s.claims.Matches(cluster.claims):
-		return Verdict{}, nil
+		return Verdict{Unmatched: s.claimsPath}, nil
 	case len(s.expressions) == 0:
 		return Verdict{Matches: true}, nil
 	default:
@@ -128,7 +139,7 @@ func (s *Selector) evaluate(ctx context.Context, input *input) (Verdict, error) 
 			return Verdict{Cost: budget.Spent()}, &Error{s.expressions[i].path, fmt.Errorf("cluster %s: %w", input.name, err)}
 		}
 		if !matches {
-			return Verdict{Cost: budget.Spent()}, nil
+			return Verdict{Cost: budget.Spent(), Unmatched: s.expressions[i].path}, nil
 		}
 	}
 	return Verdict{Matches: true, Cost: budget.Spent()}, nil

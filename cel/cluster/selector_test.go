@@ -298,3 +298,32 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestVerdictsSayWhatDoesNotMatch(t *testing.T) {
+	selector := byLabels(requirement{Key: "cloud", Operator: "In", Values: []string{"aws"}})
+	selector.ClaimSelector = byClaims(requirement{Key: "region.open-cluster-management.io", Operator: "Exists"}).ClaimSelector
+	selector.CelSelector = expressions("true", `managedCluster.spec.leaseDurationSeconds == 60`).CelSelector
+	compiled, err := environment.Compile(selector, field.NewPath("spec"))
+	require.NoError(t, err)
+	for want, change := range map[string]func(*clusterv1.ManagedCluster){
+		"<nil>":                              func(*clusterv1.ManagedCluster) {},
+		"spec.labelSelector":                 func(c *clusterv1.ManagedCluster) { c.Labels = nil },
+		"spec.claimSelector":                 func(c *clusterv1.ManagedCluster) { c.Status.ClusterClaims = nil },
+		"spec.celSelector.celExpressions[1]": func(c *clusterv1.ManagedCluster) { c.Spec.LeaseDurationSeconds = 1 },
+	} {
+		object := cluster1()
+		change(object)
+		verdict, err := compiled.Match(t.Context(), cluster.New(object), cluster.Hub{})
+		require.NoError(t, err)
+		require.Equal(t, want, verdict.Unmatched.String())
+		require.Equal(t, want == "<nil>", verdict.Matches)
+	}
+}
+
+func TestLabelsAndClaimsOfAnyCluster(t *testing.T) {
+	of := cluster.New(cluster1())
+	require.Equal(t, "aws", of.Labels().Get("cloud"))
+	require.Equal(t, "eu-central-1", of.Claims().Get("region.open-cluster-management.io"))
+	require.Nil(t, cluster.Cluster{}.Labels())
+	require.Nil(t, cluster.Cluster{}.Claims())
+}

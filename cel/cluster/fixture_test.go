@@ -6,7 +6,6 @@ package cluster_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/internal/fleet"
 )
 
 // environment is shared because to make one takes many milliseconds.
@@ -113,63 +113,11 @@ func hub(scores ...*clusterv1alpha1.AddOnPlacementScore) cluster.Hub {
 	return cluster.Hub{Scores: cluster.ScoreFinderFunc(find), Now: now}
 }
 
-// generated is a cluster of about 5 KB JSON, as registration and the cloud
-// providers fill it. Every third one has version 1.30.
-func generated(i int) *clusterv1.ManagedCluster {
-	minor, name := 29+i%3, fmt.Sprintf("cluster-%05d", i)
-	at := metav1.NewTime(now.Add(-time.Duration(i) * time.Minute))
-	result := &clusterv1.ManagedCluster{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, UID: "0b2a8c1e-52f8-4a4e-9c0f-3f1f5f1d1f1a", ResourceVersion: fmt.Sprint(1000 + i), Generation: 3,
-			CreationTimestamp: at,
-			Labels: map[string]string{
-				"cloud": []string{"Amazon", "Azure", "Google"}[i%3], "vendor": "OpenShift", "name": name,
-				"cluster.open-cluster-management.io/clusterset": "production", "environment": "prod",
-				"version": fmt.Sprintf("1.%d.%d", minor, i%9), "region": fmt.Sprintf("eu-central-%d", i%4),
-			},
-			Annotations: map[string]string{"open-cluster-management/created-via": "other"},
-			Finalizers:  []string{"cluster.open-cluster-management.io/api-resource-cleanup"},
-		},
-		Spec: clusterv1.ManagedClusterSpec{
-			HubAcceptsClient: true, LeaseDurationSeconds: 60,
-			ManagedClusterClientConfigs: []clusterv1.ClientConfig{{URL: "https://api." + name + ".example.com:6443", CABundle: make([]byte, 900)}},
-		},
-		Status: clusterv1.ManagedClusterStatus{
-			Version:     clusterv1.ManagedClusterVersion{Kubernetes: fmt.Sprintf("v1.%d.0", minor)},
-			Capacity:    clusterv1.ResourceList{"cpu": *resource.NewQuantity(int64(8+i%64), resource.DecimalSI), "memory": resource.MustParse("256Gi")},
-			Allocatable: clusterv1.ResourceList{"cpu": resource.MustParse("7500m"), "memory": resource.MustParse("250Gi")},
-		},
-	}
-	for _, condition := range []string{"HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable"} {
-		result.Status.Conditions = append(result.Status.Conditions, metav1.Condition{
-			Type: condition, Status: "True", Reason: condition, Message: "Managed cluster is fine", LastTransitionTime: at,
-		})
-	}
-	for j := range 9 {
-		result.Status.ClusterClaims = append(result.Status.ClusterClaims, clusterv1.ManagedClusterClaim{
-			Name: fmt.Sprintf("property-%d.open-cluster-management.io", j), Value: fmt.Sprintf("value %d of %s", j, name),
-		})
-	}
-	result.Status.ClusterClaims = append(result.Status.ClusterClaims, clusterv1.ManagedClusterClaim{
-		Name: "kubeversion.open-cluster-management.io", Value: fmt.Sprintf("1.%d.%d", minor, i%9),
-	})
-	for _, manager := range []string{"registration", "registration-operator", "kubectl-create"} {
-		result.ManagedFields = append(result.ManagedFields, metav1.ManagedFieldsEntry{
-			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "cluster.open-cluster-management.io/v1",
-			Time: &at, FieldsType: "FieldsV1", FieldsV1: managedFields(),
-		})
-	}
-	return result
-}
+// generated is a cluster of about 5 KB JSON.
+func generated(i int) *clusterv1.ManagedCluster { return fleet.Cluster(i, now) }
 
-func managedFields() *metav1.FieldsV1 {
-	return metav1.NewFieldsV1(`{"f:status":{"f:allocatable":{".":{},"f:cpu":{},"f:memory":{}},"f:capacity":{".":{},"f:cpu":{},"f:memory":{}},` +
-		`"f:clusterClaims":{},"f:conditions":{"k:{\"type\":\"ManagedClusterJoined\"}":{".":{},"f:lastTransitionTime":{},"f:message":{}}},` +
-		`"f:version":{"f:kubernetes":{}}},"f:metadata":{"f:labels":{".":{},"f:cloud":{},"f:vendor":{}}}}`)
-}
-
-// fleet is n generated clusters.
-func fleet(n int) []cluster.Cluster {
+// fleetOf is n generated clusters.
+func fleetOf(n int) []cluster.Cluster {
 	result := make([]cluster.Cluster, n)
 	for i := range result {
 		result[i] = cluster.New(generated(i))

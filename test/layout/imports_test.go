@@ -22,6 +22,8 @@ const module = "github.com/celset/celset"
 // paths that also stand for everything below them.
 type rule struct {
 	folder string
+	// alone is for the package in the folder, without those below it.
+	alone bool
 	// ours are the packages of this module that may be imported, besides those under
 	// the same folder. nil: any.
 	ours []string
@@ -97,6 +99,14 @@ var rules = []rule{
 		never: []string{"k8s.io/kubernetes", module + "/cel/device"},
 	},
 	{
+		// Deciding takes a snapshot and a time: it has no client and no controller.
+		folder: "placement",
+		alone:  true,
+		ours:   []string{"cel"},
+		direct: []string{"open-cluster-management.io/api", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
+		never:  server,
+	},
+	{
 		// Parsing and matching need no controller.
 		folder: "placement/federation",
 		ours:   []string{"cel/cluster"},
@@ -107,6 +117,12 @@ var rules = []rule{
 		folder: "internal/topology",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
+		never:  server,
+	},
+	{
+		folder: "internal/fleet",
+		ours:   []string{},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "open-cluster-management.io/api"},
 		never:  server,
 	},
 	{
@@ -148,7 +164,7 @@ func TestImports(t *testing.T) {
 		t.Run(r.folder, func(t *testing.T) {
 			checked := 0
 			for path, p := range packages {
-				if under(path, module+"/"+r.folder) {
+				if under(path, module+"/"+r.folder) && (!r.alone || path == module+"/"+r.folder) {
 					r.check(t, p, packages)
 					checked++
 				}

@@ -204,11 +204,9 @@ func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 
 // withExpressions is a spec with one predicate.
 func withExpressions(texts ...string) string {
-	var spec clusterv1beta1.PlacementSpec
-	spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+	text, err := yaml.Marshal(map[string]any{"predicates": []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: texts},
-	}}}
-	text, err := yaml.Marshal(spec)
+	}}}})
 	if err != nil {
 		panic(err)
 	}

@@ -114,7 +114,7 @@ func (r *run) schedule(memory *memory) error {
 	wrong = append(wrong, wrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
 	r.configured(wrong)
-	r.former, _ = r.snapshot.Decisions.former(r.key)
+	r.former = r.snapshot.Decisions.former(r.key)
 	available, err := Available(r.placement, r.snapshot)
 	r.result.Available = available
 	switch {

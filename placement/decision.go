@@ -45,7 +45,7 @@ type Slice struct {
 	Decisions []clusterv1beta1.ClusterDecision
 }
 
-// decide makes decisions of the selected candidates.
+// decide makes decisions of the selected candidates, which are sorted by name.
 func (r *run) decide(selected []*Candidate) *Decision {
 	result := &Decision{Clusters: len(selected)}
 	members := r.members(selected)

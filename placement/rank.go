@@ -92,6 +92,6 @@ func validateTieBreak(placement *clusterv1beta1.Placement, wrong *misconfigurati
 	}
 }
 
-func candidatesByName(candidates []*Candidate) []*Candidate {
-	return slices.SortedFunc(slices.Values(candidates), func(a, b *Candidate) int { return cmp.Compare(a.Cluster.Name, b.Cluster.Name) })
+func sortByName(candidates []*Candidate) {
+	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.index, b.index) })
 }

@@ -182,6 +182,7 @@ func (r *run) choose(memory *memory) error {
 			selected = append(selected, c)
 		}
 	}
+	sortByName(selected)
 	r.evaluated(failed)
 	if len(selected) == 0 && r.lost(failed) {
 		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled,

@@ -14,7 +14,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
 // AST is the checked expression. It must not be modified.
@@ -30,9 +29,7 @@ type Part struct {
 // program's AST, or one that was made of it.
 func (p *Program) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
 	checked := ast.NewCheckedAST(ast.NewAST(expr, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
-	program, err := p.environment.env.PlanProgram(checked,
-		cel.CostLimit(p.environment.costLimit),
-		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	program, err := p.environment.env.PlanProgram(checked, p.environment.programOptions()...)
 	if err != nil {
 		return nil, fmt.Errorf("plan a part of %q: %w", p.expression, err)
 	}

@@ -181,6 +181,9 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 	if reduced := a.reduce(expr, s); reduced != expr {
 		return a.condition(reduced, s)
 	}
+	if left, right, ok := sameness(expr); ok {
+		return a.comparison(equal, left, right, s)
+	}
 	if rewritten, ok := a.rewrite(expr, s); ok {
 		return a.condition(rewritten, s)
 	}
@@ -265,6 +268,11 @@ func (a *analyzer) newOr(left, right condition) condition {
 
 // comparison of numbers or bools; those of other types are open.
 func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) condition {
+	if r == equal {
+		if only, ok := a.isOnly(left, right, s); ok {
+			return only
+		}
+	}
 	if r == equal && (a.isBool(left) || a.isBool(right)) {
 		return a.equivalence(a.condition(left, s), a.condition(right, s))
 	}

@@ -74,7 +74,7 @@ func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 // isIn writes "k in list".
 func (a *analyzer) isIn(k, list ast.Expr, s scope) (ast.Expr, bool) {
 	list, ok := a.elementsOf(list, s)
-	if !ok {
+	if !ok || !a.isComputedList(list) {
 		return nil, false
 	}
 	found := a.writeExists(list, func(x ast.Expr) ast.Expr { return a.writeSame(a.again(k), x) })

@@ -289,6 +289,8 @@ func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) conditi
 		return withLimits(c, c.left, limitsOf(r, m.value, false))
 	case constantLeft:
 		return withLimits(c, c.right, limitsOf(r, l.value, true))
+	case r == equal:
+		return withExtremes(c)
 	default:
 		return c
 	}
@@ -373,11 +375,10 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if !ok {
 		return open{}
 	}
-	value, tabulated := m.value.(value)
-	if _, all := m.list.(allDevices); !all || !tabulated || !value.isColumn(m.slot) {
-		return open{}
+	if leaf, ok := m.column(); ok {
+		return distinctSize{leaf}
 	}
-	return distinctSize{m.slot, value}
+	return open{}
 }
 
 func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {

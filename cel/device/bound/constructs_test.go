@@ -27,7 +27,7 @@ var constructs = map[string]bound.Outcome{
 	maps + ".sum() > 5":                                                           bound.True,
 	maps + ".sum() == 7":                                                          bound.True | bound.False,
 	maps + ".sum() * 2 == 100":                                                    bound.False,
-	maps + ".distinct().size() == 3":                                              bound.True | bound.False,
+	maps + ".distinct().size() == 3":                                              bound.True,
 	maps + ".distinct().size() == 1":                                              bound.False,
 	"devices.map(d, d.attributes['d'].s).distinct().size() == 3":                  bound.False,
 	"devices.all(d, d" + y + " < 5)":                                              bound.False,
@@ -164,6 +164,18 @@ var constructs = map[string]bound.Outcome{
 	"sets.intersects(devices.map(d, d.attributes['d'].v), devices.map(d, d.attributes['d'].s))": bound.False,
 	"devices.map(d, d.attributes['d'].v).distinct() == ['1.0.0']":                               bound.Open,
 	maps + ".sum() in [1, 9007199254740993]":                                                    bound.Open,
+	// Different values.
+	"devices.map(d, d.attributes['d'].s).max() == devices.map(d, d.attributes['d'].s).min()":                                                                   bound.False,
+	"devices.map(d, d.attributes['d'].s).min() == devices.map(o, o.attributes['d'].s).max()":                                                                   bound.False,
+	"devices.map(d, d.attributes['d'].s).min() != devices.map(o, o.attributes['d'].s).max()":                                                                   bound.True,
+	maps + ".min() == " + maps + ".max()":                                                                                                                      bound.False,
+	"devices.map(d, d" + y + " / 2).min() == devices.map(d, d" + y + " / 2).max()":                                                                             bound.False,
+	"devices.map(d, d" + y + " / 2).distinct().size() != 3":                                                                                                    bound.True | bound.False,
+	"!(devices.map(d, d" + y + " / 2).distinct().size() >= 3)":                                                                                                 bound.True | bound.False,
+	"devices.map(d, d" + y + " / 3).distinct().size() < 3":                                                                                                     bound.True,
+	"devices.map(d, d.attributes['d'].l).distinct().size() < 3":                                                                                                bound.Open,
+	"devices.map(d, d.attributes['d'].s == 'a' ? 1 : d.attributes['d'].l).distinct().size() == 3":                                                              bound.Open,
+	"devices.map(d, d.attributes['d'].s == 'a' ? 1 : d.attributes['d'].s).max() == devices.map(d, d.attributes['d'].s == 'a' ? 1 : d.attributes['d'].s).min()": bound.Open,
 	// What is not understood may become anything.
 	// What may abort the evaluation is tried with all devices.
 	"devices.all(d, d.attributes['d'].s in ['a', 'c'])":                                                bound.False,

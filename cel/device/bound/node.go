@@ -66,6 +66,8 @@ func newNot(operand condition) condition {
 		return operand.negate()
 	case comparison:
 		return operand.negate()
+	case distinctLimits:
+		return operand.negate()
 	case unsure:
 		return unsure{newNot(operand.condition)}
 	case unfailing:

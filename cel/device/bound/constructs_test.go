@@ -75,7 +75,7 @@ var constructs = map[string]bound.Outcome{
 	"cel.bind(devices, [devices[0], devices[0]], devices[1]" + y + " == 9)":     bound.False,
 	"[[[1]]].exists(devices, devices[0][0] == 1 && devices[0] != [1])":          bound.False,
 	// Places are not known.
-	"devices.all(i, d, i < 9)":                                                         bound.Open,
+	"devices.all(i, d, i < 9)":                                                         bound.True,
 	"devices.all(i, d, d" + y + " < 5 || d" + y + " > 7 && i == 2)":                    bound.False,
 	"devices.exists(i, d, d" + y + " == 7 && i == 0)":                                  bound.False,
 	"devices.existsOne(i, d, d" + y + " in [0, 5])":                                    bound.False,
@@ -176,6 +176,18 @@ var constructs = map[string]bound.Outcome{
 	"devices.map(d, d.attributes['d'].l).distinct().size() < 3":                                                                                                bound.Open,
 	"devices.map(d, d.attributes['d'].s == 'a' ? 1 : d.attributes['d'].l).distinct().size() == 3":                                                              bound.Open,
 	"devices.map(d, d.attributes['d'].s == 'a' ? 1 : d.attributes['d'].s).max() == devices.map(d, d.attributes['d'].s == 'a' ? 1 : d.attributes['d'].s).min()": bound.Open,
+	// Pairs in their order.
+	"devices.all(i, d, devices.all(j, o, i == j || d" + y + " - o" + y + " < 5))":                bound.False,
+	"devices.all(i, d, devices.all(j, o, i != j || d == o))":                                     bound.True,
+	"devices.all(i, d, devices.all(j, o, i >= j || d" + y + " + o" + y + " < 5))":                bound.False,
+	"devices.all(i, d, devices.all(j, o, j > i ? d" + y + " + o" + y + " < 5 : i == j || true))": bound.False,
+	"devices.all(i, d, devices.all(j, o, i < j || d" + y + " > o" + y + "))":                     bound.False,
+	"devices.all(i, d, devices.all(j, o, i <= j || d" + y + " > o" + y + "))":                    bound.True | bound.False,
+	"devices.exists(i, d, devices.exists(j, o, i < j && d" + y + " + o" + y + " > 9))":           bound.False,
+	"devices.all(i, d, [d].all(j, o, i < j || i >= 0))":                                          bound.True,
+	"devices.all(i, d, devices.filter(e, e" + y + " > 0).all(j, o, i == j))":                     bound.Open,
+	"devices.all(i, d, i + 1 <= devices.size())":                                                 bound.True,
+	"devices.all(i, d, devices.all(i, o, i < i || d" + y + " + o" + y + " < 5))":                 bound.False,
 	// What is not understood may become anything.
 	// What may abort the evaluation is tried with all devices.
 	"devices.all(d, d.attributes['d'].s in ['a', 'c'])":                                                bound.False,

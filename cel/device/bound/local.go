@@ -142,7 +142,7 @@ func deviceOf(expr ast.Expr, s scope) (slot int, ok bool) {
 		return 0, false
 	}
 	slot, ok = s[expr.AsIdent()]
-	return slot, ok && slot != notADevice
+	return slot, ok && slot > notADevice
 }
 
 // identity is d == o.

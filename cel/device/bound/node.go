@@ -68,6 +68,8 @@ func newNot(operand condition) condition {
 		return operand.negate()
 	case distinctLimits:
 		return operand.negate()
+	case ordered:
+		return newNot(operand.condition)
 	case unsure:
 		return unsure{newNot(operand.condition)}
 	case unfailing:

@@ -179,37 +179,3 @@ func (n total) number(s *state) number {
 	}
 	return combine(result, number{least: smallest.least, most: greatest.most, fails: smallest.fails || greatest.fails}, addition)
 }
-
-// distinctSize is list.map(x, value).distinct().size() over all devices of the
-// set.
-type distinctSize struct {
-	slot  int
-	value value
-}
-
-func (n distinctSize) number(s *state) number {
-	keys := make(map[any]bool)
-	known := true
-	look := func(i int) bool {
-		if !s.spend() {
-			known = false
-			return false
-		}
-		before := s.slots[n.slot]
-		s.slots[n.slot] = i
-		key := n.value.entry(s).key
-		s.slots[n.slot] = before
-		known = key != nil
-		keys[key] = true
-		return known
-	}
-	s.Chosen.each(look)
-	chosen := len(keys)
-	if s.Left > 0 && known {
-		s.Possible.each(look)
-	}
-	if !known {
-		return openNumber
-	}
-	return number{least: int64(max(chosen, min(1, len(keys)))), most: int64(min(len(keys), chosen+s.Left))}
-}

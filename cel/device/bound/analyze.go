@@ -96,9 +96,9 @@ type variable struct {
 	slot int
 }
 
-// scope has what the identifiers stand for: a slot for a device, or -1 for
-// something else. An identifier that it does not have is declared by the
-// environment.
+// scope has what the identifiers stand for: a slot for a device, notADevice for
+// something else, less than that for the place of a device (placeOf). An identifier that
+// it does not have is declared by the environment.
 type scope map[string]int
 
 const notADevice = -1
@@ -132,7 +132,7 @@ func references(expr ast.Expr, s scope) (free []variable, single bool) {
 			}
 			slot, known := s[name]
 			switch {
-			case !known && name == devicesVariable || known && slot == notADevice:
+			case !known && name == devicesVariable || known && slot <= notADevice:
 				single = false
 			case known && !seen[name]:
 				seen[name] = true
@@ -181,6 +181,9 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 	if reduced := a.reduce(expr, s); reduced != expr {
 		return a.condition(reduced, s)
 	}
+	if left, right, ok := sameness(expr); ok {
+		return a.comparison(equal, left, right, s)
+	}
 	if rewritten, ok := a.rewrite(expr, s); ok {
 		return a.condition(rewritten, s)
 	}
@@ -188,7 +191,7 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 	case ast.CallKind:
 		return a.conditionCall(expr.AsCall(), s)
 	case ast.ComprehensionKind:
-		return a.quantifier(expr.AsComprehension(), s)
+		return a.quantifier(expr, s)
 	default:
 		return open{}
 	}
@@ -265,6 +268,14 @@ func (a *analyzer) newOr(left, right condition) condition {
 
 // comparison of numbers or bools; those of other types are open.
 func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) condition {
+	if places, ok := comparedPlaces(r, left, right, s); ok {
+		return places
+	}
+	if r == equal {
+		if only, ok := a.isOnly(left, right, s); ok {
+			return only
+		}
+	}
 	if r == equal && (a.isBool(left) || a.isBool(right)) {
 		return a.equivalence(a.condition(left, s), a.condition(right, s))
 	}
@@ -281,6 +292,8 @@ func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) conditi
 		return withLimits(c, c.left, limitsOf(r, m.value, false))
 	case constantLeft:
 		return withLimits(c, c.right, limitsOf(r, l.value, true))
+	case r == equal:
+		return withExtremes(c)
 	default:
 		return c
 	}
@@ -311,6 +324,9 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 	}
 	if reduced := a.reduce(expr, s); reduced != expr {
 		return a.quantity(reduced, s)
+	}
+	if _, isPlace := placedAt(expr, s); isPlace {
+		return between{0, int64(a.setSize) - 1}
 	}
 	if expr.Kind() != ast.CallKind {
 		return open{}
@@ -365,11 +381,10 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if !ok {
 		return open{}
 	}
-	value, tabulated := m.value.(value)
-	if _, all := m.list.(allDevices); !all || !tabulated || !value.isColumn(m.slot) {
-		return open{}
+	if leaf, ok := m.column(); ok {
+		return distinctSize{leaf}
 	}
-	return distinctSize{m.slot, value}
+	return open{}
 }
 
 func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {

@@ -67,6 +67,12 @@ func (a *analyzer) substitute(expr ast.Expr, name string, by ast.Expr, bound boo
 	return c.copy(expr), c.ok
 }
 
+// substituteAll is substitute for several variables, none of them of cel.bind.
+func (a *analyzer) substituteAll(expr ast.Expr, by map[string]ast.Expr) (ast.Expr, bool) {
+	c := &copier{analyzer: a, by: by, factory: ast.NewExprFactory(), ok: true}
+	return c.copy(expr), c.ok
+}
+
 // substituteParts copies an expression, with other expressions in the place of parts by
 // their number.
 func (a *analyzer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {

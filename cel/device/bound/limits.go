@@ -87,9 +87,22 @@ func withLimits(c comparison, of quantity, l limits) condition {
 				return newTallied(f.slot, f.keeps, l, c)
 			}
 		}
+	case distinctSize:
+		return distinctLimits{of, l, c}
 	case arithmetic:
 		if leaf, ok := spanOf(of); ok {
 			return span{leaf: leaf, limits: l, general: c}
+		}
+	}
+	return c
+}
+
+// withExtremes replaces the comparison of the greatest with the smallest value: they are
+// equal if there is one value only.
+func withExtremes(c comparison) condition {
+	for _, order := range [2]arithmetic{{subtraction, c.left, c.right}, {subtraction, c.right, c.left}} {
+		if leaf, ok := spanOf(order); ok {
+			return span{leaf: leaf, limits: limits{0, 0}, general: c, alike: true}
 		}
 	}
 	return c

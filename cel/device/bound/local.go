@@ -19,6 +19,9 @@ import (
 func (a *analyzer) local(expr ast.Expr, s scope) condition {
 	if !speaksOfOne(expr, s) {
 		expr = a.reduce(expr, s)
+		if left, right, ok := sameness(expr); ok {
+			return a.localComparison(expr, equal, left, right, s)
+		}
 		if rewritten, ok := a.rewrite(expr, s); ok {
 			return a.local(rewritten, s)
 		}
@@ -139,7 +142,7 @@ func deviceOf(expr ast.Expr, s scope) (slot int, ok bool) {
 		return 0, false
 	}
 	slot, ok = s[expr.AsIdent()]
-	return slot, ok && slot != notADevice
+	return slot, ok && slot > notADevice
 }
 
 // identity is d == o.

@@ -14,7 +14,8 @@ import (
 // initial value, a condition to go on, a step and a result.
 
 // quantifier reads all, exists and exists_one over devices.
-func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
+func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
+	c := expr.AsComprehension()
 	part, quantify := quantified(c)
 	if quantify == nil {
 		return open{}
@@ -30,7 +31,11 @@ func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
 	if isOpen(holds) {
 		return open{}
 	}
-	return l.over(func(list deviceList) condition { return quantify(list, l.slot, holds) })
+	result := l.over(func(list deviceList) condition { return quantify(list, l.slot, holds) })
+	if either, ok := a.inEitherOrder(expr, s); ok {
+		return ordered{result, either}
+	}
+	return result
 }
 
 // quantified recognizes all, exists and exists_one, and returns what must hold.
@@ -80,7 +85,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 			return nil, false
 		}
 		slot := a.newSlot()
-		return filtered{list, slot, a.condition(keeps, s.within(c, slot))}, true
+		return filtered{list, slot, a.condition(keeps, s.within(c, slot).withPlace(c, list, slot))}, true
 	case ast.CallKind:
 		return a.eitherList(expr.AsCall(), s)
 	default:

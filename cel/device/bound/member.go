@@ -26,7 +26,7 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 	s := scope{}
 	var slots []int
 	walk(expr, scope{}, func(e ast.Expr, hidden scope) {
-		place, ok := a.placeOf(e, hidden)
+		place, ok := a.memberAt(e, hidden)
 		if !ok {
 			return
 		}
@@ -52,8 +52,8 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 	return result
 }
 
-// placeOf recognizes devices[n], n being a constant for sets of the size.
-func (a *analyzer) placeOf(expr ast.Expr, hidden scope) (place int64, ok bool) {
+// memberAt recognizes devices[n], n being a constant for sets of the size.
+func (a *analyzer) memberAt(expr ast.Expr, hidden scope) (place int64, ok bool) {
 	if !isCall(expr, operators.Index) {
 		return 0, false
 	}

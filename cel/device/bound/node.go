@@ -66,12 +66,30 @@ func newNot(operand condition) condition {
 		return operand.negate()
 	case comparison:
 		return operand.negate()
+	case distinctLimits:
+		return operand.negate()
+	case ordered:
+		return newNot(operand.condition)
+	case unsure:
+		return unsure{newNot(operand.condition)}
 	case unfailing:
 		return unfailing{operand.leaf, newNot(operand.then), newNot(operand.general)}
 	default:
 		return not{operand}
 	}
 }
+
+// unsure is a condition whose failure may stand for anything.
+type unsure struct{ condition }
+
+func (n unsure) bound(s *state) Outcome {
+	if result := n.condition.bound(s); !result.may(Error) {
+		return result
+	}
+	return Open
+}
+
+func (n unsure) refine(s *state) bool { return s.refine(n.condition) }
 
 type and struct{ left, right condition }
 

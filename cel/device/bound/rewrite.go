@@ -16,10 +16,9 @@ import (
 // Much can be written in several ways. What follows writes conditions on lists with
 // quantifiers, which are understood. The two must fail alike.
 //
-//	k in list                      list.exists(x, x == k)
-//	k in [1, 2]                    k == 1 || k == 2
+//	k in list                      list.exists(x, k in [x])
+//	k in [1, 2]                    1 in [k] || 2 in [k]
 //	sets.contains(list, ['a'])     'a' in list
-//	list.distinct() == ['a']       list.all(x, x == 'a')
 //	[1, 2].all(n, p(n))            p(1) && p(2)
 
 // rewrite writes a condition another way. It is false if there is none.
@@ -67,11 +66,6 @@ func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 		there, ok := a.containsAll(left, right, s)
 		back, too := a.containsAll(right, left, s)
 		return a.writeAnd(there, back), ok && too
-	case operators.Equals:
-		return a.isOnly(left, right, s)
-	case operators.NotEquals:
-		result, ok := a.isOnly(left, right, s)
-		return a.writeNot(result), ok
 	default:
 		return nil, false
 	}
@@ -80,10 +74,10 @@ func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 // isIn writes "k in list".
 func (a *analyzer) isIn(k, list ast.Expr, s scope) (ast.Expr, bool) {
 	list, ok := a.elementsOf(list, s)
-	if !ok {
+	if !ok || !a.isComputedList(list) {
 		return nil, false
 	}
-	found := a.writeExists(list, func(x ast.Expr) ast.Expr { return a.writeEquals(x, a.again(k)) })
+	found := a.writeExists(list, func(x ast.Expr) ast.Expr { return a.writeSame(a.again(k), x) })
 	if _, isDevice := deviceOf(k, s); isDevice || k.Kind() == ast.LiteralKind {
 		return found, true
 	}
@@ -100,7 +94,7 @@ func (a *analyzer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool) 
 			return nil, false
 		}
 		return a.joined(elements, operators.LogicalAnd, overloads.LogicalAnd, func(k ast.Expr) ast.Expr {
-			return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeEquals(x, k) })
+			return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeSame(k, x) })
 		}), true
 	}
 	wanted, ok := a.elementsOf(wanted, s)
@@ -140,7 +134,7 @@ func (a *analyzer) isElement(k, list ast.Expr, s scope) ast.Expr {
 	if isOfDevice(list, s) {
 		return a.writeCall(operators.In, overloads.InList, types.BoolType, k, a.again(list))
 	}
-	return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeEquals(x, k) })
+	return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeSame(k, x) })
 }
 
 // isFound is true, but fails if the list does.
@@ -148,8 +142,9 @@ func (a *analyzer) isFound(list ast.Expr) ast.Expr {
 	return a.writeAll(a.again(list), func(ast.Expr) ast.Expr { return a.writeLiteral(types.True) })
 }
 
-// isOnly writes "list.distinct() == [k]", in either order.
-func (a *analyzer) isOnly(list, only ast.Expr, s scope) (ast.Expr, bool) {
+// isOnly reads "list.distinct() == [k]", in either order. Lists whose elements can't be
+// compared are equal, so that a failure may be anything.
+func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
 	if only.Kind() != ast.ListKind {
 		list, only = only, list
 	}
@@ -160,8 +155,11 @@ func (a *analyzer) isOnly(list, only ast.Expr, s scope) (ast.Expr, bool) {
 	if list, ok = a.elementsOf(list, s); !ok {
 		return nil, false
 	}
-	return a.writeAnd(a.writeAll(list, func(x ast.Expr) ast.Expr { return a.writeEquals(x, elements[0]) }),
-		a.writeExists(a.again(list), func(ast.Expr) ast.Expr { return a.writeLiteral(types.True) })), true
+	all := a.writeAll(list, func(x ast.Expr) ast.Expr { return a.writeEquals(x, elements[0]) })
+	any := a.writeExists(a.again(list), func(ast.Expr) ast.Expr { return a.writeLiteral(types.True) })
+	both := a.writeAnd(all, any)
+	a.require(both, s)
+	return unsure{a.condition(both, s)}, true
 }
 
 // unrolled writes a quantifier over constants.
@@ -261,17 +259,33 @@ func (a *analyzer) unordered(expr ast.Expr, s scope) (ast.Expr, bool) {
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), ok
 }
 
-// constants recognizes a list of at least one constant.
+// constants recognizes a list of at least one constant. Among large numbers CEL finds
+// some that are not there.
 func constants(list ast.Expr) ([]ast.Expr, bool) {
 	if list.Kind() != ast.ListKind || list.AsList().Size() == 0 || len(list.AsList().OptionalIndices()) > 0 {
 		return nil, false
 	}
 	for _, element := range list.AsList().Elements() {
-		if element.Kind() != ast.LiteralKind {
+		if element.Kind() != ast.LiteralKind || isLarge(element.AsLiteral()) {
 			return nil, false
 		}
 	}
 	return list.AsList().Elements(), true
+}
+
+// isLarge tells whether a number may be another one if it is converted.
+func isLarge(value ref.Val) bool {
+	const exact = 1 << 53
+	switch value := value.(type) {
+	case types.Int:
+		return value > exact || value < -exact
+	case types.Uint:
+		return value > exact
+	case types.Double:
+		return value > exact || value < -exact
+	default:
+		return false
+	}
 }
 
 // elementsOf recognizes a list that can be gone over: of the set, device by device, or
@@ -316,7 +330,7 @@ func (a *analyzer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
 		return nil
 	}
 	return a.joined(elements, operators.LogicalOr, overloads.LogicalOr, func(e ast.Expr) ast.Expr {
-		return a.writeEquals(a.again(k), e)
+		return a.writeSame(e, a.again(k))
 	})
 }
 
@@ -345,6 +359,27 @@ func (a *analyzer) writeLiteral(value ref.Val) ast.Expr {
 
 func (a *analyzer) writeCall(function, overload string, result *types.Type, args ...ast.Expr) ast.Expr {
 	return ast.NewExprFactory().NewCall(a.newNode(result, ast.NewFunctionReference(overload)), function, args...)
+}
+
+// writeSame writes "left in [right]": unlike "left == right" it does not fail if values
+// of the two types can't be compared.
+func (a *analyzer) writeSame(left, right ast.Expr) ast.Expr {
+	t := types.NewListType(a.tree.GetType(right.ID()))
+	list := ast.NewExprFactory().NewList(a.newNode(t, nil), []ast.Expr{right}, nil)
+	return a.writeCall(operators.In, overloads.InList, types.BoolType, left, list)
+}
+
+// sameness recognizes "left in [right]", right not being a constant.
+func sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
+	if !isCall(expr, operators.In) {
+		return nil, nil, false
+	}
+	list := expr.AsCall().Args()[1]
+	if list.Kind() != ast.ListKind || list.AsList().Size() != 1 || len(list.AsList().OptionalIndices()) > 0 {
+		return nil, nil, false
+	}
+	right = list.AsList().Elements()[0]
+	return expr.AsCall().Args()[0], right, right.Kind() != ast.LiteralKind
 }
 
 func (a *analyzer) writeEquals(left, right ast.Expr) ast.Expr {

@@ -13,14 +13,36 @@ type span struct {
 	// general is the condition as it is written, for leaves that are not always
 	// numbers.
 	general condition
+	// alike: what is asked is whether the two are equal. They need not be numbers then.
+	alike bool
 }
 
-func (n span) bound(s *state) Outcome { return n.general.bound(s) }
+func (n span) bound(s *state) Outcome {
+	if d, ok := n.distinct(s); ok {
+		number := d.number(s)
+		return d.verdict(number.least, number.most)
+	}
+	return n.general.bound(s)
+}
+
+// distinct asks for one value instead, if all are strings, or all of another type that
+// has an order.
+func (n span) distinct(s *state) (d distinctLimits, ok bool) {
+	if !n.alike {
+		return distinctLimits{}, false
+	}
+	d = distinctLimits{distinctSize{n.leaf}, limits{1, 1}, n.general}
+	g := d.groups(s)
+	return d, g != nil && g.uniform
+}
 
 // refine removes the devices that would make the distance too large.
 func (n span) refine(s *state) bool {
 	c := s.column(n.leaf)
 	if c == nil || !c.order.isBounded() || !c.order.has(s.Chosen) || !c.order.has(s.Possible) {
+		if d, ok := n.distinct(s); ok {
+			return d.refine(s)
+		}
 		return s.refine(n.general)
 	}
 	o := &c.order

@@ -36,7 +36,7 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 	if list, ok := a.deviceList(c.IterRange(), s); ok {
 		slot := a.newSlot()
 		device := typedVariable{elementOf(c), a.typeOf(elementOf(c), c)}
-		return loop{list: list, slot: slot, scope: s.within(c, slot), device: device}, true
+		return loop{list: list, slot: slot, scope: s.within(c, slot).withPlace(c, list, slot), device: device}, true
 	}
 	m, ok := a.mapped(c.IterRange(), s)
 	if !ok || m.element == nil {

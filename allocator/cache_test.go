@@ -1,0 +1,174 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+// mixedFleet has nodes of several hardware types, some in use alike and some not, some
+// with devices that answers are not kept for, and pods with all kinds of claims.
+func mixedFleet() *fleet {
+	f := newFleet(1)
+	f.classes[driver] = classOf(driver)
+	add := func(inUse []string, slices ...*sliceBuilder) {
+		node := f.addNode(slices...)
+		for _, device := range inUse {
+			f.take(0, driver, node, device)
+		}
+	}
+	for range 2 {
+		for _, inUse := range [][]string{nil, {"mla-1"}, {"mla-0", "mla-4"}, {"mla-1", "mla-3", "mla-5"}} {
+			add(inUse, slice("1", ring(8)...))
+			add(inUse, slice("1", ring(7)...))
+			add(inUse, partitioned("3Gi", part("mla-0", "1Gi"), part("mla-1", "1Gi"), part("mla-2", "2Gi"), part("mla-3", "1Gi"))...)
+		}
+		for _, inUse := range [][]string{nil, {"mla-11"}, {"mla-00", "mla-12"}} {
+			add(inUse, slice("1", mesh(3, 3)...))
+		}
+	}
+	f.addPod(claim("row").want("x", 4).cel("row").define("row", inARow))
+	f.addPod(claim("grid").want("x", 4).cel("grid").define("grid", neighbors))
+	f.addPod(claim("sum").want("x", 1, "has("+index+")").want("y", 2).cel("sum").define("sum", indices+".sum() >= 9"))
+	f.addPod(claim("unread").want("x", 3).cel("late").define("late", "devices.slice(1, 2).size() == 2"))
+	f.addPod(claim("broken").want("x", 2).cel("broken").define("broken", "1 / ("+indices+".min() - 2) < 0"))
+	f.addPod(
+		claim("a").firstAvailable("x", sub("six", 6), sub("two", 2)).cel("row").define("row", inARow),
+		claim("b").want("y", 2, index+" % 2 == 0").cel("far").define("far", width("index")+" > 3"),
+	)
+	f.addPod(claim("none").want("x", 2))
+	return f
+}
+
+// width is the distance of the extremes of an attribute.
+func width(attribute string) string {
+	values := "devices.map(d, d.attributes['mla.example.com']." + attribute + ")"
+	return values + ".max() - " + values + ".min()"
+}
+
+// Many nodes at a time, one Cache: the answers are those of searches that share nothing,
+// and together they took exactly what they take one after the other.
+func TestCacheIsForManyAtATime(t *testing.T) {
+	f := mixedFleet()
+	questions := f.questions()
+	want := make([]answer, len(questions))
+	reference := f.allocator(t, 0, WithExhaustiveSearch())
+	for i, q := range questions {
+		want[i] = f.ask(t.Context(), f.allocator(t, 0), q)
+		f.requireSame(t, q, f.ask(t.Context(), reference, q).withoutReason(), want[i].withoutReason())
+	}
+	sequential := NewCache()
+	one := f.allocator(t, 0, WithCache(sequential))
+	for i, q := range questions {
+		f.requireSame(t, q, want[i], f.ask(t.Context(), one, q))
+	}
+	cold := one.Stats()
+	require.Positive(t, cold.TableEvaluations)
+	require.Positive(t, cold.CacheHits)
+	for i, q := range questions {
+		f.requireSame(t, q, want[i], f.ask(t.Context(), one, q))
+	}
+	warm := one.Stats().minus(cold)
+	require.Zero(t, warm.TableEvaluations, "each entry is evaluated once")
+	require.Zero(t, warm.TableBuilds)
+	require.Less(t, warm.Steps, cold.Steps)
+
+	for round := range 3 {
+		shared := NewCache()
+		for _, expected := range []Stats{cold, warm} {
+			// Three allocators, as if several profiles of a scheduler were at work.
+			allocators := []*Allocator{f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared))}
+			got := make([]answer, len(questions))
+			order := rand.New(rand.NewPCG(uint64(round), 0)).Perm(len(questions))
+			var next atomic.Int64
+			var group sync.WaitGroup
+			for worker := range 12 {
+				group.Go(func() {
+					for n := int(next.Add(1)) - 1; n < len(questions); n = int(next.Add(1)) - 1 {
+						i := order[n]
+						got[i] = f.ask(t.Context(), allocators[(worker+n)%3], questions[i])
+					}
+				})
+			}
+			group.Wait()
+			for i, q := range questions {
+				f.requireSame(t, q, want[i], got[i])
+			}
+			var sum Stats
+			for _, a := range allocators {
+				sum = sum.plus(a.Stats())
+			}
+			require.Equal(t, expected, sum)
+		}
+	}
+}
+
+func (f *fleet) requireSame(t *testing.T, q question, want, got answer) {
+	t.Helper()
+	if reflect.DeepEqual(want, got) {
+		return // faster by far
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
+		require.Fail(t, diff, f.describe(0, q))
+	}
+}
+
+func (s Stats) plus(o Stats) Stats {
+	return Stats{
+		Steps: s.Steps + o.Steps, Evaluations: s.Evaluations + o.Evaluations, SetsAccepted: s.SetsAccepted + o.SetsAccepted,
+		TableEvaluations: s.TableEvaluations + o.TableEvaluations, TableBuilds: s.TableBuilds + o.TableBuilds,
+		CacheHits: s.CacheHits + o.CacheHits, Cuts: s.Cuts + o.Cuts,
+	}
+}
+
+func (s Stats) minus(o Stats) Stats {
+	return s.plus(Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.TableEvaluations, -o.TableBuilds, -o.CacheHits, -o.Cuts})
+}
+
+// An allocator without a Cache has one of its own, which it shares with nobody.
+func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
+	s := rowOfThree()
+	a, b := s.allocator(t), s.allocator(t)
+	require.NotSame(t, a.cache, b.cache)
+	for range 2 {
+		before := b.Stats()
+		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		require.NoError(t, err)
+		require.Equal(t, before, b.Stats())
+	}
+	require.EqualValues(t, 1, a.Stats().CacheHits)
+	_, err := b.Allocate(t.Context(), s.onNode(), s.apiClaims())
+	require.NoError(t, err)
+	require.Zero(t, b.Stats().CacheHits)
+	require.Equal(t, a.Stats().TableEvaluations, b.Stats().TableEvaluations)
+}
+
+// What does not fit into a Cache any more is found out again.
+func TestCacheIsBounded(t *testing.T) {
+	f := newFleet(1)
+	f.classes[driver] = classOf(driver)
+	for n := range maxHardware + 10 {
+		devices := ring(3)
+		devices[2] = newDevice("mla-2", attrs{"index": 2, "serial": n})
+		f.addNode(slice("1", devices...))
+	}
+	f.addPod(claim("c").want("x", 2).cel("row").define("row", indices+".sum() == 3"))
+	cache := NewCache()
+	a := f.allocator(t, 0, WithCache(cache))
+	for range 2 {
+		for _, q := range f.questions() {
+			got := f.ask(t.Context(), a, q)
+			require.Equal(t, []string{"x=mla-1", "x=mla-2"}, devicesOf(got.Results))
+		}
+	}
+	require.Equal(t, maxHardware, cache.hardware.Len())
+	require.Equal(t, maxTables, cache.tables.Len())
+}

@@ -153,7 +153,7 @@ func (n distinctLimits) refine(s *state) bool {
 	verdicts := make(map[int]Outcome)
 	for _, members := range g.members {
 		possible := s.Possible.CountAnd(members)
-		verdict := False
+		var verdict Outcome
 		switch {
 		case possible == 0:
 			continue

@@ -131,53 +131,9 @@ func container(expr ast.Expr) (of ast.Expr, ok bool) {
 
 // require notes what may abort in a part of the expression. It is to be guarded.
 func (a *analyzer) require(expr ast.Expr, s scope) {
-	walk(expr, s, func(e ast.Expr, s scope) {
-		if a.mayAbort(e) && !a.guardOperand(e, s) {
+	walk(expr, func(e ast.Expr, hidden variables) {
+		if a.mayAbort(e) && !a.guardOperand(e, s.without(hidden)) {
 			a.unguarded.Insert(e.ID())
 		}
 	})
-}
-
-// walk visits an expression and all of its parts, each with what the identifiers in it
-// stand for.
-func walk(expr ast.Expr, s scope, visit func(ast.Expr, scope)) {
-	visit(expr, s)
-	if expr.Kind() != ast.ComprehensionKind {
-		for _, child := range children(expr) {
-			walk(child, s, visit)
-		}
-		return
-	}
-	c := expr.AsComprehension()
-	walk(c.IterRange(), s, visit)
-	walk(c.AccuInit(), s, visit)
-	within := s.within(c, notADevice)
-	for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
-		walk(part, within, visit)
-	}
-}
-
-// children are the operands of what is not a comprehension.
-func children(expr ast.Expr) []ast.Expr {
-	var result []ast.Expr
-	switch expr.Kind() {
-	case ast.CallKind:
-		if expr.AsCall().IsMemberFunction() {
-			result = append(result, expr.AsCall().Target())
-		}
-		return append(result, expr.AsCall().Args()...)
-	case ast.SelectKind:
-		return []ast.Expr{expr.AsSelect().Operand()}
-	case ast.ListKind:
-		return expr.AsList().Elements()
-	case ast.MapKind:
-		for _, entry := range expr.AsMap().Entries() {
-			result = append(result, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
-		}
-	case ast.StructKind:
-		for _, field := range expr.AsStruct().Fields() {
-			result = append(result, field.AsStructField().Value())
-		}
-	}
-	return result
 }

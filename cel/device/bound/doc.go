@@ -20,10 +20,18 @@
 // quantifiers, counts, minima and maxima, sums and comparisons of them, has bounds over
 // all completions of a partial set. Everything else is open: it may become anything.
 //
+// Much can be written in several ways, and is read in one. What cel.bind gives a name to
+// takes the place of the name. What is said of values in a list is said of the devices
+// that have them, memberships and functions on sets become quantifiers, and quantifiers
+// over constants conjunctions. devices[0] is some device of the set, not known which.
+// All of that is written down as an expression again ([analyzer.reduce], [analyzer.rewrite]),
+// so that CEL can be asked for its leaves.
+//
 // An [Outcome] is the set of results that are possible: true, false, an error. Only
 // one that is surely false, for every completion and without an error in any of
 // them, lets a search cut a branch. CEL absorbs errors: "false && error" is false,
-// and so are the bounds here.
+// and so are the bounds here. Some functions panic instead, and what they stand in is
+// tried with each device before anything is said ([guard]).
 //
 // [Bounds.Hopeless] does more than ask for the bound: it removes devices that are in no
 // completion which is not false, and finds those that are in all of them. Counting rows

@@ -52,7 +52,7 @@ func (a *analyzer) guardLeaf(l *leaf, expr ast.Expr) {
 		return
 	}
 	before := a.unguarded.Len()
-	walk(expr, scope{}, func(e ast.Expr, _ scope) { a.unguarded.Delete(e.ID()) })
+	walk(expr, func(e ast.Expr, _ variables) { a.unguarded.Delete(e.ID()) })
 	if a.unguarded.Len() < before {
 		a.guards = append(a.guards, guard{l, aborting})
 	}

@@ -55,7 +55,7 @@ func binding(expr ast.Expr) (init ast.Expr, name string, body ast.Expr, ok bool)
 // replace notes that one part takes the place of another, and with it what has to be
 // guarded.
 func (a *analyzer) replace(old, by ast.Expr, s scope) {
-	walk(old, scope{}, func(e ast.Expr, _ scope) { a.unguarded.Delete(e.ID()) })
+	walk(old, func(e ast.Expr, _ variables) { a.unguarded.Delete(e.ID()) })
 	a.require(by, s)
 }
 
@@ -169,7 +169,7 @@ func (c *copier) copyAll(exprs []ast.Expr) []ast.Expr {
 // copyReplacement copies what takes the place of a variable. Its own variables are
 // those of another place, and stay what they are.
 func (c *copier) copyReplacement(expr ast.Expr) ast.Expr {
-	if mayBeList(c.tree.GetType(expr.ID())) {
+	if c.mayBeList(expr) {
 		c.lists++
 	}
 	outer := c.by
@@ -179,8 +179,14 @@ func (c *copier) copyReplacement(expr ast.Expr) ast.Expr {
 	return result
 }
 
-func mayBeList(t *types.Type) bool {
-	return t.Kind() == types.ListKind || t.Kind() == types.DynKind || t.Kind() == types.TypeParamKind
+// mayBeList tells whether the value of an expression may be a list. Lists have no order.
+func (a *analyzer) mayBeList(expr ast.Expr) bool {
+	if isCall(expr, operators.Add) {
+		return a.mayBeList(expr.AsCall().Args()[0]) && a.mayBeList(expr.AsCall().Args()[1])
+	}
+	t := a.tree.GetType(expr.ID()).Kind()
+	return (t == types.ListKind || t == types.DynKind || t == types.TypeParamKind) &&
+		!a.isHashable(expr) && !isCall(expr, "max") && !isCall(expr, "min")
 }
 
 // copyCall gives up where a list that has a name is appended to: CEL appends to the list
@@ -192,7 +198,7 @@ func (c *copier) copyCall(id int64, call ast.CallExpr) ast.Expr {
 	lists := c.lists
 	if call.FunctionName() == operators.Add && len(call.Args()) == 2 {
 		left := c.copy(call.Args()[0])
-		if c.bound && c.lists > lists && mayBeList(c.tree.GetType(call.Args()[1].ID())) {
+		if c.bound && c.lists > lists && c.mayBeList(call.Args()[1]) {
 			c.ok = false
 		}
 		return c.factory.NewCall(id, call.FunctionName(), left, c.copy(call.Args()[1]))
@@ -235,32 +241,4 @@ func (c *copier) copyComprehension(id int64, of ast.ComprehensionExpr) ast.Expr 
 		return c.factory.NewComprehensionTwoVar(id, iterRange, names[0], names[1], names[2], init, condition, step, result)
 	}
 	return c.factory.NewComprehension(id, iterRange, names[0], names[2], init, condition, step, result)
-}
-
-// typeOf is the type of a comprehension's variable where it is used, dyn if it is not
-// used.
-func (a *analyzer) typeOf(name string, of ast.ComprehensionExpr) *types.Type {
-	result := types.DynType
-	for _, part := range []ast.Expr{of.LoopCondition(), of.LoopStep(), of.Result()} {
-		walk(part, scope{}, func(e ast.Expr, s scope) {
-			if _, hidden := s[name]; !hidden && e.Kind() == ast.IdentKind && e.AsIdent() == name {
-				result = a.tree.GetType(e.ID())
-			}
-		})
-	}
-	return result
-}
-
-// variablesOf are the free variables of an expression.
-func variablesOf(expr ast.Expr) sets.Set[string] {
-	result := sets.New[string]()
-	walk(expr, scope{}, func(e ast.Expr, s scope) {
-		if e.Kind() != ast.IdentKind {
-			return
-		}
-		if _, hidden := s[e.AsIdent()]; !hidden {
-			result.Insert(e.AsIdent())
-		}
-	})
-	return result
 }

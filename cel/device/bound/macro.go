@@ -53,20 +53,6 @@ func quantified(c ast.ComprehensionExpr) (holds ast.Expr, quantify func(deviceLi
 	}
 }
 
-// elementOf is the variable that stands for the elements of a list: the second one, if
-// the first one stands for their places.
-func elementOf(c ast.ComprehensionExpr) string {
-	if c.HasIterVar2() {
-		return c.IterVar2()
-	}
-	return c.IterVar()
-}
-
-// within is the scope inside a loop over devices.
-func (s scope) within(c ast.ComprehensionExpr, slot int) scope {
-	return s.with(c.AccuVar(), notADevice).with(c.IterVar(), notADevice).with(elementOf(c), slot)
-}
-
 // deviceList reads "devices" and its filters.
 func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 	expr = a.reduce(expr, s)

@@ -25,7 +25,7 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 	by := make(map[int64]ast.Expr)
 	s := scope{}
 	var slots []int
-	walk(expr, scope{}, func(e ast.Expr, hidden scope) {
+	walk(expr, func(e ast.Expr, hidden variables) {
 		place, ok := a.memberAt(e, hidden)
 		if !ok {
 			return
@@ -53,16 +53,16 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 }
 
 // memberAt recognizes devices[n], n being a constant for sets of the size.
-func (a *analyzer) memberAt(expr ast.Expr, hidden scope) (place int64, ok bool) {
+func (a *analyzer) memberAt(expr ast.Expr, hidden variables) (place int64, ok bool) {
 	if !isCall(expr, operators.Index) {
 		return 0, false
 	}
 	list, index := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	if _, is := hidden[devicesVariable]; is || list.Kind() != ast.IdentKind || list.AsIdent() != devicesVariable {
+	if hidden.has(devicesVariable) || list.Kind() != ast.IdentKind || list.AsIdent() != devicesVariable {
 		return 0, false
 	}
 	for name := range variablesOf(index) {
-		if _, is := hidden[name]; is || name != devicesVariable {
+		if name != devicesVariable {
 			return 0, false
 		}
 	}

@@ -89,8 +89,14 @@ func (n ordered) bound(s *state) Outcome {
 
 func (n ordered) refine(s *state) bool { return s.refine(n.either) && s.refine(n.condition) }
 
-// inEitherOrder reads what follows from a condition on pairs of devices.
+// inEitherOrder reads what follows from a condition on pairs of devices. Within such a
+// condition it does not, since reading everything twice at each level is too much.
 func (a *analyzer) inEitherOrder(expr ast.Expr, s scope) (condition, bool) {
+	for _, slot := range s {
+		if slot < notADevice {
+			return nil, false
+		}
+	}
 	outer, body, ok := a.allPlaced(expr, s)
 	if !ok {
 		return nil, false
@@ -146,13 +152,12 @@ func placesCompared(body ast.Expr, first, second string) map[int64]string {
 		operators.LessEquals: operators.GreaterEquals, operators.Greater: operators.Less, operators.GreaterEquals: operators.LessEquals,
 	}
 	found := make(map[int64]string)
-	walk(body, scope{}, func(e ast.Expr, hidden scope) {
+	walk(body, func(e ast.Expr, hidden variables) {
 		if e.Kind() != ast.CallKind || flipped[e.AsCall().FunctionName()] == "" {
 			return
 		}
 		is := func(e ast.Expr, name string) bool {
-			_, not := hidden[name]
-			return !not && isAccumulator(e, name)
+			return !hidden.has(name) && isAccumulator(e, name)
 		}
 		switch left, right := e.AsCall().Args()[0], e.AsCall().Args()[1]; {
 		case is(left, first) && is(right, second):

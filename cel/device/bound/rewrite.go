@@ -200,53 +200,6 @@ func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr,
 	return result, ok
 }
 
-// maxElements is how many values of a list of a device are looked at one by one.
-const maxElements = 8
-
-// quantifierOfValue reads a quantifier over a list that a device has as a condition on
-// its first element, on its second one and so on, as far as there are so many. If there
-// are more than can be looked at it is open.
-//
-//	d.peers.all(p, devices.exists(o, o.id == p))
-func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition {
-	list := c.IterRange()
-	if !isOfDevice(list, s) || !a.isList(list) || a.hasGuarded(c) {
-		return open{}
-	}
-	elements := make([]ast.Expr, maxElements)
-	for i := range elements {
-		element := types.DynType
-		if t := a.tree.GetType(list.ID()); t.Kind() == types.ListKind {
-			element = t.Parameters()[0]
-		}
-		elements[i] = ast.NewExprFactory().NewCall(a.newNode(element, ast.NewFunctionReference()), operators.Index, a.again(list), a.writeLiteral(types.Int(i)))
-	}
-	neutral := c.AccuInit().AsLiteral() == ref.Val(types.True)
-	result, ok := a.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
-		return a.writeConditional(types.BoolType, a.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.writeLiteral(types.Bool(neutral)))
-	})
-	if !ok {
-		return open{}
-	}
-	isShort := a.writeAnd(a.isFound(list), a.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
-	return newConditional(a.condition(isShort, s), a.condition(result, s), open{})
-}
-
-// writeSizeIs compares the size of a list with a number.
-func (a *analyzer) writeSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
-	size := ast.NewExprFactory().NewCall(a.newNode(types.IntType, ast.NewFunctionReference()), "size", a.again(list))
-	return a.writeCall(operator, overload, types.BoolType, size, a.writeLiteral(types.Int(number)))
-}
-
-// hasGuarded tells whether anything in a comprehension may abort.
-func (a *analyzer) hasGuarded(c ast.ComprehensionExpr) bool {
-	found := false
-	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
-		walk(part, scope{}, func(e ast.Expr, _ scope) { found = found || a.mayAbort(e) })
-	}
-	return found
-}
-
 // unordered writes all and exists over elements in any order.
 func (a *analyzer) unordered(expr ast.Expr, s scope) (ast.Expr, bool) {
 	c := expr.AsComprehension()
@@ -334,39 +287,16 @@ func (a *analyzer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
 	})
 }
 
-// joined writes what is made of each part with an operator between them.
+// joined writes what is made of each part with an operator between them, as a tree of
+// little depth.
 func (a *analyzer) joined(parts []ast.Expr, operator, overload string, each func(ast.Expr) ast.Expr) ast.Expr {
-	result := each(parts[0])
-	for _, part := range parts[1:] {
-		right := each(part)
-		result = a.writeCall(operator, overload, a.tree.GetType(right.ID()), result, right)
+	if len(parts) == 1 {
+		return each(parts[0])
 	}
-	return result
-}
-
-// again copies a part that is to stand in several places.
-func (a *analyzer) again(expr ast.Expr) ast.Expr {
-	result, ok := a.substituteParts(expr, nil)
-	if !ok {
-		return expr
-	}
-	return result
-}
-
-func (a *analyzer) writeLiteral(value ref.Val) ast.Expr {
-	return ast.NewExprFactory().NewLiteral(a.newNode(value.Type().(*types.Type), nil), value)
-}
-
-func (a *analyzer) writeCall(function, overload string, result *types.Type, args ...ast.Expr) ast.Expr {
-	return ast.NewExprFactory().NewCall(a.newNode(result, ast.NewFunctionReference(overload)), function, args...)
-}
-
-// writeSame writes "left in [right]": unlike "left == right" it does not fail if values
-// of the two types can't be compared.
-func (a *analyzer) writeSame(left, right ast.Expr) ast.Expr {
-	t := types.NewListType(a.tree.GetType(right.ID()))
-	list := ast.NewExprFactory().NewList(a.newNode(t, nil), []ast.Expr{right}, nil)
-	return a.writeCall(operators.In, overloads.InList, types.BoolType, left, list)
+	middle := len(parts) / 2
+	left := a.joined(parts[:middle], operator, overload, each)
+	right := a.joined(parts[middle:], operator, overload, each)
+	return a.writeCall(operator, overload, a.tree.GetType(right.ID()), left, right)
 }
 
 // sameness recognizes "left in [right]", right not being a constant.
@@ -380,44 +310,4 @@ func sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
 	}
 	right = list.AsList().Elements()[0]
 	return expr.AsCall().Args()[0], right, right.Kind() != ast.LiteralKind
-}
-
-func (a *analyzer) writeEquals(left, right ast.Expr) ast.Expr {
-	return a.writeCall(operators.Equals, overloads.Equals, types.BoolType, left, right)
-}
-
-func (a *analyzer) writeAnd(left, right ast.Expr) ast.Expr {
-	return a.writeCall(operators.LogicalAnd, overloads.LogicalAnd, types.BoolType, left, right)
-}
-
-func (a *analyzer) writeOr(left, right ast.Expr) ast.Expr {
-	return a.writeCall(operators.LogicalOr, overloads.LogicalOr, types.BoolType, left, right)
-}
-
-func (a *analyzer) writeConditional(t *types.Type, when, yes, no ast.Expr) ast.Expr {
-	return a.writeCall(operators.Conditional, overloads.Conditional, t, when, yes, no)
-}
-
-func (a *analyzer) writeNot(operand ast.Expr) ast.Expr {
-	return a.writeCall(operators.LogicalNot, overloads.LogicalNot, types.BoolType, operand)
-}
-
-// writeExists writes list.exists(x, body), writeAll list.all(x, body).
-func (a *analyzer) writeExists(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
-	return a.writeQuantifier(list, types.False, operators.LogicalOr, overloads.LogicalOr, body)
-}
-
-func (a *analyzer) writeAll(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
-	return a.writeQuantifier(list, types.True, operators.LogicalAnd, overloads.LogicalAnd, body)
-}
-
-func (a *analyzer) writeQuantifier(list ast.Expr, init types.Bool, operator, overload string, body func(x ast.Expr) ast.Expr) ast.Expr {
-	f, name := ast.NewExprFactory(), a.newName()
-	element := types.DynType
-	if t := a.tree.GetType(list.ID()); t.Kind() == types.ListKind {
-		element = t.Parameters()[0]
-	}
-	accumulator := func() ast.Expr { return a.newIdent(f.AccuIdentName(), types.BoolType) }
-	step := a.writeCall(operator, overload, types.BoolType, accumulator(), body(a.newIdent(name, element)))
-	return f.NewComprehension(a.newNode(types.BoolType, nil), list, name, f.AccuIdentName(), a.writeLiteral(init), a.writeLiteral(types.True), step, accumulator())
 }

@@ -145,8 +145,9 @@ type state struct {
 	// evaluations and builds are counts, err is why CEL could not be asked.
 	evaluations, builds int64
 	err                 error
-	// spare are sets that are not in use.
-	spare []Bits
+	// spare are sets that are not in use, spareNumbers is memory for numbers of devices.
+	spare        []Bits
+	spareNumbers []int
 }
 
 // isTransient tells whether CEL may be asked again later.
@@ -181,6 +182,14 @@ func (s *state) borrow(of Bits) Bits {
 		return result
 	}
 	return slices.Clone(of)
+}
+
+// numbers returns memory for n numbers, until it is called again.
+func (s *state) numbers(n int) []int {
+	if len(s.spareNumbers) < n {
+		s.spareNumbers = make([]int, n)
+	}
+	return s.spareNumbers[:n]
 }
 
 func (s *state) giveBack(b Bits) { s.spare = append(s.spare, b) }

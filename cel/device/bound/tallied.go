@@ -34,6 +34,9 @@ func (n tallied) bound(s *state) Outcome { return n.general.bound(s) }
 // refine bounds the number and goes on with the chosen devices for which the condition
 // is open.
 func (n tallied) refine(s *state) bool {
+	if !n.refineChain(s) {
+		return false
+	}
 	certain := s.borrow(s.Possible)
 	defer s.giveBack(certain)
 	surely, open, ok := n.classify(s, s.Chosen, nil)

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -156,7 +157,8 @@ func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
 	for after := 0; ; after++ {
 		cache := NewCache()
 		a := s.with(WithCache(cache)).allocator(t)
-		ctx := &endingContext{Context: t.Context(), left: after}
+		ctx := &endingContext{Context: t.Context()}
+		ctx.left.Store(int64(after))
 		_, err := a.Allocate(ctx, s.onNode(), s.apiClaims())
 		got, _, later := s.allocateWith(t, cache)
 		require.NoError(t, later)
@@ -172,11 +174,11 @@ func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
 // endingContext ends when it was asked that often.
 type endingContext struct {
 	context.Context
-	left int
+	left atomic.Int64
 }
 
 func (e *endingContext) Err() error {
-	if e.left--; e.left < 0 {
+	if e.left.Add(-1) < 0 {
 		return context.Canceled
 	}
 	return nil

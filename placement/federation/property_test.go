@@ -87,6 +87,9 @@ func TestSelectorsMeanWhatTheySay(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want && valid, verdict.Matches)
 	})
+	if testing.Short() {
+		return // too few for some of each
+	}
 	require.Greater(t, seen["all"], seen["invalid"]+seen["satisfied"], "some are not satisfied")
 	require.NotZero(t, seen["satisfied"])
 	require.NotZero(t, seen["invalid"])

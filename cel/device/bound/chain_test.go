@@ -31,7 +31,7 @@ func TestStretches(t *testing.T) {
 		formulas = append(formulas, compiled(t, e, text))
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 7).Draw(rt, "devices")
+		n := rapid.IntRange(1, 6).Draw(rt, "devices")
 		numbers := make([]int, n)
 		for i := range numbers {
 			numbers[i] = i
@@ -47,7 +47,7 @@ func TestStretches(t *testing.T) {
 			}
 			all = append(all, values{"x": i, "y": follower})
 		}
-		size := rapid.IntRange(1, min(n, 5)).Draw(rt, "size")
+		size := rapid.IntRange(1, min(n, 4)).Draw(rt, "size")
 		soundOf(rapid.SampledFrom(formulas).Draw(rt, "expression"), size, devicesWith(all...)).checkAll(rt)
 	})
 }

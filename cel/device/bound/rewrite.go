@@ -23,6 +23,9 @@ import (
 
 // rewrite writes a condition another way. It is false if there is none.
 func (a *analyzer) rewrite(expr ast.Expr, s scope) (ast.Expr, bool) {
+	if a.copies++; a.copies > maxCopies {
+		return nil, false
+	}
 	before := a.mayAbort(expr)
 	result, ok := a.rewritten(expr, s)
 	if !ok {

@@ -188,6 +188,12 @@ var constructs = map[string]bound.Outcome{
 	"devices.all(i, d, devices.filter(e, e" + y + " > 0).all(j, o, i == j))":                     bound.Open,
 	"devices.all(i, d, i + 1 <= devices.size())":                                                 bound.True,
 	"devices.all(i, d, devices.all(i, o, i < i || d" + y + " + o" + y + " < 5))":                 bound.False,
+	// Lists that are computed.
+	"devices.all(d, (d.attributes['d'].s + ',z').split(',').all(x, devices.exists(o, o.attributes['d'].s == x)))":           bound.False,
+	"devices.exists(d, sets.contains(devices.map(o, o.attributes['d'].s), (d.attributes['d'].s + ',z').split(',')))":        bound.False,
+	"devices.all(d, [d" + y + ", dyn(9)].reverse().exists(x, devices.exists(o, o" + y + " == x)))":                          bound.True | bound.False,
+	"devices.all(i, d, devices.all(j, o, i >= j || devices.all(k, e, i == k || e" + y + " < 5 || d" + y + " > 7)))":         bound.False,
+	"devices.all(i, d, devices.all(j, o, i >= j || devices.exists(k, e, k == i && d == e) && d" + y + " + o" + y + " < 5))": bound.False,
 	// What is not understood may become anything.
 	// What may abort the evaluation is tried with all devices.
 	"devices.all(d, d.attributes['d'].s in ['a', 'c'])":                                                bound.False,

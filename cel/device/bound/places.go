@@ -112,7 +112,9 @@ func (a *analyzer) inEitherOrder(expr ast.Expr, s scope) (condition, bool) {
 	device := a.typeOf(o, inner)
 	assumed := func(sign int) ast.Expr { return a.assuming(body, i, j, sign, &ok) }
 	swapped := func(body ast.Expr) ast.Expr {
-		result, fits := a.substituteAll(body, map[string]ast.Expr{d: a.newIdent(o, device), o: a.newIdent(d, device)})
+		result, fits := a.substituteAll(body, map[string]ast.Expr{
+			d: a.newIdent(o, device), o: a.newIdent(d, device), i: a.newIdent(j, types.IntType), j: a.newIdent(i, types.IntType),
+		})
 		ok = ok && fits
 		return result
 	}

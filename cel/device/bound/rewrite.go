@@ -23,6 +23,9 @@ import (
 
 // rewrite writes a condition another way. It is false if there is none.
 func (a *analyzer) rewrite(expr ast.Expr, s scope) (ast.Expr, bool) {
+	if a.copies++; a.copies > maxCopies {
+		return nil, false
+	}
 	before := a.mayAbort(expr)
 	result, ok := a.rewritten(expr, s)
 	if !ok {
@@ -208,8 +211,11 @@ func (a *analyzer) unordered(expr ast.Expr, s scope) (ast.Expr, bool) {
 		return nil, false
 	}
 	list, ok := a.elementsOf(c.IterRange(), s)
+	if !ok || list == c.IterRange() {
+		return nil, false
+	}
 	return ast.NewExprFactory().NewComprehension(a.newNode(types.BoolType, nil), list, c.IterVar(), c.AccuVar(),
-		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), ok
+		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
 }
 
 // constants recognizes a list of at least one constant. Among large numbers CEL finds

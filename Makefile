@@ -4,8 +4,9 @@
 GO ?= go
 
 # Race detector for what is ours and concurrent; the commands and the packages
-# that pull in Kubernetes servers would take many times as long to build with it.
-RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/...
+# that pull in Kubernetes servers would take many times as long to build with it. Short,
+# because test-all has all random cases.
+RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/...
 
 .PHONY: help demo test test-race test-all bin up build lint lint-fix tidy fuzz bench clean
 
@@ -18,7 +19,7 @@ demo: ## a local cluster, and what celset is for on it
 test: bin test-race test-all ## unit, integration and conformance tests
 
 test-race:
-	$(GO) test -race $(RACE_PACKAGES)
+	$(GO) test -race -short $(RACE_PACKAGES)
 
 test-all:
 	$(GO) test -count=1 ./...
@@ -48,6 +49,7 @@ tidy: ## tidy go.mod
 
 FUZZTIME ?= 60s
 fuzz: ## run each fuzz target for FUZZTIME
+	$(GO) test ./allocator -run '^$$' -fuzz FuzzSameAsExhaustive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 	$(GO) test ./apis/celset/v1alpha1 -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME)
 	$(GO) test ./apis/config/v1alpha1 -run '^$$' -fuzz FuzzDecodeArgs -fuzztime $(FUZZTIME)
 	$(GO) test ./cel/device/bound -run '^$$' -fuzz FuzzBoundsAreSound -fuzztime $(FUZZTIME) -fuzzminimizetime 10x

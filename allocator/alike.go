@@ -6,11 +6,11 @@ package allocator
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
@@ -28,7 +28,8 @@ import (
 // Exchanging the two must not change the order in which an expression sees devices. In
 // the request at hand it does not, since all that comes later in it comes after both.
 // Requests after it may have either, among others: so if one of them is covered by a CEL
-// constraint nothing is passed over.
+// constraint nothing is passed over. Nor is anything if one of them is for all devices: it
+// takes them in order, and which of two devices is in use decides what it meets first.
 
 // kindsKey is everything that the kinds of the devices of some hardware depend on.
 type kindsKey struct {
@@ -60,7 +61,7 @@ func (s *search) mayPassOver(p place) bool {
 		}
 		for _, all := range s.requests[claim][from:] {
 			for _, r := range all {
-				if slices.ContainsFunc(r.decides, func(c contribution) bool { return c.covered }) {
+				if r.wantsAll() || slices.ContainsFunc(r.decides, func(c contribution) bool { return c.covered }) {
 					return false
 				}
 			}
@@ -97,30 +98,41 @@ func (f *failedKinds) add(s *search, p place, position int) {
 
 func (s *search) findKinds() []int {
 	names, all := s.attributesRead()
-	seen := get(s.cache, s.cache.kinds, kindsKey{s.hardware, names, all}, func() []int { return s.kindsByContent(names, all) })
-	numbers := make(map[string]int)
-	kinds := make([]int, len(s.candidates))
+	seen := get(s.cache.kinds, kindsKey{s.hardware(), names, all}, func() []int { return s.kindsByContent(names, all) })
+	if seen == nil {
+		return nil
+	}
 	for _, g := range s.groups {
 		if !g.lookedAhead {
 			s.lookAhead(g.requests[0])
 		}
 	}
-	for i, c := range s.candidates {
+	return numbered(len(s.candidates), func(i int) string {
+		c := s.candidates[i]
 		key := fmt.Sprint(seen[i], c.pool.poolID, s.available.allocated[i])
 		for _, g := range s.groups {
 			if g.selectable[i] == selectionUnknown {
 				// A selector fails for the device, or may.
-				key = fmt.Sprint("unknown ", i)
-				break
+				return fmt.Sprint("unknown ", i)
 			}
 			key += fmt.Sprint(" ", g.selectable[i])
 		}
-		if _, known := numbers[key]; !known {
-			numbers[key] = len(numbers)
+		return key
+	})
+}
+
+// numbered gives equal keys equal numbers. nil if no two are equal.
+func numbered(n int, key func(int) string) []int {
+	numbers := make(map[string]int, n)
+	kinds := make([]int, n)
+	for i := range n {
+		text := key(i)
+		if _, known := numbers[text]; !known {
+			numbers[text] = len(numbers)
 		}
-		kinds[i] = numbers[key]
+		kinds[i] = numbers[text]
 	}
-	if len(numbers) == len(kinds) {
+	if len(numbers) == n {
 		return nil
 	}
 	return kinds
@@ -129,22 +141,19 @@ func (s *search) findKinds() []int {
 // attributesRead are the attributes that constraints read, as text. all is true if they
 // may read any.
 func (s *search) attributesRead() (names string, all bool) {
-	read := make(map[device.AttributeName]bool)
+	var read strings.Builder
 	for _, c := range s.celConstraints {
-		footprint := c.expression.Footprint()
-		all = all || footprint.All
-		maps.Copy(read, footprint.Attributes)
+		names, any := c.reads()
+		all = all || any
+		read.WriteString(names)
 	}
 	for _, requests := range s.requests {
 		for _, alternatives := range requests {
 			for _, r := range alternatives {
 				all = all || len(r.derived) > 0
 				for _, c := range r.constraints {
-					if attribute, ok := c.(interface {
-						attributeName() resourceapi.FullyQualifiedName
-					}); ok {
-						domain, id, _ := strings.Cut(string(attribute.attributeName()), "/")
-						read[device.AttributeName{Domain: domain, ID: id}] = true
+					if attribute, ok := c.(attributeReader); ok {
+						read.WriteString(string(attribute.attributeName()) + end)
 					}
 				}
 			}
@@ -153,24 +162,34 @@ func (s *search) attributesRead() (names string, all bool) {
 	if all {
 		return "", true
 	}
+	return read.String(), false
+}
+
+// attributeReader is a constraint on one attribute.
+type attributeReader interface {
+	attributeName() resourceapi.FullyQualifiedName
+}
+
+// end is after each name in a text of several: no name has it in it.
+const end = "\x00"
+
+// readBy are the attributes that an expression reads, as text.
+func readBy(expression *device.Expression) (names string, all bool) {
+	footprint := expression.Footprint()
 	var texts []string
-	for name := range read {
-		texts = append(texts, name.Domain+"/"+name.ID)
+	for name := range footprint.Attributes {
+		texts = append(texts, name.Domain+"/"+name.ID+end)
 	}
 	slices.Sort(texts)
-	return strings.Join(texts, " "), false
+	return strings.Join(texts, ""), footprint.All
 }
 
 // kindsByContent numbers the devices by driver, capacities and the attributes that are
-// read.
+// read. nil if no two are equal.
 func (s *search) kindsByContent(names string, all bool) []int {
-	read := make(map[string]bool)
-	for _, name := range strings.Split(names, " ") {
-		read[name] = true
-	}
-	numbers := make(map[string]int)
-	kinds := make([]int, len(s.candidates))
-	for i, c := range s.candidates {
+	read := sets.New(strings.Split(names, end)...)
+	return numbered(len(s.candidates), func(i int) string {
+		c := s.candidates[i]
 		seen := resourceapi.Device{Attributes: c.device.Attributes, Capacity: c.device.Capacity}
 		if !all {
 			seen.Attributes = make(map[resourceapi.QualifiedName]resourceapi.DeviceAttribute)
@@ -179,20 +198,15 @@ func (s *search) kindsByContent(names string, all bool) []int {
 				if !strings.Contains(qualified, "/") {
 					qualified = c.pool.driver + "/" + qualified
 				}
-				if read[qualified] {
+				if read.Has(qualified) {
 					seen.Attributes[name] = value
 				}
 			}
 		}
 		raw, err := json.Marshal(&seen)
-		key := c.pool.driver + " " + string(raw)
 		if err != nil {
-			key = fmt.Sprint("unknown ", i)
+			return fmt.Sprint("unknown ", i)
 		}
-		if _, known := numbers[key]; !known {
-			numbers[key] = len(numbers)
-		}
-		kinds[i] = numbers[key]
-	}
-	return kinds
+		return c.pool.driver + " " + string(raw)
+	})
 }

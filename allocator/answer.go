@@ -56,7 +56,7 @@ func (s *search) answer() (found bool, reason string, err error) {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	m := get(s.cache, s.cache.answers, key, newMemo[keptAnswer])
+	m := get(s.cache.answers, key, newMemo[keptAnswer])
 	known, hit, err := m.get(s.ctx, func() (keptAnswer, bool, error) {
 		found, err := s.run()
 		if err != nil {
@@ -148,7 +148,7 @@ func (s *search) answerKey() (key answerKey, ok bool) {
 		}
 	}
 	return answerKey{
-		hardware: s.hardware, features: s.features, environment: s.environment,
+		hardware: s.hardware(), features: s.features, environment: s.environment,
 		claims: fingerprint(all.Sum(nil)), costBudget: s.costBudget, stepBudget: s.stepBudget, reasons: s.reasons,
 		inUse: string(inUse),
 	}, true

@@ -45,49 +45,55 @@ const (
 
 // Cache is what allocators share to find out nothing twice: tables of expressions,
 // verdicts of selectors and of constraints. It is safe for concurrent use, bounded,
-// and changes no answer.
+// and changes no answer. Only a reason why claims don't fit ([WithReasons]) may say more
+// when more is known.
 //
 // ResourceSlices that an allocator with a Cache has seen must not be modified any
 // more, not even after the allocator was dropped: informers and their listers keep to
 // that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
-	// mutex is held to look something up and to enter it, not to make it.
-	mutex sync.Mutex
-
-	inventories, contents, hardware, selections, tables, analyses, verdicts, answers, kinds *lru.Cache
+	inventories, contents, hardware, selections, tables, verdicts, answers, kinds *store
 }
 
 // NewCache returns an empty Cache.
 func NewCache() *Cache {
 	return &Cache{
-		inventories: lru.New(maxInventories),
-		contents:    lru.New(maxContents),
-		hardware:    lru.New(maxHardware),
-		selections:  lru.New(maxSelections),
-		tables:      lru.New(maxTables),
-		analyses:    lru.New(maxAnalyses),
-		verdicts:    lru.New(maxVerdicts),
-		answers:     lru.New(maxAnswers),
-		kinds:       lru.New(maxKinds),
+		inventories: newStore(maxInventories),
+		contents:    newStore(maxContents),
+		hardware:    newStore(maxHardware),
+		selections:  newStore(maxSelections),
+		tables:      newStore(maxTables),
+		verdicts:    newStore(maxVerdicts),
+		answers:     newStore(maxAnswers),
+		kinds:       newStore(maxKinds),
 	}
 }
 
 // WithCache lets allocators share what they find out. Without it an allocator has a
 // Cache of its own.
 func WithCache(cache *Cache) Option {
-	return func(o *options) { o.cache = cache }
+	return func(o *options) { o.cache, o.sharesCache = cache, true }
 }
+
+// store keeps what was used last.
+type store struct {
+	// mutex is held to look something up and to enter it, not to make it.
+	mutex   sync.Mutex
+	entries *lru.Cache
+}
+
+func newStore(size int) *store { return &store{entries: lru.New(size)} }
 
 // get returns what is kept under the key, or else makes it: once, however many ask for
 // it at the same time.
-func get[V any](c *Cache, entries *lru.Cache, key any, create func() V) V {
-	c.mutex.Lock()
-	once, known := entries.Get(key)
+func get[V any](s *store, key any, create func() V) V {
+	s.mutex.Lock()
+	once, known := s.entries.Get(key)
 	if !known {
 		once = sync.OnceValue(create)
-		entries.Add(key, once)
+		s.entries.Add(key, once)
 	}
-	c.mutex.Unlock()
+	s.mutex.Unlock()
 	return once.(func() V)()
 }
 
@@ -97,9 +103,13 @@ type analysisKey struct {
 	size       int
 }
 
-// analysis of an expression for sets of the given size.
-func (c *Cache) analysis(expression *device.Expression, size int) *bound.Analysis {
-	return get(c, c.analyses, analysisKey{*expression, size}, func() *bound.Analysis { return bound.Analyze(expression, size) })
+// analyses are shared by all allocators of the process, as the environment is that
+// compiles expressions: they are about the text and nothing else.
+var analyses = newStore(maxAnalyses)
+
+// analysisOf reads an expression for sets of the given size.
+func analysisOf(expression *device.Expression, size int) *bound.Analysis {
+	return get(analyses, analysisKey{*expression, size}, func() *bound.Analysis { return bound.Analyze(expression, size) })
 }
 
 // tablesKey is everything that tables depend on.
@@ -110,7 +120,7 @@ type tablesKey struct {
 
 // tablesOf returns the tables of an analysis over some hardware.
 func (c *Cache) tablesOf(h *hardware, analysis *bound.Analysis, expression *device.Expression, size int) *bound.Tables {
-	return get(c, c.tables, tablesKey{h, analysisKey{*expression, size}}, func() *bound.Tables { return analysis.Tabulate(h.values) })
+	return get(c.tables, tablesKey{h, analysisKey{*expression, size}}, func() *bound.Tables { return analysis.Tabulate(h.values) })
 }
 
 // inventoryKey is what an inventory depends on, besides the slices, which are compared.

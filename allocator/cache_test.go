@@ -169,6 +169,6 @@ func TestCacheIsBounded(t *testing.T) {
 			require.Equal(t, []string{"x=mla-1", "x=mla-2"}, devicesOf(got.Results))
 		}
 	}
-	require.Equal(t, maxHardware, cache.hardware.Len())
-	require.Equal(t, maxTables, cache.tables.Len())
+	require.Equal(t, maxHardware, cache.hardware.entries.Len())
+	require.Equal(t, maxTables, cache.tables.entries.Len())
 }

@@ -145,7 +145,7 @@ func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
 		return false, err
 	}
 	c.members = append(c.members, added)
-	c.values = append(c.values, c.search.hardware.values[added.position])
+	c.values = append(c.values, c.search.hardware().values[added.position])
 	satisfied, err := c.afterAddition(r, added)
 	if err != nil || !satisfied {
 		c.remove(added)

@@ -18,6 +18,8 @@ import (
 type definition struct {
 	name       string
 	expression *device.Expression
+	// reads are the attributes that it reads, as [readBy] has them.
+	reads func() (names string, all bool)
 }
 
 // definitions remembers the definitions of the claims seen, by pointer: the
@@ -79,7 +81,11 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (map[int
 		if err != nil {
 			return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", klog.KObj(claim), constraint.Name, constraint.Source, err)
 		}
-		result[constraint.Index] = &definition{name: constraint.Name, expression: expression}
+		result[constraint.Index] = &definition{
+			name:       constraint.Name,
+			expression: expression,
+			reads:      sync.OnceValues(func() (string, bool) { return readBy(expression) }),
+		}
 	}
 	return result, nil
 }

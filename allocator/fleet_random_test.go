@@ -73,8 +73,14 @@ func randomFleet(t *rapid.T) *fleet {
 	} else {
 		addRandomNodes(t, f, kind == "plain")
 	}
-	for range rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "pods") {
-		f.addPod(randomPod(t, kind != "anything", expressions)...)
+	var pod []*claimBuilder
+	for i := range rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "pods") {
+		if i > 0 && oneIn(t, 3, "like another pod") {
+			pod = alteredPod(t, pod)
+		} else {
+			pod = randomPod(t, kind != "anything", expressions)
+		}
+		f.addPod(pod...)
 	}
 	return f
 }
@@ -202,47 +208,4 @@ func plainNode(t *rapid.T) scenario {
 		s.slices = []*sliceBuilder{slice("1", devices[:half]...), slice("2", devices[half:]...).driver(otherDriver)}
 	}
 	return s
-}
-
-// randomPod has claims that are to satisfy the expressions.
-func randomPod(t *rapid.T, plain bool, expressions []string) []*claimBuilder {
-	claims := []*claimBuilder{plainClaim(t)}
-	if !plain {
-		claims = nil
-		for i := range rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "claims") {
-			claims = append(claims, randomClaim(t, string(rune('a'+i))))
-		}
-	}
-	for _, c := range claims {
-		for _, name := range []string{"first", "second"}[:rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "constraints")] {
-			var covered []string
-			if oneIn(t, 4, "covers some") {
-				covered = []string{randomReference(t, c), randomReference(t, c)}
-			}
-			c.define(name, rapid.SampledFrom(expressions).Draw(t, "expression")).cel(name, covered...)
-		}
-	}
-	return claims
-}
-
-// plainClaim leaves most to the expressions.
-func plainClaim(t *rapid.T) *claimBuilder {
-	c := claim("c")
-	counts := rapid.SampledFrom([][]int64{{3}, {3}, {4}, {2}, {2, 2}, {1, 2}, {2, 1, 1}, {3}}).Draw(t, "counts")
-	for i, count := range counts {
-		c.want(fmt.Sprint("c-", i), count, rapid.SampledFrom([][]string{
-			nil, nil, nil, nil, nil, nil,
-			{"1 / (" + index + " - 5) < 2"},
-			{index + " != 2"},
-			{"device.attributes['" + driver + "'].rank != 2"},
-		}).Draw(t, "selectors")...)
-	}
-	for range rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "attribute constraints") {
-		add := rapid.SampledFrom([]func(string, ...string) *claimBuilder{c.match, c.distinct}).Draw(t, "attribute constraint")
-		add(driver+"/"+rapid.SampledFrom([]string{"letter", "rank", "weight", "healthy"}).Draw(t, "attribute"), randomReference(t, c), randomReference(t, c))
-	}
-	if oneIn(t, 8, "derived") {
-		c.derive(color, randomDerived(t)).match(color)
-	}
-	return c
 }

@@ -97,9 +97,6 @@ func (f *fleet) addPod(claims ...*claimBuilder) {
 	f.pods = append(f.pods, pod)
 }
 
-// cases is the number of answers that there are.
-func (f *fleet) cases() int { return len(f.cycles) * len(f.nodes) * len(f.pods) }
-
 func (f *fleet) features() structured.Features {
 	if f.listAttributes {
 		return *listsOn

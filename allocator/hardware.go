@@ -39,7 +39,7 @@ func (c *Cache) hardwareOf(pools []*pool, candidates []*candidate) *hardware {
 			all.Write(content[:])
 		}
 	}
-	return get(c, c.hardware, fingerprint(all.Sum(nil)), func() *hardware {
+	return get(c.hardware, fingerprint(all.Sum(nil)), func() *hardware {
 		h := &hardware{cache: c, values: make([]*device.Device, len(candidates))}
 		for i, candidate := range candidates {
 			h.values[i] = device.New(candidate.pool.driver, candidate.device)
@@ -50,7 +50,7 @@ func (c *Cache) hardwareOf(pools []*pool, candidates []*candidate) *hardware {
 
 // content is the fingerprint of what expressions see of a slice.
 func (c *Cache) content(slice *resourceapi.ResourceSlice) fingerprint {
-	return get(c, c.contents, slice, func() fingerprint {
+	return get(c.contents, slice, func() fingerprint {
 		result := sha256.New()
 		writePart(result, []byte(slice.Spec.Driver))
 		for i := range slice.Spec.Devices {

@@ -6,6 +6,7 @@ package allocator
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -17,7 +18,8 @@ type inventory struct {
 	pools []*pool
 	// candidates are the devices of the pools in the order in which they are tried.
 	candidates []*candidate
-	hardware   *hardware
+	// hardware is determined when it is first needed.
+	hardware func() *hardware
 	// isPlain: no device has anything but attributes and capacities.
 	isPlain bool
 	// slices are what it was made from; selfContained: from nothing else.
@@ -33,7 +35,7 @@ func (a *Allocator) inventoryOf(node *v1.Node) (*inventory, error) {
 		return a.newInventory(node, slices.Concat(local, a.otherSlices))
 	}
 	key := inventoryKey{node.Name, a.features}
-	if known, ok := a.cache.inventories.Get(key); ok && slices.Equal(known.(*inventory).slices, local) {
+	if known, ok := a.cache.inventories.entries.Get(key); ok && slices.Equal(known.(*inventory).slices, local) {
 		return known.(*inventory), nil
 	}
 	made, err := a.newInventory(node, local)
@@ -41,7 +43,7 @@ func (a *Allocator) inventoryOf(node *v1.Node) (*inventory, error) {
 		return nil, err
 	}
 	if made.selfContained {
-		a.cache.inventories.Add(key, made)
+		a.cache.inventories.entries.Add(key, made)
 	}
 	return made, nil
 }
@@ -59,7 +61,7 @@ func (a *Allocator) newInventory(node *v1.Node, forNode []*resourceapi.ResourceS
 	return &inventory{
 		pools:         pools,
 		candidates:    candidates,
-		hardware:      a.cache.hardwareOf(pools, candidates),
+		hardware:      sync.OnceValue(func() *hardware { return a.cache.hardwareOf(pools, candidates) }),
 		isPlain:       isPlain(pools, forNode),
 		slices:        forNode,
 		selfContained: selfContained,

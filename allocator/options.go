@@ -35,6 +35,7 @@ type options struct {
 	stepBudget     int64
 	environment    *device.Environment
 	cache          *Cache
+	sharesCache    bool
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }

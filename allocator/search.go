@@ -6,11 +6,13 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 )
 
@@ -109,7 +111,25 @@ func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inve
 		}
 	}
 	s.findQuiet()
+	s.makeRoom()
 	return s, nil
+}
+
+// isConstrained tells whether a claim has a CEL constraint.
+func (s *search) isConstrained() bool {
+	return s.Allocator.celConstraints && slices.ContainsFunc(s.claims, v1alpha1.HasReference)
+}
+
+// makeRoom spares the stacks from growing while the search goes on.
+func (s *search) makeRoom() {
+	requests, devices := 0, 0
+	for _, claim := range s.requests {
+		requests += len(claim)
+		for _, all := range claim {
+			devices += all.least().count
+		}
+	}
+	s.decisions, s.choices = make([]*request, 0, requests), make([]choice, 0, devices)
 }
 
 func (s *search) addClaim(claim *resourceapi.ResourceClaim) error {

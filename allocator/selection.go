@@ -59,9 +59,10 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 }
 
 // selectionRowOf finds what is remembered for the selectors of a request. nil if the
-// node plays a role, or a selector is none.
+// node plays a role, or a selector is none, or nobody is there to remember it for: to
+// find out what hardware a node has takes as long as evaluating some selectors.
 func (s *search) selectionRowOf(r *request) *selectionRow {
-	if slices.ContainsFunc(s.slices, selectsByDevice) {
+	if !s.sharesCache && !s.isConstrained() || slices.ContainsFunc(s.slices, selectsByDevice) {
 		return nil
 	}
 	var texts strings.Builder
@@ -73,8 +74,8 @@ func (s *search) selectionRowOf(r *request) *selectionRow {
 			fmt.Fprintf(&texts, "%d %s", len(selector.CEL.Expression), selector.CEL.Expression)
 		}
 	}
-	key := selectionKey{s.hardware, s.selectors, texts.String()}
-	return get(s.cache, s.cache.selections, key, func() *selectionRow { return newSelectionRow(len(s.candidates)) })
+	key := selectionKey{s.hardware(), s.selectors, texts.String()}
+	return get(s.cache.selections, key, func() *selectionRow { return newSelectionRow(len(s.candidates)) })
 }
 
 func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {

@@ -32,7 +32,7 @@ func (c *celConstraint) verdict() (bool, error) {
 		v, err := c.evaluateSet()
 		return v.satisfied, err
 	}
-	m := get(s.cache, s.cache.verdicts, c.verdictKey(), newMemo[setVerdict])
+	m := get(s.cache.verdicts, c.verdictKey(), newMemo[setVerdict])
 	v, known, err := m.get(s.ctx, func() (setVerdict, bool, error) {
 		v, err := c.evaluateSet()
 		return v, true, err
@@ -56,5 +56,5 @@ func (c *celConstraint) verdictKey() verdictKey {
 	for _, member := range c.members {
 		devices = binary.BigEndian.AppendUint32(devices, uint32(member.position))
 	}
-	return verdictKey{c.search.hardware, *c.expression, string(devices)}
+	return verdictKey{c.search.hardware(), *c.expression, string(devices)}
 }

@@ -25,9 +25,11 @@ func (b *Budget) Spent() uint64 {
 	return b.spent
 }
 
-// Charge adds the cost of an evaluation that took place, now or earlier. The error is
-// an [*Error] with [ReasonBudget].
-func (b *Budget) Charge(cost uint64) error {
+// Charge adds the cost of an evaluation of devices that took place, now or earlier. The
+// error is an [*Error] with [ReasonBudget].
+func (b *Budget) Charge(cost uint64) error { return b.charge(cost, adviceOnDevices) }
+
+func (b *Budget) charge(cost uint64, advice Advice) error {
 	if b == nil {
 		return nil
 	}
@@ -36,8 +38,7 @@ func (b *Budget) Charge(cost uint64) error {
 		return nil
 	}
 	return &Error{
-		Reason: ReasonBudget,
-		Message: fmt.Sprintf("the evaluations together exceed the cost budget of %d: "+
-			"narrow the candidates with selectors or matchAttribute, or write a cheaper expression", b.limit),
+		Reason:  ReasonBudget,
+		Message: fmt.Sprintf("the evaluations together exceed the cost budget of %d: %s", b.limit, advice.Budget),
 	}
 }

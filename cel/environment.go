@@ -36,12 +36,33 @@ const (
 type Config struct {
 	// Name tells environments apart in metrics, for example "devices".
 	Name string
-	// Types are the object types that the variables use.
+	// Base is what Types and Options are added to; nil means the CEL environment of
+	// the pinned Kubernetes version. A base of one's own keeps to the functions and
+	// checks that another project has.
+	Base *cel.Env
+	// Types are the object types that the variables use. Only the environment of
+	// Kubernetes takes them.
 	Types []*apiservercel.DeclType
 	// Options declare the variables and functions of this kind of input.
 	Options []cel.EnvOption
+	// Optimizations are used to plan the expressions in which they find nothing
+	// wrong. An expression with a constant that can't be evaluated, such as a
+	// malformed regular expression, is planned without them: it compiles, and fails
+	// where that constant is needed.
+	Optimizations []cel.ProgramOption
+	// MaxLength is the longest expression that is compiled, in bytes; zero means
+	// [MaxExpressionLength]. Longer ones than that are never remembered.
+	MaxLength int
 	// CostLimit bounds one evaluation; zero means [DefaultCostLimit].
 	CostLimit uint64
+	// Costs knows what functions cost and how large the inputs are; nil means what
+	// Base says.
+	Costs CostEstimator
+	// EstimateLimit refuses expressions that by Costs may cost more, in CEL cost
+	// units; zero means that nothing is estimated.
+	EstimateLimit uint64
+	// Advice is added to errors about costs.
+	Advice Advice
 	// CacheSize is the number of compilations remembered; zero means
 	// [DefaultCacheSize].
 	CacheSize int
@@ -52,42 +73,77 @@ type Config struct {
 // Environment compiles the expressions over one kind of input. It is safe for
 // concurrent use.
 type Environment struct {
-	name      string
-	env       *cel.Env
-	costLimit uint64
-	cache     *compilations
-	observer  Observer
+	name          string
+	env           *cel.Env
+	optimizations []cel.ProgramOption
+	maxLength     int
+	costLimit     uint64
+	costs         CostEstimator
+	estimateLimit uint64
+	advice        Advice
+	cache         *compilations
+	observer      Observer
 }
 
-// NewEnvironment extends the CEL environment of the pinned Kubernetes version.
-// It uses what Kubernetes uses for stored expressions, that is every library
-// of that version: whether an expression is new is known to admission only.
+// NewEnvironment extends the base of the configuration.
 func NewEnvironment(config Config) (*Environment, error) {
+	env, err := config.extend()
+	if err != nil {
+		return nil, err
+	}
+	config.setDefaults()
+	return &Environment{
+		name:          config.Name,
+		env:           env,
+		optimizations: config.Optimizations,
+		maxLength:     config.MaxLength,
+		costLimit:     config.CostLimit,
+		costs:         config.Costs,
+		estimateLimit: config.EstimateLimit,
+		advice:        config.Advice,
+		cache:         newCompilations(config.CacheSize),
+		observer:      config.Observer,
+	}, nil
+}
+
+// extend uses what Kubernetes uses for stored expressions, that is every library
+// of its version: whether an expression is new is known to admission only.
+func (c *Config) extend() (*cel.Env, error) {
+	if c.Base != nil {
+		env, err := c.Base.Extend(c.Options...)
+		if err != nil {
+			return nil, fmt.Errorf("extend the CEL environment for %s: %w", c.Name, err)
+		}
+		return env, nil
+	}
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(
 		environment.VersionedOptions{
 			IntroducedVersion: version.MajorMinor(1, 0),
-			EnvOptions:        config.Options,
-			DeclTypes:         config.Types,
+			EnvOptions:        c.Options,
+			DeclTypes:         c.Types,
 		})
 	if err != nil {
-		return nil, fmt.Errorf("extend the Kubernetes CEL environment for %s: %w", config.Name, err)
+		return nil, fmt.Errorf("extend the Kubernetes CEL environment for %s: %w", c.Name, err)
 	}
-	if config.CostLimit == 0 {
-		config.CostLimit = DefaultCostLimit
+	return set.StoredExpressionsEnv(), nil
+}
+
+func (c *Config) setDefaults() {
+	if c.MaxLength <= 0 {
+		c.MaxLength = MaxExpressionLength
 	}
-	if config.CacheSize <= 0 {
-		config.CacheSize = DefaultCacheSize
+	if c.CostLimit == 0 {
+		c.CostLimit = DefaultCostLimit
 	}
-	if config.Observer == nil {
-		config.Observer = unobserved{}
+	if c.Advice == (Advice{}) {
+		c.Advice = adviceOnDevices
 	}
-	return &Environment{
-		name:      config.Name,
-		env:       set.StoredExpressionsEnv(),
-		costLimit: config.CostLimit,
-		cache:     newCompilations(config.CacheSize),
-		observer:  config.Observer,
-	}, nil
+	if c.CacheSize <= 0 {
+		c.CacheSize = DefaultCacheSize
+	}
+	if c.Observer == nil {
+		c.Observer = unobserved{}
+	}
 }
 
 // Functions returns the declarations of all functions and operators, by name.
@@ -102,10 +158,10 @@ func (e *Environment) Compile(expression string) (*Program, error) {
 }
 
 func (e *Environment) compile(expression string) (program *Program, err error) {
-	if len(expression) > MaxExpressionLength {
+	if len(expression) > e.maxLength {
 		return nil, &Error{
 			Reason:  ReasonTooLong,
-			Message: fmt.Sprintf("the expression has %d bytes, the limit is %d", len(expression), MaxExpressionLength),
+			Message: fmt.Sprintf("the expression has %d bytes, the limit is %d", len(expression), e.maxLength),
 		}
 	}
 	if !utf8.ValidString(expression) {
@@ -129,13 +185,36 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 		return nil, positioned(ReasonType, common.NewTextSource(expression), common.NewLocation(1, 0),
 			fmt.Sprintf("the expression must return bool, it returns %s", ast.OutputType()))
 	}
-	plan, err := e.env.Program(ast,
-		cel.CostLimit(e.costLimit),
-		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	if err := e.checkEstimate(ast); err != nil {
+		return nil, err
+	}
+	plan, err := e.plan(ast)
 	if err != nil {
 		return nil, &Error{Reason: ReasonInvalid, Expression: expression, Message: err.Error(), err: err}
 	}
 	return &Program{environment: e, expression: expression, ast: ast, program: plan}, nil
+}
+
+// plan returns the program of a checked expression.
+func (e *Environment) plan(ast *cel.Ast) (cel.Program, error) {
+	options := e.programOptions()
+	if len(e.optimizations) > 0 {
+		if program, err := e.env.Program(ast, append(options, e.optimizations...)...); err == nil {
+			return program, nil
+		}
+	}
+	return e.env.Program(ast, options...)
+}
+
+func (e *Environment) programOptions() []cel.ProgramOption {
+	options := []cel.ProgramOption{
+		cel.CostLimit(e.costLimit),
+		cel.InterruptCheckFrequency(celconfig.CheckFrequency),
+	}
+	if e.costs != nil {
+		options = append(options, cel.CostTracking(e.costs))
+	}
+	return options
 }
 
 // boolLike accepts what may still turn out to be a bool when it is evaluated,

@@ -14,7 +14,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
 // AST is the checked expression. It must not be modified.
@@ -26,13 +25,11 @@ type Part struct {
 	program cel.Program
 }
 
-// Part plans a part of the program. expr must be taken from its AST.
-func (p *Program) Part(expr ast.Expr) (*Part, error) {
-	whole := p.AST()
-	checked := ast.NewCheckedAST(ast.NewAST(expr, whole.SourceInfo()), whole.TypeMap(), whole.ReferenceMap())
-	program, err := p.environment.env.PlanProgram(checked,
-		cel.CostLimit(p.environment.costLimit),
-		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+// Part plans a part of the program. tree has its types and references: it is the
+// program's AST, or one that was made of it.
+func (p *Program) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
+	checked := ast.NewCheckedAST(ast.NewAST(expr, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
+	program, err := p.environment.env.PlanProgram(checked, p.environment.programOptions()...)
 	if err != nil {
 		return nil, fmt.Errorf("plan a part of %q: %w", p.expression, err)
 	}

@@ -18,7 +18,7 @@ import (
 // context has ended.
 func TestPartAfterItsContext(t *testing.T) {
 	program := compile(t, newEnvironment(t, cel.Config{}), "n == 1")
-	part, err := program.Part(program.AST().Expr())
+	part, err := program.Part(program.AST(), program.AST().Expr())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	budget := cel.NewBudget(1_000_000)

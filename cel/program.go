@@ -29,7 +29,7 @@ func (p *Program) Expression() string { return p.expression }
 func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Budget) (bool, error) {
 	value, details, err := p.program.ContextEval(ctx, input)
 	cost := actualCost(details)
-	verdict, failure := false, budget.Charge(cost)
+	verdict, failure := false, budget.charge(cost, p.environment.advice)
 	switch {
 	case err != nil:
 		failure = p.evaluationError(value, err, interruption(ctx, err))
@@ -60,8 +60,6 @@ func (p *Program) typeError(got string) *Error {
 }
 
 func (p *Program) costLimitError() *Error {
-	result := positioned(ReasonCostLimit, p.ast.Source(), p.location(nil),
-		fmt.Sprintf("one evaluation exceeds the cost limit of %d: ask for fewer devices or write a cheaper expression",
-			p.environment.costLimit))
-	return result
+	return positioned(ReasonCostLimit, p.ast.Source(), p.location(nil),
+		fmt.Sprintf("one evaluation exceeds the cost limit of %d: %s", p.environment.costLimit, p.environment.advice.Evaluation))
 }

@@ -47,7 +47,9 @@ type DynamicResourcesCEL struct {
 	claims      fwk.SharedDRAManager
 	selectors   *dracel.Cache
 	constraints *device.Environment
-	exchange    *exchange
+	// cache is what the allocators of all scheduling cycles share.
+	cache    *allocator.Cache
+	exchange *exchange
 }
 
 var (
@@ -92,6 +94,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		features:         features,
 		claims:           handle.SharedDRAManager(),
 		constraints:      constraints,
+		cache:            allocator.NewCache(),
 		selectors: dracel.NewCache(selectorCacheSize, dracel.Features{
 			EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
 			EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
@@ -234,6 +237,6 @@ func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context) (*allocator.All
 	}
 	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *allocated,
 		pl.claims.DeviceClasses(), slices, pl.selectors,
-		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints),
+		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),
 		allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(*pl.budget.Steps))
 }

@@ -21,9 +21,9 @@ type Part struct {
 	part *cel.Part
 }
 
-// Part plans a part of the expression. expr must be taken from its AST.
-func (e *Expression) Part(expr ast.Expr) (*Part, error) {
-	part, err := e.program.Part(expr)
+// Part plans a part of the expression, as [cel.Program.Part] does.
+func (e *Expression) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
+	part, err := e.program.Part(tree, expr)
 	if err != nil {
 		return nil, err
 	}

@@ -53,9 +53,12 @@ func Condition(t *rapid.T, attributes Attributes) string {
 	g := &generator{t: t, attributes: attributes, left: size}
 	conjuncts := make([]string, rapid.SampledFrom([]int{1, 1, 1, 2, 2, 3}).Draw(t, "conjuncts"))
 	for i := range conjuncts {
-		if g.oneIn(2) {
+		switch g.int(0, 5) {
+		case 0, 1:
 			conjuncts[i] = g.relation()
-		} else {
+		case 2:
+			conjuncts[i] = "(" + g.relation() + " || " + g.relation() + ")"
+		default:
 			conjuncts[i] = g.condition(g.int(1, 3))
 		}
 	}

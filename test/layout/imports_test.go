@@ -22,6 +22,8 @@ const module = "github.com/celset/celset"
 // paths that also stand for everything below them.
 type rule struct {
 	folder string
+	// alone is for the package in the folder, without those below it.
+	alone bool
 	// ours are the packages of this module that may be imported, besides those under
 	// the same folder. nil: any.
 	ours []string
@@ -49,8 +51,24 @@ var rules = []rule{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
 			"k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/apis/cel",
 			"k8s.io/dynamic-resource-allocation/cel",
+			"open-cluster-management.io/api", "sigs.k8s.io/structured-merge-diff/v6/value",
 		},
 		never: []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
+	},
+	{
+		folder: "cel/device",
+		ours:   []string{"apis", "cel"},
+		never:  append([]string{"open-cluster-management.io/api"}, server...),
+	},
+	{
+		// Any program that knows clusters can select them: whose types it has, and that
+		// it has an API server or a controller, is its own business.
+		folder: "cel/cluster",
+		ours:   []string{"cel"},
+		never: append([]string{
+			module + "/cel/device", "k8s.io/apiserver/pkg/server", "k8s.io/apiserver/pkg/endpoints",
+			"sigs.k8s.io/cluster-inventory-api",
+		}, server...),
 	},
 	{
 		folder: "allocator",
@@ -72,6 +90,30 @@ var rules = []rule{
 		never: []string{"sigs.k8s.io/controller-runtime"},
 	},
 	{
+		folder: "placement",
+		ours:   []string{"apis", "cel"},
+		direct: []string{
+			"sigs.k8s.io/controller-runtime", "open-cluster-management.io/api", "k8s.io/client-go",
+			"k8s.io/component-base", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
+		},
+		never: []string{"k8s.io/kubernetes", module + "/cel/device"},
+	},
+	{
+		// Deciding takes a snapshot and a time: it has no client and no controller.
+		folder: "placement",
+		alone:  true,
+		ours:   []string{"cel"},
+		direct: []string{"open-cluster-management.io/api", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
+		never:  server,
+	},
+	{
+		// Parsing and matching need no controller.
+		folder: "placement/federation",
+		ours:   []string{"cel/cluster"},
+		direct: []string{"k8s.io/apimachinery"},
+		never:  server,
+	},
+	{
 		folder: "internal/topology",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
@@ -82,6 +124,12 @@ var rules = []rule{
 		ours:   []string{"apis", "internal/topology"},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery"},
 		never:  append([]string{"testing", "github.com/google/cel-go"}, server...),
+	},
+	{
+		folder: "internal/fleet",
+		ours:   []string{},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "open-cluster-management.io/api"},
+		never:  server,
 	},
 	{
 		folder: "internal/controlplane",
@@ -122,7 +170,7 @@ func TestImports(t *testing.T) {
 		t.Run(r.folder, func(t *testing.T) {
 			checked := 0
 			for path, p := range packages {
-				if under(path, module+"/"+r.folder) {
+				if under(path, module+"/"+r.folder) && (!r.alone || path == module+"/"+r.folder) {
 					r.check(t, p, packages)
 					checked++
 				}

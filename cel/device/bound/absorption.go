@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -77,6 +79,14 @@ func (a *analyzer) mayAbort(expr ast.Expr) bool {
 // isHashable tells whether a value is known to be of a type that maps can look up:
 // others, versions for example, panic.
 func (a *analyzer) isHashable(expr ast.Expr) bool {
+	if expr.Kind() == ast.CallKind {
+		switch call := expr.AsCall(); call.FunctionName() {
+		case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, "sum":
+			return true // numbers, times or durations
+		case operators.Add:
+			return a.isHashable(call.Args()[0]) || a.isHashable(call.Args()[1])
+		}
+	}
 	switch a.tree.GetType(expr.ID()).Kind() {
 	case types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind, types.StringKind:
 		return true
@@ -86,63 +96,44 @@ func (a *analyzer) isHashable(expr ast.Expr) bool {
 }
 
 // isComputedList recognizes lists whose elements are compared one by one. Those of a
-// list of constants are looked up.
+// list that is written out may be looked up.
 func (a *analyzer) isComputedList(expr ast.Expr) bool {
-	return a.tree.GetType(expr.ID()).Kind() == types.ListKind && expr.Kind() == ast.ComprehensionKind
+	if expr.Kind() == ast.ListKind {
+		return slices.ContainsFunc(expr.AsList().Elements(), func(e ast.Expr) bool {
+			return e.Kind() == ast.ListKind || variablesOf(e).Len() > 0
+		})
+	}
+	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || a.isAttribute(expr)
+}
+
+// isAttribute recognizes an attribute of a device, which is no map in any case.
+func (a *analyzer) isAttribute(expr ast.Expr) bool {
+	domain, ok := container(expr)
+	if !ok {
+		return false
+	}
+	attributes, ok := container(domain)
+	return ok && attributes.Kind() == ast.SelectKind && attributes.AsSelect().FieldName() == "attributes" &&
+		a.tree.GetType(attributes.AsSelect().Operand().ID()).Kind() == types.StructKind
+}
+
+// container is what an expression reads a field or an element of.
+func container(expr ast.Expr) (of ast.Expr, ok bool) {
+	switch {
+	case expr.Kind() == ast.SelectKind && !expr.AsSelect().IsTestOnly():
+		return expr.AsSelect().Operand(), true
+	case isCall(expr, operators.Index):
+		return expr.AsCall().Args()[0], true
+	default:
+		return nil, false
+	}
 }
 
 // require notes what may abort in a part of the expression. It is to be guarded.
 func (a *analyzer) require(expr ast.Expr, s scope) {
-	walk(expr, s, func(e ast.Expr, s scope) {
-		if a.mayAbort(e) && !a.guardOperand(e, s) {
+	walk(expr, func(e ast.Expr, hidden variables) {
+		if a.mayAbort(e) && !a.guardOperand(e, s.without(hidden)) {
 			a.unguarded.Insert(e.ID())
 		}
 	})
-}
-
-// walk visits an expression and all of its parts, each with what the identifiers in it
-// stand for.
-func walk(expr ast.Expr, s scope, visit func(ast.Expr, scope)) {
-	visit(expr, s)
-	if expr.Kind() != ast.ComprehensionKind {
-		for _, child := range children(expr) {
-			walk(child, s, visit)
-		}
-		return
-	}
-	c := expr.AsComprehension()
-	walk(c.IterRange(), s, visit)
-	walk(c.AccuInit(), s, visit)
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), notADevice)
-	if c.HasIterVar2() {
-		within = within.with(c.IterVar2(), notADevice)
-	}
-	for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
-		walk(part, within, visit)
-	}
-}
-
-// children are the operands of what is not a comprehension.
-func children(expr ast.Expr) []ast.Expr {
-	var result []ast.Expr
-	switch expr.Kind() {
-	case ast.CallKind:
-		if expr.AsCall().IsMemberFunction() {
-			result = append(result, expr.AsCall().Target())
-		}
-		return append(result, expr.AsCall().Args()...)
-	case ast.SelectKind:
-		return []ast.Expr{expr.AsSelect().Operand()}
-	case ast.ListKind:
-		return expr.AsList().Elements()
-	case ast.MapKind:
-		for _, entry := range expr.AsMap().Entries() {
-			result = append(result, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
-		}
-	case ast.StructKind:
-		for _, field := range expr.AsStruct().Fields() {
-			result = append(result, field.AsStructField().Value())
-		}
-	}
-	return result
 }

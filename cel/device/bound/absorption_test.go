@@ -35,7 +35,7 @@ var notAbsorbed = map[string]string{
 // authorizer, or the parser does not know the name.
 var unreachable = []string{
 	"allowed", "check", "error", "errored", "fieldSelector", "group", "labelSelector", "name", "namespace", "path", "reason",
-	"resource", "serviceAccount", "subresource", "in", operators.OldIn, operators.OldNotStrictlyFalse,
+	"resource", "serviceAccount", "subresource", "in", operators.OldIn, "__not_strictly_false__",
 }
 
 // Every function of the environment is either known to fail as it should, whatever

@@ -6,13 +6,19 @@ package bound
 import (
 	"math"
 	"slices"
+
+	"github.com/google/cel-go/common/ast"
 )
 
-// mapped is list.map(x, value), where value is a number.
+// mapped is list.map(x, value).
 type mapped struct {
 	list  deviceList
 	slot  int
 	value quantity
+	// element is the value as it is written, nil if it depends on the place in the list,
+	// and device the variable in it that stands for the device.
+	element ast.Expr
+	device  typedVariable
 }
 
 // of returns what the device contributes, and whether it is in the list.
@@ -172,38 +178,4 @@ func (n total) number(s *state) number {
 		greatest = combine(greatest, exactly(most[len(most)-1-i]), addition)
 	}
 	return combine(result, number{least: smallest.least, most: greatest.most, fails: smallest.fails || greatest.fails}, addition)
-}
-
-// distinctSize is list.map(x, value).distinct().size() over all devices of the
-// set.
-type distinctSize struct {
-	slot  int
-	value value
-}
-
-func (n distinctSize) number(s *state) number {
-	keys := make(map[any]bool)
-	known := true
-	look := func(i int) bool {
-		if !s.spend() {
-			known = false
-			return false
-		}
-		before := s.slots[n.slot]
-		s.slots[n.slot] = i
-		key := n.value.entry(s).key
-		s.slots[n.slot] = before
-		known = key != nil
-		keys[key] = true
-		return known
-	}
-	s.Chosen.each(look)
-	chosen := len(keys)
-	if s.Left > 0 && known {
-		s.Possible.each(look)
-	}
-	if !known {
-		return openNumber
-	}
-	return number{least: int64(max(chosen, min(1, len(keys)))), most: int64(min(len(keys), chosen+s.Left))}
 }

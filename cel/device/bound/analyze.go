@@ -24,12 +24,13 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		known:          make(map[string]*leaf),
 		predicateIndex: make(map[string]int),
 		tree:           expression.AST(),
+		reduced:        make(map[int64]ast.Expr),
 		unguarded:      sets.New[int64](),
 	}
 	result := &Analysis{}
 	a.require(expression.AST().Expr(), scope{})
-	for _, conjunct := range conjuncts(expression.AST().Expr()) {
-		c := a.condition(conjunct, scope{})
+	for _, conjunct := range a.conjuncts(expression.AST().Expr()) {
+		c := a.conjunct(conjunct)
 		if v, constant := c.(verdict); constant && v.outcome == True {
 			continue
 		}
@@ -46,16 +47,22 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 }
 
 // conjuncts splits at the top-level "&&".
-func conjuncts(expr ast.Expr) []ast.Expr {
-	if expr.Kind() == ast.CallKind && expr.AsCall().FunctionName() == operators.LogicalAnd {
-		args := expr.AsCall().Args()
-		var result []ast.Expr
-		for _, arg := range args {
-			result = append(result, conjuncts(arg)...)
+func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
+	expr = a.reduce(expr, scope{})
+	if _, single := references(expr, scope{}); !single && expr.Kind() == ast.ComprehensionKind {
+		if result, ok := a.unrolled(expr.AsComprehension()); ok {
+			a.replace(expr, result, scope{})
+			return a.conjuncts(result)
 		}
-		return result
 	}
-	return []ast.Expr{expr}
+	if !isCall(expr, operators.LogicalAnd) {
+		return []ast.Expr{expr}
+	}
+	var result []ast.Expr
+	for _, arg := range expr.AsCall().Args() {
+		result = append(result, a.conjuncts(arg)...)
+	}
+	return result
 }
 
 type analyzer struct {
@@ -70,95 +77,17 @@ type analyzer struct {
 	predicateIndex map[string]int
 	boxes          int
 	slots          int
-	// tree has the types of all parts.
-	tree *ast.AST
+	// tree has the types of all parts, of those too that took the place of others:
+	// reduced has them, by the number of what they replaced. nextID is for the next one
+	// that is made, copies counts them, and names the variables that were made.
+	tree          *ast.AST
+	reduced       map[int64]ast.Expr
+	nextID        int64
+	copies, names int
 	// unguarded are the parts, by their number, that may abort the evaluation and that
 	// no guard looks after.
 	unguarded sets.Set[int64]
 	guards    []guard
-}
-
-// variable is an iteration variable that stands for a device.
-type variable struct {
-	name string
-	slot int
-}
-
-// scope has what the identifiers stand for: a slot for a device, or -1 for
-// something else. An identifier that it does not have is declared by the
-// environment.
-type scope map[string]int
-
-const notADevice = -1
-
-func (s scope) with(name string, slot int) scope {
-	result := make(scope, len(s)+1)
-	for known, slot := range s {
-		result[known] = slot
-	}
-	result[name] = slot
-	return result
-}
-
-// references finds the variables that a part of the expression has from outside.
-// single is false if it speaks of the set or of something that is not a device.
-func references(expr ast.Expr, s scope) (free []variable, single bool) {
-	single = true
-	seen := make(map[string]bool)
-	var visit func(e ast.Expr, bound map[string]int)
-	all := func(bound map[string]int, exprs ...ast.Expr) {
-		for _, e := range exprs {
-			visit(e, bound)
-		}
-	}
-	visit = func(e ast.Expr, bound map[string]int) {
-		switch e.Kind() {
-		case ast.IdentKind:
-			name := e.AsIdent()
-			if bound[name] > 0 {
-				return
-			}
-			slot, known := s[name]
-			switch {
-			case !known && name == devicesVariable || known && slot == notADevice:
-				single = false
-			case known && !seen[name]:
-				seen[name] = true
-				free = append(free, variable{name, slot})
-			}
-		case ast.CallKind:
-			call := e.AsCall()
-			if call.IsMemberFunction() {
-				visit(call.Target(), bound)
-			}
-			all(bound, call.Args()...)
-		case ast.SelectKind:
-			visit(e.AsSelect().Operand(), bound)
-		case ast.ListKind:
-			all(bound, e.AsList().Elements()...)
-		case ast.MapKind:
-			for _, entry := range e.AsMap().Entries() {
-				all(bound, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
-			}
-		case ast.StructKind:
-			for _, field := range e.AsStruct().Fields() {
-				visit(field.AsStructField().Value(), bound)
-			}
-		case ast.ComprehensionKind:
-			c := e.AsComprehension()
-			all(bound, c.IterRange(), c.AccuInit())
-			names := []string{c.IterVar(), c.IterVar2(), c.AccuVar()}
-			for _, name := range names {
-				bound[name]++
-			}
-			all(bound, c.LoopCondition(), c.LoopStep(), c.Result())
-			for _, name := range names {
-				bound[name]--
-			}
-		}
-	}
-	visit(expr, make(map[string]int))
-	return free, single
 }
 
 // condition reads a part of type bool.
@@ -166,11 +95,20 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 	if free, single := references(expr, s); single {
 		return a.newPredicate(expr, free, s)
 	}
+	if reduced := a.reduce(expr, s); reduced != expr {
+		return a.condition(reduced, s)
+	}
+	if left, right, ok := sameness(expr); ok {
+		return a.comparison(equal, left, right, s)
+	}
+	if rewritten, ok := a.rewrite(expr, s); ok {
+		return a.condition(rewritten, s)
+	}
 	switch expr.Kind() {
 	case ast.CallKind:
 		return a.conditionCall(expr.AsCall(), s)
 	case ast.ComprehensionKind:
-		return a.quantifier(expr.AsComprehension(), s)
+		return a.quantifier(expr, s)
 	default:
 		return open{}
 	}
@@ -200,7 +138,7 @@ func (a *analyzer) conditionCall(call ast.CallExpr, s scope) condition {
 	case operators.LogicalNot:
 		return newNot(a.condition(args[0], s))
 	case operators.Conditional:
-		return conditional{a.condition(args[0], s), a.condition(args[1], s), a.condition(args[2], s)}
+		return newConditional(a.condition(args[0], s), a.condition(args[1], s), a.condition(args[2], s))
 	case operators.NotEquals:
 		return newNot(a.comparison(equal, args[0], args[1], s))
 	}
@@ -211,23 +149,53 @@ func (a *analyzer) conditionCall(call ast.CallExpr, s scope) condition {
 }
 
 func (a *analyzer) logical(function string, args []ast.Expr, s scope) condition {
-	return fold(args, func(arg ast.Expr) condition { return a.condition(arg, s) }, func(left, right condition) condition {
-		switch {
-		case isOpen(left) && isOpen(right):
-			return open{}
-		case function == operators.LogicalAnd:
-			if joined, ok := a.newBox(left, right); ok {
-				return joined
-			}
-			return and{left, right}
-		default:
-			return or{left, right}
-		}
-	})
+	join := a.newOr
+	if function == operators.LogicalAnd {
+		join = a.newAnd
+	}
+	return fold(args, func(arg ast.Expr) condition { return a.condition(arg, s) }, join)
 }
 
-// comparison of numbers; those of other types are open.
+func (a *analyzer) newAnd(left, right condition) condition {
+	switch {
+	case isOpen(left) && isOpen(right):
+		return open{}
+	case isVerdict(left, True), isVerdict(right, False):
+		return right
+	case isVerdict(right, True), isVerdict(left, False):
+		return left
+	}
+	if joined, ok := a.newBox(left, right); ok {
+		return joined
+	}
+	return and{left, right}
+}
+
+func (a *analyzer) newOr(left, right condition) condition {
+	switch {
+	case isOpen(left) && isOpen(right):
+		return open{}
+	case isVerdict(left, False), isVerdict(right, True):
+		return right
+	case isVerdict(right, False), isVerdict(left, True):
+		return left
+	}
+	return or{left, right}
+}
+
+// comparison of numbers or bools; those of other types are open.
 func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) condition {
+	if places, ok := comparedPlaces(r, left, right, s); ok {
+		return places
+	}
+	if r == equal {
+		if only, ok := a.isOnly(left, right, s); ok {
+			return only
+		}
+	}
+	if r == equal && (a.isBool(left) || a.isBool(right)) {
+		return a.equivalence(a.condition(left, s), a.condition(right, s))
+	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
 	if isOpen(c.left) || isOpen(c.right) {
 		return open{}
@@ -241,9 +209,24 @@ func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) conditi
 		return withLimits(c, c.left, limitsOf(r, m.value, false))
 	case constantLeft:
 		return withLimits(c, c.right, limitsOf(r, l.value, true))
+	case r == equal:
+		return withExtremes(c)
 	default:
 		return c
 	}
+}
+
+func (a *analyzer) isBool(expr ast.Expr) bool {
+	return a.tree.GetType(expr.ID()).Kind() == types.BoolKind
+}
+
+// equivalence is equality of bools. Written with other operators it can be refined, and
+// it fails as it should: if either does.
+func (a *analyzer) equivalence(left, right condition) condition {
+	if isOpen(left) || isOpen(right) {
+		return open{}
+	}
+	return a.newOr(a.newAnd(left, right), a.newAnd(newNot(left), newNot(right)))
 }
 
 // quantity reads a part of type int.
@@ -256,6 +239,12 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 	if _, single := references(expr, s); single {
 		return a.localQuantity(expr, s)
 	}
+	if reduced := a.reduce(expr, s); reduced != expr {
+		return a.quantity(reduced, s)
+	}
+	if _, isPlace := placedAt(expr, s); isPlace {
+		return between{0, int64(a.setSize) - 1}
+	}
 	if expr.Kind() != ast.CallKind {
 		return open{}
 	}
@@ -265,6 +254,8 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 		return newArithmetic(o, a.quantity(args[0], s), a.quantity(args[1], s))
 	}
 	switch call.FunctionName() {
+	case operators.Negate:
+		return newArithmetic(subtraction, constant{0}, a.quantity(args[0], s))
 	case operators.Conditional:
 		return conditionalNumber{a.condition(args[0], s), a.quantity(args[1], s), a.quantity(args[2], s)}
 	case "size":
@@ -297,25 +288,36 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 		}
 		return size{list}
 	}
-	if of.Kind() != ast.CallKind || of.AsCall().FunctionName() != "distinct" || !of.AsCall().IsMemberFunction() {
+	if values, ok := a.mapped(of, s); ok {
+		return size{valued{values}}
+	}
+	if !isCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
 		return open{}
 	}
 	m, ok := a.mapped(of.AsCall().Target(), s)
 	if !ok {
 		return open{}
 	}
-	value, tabulated := m.value.(value)
-	if _, all := m.list.(allDevices); !all || !tabulated || !value.isColumn(m.slot) {
-		return open{}
+	if leaf, ok := m.column(); ok {
+		return distinctSize{leaf}
 	}
-	return distinctSize{m.slot, value}
+	return open{}
 }
 
 func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
 	if !call.IsMemberFunction() || len(call.Args()) > 0 {
 		return open{}
 	}
-	m, ok := a.mapped(call.Target(), s)
+	insignificant := []string{"reverse", "sort", "distinct"}
+	if call.FunctionName() == "sum" {
+		insignificant = insignificant[:1]
+	}
+	// Sorting fails if the values are of several types. There are no bounds then.
+	list, ok := a.without(call.Target(), s, insignificant...)
+	if !ok {
+		return open{}
+	}
+	m, ok := a.mapped(list, s)
 	if !ok {
 		return open{}
 	}

@@ -31,6 +31,20 @@ func (a *Analysis) Understood() bool {
 	return a.usable && (len(a.conjuncts) == 0 || slices.ContainsFunc(a.conjuncts, func(c condition) bool { return !isOpen(c) }))
 }
 
+// Open counts the conjuncts about which bounds can tell nothing.
+func (a *Analysis) Open() int {
+	if !a.usable {
+		return max(1, len(a.conjuncts))
+	}
+	count := 0
+	for _, c := range a.conjuncts {
+		if isOpen(c) {
+			count++
+		}
+	}
+	return count
+}
+
 // What bounds may take is limited, because expressions and devices are untrusted:
 // quantifiers in quantifiers cost the number of devices to the power of their depth.
 const (

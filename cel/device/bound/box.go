@@ -138,10 +138,10 @@ func (n span) places(o *order, of []place, size int) []place {
 	}
 	for i, least := range o.values {
 		within := slices.Clone(o.upTo[len(o.upTo)-1])
-		o.keepBetween(within, least, saturated(least, n.limits.most))
+		o.keepBetween(within, least, saturated(least, n.most))
 		nearEdge, farEdge := slices.Clone(within), slices.Clone(within)
 		nearEdge.Keep(o.upTo[i])
-		o.keepBetween(farEdge, saturated(least, n.limits.least), unlimited)
+		o.keepBetween(farEdge, saturated(least, n.least), unlimited)
 		for _, p := range of {
 			if cut := p.cut(within, nearEdge, farEdge); cut.holds(nil, cut.within, size) {
 				result = append(result, cut)

@@ -30,7 +30,7 @@ func (n *counted) verdict(fewest, most int) Outcome {
 }
 
 func (n *counted) negate() condition {
-	if opposite, ok := n.limits.opposite(); ok {
+	if opposite, ok := n.opposite(); ok {
 		return &counted{n.predicate, n.slot, opposite, newNot(n.general)}
 	}
 	return not{n}
@@ -65,7 +65,7 @@ func (n *counted) refineRow(s *state, r *row) bool {
 	if s.Left <= 0 {
 		return s.Left == 0
 	}
-	if int64(chosen+possible) == n.limits.least && possible > 0 && !s.hypothetical {
+	if int64(chosen+possible) == n.least && possible > 0 && !s.hypothetical {
 		s.require(r.yes)
 		return s.Left >= 0
 	}
@@ -106,6 +106,9 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 	if s.Left <= 0 {
 		return s.Left == 0, true
 	}
+	if n.most == unlimited && int64(s.Left-1) >= n.least && !lacking {
+		return true, n.removeIsolated(s, over)
+	}
 	size, left := s.Possible.Count(), s.Left-1
 	for w, word := range s.Possible {
 		for ; word != 0; word &= word - 1 {
@@ -131,10 +134,32 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 	return true, true
 }
 
+// removeIsolated removes the possible devices that count too few even if all that are
+// possible are chosen. Nothing more can be told while more are left to choose than
+// any device needs.
+func (n *counted) removeIsolated(s *state, over int) (ok bool) {
+	all := s.borrow(s.Possible)
+	defer s.giveBack(all)
+	all.Join(s.Chosen)
+	for w, word := range s.Possible {
+		for ; word != 0; word &= word - 1 {
+			i := w*64 + bits.TrailingZeros64(word)
+			r := n.predicate.rowAt(s, over, i)
+			if !r.exact || !s.spend() {
+				return false
+			}
+			if int64(all.CountAnd(r.yes)) < n.least {
+				s.remove(i)
+			}
+		}
+	}
+	return true
+}
+
 // lacksAll tells whether a chosen device needs all but one of the devices that are left
 // to choose.
 func (n *counted) lacksAll(s *state, r *row) bool {
-	return s.Left > 1 && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.limits.least
+	return s.Left > 1 && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.least
 }
 
 // isStarved tells whether choosing the possible device leaves too little for it: chosen
@@ -156,11 +181,11 @@ func (n *counted) isStarved(s *state, over, device int, r *row) bool {
 	if r.yes.Has(device) {
 		counted++
 	}
-	return rest.Count() < left || int64(counted) < n.limits.least
+	return rest.Count() < left || int64(counted) < n.least
 }
 
 // isWithin tells whether a number from fewest to most may be one for which the condition
 // is true.
 func (n *counted) isWithin(fewest, most int) bool {
-	return int64(most) >= n.limits.least && int64(fewest) <= n.limits.most
+	return int64(most) >= n.least && int64(fewest) <= n.most
 }

@@ -5,26 +5,43 @@
 // still become when a part of the set is chosen, without evaluating it.
 //
 //	analysis := bound.Analyze(expression, 4)
-//	tables := analysis.Tabulate(ctx, devices)
-//	if tables.Bound(partial) == bound.False { /* no completion satisfies it */ }
+//	tables := analysis.Tabulate(devices)    // shared by any number of searches
+//	bounds := tables.NewBounds(ctx, budget) // for one search
+//	if bounds.Hopeless(partial, bound.Quick) { /* no completion satisfies it */ }
 //
 // # How
 //
-// The expression is read once ([Analyze]). What speaks of single devices only,
-// like d.attributes[x].row or d != o && d.row == o.row, is tabulated: CEL evaluates
-// it for each device, or for each pair when the pair is first asked for. So any
-// function may stand there, and an entry may also be an error. What speaks of the
-// set, quantifiers, counts, minima and maxima, sums and comparisons of them, has
-// bounds over all completions of a partial set. Everything else is open: it may
-// become anything.
+// The expression is read once ([Analyze]), for sets of one size: what is constant then is
+// folded, and the conjuncts are taken one by one. What speaks of single devices only is a
+// leaf ([leaf]): CEL evaluates it for each device, and the results are a column. What
+// compares two devices, d != o && d.row == o.row, is a predicate ([predicate]): it is
+// computed from columns, or by CEL where they won't do, and kept as rows of bits. So any
+// function may stand there, and an entry may also be an error. What speaks of the set,
+// quantifiers, counts, minima and maxima, sums and comparisons of them, has bounds over
+// all completions of a partial set. Everything else is open: it may become anything.
+//
+// Much can be written in several ways, and is read in one. What cel.bind gives a name to
+// takes the place of the name. What is said of values in a list is said of the devices
+// that have them, memberships and functions on sets become quantifiers, and quantifiers
+// over constants conjunctions. devices[0] is some device of the set, not known which.
+// All of that is written down as an expression again ([analyzer.reduce], [analyzer.rewrite]),
+// so that CEL can be asked for its leaves.
 //
 // An [Outcome] is the set of results that are possible: true, false, an error. Only
 // one that is surely false, for every completion and without an error in any of
 // them, lets a search cut a branch. CEL absorbs errors: "false && error" is false,
-// and so are the bounds here.
+// and so are the bounds here. Some functions panic instead, and what they stand in is
+// tried with each device before anything is said ([guard]).
+//
+// [Bounds.Hopeless] does more than ask for the bound: it removes devices that are in no
+// completion which is not false, and finds those that are in all of them. Counting rows
+// ([counted], [tallied]) and looking for the places of bounding boxes ([box]) does that
+// for the constructs that come up often; for the rest each possible device is tried.
 //
 // # What it promises
 //
-// The possible results that Bound returns include the result of every completion.
-// Saying too much is allowed, it only costs time; saying too little would be wrong.
+// The possible results that Bound returns include the result of every completion. What
+// Hopeless removes is in completions only that are false, and what it finds required is
+// in all that are not. Saying too much is allowed, it only costs time; saying too little
+// would be wrong.
 package bound

@@ -52,7 +52,7 @@ func (a *analyzer) guardLeaf(l *leaf, expr ast.Expr) {
 		return
 	}
 	before := a.unguarded.Len()
-	walk(expr, scope{}, func(e ast.Expr, _ scope) { a.unguarded.Delete(e.ID()) })
+	walk(expr, func(e ast.Expr, _ variables) { a.unguarded.Delete(e.ID()) })
 	if a.unguarded.Len() < before {
 		a.guards = append(a.guards, guard{l, aborting})
 	}
@@ -91,7 +91,7 @@ func (a *analyzer) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 	if !ok {
 		return nil, false
 	}
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), a.newSlot())
+	within := s.within(c, a.newSlot())
 	if keeps != nil && !a.guardedBy(&guards, keeps, within, notBool) {
 		return nil, false
 	}

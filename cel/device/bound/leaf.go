@@ -38,7 +38,7 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
 		return known
 	}
 	l := &leaf{index: len(a.leaves), part: sync.OnceValue(func() *device.Part {
-		part, err := a.expression.Part(expr)
+		part, err := a.expression.Part(a.tree, expr)
 		if err != nil {
 			return nil
 		}

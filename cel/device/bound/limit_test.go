@@ -55,3 +55,26 @@ func TestTablesOfManyDevicesAreNotMade(t *testing.T) {
 	require.True(t, analysis.Fits(64))
 	require.True(t, analysis.Fits(300), "equal parts have one table")
 }
+
+// What takes the place of names and constants is limited: each name here stands for
+// twice as much as the one before.
+func TestLargeExpressionsAreLeftToCEL(t *testing.T) {
+	bindings := func(n int) string {
+		text := fmt.Sprintf("a%d == 0", n)
+		for i := n; i > 0; i-- {
+			text = fmt.Sprintf("cel.bind(a%d, a%d + a%d, %s)", i, i-1, i-1, text)
+		}
+		return "cel.bind(a0, devices.map(d, d.attributes['d'].y).max(), " + text + ")"
+	}
+	constants := func(n int) string {
+		return "[0" + strings.Repeat(", 0", n-1) + "].all(n, devices.exists(d, d.attributes['d'].y == n))"
+	}
+	for text, want := range map[string]bool{
+		bindings(4): true, bindings(40): false,
+		constants(100): true, constants(2000): false,
+	} {
+		compiled, err := environment(t).Compile(text)
+		require.NoError(t, err)
+		require.Equal(t, want, bound.Analyze(compiled, 3).Understood(), text)
+	}
+}

@@ -72,6 +72,13 @@ func saturated(x, y int64) int64 {
 func withLimits(c comparison, of quantity, l limits) condition {
 	switch of := of.(type) {
 	case size:
+		if leaf, simpler, ok := of.simplify(); ok {
+			then := comparison{c.relation, simpler, c.right}
+			if _, flipped := c.left.(constant); flipped {
+				then = comparison{c.relation, c.left, simpler}
+			}
+			return unfailing{leaf, withLimits(then, simpler, l), c}
+		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
 			return &counted{predicate: p, slot: slot, limits: l, general: c}
 		}
@@ -80,9 +87,22 @@ func withLimits(c comparison, of quantity, l limits) condition {
 				return newTallied(f.slot, f.keeps, l, c)
 			}
 		}
+	case distinctSize:
+		return distinctLimits{of, l, c}
 	case arithmetic:
 		if leaf, ok := spanOf(of); ok {
 			return span{leaf: leaf, limits: l, general: c}
+		}
+	}
+	return c
+}
+
+// withExtremes replaces the comparison of the greatest with the smallest value: they are
+// equal if there is one value only.
+func withExtremes(c comparison) condition {
+	for _, order := range [2]arithmetic{{subtraction, c.left, c.right}, {subtraction, c.right, c.left}} {
+		if leaf, ok := spanOf(order); ok {
+			return span{leaf: leaf, limits: limits{0, 0}, general: c, alike: true}
 		}
 	}
 	return c
@@ -99,13 +119,4 @@ func spanOf(a arithmetic) (l *leaf, ok bool) {
 	of, ok := greater.column()
 	and, both := smaller.column()
 	return of, ok && both && of == and
-}
-
-// column is the leaf whose extreme over the whole set it is.
-func (n greatest) column() (l *leaf, ok bool) {
-	v, tabulated := n.value.(value)
-	if _, all := n.list.(allDevices); !all || !tabulated || !v.isColumn(n.slot) {
-		return nil, false
-	}
-	return v.leaf, true
 }

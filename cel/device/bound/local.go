@@ -17,6 +17,15 @@ import (
 
 // local reads a condition on the devices that variables stand for.
 func (a *analyzer) local(expr ast.Expr, s scope) condition {
+	if !speaksOfOne(expr, s) {
+		expr = a.reduce(expr, s)
+		if left, right, ok := sameness(expr); ok {
+			return a.localComparison(expr, equal, left, right, s)
+		}
+		if rewritten, ok := a.rewrite(expr, s); ok {
+			return a.local(rewritten, s)
+		}
+	}
 	if expr.Kind() == ast.CallKind {
 		call := expr.AsCall()
 		args := call.Args()
@@ -34,6 +43,11 @@ func (a *analyzer) local(expr ast.Expr, s scope) condition {
 		}
 		if relation, left, right, ok := comparisonOf(call); ok {
 			return a.localComparison(expr, relation, left, right, s)
+		}
+	}
+	if expr.Kind() == ast.LiteralKind {
+		if value, ok := expr.AsLiteral().(types.Bool); ok {
+			return verdict{outcomeOf(bool(value))}
 		}
 	}
 	return a.value(expr, s)
@@ -128,7 +142,7 @@ func deviceOf(expr ast.Expr, s scope) (slot int, ok bool) {
 		return 0, false
 	}
 	slot, ok = s[expr.AsIdent()]
-	return slot, ok && slot != notADevice
+	return slot, ok && slot > notADevice
 }
 
 // identity is d == o.
@@ -170,7 +184,11 @@ func (a *analyzer) localQuantity(expr ast.Expr, s scope) quantity {
 		}
 	}
 	free, single := references(expr, s)
-	if expr.Kind() == ast.CallKind && len(free) > 1 {
+	if len(free) > 1 {
+		expr = a.reduce(expr, s)
+		free, single = references(expr, s)
+	}
+	if expr.Kind() == ast.CallKind && len(free) != 1 {
 		call := expr.AsCall()
 		args := call.Args()
 		if o, known := operationOf(call.FunctionName()); known && len(args) == 2 {

@@ -14,37 +14,48 @@ import (
 // initial value, a condition to go on, a step and a result.
 
 // quantifier reads all, exists and exists_one over devices.
-func (a *analyzer) quantifier(c ast.ComprehensionExpr, s scope) condition {
-	if c.HasIterVar2() {
+func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
+	c := expr.AsComprehension()
+	part, quantify := quantified(c)
+	if quantify == nil {
 		return open{}
 	}
-	list, ok := a.deviceList(c.IterRange(), s)
+	l, ok := a.loopOf(c, s)
 	if !ok {
+		return a.quantifierOfValue(c, s)
+	}
+	if part, ok = a.body(l, part); !ok {
 		return open{}
 	}
-	slot := a.newSlot()
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot)
+	holds := a.condition(part, l.scope)
+	if isOpen(holds) {
+		return open{}
+	}
+	result := l.over(func(list deviceList) condition { return quantify(list, l.slot, holds) })
+	if either, ok := a.inEitherOrder(expr, s); ok {
+		return ordered{result, either}
+	}
+	return result
+}
+
+// quantified recognizes all, exists and exists_one, and returns what must hold.
+func quantified(c ast.ComprehensionExpr) (holds ast.Expr, quantify func(deviceList, int, condition) condition) {
 	step := c.LoopStep()
-	over := func(f func(holds condition) condition) condition {
-		if holds := a.condition(step.AsCall().Args()[1], within); !isOpen(holds) {
-			return f(holds)
-		}
-		return open{}
-	}
 	switch {
 	case isLiteral(c.AccuInit(), types.True) && isFold(step, operators.LogicalAnd, c.AccuVar()) && isAccumulator(c.Result(), c.AccuVar()):
-		return over(func(holds condition) condition { return newForAll(list, slot, holds) })
+		return step.AsCall().Args()[1], newForAll
 	case isLiteral(c.AccuInit(), types.False) && isFold(step, operators.LogicalOr, c.AccuVar()) && isAccumulator(c.Result(), c.AccuVar()):
-		return over(func(holds condition) condition { return newExists(list, slot, holds) })
+		return step.AsCall().Args()[1], newExists
 	case isLiteral(c.AccuInit(), types.Int(0)) && isCount(step, c.AccuVar()) && isOne(c.Result(), c.AccuVar()):
-		return newExistsOne(list, slot, a.condition(step.AsCall().Args()[0], within))
+		return step.AsCall().Args()[0], newExistsOne
 	default:
-		return open{}
+		return nil, nil
 	}
 }
 
 // deviceList reads "devices" and its filters.
 func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
+	expr = a.reduce(expr, s)
 	switch expr.Kind() {
 	case ast.IdentKind:
 		_, shadowed := s[devicesVariable]
@@ -52,7 +63,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 	case ast.ComprehensionKind:
 		c := expr.AsComprehension()
 		keeps, appended, ok := appends(c)
-		if !ok || keeps == nil || appended.Kind() != ast.IdentKind || appended.AsIdent() != c.IterVar() {
+		if !ok || keeps == nil || appended.Kind() != ast.IdentKind || appended.AsIdent() != elementOf(c) {
 			return nil, false
 		}
 		list, ok := a.deviceList(c.IterRange(), s)
@@ -60,14 +71,38 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 			return nil, false
 		}
 		slot := a.newSlot()
-		return filtered{list, slot, a.condition(keeps, s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot))}, true
+		return filtered{list, slot, a.condition(keeps, s.within(c, slot).withPlace(c, list, slot))}, true
+	case ast.CallKind:
+		return a.eitherList(expr.AsCall(), s)
 	default:
 		return nil, false
 	}
 }
 
-// mapped reads list.map(x, value) and list.map(x, keeps, value).
+// eitherList reads "when ? list : list".
+func (a *analyzer) eitherList(call ast.CallExpr, s scope) (deviceList, bool) {
+	if call.FunctionName() != operators.Conditional {
+		return nil, false
+	}
+	yes, ok := a.deviceList(call.Args()[1], s)
+	no, too := a.deviceList(call.Args()[2], s)
+	if !ok || !too {
+		return nil, false
+	}
+	switch when := a.condition(call.Args()[0], s); {
+	case isVerdict(when, True):
+		return yes, true
+	case isVerdict(when, False):
+		return no, true
+	default:
+		return eitherList{when, yes, no}, true
+	}
+}
+
+// mapped reads list.map(x, value) and list.map(x, keeps, value), and filters of such
+// lists.
 func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
+	expr = a.reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
 		return mapped{}, false
 	}
@@ -76,22 +111,30 @@ func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
 	if !ok {
 		return mapped{}, false
 	}
-	list, ok := a.deviceList(c.IterRange(), s)
+	l, ok := a.loopOf(c, s)
 	if !ok {
 		return mapped{}, false
 	}
-	slot := a.newSlot()
-	within := s.with(c.AccuVar(), notADevice).with(c.IterVar(), slot)
 	if keeps != nil {
-		list = filtered{list, slot, a.condition(keeps, within)}
+		if keeps, ok = a.body(l, keeps); !ok {
+			return mapped{}, false
+		}
+		l.list = filtered{l.list, l.slot, a.condition(keeps, l.scope)}
 	}
-	return mapped{list, slot, a.quantity(value, within)}, true
+	if value, ok = a.body(l, value); !ok {
+		return mapped{}, false
+	}
+	result := mapped{l.list, l.slot, a.quantity(value, l.scope), value, l.device}
+	if c.HasIterVar2() && variablesOf(value).Has(c.IterVar()) {
+		result.element = nil
+	}
+	return result, true
 }
 
 // appends recognizes the expansion of filter and map: a list to which an element
 // is appended in each step, on a condition or always.
 func appends(c ast.ComprehensionExpr) (keeps, element ast.Expr, ok bool) {
-	if c.HasIterVar2() || c.AccuInit().Kind() != ast.ListKind || c.AccuInit().AsList().Size() != 0 ||
+	if c.AccuInit().Kind() != ast.ListKind || c.AccuInit().AsList().Size() != 0 ||
 		!isLiteral(c.LoopCondition(), types.True) || !isAccumulator(c.Result(), c.AccuVar()) {
 		return nil, nil, false
 	}

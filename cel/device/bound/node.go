@@ -33,6 +33,11 @@ type verdict struct{ outcome Outcome }
 
 func (v verdict) bound(*state) Outcome { return v.outcome }
 
+func isVerdict(c condition, outcome Outcome) bool {
+	v, is := c.(verdict)
+	return is && v.outcome == outcome
+}
+
 type not struct{ operand condition }
 
 func (n not) bound(s *state) Outcome { return n.operand.bound(s).not() }
@@ -61,10 +66,30 @@ func newNot(operand condition) condition {
 		return operand.negate()
 	case comparison:
 		return operand.negate()
+	case distinctLimits:
+		return operand.negate()
+	case ordered:
+		return newNot(operand.condition)
+	case unsure:
+		return unsure{newNot(operand.condition)}
+	case unfailing:
+		return unfailing{operand.leaf, newNot(operand.then), newNot(operand.general)}
 	default:
 		return not{operand}
 	}
 }
+
+// unsure is a condition whose failure may stand for anything.
+type unsure struct{ condition }
+
+func (n unsure) bound(s *state) Outcome {
+	if result := n.condition.bound(s); !result.may(Error) {
+		return result
+	}
+	return Open
+}
+
+func (n unsure) refine(s *state) bool { return s.refine(n.condition) }
 
 type and struct{ left, right condition }
 
@@ -78,6 +103,18 @@ type conditional struct{ when, yes, no condition }
 
 func (n conditional) bound(s *state) Outcome {
 	return n.when.bound(s).choose(n.yes.bound(s), n.no.bound(s))
+}
+
+func newConditional(when, yes, no condition) condition {
+	switch {
+	case isVerdict(when, True):
+		return yes
+	case isVerdict(when, False):
+		return no
+	case isOpen(yes) && isOpen(no):
+		return open{}
+	}
+	return conditional{when, yes, no}
 }
 
 type conditionalNumber struct {

@@ -13,14 +13,36 @@ type span struct {
 	// general is the condition as it is written, for leaves that are not always
 	// numbers.
 	general condition
+	// alike: what is asked is whether the two are equal. They need not be numbers then.
+	alike bool
 }
 
-func (n span) bound(s *state) Outcome { return n.general.bound(s) }
+func (n span) bound(s *state) Outcome {
+	if d, ok := n.distinct(s); ok {
+		number := d.number(s)
+		return d.verdict(number.least, number.most)
+	}
+	return n.general.bound(s)
+}
+
+// distinct asks for one value instead, if all are strings, or all of another type that
+// has an order.
+func (n span) distinct(s *state) (d distinctLimits, ok bool) {
+	if !n.alike {
+		return distinctLimits{}, false
+	}
+	d = distinctLimits{distinctSize{n.leaf}, limits{1, 1}, n.general}
+	g := d.groups(s)
+	return d, g != nil && g.uniform
+}
 
 // refine removes the devices that would make the distance too large.
 func (n span) refine(s *state) bool {
 	c := s.column(n.leaf)
 	if c == nil || !c.order.isBounded() || !c.order.has(s.Chosen) || !c.order.has(s.Possible) {
+		if d, ok := n.distinct(s); ok {
+			return d.refine(s)
+		}
 		return s.refine(n.general)
 	}
 	o := &c.order
@@ -28,17 +50,17 @@ func (n span) refine(s *state) bool {
 	defer s.giveBack(all)
 	if !s.Chosen.IsEmpty() {
 		least, most := o.values[o.least(s.Chosen)], o.values[o.most(s.Chosen)]
-		if most-least > n.limits.most {
+		if most-least > n.most {
 			return false
 		}
 		if s.Left > 0 {
-			s.removed = o.keepBetween(s.Possible, n.lowest(most), saturated(least, n.limits.most)) || s.removed
+			s.removed = o.keepBetween(s.Possible, n.lowest(most), saturated(least, n.most)) || s.removed
 		}
 	}
 	if s.Left > 0 {
 		all.Join(s.Possible)
 	}
-	return all.IsEmpty() || o.values[o.most(all)]-o.values[o.least(all)] >= n.limits.least
+	return all.IsEmpty() || o.values[o.most(all)]-o.values[o.least(all)] >= n.least
 }
 
 // isBounded tells whether the distance of any two values can be computed.
@@ -52,8 +74,8 @@ func (o *order) isBounded() bool {
 
 // lowest is the smallest number that may stand beside the greatest one.
 func (n span) lowest(greatest int64) int64 {
-	if n.limits.most == unlimited {
+	if n.most == unlimited {
 		return unlimitedBelow
 	}
-	return saturated(greatest, -n.limits.most)
+	return saturated(greatest, -n.most)
 }

@@ -51,6 +51,7 @@ type leafTable struct {
 type column struct {
 	entries      []entry
 	order        order
+	groups       groups
 	misbehaviour misbehaviour
 }
 
@@ -92,7 +93,7 @@ func (s *state) column(l *leaf) *column {
 			return nil
 		}
 	}
-	c.order, c.misbehaviour = newOrder(c.entries), newMisbehaviour(c.entries, len(s.tables.devices))
+	c.order, c.groups, c.misbehaviour = newOrder(c.entries), newGroups(c.entries), newMisbehaviour(c.entries, len(s.tables.devices))
 	t.column.Store(c)
 	s.builds++
 	return c

@@ -47,16 +47,16 @@ func (n tallied) refine(s *state) bool {
 	others := s.Possible.Count() - joining
 	fewest := surely + max(0, s.Left-others)
 	most := surely + open + min(s.Left, joining+candidates)
-	if int64(most) < n.limits.least || int64(fewest) > n.limits.most {
+	if int64(most) < n.least || int64(fewest) > n.most {
 		return false
 	}
-	if joining > 0 && s.Left > 0 && int64(surely+1+max(0, s.Left-1-others)) > n.limits.most {
+	if joining > 0 && s.Left > 0 && int64(surely+1+max(0, s.Left-1-others)) > n.most {
 		s.drop(certain)
 	}
 	switch {
-	case open > 0 && int64(surely) == n.limits.most:
+	case open > 0 && int64(surely) == n.most:
 		return n.refineOpen(s, n.fails)
-	case open > 0 && int64(most) == n.limits.least:
+	case open > 0 && int64(most) == n.least:
 		return n.refineOpen(s, n.holds)
 	default:
 		return true

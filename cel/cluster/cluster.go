@@ -1,0 +1,192 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+)
+
+// Cluster is an object that stands for a cluster, ready to be matched. The object
+// must not be modified while it is.
+type Cluster struct {
+	name   string
+	labels labels.Labels
+	claims labels.Labels
+	// object is a pointer to a struct or an *unstructured.Unstructured, nil if there
+	// is nothing to match.
+	object any
+}
+
+// New returns the Cluster of a ManagedCluster.
+func New(cluster *clusterv1.ManagedCluster) Cluster {
+	if cluster == nil {
+		return Cluster{}
+	}
+	return Cluster{
+		name:   cluster.Name,
+		labels: labels.Set(cluster.Labels),
+		claims: (*managedClusterClaims)(cluster),
+		object: cluster,
+	}
+}
+
+// Of returns the Cluster of any object with metadata: a ManagedCluster, a
+// ClusterProfile, an unstructured object. Claims are what status.clusterClaims
+// or status.properties list by name and value.
+func Of(of metav1.Object) (Cluster, error) {
+	switch of := of.(type) {
+	case *clusterv1.ManagedCluster:
+		if of != nil {
+			return New(of), nil
+		}
+	case *unstructured.Unstructured:
+		if of != nil {
+			return Cluster{name: of.GetName(), labels: namedLabels{root(of)}, claims: namedClaims{root(of)}, object: of}, nil
+		}
+	default:
+		if v := reflect.ValueOf(of); v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct {
+			return Cluster{name: of.GetName(), labels: labels.Set(of.GetLabels()), claims: namedClaims{root(of)}, object: of}, nil
+		}
+	}
+	return Cluster{}, fmt.Errorf("a cluster must be a pointer to an object that is not nil, it is a %T", of)
+}
+
+// Labels are the labels of the cluster; nil if there is no cluster.
+func (c Cluster) Labels() labels.Labels { return c.labels }
+
+// Claims are the claims of the cluster by name, of several with the same name the
+// last one; nil if there is no cluster.
+func (c Cluster) Claims() labels.Labels { return c.claims }
+
+// managedClusterClaims are the claims of a ManagedCluster. Of several with the
+// same name the last one counts.
+type managedClusterClaims clusterv1.ManagedCluster
+
+// Lookup returns the value of a claim.
+func (m *managedClusterClaims) Lookup(name string) (string, bool) {
+	for i := len(m.Status.ClusterClaims) - 1; i >= 0; i-- {
+		if claim := &m.Status.ClusterClaims[i]; claim.Name == name {
+			return claim.Value, true
+		}
+	}
+	return "", false
+}
+
+// Has tells whether there is such a claim.
+func (m *managedClusterClaims) Has(name string) bool { _, found := m.Lookup(name); return found }
+
+// Get returns the value of a claim, "" if there is none.
+func (m *managedClusterClaims) Get(name string) string { value, _ := m.Lookup(name); return value }
+
+// namedLabels are the labels of an object without Go type: GetLabels would copy
+// them.
+type namedLabels struct {
+	object traits.Mapper
+}
+
+// Lookup returns the value of a label.
+func (l namedLabels) Lookup(name string) (string, bool) {
+	return text(follow(l.object, "metadata", "labels", name))
+}
+
+// Has tells whether there is such a label.
+func (l namedLabels) Has(name string) bool { _, found := l.Lookup(name); return found }
+
+// Get returns the value of a label, "" if there is none.
+func (l namedLabels) Get(name string) string { value, _ := l.Lookup(name); return value }
+
+// namedClaims are the claims of an object of any kind.
+type namedClaims struct {
+	object traits.Mapper
+}
+
+// Lookup returns the value of a claim.
+func (c namedClaims) Lookup(name string) (value string, found bool) {
+	for _, list := range []string{"properties", "clusterClaims"} {
+		claims, ok := follow(c.object, "status", list).(traits.Lister)
+		if !ok {
+			continue
+		}
+		for it := claims.Iterator(); it.HasNext() == types.True; {
+			claim := it.Next()
+			if claimed, ok := text(follow(claim, "name")); ok && claimed == name {
+				value, found = text(follow(claim, "value"))
+			}
+		}
+	}
+	return value, found
+}
+
+// Has tells whether there is such a claim.
+func (c namedClaims) Has(name string) bool { _, found := c.Lookup(name); return found }
+
+// Get returns the value of a claim, "" if there is none.
+func (c namedClaims) Get(name string) string { value, _ := c.Lookup(name); return value }
+
+// follow goes down a path, to nil if there is nothing.
+func follow(value ref.Val, path ...string) ref.Val {
+	for _, key := range path {
+		m, ok := value.(traits.Mapper)
+		if !ok {
+			return nil
+		}
+		if value, ok = m.Find(types.String(key)); !ok {
+			return nil
+		}
+	}
+	return value
+}
+
+func text(value ref.Val) (string, bool) {
+	result, ok := value.(types.String)
+	return string(result), ok
+}
+
+// input is the variable of one evaluation, and the activation that has it.
+type input struct {
+	traits.Mapper
+	name string
+	hub  Hub
+}
+
+func newInput(cluster Cluster, hub Hub) *input {
+	return &input{Mapper: root(cluster.object), name: cluster.name, hub: hub}
+}
+
+var managedClusterPlan = sync.OnceValue(func() *plan { return planOf(reflect.TypeFor[clusterv1.ManagedCluster]()) })
+
+// root shows an object whole.
+func root(of any) traits.Mapper {
+	switch of := of.(type) {
+	case *clusterv1.ManagedCluster:
+		return &mapping[object]{object{reflect.ValueOf(of).Elem(), managedClusterPlan()}}
+	case *unstructured.Unstructured:
+		return &mapping[untyped]{of.Object}
+	default:
+		v := reflect.ValueOf(of).Elem()
+		return &mapping[object]{object{v, planOf(v.Type())}}
+	}
+}
+
+// ResolveName knows the one variable there is.
+func (i *input) ResolveName(name string) (any, bool) {
+	if name == clusterVariable {
+		return i, true
+	}
+	return nil, false
+}
+
+// Parent returns nil: there is none.
+func (i *input) Parent() celgo.Activation { return nil }

@@ -1,0 +1,119 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
+)
+
+// costOf is the cost of an expression on cluster1.
+func costOf(t *testing.T, expression string, on cluster.Hub) uint64 {
+	t.Helper()
+	verdict, err := compile(t, expressions(expression)).Match(t.Context(), cluster.New(cluster1()), on)
+	require.NoError(t, err)
+	require.True(t, verdict.Matches, expression)
+	return verdict.Cost
+}
+
+// The differences are what the functions cost: 10 and 31 an item for scores, a
+// tenth of the length, 30 a map and 10 a list for parseJSON.
+func TestCostsOfFunctions(t *testing.T) {
+	items := make([]clusterv1alpha1.AddOnPlacementScoreItem, 7)
+	on := hub(score("none"), score("seven", items...))
+	scores := func(name string) uint64 {
+		return costOf(t, `managedCluster.scores("`+name+`").size() >= 0`, on)
+	}
+	require.Equal(t, uint64(7*31), scores("seven")-scores("none"))
+
+	parse := func(text string) uint64 { return costOf(t, `'`+text+`'.parseJSON() != null`, on) }
+	require.Equal(t, uint64(1), parse("1234567890")-parse("[]")+10)
+	for text, want := range map[string]uint64{
+		`{}        `:           30,
+		`[]        `:           10,
+		`[[],[]]   `:           30,
+		`[{},{}]   `:           70,
+		`{"a":[1]} `:           40,
+		`{"a":{} } `:           60,
+		`{"a":{"b":[{}]}}    `: 30 + 30 + 10 + 30,
+	} {
+		one := "1" + strings.Repeat(" ", len(text)-1)
+		// A list or a map is compared for a tenth of its size, rounded up.
+		require.InDelta(t, want, parse(text)-parse(one), 1, text)
+	}
+	require.Equal(t, uint64(100), parse("1"+strings.Repeat(" ", 1009))-parse("1"+strings.Repeat(" ", 9)))
+}
+
+// Functions of the libraries cost what they cost in Kubernetes.
+func TestCostsOfLibraries(t *testing.T) {
+	long := strings.Repeat("1", 1000)
+	require.Equal(t, uint64(99), costOf(t, `isQuantity("`+long+`")`, cluster.Hub{})-costOf(t, `isQuantity("1111111111")`, cluster.Hub{}))
+}
+
+func TestEstimates(t *testing.T) {
+	claims := func(levels int) string {
+		condition := "true"
+		for level := range levels {
+			v := string(rune('a' + level))
+			condition = "managedCluster.status.clusterClaims.exists(" + v + ", " + v + ".name == 'x' && " + condition + ")"
+		}
+		return condition
+	}
+	for levels := 1; levels <= 3; levels++ {
+		_, err := environment.Compile(expressions(claims(levels)), nil)
+		require.NoError(t, err)
+	}
+	_, err := environment.Compile(expressions(claims(4)), nil)
+	failure := requireError(t, err, cel.ReasonEstimate)
+	require.Equal(t, []int{1, 1}, []int{failure.Line, failure.Column})
+	require.ErrorContains(t, err, "the limit is 1000000: nest fewer macros")
+
+	cheap, err := cluster.NewEnvironment(cel.Config{CostLimit: 100})
+	require.NoError(t, err)
+	_, err = cheap.Compile(expressions(claims(1)), nil)
+	require.ErrorContains(t, err, "the limit is 100")
+	_, err = cheap.Compile(expressions(`managedCluster.status.version.kubernetes == "v1.30.0"`), nil)
+	require.NoError(t, err)
+}
+
+// named is cluster1 with a name of so many characters.
+func named(length int) cluster.Cluster {
+	object := cluster1()
+	object.Name = strings.Repeat("a", length)
+	return cluster.New(object)
+}
+
+// An estimate is about large clusters, so one evaluation can still cost more. A
+// match costs the product of a tenth and a quarter of the lengths.
+func TestCostLimits(t *testing.T) {
+	match := `!managedCluster.metadata.name.matches("` + strings.Repeat("b", 4000) + `")`
+	four := strings.Join(slices.Repeat([]string{match}, 4), " && ")
+	verdict, err := compile(t, expressions(four)).Match(t.Context(), named(4000), cluster.Hub{})
+	require.False(t, verdict.Matches)
+	require.Greater(t, verdict.Cost, cel.DefaultCostLimit)
+	_ = requireError(t, err, cel.ReasonCostLimit)
+	require.ErrorContains(t, err, "exceeds the cost limit of 1000000")
+	require.ErrorContains(t, err, "nest fewer macros")
+
+	// Each stays below the limit for one expression, all together don't.
+	selector := compile(t, expressions(slices.Repeat([]string{four}, 13)...))
+	verdict, err = selector.Match(t.Context(), named(2000), cluster.Hub{})
+	_ = requireError(t, err, cel.ReasonBudget)
+	require.Greater(t, verdict.Cost, uint64(cluster.ClusterCostLimit))
+	require.ErrorContains(t, err, "exceed the cost budget of 10000000: write fewer or cheaper expressions")
+
+	// Each cluster has its own budget.
+	for range 2 {
+		verdict, err = selector.Match(t.Context(), named(1000), cluster.Hub{})
+		require.NoError(t, err)
+		require.True(t, verdict.Matches)
+	}
+}

@@ -1,0 +1,98 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/celset/celset/cel"
+)
+
+const (
+	clusterVariable = "managedCluster"
+
+	// ClusterCostLimit is the cost, in CEL cost units, that all expressions of one
+	// selector may reach on one cluster.
+	ClusterCostLimit = 10_000_000
+
+	// maxExpressionLength is the limit of CEL's parser, 100,000 code points, in bytes.
+	maxExpressionLength = 4 * 100_000
+)
+
+// Environment compiles selectors. It is safe for concurrent use.
+type Environment struct {
+	core *cel.Environment
+}
+
+// NewEnvironment returns an environment with the cost limit, the cache size and
+// the observer of config; the rest is set here.
+func NewEnvironment(config cel.Config) (*Environment, error) {
+	base, err := celgo.NewEnv(libraries()...)
+	if err != nil {
+		return nil, fmt.Errorf("set up the libraries for clusters: %w", err)
+	}
+	if config.CostLimit == 0 {
+		config.CostLimit = cel.DefaultCostLimit
+	}
+	core, err := cel.NewEnvironment(cel.Config{
+		Name:          clusterVariable,
+		Base:          base,
+		Options:       declarations(),
+		Optimizations: []celgo.ProgramOption{celgo.EvalOptions(celgo.OptOptimize)},
+		MaxLength:     maxExpressionLength,
+		CostLimit:     config.CostLimit,
+		Costs:         newCosts(),
+		EstimateLimit: config.CostLimit,
+		Advice: cel.Advice{
+			Evaluation: "nest fewer macros, or narrow the lists that they go through",
+			Budget:     "write fewer or cheaper expressions",
+		},
+		CacheSize: config.CacheSize,
+		Observer:  config.Observer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Environment{core: core}, nil
+}
+
+// libraries are those of Open Cluster Management, so that its expressions
+// compile, and more. They differ from those of the Kubernetes environment: that
+// one refuses lists of mixed types and has an older strings library.
+func libraries() []celgo.EnvOption {
+	return []celgo.EnvOption{
+		celgo.OptionalTypes(),
+		ext.Strings(),
+		ext.Math(),
+		ext.Sets(),
+		ext.Bindings(),
+		ext.TwoVarComprehensions(),
+		library.Lists(library.ListsVersion(1)),
+		library.Regex(),
+		library.URLs(),
+		library.Quantity(),
+		library.IP(),
+		library.CIDR(),
+		library.Format(),
+		library.SemverLib(library.SemverVersion(1)),
+	}
+}
+
+func declarations() []celgo.EnvOption {
+	scored := []*celgo.Type{celgo.MapType(celgo.StringType, celgo.DynType), celgo.StringType}
+	text := []*celgo.Type{celgo.StringType}
+	return []celgo.EnvOption{
+		celgo.Variable(clusterVariable, scored[0]),
+		celgo.Function(scoresFunction,
+			celgo.MemberOverload("cluster_scores_string", scored, celgo.ListType(celgo.DynType), celgo.BinaryBinding(scores))),
+		celgo.Function(parseJSONFunction,
+			celgo.Overload("parse_json_string", text, celgo.DynType, celgo.UnaryBinding(parseJSON)),
+			celgo.MemberOverload("string_parse_json", text, celgo.DynType, celgo.UnaryBinding(parseJSON))),
+		celgo.ASTValidators(scoresReceiver{}),
+	}
+}

@@ -1,0 +1,126 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/internal/fleet"
+)
+
+// environment is shared because to make one takes many milliseconds.
+var environment = func() *cluster.Environment {
+	result, err := cluster.NewEnvironment(cel.Config{})
+	if err != nil {
+		panic(err)
+	}
+	return result
+}()
+
+// expressions is a selector that has nothing else.
+func expressions(texts ...string) clusterv1beta1.ClusterSelector {
+	return clusterv1beta1.ClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: texts}}
+}
+
+func compile(t testing.TB, selector clusterv1beta1.ClusterSelector) *cluster.Selector {
+	t.Helper()
+	result, err := environment.Compile(selector, nil)
+	require.NoError(t, err)
+	return result
+}
+
+// matches evaluates one expression on one cluster.
+func matches(t testing.TB, expression string, of cluster.Cluster, hub cluster.Hub) (bool, error) {
+	t.Helper()
+	verdict, err := compile(t, expressions(expression)).Match(context.Background(), of, hub)
+	return verdict.Matches, err
+}
+
+func requireMatch(t testing.TB, want bool, expression string, of cluster.Cluster, hub cluster.Hub) {
+	t.Helper()
+	got, err := matches(t, expression, of, hub)
+	require.NoError(t, err, expression)
+	require.Equal(t, want, got, expression)
+}
+
+// requireError demands an error of the package cel and returns it.
+func requireError(t testing.TB, err error, reason cel.Reason) *cel.Error {
+	t.Helper()
+	var result *cel.Error
+	require.ErrorAs(t, err, &result)
+	require.Equal(t, reason, result.Reason, "%v", err)
+	return result
+}
+
+func cluster1() *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "cluster1",
+			Labels: map[string]string{"version": "1.30.4", "cloud": "aws", "env": "prod"},
+		},
+		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: 60},
+		Status: clusterv1.ManagedClusterStatus{
+			Capacity: clusterv1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("64Gi")},
+			Version:  clusterv1.ManagedClusterVersion{Kubernetes: "v1.30.0"},
+			ClusterClaims: []clusterv1.ManagedClusterClaim{
+				{Name: "id.k8s.io", Value: "cluster1"},
+				{Name: "kubeversion.open-cluster-management.io", Value: "1.30.4"},
+				{Name: "region.open-cluster-management.io", Value: "eu-central-1"},
+			},
+		},
+	}
+}
+
+// now is the time of all evaluations.
+var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+// score makes an AddOnPlacementScore of cluster1.
+func score(name string, items ...clusterv1alpha1.AddOnPlacementScoreItem) *clusterv1alpha1.AddOnPlacementScore {
+	return &clusterv1alpha1.AddOnPlacementScore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: name},
+		Status:     clusterv1alpha1.AddOnPlacementScoreStatus{Scores: items},
+	}
+}
+
+var errBroken = errors.New("the cache is broken")
+
+// hub has the scores, and fails for the name "broken".
+func hub(scores ...*clusterv1alpha1.AddOnPlacementScore) cluster.Hub {
+	find := func(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+		if name == "broken" {
+			return nil, errBroken
+		}
+		for _, score := range scores {
+			if score.Namespace == namespace && score.Name == name {
+				return score, nil
+			}
+		}
+		return nil, nil
+	}
+	return cluster.Hub{Scores: cluster.ScoreFinderFunc(find), Now: now}
+}
+
+// generated is a cluster of about 5 KB JSON.
+func generated(i int) *clusterv1.ManagedCluster { return fleet.Cluster(i, now) }
+
+// fleetOf is n generated clusters.
+func fleetOf(n int) []cluster.Cluster {
+	result := make([]cluster.Cluster, n)
+	for i := range result {
+		result[i] = cluster.New(generated(i))
+	}
+	return result
+}

@@ -1,0 +1,110 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"reflect"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// fields is something that expressions see as a map with string keys.
+type fields interface {
+	// find returns the value of a key, false if there is none.
+	find(key string) (ref.Val, bool)
+	// keys are the keys that find knows, sorted: an expression must not have another
+	// result the next time.
+	keys() []string
+	// count is the number of keys.
+	count() int
+}
+
+// mapping makes fields a CEL map. It keeps nothing of what was read.
+type mapping[F fields] struct {
+	fields F
+}
+
+var (
+	_ traits.Mapper = &mapping[texts]{}
+	_ traits.Zeroer = &mapping[texts]{}
+)
+
+// Find returns the value of a key.
+func (m *mapping[F]) Find(key ref.Val) (ref.Val, bool) {
+	name, ok := key.(types.String)
+	if !ok {
+		return nil, false
+	}
+	return m.fields.find(string(name))
+}
+
+// Get returns the value of a key that must be there.
+func (m *mapping[F]) Get(key ref.Val) ref.Val {
+	if value, found := m.Find(key); found {
+		return value
+	}
+	return types.ValOrErr(key, "no such key: %v", key)
+}
+
+// Contains is CEL's operator "in".
+func (m *mapping[F]) Contains(key ref.Val) ref.Val {
+	_, found := m.Find(key)
+	return types.Bool(found)
+}
+
+// Iterator goes through the keys.
+func (m *mapping[F]) Iterator() traits.Iterator {
+	return types.NewStringList(types.DefaultTypeAdapter, m.fields.keys()).Iterator()
+}
+
+// Size is the number of keys.
+func (m *mapping[F]) Size() ref.Val { return types.Int(m.fields.count()) }
+
+// IsZeroValue is for optional.ofNonZeroValue.
+func (m *mapping[F]) IsZeroValue() bool { return m.fields.count() == 0 }
+
+// Equal compares with any map.
+func (m *mapping[F]) Equal(other ref.Val) ref.Val {
+	otherMap, ok := other.(traits.Mapper)
+	if !ok || m.Size() != otherMap.Size() {
+		return types.False
+	}
+	for _, key := range m.fields.keys() {
+		value, _ := m.fields.find(key)
+		otherValue, found := otherMap.Find(types.String(key))
+		if !found || types.Equal(value, otherValue) == types.False {
+			return types.False
+		}
+	}
+	return types.True
+}
+
+// ConvertToNative is what CEL has for maps.
+func (m *mapping[F]) ConvertToNative(t reflect.Type) (any, error) {
+	return m.converted().ConvertToNative(t)
+}
+
+// ConvertToType is what CEL has for maps.
+func (m *mapping[F]) ConvertToType(t ref.Type) ref.Val {
+	if t == types.MapType {
+		return m
+	}
+	return m.converted().ConvertToType(t)
+}
+
+func (m *mapping[F]) converted() traits.Mapper {
+	values := make(map[ref.Val]ref.Val, m.fields.count())
+	for _, key := range m.fields.keys() {
+		values[types.String(key)], _ = m.fields.find(key)
+	}
+	return types.NewRefValMap(types.DefaultTypeAdapter, values)
+}
+
+// Type is CEL's map.
+func (m *mapping[F]) Type() ref.Type { return types.MapType }
+
+// Value returns the map itself.
+func (m *mapping[F]) Value() any { return m }

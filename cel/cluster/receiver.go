@@ -1,0 +1,96 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// scoresReceiver refuses scores() on anything that can't be the cluster. What
+// can be it or not, such as the variable of a macro, is left to the evaluation.
+type scoresReceiver struct{}
+
+// Name identifies the validator.
+func (scoresReceiver) Name() string { return "celset.validator.scores_receiver" }
+
+// Validate reports each wrong receiver where it stands.
+func (scoresReceiver) Validate(_ *celgo.Env, _ celgo.ValidatorConfig, a *ast.AST, issues *celgo.Issues) {
+	for _, call := range scoresCalls(a) {
+		if receiver := call.AsCall().Target(); !maybeCluster(receiver, a) {
+			issues.ReportErrorAtID(receiver.ID(), "%s", wrongReceiver)
+		}
+	}
+}
+
+func scoresCalls(a *ast.AST) []ast.NavigableExpr {
+	return ast.MatchDescendants(ast.NavigateAST(a), func(e ast.NavigableExpr) bool {
+		return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == scoresFunction && e.AsCall().IsMemberFunction()
+	})
+}
+
+// maybeCluster tells whether an expression may evaluate to the cluster.
+func maybeCluster(e ast.Expr, a *ast.AST) bool {
+	switch e.Kind() {
+	case ast.LiteralKind, ast.ListKind, ast.MapKind, ast.StructKind:
+		return false
+	case ast.SelectKind:
+		return !partOfCluster(e.AsSelect().Operand(), a)
+	default:
+		return true
+	}
+}
+
+// partOfCluster tells whether an expression is the cluster or reads a field of
+// it. A variable of a macro that has its name may be anything.
+func partOfCluster(e ast.Expr, a *ast.AST) bool {
+	switch e.Kind() {
+	case ast.SelectKind:
+		return partOfCluster(e.AsSelect().Operand(), a)
+	case ast.IdentKind:
+		return e.AsIdent() == clusterVariable && !declaresCluster(a)
+	default:
+		return false
+	}
+}
+
+// declaresCluster tells whether some macro has a variable with the name of the
+// cluster.
+func declaresCluster(a *ast.AST) bool {
+	return len(ast.MatchDescendants(ast.NavigateAST(a), func(e ast.NavigableExpr) bool {
+		if e.Kind() != ast.ComprehensionKind {
+			return false
+		}
+		comprehension := e.AsComprehension()
+		return comprehension.IterVar() == clusterVariable || comprehension.IterVar2() == clusterVariable ||
+			comprehension.AccuVar() == clusterVariable
+	})) > 0
+}
+
+// ScoreNames are the AddOnPlacementScores that a selector reads: when one of them
+// changes, its answer may change.
+type ScoreNames struct {
+	// Names are known without evaluating anything.
+	Names sets.Set[string]
+	// Computed tells that other names are computed while a cluster is matched.
+	Computed bool
+}
+
+// Has tells whether the selector may read the AddOnPlacementScore of that name.
+func (n ScoreNames) Has(name string) bool { return n.Computed || n.Names.Has(name) }
+
+func (n *ScoreNames) add(a *ast.AST) {
+	for _, call := range scoresCalls(a) {
+		argument := call.AsCall().Args()[0]
+		if argument.Kind() == ast.LiteralKind {
+			if name, ok := argument.AsLiteral().(types.String); ok {
+				n.Names.Insert(string(name))
+				continue
+			}
+		}
+		n.Computed = true
+	}
+}

@@ -1,0 +1,140 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+)
+
+const (
+	scoresFunction = "scores"
+
+	// QuantitiesAnnotation is the annotation of an AddOnPlacementScore that has the
+	// quantities behind its values, a JSON object from score name to quantity.
+	QuantitiesAnnotation = "celset.dev/quantities"
+
+	wrongReceiver = "scores() can be called on " + clusterVariable + " only"
+)
+
+// Hub is what expressions read besides the cluster.
+type Hub struct {
+	// Scores finds AddOnPlacementScores; nil finds none.
+	Scores ScoreFinder
+	// Now is the time that validUntil is compared with; zero means the current time.
+	Now time.Time
+}
+
+// ScoreFinder finds an AddOnPlacementScore by namespace, that is the name of a
+// cluster, and name. It returns nil if there is none. It is called concurrently,
+// and what it returns is not modified.
+type ScoreFinder interface {
+	FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error)
+}
+
+// ScoreFinderFunc is a function that is a [ScoreFinder].
+type ScoreFinderFunc func(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error)
+
+// FindScore calls the function.
+func (f ScoreFinderFunc) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	return f(namespace, name)
+}
+
+// scores implements <cluster>.scores(<string>).
+func scores(receiver, name ref.Val) ref.Val {
+	cluster, ok := receiver.(*input)
+	if !ok {
+		return types.NewErr(wrongReceiver)
+	}
+	resource, ok := name.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(name)
+	}
+	object, err := cluster.hub.find(cluster.name, string(resource))
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return scoreItems(object)
+}
+
+// find fails if there are no scores that hold: an empty list would satisfy
+// all(), and so select clusters that nothing is known of.
+func (h Hub) find(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	var object *clusterv1alpha1.AddOnPlacementScore
+	if h.Scores != nil {
+		var err error
+		if object, err = h.Scores.FindScore(namespace, name); err != nil {
+			return nil, fmt.Errorf("get AddOnPlacementScore %s/%s: %w", namespace, name, err)
+		}
+	}
+	if object == nil {
+		return nil, fmt.Errorf("AddOnPlacementScore %s/%s not found", namespace, name)
+	}
+	if until := object.Status.ValidUntil; until != nil && h.now().After(until.Time) {
+		return nil, fmt.Errorf("AddOnPlacementScore %s/%s expired at %s", namespace, name, until.UTC().Format(time.RFC3339))
+	}
+	return object, nil
+}
+
+func (h Hub) now() time.Time {
+	if h.Now.IsZero() {
+		return time.Now()
+	}
+	return h.Now
+}
+
+func scoreItems(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {
+	quantities, err := quantitiesOf(object)
+	items := make([]ref.Val, len(object.Status.Scores))
+	for i, score := range object.Status.Scores {
+		// A bad annotation fails those who read quantities, and nobody else.
+		quantity := types.WrapErr(err)
+		if err == nil {
+			quantity = quantityOf(score, quantities)
+		}
+		items[i] = types.NewRefValMap(types.DefaultTypeAdapter, map[ref.Val]ref.Val{
+			types.String("name"):     types.String(score.Name),
+			types.String("value"):    types.Int(score.Value),
+			types.String("quantity"): quantity,
+		})
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, items)
+}
+
+func quantitiesOf(object *clusterv1alpha1.AddOnPlacementScore) (map[string]string, error) {
+	annotation, ok := object.Annotations[QuantitiesAnnotation]
+	if !ok {
+		return nil, nil
+	}
+	var result map[string]string
+	if err := json.Unmarshal([]byte(annotation), &result); err != nil {
+		return nil, fmt.Errorf("the annotation %s of AddOnPlacementScore %s/%s must be a JSON object of strings: %w",
+			QuantitiesAnnotation, object.Namespace, object.Name, err)
+	}
+	return result, nil
+}
+
+var wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+$`)
+
+// quantityOf is an int for a plain whole number and the text of any other
+// quantity.
+func quantityOf(score clusterv1alpha1.AddOnPlacementScoreItem, quantities map[string]string) ref.Val {
+	text, ok := quantities[score.Name]
+	if !ok {
+		return types.Int(score.Value)
+	}
+	if wholeNumber.MatchString(text) {
+		if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return types.Int(number)
+		}
+	}
+	return types.String(text)
+}

@@ -1,0 +1,329 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
+)
+
+type requirement = metav1.LabelSelectorRequirement
+
+func byLabels(requirements ...requirement) clusterv1beta1.ClusterSelector {
+	return clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchExpressions: requirements}}
+}
+
+func byClaims(requirements ...requirement) clusterv1beta1.ClusterSelector {
+	return clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: requirements}}
+}
+
+func TestLabelsAndClaims(t *testing.T) {
+	const region = "region.open-cluster-management.io"
+	both := byLabels(requirement{Key: "cloud", Operator: "In", Values: []string{"aws"}})
+	both.ClaimSelector = byClaims(requirement{Key: region, Operator: "Exists"}).ClaimSelector
+	all := *both.DeepCopy()
+	all.CelSelector = expressions(`managedCluster.spec.leaseDurationSeconds == 61`).CelSelector
+	for name, test := range map[string]struct {
+		selector clusterv1beta1.ClusterSelector
+		want     bool
+	}{
+		"empty":                 {want: true},
+		"label in":              {byLabels(requirement{Key: "cloud", Operator: "In", Values: []string{"gcp", "aws"}}), true},
+		"label not in":          {byLabels(requirement{Key: "cloud", Operator: "NotIn", Values: []string{"gcp", "aws"}}), false},
+		"absent label not in":   {byLabels(requirement{Key: "rack", Operator: "NotIn", Values: []string{"1"}}), true},
+		"label exists":          {byLabels(requirement{Key: "cloud", Operator: "Exists"}), true},
+		"label does not exist":  {byLabels(requirement{Key: "cloud", Operator: "DoesNotExist"}), false},
+		"labels are ANDed":      {byLabels(requirement{Key: "cloud", Operator: "Exists"}, requirement{Key: "rack", Operator: "Exists"}), false},
+		"match labels":          {clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}, true},
+		"claim in":              {byClaims(requirement{Key: region, Operator: "In", Values: []string{"eu-central-1"}}), true},
+		"claim not in":          {byClaims(requirement{Key: region, Operator: "NotIn", Values: []string{"eu-central-1"}}), false},
+		"absent claim not in":   {byClaims(requirement{Key: "rack", Operator: "NotIn", Values: []string{"1"}}), true},
+		"claim exists":          {byClaims(requirement{Key: region, Operator: "Exists"}), true},
+		"claim does not exist":  {byClaims(requirement{Key: region, Operator: "DoesNotExist"}), false},
+		"a label is no claim":   {byClaims(requirement{Key: "cloud", Operator: "Exists"}), false},
+		"label and claim":       {both, true},
+		"label, claim and CEL":  {all, false},
+		"CEL expressions: both": {expressions("true", "managedCluster.size() > 0"), true},
+		"CEL expressions: one":  {expressions("true", "false"), false},
+		"the first one decides": {expressions("has(managedCluster.metadata.annotations)", "managedCluster.metadata.annotations.size() > 0"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			verdict, err := compile(t, test.selector).Match(t.Context(), cluster.New(cluster1()), cluster.Hub{})
+			require.NoError(t, err)
+			require.Equal(t, test.want, verdict.Matches)
+			if len(test.selector.CelSelector.CelExpressions) == 0 {
+				require.Zero(t, verdict.Cost)
+			}
+		})
+	}
+}
+
+func TestLastOfEqualClaimsCounts(t *testing.T) {
+	object := cluster1()
+	object.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "a", Value: "1"}, {Name: "a", Value: "2"}}
+	of := map[string]cluster.Cluster{"typed": cluster.New(object)}
+	var err error
+	of["unstructured"], err = cluster.Of(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"clusterClaims": []any{
+		map[string]any{"name": "a", "value": "1"}, map[string]any{"name": "a", "value": "2"}}}}})
+	require.NoError(t, err)
+	for name, of := range of {
+		for value, want := range map[string]bool{"1": false, "2": true} {
+			verdict, err := compile(t, byClaims(requirement{Key: "a", Operator: "In", Values: []string{value}})).Match(t.Context(), of, cluster.Hub{})
+			require.NoError(t, err)
+			require.Equal(t, want, verdict.Matches, name)
+		}
+	}
+}
+
+func TestCompileErrors(t *testing.T) {
+	path := field.NewPath("spec", "predicates").Index(1).Child("requiredClusterSelector")
+	for name, test := range map[string]struct {
+		selector clusterv1beta1.ClusterSelector
+		message  string
+	}{
+		"label operator": {byLabels(requirement{Key: "a", Operator: "Gt", Values: []string{"1"}}),
+			`spec.predicates[1].requiredClusterSelector.labelSelector: "Gt" is not a valid label selector operator`},
+		"claim operator": {byClaims(requirement{Key: "a", Operator: "Lt", Values: []string{"1"}}),
+			`spec.predicates[1].requiredClusterSelector.claimSelector: "Lt" is not a valid label selector operator`},
+		"claim value": {byClaims(requirement{Key: "a", Operator: "In", Values: []string{"https://x y"}}), "a valid label must be"},
+		"no values":   {byLabels(requirement{Key: "a", Operator: "In"}), "values set can't be empty"},
+		"label key":   {byLabels(requirement{Key: "a b", Operator: "Exists"}), "name part must consist of"},
+		"syntax": {expressions("true", "managedCluster =="),
+			"spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[1]: ERROR: <input>:1:18: Syntax error"},
+		"unknown name":     {expressions("cluster.name == 'a'"), "undeclared reference to 'cluster'"},
+		"empty expression": {expressions(""), "Syntax error"},
+		"text":             {expressions("'true'"), "the expression must return bool, it returns string"},
+		"list":             {expressions("managedCluster.scores('a')"), "it returns list(dyn)"},
+		"the whole":        {expressions("managedCluster"), "it returns map(string, dyn)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			selector, err := environment.Compile(test.selector, path)
+			require.Nil(t, selector)
+			require.ErrorContains(t, err, test.message)
+		})
+	}
+}
+
+// The limits of CEL's parser are those of expressions: none is exceeded with more
+// than an error.
+func TestLongExpressions(t *testing.T) {
+	for name, test := range map[string]struct {
+		expression string
+		message    string
+	}{
+		"longer than for devices": {expression: strings.Repeat("true && ", 2000) + "true"},
+		"characters of two bytes": {expression: "'" + strings.Repeat("ä", 99_000) + "' != ''"},
+		"too long":                {"'" + strings.Repeat("ä", 100_000) + "' != ''", "expression code point size exceeds limit"},
+		"much too long":           {strings.Repeat(" ", 400_001), "the expression has 400001 bytes, the limit is 400000"},
+		"parentheses":             {strings.Repeat("(", 40_000) + "true" + strings.Repeat(")", 40_000), "recursion limit exceeded"},
+		"calls":                   {"'a'" + strings.Repeat(".trim()", 14_000) + " == 'a'", "recursion depth exceeded"},
+		"fields":                  {"managedCluster" + strings.Repeat(".a", 40_000) + " == 1", "recursion depth exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			selector, err := environment.Compile(expressions(test.expression), nil)
+			if test.message != "" {
+				require.ErrorContains(t, err, test.message)
+				return
+			}
+			require.NoError(t, err)
+			verdict, err := selector.Match(t.Context(), cluster.New(cluster1()), cluster.Hub{})
+			require.NoError(t, err)
+			require.True(t, verdict.Matches)
+		})
+	}
+}
+
+func TestCompileErrorsAreJoined(t *testing.T) {
+	selector := byLabels(requirement{Key: "a", Operator: "Gt"})
+	selector.CelSelector = expressions("first", "true", "second").CelSelector
+	_, err := environment.Compile(selector, nil)
+	for _, message := range []string{"labelSelector: ", "celSelector.celExpressions[0]: ", "'first'", "celSelector.celExpressions[2]: ", "'second'", " | ^"} {
+		require.ErrorContains(t, err, message)
+	}
+	var part *cluster.Error
+	require.ErrorAs(t, err, &part)
+	require.Equal(t, "labelSelector", part.Path.String())
+	require.NotContains(t, err.Error(), "celExpressions[1]")
+}
+
+func TestRuntimeErrors(t *testing.T) {
+	selector := compile(t, expressions("true", "true &&\nmanagedCluster.status.nothing == 1", "false"))
+	verdict, err := selector.Match(t.Context(), cluster.New(cluster1()), cluster.Hub{})
+	require.False(t, verdict.Matches)
+	require.NotZero(t, verdict.Cost)
+	failure := requireError(t, err, cel.ReasonRuntime)
+	require.Equal(t, []int{2, 22}, []int{failure.Line, failure.Column})
+	require.ErrorContains(t, err, "celSelector.celExpressions[1]: cluster cluster1: ERROR: <input>:2:22: no such key: nothing")
+	require.ErrorContains(t, err, " | managedCluster.status.nothing == 1\n | .....................^")
+
+	_, err = matches(t, "managedCluster.spec.leaseDurationSeconds", cluster.New(cluster1()), cluster.Hub{})
+	_ = requireError(t, err, cel.ReasonType)
+	require.ErrorContains(t, err, "the expression must return bool, it returned int")
+	requireMatch(t, true, "managedCluster.spec.hubAcceptsClient", cluster.New(cluster1()), cluster.Hub{})
+}
+
+func TestInterruption(t *testing.T) {
+	object := cluster1()
+	for range 12 {
+		object.Status.ClusterClaims = append(object.Status.ClusterClaims, object.Status.ClusterClaims...)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	selector := compile(t, expressions("managedCluster.status.clusterClaims.all(c, c.name != '')"))
+	_, err := selector.Match(ctx, cluster.New(object), cluster.Hub{})
+	_ = requireError(t, err, cel.ReasonInterrupted)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestNoCluster(t *testing.T) {
+	for name, of := range map[string]metav1.Object{
+		"nil": nil, "nil cluster": (*clusterv1.ManagedCluster)(nil), "nil object": (*unstructured.Unstructured)(nil), "nil metadata": (*metav1.ObjectMeta)(nil),
+	} {
+		_, err := cluster.Of(of)
+		require.ErrorContains(t, err, "must be a pointer to an object that is not nil", name)
+	}
+	for _, of := range []cluster.Cluster{{}, cluster.New(nil)} {
+		verdict, err := compile(t, clusterv1beta1.ClusterSelector{}).Match(t.Context(), of, cluster.Hub{})
+		require.ErrorContains(t, err, "there is no cluster")
+		require.False(t, verdict.Matches)
+	}
+}
+
+// Objects of kinds that nobody knows may have anything anywhere.
+func TestMalformedObjects(t *testing.T) {
+	for _, content := range []map[string]any{
+		nil,
+		{"metadata": "text", "status": "text"},
+		{"metadata": map[string]any{"labels": []any{"cloud"}}, "status": map[string]any{"clusterClaims": map[string]any{"name": "a"}}},
+		{"metadata": map[string]any{"labels": map[string]any{"cloud": int64(1)}}, "status": map[string]any{"clusterClaims": []any{"a", nil, map[string]any{"name": int64(1)}}}},
+		{"metadata": map[string]any{"labels": nil}, "status": map[string]any{"properties": nil}},
+	} {
+		of, err := cluster.Of(&unstructured.Unstructured{Object: content})
+		require.NoError(t, err)
+		for _, selector := range []clusterv1beta1.ClusterSelector{
+			byLabels(requirement{Key: "cloud", Operator: "Exists"}),
+			byClaims(requirement{Key: "a", Operator: "Exists"}),
+			expressions("has(managedCluster.nothing)"),
+		} {
+			verdict, err := compile(t, selector).Match(t.Context(), of, cluster.Hub{})
+			require.NoError(t, err)
+			require.False(t, verdict.Matches)
+		}
+	}
+}
+
+func TestForLabels(t *testing.T) {
+	for text, want := range map[string]bool{"": true, "cloud=aws": true, "cloud!=aws": false, "cloud in (gcp),env": false, "!rack": true} {
+		parsed, err := labels.Parse(text)
+		require.NoError(t, err)
+		verdict, err := cluster.ForLabels(parsed).Match(t.Context(), cluster.New(cluster1()), cluster.Hub{})
+		require.NoError(t, err)
+		require.Equal(t, want, verdict.Matches, text)
+	}
+	verdict, err := cluster.ForLabels(labels.Nothing()).Match(t.Context(), cluster.New(cluster1()), cluster.Hub{})
+	require.NoError(t, err)
+	require.False(t, verdict.Matches)
+	require.False(t, cluster.ForLabels(nil).ScoreNames().Has("a"))
+}
+
+// Without CEL nothing is allocated, whatever the size of the cluster.
+func TestNothingIsAllocatedWithoutCEL(t *testing.T) {
+	selector := byLabels(requirement{Key: "cloud", Operator: "Exists"})
+	selector.ClaimSelector = byClaims(requirement{Key: "id.k8s.io", Operator: "Exists"}).ClaimSelector
+	compiled, of := compile(t, selector), cluster.New(cluster1())
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		verdict, err := compiled.Match(context.Background(), of, cluster.Hub{})
+		require.True(t, verdict.Matches && err == nil)
+	}))
+}
+
+// Reading one field does not touch the others.
+func TestAllocationsDoNotGrowWithTheCluster(t *testing.T) {
+	selector := compile(t, expressions(`managedCluster.status.version.kubernetes == "v1.30.0"`))
+	allocations := func(object *clusterv1.ManagedCluster) float64 {
+		of := cluster.New(object)
+		return testing.AllocsPerRun(100, func() {
+			_, err := selector.Match(context.Background(), of, cluster.Hub{})
+			require.NoError(t, err)
+		})
+	}
+	require.Equal(t, allocations(cluster1()), allocations(generated(1)))
+}
+
+// Selectors and clusters are shared by all goroutines; run with the race
+// detector.
+func TestConcurrentUse(t *testing.T) {
+	object := generated(1)
+	of, scores := cluster.New(object), score("default", item("cpu", 3))
+	scores.Namespace = object.Name
+	object.Status.Capacity["huge"] = resource.MustParse("1000000000000000000001")
+	on := hub(scores)
+	selectors := map[*cluster.Selector]bool{
+		compile(t, byLabels(requirement{Key: "cloud", Operator: "Exists"})):                                         true,
+		compile(t, byClaims(requirement{Key: "nothing", Operator: "Exists"})):                                       false,
+		compile(t, expressions(`managedCluster.status.capacity.cpu != ""`)):                                         true,
+		compile(t, expressions(`managedCluster.metadata.managedFields.all(f, f.fieldsV1.size() == 2)`)):             true,
+		compile(t, expressions(`quantity(managedCluster.status.capacity.memory).isLessThan(quantity("1k"))`)):       false,
+		compile(t, expressions(`managedCluster == managedCluster && managedCluster.status.conditions.size() == 3`)): true,
+		compile(t, expressions(`managedCluster.scores("default")[0].value == 3`)):                                   true,
+		compile(t, expressions(`quantity(managedCluster.status.capacity.huge).isGreaterThan(quantity("1k"))`)):      true,
+		compile(t, expressions(`managedCluster.nothing == 1`)):                                                      false,
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 20 {
+				for selector, want := range selectors {
+					if verdict, err := selector.Match(context.Background(), of, on); verdict.Matches != want {
+						t.Errorf("got %v, want %v: %v", verdict.Matches, want, err)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestVerdictsSayWhatDoesNotMatch(t *testing.T) {
+	selector := byLabels(requirement{Key: "cloud", Operator: "In", Values: []string{"aws"}})
+	selector.ClaimSelector = byClaims(requirement{Key: "region.open-cluster-management.io", Operator: "Exists"}).ClaimSelector
+	selector.CelSelector = expressions("true", `managedCluster.spec.leaseDurationSeconds == 60`).CelSelector
+	compiled, err := environment.Compile(selector, field.NewPath("spec"))
+	require.NoError(t, err)
+	for want, change := range map[string]func(*clusterv1.ManagedCluster){
+		"<nil>":                              func(*clusterv1.ManagedCluster) {},
+		"spec.labelSelector":                 func(c *clusterv1.ManagedCluster) { c.Labels = nil },
+		"spec.claimSelector":                 func(c *clusterv1.ManagedCluster) { c.Status.ClusterClaims = nil },
+		"spec.celSelector.celExpressions[1]": func(c *clusterv1.ManagedCluster) { c.Spec.LeaseDurationSeconds = 1 },
+	} {
+		object := cluster1()
+		change(object)
+		verdict, err := compiled.Match(t.Context(), cluster.New(object), cluster.Hub{})
+		require.NoError(t, err)
+		require.Equal(t, want, verdict.Unmatched.String())
+		require.Equal(t, want == "<nil>", verdict.Matches)
+	}
+}
+
+func TestLabelsAndClaimsOfAnyCluster(t *testing.T) {
+	of := cluster.New(cluster1())
+	require.Equal(t, "aws", of.Labels().Get("cloud"))
+	require.Equal(t, "eu-central-1", of.Claims().Get("region.open-cluster-management.io"))
+	require.Nil(t, cluster.Cluster{}.Labels())
+	require.Nil(t, cluster.Cluster{}.Claims())
+}

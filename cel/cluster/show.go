@@ -1,0 +1,176 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"encoding/base64"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// show makes a CEL value of a Go value of one type, as if it had gone through
+// JSON.
+type show func(reflect.Value) ref.Val
+
+// shows has the show of each type that was met, by reflect.Type.
+var shows sync.Map
+
+func showOf(t reflect.Type) show {
+	if found, ok := shows.Load(t); ok {
+		return found.(show)
+	}
+	found, _ := shows.LoadOrStore(t, newShow(t))
+	return found.(show)
+}
+
+func newShow(t reflect.Type) show {
+	if entry := value.TypeReflectEntryOf(t); entry.CanConvertToUnstructured() {
+		return showConverted(entry)
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return func(v reflect.Value) ref.Val { return types.Bool(v.Bool()) }
+	case reflect.String:
+		return func(v reflect.Value) ref.Val { return types.String(v.String()) }
+	case reflect.Float32, reflect.Float64:
+		return func(v reflect.Value) ref.Val { return types.Double(v.Float()) }
+	case reflect.Pointer, reflect.Interface:
+		return showElement
+	case reflect.Struct:
+		return showStruct(t)
+	case reflect.Slice, reflect.Array:
+		return newShowList(t)
+	case reflect.Map:
+		return newShowMap(t)
+	default:
+		return newShowNumber(t)
+	}
+}
+
+func newShowNumber(t reflect.Type) show {
+	switch {
+	case reflect.Zero(t).CanInt():
+		return func(v reflect.Value) ref.Val { return types.Int(v.Int()) }
+	case reflect.Zero(t).CanUint():
+		return func(v reflect.Value) ref.Val { return types.Uint(v.Uint()).ConvertToType(types.IntType) }
+	default:
+		return func(v reflect.Value) ref.Val { return types.NewErr("a value of type %s can't be read", v.Type()) }
+	}
+}
+
+// showConverted is for types that know their JSON, such as quantities and times.
+func showConverted(entry *value.TypeReflectCacheEntry) show {
+	return func(v reflect.Value) ref.Val {
+		if !v.CanAddr() {
+			v = addressable(v)
+		}
+		converted, err := entry.ToUnstructured(v)
+		if err != nil {
+			return types.WrapErr(err)
+		}
+		return untypedValue(converted)
+	}
+}
+
+// addressable returns a copy whose pointer methods can be called.
+func addressable(v reflect.Value) reflect.Value {
+	result := reflect.New(v.Type()).Elem()
+	result.Set(v)
+	return result
+}
+
+func showElement(v reflect.Value) ref.Val {
+	if v.IsNil() {
+		return types.NullValue
+	}
+	return showOf(v.Elem().Type())(v.Elem())
+}
+
+func showStruct(t reflect.Type) show {
+	plan := sync.OnceValue(func() *plan { return planOf(t) })
+	return func(v reflect.Value) ref.Val { return &mapping[object]{object{v, plan()}} }
+}
+
+func newShowList(t reflect.Type) show {
+	switch {
+	case t.Elem().Kind() == reflect.Uint8 && t.Kind() == reflect.Slice:
+		return orNull(func(v reflect.Value) ref.Val { return types.String(base64.StdEncoding.EncodeToString(v.Bytes())) })
+	case t.Elem().Kind() == reflect.Struct && !value.TypeReflectEntryOf(t.Elem()).CanConvertToUnstructured():
+		return orNull(showStructs(t.Elem()))
+	default:
+		return orNull(func(v reflect.Value) ref.Val {
+			element, values := showOf(t.Elem()), make([]ref.Val, v.Len())
+			for i := range values {
+				values[i] = element(v.Index(i))
+			}
+			return types.NewRefValList(types.DefaultTypeAdapter, values)
+		})
+	}
+}
+
+// showStructs makes all elements at once, which is cheaper than one by one, and
+// reads none of them.
+func showStructs(element reflect.Type) show {
+	plan := sync.OnceValue(func() *plan { return planOf(element) })
+	return func(v reflect.Value) ref.Val {
+		elements, values := make([]mapping[object], v.Len()), make([]ref.Val, v.Len())
+		for i := range elements {
+			elements[i].fields = object{v.Index(i), plan()}
+			values[i] = &elements[i]
+		}
+		return types.NewRefValList(types.DefaultTypeAdapter, values)
+	}
+}
+
+func newShowMap(t reflect.Type) show {
+	switch {
+	case t.Key().Kind() != reflect.String:
+		return func(v reflect.Value) ref.Val {
+			return types.NewErr("a map with keys of type %s can't be read", v.Type().Key())
+		}
+	case t == reflect.TypeFor[map[string]string]():
+		return orNull(func(v reflect.Value) ref.Val { return &mapping[texts]{v.Interface().(map[string]string)} })
+	default:
+		return orNull(func(v reflect.Value) ref.Val { return &mapping[entries]{entries{v}} })
+	}
+}
+
+// orNull shows nil slices and maps as JSON does.
+func orNull(f show) show {
+	return func(v reflect.Value) ref.Val {
+		if v.Kind() != reflect.Array && v.IsNil() {
+			return types.NullValue
+		}
+		return f(v)
+	}
+}
+
+// entries are the fields of a Go map whose keys are strings.
+type entries struct {
+	value reflect.Value
+}
+
+func (e entries) find(key string) (ref.Val, bool) {
+	v := e.value.MapIndex(reflect.ValueOf(key).Convert(e.value.Type().Key()))
+	if !v.IsValid() {
+		return nil, false
+	}
+	return showOf(v.Type())(v), true
+}
+
+func (e entries) keys() []string {
+	result := make([]string, 0, e.value.Len())
+	for _, key := range e.value.MapKeys() {
+		result = append(result, key.String())
+	}
+	slices.Sort(result)
+	return result
+}
+
+func (e entries) count() int { return e.value.Len() }

@@ -1,0 +1,80 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/google/cel-go/common/types/ref"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// object are the fields of a Go struct, with the names that they have in JSON.
+type object struct {
+	value reflect.Value
+	plan  *plan
+}
+
+// plan is what is known of a struct type.
+type plan struct {
+	// fields are sorted by name.
+	fields []*property
+	byName map[string]*property
+}
+
+type property struct {
+	*value.FieldCacheEntry
+	show show
+}
+
+// plans has the plan of each struct type that was met, by reflect.Type.
+var plans sync.Map
+
+// planOf makes the plan when the first value is met, not with the plan of a
+// struct that contains it: types may contain themselves.
+func planOf(t reflect.Type) *plan {
+	if found, ok := plans.Load(t); ok {
+		return found.(*plan)
+	}
+	found, _ := plans.LoadOrStore(t, newPlan(t))
+	return found.(*plan)
+}
+
+func newPlan(t reflect.Type) *plan {
+	result := &plan{byName: map[string]*property{}}
+	for name, entry := range value.TypeReflectEntryOf(t).Fields() {
+		at := &property{entry, showOf(entry.GetFrom(reflect.Zero(t)).Type())}
+		result.byName[name] = at
+		result.fields = append(result.fields, at)
+	}
+	slices.SortFunc(result.fields, func(a, b *property) int { return cmp.Compare(a.JsonName, b.JsonName) })
+	return result
+}
+
+func (o object) find(key string) (ref.Val, bool) {
+	at, ok := o.plan.byName[key]
+	if !ok {
+		return nil, false
+	}
+	v := at.GetFrom(o.value)
+	if at.CanOmit(v) {
+		return nil, false
+	}
+	return at.show(v), true
+}
+
+func (o object) keys() []string {
+	result := make([]string, 0, len(o.plan.fields))
+	for _, at := range o.plan.fields {
+		if !at.CanOmit(at.GetFrom(o.value)) {
+			result = append(result, at.JsonName)
+		}
+	}
+	return result
+}
+
+func (o object) count() int { return len(o.keys()) }

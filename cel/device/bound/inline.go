@@ -1,0 +1,244 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// cel.bind(x, init, body) gives a name to something that may speak of the set. It is
+// read as what it means: the body with init in the place of x. CEL evaluates init when x
+// is first asked for, so that the two fail alike.
+
+// maxCopies limits the parts that one analysis makes: bindings in bindings grow
+// exponentially.
+const maxCopies = 1 << 14
+
+// reduce replaces bindings at the top of an expression by what they mean, if that can
+// be written down.
+func (a *analyzer) reduce(expr ast.Expr, s scope) ast.Expr {
+	if reduced, known := a.reduced[expr.ID()]; known {
+		return reduced
+	}
+	result := expr
+	if init, name, body, ok := binding(expr); ok {
+		if body, ok := a.substitute(body, name, init, true); ok {
+			a.replace(expr, body, s)
+			result = a.reduce(body, s)
+		}
+	}
+	a.reduced[expr.ID()] = result
+	return result
+}
+
+// binding recognizes the expansion of cel.bind: a loop over nothing, whose accumulator
+// is the name.
+func binding(expr ast.Expr) (init ast.Expr, name string, body ast.Expr, ok bool) {
+	if expr.Kind() != ast.ComprehensionKind {
+		return nil, "", nil, false
+	}
+	c := expr.AsComprehension()
+	if c.HasIterVar2() || c.IterRange().Kind() != ast.ListKind || c.IterRange().AsList().Size() > 0 ||
+		!isLiteral(c.LoopCondition(), types.False) || !isAccumulator(c.LoopStep(), c.AccuVar()) {
+		return nil, "", nil, false
+	}
+	return c.AccuInit(), c.AccuVar(), c.Result(), true
+}
+
+// replace notes that one part takes the place of another, and with it what has to be
+// guarded.
+func (a *analyzer) replace(old, by ast.Expr, s scope) {
+	walk(old, func(e ast.Expr, _ variables) { a.unguarded.Delete(e.ID()) })
+	a.require(by, s)
+}
+
+// substitute copies an expression, with another expression in the place of a variable.
+// It is false if that would mean something else, or become too large. bound tells that
+// the variable is one of cel.bind.
+func (a *analyzer) substitute(expr ast.Expr, name string, by ast.Expr, bound bool) (ast.Expr, bool) {
+	c := &copier{analyzer: a, by: map[string]ast.Expr{name: by}, bound: bound, factory: ast.NewExprFactory(), ok: true}
+	return c.copy(expr), c.ok
+}
+
+// substituteAll is substitute for several variables, none of them of cel.bind.
+func (a *analyzer) substituteAll(expr ast.Expr, by map[string]ast.Expr) (ast.Expr, bool) {
+	c := &copier{analyzer: a, by: by, factory: ast.NewExprFactory(), ok: true}
+	return c.copy(expr), c.ok
+}
+
+// substituteParts copies an expression, with other expressions in the place of parts by
+// their number.
+func (a *analyzer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
+	c := &copier{analyzer: a, parts: parts, factory: ast.NewExprFactory(), ok: true}
+	return c.copy(expr), c.ok
+}
+
+// newNode numbers a part that is made, and notes its type.
+func (a *analyzer) newNode(t *types.Type, reference *ast.ReferenceInfo) int64 {
+	if a.nextID == 0 {
+		// The tree so far is that of the expression, which is shared.
+		a.nextID = ast.MaxID(a.tree)
+		a.tree = ast.NewCheckedAST(ast.NewAST(a.tree.Expr(), a.tree.SourceInfo()), maps.Clone(a.tree.TypeMap()), maps.Clone(a.tree.ReferenceMap()))
+	}
+	a.nextID++
+	a.tree.SetType(a.nextID, t)
+	if reference != nil {
+		a.tree.SetReference(a.nextID, reference)
+	}
+	return a.nextID
+}
+
+// newName makes a variable that no expression has.
+func (a *analyzer) newName() string {
+	a.names++
+	return fmt.Sprintf("#%d", a.names)
+}
+
+// newIdent makes a reference to a variable.
+func (a *analyzer) newIdent(name string, t *types.Type) ast.Expr {
+	return ast.NewExprFactory().NewIdent(a.newNode(t, ast.NewIdentReference(name, nil)), name)
+}
+
+// copier copies an expression, with expressions in the place of some variables.
+type copier struct {
+	*analyzer
+	by      map[string]ast.Expr
+	parts   map[int64]ast.Expr
+	factory ast.ExprFactory
+	// bound: the variables are those of cel.bind; lists counts those replaced that may be
+	// a list.
+	bound bool
+	lists int
+	ok    bool
+}
+
+func (c *copier) copy(expr ast.Expr) ast.Expr {
+	if c.copies++; c.copies > maxCopies {
+		c.ok = false
+		return expr
+	}
+	if by, replaced := c.parts[expr.ID()]; replaced {
+		return c.copyReplacement(by)
+	}
+	if expr.Kind() == ast.IdentKind {
+		if by, replaced := c.by[expr.AsIdent()]; replaced {
+			return c.copyReplacement(by)
+		}
+	}
+	id := c.newNode(c.tree.GetType(expr.ID()), c.tree.ReferenceMap()[expr.ID()])
+	switch expr.Kind() {
+	case ast.LiteralKind:
+		return c.factory.NewLiteral(id, expr.AsLiteral())
+	case ast.IdentKind:
+		return c.factory.NewIdent(id, expr.AsIdent())
+	case ast.SelectKind:
+		selection := expr.AsSelect()
+		if selection.IsTestOnly() {
+			return c.factory.NewPresenceTest(id, c.copy(selection.Operand()), selection.FieldName())
+		}
+		return c.factory.NewSelect(id, c.copy(selection.Operand()), selection.FieldName())
+	case ast.CallKind:
+		return c.copyCall(id, expr.AsCall())
+	case ast.ListKind:
+		return c.factory.NewList(id, c.copyAll(expr.AsList().Elements()), expr.AsList().OptionalIndices())
+	case ast.MapKind:
+		return c.copyMap(id, expr.AsMap())
+	case ast.ComprehensionKind:
+		return c.copyComprehension(id, expr.AsComprehension())
+	default:
+		c.ok = false
+		return expr
+	}
+}
+
+func (c *copier) copyAll(exprs []ast.Expr) []ast.Expr {
+	result := make([]ast.Expr, len(exprs))
+	for i, expr := range exprs {
+		result[i] = c.copy(expr)
+	}
+	return result
+}
+
+// copyReplacement copies what takes the place of a variable. Its own variables are
+// those of another place, and stay what they are.
+func (c *copier) copyReplacement(expr ast.Expr) ast.Expr {
+	if c.mayBeList(expr) {
+		c.lists++
+	}
+	outer := c.by
+	c.by = nil
+	result := c.copy(expr)
+	c.by = outer
+	return result
+}
+
+// mayBeList tells whether the value of an expression may be a list. Lists have no order.
+func (a *analyzer) mayBeList(expr ast.Expr) bool {
+	if isCall(expr, operators.Add) {
+		return a.mayBeList(expr.AsCall().Args()[0]) && a.mayBeList(expr.AsCall().Args()[1])
+	}
+	t := a.tree.GetType(expr.ID()).Kind()
+	return (t == types.ListKind || t == types.DynKind || t == types.TypeParamKind) &&
+		!a.isHashable(expr) && !isCall(expr, "max") && !isCall(expr, "min")
+}
+
+// copyCall gives up where a list that has a name is appended to: CEL appends to the list
+// itself if it is empty, and the name stands for the longer one from then on.
+func (c *copier) copyCall(id int64, call ast.CallExpr) ast.Expr {
+	if call.IsMemberFunction() {
+		return c.factory.NewMemberCall(id, call.FunctionName(), c.copy(call.Target()), c.copyAll(call.Args())...)
+	}
+	lists := c.lists
+	if call.FunctionName() == operators.Add && len(call.Args()) == 2 {
+		left := c.copy(call.Args()[0])
+		if c.bound && c.lists > lists && c.mayBeList(call.Args()[1]) {
+			c.ok = false
+		}
+		return c.factory.NewCall(id, call.FunctionName(), left, c.copy(call.Args()[1]))
+	}
+	return c.factory.NewCall(id, call.FunctionName(), c.copyAll(call.Args())...)
+}
+
+func (c *copier) copyMap(id int64, m ast.MapExpr) ast.Expr {
+	entries := make([]ast.EntryExpr, len(m.Entries()))
+	for i, e := range m.Entries() {
+		entry := e.AsMapEntry()
+		entries[i] = c.factory.NewMapEntry(c.newNode(types.DynType, nil), c.copy(entry.Key()), c.copy(entry.Value()), entry.IsOptional())
+	}
+	return c.factory.NewMap(id, entries)
+}
+
+// copyComprehension renames the variables of a comprehension that would hide what the
+// replacements speak of.
+func (c *copier) copyComprehension(id int64, of ast.ComprehensionExpr) ast.Expr {
+	iterRange, init := c.copy(of.IterRange()), c.copy(of.AccuInit())
+	outer := c.by
+	c.by = maps.Clone(outer)
+	names := [3]string{of.IterVar(), of.IterVar2(), of.AccuVar()}
+	for _, name := range names {
+		delete(c.by, name)
+	}
+	spoken := sets.New[string]()
+	for _, by := range c.by {
+		spoken = spoken.Union(variablesOf(by))
+	}
+	for i, name := range names {
+		if spoken.Has(name) {
+			names[i] = c.newName()
+			c.by[name] = c.newIdent(names[i], c.typeOf(name, of))
+		}
+	}
+	condition, step, result := c.copy(of.LoopCondition()), c.copy(of.LoopStep()), c.copy(of.Result())
+	c.by = outer
+	if of.HasIterVar2() {
+		return c.factory.NewComprehensionTwoVar(id, iterRange, names[0], names[1], names[2], init, condition, step, result)
+	}
+	return c.factory.NewComprehension(id, iterRange, names[0], names[2], init, condition, step, result)
+}

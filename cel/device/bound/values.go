@@ -1,0 +1,172 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+)
+
+// What is said of the values in a list is said of the devices that have them: the
+// element takes the place of the variable that goes over the list.
+//
+//	devices.map(d, row(d)).exists(x, x == 3)    devices.exists(d, row(d) == 3)
+//
+// The two differ where the element fails for some device: the list fails then,
+// whatever stands beside it.
+
+// loop is what a comprehension goes over: devices, or values of devices.
+type loop struct {
+	list deviceList
+	slot int
+	// scope is that of the body. In it, element takes the place of the variable, unless
+	// that is the device itself.
+	scope    scope
+	variable string
+	element  ast.Expr
+	// device is the variable that stands for the device.
+	device typedVariable
+	// leaf has the values if there is one for each device of the set.
+	leaf *leaf
+}
+
+// loopOf reads the range of a comprehension.
+func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
+	if list, ok := a.deviceList(c.IterRange(), s); ok {
+		slot := a.newSlot()
+		device := typedVariable{elementOf(c), a.typeOf(elementOf(c), c)}
+		return loop{list: list, slot: slot, scope: s.within(c, slot).withPlace(c, list, slot), device: device}, true
+	}
+	m, ok := a.mapped(c.IterRange(), s)
+	if !ok || m.element == nil {
+		return loop{}, false
+	}
+	// The body may have a variable with the name of the device's.
+	device := typedVariable{a.newName(), m.device.of}
+	result := loop{list: valued{m}, slot: m.slot, scope: s.within(c, notADevice).with(device.name, m.slot), device: device}
+	result.variable = elementOf(c)
+	result.element, ok = a.substitute(m.element, m.device.name, a.newIdent(device.name, device.of), false)
+	result.leaf, _ = m.column()
+	return result, ok
+}
+
+// typedVariable is a variable and its type.
+type typedVariable struct {
+	name string
+	of   *types.Type
+}
+
+// body is a part of the loop's body, over devices.
+func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
+	if l.element == nil {
+		return part, true
+	}
+	result, ok := a.substitute(part, l.variable, l.element, false)
+	if ok {
+		a.replace(part, result, l.scope)
+	}
+	return result, ok
+}
+
+// over makes a condition on the list, and if it is about values of the whole set one
+// that does without looking whether they fail.
+func (l loop) over(condition func(deviceList) condition) condition {
+	general := condition(l.list)
+	if l.leaf == nil {
+		return general
+	}
+	return unfailing{l.leaf, condition(allDevices{}), general}
+}
+
+// column is the leaf whose values for all devices of the set are in the list.
+func (m mapped) column() (l *leaf, ok bool) {
+	v, tabulated := m.value.(value)
+	if _, all := m.list.(allDevices); !all || !tabulated || !v.isColumn(m.slot) {
+		return nil, false
+	}
+	return v.leaf, true
+}
+
+// eitherList is "when ? yes : no".
+type eitherList struct {
+	when    condition
+	yes, no deviceList
+}
+
+func (e eitherList) membership(s *state, device int) Outcome {
+	if !s.spend() {
+		return Open
+	}
+	return e.when.bound(s).choose(e.yes.membership(s, device), e.no.membership(s, device))
+}
+
+// valued is a list of values as a list of the devices that have them. It fails where a
+// value does.
+type valued struct{ mapped }
+
+func (v valued) membership(s *state, device int) Outcome {
+	if !s.spend() {
+		return Open
+	}
+	within := v.list.membership(s, device)
+	if !within.may(True) {
+		return within
+	}
+	before := s.slots[v.slot]
+	s.slots[v.slot] = device
+	result := within.choose(presence(s, v.value), False)
+	s.slots[v.slot] = before
+	return result
+}
+
+// presence is True if there is a value, and Error if it fails.
+func presence(s *state, q quantity) Outcome {
+	if v, tabulated := q.(value); tabulated {
+		if v.entry(s).outcome == Error {
+			return Error
+		}
+		return True
+	}
+	switch n := q.number(s); {
+	case n.isNever():
+		return Error
+	case n.open || n.fails:
+		return True | Error
+	default:
+		return True
+	}
+}
+
+// unfailing is a condition that is simpler as long as no value of a leaf fails.
+type unfailing struct {
+	leaf          *leaf
+	then, general condition
+}
+
+func (n unfailing) choose(s *state) condition {
+	c := s.column(n.leaf)
+	if c == nil || c.misbehaviour[failing].Meets(s.Chosen) || s.Left > 0 && c.misbehaviour[failing].Meets(s.Possible) {
+		return n.general
+	}
+	return n.then
+}
+
+func (n unfailing) bound(s *state) Outcome { return n.choose(s).bound(s) }
+
+func (n unfailing) refine(s *state) bool { return s.refine(n.choose(s)) }
+
+// simplify does the same for a condition on the size of a list.
+func (n size) simplify() (leaf *leaf, simpler size, ok bool) {
+	switch list := n.list.(type) {
+	case valued:
+		leaf, ok = list.column()
+		return leaf, size{list.list}, ok
+	case filtered:
+		if values, is := list.list.(valued); is {
+			leaf, ok = values.column()
+			return leaf, size{filtered{values.list, list.slot, list.keeps}}, ok
+		}
+	}
+	return nil, n, false
+}

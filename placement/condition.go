@@ -1,0 +1,124 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// ConditionEvaluationFailed is the type of the condition that says that CEL
+// expressions failed on some clusters.
+const ConditionEvaluationFailed = "PlacementEvaluationFailed"
+
+// Reasons of the condition PlacementSatisfied.
+const (
+	ReasonNoBindings     = "NoManagedClusterSetBindings"
+	ReasonNoIntersection = "NoIntersection"
+	ReasonSetsEmpty      = "AllManagedClusterSetsEmpty"
+	ReasonNoneMatched    = "NoManagedClusterMatched"
+	ReasonScheduled      = "AllDecisionsScheduled"
+	ReasonNotScheduled   = "NotAllDecisionsScheduled"
+)
+
+// Reasons of the conditions PlacementMisconfigured and PlacementEvaluationFailed.
+const (
+	ReasonMisconfigured        = "Misconfigured"
+	ReasonConfigured           = "Succeedconfigured"
+	ReasonEvaluationFailed     = "EvaluationFailed"
+	ReasonEvaluationsSucceeded = "EvaluationsSucceeded"
+)
+
+// standing is what conditions say where the former decision stands.
+const standing = "the former decision stands"
+
+// satisfied sets the condition PlacementSatisfied.
+func (r *run) satisfied(status metav1.ConditionStatus, reason, message string) {
+	r.condition(clusterv1beta1.PlacementConditionSatisfied, status, reason, message)
+}
+
+// configured sets the condition PlacementMisconfigured.
+func (r *run) configured(wrong misconfigurations) {
+	if len(wrong) > 0 {
+		r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, ReasonMisconfigured, wrong.message())
+		return
+	}
+	r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, ReasonConfigured,
+		"Placement configurations check pass")
+}
+
+// evaluated sets the condition PlacementEvaluationFailed.
+func (r *run) evaluated(failed []Removal) {
+	if len(failed) == 0 {
+		r.condition(ConditionEvaluationFailed, metav1.ConditionFalse, ReasonEvaluationsSucceeded, "All evaluations succeeded")
+		return
+	}
+	texts := []string{fmt.Sprintf("The evaluation failed on %d clusters, which are not selected:", len(failed))}
+	for _, removal := range failed[:min(named, len(failed))] {
+		texts = append(texts, fmt.Sprintf("%s %s", removal.Cluster, removal.Reason))
+	}
+	if n := len(failed) - named; n > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", n))
+	}
+	r.condition(ConditionEvaluationFailed, metav1.ConditionTrue, ReasonEvaluationFailed, strings.Join(texts, "\n"))
+}
+
+// condition adds one; the message is cut to what the API server takes.
+func (r *run) condition(kind string, status metav1.ConditionStatus, reason, message string) {
+	r.result.Conditions = append(r.result.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: cut(message),
+		ObservedGeneration: r.placement.Generation, LastTransitionTime: metav1.NewTime(r.now),
+	})
+}
+
+const maxMessage = 32768
+
+func cut(message string) string {
+	const ellipsis = "…"
+	if len(message) <= maxMessage {
+		return message
+	}
+	end := maxMessage - len(ellipsis)
+	for !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + ellipsis
+}
+
+// summary says what the filters and the constraints left of the available clusters.
+func (r *run) summary() string {
+	parts := []string{fmt.Sprintf("%d clusters available", len(r.result.Available.Clusters))}
+	for _, filtered := range r.result.Filters {
+		parts = append(parts, fmt.Sprintf("%s removed %d", filtered.Filter, len(filtered.Removed)))
+	}
+	spread := 0
+	for _, c := range r.result.Candidates {
+		switch c.Reason.(type) {
+		case *Skewed, *NoTopology:
+			spread++
+		}
+	}
+	if spread > 0 {
+		parts = append(parts, fmt.Sprintf("%s removed %d", Spread, spread))
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// scheduled sets the condition PlacementSatisfied where clusters were available.
+func (r *run) scheduled(selected int) {
+	wanted := r.placement.Spec.NumberOfClusters
+	switch {
+	case selected == 0:
+		r.satisfied(metav1.ConditionFalse, ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary())
+	case wanted == nil || int(*wanted) <= selected:
+		r.satisfied(metav1.ConditionTrue, ReasonScheduled, "All cluster decisions scheduled")
+	default:
+		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
+			fmt.Sprintf("%d cluster decisions unscheduled", int(*wanted)-selected)+r.summary())
+	}
+}

@@ -1,0 +1,182 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// MaxSliceLength is how many clusters one PlacementDecision may have.
+const MaxSliceLength = 100
+
+// Decision is what the PlacementDecisions of a Placement are to say.
+type Decision struct {
+	// Groups are at least one, in order of their indices from 0.
+	Groups []Group
+	// Clusters is how many clusters they have.
+	Clusters int
+	// ScoresUpdated tells that some score differs from what the PlacementDecisions
+	// say now.
+	ScoresUpdated bool
+}
+
+// Group is a decision group.
+type Group struct {
+	// Name is what the Placement calls it, "" for the clusters in none of its groups.
+	// Several may have the same name.
+	Name string
+	// Slices are at least one; only that of an empty group is empty.
+	Slices []Slice
+}
+
+// Slice is what one PlacementDecision says.
+type Slice struct {
+	// Name is that of the PlacementDecision.
+	Name string
+	// Decisions are at most [MaxSliceLength], in the order of spec.sortBy.
+	Decisions []clusterv1beta1.ClusterDecision
+}
+
+// decide makes decisions of the selected candidates, which are sorted by name.
+func (r *run) decide(selected []*Candidate) *Decision {
+	result := &Decision{Clusters: len(selected)}
+	members := r.members(selected)
+	for _, m := range members {
+		before, chosen := r.former[m.decision.ClusterName]
+		if !chosen || before.Score != m.decision.Score {
+			result.ScoresUpdated = true
+		}
+	}
+	slice := 0
+	for _, piece := range r.divide(members) {
+		group := Group{Name: piece.name}
+		for part := range slices.Chunk(piece.members, MaxSliceLength) {
+			slice++
+			group.Slices = append(group.Slices, sliceOf(r.placement.Name, slice, part))
+		}
+		if len(group.Slices) == 0 {
+			slice++
+			group.Slices = append(group.Slices, sliceOf(r.placement.Name, slice, nil))
+		}
+		result.Groups = append(result.Groups, group)
+	}
+	return result
+}
+
+func sliceOf(placement string, n int, members []member) Slice {
+	result := Slice{
+		Name:      fmt.Sprintf("%s-decision-%d", placement, n),
+		Decisions: make([]clusterv1beta1.ClusterDecision, len(members)),
+	}
+	for i, m := range members {
+		result.Decisions[i] = m.decision
+	}
+	return result
+}
+
+// members pairs the candidates with their decisions. The scores are those that are
+// recorded already, where these may not be updated yet.
+func (r *run) members(selected []*Candidate) []member {
+	result, limited := make([]member, len(selected)), r.limited(selected)
+	reasons := map[why]string{}
+	for i, c := range selected {
+		score := c.Total
+		if limited {
+			score = r.former[c.Cluster.Name].Score
+		}
+		because := why{c.ClusterSet, c.Predicate}
+		if _, known := reasons[because]; !known {
+			reasons[because] = because.String()
+		}
+		result[i] = member{c, clusterv1beta1.ClusterDecision{ClusterName: c.Cluster.Name, Reason: reasons[because], Score: score}}
+	}
+	return result
+}
+
+// limited tells whether the recorded scores must stay: the same clusters are
+// selected, and their scores were updated less than spec.scoreRateLimit ago.
+func (r *run) limited(selected []*Candidate) bool {
+	last := r.placement.Status.LastScoreUpdateTime
+	if last == nil || last.After(r.now) || len(selected) != len(r.former) {
+		return false
+	}
+	next := last.Add(r.plan.scoreRateLimit)
+	if !r.now.Before(next) {
+		return false
+	}
+	differ := false
+	for _, c := range selected {
+		before, chosen := r.former[c.Cluster.Name]
+		if !chosen {
+			return false
+		}
+		differ = differ || before.Score != c.Total
+	}
+	if differ {
+		r.horizon.at(next)
+	}
+	return differ
+}
+
+// why is why a cluster is selected. Scores are no part of it: they change more often
+// than reasons should.
+type why struct {
+	set       string
+	predicate int
+}
+
+// String names set and predicate.
+func (w why) String() string {
+	if w.predicate < 0 {
+		return "in ManagedClusterSet " + w.set
+	}
+	return "in ManagedClusterSet " + w.set + ", matches spec.predicates[" + strconv.Itoa(w.predicate) + "]"
+}
+
+// defaultScoreRateLimit is what the API server sets.
+const defaultScoreRateLimit = time.Minute
+
+// Objects are the PlacementDecisions that a Placement is to have, and no others.
+func (d *Decision) Objects(placement *clusterv1beta1.Placement) []*clusterv1beta1.PlacementDecision {
+	var result []*clusterv1beta1.PlacementDecision
+	owner := metav1.NewControllerRef(placement, schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("Placement"))
+	for i, group := range d.Groups {
+		for _, slice := range group.Slices {
+			result = append(result, &clusterv1beta1.PlacementDecision{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: placement.Namespace,
+					Name:      slice.Name,
+					Labels: map[string]string{
+						clusterv1beta1.PlacementLabel:          placement.Name,
+						clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(i),
+						clusterv1beta1.DecisionGroupNameLabel:  group.Name,
+					},
+					OwnerReferences: []metav1.OwnerReference{*owner},
+				},
+				Status: clusterv1beta1.PlacementDecisionStatus{Decisions: slices.Clone(slice.Decisions)},
+			})
+		}
+	}
+	return result
+}
+
+// status lists the groups as the status of a Placement does.
+func (d *Decision) status() []clusterv1beta1.DecisionGroupStatus {
+	result := make([]clusterv1beta1.DecisionGroupStatus, len(d.Groups))
+	for i, group := range d.Groups {
+		result[i] = clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: int32(i), DecisionGroupName: group.Name, Decisions: []string{}}
+		for _, slice := range group.Slices {
+			result[i].Decisions = append(result[i].Decisions, slice.Name)
+			result[i].ClustersCount += int32(len(slice.Decisions))
+		}
+	}
+	return result
+}

@@ -1,0 +1,104 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+// ClusterSelectorAnnotation has the selector of an object as JSON.
+const ClusterSelectorAnnotation = "federation.alpha.kubernetes.io/cluster-selector"
+
+// Requirement is one element of the annotation.
+type Requirement struct {
+	// Key is a label key.
+	Key string `json:"key"`
+	// Operator is one of ! DoesNotExist exists Exists, without values; = == != gt Gt
+	// > lt Lt <, with one; in In notin NotIn, with at least one.
+	Operator string `json:"operator"`
+	// Values are label values. gt and lt compare integers.
+	Values []string `json:"values,omitempty"`
+}
+
+// operators are matched as they are written. != and notin are satisfied where
+// the label is absent, gt and lt are not, nor where it is no integer.
+var operators = map[string]selection.Operator{
+	"!": selection.DoesNotExist, "DoesNotExist": selection.DoesNotExist,
+	"=": selection.Equals, "==": selection.DoubleEquals,
+	"in": selection.In, "In": selection.In,
+	"!=":    selection.NotEquals,
+	"notin": selection.NotIn, "NotIn": selection.NotIn,
+	"exists": selection.Exists, "Exists": selection.Exists,
+	"gt": selection.GreaterThan, "Gt": selection.GreaterThan, ">": selection.GreaterThan,
+	"lt": selection.LessThan, "Lt": selection.LessThan, "<": selection.LessThan,
+}
+
+// Selector is a parsed annotation. It is safe for concurrent use. The zero value
+// matches nothing.
+type Selector struct {
+	labels labels.Selector
+}
+
+// Everything matches every cluster.
+func Everything() Selector { return Selector{labels.Everything()} }
+
+// ParseAnnotations returns the selector of an object with these annotations.
+func ParseAnnotations(annotations map[string]string) (Selector, error) {
+	text, ok := annotations[ClusterSelectorAnnotation]
+	if !ok {
+		return Everything(), nil
+	}
+	return Parse(text)
+}
+
+// Parse returns the selector that a value of the annotation stands for. The
+// error says which requirement is wrong.
+func Parse(text string) (Selector, error) {
+	path := field.NewPath("metadata", "annotations").Key(ClusterSelectorAnnotation)
+	var requirements []Requirement
+	if err := json.Unmarshal([]byte(text), &requirements); err != nil {
+		return Selector{}, fmt.Errorf("%s: must be a JSON list of objects with key, operator and values: %w", path, err)
+	}
+	result := labels.NewSelector()
+	for i, requirement := range requirements {
+		parsed, err := requirement.parse(path.Index(i))
+		if err != nil {
+			return Selector{}, err
+		}
+		result = result.Add(*parsed)
+	}
+	return Selector{result}, nil
+}
+
+func (r Requirement) parse(path *field.Path) (*labels.Requirement, error) {
+	operator, ok := operators[r.Operator]
+	if !ok {
+		return nil, fmt.Errorf("%s: %q is not one of the operators ! DoesNotExist exists Exists = == != in In notin NotIn gt Gt > lt Lt <",
+			path.Child("operator"), r.Operator)
+	}
+	return labels.NewRequirement(r.Key, operator, r.Values, field.WithPath(path))
+}
+
+// Matches tells whether a cluster with these labels is selected.
+func (s Selector) Matches(of labels.Labels) bool { return s.orNothing().Matches(of) }
+
+// String is the selector in the notation of label selectors.
+func (s Selector) String() string { return s.orNothing().String() }
+
+// Clusters returns the selector in the form that all selections of clusters use.
+func (s Selector) Clusters() *cluster.Selector { return cluster.ForLabels(s.orNothing()) }
+
+func (s Selector) orNothing() labels.Selector {
+	if s.labels == nil {
+		return labels.Nothing()
+	}
+	return s.labels
+}

@@ -1,0 +1,293 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement"
+)
+
+// now is the time of all decisions.
+var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+// evaluations counts those of CEL expressions in the shared environment. Tests that
+// look at it do not run in parallel.
+var evaluations = &counter{}
+
+type counter struct{ n int }
+
+func (c *counter) ObserveCompilation(string, bool, error)  {}
+func (c *counter) ObserveEvaluation(string, uint64, error) { c.n++ }
+
+// environment is shared because to make one takes many milliseconds.
+var environment = func() *cluster.Environment {
+	result, err := cluster.NewEnvironment(cel.Config{Observer: evaluations, CacheSize: 1000})
+	if err != nil {
+		panic(err)
+	}
+	return result
+}()
+
+func newScheduler(t testing.TB) *placement.Scheduler {
+	t.Helper()
+	result, err := placement.NewScheduler(placement.Config{Environment: environment})
+	require.NoError(t, err)
+	return result
+}
+
+// hub is a hub on which everything can be changed.
+type hub struct {
+	clusters  []*clusterv1.ManagedCluster
+	sets      []*clusterv1beta2.ManagedClusterSet
+	bindings  []*clusterv1beta2.ManagedClusterSetBinding
+	scores    map[string]*clusterv1alpha1.AddOnPlacementScore
+	decisions *placement.Decisions
+	// broken is what reading scores fails with.
+	broken error
+}
+
+// newHub has a set "global" of all clusters that is bound to the namespace "ns".
+func newHub(clusters ...*clusterv1.ManagedCluster) *hub {
+	return &hub{
+		clusters:  clusters,
+		sets:      []*clusterv1beta2.ManagedClusterSet{labelSet("global", &metav1.LabelSelector{})},
+		bindings:  []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", "global")},
+		scores:    map[string]*clusterv1alpha1.AddOnPlacementScore{},
+		decisions: placement.NewDecisions(),
+	}
+}
+
+func (h *hub) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	return h.scores[namespace+"/"+name], h.broken
+}
+
+func (h *hub) snapshot() *placement.Snapshot {
+	return &placement.Snapshot{Clusters: h.clusters, ClusterSets: h.sets, Bindings: h.bindings, Scores: h, Decisions: h.decisions}
+}
+
+// score sets an AddOnPlacementScore, from "name=value ...".
+func (h *hub) score(namespace, name string, values map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
+	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u", ResourceVersion: "1"}}
+	if before := h.scores[namespace+"/"+name]; before != nil {
+		object.ResourceVersion = before.ResourceVersion + "1"
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		object.Status.Scores = append(object.Status.Scores, clusterv1alpha1.AddOnPlacementScoreItem{Name: key, Value: values[key]})
+	}
+	h.scores[namespace+"/"+name] = object
+	return object
+}
+
+// decided records that a Placement chose clusters.
+func (h *hub) decided(namespace, of string, clusters ...string) {
+	h.decisions.Set(decision(namespace, of, of+"-decision-1", clusters...))
+}
+
+// apply records a result, as a controller does.
+func (h *hub) apply(object *clusterv1beta1.Placement, result *placement.Result) {
+	if result.Decision != nil {
+		for _, o := range result.Decision.Objects(object) {
+			h.decisions.Set(o)
+		}
+	}
+	object.Status = result.ApplyTo(object.Status)
+}
+
+func decision(namespace, of, name string, clusters ...string) *clusterv1beta1.PlacementDecision {
+	result := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Labels: map[string]string{clusterv1beta1.PlacementLabel: of},
+	}}
+	for _, c := range clusters {
+		result.Status.Decisions = append(result.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: c})
+	}
+	return result
+}
+
+// managed makes a cluster with "key=value" labels.
+func managed(name string, labels ...string) *clusterv1.ManagedCluster {
+	result := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: "1", Labels: map[string]string{}}}
+	for _, label := range labels {
+		key, value, _ := strings.Cut(label, "=")
+		result.Labels[key] = value
+	}
+	return result
+}
+
+// claiming adds "name=value" claims.
+func claiming(c *clusterv1.ManagedCluster, claims ...string) *clusterv1.ManagedCluster {
+	for _, claim := range claims {
+		name, value, _ := strings.Cut(claim, "=")
+		c.Status.ClusterClaims = append(c.Status.ClusterClaims, clusterv1.ManagedClusterClaim{Name: name, Value: value})
+	}
+	return c
+}
+
+// tainting adds a taint that is an hour old.
+func tainting(c *clusterv1.ManagedCluster, key string, effect clusterv1.TaintEffect) *clusterv1.ManagedCluster {
+	c.Spec.Taints = append(c.Spec.Taints, clusterv1.Taint{Key: key, Effect: effect, TimeAdded: metav1.NewTime(now.Add(-time.Hour))})
+	return c
+}
+
+// sized sets allocatable and capacity.
+func sized(c *clusterv1.ManagedCluster, name clusterv1.ResourceName, amount string) *clusterv1.ManagedCluster {
+	if c.Status.Allocatable == nil {
+		c.Status.Allocatable, c.Status.Capacity = clusterv1.ResourceList{}, clusterv1.ResourceList{}
+	}
+	c.Status.Allocatable[name], c.Status.Capacity[name] = resource.MustParse(amount), resource.MustParse(amount)
+	return c
+}
+
+func several(names ...string) []*clusterv1.ManagedCluster {
+	var result []*clusterv1.ManagedCluster
+	for _, name := range names {
+		result = append(result, managed(name))
+	}
+	return result
+}
+
+func exclusiveSet(name string) *clusterv1beta2.ManagedClusterSet {
+	return &clusterv1beta2.ManagedClusterSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}},
+	}
+}
+
+func labelSet(name string, selector *metav1.LabelSelector) *clusterv1beta2.ManagedClusterSet {
+	result := exclusiveSet(name)
+	result.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: selector}
+	return result
+}
+
+func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
+	return &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
+	}
+}
+
+// placed makes the Placement "p" of the namespace "ns" with a spec in YAML.
+func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
+	t.Helper()
+	result := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p", Generation: 1}}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(strings.ReplaceAll(spec, "\t", "  ")), &result.Spec))
+	return result
+}
+
+// withExpressions is a spec with one predicate.
+func withExpressions(texts ...string) string {
+	text, err := yaml.Marshal(map[string]any{"predicates": []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: texts},
+	}}}})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// schedule decides with a new Scheduler, without an error.
+func schedule(t testing.TB, object *clusterv1beta1.Placement, h *hub) *placement.Result {
+	t.Helper()
+	result, err := newScheduler(t).Schedule(context.Background(), object, h.snapshot(), now)
+	require.NoError(t, err)
+	return result
+}
+
+// selected returns the clusters of a decision, in its order.
+func selected(t testing.TB, result *placement.Result) []string {
+	t.Helper()
+	require.NotNil(t, result.Decision, result.Describe())
+	names := []string{}
+	for _, group := range result.Decision.Groups {
+		for _, slice := range group.Slices {
+			for _, d := range slice.Decisions {
+				names = append(names, d.ClusterName)
+			}
+		}
+	}
+	return names
+}
+
+// ranked returns the candidates, the most wanted first.
+func ranked(result *placement.Result) []string {
+	names := []string{}
+	for _, c := range result.Candidates {
+		names = append(names, c.Cluster.Name)
+	}
+	return names
+}
+
+// scoresOf returns the scores of one prioritizer by cluster.
+func scoresOf(t testing.TB, result *placement.Result, name string) map[string]int64 {
+	t.Helper()
+	i := slices.IndexFunc(result.Prioritizers, func(p placement.Prioritizer) bool { return p.Name == name })
+	require.GreaterOrEqual(t, i, 0, "%s took no part", name)
+	scores := map[string]int64{}
+	for _, c := range result.Candidates {
+		scores[c.Cluster.Name] = c.Scores[i]
+	}
+	return scores
+}
+
+func totals(result *placement.Result) map[string]int64 {
+	all := map[string]int64{}
+	for _, c := range result.Candidates {
+		all[c.Cluster.Name] = c.Total
+	}
+	return all
+}
+
+// removedBy returns what a filter removed, with its reasons as text.
+func removedBy(result *placement.Result, filter string) map[string]string {
+	all := map[string]string{}
+	for _, filtered := range result.Filters {
+		if filtered.Filter == filter {
+			for _, removal := range filtered.Removed {
+				all[removal.Cluster] = removal.Reason.String()
+			}
+		}
+	}
+	return all
+}
+
+func requireCondition(t testing.TB, result *placement.Result, kind string, status metav1.ConditionStatus, reason, message string) {
+	t.Helper()
+	condition := meta.FindStatusCondition(result.Conditions, kind)
+	require.NotNil(t, condition)
+	require.Equal(t, []string{string(status), reason}, []string{string(condition.Status), condition.Reason}, condition.Message)
+	require.Contains(t, condition.Message, message)
+}
+
+func requireSatisfied(t testing.TB, result *placement.Result, status metav1.ConditionStatus, reason, message string) {
+	t.Helper()
+	requireCondition(t, result, clusterv1beta1.PlacementConditionSatisfied, status, reason, message)
+}
+
+// requireMisconfigured demands that the former decision stands.
+func requireMisconfigured(t testing.TB, result *placement.Result, message string) {
+	t.Helper()
+	require.Nil(t, result.Decision)
+	requireCondition(t, result, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, placement.ReasonMisconfigured, message)
+	requireSatisfied(t, result, metav1.ConditionFalse, placement.ReasonNotScheduled, "the former decision stands")
+}
+
+func number(n int32) *int32 { return ptr.To(n) }

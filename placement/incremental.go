@@ -1,0 +1,235 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+// What the predicates of a Placement say of a cluster depends on the spec of the
+// Placement, the cluster, the AddOnPlacementScores that its expressions looked
+// for, and whether these are expired. An answer is remembered with the versions of
+// all of it, and is right as long as none differs. Objects without UID or version,
+// as dry runs have them, are not remembered.
+//
+// Everything after the predicates costs little, and is done anew each time.
+
+// memory is what is known of one Placement.
+type memory struct {
+	mutex sync.Mutex
+	// generation is that of the spec that plan comes from, zero if there is none.
+	generation int64
+	plan       *plan
+	// answers are those of the last run, sorted by the names of the clusters.
+	answers []answer
+}
+
+// answer is a match with all that it depends on.
+type answer struct {
+	name    string
+	version version
+	reads   []read
+	match   match
+}
+
+// version tells the states of an object apart.
+type version struct {
+	uid      types.UID
+	resource string
+}
+
+// read is an AddOnPlacementScore that was looked for. Its version is empty if there
+// was none.
+type read struct {
+	name    string
+	version version
+	// until is when it expires, zero if it doesn't or has.
+	until   time.Time
+	expired bool
+}
+
+// rememberable tells whether two objects with this version must be equal.
+func (v version) rememberable() bool { return v.resource != "" }
+
+func versionOf(cluster *clusterv1.ManagedCluster) version {
+	return version{cluster.UID, cluster.ResourceVersion}
+}
+
+func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.Time) read {
+	result := read{name: name}
+	if object == nil {
+		return result
+	}
+	result.version = version{object.UID, object.ResourceVersion}
+	if until := object.Status.ValidUntil; until != nil {
+		if result.expired = now.After(until.Time); !result.expired {
+			result.until = until.Time
+		}
+	}
+	return result
+}
+
+// memoryOf returns the locked memory of a Placement. The caller unlocks it.
+func (s *Scheduler) memoryOf(placement *clusterv1beta1.Placement) *memory {
+	result := &memory{}
+	if placement.UID != "" && placement.Generation != 0 {
+		s.mutex.Lock()
+		if known := s.memories[placement.UID]; known != nil {
+			result = known
+		} else {
+			s.memories[placement.UID] = result
+		}
+		s.mutex.Unlock()
+	}
+	result.mutex.Lock()
+	if result.plan == nil || result.generation != placement.Generation {
+		result.generation, result.plan, result.answers = placement.Generation, s.plan(placement), nil
+	}
+	return result
+}
+
+// Forget frees what is remembered of a Placement. It must be called when one is
+// deleted.
+func (s *Scheduler) Forget(placement types.UID) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.memories, placement)
+}
+
+// recorder finds AddOnPlacementScores and notes which ones it was asked for.
+type recorder struct {
+	snapshot *Snapshot
+	now      time.Time
+	reads    []read
+	// fleeting tells that one has no version.
+	fleeting bool
+	err      error
+}
+
+// FindScore asks the snapshot.
+func (r *recorder) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	object, err := r.snapshot.score(namespace, name)
+	if err != nil {
+		r.err = fmt.Errorf("get AddOnPlacementScore %s/%s: %w", namespace, name, err)
+		return nil, err
+	}
+	read := readOf(name, object, r.now)
+	r.fleeting = r.fleeting || object != nil && !read.version.rememberable()
+	r.reads = append(r.reads, read)
+	return object, nil
+}
+
+// matches returns the verdict on each of the clusters, which are sorted by name,
+// from memory where it holds.
+func (r *run) matches(memory *memory, clusters []*clusterv1.ManagedCluster) ([]answer, error) {
+	if memory.covers(clusters) {
+		return memory.answers, r.refresh(memory, clusters)
+	}
+	known, answers := memory.answers, make([]answer, 0, len(clusters))
+	for _, c := range clusters {
+		for len(known) > 0 && known[0].name < c.Name {
+			known = known[1:]
+		}
+		if len(known) > 0 && known[0].name == c.Name {
+			holds, err := r.holds(&known[0], c)
+			if err != nil {
+				return nil, err
+			}
+			if holds {
+				answers = append(answers, known[0])
+				continue
+			}
+		}
+		one, err := r.evaluate(memory.plan.predicates, c)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, one)
+	}
+	return answers, nil
+}
+
+// covers tells whether there is an answer on each of the clusters, and no other.
+func (m *memory) covers(clusters []*clusterv1.ManagedCluster) bool {
+	if len(m.answers) != len(clusters) {
+		return false
+	}
+	for i, c := range clusters {
+		if m.answers[i].name != c.Name {
+			return false
+		}
+	}
+	return true
+}
+
+// refresh replaces the answers that don't hold any more. Each replaced one is right
+// even if a later one fails.
+func (r *run) refresh(memory *memory, clusters []*clusterv1.ManagedCluster) error {
+	for i, c := range clusters {
+		holds, err := r.holds(&memory.answers[i], c)
+		if err != nil {
+			return err
+		}
+		if holds {
+			continue
+		}
+		one, err := r.evaluate(memory.plan.predicates, c)
+		if err != nil {
+			return err
+		}
+		memory.answers[i] = one
+	}
+	return nil
+}
+
+// holds tells whether nothing that an answer depends on has changed.
+func (r *run) holds(a *answer, cluster *clusterv1.ManagedCluster) (bool, error) {
+	if !a.version.rememberable() || a.version != versionOf(cluster) {
+		return false, nil
+	}
+	for i := range a.reads {
+		name := a.reads[i].name
+		object, err := r.snapshot.score(cluster.Name, name)
+		if err != nil {
+			return false, fmt.Errorf("get AddOnPlacementScore %s/%s: %w", cluster.Name, name, err)
+		}
+		if readOf(name, object, r.now) != a.reads[i] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// evaluate asks the predicates. It fails if the context ends or the snapshot does;
+// a failed expression is an answer.
+func (r *run) evaluate(predicates predicates, of *clusterv1.ManagedCluster) (answer, error) {
+	result := answer{name: of.Name, version: versionOf(of)}
+	recorder := &r.recorder
+	recorder.reads, recorder.fleeting = nil, false
+	result.match = predicates.match(r.ctx, of, cluster.Hub{Scores: recorder, Now: r.now})
+	if err := r.interrupted(); err != nil {
+		return answer{}, err
+	}
+	if recorder.err != nil {
+		return answer{}, recorder.err
+	}
+	if len(predicates) > 0 {
+		r.result.Evaluated++
+	}
+	r.result.Cost += result.match.cost
+	result.reads = recorder.reads
+	if recorder.fleeting {
+		result.version = version{}
+	}
+	return result, nil
+}

@@ -1,0 +1,80 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+// plan is what the spec of a Placement means. It is not modified.
+type plan struct {
+	predicates     predicates
+	prioritizers   []Prioritizer
+	spread         []spreadConstraint
+	groups         []group
+	scoreRateLimit time.Duration
+	// reads are the AddOnPlacementScores that the predicates and prioritizers read.
+	reads cluster.ScoreNames
+	// wrong is what could not be understood; if there is anything, the plan must not
+	// be carried out.
+	wrong misconfigurations
+}
+
+func (s *Scheduler) plan(placement *clusterv1beta1.Placement) *plan {
+	spec, p := &placement.Spec, &plan{}
+	p.predicates = compilePredicates(s.environment, spec, &p.wrong)
+	validateTolerations(spec.Tolerations, &p.wrong)
+	p.prioritizers = prioritizersOf(&spec.PrioritizerPolicy, &p.wrong)
+	p.spread = spreadConstraints(&spec.SpreadPolicy, &p.wrong)
+	p.groups = groupsOf(s.environment, &spec.DecisionStrategy.GroupStrategy, &p.wrong)
+	p.scoreRateLimit = selectionOf(spec, &p.wrong)
+	p.reads = p.predicates.scoreNames()
+	for _, configuration := range spec.PrioritizerPolicy.Configurations {
+		if c := configuration.ScoreCoordinate; c != nil && c.AddOn != nil && c.Type != clusterv1beta1.ScoreCoordinateTypeBuiltIn {
+			p.reads.Names.Insert(c.AddOn.ResourceName)
+		}
+	}
+	return p
+}
+
+// selectionOf checks the fields that say how many clusters are selected and how
+// they are listed, and returns how often scores may be updated.
+func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) time.Duration {
+	path := field.NewPath("spec")
+	if n := spec.NumberOfClusters; n != nil && *n < 0 {
+		wrong.add(Selection, path.Child("numberOfClusters"), fmt.Sprintf("the number %d is negative; leave it out to select all", *n))
+	}
+	switch spec.SortBy {
+	case "", clusterv1beta1.PlacementSortByClusterName, clusterv1beta1.PlacementSortByScore:
+	default:
+		wrong.add(Selection, path.Child("sortBy"), fmt.Sprintf("unknown order %q; use ClusterName or Score", spec.SortBy))
+	}
+	if spec.ScoreRateLimit == "" {
+		return defaultScoreRateLimit
+	}
+	limit, err := time.ParseDuration(spec.ScoreRateLimit)
+	if err != nil || limit < 0 {
+		wrong.add(Selection, path.Child("scoreRateLimit"),
+			fmt.Sprintf("%q is no duration; write a number and a unit, such as 1m", spec.ScoreRateLimit))
+	}
+	return limit
+}
+
+// wrongMetadata checks what a change of does not make a new generation.
+func wrongMetadata(placement *clusterv1beta1.Placement) misconfigurations {
+	var wrong misconfigurations
+	validateTieBreak(placement, &wrong)
+	for _, message := range validation.IsValidLabelValue(placement.Name) {
+		wrong.add(Selection, field.NewPath("metadata", "name"),
+			fmt.Sprintf("%q is not a label value, as which PlacementDecisions have it: %s", placement.Name, message))
+	}
+	return wrong
+}

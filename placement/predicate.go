@@ -1,0 +1,86 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+// predicates are ORed; no predicate at all matches everything.
+type predicates []*cluster.Selector
+
+// match is the verdict of all predicates on one cluster.
+type match struct {
+	// predicate is the index of the first one that matches, -1 if none does or if
+	// there is none.
+	predicate int
+	// reason is nil if the cluster matches.
+	reason Reason
+	// cost is that of all evaluations, in CEL cost units.
+	cost uint64
+}
+
+func compilePredicates(environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) predicates {
+	var result predicates
+	for i := range spec.Predicates {
+		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector")
+		selector, err := environment.Compile(spec.Predicates[i].RequiredClusterSelector, path)
+		if err != nil {
+			wrong.addSelector(Predicate, path, err)
+		}
+		result = append(result, selector)
+	}
+	return result
+}
+
+// match asks the predicates in order until one matches. A failed one does not
+// match, as an error in CEL's || does not matter if the other side is true.
+func (p predicates) match(ctx context.Context, of *clusterv1.ManagedCluster, hub cluster.Hub) match {
+	result := match{predicate: -1}
+	if len(p) == 0 {
+		return result
+	}
+	object, failures := cluster.New(of), []error(nil)
+	var unmatched []*field.Path
+	for i, selector := range p {
+		verdict, err := selector.Match(ctx, object, hub)
+		result.cost += verdict.Cost
+		switch {
+		case err != nil:
+			failures = append(failures, err)
+		case verdict.Matches:
+			result.predicate = i
+			return result
+		default:
+			unmatched = append(unmatched, verdict.Unmatched)
+		}
+	}
+	if len(failures) > 0 {
+		result.reason = &Failed{errors.Join(failures...)}
+	} else {
+		result.reason = &Unmatched{unmatched}
+	}
+	return result
+}
+
+// scoreNames are the AddOnPlacementScores that any of the predicates reads.
+func (p predicates) scoreNames() cluster.ScoreNames {
+	result := cluster.ScoreNames{Names: sets.New[string]()}
+	for _, selector := range p {
+		if selector != nil {
+			names := selector.ScoreNames()
+			result.Names = result.Names.Union(names.Names)
+			result.Computed = result.Computed || names.Computed
+		}
+	}
+	return result
+}

@@ -1,0 +1,141 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// Names of the prioritizers that are built in.
+const (
+	Steady                    = "Steady"
+	Balance                   = "Balance"
+	ResourceAllocatableCPU    = "ResourceAllocatableCPU"
+	ResourceAllocatableMemory = "ResourceAllocatableMemory"
+)
+
+// Scores of every prioritizer are in this range.
+const (
+	MinScore = -100
+	MaxScore = 100
+)
+
+// maxWeight is the largest weight, and minus it the smallest.
+const maxWeight = 10
+
+// Prioritizer is a prioritizer that took part, with its weight, which is not zero.
+type Prioritizer struct {
+	// Name is that of a built-in one or AddOn/<resource name>/<score name>.
+	Name string
+	// Weight is what its scores are multiplied with.
+	Weight int32
+
+	score scorer
+}
+
+// scorer returns a score for each candidate, in their order. It has the candidates
+// sorted by name. An error means that the snapshot could not be read.
+type scorer func(r *run, candidates []*Candidate) ([]int64, error)
+
+var builtIn = map[string]scorer{
+	Steady:                    steady,
+	Balance:                   balance,
+	ResourceAllocatableCPU:    allocatable("cpu"),
+	ResourceAllocatableMemory: allocatable("memory"),
+}
+
+// additive are the weights of a policy that does not say otherwise.
+var additive = []string{Balance, Steady}
+
+// prioritizersOf returns those with a weight, the default ones first.
+func prioritizersOf(policy *clusterv1beta1.PrioritizerPolicy, wrong *misconfigurations) []Prioritizer {
+	path := field.NewPath("spec", "prioritizerPolicy")
+	var result []Prioritizer
+	switch policy.Mode {
+	case "", clusterv1beta1.PrioritizerPolicyModeAdditive:
+		for _, name := range additive {
+			result = append(result, Prioritizer{Name: name, Weight: 1, score: builtIn[name]})
+		}
+	case clusterv1beta1.PrioritizerPolicyModeExact:
+	default:
+		wrong.add(Prioritizers, path.Child("mode"),
+			fmt.Sprintf("incorrect prioritizer policy mode: %s; use Additive or Exact", policy.Mode))
+	}
+	seen := map[string]*field.Path{}
+	for i := range policy.Configurations {
+		at := path.Child("configurations").Index(i)
+		one, ok := configured(&policy.Configurations[i], at, wrong)
+		if first := seen[one.Name]; ok && first != nil {
+			wrong.add(Prioritizers, at, fmt.Sprintf("%s is configured by %s already; remove one of them", one.Name, first))
+			continue
+		}
+		if ok {
+			seen[one.Name] = at
+			result = slices.DeleteFunc(result, func(p Prioritizer) bool { return p.Name == one.Name })
+			result = append(result, one)
+		}
+	}
+	return slices.DeleteFunc(result, func(p Prioritizer) bool { return p.Weight == 0 })
+}
+
+func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong *misconfigurations) (Prioritizer, bool) {
+	before := len(*wrong)
+	if from.Weight < -maxWeight || from.Weight > maxWeight {
+		wrong.add(Prioritizers, path.Child("weight"), fmt.Sprintf("the weight %d must be from %d to %d", from.Weight, -maxWeight, maxWeight))
+	}
+	result := coordinate(from.ScoreCoordinate, path.Child("scoreCoordinate"), wrong)
+	result.Weight = from.Weight
+	return result, len(*wrong) == before
+}
+
+// coordinate finds the prioritizer of a coordinate. As on any hub, what is not of
+// the type BuiltIn is of the type AddOn.
+func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *misconfigurations) Prioritizer {
+	switch {
+	case from == nil:
+		wrong.add(Prioritizers, path, "scoreCoordinate should not be empty")
+	case from.Type == clusterv1beta1.ScoreCoordinateTypeBuiltIn:
+		if score, ok := builtIn[from.BuiltIn]; ok {
+			return Prioritizer{Name: from.BuiltIn, score: score}
+		}
+		message := fmt.Sprintf("incorrect builtin prioritizer: %s; use one of %s", from.BuiltIn,
+			strings.Join([]string{Balance, ResourceAllocatableCPU, ResourceAllocatableMemory, Steady}, ", "))
+		if from.BuiltIn == Spread {
+			message += "; to spread decisions, use spec.spreadPolicy"
+		}
+		wrong.add(Prioritizers, path.Child("builtIn"), message)
+	case from.AddOn == nil:
+		wrong.add(Prioritizers, path.Child("addOn"), "addOn should not be empty unless the type is BuiltIn")
+	default:
+		return Prioritizer{Name: addOnName(from.AddOn), score: addOn(*from.AddOn)}
+	}
+	return Prioritizer{}
+}
+
+// prioritize gives the candidates their scores and totals.
+func (r *run) prioritize(candidates []*Candidate) error {
+	prioritizers := r.plan.prioritizers
+	all := make([]int64, len(candidates)*len(prioritizers))
+	for i, c := range candidates {
+		c.Scores = all[i*len(prioritizers) : (i+1)*len(prioritizers) : (i+1)*len(prioritizers)]
+	}
+	for j, p := range prioritizers {
+		end := r.observe(KindPrioritizer, p.Name)
+		scores, err := p.score(r, candidates)
+		end()
+		if err != nil {
+			return err
+		}
+		for i, score := range scores {
+			candidates[i].Scores[j] = score
+			candidates[i].Total += int64(p.Weight) * score
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// TieBreakAnnotation of a Placement says which of several candidates with the same
+// total comes first: by "name", or in an order that is "random", though always the
+// same for one Placement.
+const TieBreakAnnotation = "celset.dev/tie-break"
+
+// Values of [TieBreakAnnotation].
+const (
+	TieBreakName   = "name"
+	TieBreakRandom = "random"
+)
+
+// Candidate is a cluster that passed the filters.
+type Candidate struct {
+	Cluster *clusterv1.ManagedCluster
+	// ClusterSet is the first of the eligible ManagedClusterSets that it is in.
+	ClusterSet string
+	// Predicate is the index of the first predicate that matches it, -1 if the
+	// Placement has none.
+	Predicate int
+	// Scores are those of the result's prioritizers, in their order, before weighting.
+	Scores []int64
+	// Total is the sum of the weighted scores.
+	Total int64
+	// Avoided is the first taint with the effect PreferNoSelect that is not tolerated.
+	// Among candidates with the same total those without one come first.
+	Avoided *clusterv1.Taint
+	// Selected tells that the decision has the cluster.
+	Selected bool
+	// Reason says why it is not selected; nil if it is.
+	Reason Reason
+
+	// tie is what it drew, index its place in the order of names.
+	tie   uint64
+	index int
+}
+
+// rank sorts from the most to the least wanted. The candidates are in order of
+// their names, which stays where nothing else tells them apart.
+func (r *run) rank(candidates []*Candidate) {
+	if r.placement.Annotations[TieBreakAnnotation] == TieBreakRandom {
+		for _, c := range candidates {
+			c.tie = lot(r.placement.UID, c.Cluster.Name)
+		}
+	}
+	slices.SortFunc(candidates, func(a, b *Candidate) int {
+		if a.Total != b.Total {
+			return cmp.Compare(b.Total, a.Total)
+		}
+		if (a.Avoided == nil) != (b.Avoided == nil) {
+			if a.Avoided == nil {
+				return -1
+			}
+			return 1
+		}
+		if a.tie != b.tie {
+			return cmp.Compare(a.tie, b.tie)
+		}
+		return cmp.Compare(a.index, b.index)
+	})
+}
+
+// lot is what a cluster draws for a Placement.
+func lot(placement types.UID, cluster string) uint64 {
+	sum := sha256.Sum256([]byte(string(placement) + "/" + cluster))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+func validateTieBreak(placement *clusterv1beta1.Placement, wrong *misconfigurations) {
+	switch value := placement.Annotations[TieBreakAnnotation]; value {
+	case "", TieBreakName, TieBreakRandom:
+	default:
+		wrong.add(Selection, field.NewPath("metadata", "annotations").Key(TieBreakAnnotation),
+			fmt.Sprintf("unknown order %q; use %s or %s", value, TieBreakName, TieBreakRandom))
+	}
+}
+
+func sortByName(candidates []*Candidate) {
+	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.index, b.index) })
+}

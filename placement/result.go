@@ -1,0 +1,71 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+// Result is the outcome for one Placement, with its reasons.
+type Result struct {
+	// Decision is what the PlacementDecisions are to say. It is nil if an error or a
+	// mistake in the Placement keeps it from being made: then the former decision
+	// stands, and no PlacementDecision may be written or deleted. What is to be empty
+	// is a Decision with no clusters.
+	Decision *Decision
+	// Conditions are PlacementMisconfigured, PlacementEvaluationFailed and
+	// PlacementSatisfied; with an error the second one is missing, and stays as it is.
+	Conditions []metav1.Condition
+	// Warnings are worth an event each.
+	Warnings []Warning
+	// Misconfigurations are what is wrong with the Placement.
+	Misconfigurations []*Misconfiguration
+	// Requeue is when the outcome may change though no object does: a toleration ends,
+	// a score expires or may be recorded. Zero is never.
+	Requeue time.Time
+	// Reads are the AddOnPlacementScores that decide, in expressions or as
+	// prioritizers: when one of them changes, for any cluster, so may the outcome.
+	Reads cluster.ScoreNames
+
+	// Available is what there was to choose from.
+	Available *Availability
+	// Filters are what the filters did, in the order in which they ran.
+	Filters []Filtered
+	// Prioritizers are those that took part.
+	Prioritizers []Prioritizer
+	// Candidates are the clusters that passed the filters, the most wanted first.
+	Candidates []*Candidate
+
+	// Evaluated is how many clusters the predicates were asked about; of the others
+	// the answer was remembered. Cost is what that cost, in CEL cost units.
+	Evaluated int
+	Cost      uint64
+
+	now time.Time
+}
+
+// ApplyTo returns the status that a Placement is to have, with the status that it
+// has now. What a standing decision says in it stays.
+func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.PlacementStatus {
+	result := *status.DeepCopy()
+	result.Conditions = slices.Clone(result.Conditions)
+	for _, condition := range r.Conditions {
+		meta.SetStatusCondition(&result.Conditions, condition)
+	}
+	if r.Decision != nil {
+		result.NumberOfSelectedClusters = int32(r.Decision.Clusters)
+		result.DecisionGroups = r.Decision.status()
+		if r.Decision.ScoresUpdated {
+			result.LastScoreUpdateTime = &metav1.Time{Time: r.now}
+		}
+	}
+	return result
+}

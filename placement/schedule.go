@@ -1,0 +1,223 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
+)
+
+// Kinds of what an [Observer] sees.
+const (
+	KindFilter      = "filter"
+	KindPrioritizer = "prioritizer"
+	KindSpread      = "spread"
+)
+
+// Observer is told what runs, to measure how long it takes. The methods are called
+// concurrently and must not block.
+type Observer interface {
+	// ObservePlugin is called when a filter, a prioritizer or spreading starts, and
+	// what it returns when that ends.
+	ObservePlugin(kind, name string) (end func())
+}
+
+// Config describes a [Scheduler].
+type Config struct {
+	// Environment compiles the selectors; nil means one with defaults.
+	Environment *cluster.Environment
+	// Observer is told what runs; nil means nobody is.
+	Observer Observer
+}
+
+// Scheduler decides Placements. It remembers what predicates say of clusters, and
+// nothing else: the same input has the same result on every Scheduler. It is safe
+// for concurrent use; calls for the same Placement wait for each other.
+type Scheduler struct {
+	environment *cluster.Environment
+	observer    Observer
+
+	mutex    sync.Mutex
+	memories map[types.UID]*memory
+}
+
+// NewScheduler returns a Scheduler that remembers nothing yet.
+func NewScheduler(config Config) (*Scheduler, error) {
+	if config.Environment == nil {
+		environment, err := cluster.NewEnvironment(cel.Config{})
+		if err != nil {
+			return nil, err
+		}
+		config.Environment = environment
+	}
+	return &Scheduler{environment: config.Environment, observer: config.Observer, memories: map[types.UID]*memory{}}, nil
+}
+
+// run is the state of one call of Schedule.
+type run struct {
+	ctx       context.Context
+	observer  Observer
+	placement *clusterv1beta1.Placement
+	key       types.NamespacedName
+	snapshot  *Snapshot
+	now       time.Time
+	plan      *plan
+	// former are the decisions that the PlacementDecisions have now.
+	former   map[string]clusterv1beta1.ClusterDecision
+	recorder recorder
+	horizon  horizon
+	result   *Result
+}
+
+// Schedule decides one Placement. Neither it nor the snapshot is modified.
+//
+// An error means that the decision could not be made and should be tried again:
+// the context ended, or the snapshot could not be read. The result is there all
+// the same, with conditions to write and without a Decision. Anything wrong with
+// objects is no error but a result.
+func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) (*Result, error) {
+	if placement == nil || snapshot == nil || now.IsZero() {
+		return &Result{now: now}, errors.New("schedule: placement, snapshot and time must be given")
+	}
+	r := &run{
+		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, now: now,
+		key:      types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name},
+		recorder: recorder{snapshot: snapshot, now: now},
+		result:   &Result{now: now},
+	}
+	memory := s.memoryOf(placement)
+	defer memory.mutex.Unlock()
+	err := r.schedule(memory)
+	if err != nil {
+		r.stand(err)
+	}
+	r.result.Requeue = r.horizon.time
+	return r.result, err
+}
+
+func (r *run) schedule(memory *memory) error {
+	r.plan = memory.plan
+	r.result.Reads, r.result.Prioritizers = r.plan.reads, r.plan.prioritizers
+	wrong := append(misconfigurations(nil), r.plan.wrong...)
+	wrong = append(wrong, wrongMetadata(r.placement)...)
+	r.result.Misconfigurations = wrong
+	r.configured(wrong)
+	r.former = r.snapshot.Decisions.former(r.key)
+	available, err := Available(r.placement, r.snapshot)
+	r.result.Available = available
+	switch {
+	case r.nothing(err):
+		r.evaluated(nil)
+		r.result.Decision = r.decide(nil)
+		return nil
+	case err != nil:
+		r.evaluated(nil)
+		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, standing))
+		return nil
+	case len(wrong) > 0:
+		r.evaluated(nil)
+		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The Placement is misconfigured; "+standing)
+		return nil
+	default:
+		return r.choose(memory)
+	}
+}
+
+// nothing tells whether there is nothing to choose from, and says why. Then no
+// predicate matters, nor whether it is understood: the decision is empty.
+func (r *run) nothing(err error) bool {
+	available := r.result.Available
+	switch {
+	case len(available.Bound) == 0:
+		r.satisfied(metav1.ConditionFalse, ReasonNoBindings, "No valid ManagedClusterSetBindings found in placement namespace")
+	case len(available.Eligible) == 0:
+		r.satisfied(metav1.ConditionFalse, ReasonNoIntersection,
+			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.placement.Spec.ClusterSets, ",")))
+	case err == nil && len(available.Clusters) == 0:
+		r.satisfied(metav1.ConditionFalse, ReasonSetsEmpty,
+			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(available.Eligible, ",")))
+	default:
+		return false
+	}
+	return true
+}
+
+// stand replaces what the conditions say of a decision that was not made.
+func (r *run) stand(err error) {
+	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
+	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, standing))
+}
+
+// choose filters, ranks and picks.
+func (r *run) choose(memory *memory) error {
+	candidates, failed, err := r.filter(memory)
+	if err != nil {
+		return err
+	}
+	if err := r.prioritize(candidates); err != nil {
+		return err
+	}
+	r.rank(candidates)
+	r.result.Candidates = candidates
+	limit := len(candidates)
+	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil {
+		limit = min(limit, int(*wanted))
+	}
+	r.pick(candidates, limit)
+	var selected []*Candidate
+	for _, c := range candidates {
+		if c.Selected {
+			selected = append(selected, c)
+		}
+	}
+	sortByName(selected)
+	r.evaluated(failed)
+	if len(selected) == 0 && r.lost(failed) {
+		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
+			"No cluster can be selected because the evaluation failed; "+standing+r.summary())
+		return nil
+	}
+	r.scheduled(len(selected))
+	r.result.Decision = r.decide(selected)
+	return r.interrupted()
+}
+
+// lost tells whether only failed evaluations keep clusters of the former decision
+// from staying, so that with them it would be empty because of an error.
+func (r *run) lost(failed []Removal) bool {
+	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil && *wanted == 0 {
+		return false
+	}
+	for _, removal := range failed {
+		if _, chosen := r.former[removal.Cluster]; chosen && r.tolerable(removal.Cluster) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) interrupted() error {
+	if r.ctx.Err() != nil {
+		return fmt.Errorf("scheduling was interrupted: %w", context.Cause(r.ctx))
+	}
+	return nil
+}
+
+func (r *run) observe(kind, name string) (end func()) {
+	if r.observer == nil {
+		return func() {}
+	}
+	return r.observer.ObservePlugin(kind, name)
+}

@@ -1,0 +1,37 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+// Snapshot is the hub at one moment: all that a decision is made from, besides
+// the Placement and the time. Nothing in it is modified. Objects that are nil, and
+// all but one of several with the same name, are ignored.
+type Snapshot struct {
+	// Clusters are all ManagedClusters. In order of their names they need no sorting.
+	Clusters []*clusterv1.ManagedCluster
+	// ClusterSets are all ManagedClusterSets.
+	ClusterSets []*clusterv1beta2.ManagedClusterSet
+	// Bindings are the ManagedClusterSetBindings, at least those of the namespace of
+	// the Placement.
+	Bindings []*clusterv1beta2.ManagedClusterSetBinding
+	// Scores finds AddOnPlacementScores; nil finds none. An error is taken for a
+	// failure of the snapshot, not for a missing object.
+	Scores cluster.ScoreFinder
+	// Decisions are the PlacementDecisions of all Placements; nil are none.
+	Decisions *Decisions
+}
+
+func (s *Snapshot) score(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	if s.Scores == nil {
+		return nil, nil
+	}
+	return s.Scores.FindScore(namespace, name)
+}

@@ -1,0 +1,148 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/placement"
+)
+
+type objects = []*clusterv1beta1.PlacementDecision
+
+// sliced cuts clusters into objects.
+func sliced(length int, clusters ...string) objects {
+	var result objects
+	for i := 0; i < len(clusters); i += length {
+		result = append(result, decision("ns", "p", fmt.Sprintf("p-decision-%d", len(result)+1), clusters[i:min(i+length, len(clusters))]...))
+	}
+	return result
+}
+
+// replay makes the steps and returns them as text, and the objects at the end. After
+// each step every cluster that stays must be somewhere.
+func replay(t require.TestingT, former, wanted objects) (steps []string, end map[string]*clusterv1beta1.PlacementDecision) {
+	end = map[string]*clusterv1beta1.PlacementDecision{}
+	for _, o := range former {
+		end[o.Name] = o
+	}
+	stays := map[string]bool{}
+	there := clustersIn(end)
+	for _, o := range wanted {
+		for _, d := range o.Status.Decisions {
+			stays[d.ClusterName] = there[d.ClusterName]
+		}
+	}
+	for _, step := range placement.Updates(former, wanted) {
+		if step.Delete {
+			require.Contains(t, end, step.Object.Name)
+			delete(end, step.Object.Name)
+			steps = append(steps, "delete "+step.Object.Name)
+		} else {
+			require.LessOrEqual(t, len(step.Object.Status.Decisions), placement.MaxSliceLength)
+			end[step.Object.Name] = step.Object
+			steps = append(steps, "write "+step.Object.Name)
+		}
+		now := clustersIn(end)
+		for name, must := range stays {
+			require.False(t, must && !now[name], "%s vanished after %s", name, steps)
+		}
+	}
+	return steps, end
+}
+
+func clustersIn(all map[string]*clusterv1beta1.PlacementDecision) map[string]bool {
+	result := map[string]bool{}
+	for _, o := range all {
+		for _, d := range o.Status.Decisions {
+			result[d.ClusterName] = true
+		}
+	}
+	return result
+}
+
+func TestUpdates(t *testing.T) {
+	for name, test := range map[string]struct {
+		former, wanted objects
+		want           []string
+	}{
+		"nothing":                                  {nil, nil, nil},
+		"the same":                                 {sliced(2, "a", "b", "c"), sliced(2, "a", "b", "c"), nil},
+		"the first":                                {nil, sliced(2, "a", "b", "c"), []string{"write p-decision-1", "write p-decision-2"}},
+		"one is new at the end":                    {sliced(2, "a", "b", "c"), sliced(2, "a", "b", "c", "d"), []string{"write p-decision-2"}},
+		"all move down: the last goes first":       {sliced(2, "b", "c", "d", "e"), sliced(2, "a", "b", "c", "d", "e"), []string{"write p-decision-3", "write p-decision-2", "write p-decision-1"}},
+		"all move up: the first goes first":        {sliced(2, "a", "b", "c", "d", "e"), sliced(2, "b", "c", "d", "e"), []string{"write p-decision-1", "write p-decision-2", "delete p-decision-3"}},
+		"all are gone":                             {sliced(2, "a", "b", "c"), sliced(2)[:0], []string{"delete p-decision-1", "delete p-decision-2"}},
+		"two change places: they need a third one": {sliced(1, "a", "b"), sliced(1, "b", "a"), []string{"write p-decision-3", "write p-decision-1", "write p-decision-2", "delete p-decision-3"}},
+		"a cluster that was in two stays in one":   {append(sliced(2, "a", "b"), decision("ns", "p", "x", "a")), sliced(2, "a", "b"), []string{"delete x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			steps, _ := replay(t, test.former, test.wanted)
+			require.ElementsMatch(t, test.want, steps)
+			if len(test.want) > 0 {
+				require.Equal(t, test.want[len(test.want)-1][:5], steps[len(steps)-1][:5])
+			}
+		})
+	}
+}
+
+func TestUpdatesOfLabels(t *testing.T) {
+	former, wanted := sliced(2, "a", "b"), sliced(2, "a", "b")
+	wanted[0].Labels[clusterv1beta1.DecisionGroupNameLabel] = ""
+	former[0].Labels["someone's"] = "own"
+	require.Len(t, placement.Updates(former, wanted), 1, "a missing label is written, even an empty one")
+	former[0].Labels[clusterv1beta1.DecisionGroupNameLabel] = ""
+	require.Empty(t, placement.Updates(former, wanted), "labels of others are theirs")
+}
+
+// Objects that take the place of others have their group, so that whoever reads a
+// group finds no stranger in it.
+func TestObjectsInBetweenAreOfTheGroup(t *testing.T) {
+	former, wanted := sliced(1, "a", "b"), sliced(1, "b", "a")
+	for i := range wanted {
+		former[i].Labels[clusterv1beta1.DecisionGroupIndexLabel] = fmt.Sprint(i)
+		wanted[i].Labels[clusterv1beta1.DecisionGroupIndexLabel] = fmt.Sprint(i)
+	}
+	first := placement.Updates(former, wanted)[0].Object
+	require.Equal(t, "p-decision-3", first.Name)
+	for _, o := range wanted {
+		if o.Status.Decisions[0] == first.Status.Decisions[0] {
+			require.Equal(t, o.Labels, first.Labels)
+		}
+	}
+}
+
+func TestUpdatesNeverLoseAClusterThatStays(t *testing.T) {
+	name := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("c%d", rapid.IntRange(0, 20).Draw(t, "n")) })
+	names := rapid.SliceOfNDistinct(name, 0, 20, rapid.ID)
+	rapid.Check(t, func(rt *rapid.T) {
+		former := sliced(rapid.IntRange(1, 4).Draw(rt, "former length"), names.Draw(rt, "former")...)
+		wanted := sliced(rapid.IntRange(1, 4).Draw(rt, "wanted length"), names.Draw(rt, "wanted")...)
+		if len(former) > 0 && rapid.Bool().Draw(rt, "interrupted before") {
+			former = append(former, decision("ns", "p", "p-decision-9", names.Draw(rt, "left over")...))
+		}
+		_, end := replay(rt, former, wanted)
+		require.Len(rt, end, len(wanted))
+		for _, o := range wanted {
+			require.Equal(rt, o, end[o.Name])
+		}
+	})
+}
+
+// Two thousand clusters that all move by one need no objects in between.
+func TestUpdatesOfManySlices(t *testing.T) {
+	var clusters []string
+	for i := range 2001 {
+		clusters = append(clusters, fmt.Sprintf("c%04d", i))
+	}
+	steps, _ := replay(t, sliced(100, clusters[1:]...), sliced(100, clusters...))
+	require.Len(t, steps, 21)
+	steps, _ = replay(t, sliced(100, clusters...), sliced(100, clusters[1:]...))
+	require.Len(t, steps, 21)
+}

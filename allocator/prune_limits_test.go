@@ -4,6 +4,8 @@
 package allocator
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -203,5 +205,36 @@ func TestPruningBesideOtherThings(t *testing.T) {
 			require.Equal(t, test.cut, stats.Cuts > 0, "%+v", stats)
 			require.LessOrEqual(t, stats.Evaluations, all.Evaluations)
 		})
+	}
+}
+
+// Sets of devices are words of 64 bits: what is before and after a device is so across
+// words too.
+func TestPruningOfManyDevices(t *testing.T) {
+	for _, n := range []int{63, 64, 65, 70, 130} {
+		for name, c := range map[string]*claimBuilder{
+			"last two":     claim("c").want("x", 2).cel("far").define("far", fmt.Sprintf("%s.min() >= %d", indices, n-2)),
+			"two requests": claim("c").want("x", 1, index+" > 60").want("y", 2).cel("far").define("far", fmt.Sprintf("%s.sum() == %d && %s.min() > 0", indices, n+2, indices)),
+			"a row":        claim("c").want("x", 3).cel("row").define("row", inARow+fmt.Sprintf(" && devices.exists(d, d.attributes['mla.example.com'].index == %d)", n-2)),
+			"far apart":    claim("c").want("x", 2).cel("far").define("far", fmt.Sprintf("%s == %d", width("index"), n-2)),
+			"never":        claim("c").want("x", 2).cel("far").define("far", fmt.Sprintf("%s.min() >= %d", indices, n-1)),
+		} {
+			t.Run(fmt.Sprintf("%d, %s", n, name), func(t *testing.T) {
+				s := scenario{slices: []*sliceBuilder{slice("1", ring(n)...)}, inUse: []string{"mla-0", "mla-62"}, claims: []*claimBuilder{c}}
+				if name != "a row" { // as many sets as there are are too many
+					want, _ := s.answer(t, WithExhaustiveSearch(), WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
+					got, _ := s.answer(t)
+					require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+					return
+				}
+				got, stats := s.answer(t)
+				require.Less(t, stats.Steps, int64(20))
+				if n == 64 || n == 65 {
+					require.Empty(t, got.Results, "mla-62 is in use")
+					return
+				}
+				require.Equal(t, []string{fmt.Sprintf("x=mla-%d", n-4), fmt.Sprintf("x=mla-%d", n-3), fmt.Sprintf("x=mla-%d", n-2)}, devicesOf(got.Results))
+			})
+		}
 	}
 }

@@ -183,3 +183,14 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 		require.EqualError(t, err, alone.Error(), "in use: %v", inUse)
 	}
 }
+
+// A selector that is none is an error, with a Cache too.
+func TestSelectionsWithoutExpression(t *testing.T) {
+	broken := classOf("broken")
+	broken.Spec.Selectors = []resourceapi.DeviceSelector{{}}
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(2)...)}, classes: []*resourceapi.DeviceClass{broken},
+		claims: []*claimBuilder{claim("c").want("x", 1).class("broken").cel("any").define("any", "true")},
+	}
+	s.with(WithCache(NewCache())).requireError(t, "class broken: selector #0: CEL expression empty (unsupported selector type?)")
+}

@@ -130,3 +130,19 @@ func TestBoxOfNumbersTooFarApart(t *testing.T) {
 	require.False(t, hopeless)
 	require.Subset(t, positions(refined.Possible), []int{0, 1, 2, 3}, "0 and 1 together fail")
 }
+
+// One side alone may have too many places.
+func TestSideWithTooManyPlaces(t *testing.T) {
+	const n = 1100
+	numbers := make([]int64, n)
+	for i := range numbers {
+		numbers[i] = int64(3 * i)
+	}
+	numbers[1] = 1
+	s := newSound(t, environment(t), width("x")+" <= 1", 2, ranked(numbers...))
+	p := s.partial([]int{0}, upTo(n)[1:])
+	require.False(t, s.bounds(t).Hopeless(p, bound.Quick))
+	require.Equal(t, []int{1}, positions(p.Possible))
+	p = s.partial([]int{2}, upTo(n)[3:])
+	require.True(t, s.bounds(t).Hopeless(p, bound.Quick))
+}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,13 +41,6 @@ func eventually[T any](t *testing.T, want T, get func() T) {
 		}
 	}
 	t.Fatalf("(-want +got):\n%s", difference)
-}
-
-func cachedKinds() []client.ObjectList {
-	return []client.ObjectList{
-		&clusterv1.ManagedClusterList{}, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta2.ManagedClusterSetBindingList{},
-		&clusterv1alpha1.AddOnPlacementScoreList{}, &clusterv1beta1.PlacementList{}, &clusterv1beta1.PlacementDecisionList{},
-	}
 }
 
 // fleet is a namespace with a ManagedClusterSet of the same name bound to it.

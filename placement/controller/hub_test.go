@@ -8,12 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/celset/celset/internal/controlplane"
+	kinds "github.com/celset/celset/internal/hub"
 )
 
 // hub is a real API server with the kinds of Open Cluster Management and the
@@ -106,13 +103,10 @@ func (h *hub) start(ctx context.Context, config *rest.Config) (wait func() error
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), AddToScheme(scheme)); err != nil {
 		return wait, err
 	}
-	if err := installKinds(ctx, config); err != nil {
+	if err := kinds.Install(ctx, config); err != nil {
 		return wait, err
 	}
 	if h.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
-		return wait, err
-	}
-	if err := h.served(ctx); err != nil {
 		return wait, err
 	}
 	mgr, err := manager.New(config, manager.Options{
@@ -127,46 +121,6 @@ func (h *hub) start(ctx context.Context, config *rest.Config) (wait func() error
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	return func() error { return <-done }, nil
-}
-
-// installKinds creates the CustomResourceDefinitions that the API module carries.
-func installKinds(ctx context.Context, config *rest.Config) error {
-	output, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api").Output()
-	if err != nil {
-		return fmt.Errorf("find the API module: %w", err)
-	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(output)), "cluster", "v1*", "*.crd.yaml"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("no CustomResourceDefinitions in the API module: %w", err)
-	}
-	for _, file := range files {
-		manifest, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if _, err := controlplane.Apply(ctx, config, manifest, controlplane.ApplyOptions{}); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return nil
-}
-
-// served waits until the API server serves the new kinds.
-func (h *hub) served(ctx context.Context) error {
-	lists := cachedKinds()
-	deadline := time.Now().Add(time.Minute)
-	for len(lists) > 0 {
-		err := h.List(ctx, lists[0])
-		switch {
-		case err == nil:
-			lists = lists[1:]
-		case time.Now().After(deadline):
-			return fmt.Errorf("%T is not served: %w", lists[0], err)
-		default:
-			time.Sleep(50 * time.Millisecond)
-		}
-	}
-	return nil
 }
 
 // namespace creates one for a test, and deletes it after that.

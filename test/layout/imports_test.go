@@ -114,6 +114,17 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		// Writing decisions takes a manager, and no scheduler of pods.
+		folder: "placement/controller",
+		ours:   []string{"placement", "cel/cluster"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
+	},
+	{
+		folder: "cmd/celset-placement",
+		ours:   []string{"placement"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
+	},
+	{
 		folder: "internal/topology",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
@@ -124,6 +135,10 @@ var rules = []rule{
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "open-cluster-management.io/api"},
 		never:  server,
+	},
+	{
+		folder: "internal/hub",
+		ours:   []string{"internal/controlplane"},
 	},
 	{
 		folder: "internal/controlplane",

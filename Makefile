@@ -5,7 +5,7 @@ GO ?= go
 
 # Race detector for what is ours and concurrent; the commands and the packages
 # that pull in Kubernetes servers would take many times as long to build with it.
-RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/...
+RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/...
 
 .PHONY: help demo test test-race test-all bin up build lint lint-fix tidy fuzz bench clean
 

@@ -45,7 +45,7 @@ type Slice struct {
 	Decisions []clusterv1beta1.ClusterDecision
 }
 
-// decide makes decisions of the selected candidates.
+// decide makes decisions of the selected candidates, which are sorted by name.
 func (r *run) decide(selected []*Candidate) *Decision {
 	result := &Decision{Clusters: len(selected)}
 	members := r.members(selected)
@@ -86,12 +86,17 @@ func sliceOf(placement string, n int, members []member) Slice {
 // recorded already, where these may not be updated yet.
 func (r *run) members(selected []*Candidate) []member {
 	result, limited := make([]member, len(selected)), r.limited(selected)
+	reasons := map[why]string{}
 	for i, c := range selected {
 		score := c.Total
 		if limited {
 			score = r.former[c.Cluster.Name].Score
 		}
-		result[i] = member{c, clusterv1beta1.ClusterDecision{ClusterName: c.Cluster.Name, Reason: c.why(), Score: score}}
+		because := why{c.ClusterSet, c.Predicate}
+		if _, known := reasons[because]; !known {
+			reasons[because] = because.String()
+		}
+		result[i] = member{c, clusterv1beta1.ClusterDecision{ClusterName: c.Cluster.Name, Reason: reasons[because], Score: score}}
 	}
 	return result
 }
@@ -121,13 +126,19 @@ func (r *run) limited(selected []*Candidate) bool {
 	return differ
 }
 
-// why says why a cluster is selected. It does not mention scores, which change more
-// often than reasons should.
-func (c *Candidate) why() string {
-	if c.Predicate < 0 {
-		return "in ManagedClusterSet " + c.ClusterSet
+// why is why a cluster is selected. Scores are no part of it: they change more often
+// than reasons should.
+type why struct {
+	set       string
+	predicate int
+}
+
+// String names set and predicate.
+func (w why) String() string {
+	if w.predicate < 0 {
+		return "in ManagedClusterSet " + w.set
 	}
-	return "in ManagedClusterSet " + c.ClusterSet + ", matches spec.predicates[" + strconv.Itoa(c.Predicate) + "]"
+	return "in ManagedClusterSet " + w.set + ", matches spec.predicates[" + strconv.Itoa(w.predicate) + "]"
 }
 
 // defaultScoreRateLimit is what the API server sets.

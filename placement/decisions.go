@@ -4,6 +4,8 @@
 package placement
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +33,9 @@ type counted struct {
 type chosen struct {
 	objects map[string]struct{}
 	counts  map[string]int
+	// decisions are those of all objects by cluster; nil if they must be collected
+	// anew. They are never modified.
+	decisions map[string]clusterv1beta1.ClusterDecision
 }
 
 // NewDecisions returns what the objects say.
@@ -66,7 +71,7 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 		own = &chosen{objects: map[string]struct{}{}, counts: map[string]int{}}
 		d.placements[entry.placement] = own
 	}
-	own.objects[object.Name] = struct{}{}
+	own.objects[object.Name], own.decisions = struct{}{}, nil
 	for _, decision := range entry.decisions {
 		add(own.counts, decision.ClusterName, 1)
 		add(d.total, decision.ClusterName, 1)
@@ -87,6 +92,7 @@ func (d *Decisions) remove(key types.NamespacedName) {
 	}
 	delete(d.objects, key)
 	own := d.placements[entry.placement]
+	own.decisions = nil
 	for _, decision := range entry.decisions {
 		add(own.counts, decision.ClusterName, -1)
 		add(d.total, decision.ClusterName, -1)
@@ -102,27 +108,34 @@ func add(counts map[string]int, name string, n int) {
 	}
 }
 
-// former returns the decisions of one Placement by the names of clusters, and
-// whether it has any PlacementDecision. An empty name is no decision.
-func (d *Decisions) former(placement types.NamespacedName) (map[string]clusterv1beta1.ClusterDecision, bool) {
+// former returns the decisions of one Placement by the names of clusters. An empty
+// name is no decision; of several on one cluster the one in the last object counts.
+func (d *Decisions) former(placement types.NamespacedName) map[string]clusterv1beta1.ClusterDecision {
 	if d == nil {
-		return nil, false
+		return nil
 	}
-	d.mutex.RLock()
-	defer d.mutex.RUnlock()
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
 	own := d.placements[placement]
 	if own == nil {
-		return nil, false
+		return nil
 	}
+	if own.decisions == nil {
+		own.decisions = d.collect(placement.Namespace, own)
+	}
+	return own.decisions
+}
+
+func (d *Decisions) collect(namespace string, own *chosen) map[string]clusterv1beta1.ClusterDecision {
 	result := make(map[string]clusterv1beta1.ClusterDecision, len(own.counts))
-	for name := range own.objects {
-		for _, decision := range d.objects[types.NamespacedName{Namespace: placement.Namespace, Name: name}].decisions {
+	for _, name := range slices.Sorted(maps.Keys(own.objects)) {
+		for _, decision := range d.objects[types.NamespacedName{Namespace: namespace, Name: name}].decisions {
 			if decision.ClusterName != "" {
 				result[decision.ClusterName] = decision
 			}
 		}
 	}
-	return result, true
+	return result
 }
 
 // others returns how often other Placements chose the named clusters, and the most

@@ -6,6 +6,7 @@ package placement
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -71,7 +72,9 @@ const scoreSummaryLength = 1000
 // "cluster1:100 cluster2:0 ", cut after 1000 bytes.
 func (r *Result) ScoreSummary() string {
 	var text strings.Builder
-	for _, c := range candidatesByName(r.Candidates) {
+	candidates := slices.Clone(r.Candidates)
+	sortByName(candidates)
+	for _, c := range candidates {
 		fmt.Fprintf(&text, "%s:%d ", c.Cluster.Name, c.Total)
 		if text.Len() > scoreSummaryLength {
 			return text.String()[:scoreSummaryLength] + "......"

@@ -49,6 +49,7 @@ func (r *run) filterByPredicates(memory *memory) ([]*Candidate, error) {
 			Cluster:    available.Clusters[i],
 			ClusterSet: available.Eligible[available.sets[i]],
 			Predicate:  a.match.predicate,
+			index:      i,
 		})
 		passed = append(passed, &backing[len(backing)-1])
 	}

@@ -5,6 +5,7 @@ package placement_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -90,21 +91,11 @@ func (h *hub) score(namespace, name string, values map[string]int32) *clusterv1a
 	if before := h.scores[namespace+"/"+name]; before != nil {
 		object.ResourceVersion = before.ResourceVersion + "1"
 	}
-	for _, key := range slices.Sorted(mapKeys(values)) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		object.Status.Scores = append(object.Status.Scores, clusterv1alpha1.AddOnPlacementScoreItem{Name: key, Value: values[key]})
 	}
 	h.scores[namespace+"/"+name] = object
 	return object
-}
-
-func mapKeys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range m {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // decided records that a Placement chose clusters.

@@ -112,13 +112,9 @@ func (r *run) split(selector *cluster.Selector, members []member) (matching, oth
 	return matching, others
 }
 
-// order sorts as spec.sortBy says.
+// order sorts members, which are sorted by name, as spec.sortBy says.
 func (r *run) order(members []member) {
-	byScore := r.placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore
-	slices.SortFunc(members, func(a, b member) int {
-		if byScore && a.decision.Score != b.decision.Score {
-			return cmp.Compare(b.decision.Score, a.decision.Score)
-		}
-		return cmp.Compare(a.decision.ClusterName, b.decision.ClusterName)
-	})
+	if r.placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore {
+		slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(b.decision.Score, a.decision.Score) })
+	}
 }

@@ -132,6 +132,9 @@ func (r *recorder) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlac
 // matches returns the verdict on each of the clusters, which are sorted by name,
 // from memory where it holds.
 func (r *run) matches(memory *memory, clusters []*clusterv1.ManagedCluster) ([]answer, error) {
+	if memory.covers(clusters) {
+		return memory.answers, r.refresh(memory, clusters)
+	}
 	known, answers := memory.answers, make([]answer, 0, len(clusters))
 	for _, c := range clusters {
 		for len(known) > 0 && known[0].name < c.Name {
@@ -154,6 +157,39 @@ func (r *run) matches(memory *memory, clusters []*clusterv1.ManagedCluster) ([]a
 		answers = append(answers, one)
 	}
 	return answers, nil
+}
+
+// covers tells whether there is an answer on each of the clusters, and no other.
+func (m *memory) covers(clusters []*clusterv1.ManagedCluster) bool {
+	if len(m.answers) != len(clusters) {
+		return false
+	}
+	for i, c := range clusters {
+		if m.answers[i].name != c.Name {
+			return false
+		}
+	}
+	return true
+}
+
+// refresh replaces the answers that don't hold any more. Each replaced one is right
+// even if a later one fails.
+func (r *run) refresh(memory *memory, clusters []*clusterv1.ManagedCluster) error {
+	for i, c := range clusters {
+		holds, err := r.holds(&memory.answers[i], c)
+		if err != nil {
+			return err
+		}
+		if holds {
+			continue
+		}
+		one, err := r.evaluate(memory.plan.predicates, c)
+		if err != nil {
+			return err
+		}
+		memory.answers[i] = one
+	}
+	return nil
 }
 
 // holds tells whether nothing that an answer depends on has changed.

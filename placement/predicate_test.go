@@ -117,7 +117,7 @@ func TestFailedEvaluationDoesNotMatterWhereAnotherPredicateMatches(t *testing.T)
 
 // An error that no one else can make up for must not empty a decision.
 func TestFailedEvaluationsDoNotEmptyADecision(t *testing.T) {
-	const typo = `managedCluster.status.versoin.kubernetes == "v1.30.0"`
+	const typo = `managedCluster.status.varsion.kubernetes == "v1.30.0"`
 	h := newHub(several("a", "b")...)
 	h.decided("ns", "p", "a")
 	result := schedule(t, placed(t, withExpressions(typo)), h)

@@ -47,18 +47,20 @@ type Candidate struct {
 	// Reason says why it is not selected; nil if it is.
 	Reason Reason
 
-	tie uint64
+	// tie is what it drew, index its place in the order of names.
+	tie   uint64
+	index int
 }
 
 // rank sorts from the most to the least wanted. The candidates are in order of
-// their names, which a stable sort keeps where nothing else tells them apart.
+// their names, which stays where nothing else tells them apart.
 func (r *run) rank(candidates []*Candidate) {
 	if r.placement.Annotations[TieBreakAnnotation] == TieBreakRandom {
 		for _, c := range candidates {
 			c.tie = lot(r.placement.UID, c.Cluster.Name)
 		}
 	}
-	slices.SortStableFunc(candidates, func(a, b *Candidate) int {
+	slices.SortFunc(candidates, func(a, b *Candidate) int {
 		if a.Total != b.Total {
 			return cmp.Compare(b.Total, a.Total)
 		}
@@ -68,7 +70,10 @@ func (r *run) rank(candidates []*Candidate) {
 			}
 			return 1
 		}
-		return cmp.Compare(a.tie, b.tie)
+		if a.tie != b.tie {
+			return cmp.Compare(a.tie, b.tie)
+		}
+		return cmp.Compare(a.index, b.index)
 	})
 }
 
@@ -87,6 +92,6 @@ func validateTieBreak(placement *clusterv1beta1.Placement, wrong *misconfigurati
 	}
 }
 
-func candidatesByName(candidates []*Candidate) []*Candidate {
-	return slices.SortedFunc(slices.Values(candidates), func(a, b *Candidate) int { return cmp.Compare(a.Cluster.Name, b.Cluster.Name) })
+func sortByName(candidates []*Candidate) {
+	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.index, b.index) })
 }

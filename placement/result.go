@@ -21,7 +21,8 @@ type Result struct {
 	// stands, and no PlacementDecision may be written or deleted. What is to be empty
 	// is a Decision with no clusters.
 	Decision *Decision
-	// Conditions are those of the Placement, one of each type, always the same types.
+	// Conditions are PlacementMisconfigured, PlacementEvaluationFailed and
+	// PlacementSatisfied; with an error the second one is missing, and stays as it is.
 	Conditions []metav1.Condition
 	// Warnings are worth an event each.
 	Warnings []Warning

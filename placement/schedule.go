@@ -114,7 +114,7 @@ func (r *run) schedule(memory *memory) error {
 	wrong = append(wrong, wrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
 	r.configured(wrong)
-	r.former, _ = r.snapshot.Decisions.former(r.key)
+	r.former = r.snapshot.Decisions.former(r.key)
 	available, err := Available(r.placement, r.snapshot)
 	r.result.Available = available
 	switch {
@@ -182,6 +182,7 @@ func (r *run) choose(memory *memory) error {
 			selected = append(selected, c)
 		}
 	}
+	sortByName(selected)
 	r.evaluated(failed)
 	if len(selected) == 0 && r.lost(failed) {
 		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled,

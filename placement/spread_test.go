@@ -5,6 +5,7 @@ package placement_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -148,7 +149,7 @@ func exhaustively(candidates []*clusterv1.ManagedCluster, limit int, hard []bool
 			}
 		}
 	}
-	least := func(i int) int { return slices.Min(slices.Collect(values(counts[i]))) }
+	least := func(i int) int { return slices.Min(slices.Collect(maps.Values(counts[i]))) }
 	for len(picked) < limit {
 		best, bestExcess := -1, []int(nil)
 	candidates:
@@ -183,16 +184,6 @@ func exhaustively(candidates []*clusterv1.ManagedCluster, limit int, hard []bool
 	}
 	slices.Sort(picked)
 	return picked
-}
-
-func values(m map[string]int) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for _, v := range m {
-			if !yield(v) {
-				return
-			}
-		}
-	}
 }
 
 func TestSpreadIsThatOfTheDefinition(t *testing.T) {

@@ -55,6 +55,8 @@ type updating struct {
 // change is from one state of an object to another; either may be nil.
 type change struct {
 	from, to *clusterv1beta1.PlacementDecision
+	// leaves are the clusters that stay, but in another object.
+	leaves []string
 }
 
 func newUpdating(former, wanted []*clusterv1beta1.PlacementDecision) *updating {
@@ -75,16 +77,30 @@ func newUpdating(former, wanted []*clusterv1beta1.PlacementDecision) *updating {
 			u.stays[name], u.places[name] = u.times[name] > 0, object
 		}
 		if from := before[object.Name]; from == nil || !same(from, object) {
-			u.pending = append(u.pending, &change{from, object})
+			u.pending = append(u.pending, &change{from: from, to: object})
 		}
 		delete(before, object.Name)
 	}
 	for _, object := range former {
 		if before[object.Name] == object {
-			u.pending = append(u.pending, &change{object, nil})
+			u.pending = append(u.pending, &change{from: object})
 		}
 	}
+	for _, c := range u.pending {
+		c.leaves = u.leaving(c)
+	}
 	return u
+}
+
+func (u *updating) leaving(c *change) []string {
+	var result []string
+	kept := clustersOf(c.to)
+	for _, name := range clustersOf(c.from) {
+		if _, stays := slices.BinarySearch(kept, name); !stays && u.stays[name] {
+			result = append(result, name)
+		}
+	}
+	return result
 }
 
 // same tells whether there is nothing to write.
@@ -98,7 +114,7 @@ func same(from, to *clusterv1beta1.PlacementDecision) bool {
 		equality.Semantic.DeepEqual(from.Status.Decisions, to.Status.Decisions)
 }
 
-// clustersOf returns the names of the clusters of an object, each once.
+// clustersOf returns the names of the clusters of an object, sorted, each once.
 func clustersOf(object *clusterv1beta1.PlacementDecision) []string {
 	if object == nil {
 		return nil
@@ -127,12 +143,8 @@ func (u *updating) advance() bool {
 // missing are the clusters that stay and would be in no object after a change.
 func (u *updating) missing(c *change) []string {
 	var result []string
-	kept := map[string]bool{}
-	for _, name := range clustersOf(c.to) {
-		kept[name] = true
-	}
-	for _, name := range clustersOf(c.from) {
-		if u.stays[name] && !kept[name] && u.times[name] < 2 {
+	for _, name := range c.leaves {
+		if u.times[name] < 2 {
 			result = append(result, name)
 		}
 	}
@@ -176,7 +188,7 @@ func (u *updating) park() {
 			}
 		}
 		u.parked = append(u.parked, object)
-		u.apply(&change{nil, object})
+		u.apply(&change{to: object})
 	}
 }
 

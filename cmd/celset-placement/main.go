@@ -3,8 +3,9 @@
 
 // Command celset-placement keeps the PlacementDecisions of an Open Cluster Management
 // hub as the Placements say: those with the annotation celset.dev/placement: "true",
-// or with --all-placements every one that is not disabled. See package
-// placement/controller.
+// or with --all-placements every one that is not disabled. With --bindings it also
+// turns rights of ServiceAccounts into ManagedClusterSetBindings. See packages
+// placement/controller and placement/binding.
 package main
 
 import (

@@ -21,6 +21,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
 )
 
@@ -75,7 +76,7 @@ func TestRun(t *testing.T) {
 	require.NoError(t, hub.Install(t.Context(), controlPlane.RESTConfig()))
 
 	o := newOptions()
-	o.kubeconfig, o.all, o.secure = controlPlane.Kubeconfig(), true, false
+	o.kubeconfig, o.all, o.bindings, o.secure = controlPlane.Kubeconfig(), true, true, false
 	o.health, o.metrics, o.election.ResourceNamespace = freeAddress(t), freeAddress(t), "kube-system"
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -93,6 +94,7 @@ func TestRun(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond, "an empty status")
 	require.Contains(t, get(t, "http://"+o.metrics+"/metrics"),
 		fmt.Sprintf(`controller_runtime_reconcile_total{controller=%q,result="success"}`, controller.Name))
+	require.Contains(t, get(t, "http://"+o.metrics+"/metrics"), fmt.Sprintf(`controller_runtime_max_concurrent_reconciles{controller=%q}`, binding.Name))
 	lease, err := controlPlane.Client().CoordinationV1().Leases("kube-system").Get(ctx, controller.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NotEmpty(t, *lease.Spec.HolderIdentity)

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
 )
 
@@ -32,6 +33,7 @@ type options struct {
 	qps        float32
 	burst      int
 	all        bool
+	bindings   bool
 	workers    int
 	health     string
 	metrics    string
@@ -60,6 +62,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "Requests a second to the API server.")
 	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "Requests to the API server in a burst.")
 	flags.BoolVar(&o.all, "all-placements", o.all, "Decide all Placements that are not disabled, not only those with the annotation celset.dev/placement. No other placement controller may run on the hub.")
+	flags.BoolVar(&o.bindings, "bindings", o.bindings, "Also keep a ManagedClusterSetBinding for every set that the ServiceAccount placement of a namespace may bind.")
 	flags.IntVar(&o.workers, "workers", o.workers, "How many Placements are decided at a time.")
 	flags.StringVar(&o.health, "health-probe-bind-address", o.health, "Address of /healthz and /readyz; 0 for none.")
 	flags.StringVar(&o.metrics, "metrics-bind-address", o.metrics, "Address of /metrics; 0 for none.")
@@ -106,7 +109,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Cache: controller.Cache(), Metrics: metrics, HealthProbeBindAddress: o.health,
+		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: metrics, HealthProbeBindAddress: o.health,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
@@ -119,6 +122,11 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, err
+	}
+	if o.bindings {
+		if err := binding.Add(mgr); err != nil {
+			return nil, err
+		}
 	}
 	return mgr, controller.Add(mgr, controller.Options{All: o.all, Workers: o.workers})
 }

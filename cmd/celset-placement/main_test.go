@@ -25,6 +25,12 @@ import (
 	"github.com/celset/celset/placement/controller"
 )
 
+// namespace and serviceAccount are those in manifests/placement/rbac.yaml.
+const (
+	namespace      = "celset-system"
+	serviceAccount = "system:serviceaccount:" + namespace + ":celset-placement"
+)
+
 func TestFlags(t *testing.T) {
 	tests := map[string]struct {
 		args []string
@@ -70,14 +76,22 @@ func TestRun(t *testing.T) {
 	controlPlane, err := controlplane.Start(t.Context(), controlplane.Options{
 		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
 		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
+		Users:    []controlplane.User{{Name: serviceAccount, Groups: []string{"system:serviceaccounts"}}},
 	})
 	require.NoError(t, err)
 	defer controlPlane.Stop()
 	require.NoError(t, hub.Install(t.Context(), controlPlane.RESTConfig()))
 
+	rbac, err := os.ReadFile("../../manifests/placement/rbac.yaml")
+	require.NoError(t, err)
+	_, err = controlplane.Apply(t.Context(), controlPlane.RESTConfig(), rbac, controlplane.ApplyOptions{})
+	require.NoError(t, err)
+
 	o := newOptions()
-	o.kubeconfig, o.all, o.bindings, o.secure = controlPlane.Kubeconfig(), true, true, false
-	o.health, o.metrics, o.election.ResourceNamespace = freeAddress(t), freeAddress(t), "kube-system"
+	o.all, o.bindings, o.secure = true, true, false
+	o.kubeconfig, err = controlPlane.KubeconfigFor(serviceAccount)
+	require.NoError(t, err)
+	o.health, o.metrics, o.election.ResourceNamespace = freeAddress(t), freeAddress(t), namespace
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, o) }()
@@ -95,12 +109,12 @@ func TestRun(t *testing.T) {
 	require.Contains(t, get(t, "http://"+o.metrics+"/metrics"),
 		fmt.Sprintf(`controller_runtime_reconcile_total{controller=%q,result="success"}`, controller.Name))
 	require.Contains(t, get(t, "http://"+o.metrics+"/metrics"), fmt.Sprintf(`controller_runtime_max_concurrent_reconciles{controller=%q}`, binding.Name))
-	lease, err := controlPlane.Client().CoordinationV1().Leases("kube-system").Get(ctx, controller.Name, metav1.GetOptions{})
+	lease, err := controlPlane.Client().CoordinationV1().Leases(namespace).Get(ctx, controller.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NotEmpty(t, *lease.Spec.HolderIdentity)
 	stop()
 	require.NoError(t, <-done)
-	lease, err = controlPlane.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), controller.Name, metav1.GetOptions{})
+	lease, err = controlPlane.Client().CoordinationV1().Leases(namespace).Get(t.Context(), controller.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, *lease.Spec.HolderIdentity, "the next one needs not wait")
 }

@@ -95,6 +95,7 @@ var rules = []rule{
 		direct: []string{
 			"sigs.k8s.io/controller-runtime", "open-cluster-management.io/api", "k8s.io/client-go",
 			"k8s.io/component-base", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
+			"k8s.io/apiserver/pkg/authentication/serviceaccount",
 		},
 		never: []string{"k8s.io/kubernetes", module + "/cel/device"},
 	},
@@ -114,6 +115,23 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		// Writing decisions takes a manager, and no scheduler of pods.
+		folder: "placement/controller",
+		ours:   []string{"placement", "cel/cluster"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
+	},
+	{
+		// Binding sets takes rights, and no selection.
+		folder: "placement/binding",
+		ours:   []string{},
+		never:  []string{"k8s.io/kubernetes", "github.com/google/cel-go", module},
+	},
+	{
+		folder: "cmd/celset-placement",
+		ours:   []string{"placement"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
+	},
+	{
 		folder: "internal/topology",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
@@ -130,6 +148,10 @@ var rules = []rule{
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "open-cluster-management.io/api"},
 		never:  server,
+	},
+	{
+		folder: "internal/hub",
+		ours:   []string{"internal/controlplane"},
 	},
 	{
 		folder: "internal/controlplane",

@@ -1,0 +1,143 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binding
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/hub"
+)
+
+func TestScope(t *testing.T) {
+	group, bind := []string{clusterv1beta2.GroupName}, []string{"managedclustersets/bind"}
+	create := []string{"create"}
+	tests := map[string]struct {
+		rule rbacv1.PolicyRule
+		all  bool
+		has  bool // "eu"
+	}{
+		"named":             {rbacv1.PolicyRule{APIGroups: group, Resources: bind, Verbs: create, ResourceNames: []string{"eu"}}, false, true},
+		"another named":     {rbacv1.PolicyRule{APIGroups: group, Resources: bind, Verbs: create, ResourceNames: []string{"us"}}, false, false},
+		"all sets":          {rbacv1.PolicyRule{APIGroups: group, Resources: bind, Verbs: create}, true, true},
+		"everything":        {rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}, true, true},
+		"any subresource":   {rbacv1.PolicyRule{APIGroups: group, Resources: []string{"*/bind"}, Verbs: create}, true, true},
+		"the set itself":    {rbacv1.PolicyRule{APIGroups: group, Resources: []string{"managedclustersets"}, Verbs: create}, false, false},
+		"another verb":      {rbacv1.PolicyRule{APIGroups: group, Resources: bind, Verbs: []string{"get"}}, false, false},
+		"another API group": {rbacv1.PolicyRule{APIGroups: []string{""}, Resources: bind, Verbs: create}, false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{names: sets.New[string]()}
+			s.add(test.rule)
+			require.Equal(t, test.all, s.all)
+			require.Equal(t, test.has, s.has("eu"))
+		})
+	}
+}
+
+// start returns a client of a hub on which the controller runs.
+func start(t *testing.T) client.Client {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	log.SetLogger(logr.Discard())
+	controlPlane, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
+		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, Controllers: []string{"garbage-collector-controller"},
+		// Whoever names the directory of the binaries has built them.
+		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
+	})
+	require.NoError(t, err)
+	t.Cleanup(controlPlane.Stop)
+	config := controlPlane.RESTConfig()
+	require.NoError(t, hub.Install(t.Context(), config))
+	scheme := runtime.NewScheme()
+	require.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1beta2.Install(scheme)))
+	mgr, err := manager.New(config, manager.Options{Scheme: scheme, Cache: Cache(cache.Options{}), Metrics: server.Options{BindAddress: "0"}})
+	require.NoError(t, err)
+	require.NoError(t, Add(mgr))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	return c
+}
+
+func TestRightsBecomeBindings(t *testing.T) {
+	c := start(t)
+	create := func(object client.Object) { t.Helper(); require.NoError(t, c.Create(t.Context(), object)) }
+	bound := func(want ...string) {
+		t.Helper()
+		require.EventuallyWithT(t, func(t *assert.CollectT) {
+			var list clusterv1beta2.ManagedClusterSetBindingList
+			require.NoError(t, c.List(context.Background(), &list, client.InNamespace("default")))
+			got := []string{}
+			for _, object := range list.Items {
+				got = append(got, object.Name)
+				require.Equal(t, object.Name, object.Spec.ClusterSet)
+			}
+			require.ElementsMatch(t, want, got)
+		}, 30*time.Second, 50*time.Millisecond)
+	}
+	for _, name := range []string{"eu", "us", "cn"} {
+		create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	create(&clusterv1beta2.ManagedClusterSetBinding{ // somebody's
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cn"},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "cn"},
+	})
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "bind"}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersets/bind"}, Verbs: []string{"create"},
+		ResourceNames: []string{"eu", "later"},
+	}}}
+	create(role)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: ServiceAccount}}
+	create(account)
+	granted := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "team"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bind"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: ServiceAccount}},
+	}
+	create(granted)
+	bound("cn", "eu")
+	create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "later"}})
+	bound("cn", "eu", "later")
+	role.Rules[0].ResourceNames = []string{"us", "later"}
+	require.NoError(t, c.Update(t.Context(), role))
+	bound("cn", "us", "later")
+	require.NoError(t, c.Delete(t.Context(), granted))
+	bound("cn")
+
+	granted.ObjectMeta = metav1.ObjectMeta{Name: "team"}
+	create(granted)
+	bound("cn", "us", "later")
+	require.NoError(t, c.Delete(t.Context(), account))
+	bound("cn")
+}

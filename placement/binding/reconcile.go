@@ -1,0 +1,159 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binding
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// denied is when to ask again about a right that a role gives and the API server
+// denies: it learns of roles a little later than we may.
+const denied = 5 * time.Second
+
+type reconciler struct {
+	client client.Client
+}
+
+// Reconcile makes the bindings that an account owns those that it has the right to.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	account := &corev1.ServiceAccount{}
+	if err := r.client.Get(ctx, request.NamespacedName, account); err != nil || !account.DeletionTimestamp.IsZero() {
+		// What it owned is garbage.
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	candidates, err := r.candidates(ctx, account.Namespace)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	allowed := sets.New[string]()
+	for _, name := range sets.List(candidates) {
+		ok, err := r.mayBind(ctx, account, name)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if ok {
+			allowed.Insert(name)
+		}
+	}
+	if err := r.write(ctx, account, allowed); err != nil {
+		return reconcile.Result{}, err
+	}
+	if len(allowed) < len(candidates) {
+		return reconcile.Result{RequeueAfter: denied}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// candidates are the existing sets that the account's roles mention.
+func (r *reconciler) candidates(ctx context.Context, namespace string) (sets.Set[string], error) {
+	mentioned, err := r.scope(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var list clusterv1beta2.ManagedClusterSetList
+	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ManagedClusterSets: %w", err)
+	}
+	result := sets.New[string]()
+	for i := range list.Items {
+		if set := &list.Items[i]; set.DeletionTimestamp.IsZero() && mentioned.has(set.Name) {
+			result.Insert(set.Name)
+		}
+	}
+	return result, nil
+}
+
+// scope collects the rules of the roles that the account itself has.
+func (r *reconciler) scope(ctx context.Context, namespace string) (*scope, error) {
+	var list rbacv1.ClusterRoleBindingList
+	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ClusterRoleBindings: %w", err)
+	}
+	result := &scope{names: sets.New[string]()}
+	for i := range list.Items {
+		if !sets.New(namespacesOf(&list.Items[i])...).Has(namespace) {
+			continue
+		}
+		role := &rbacv1.ClusterRole{}
+		err := r.client.Get(ctx, types.NamespacedName{Name: list.Items[i].RoleRef.Name}, role, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("get ClusterRole %s: %w", list.Items[i].RoleRef.Name, err)
+		}
+		for _, rule := range role.Rules {
+			result.add(rule)
+		}
+	}
+	return result, nil
+}
+
+// mayBind asks the API server.
+func (r *reconciler) mayBind(ctx context.Context, account *corev1.ServiceAccount, set string) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:   serviceaccount.MakeUsername(account.Namespace, account.Name),
+		Groups: append(serviceaccount.MakeGroupNames(account.Namespace), "system:authenticated"),
+		UID:    string(account.UID),
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: clusterv1beta2.GroupName, Resource: resource, Subresource: subresource, Verb: verb, Name: set,
+		},
+	}}
+	if err := r.client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("review whether ServiceAccount %s/%s may bind ManagedClusterSet %s: %w", account.Namespace, account.Name, set, err)
+	}
+	return review.Status.Allowed && !review.Status.Denied, nil
+}
+
+// write creates the bindings that are missing and deletes those that the account owns
+// without having the right.
+func (r *reconciler) write(ctx context.Context, account *corev1.ServiceAccount, allowed sets.Set[string]) error {
+	var list clusterv1beta2.ManagedClusterSetBindingList
+	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(account.Namespace)); err != nil {
+		return fmt.Errorf("list ManagedClusterSetBindings in namespace %s: %w", account.Namespace, err)
+	}
+	missing := allowed.Clone()
+	for i := range list.Items {
+		object := &list.Items[i]
+		missing.Delete(object.Name)
+		if !metav1.IsControlledBy(object, account) || allowed.Has(object.Name) || !object.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := client.IgnoreNotFound(r.client.Delete(ctx, object, client.Preconditions{UID: &object.UID})); err != nil {
+			return fmt.Errorf("delete ManagedClusterSetBinding %s/%s: %w", object.Namespace, object.Name, err)
+		}
+	}
+	for _, name := range sets.List(missing) {
+		if err := r.create(ctx, account, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reconciler) create(ctx context.Context, account *corev1.ServiceAccount, set string) error {
+	object := &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: account.Namespace, Name: set,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(account, corev1.SchemeGroupVersion.WithKind("ServiceAccount"))},
+		},
+		Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
+	}
+	err := r.client.Create(ctx, object)
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create ManagedClusterSetBinding %s/%s: %w", object.Namespace, object.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/celset/celset/placement"
+)
+
+// Which Placements an event concerns. Too many are decided in vain, too few wrongly:
+// in doubt a Placement is concerned. Updates are mapped twice, with the old and the
+// new object, so a cluster concerns the sets that it leaves as well.
+
+// ofCluster returns the Placements that may choose a ManagedCluster.
+func (r *reconciler) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
+	var list clusterv1beta2.ManagedClusterSetList
+	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Listing ManagedClusterSets failed", "cluster", object.GetName())
+		return nil
+	}
+	names := sets.New[string]()
+	for i := range list.Items {
+		if has(&list.Items[i], object.GetLabels()) {
+			names.Insert(list.Items[i].Name)
+		}
+	}
+	return r.ofSets(ctx, names)
+}
+
+// has tells whether a cluster with these labels may be in a set. A selector that
+// can't be understood may select everything.
+func has(set *clusterv1beta2.ManagedClusterSet, of map[string]string) bool {
+	from := set.Spec.ClusterSelector
+	switch from.SelectorType {
+	case "", clusterv1beta2.ExclusiveClusterSetLabel:
+		return of[clusterv1beta2.ClusterSetLabel] == set.Name
+	case clusterv1beta2.LabelSelector:
+		selector, err := metav1.LabelSelectorAsSelector(from.LabelSelector)
+		return err != nil || selector.Matches(labels.Set(of))
+	default:
+		return true
+	}
+}
+
+// ofClusterSet returns the Placements that want a ManagedClusterSet.
+func (r *reconciler) ofClusterSet(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.ofSets(ctx, sets.New(object.GetName()))
+}
+
+// ofBinding returns the Placements in the namespace of a binding that want its set.
+func (r *reconciler) ofBinding(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.wanting(ctx, object.GetNamespace(), sets.New(object.GetName()))
+}
+
+// ofScore returns the Placements that may choose the cluster of an
+// AddOnPlacementScore and read it.
+func (r *reconciler) ofScore(ctx context.Context, object client.Object) []reconcile.Request {
+	managed := &clusterv1.ManagedCluster{}
+	if err := r.client.Get(ctx, types.NamespacedName{Name: object.GetNamespace()}, managed, client.UnsafeDisableDeepCopy); err != nil {
+		// Without the cluster nobody reads its scores. When it comes it is an event.
+		return nil
+	}
+	return slices.DeleteFunc(r.ofCluster(ctx, managed), func(request reconcile.Request) bool {
+		return !r.records.reads(request.NamespacedName, object.GetName())
+	})
+}
+
+// ofSets returns the Placements that want one of several sets, where it is bound.
+func (r *reconciler) ofSets(ctx context.Context, names sets.Set[string]) []reconcile.Request {
+	if len(names) == 0 {
+		return nil
+	}
+	var list clusterv1beta2.ManagedClusterSetBindingList
+	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Listing ManagedClusterSetBindings failed")
+		return nil
+	}
+	bound := map[string]sets.Set[string]{}
+	for i := range list.Items {
+		if binding := &list.Items[i]; names.Has(binding.Name) {
+			if bound[binding.Namespace] == nil {
+				bound[binding.Namespace] = sets.New[string]()
+			}
+			bound[binding.Namespace].Insert(binding.Name)
+		}
+	}
+	var result []reconcile.Request
+	for namespace, names := range bound {
+		result = append(result, r.wanting(ctx, namespace, names)...)
+	}
+	return result
+}
+
+// wanting returns the Placements in a namespace that want one of several sets.
+func (r *reconciler) wanting(ctx context.Context, namespace string, names sets.Set[string]) []reconcile.Request {
+	var list clusterv1beta1.PlacementList
+	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(namespace)); err != nil {
+		log.FromContext(ctx).Error(err, "Listing Placements failed", "namespace", namespace)
+		return nil
+	}
+	var result []reconcile.Request
+	for i := range list.Items {
+		object := &list.Items[i]
+		wanted := object.Spec.ClusterSets
+		if placement.Responsible(object, r.all) && (len(wanted) == 0 || names.HasAny(wanted...)) {
+			result = append(result, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		}
+	}
+	return result
+}

@@ -1,0 +1,105 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/celset/celset/placement"
+)
+
+// Name of the controller in logs, metrics and events.
+const Name = "celset-placement"
+
+// DefaultWorkers is how many Placements are decided at a time.
+const DefaultWorkers = 4
+
+// Options say how [Add] sets the controller up.
+type Options struct {
+	// All takes all Placements but disabled ones, not only those with
+	// [placement.TakeAnnotation].
+	All bool
+	// Workers is how many Placements are decided at a time; 0 is [DefaultWorkers].
+	Workers int
+	// Scheduler is how they are decided.
+	Scheduler placement.Config
+	// Now is the clock; nil is that of the machine.
+	Now func() time.Time
+	// SkipNameValidation allows several controllers in one process.
+	SkipNameValidation bool
+}
+
+// AddToScheme adds the kinds that the controller reads and writes to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	for _, add := range []func(*runtime.Scheme) error{
+		clusterv1.Install, clusterv1alpha1.Install, clusterv1beta1.Install, clusterv1beta2.Install,
+	} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reconciler decides Placements.
+type reconciler struct {
+	// client reads from the cache, reader from the API server.
+	client    client.Client
+	reader    client.Reader
+	events    events.EventRecorder
+	scheduler *placement.Scheduler
+	ledger    *ledger
+	records   *records
+	all       bool
+	now       func() time.Time
+}
+
+// Add adds the controller to a manager whose scheme has the kinds of [AddToScheme].
+// It runs when the manager does, where leaders are elected only as the leader.
+func Add(mgr manager.Manager, options Options) error {
+	scheduler, err := placement.NewScheduler(options.Scheduler)
+	if err != nil {
+		return fmt.Errorf("placement controller: %w", err)
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.Workers <= 0 {
+		options.Workers = DefaultWorkers
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
+		scheduler: scheduler, ledger: newLedger(), records: newRecords(), all: options.All, now: options.Now,
+	}
+	return r.watches(builder.ControllerManagedBy(mgr).Named(Name)).
+		WithOptions(ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation}).
+		Complete(r)
+}
+
+// watches names what is watched. Periodic resyncs, in which nothing has changed, are
+// ignored: what time changes is queued when it is due.
+func (r *reconciler) watches(b *builder.Builder) *builder.Builder {
+	changed := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
+	return b.
+		For(&clusterv1beta1.Placement{}, changed).
+		Watches(&clusterv1beta1.PlacementDecision{}, r.ledger.handler(), changed).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), changed).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.ofClusterSet), changed).
+		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, handler.EnqueueRequestsFromMapFunc(r.ofBinding), changed).
+		Watches(&clusterv1alpha1.AddOnPlacementScore{}, handler.EnqueueRequestsFromMapFunc(r.ofScore), changed)
+}

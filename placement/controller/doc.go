@@ -1,0 +1,36 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller keeps the PlacementDecisions of a hub as package placement
+// decides them, on controller-runtime:
+//
+//	scheme := runtime.NewScheme()
+//	err := controller.AddToScheme(scheme)
+//	mgr, err := manager.New(config, manager.Options{Scheme: scheme, Cache: controller.Cache()})
+//	err = controller.Add(mgr, controller.Options{Workers: 4})
+//	err = mgr.Start(ctx)
+//
+// # Which Placements
+//
+// Those with the annotation [placement.TakeAnnotation], so that it works on a hub
+// where another scheduler decides the others, or with [Options.All] every one that
+// is not disabled. The others and their decisions are left as they are, also when
+// the annotation is taken away.
+//
+// # When a Placement is decided
+//
+// When it changes; when one of its PlacementDecisions does; when a ManagedCluster in
+// a ManagedClusterSet bound to its namespace changes, or joins or leaves one; when a
+// set or a binding changes; when an AddOnPlacementScore changes that its prioritizers
+// or expressions read; and when a toleration or a score expires. One Placement is
+// decided by one worker at a time, different ones by several.
+//
+// # How decisions are written
+//
+// Only a decision that was made is written: with an error or a mistake in the
+// Placement the PlacementDecisions stay, and the conditions say why. Before the first
+// write the PlacementDecisions are read from the API server, not from the cache, and
+// the order of the writes is that of [placement.Updates]: a cluster that stays
+// selected is in some PlacementDecision at every moment, also if the controller dies
+// between two writes. Writes carry the version that they are based on.
+package controller

@@ -1,0 +1,63 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement"
+)
+
+// Reasons and actions of events, as consumers of Open Cluster Management know them;
+// those of failures and warnings are our own.
+const (
+	reasonCreated, actionCreated = "DecisionCreate", "DecisionCreated"
+	reasonUpdated, actionUpdated = "DecisionUpdate", "DecisionUpdated"
+	reasonDeleted, actionDeleted = "DecisionDelete", "DecisionDeleted"
+	reasonScored, actionScored   = "ScoreUpdate", "ScoreUpdated"
+	reasonFailed, actionFailed   = "DecisionFailure", "DecisionFailed"
+	actionWarned                 = "Scheduling"
+)
+
+// maxNote is how many bytes the API server takes as the note of an event, less room
+// for the end of one that is cut.
+const maxNote = 1000
+
+func clip(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	return strings.ToValidUTF8(note[:maxNote], "") + "......"
+}
+
+func (r *reconciler) created(object *clusterv1beta1.Placement, decision *clusterv1beta1.PlacementDecision) {
+	r.events.Eventf(object, decision, corev1.EventTypeNormal, reasonCreated, actionCreated,
+		"PlacementDecision %s of Placement %s in namespace %s is created", decision.Name, object.Name, object.Namespace)
+}
+
+func (r *reconciler) updated(object *clusterv1beta1.Placement, decision *clusterv1beta1.PlacementDecision) {
+	r.events.Eventf(object, decision, corev1.EventTypeNormal, reasonUpdated, actionUpdated,
+		"The decisions in PlacementDecision %s of Placement %s in namespace %s have changed", decision.Name, object.Name, object.Namespace)
+}
+
+func (r *reconciler) deleted(object *clusterv1beta1.Placement, decision *clusterv1beta1.PlacementDecision) {
+	r.events.Eventf(object, decision, corev1.EventTypeNormal, reasonDeleted, actionDeleted,
+		"PlacementDecision %s of Placement %s in namespace %s is deleted", decision.Name, object.Name, object.Namespace)
+}
+
+// scored tells the scores that a changed decision comes from.
+func (r *reconciler) scored(object *clusterv1beta1.Placement, result *placement.Result) {
+	if summary := result.ScoreSummary(); summary != "" {
+		r.events.Eventf(object, nil, corev1.EventTypeNormal, reasonScored, actionScored, "%s", summary)
+	}
+}
+
+func (r *reconciler) warn(object *clusterv1beta1.Placement, warnings []placement.Warning) {
+	for _, w := range warnings {
+		r.events.Eventf(object, nil, corev1.EventTypeWarning, w.Reason, actionWarned, "%s", clip(w.Message+" in plugin "+w.Plugin))
+	}
+}

@@ -1,0 +1,186 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/celset/celset/placement"
+)
+
+// Reconcile decides a Placement, writes its PlacementDecisions and then its status.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	object, err := r.placement(ctx, request.NamespacedName)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return reconcile.Result{}, err
+	}
+	known := r.records.uid(request.NamespacedName)
+	responsible := err == nil && placement.Responsible(object, r.all)
+	if known != "" && (!responsible || known != object.UID) {
+		r.scheduler.Forget(known)
+		r.records.forget(request.NamespacedName)
+	}
+	if !responsible {
+		return reconcile.Result{}, nil
+	}
+	result, err := r.settle(ctx, object)
+	if result != nil {
+		err = errors.Join(err, r.report(ctx, object, result))
+	}
+	return r.outcome(result, err)
+}
+
+// placement gets a Placement, from the API server if the cache does not have the
+// status that was written last: when scores may be recorded depends on it.
+func (r *reconciler) placement(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error) {
+	result := &clusterv1beta1.Placement{}
+	if err := r.client.Get(ctx, key, result); err != nil || !r.records.behind(result) {
+		return result, err
+	}
+	return r.live(ctx, key)
+}
+
+// outcome says when to decide a Placement again. Errors are tried again after a while
+// that grows; a conflict is no error but a cache that is behind.
+func (r *reconciler) outcome(result *placement.Result, err error) (reconcile.Result, error) {
+	const behind = 50 * time.Millisecond
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: behind}, nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return reconcile.Result{}, nil
+	case err != nil || result.Requeue.IsZero():
+		return reconcile.Result{}, err
+	default:
+		return reconcile.Result{RequeueAfter: max(result.Requeue.Sub(r.now()), time.Millisecond)}, nil
+	}
+}
+
+// schedule decides a Placement. It does so once more where scores turn out to be read
+// of which changes were not looked for before.
+func (r *reconciler) schedule(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error) {
+	for {
+		snapshot, err := r.snapshot(ctx, object.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		result, err := r.scheduler.Schedule(ctx, object, snapshot, r.now())
+		if !r.records.note(object, result.Reads) || err != nil {
+			return result, err
+		}
+	}
+}
+
+// settle decides a Placement and writes its PlacementDecisions. The result is nil if
+// there is nothing to report.
+func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error) {
+	result, err := r.schedule(ctx, object)
+	if err != nil || result.Decision == nil {
+		return result, err
+	}
+	key := client.ObjectKeyFromObject(object)
+	cached, err := decisionsOf(ctx, r.client, key)
+	if err != nil {
+		return nil, err
+	}
+	if len(placement.Updates(cached, result.Decision.Objects(object))) == 0 {
+		return result, nil
+	}
+	live, err := decisionsOf(ctx, r.reader, key)
+	if err != nil {
+		return nil, err
+	}
+	// What the cache had was no basis to decide on if it was behind, because who is
+	// selected depends on who was.
+	if r.refresh(cached, live) {
+		if result, err = r.schedule(ctx, object); err != nil || result.Decision == nil {
+			return result, err
+		}
+	}
+	if err := r.write(ctx, object, result, live); err != nil {
+		// The status would tell of decisions that are not there yet.
+		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
+		return nil, err
+	}
+	return result, nil
+}
+
+// refresh notes the PlacementDecisions that are there, and tells whether the cached
+// ones were others.
+func (r *reconciler) refresh(cached, live []*clusterv1beta1.PlacementDecision) bool {
+	before := make(map[string]*clusterv1beta1.PlacementDecision, len(cached))
+	for _, object := range cached {
+		before[object.Name] = object
+	}
+	behind := false
+	for _, object := range live {
+		if was := before[object.Name]; was == nil || was.ResourceVersion != object.ResourceVersion {
+			behind = true
+		}
+		r.ledger.set(object)
+		delete(before, object.Name)
+	}
+	for _, object := range before {
+		r.ledger.remove(object)
+	}
+	return behind || len(before) > 0
+}
+
+// report writes the status of a Placement and events about it. If the spec has
+// changed meanwhile, it is left to the next decision.
+func (r *reconciler) report(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result) error {
+	key := client.ObjectKeyFromObject(object)
+	r.warn(object, r.records.warn(key, result.Warnings))
+	current := object
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		err := r.patchStatus(ctx, current, result)
+		if !apierrors.IsConflict(err) {
+			return client.IgnoreNotFound(err)
+		}
+		live, failed := r.live(ctx, key)
+		switch {
+		case failed != nil:
+			return client.IgnoreNotFound(failed)
+		case live.UID != object.UID || live.Generation != object.Generation:
+			return nil
+		}
+		current = live
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("update the status of Placement %s: %w", key, err)
+	}
+	return nil
+}
+
+func (r *reconciler) live(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error) {
+	result := &clusterv1beta1.Placement{}
+	err := r.reader.Get(ctx, key, result)
+	return result, err
+}
+
+func (r *reconciler) patchStatus(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result) error {
+	wanted := object.DeepCopy()
+	wanted.Status = result.ApplyTo(object.Status)
+	if equality.Semantic.DeepEqual(wanted.Status, object.Status) {
+		return nil
+	}
+	err := r.client.Status().Patch(ctx, wanted, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{}))
+	if err == nil {
+		r.records.wrote(wanted)
+	}
+	return err
+}

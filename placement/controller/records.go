@@ -1,0 +1,107 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement"
+)
+
+// record is what is known of a Placement since it was last decided.
+type record struct {
+	uid types.UID
+	// reads are the scores whose changes queue it.
+	reads cluster.ScoreNames
+	// version is that of the Placement after its status was last written.
+	version string
+	// warnings had an event already.
+	warnings []placement.Warning
+}
+
+// records are those of all Placements that are decided here.
+type records struct {
+	mutex sync.RWMutex
+	of    map[types.NamespacedName]record
+}
+
+func newRecords() *records { return &records{of: map[types.NamespacedName]record{}} }
+
+// note sets what scores a Placement reads, and tells whether that has changed. Then
+// changes of them may have been missed, and it has to be decided once more.
+func (r *records) note(object *clusterv1beta1.Placement, reads cluster.ScoreNames) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	key := client.ObjectKeyFromObject(object)
+	known := r.of[key]
+	if known.uid != object.UID {
+		known = record{uid: object.UID}
+	}
+	changed := known.reads.Computed != reads.Computed || !known.reads.Names.Equal(reads.Names)
+	known.reads = reads
+	r.of[key] = known
+	return changed
+}
+
+// reads tells whether a Placement reads a score. One that was never decided is going
+// to be, and reads nothing yet.
+func (r *records) reads(key types.NamespacedName, score string) bool {
+	r.mutex.RLock()
+	defer r.mutex.RUnlock()
+	return r.of[key].reads.Has(score)
+}
+
+// warn notes the warnings about a Placement and returns the new ones.
+func (r *records) warn(key types.NamespacedName, warnings []placement.Warning) []placement.Warning {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	known := r.of[key]
+	var result []placement.Warning
+	for _, warning := range warnings {
+		if !slices.Contains(known.warnings, warning) {
+			result = append(result, warning)
+		}
+	}
+	known.warnings = warnings
+	r.of[key] = known
+	return result
+}
+
+// behind tells whether an object is older than the status that was last written.
+func (r *records) behind(object *clusterv1beta1.Placement) bool {
+	r.mutex.RLock()
+	defer r.mutex.RUnlock()
+	known := r.of[client.ObjectKeyFromObject(object)]
+	return known.uid == object.UID && older(object.ResourceVersion, known.version)
+}
+
+// wrote notes an object as the API server answered it after its status was written.
+func (r *records) wrote(object *clusterv1beta1.Placement) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	key := client.ObjectKeyFromObject(object)
+	if known := r.of[key]; known.uid == object.UID {
+		known.version = object.ResourceVersion
+		r.of[key] = known
+	}
+}
+
+// uid is that of the Placement that a record is about, "" if there is none.
+func (r *records) uid(key types.NamespacedName) types.UID {
+	r.mutex.RLock()
+	defer r.mutex.RUnlock()
+	return r.of[key].uid
+}
+
+func (r *records) forget(key types.NamespacedName) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.of, key)
+}

@@ -1,0 +1,98 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/placement"
+)
+
+// Cache returns the options of a manager's cache. What is only read is handed out
+// without a copy: nothing in the manager may modify objects of these kinds that come
+// from the cache.
+func Cache() cache.Options {
+	shared := cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true)}
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&clusterv1.ManagedCluster{}:                shared,
+		&clusterv1beta2.ManagedClusterSet{}:        shared,
+		&clusterv1beta2.ManagedClusterSetBinding{}: shared,
+		&clusterv1alpha1.AddOnPlacementScore{}:     shared,
+		&clusterv1beta1.PlacementDecision{}:        shared,
+	}}
+}
+
+// snapshot is the hub as the cache has it, and the decisions as the ledger has them.
+func (r *reconciler) snapshot(ctx context.Context, namespace string) (*placement.Snapshot, error) {
+	var (
+		clusters clusterv1.ManagedClusterList
+		sets     clusterv1beta2.ManagedClusterSetList
+		bindings clusterv1beta2.ManagedClusterSetBindingList
+	)
+	if err := r.client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ManagedClusters: %w", err)
+	}
+	if err := r.client.List(ctx, &sets, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ManagedClusterSets: %w", err)
+	}
+	if err := r.client.List(ctx, &bindings, client.UnsafeDisableDeepCopy, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list ManagedClusterSetBindings in namespace %s: %w", namespace, err)
+	}
+	return &placement.Snapshot{
+		Clusters:    pointers(clusters.Items),
+		ClusterSets: pointers(sets.Items),
+		Bindings:    pointers(bindings.Items),
+		Scores:      scores{ctx, r.client},
+		Decisions:   r.ledger.decisions,
+	}, nil
+}
+
+// scores finds AddOnPlacementScores in the cache, for the time of one call.
+type scores struct {
+	ctx    context.Context
+	client client.Reader
+}
+
+// FindScore implements [cluster.ScoreFinder].
+func (s scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	result := &clusterv1alpha1.AddOnPlacementScore{}
+	err := s.client.Get(s.ctx, types.NamespacedName{Namespace: namespace, Name: name}, result, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	default:
+		return result, nil
+	}
+}
+
+// decisionsOf lists the PlacementDecisions that have the label of a Placement.
+func decisionsOf(ctx context.Context, reader client.Reader, key types.NamespacedName) ([]*clusterv1beta1.PlacementDecision, error) {
+	var list clusterv1beta1.PlacementDecisionList
+	err := reader.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name})
+	if err != nil {
+		return nil, fmt.Errorf("list PlacementDecisions of Placement %s: %w", key, err)
+	}
+	return pointers(list.Items), nil
+}
+
+func pointers[T any](items []T) []*T {
+	result := make([]*T, len(items))
+	for i := range items {
+		result[i] = &items[i]
+	}
+	return result
+}

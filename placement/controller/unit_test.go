@@ -1,0 +1,129 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement"
+)
+
+func decision(version string) *clusterv1beta1.PlacementDecision {
+	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p-decision-1", ResourceVersion: version}}
+}
+
+func TestLedgerKeepsTheNewest(t *testing.T) {
+	key := client.ObjectKeyFromObject(decision(""))
+	tests := map[string]struct {
+		act  func(*ledger)
+		want string
+	}{
+		"an update":           {func(l *ledger) { l.set(decision("11")) }, "11"},
+		"an event too late":   {func(l *ledger) { l.set(decision("9")) }, "10"},
+		"a deletion":          {func(l *ledger) { l.remove(decision("12")) }, ""},
+		"a deletion too late": {func(l *ledger) { l.remove(decision("8")) }, "10"},
+		"not comparable":      {func(l *ledger) { l.set(decision("opaque")) }, "opaque"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger()
+			l.set(decision("10"))
+			test.act(l)
+			require.Equal(t, test.want, l.versions[key])
+		})
+	}
+}
+
+func TestRecords(t *testing.T) {
+	p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "1", ResourceVersion: "5"}}
+	key := types.NamespacedName{Namespace: "ns", Name: "p"}
+	reads := func(names ...string) cluster.ScoreNames { return cluster.ScoreNames{Names: sets.New(names...)} }
+	r := newRecords()
+	require.False(t, r.reads(key, "room"))
+	require.True(t, r.note(p, reads("room")), "changes of it were not looked for")
+	require.False(t, r.note(p, reads("room")))
+	require.True(t, r.reads(key, "room"))
+	require.False(t, r.reads(key, "heat"))
+	require.True(t, r.note(p, cluster.ScoreNames{Computed: true}))
+	require.True(t, r.reads(key, "heat"), "a computed name may be any")
+
+	warning := placement.Warning{Reason: placement.ReasonScoreExpired, Plugin: "AddOn/room/free", Message: "expired"}
+	require.Len(t, r.warn(key, []placement.Warning{warning}), 1)
+	require.Empty(t, r.warn(key, []placement.Warning{warning}), "one event is enough")
+	require.Empty(t, r.warn(key, nil))
+	require.Len(t, r.warn(key, []placement.Warning{warning}), 1)
+
+	require.False(t, r.behind(p))
+	written := p.DeepCopy()
+	written.ResourceVersion = "7"
+	r.wrote(written)
+	require.True(t, r.behind(p))
+	require.False(t, r.behind(written))
+
+	successor := p.DeepCopy()
+	successor.UID = "2"
+	require.False(t, r.behind(successor))
+	r.note(successor, reads())
+	require.EqualValues(t, "2", r.uid(key))
+	r.forget(key)
+	require.Empty(t, r.uid(key))
+}
+
+func TestSetMayHaveCluster(t *testing.T) {
+	labelled := func(selector *metav1.LabelSelector) clusterv1beta2.ManagedClusterSelector {
+		return clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: selector}
+	}
+	tests := map[string]struct {
+		selector clusterv1beta2.ManagedClusterSelector
+		want     bool
+	}{
+		"exclusive":              {clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}, true},
+		"exclusive by default":   {clusterv1beta2.ManagedClusterSelector{}, true},
+		"all":                    {labelled(&metav1.LabelSelector{}), true},
+		"none":                   {labelled(nil), false},
+		"another label":          {labelled(&metav1.LabelSelector{MatchLabels: map[string]string{"region": "us"}}), false},
+		"cannot be understood":   {labelled(&metav1.LabelSelector{MatchLabels: map[string]string{"?": "us"}}), true},
+		"a type that is not one": {clusterv1beta2.ManagedClusterSelector{SelectorType: "Odd"}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "eu"}}
+			set.Spec.ClusterSelector = test.selector
+			require.Equal(t, test.want, has(set, map[string]string{clusterv1beta2.ClusterSetLabel: "eu"}))
+		})
+	}
+}
+
+func TestRequeue(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	r := &reconciler{now: func() time.Time { return now }}
+	for after, want := range map[time.Duration]time.Duration{time.Minute: time.Minute, -time.Hour: time.Millisecond, 0: time.Millisecond} {
+		got, err := r.outcome(&placement.Result{Requeue: now.Add(after)}, nil)
+		require.NoError(t, err)
+		require.Equal(t, want, got.RequeueAfter)
+	}
+	got, err := r.outcome(&placement.Result{}, nil)
+	require.NoError(t, err)
+	require.Zero(t, got)
+}
+
+func TestClip(t *testing.T) {
+	require.Equal(t, "short", clip("short"))
+	long := clip(strings.Repeat("ü", 1000) + "x")
+	require.LessOrEqual(t, len(long), 1024)
+	require.True(t, utf8.ValidString(long))
+	require.True(t, strings.HasSuffix(clip("x"+strings.Repeat("ü", 1000)), "ü......"))
+}

@@ -1,0 +1,146 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/placement"
+)
+
+// writing is one round of writes to the PlacementDecisions of a Placement.
+type writing struct {
+	*reconciler
+	placement *clusterv1beta1.Placement
+	// live are the objects as they are now, by name.
+	live    map[string]*clusterv1beta1.PlacementDecision
+	decided bool
+}
+
+// write makes the live PlacementDecisions what a result says, step by step. It stops
+// at the first step that fails: what follows may take clusters away that the failed
+// step should have added elsewhere.
+func (r *reconciler) write(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result, live []*clusterv1beta1.PlacementDecision) error {
+	w := &writing{reconciler: r, placement: object, live: make(map[string]*clusterv1beta1.PlacementDecision, len(live))}
+	for _, decision := range live {
+		w.live[decision.Name] = decision
+	}
+	for _, step := range placement.Updates(live, result.Decision.Objects(object)) {
+		if err := w.take(ctx, step); err != nil {
+			return err
+		}
+	}
+	if w.decided {
+		r.scored(object, result)
+	}
+	return nil
+}
+
+func (w *writing) take(ctx context.Context, step placement.Step) error {
+	from := w.live[step.Object.Name]
+	switch {
+	case step.Delete:
+		return w.delete(ctx, from)
+	case from == nil:
+		return w.create(ctx, step.Object)
+	default:
+		return w.update(ctx, from, step.Object)
+	}
+}
+
+// create makes an object and then its status, which can't be created with it.
+func (w *writing) create(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
+	object := wanted.DeepCopy()
+	err := w.client.Create(ctx, object)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return w.adopt(ctx, wanted)
+	case err != nil:
+		return fmt.Errorf("create PlacementDecision %s/%s: %w", wanted.Namespace, wanted.Name, err)
+	}
+	w.created(w.placement, object)
+	w.note(object)
+	return w.patchDecisions(ctx, object, wanted)
+}
+
+// adopt takes back an object of the Placement that has lost its label.
+func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
+	object := &clusterv1beta1.PlacementDecision{}
+	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
+		return fmt.Errorf("get PlacementDecision %s/%s: %w", wanted.Namespace, wanted.Name, err)
+	}
+	if object.Labels[clusterv1beta1.PlacementLabel] != w.placement.Name && !metav1.IsControlledBy(object, w.placement) {
+		return fmt.Errorf("PlacementDecision %s/%s is not of Placement %s though it has the name of one of its decisions; delete it, or rename the Placement",
+			object.Namespace, object.Name, w.placement.Name)
+	}
+	return w.update(ctx, object, wanted)
+}
+
+// update changes labels and owners first: who finds the decisions by label should
+// not find new ones under the old.
+func (w *writing) update(ctx context.Context, from, wanted *clusterv1beta1.PlacementDecision) error {
+	object := from.DeepCopy()
+	if object.Labels == nil {
+		object.Labels = map[string]string{}
+	}
+	for key, value := range wanted.Labels {
+		object.Labels[key] = value
+	}
+	object.OwnerReferences = wanted.OwnerReferences
+	if !equality.Semantic.DeepEqual(object.ObjectMeta, from.ObjectMeta) {
+		if err := w.client.Patch(ctx, object, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("update PlacementDecision %s/%s: %w", wanted.Namespace, wanted.Name, err)
+		}
+		w.note(object)
+	}
+	if equality.Semantic.DeepEqual(object.Status.Decisions, wanted.Status.Decisions) {
+		return nil
+	}
+	if err := w.patchDecisions(ctx, object, wanted); err != nil {
+		return err
+	}
+	w.updated(w.placement, object)
+	return nil
+}
+
+// patchDecisions writes the decisions, also none where there were none yet.
+func (w *writing) patchDecisions(ctx context.Context, from, wanted *clusterv1beta1.PlacementDecision) error {
+	object := from.DeepCopy()
+	object.Status.Decisions = wanted.Status.Decisions
+	if err := w.client.Status().Patch(ctx, object, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("update the decisions of PlacementDecision %s/%s: %w", wanted.Namespace, wanted.Name, err)
+	}
+	w.note(object)
+	w.decided = true
+	return nil
+}
+
+// delete removes an object in the state that it was found in. One that somebody else
+// has deleted is none to speak of.
+func (w *writing) delete(ctx context.Context, object *clusterv1beta1.PlacementDecision) error {
+	err := w.client.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete PlacementDecision %s/%s: %w", object.Namespace, object.Name, err)
+	}
+	if err == nil {
+		w.deleted(w.placement, object)
+	}
+	w.ledger.remove(object)
+	delete(w.live, object.Name)
+	w.decided = true
+	return nil
+}
+
+// note remembers an object as the API server has answered it.
+func (w *writing) note(object *clusterv1beta1.PlacementDecision) {
+	w.live[object.Name] = object
+	w.ledger.set(object)
+}

@@ -46,6 +46,8 @@ type pruner struct {
 	chosen             bound.Bits
 	possible, required []bound.Bits
 	begun              bool
+	// settled tells for each number of chosen devices whether the bounds looked at the set.
+	settled []bool
 	// refusals counts the devices that were refused.
 	refusals int
 }
@@ -124,6 +126,7 @@ func (c *celConstraint) isDetermined(added *candidate) bool {
 	if left == 0 || p.required[before].Count() != left || !p.required[before].Has(added.position) {
 		return false
 	}
+	p.settled[now] = false
 	p.required[now].Set(p.required[before])
 	p.required[now].Remove(added.position)
 	return p.possible[now].Count() == left-1
@@ -141,7 +144,9 @@ func (c *celConstraint) ascend(removed *candidate) {
 // completion.
 func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	p := &c.pruner
-	p.required[len(c.members)].Clear()
+	level := len(c.members)
+	p.required[level].Clear()
+	p.settled[level] = false
 	if !c.othersKeepQuiet(r, last) {
 		return true
 	}
@@ -154,8 +159,8 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 		return false
 	}
 	partial := bound.Partial{
-		Chosen: p.chosen, Possible: p.possible[len(c.members)], Required: p.required[len(c.members)],
-		Left: p.size - len(c.members),
+		Chosen: p.chosen, Possible: p.possible[level], Required: p.required[level], Left: p.size - level,
+		Settled: level > 0 && p.settled[level-1] && p.possible[level].Count()+1 == p.possible[level-1].Count(),
 	}
 	before := partial.Possible.Count()
 	hopeless := p.bounds.Hopeless(partial, effort)
@@ -163,6 +168,7 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	if hopeless {
 		c.cuts++
 	}
+	p.settled[level] = !hopeless
 	return !hopeless
 }
 

@@ -48,7 +48,7 @@ func (c *celConstraint) prepare() bool {
 	p.bounds = s.cache.tablesOf(s.hardware(), analysis, c.expression, p.size).NewBounds(s.ctx, s.budget)
 	p.chosen = bound.NewBits(len(s.candidates))
 	memory := bound.NewBitsList(2*(p.size+1), len(s.candidates))
-	p.possible, p.required = memory[:p.size+1], memory[p.size+1:]
+	p.possible, p.required, p.settled = memory[:p.size+1], memory[p.size+1:], make([]bool, p.size+1)
 	c.members, c.values = make([]*candidate, 0, p.size), make([]*device.Device, 0, p.size)
 	return true
 }

@@ -83,6 +83,10 @@ type Partial struct {
 	// Required is where Hopeless puts those possible devices that are in every completion
 	// which is not false. It may be nil.
 	Required Bits
+	// Settled says that the last devices were chosen from a partial set that Hopeless has
+	// looked at, and that it had the same devices: what each of them can have has not
+	// changed.
+	Settled bool
 }
 
 // Bounds tell what an expression can become for partial sets of the devices that
@@ -145,6 +149,9 @@ type state struct {
 	// evaluations and builds are counts, err is why CEL could not be asked.
 	evaluations, builds int64
 	err                 error
+	// settled is the number of devices, chosen and possible, for which nothing changed
+	// since they were looked at, -1 if something did.
+	settled int
 	// spare are sets that are not in use, spareNumbers is memory for numbers of devices.
 	spare        []Bits
 	spareNumbers []int
@@ -158,9 +165,15 @@ func isTransient(err error) bool {
 
 // begin prepares for looking at a partial set. It is false if nothing can be told.
 func (s *state) begin(p Partial) bool {
-	s.Partial, s.work, s.aborted = p, 0, false
+	s.Partial, s.work, s.aborted, s.settled = p, 0, false, -1
+	if p.Settled {
+		s.settled = s.devices()
+	}
 	return s.tables.usable && !s.exhausted && s.err == nil && !s.mayAbort()
 }
+
+// devices counts those that are chosen or possible.
+func (s *state) devices() int { return s.Chosen.Count() + s.Possible.Count() }
 
 // isSound tells whether what was found since begin can be relied on.
 func (s *state) isSound() bool { return !s.aborted && !s.exhausted && s.err == nil }

@@ -107,7 +107,7 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 		return s.Left == 0, true
 	}
 	if n.most == unlimited && int64(s.Left-1) >= n.least && !lacking {
-		return true, n.removeIsolated(s, over)
+		return true, !s.hypothetical && s.settled == s.devices() || n.removeIsolated(s, over)
 	}
 	size, left := s.Possible.Count(), s.Left-1
 	for w, word := range s.Possible {

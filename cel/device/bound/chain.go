@@ -136,14 +136,13 @@ func (c *chains) refine() bool {
 			c.dropPath(head)
 		}
 	}
-	if touched.head >= 0 {
-		if touched.length+c.circling < c.size || touched.last-touched.first >= c.size {
-			return false
-		}
-		c.narrow(touched)
+	if touched.head >= 0 && (touched.length+c.circling < c.size || touched.last-touched.first >= c.size) {
+		return false
 	}
+	c.narrow(touched)
 	if c.Left > 0 {
 		c.state.keep(c.keep)
+		c.requireBetween(touched)
 	}
 	return c.Left >= 0
 }
@@ -154,23 +153,33 @@ func (c *chains) dropPath(head int) {
 	}
 }
 
-// narrow drops what is too far from the chosen devices of the path, and requires what is
-// between them.
+// narrow drops what is too far from the chosen devices of the path.
 func (c *chains) narrow(p path) {
+	place := 0
+	for d := p.head; d >= 0; d = c.next[d] {
+		if place <= p.last-c.size || place >= p.first+c.size {
+			c.keep.Remove(d)
+		}
+		place++
+	}
+}
+
+// requireBetween requires what is between the chosen devices of the path.
+func (c *chains) requireBetween(p path) {
+	if c.hypothetical {
+		return
+	}
 	between := c.borrow(c.all)
 	defer c.giveBack(between)
 	between.Clear()
 	place := 0
 	for d := p.head; d >= 0; d = c.next[d] {
-		switch {
-		case place <= p.last-c.size || place >= p.first+c.size:
-			c.keep.Remove(d)
-		case place > p.first && place < p.last && c.Possible.Has(d):
+		if place > p.first && place < p.last && c.Possible.Has(d) {
 			between.Add(d)
 		}
 		place++
 	}
-	if !between.IsEmpty() && !c.hypothetical {
+	if !between.IsEmpty() {
 		c.require(between)
 	}
 }

@@ -129,7 +129,7 @@ func TestConstraintStandsBesideAttributeConstraints(t *testing.T) {
 	}
 	t.Run("contradiction", func(t *testing.T) {
 		l.run(t, "contradiction", celsetProfile, two, otherRow, matchAttribute(driver+"/row"), gap)
-		l.requireRefused(t, "contradiction", "no combination of free devices meets all requests and constraints")
+		l.requireRefused(t, "contradiction", "constraint gap: no set that the rest of the claim leaves satisfies it")
 	})
 }
 

@@ -73,13 +73,6 @@ func (b Bits) Set(other Bits) { copy(b, other) }
 // Clear removes all positions.
 func (b Bits) Clear() { clear(b) }
 
-// ClearTo removes the positions up to i, i included.
-func (b Bits) ClearTo(i int) {
-	w := i / 64
-	clear(b[:w])
-	b[w] &^= 2<<(i%64) - 1
-}
-
 // Join adds the positions of other.
 func (b Bits) Join(other Bits) {
 	for i, word := range other {

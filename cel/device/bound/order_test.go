@@ -138,12 +138,6 @@ func TestSetsOfPositions(t *testing.T) {
 		}
 		require.Equal(t, want, a.Next(from))
 
-		upTo := rapid.IntRange(0, n-1).Draw(t, "up to")
-		cleared := slices.Clone(a)
-		cleared.ClearTo(upTo)
-		for i := range n {
-			require.Equal(t, inA[i] && i > upTo, cleared.Has(i), "%d of %d up to %d", i, n, upTo)
-		}
 		kept, dropped, joined := slices.Clone(a), slices.Clone(a), slices.Clone(a)
 		require.Equal(t, common < len(ascending), kept.Keep(b))
 		require.Equal(t, common > 0, dropped.Drop(b))

@@ -106,19 +106,13 @@ func (e eitherList) membership(s *state, device int) Outcome {
 type valued struct{ mapped }
 
 func (v valued) membership(s *state, device int) Outcome {
-	if !s.spend() {
-		return Open
-	}
-	within := v.list.membership(s, device)
-	if !within.may(True) {
-		return within
-	}
-	before := s.slots[v.slot]
-	s.slots[v.slot] = device
-	result := within.choose(presence(s, v.value), False)
-	s.slots[v.slot] = before
-	return result
+	return filtered{v.list, v.slot, present{v.value}}.membership(s, device)
 }
+
+// present is true for the devices that have a value, and fails for others.
+type present struct{ value quantity }
+
+func (p present) bound(s *state) Outcome { return presence(s, p.value) }
 
 // presence is True if there is a value, and Error if it fails.
 func presence(s *state, q quantity) Outcome {

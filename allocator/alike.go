@@ -109,13 +109,13 @@ func (s *search) findKinds() []int {
 	}
 	return numbered(len(s.candidates), func(i int) string {
 		c := s.candidates[i]
-		key := fmt.Sprint(seen[i], c.pool.poolID, s.available.allocated[i])
+		key := fmt.Sprint(seen[i], c.pool.poolID, s.available.allocated.Has(i))
 		for _, g := range s.groups {
-			if g.selectable[i] == selectionUnknown {
+			if g.selections.of(i) == selectionUnknown {
 				// A selector fails for the device, or may.
 				return fmt.Sprint("unknown ", i)
 			}
-			key += fmt.Sprint(" ", g.selectable[i])
+			key += fmt.Sprint(" ", g.selections.of(i))
 		}
 		return key
 	})

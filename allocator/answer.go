@@ -5,8 +5,10 @@ package allocator
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"reflect"
+	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -137,15 +139,13 @@ func (s *search) answerKey() (key answerKey, ok bool) {
 			writePart(all, []byte(claim.Name))
 		}
 	}
-	inUse := make([]byte, (len(s.candidates)+7)/8)
-	for i, c := range s.candidates {
-		if s.available.allocated[i] {
-			inUse[i/8] |= 1 << (i % 8)
-		}
-		if s.state.isShared(c.id) {
-			// It could be shared once.
-			return answerKey{}, false
-		}
+	if len(s.state.sharedDevices) > 0 && slices.ContainsFunc(s.candidates, func(c *candidate) bool { return s.state.isShared(c.id) }) {
+		// It could be shared once.
+		return answerKey{}, false
+	}
+	inUse := make([]byte, 0, 8*len(s.available.allocated))
+	for _, word := range s.available.allocated {
+		inUse = binary.LittleEndian.AppendUint64(inUse, word)
 	}
 	return answerKey{
 		hardware: s.hardware(), features: s.features, environment: s.environment,

@@ -4,10 +4,14 @@
 package allocator
 
 import (
+	"slices"
+
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // availability is what is left of the devices: what was allocated before is
@@ -15,35 +19,37 @@ import (
 type availability struct {
 	features structured.Features
 	state    *allocatedState
-	// allocated tells for each position whether the device was allocated before,
-	// exclusively.
-	allocated []bool
-	// takenBy has for each position the claims that the search took the device for,
-	// exclusively: more than one only with admin access. It is a stack.
-	takenBy [][]int
-	// shares has for each position what the search's allocations of a shared device
-	// consume. It is a stack.
-	shares [][]capacities
+	// allocated has the positions of the devices that were allocated before, exclusively,
+	// taken those of the devices that the search took, exclusively.
+	allocated, taken bound.Bits
+	// owners are those for whom the search took devices exclusively: more than one has a
+	// device only with admin access. It is a stack.
+	owners []owner
+	// shares has by position what the search's allocations of a shared device consume,
+	// each a stack.
+	shares map[int][]capacities
 	// counters and compatibilities are those of the pools that were needed so far.
 	counters        map[*pool]*counters
 	compatibilities map[*pool]*compatibilities
 }
 
+// owner is a claim for which a device was taken.
+type owner struct{ position, claim int }
+
 func newAvailability(features structured.Features, state *allocatedState, candidates []*candidate) *availability {
 	a := &availability{
 		features:        features,
 		state:           state,
-		allocated:       make([]bool, len(candidates)),
-		takenBy:         make([][]int, len(candidates)),
-		shares:          make([][]capacities, len(candidates)),
+		shares:          make(map[int][]capacities),
 		counters:        make(map[*pool]*counters),
 		compatibilities: make(map[*pool]*compatibilities),
 	}
-	// Room for one claim a device, which is all that exclusive devices need.
-	claims := make([]int, len(candidates))
+	memory := bound.NewBitsList(2, len(candidates))
+	a.allocated, a.taken = memory[0], memory[1]
 	for i, c := range candidates {
-		a.allocated[i] = state.AllocatedDevices.Has(c.id)
-		a.takenBy[i] = claims[i : i : i+1]
+		if state.AllocatedDevices.Has(c.id) {
+			a.allocated.Add(i)
+		}
 	}
 	return a
 }
@@ -52,20 +58,15 @@ func newAvailability(features structured.Features, state *allocatedState, candid
 // shares devices with everybody, but a claim gets a device only once.
 func (a *availability) inUse(claim int, r *request, c *candidate) bool {
 	if !r.adminAccess() {
-		return a.allocated[c.position] || len(a.takenBy[c.position]) > 0
+		return a.allocated.Has(c.position) || a.taken.Has(c.position)
 	}
-	for _, by := range a.takenBy[c.position] {
-		if by == claim {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a.owners, owner{c.position, claim})
 }
 
 // hasCapacity tells whether enough of the device's capacities is left for the
 // request.
 func (a *availability) hasCapacity(r *request, c *candidate) (bool, error) {
-	if !a.features.ConsumableCapacity || len(c.device.Capacity) == 0 && (r.spec.Capacity == nil || len(r.spec.Capacity.Requests) == 0) {
+	if !a.features.ConsumableCapacity || len(c.device.Capacity) == 0 && !r.wantsCapacity() {
 		return true, nil
 	}
 	consumed, ok, err := consumption(c.device, r.spec.Capacity, a.features.FractionalCapacityRange)
@@ -113,7 +114,8 @@ func (a *availability) isShared(c *candidate) bool {
 // mark records the device as taken, for good unless it is released.
 func (a *availability) mark(claim int, r *request, c *candidate, reserved *reservation) error {
 	if !c.shared {
-		a.takenBy[c.position] = append(a.takenBy[c.position], claim)
+		a.taken.Add(c.position)
+		a.owners = append(a.owners, owner{c.position, claim})
 		return nil
 	}
 	consumed, _, err := consumption(c.device, r.spec.Capacity, a.features.FractionalCapacityRange)
@@ -126,13 +128,16 @@ func (a *availability) mark(claim int, r *request, c *candidate, reserved *reser
 	return nil
 }
 
-// unmark undoes the last mark of the device.
+// unmark undoes the last mark, which was that of the device.
 func (a *availability) unmark(c *candidate) {
 	if c.shared {
 		a.shares[c.position] = a.shares[c.position][:len(a.shares[c.position])-1]
 		return
 	}
-	a.takenBy[c.position] = a.takenBy[c.position][:len(a.takenBy[c.position])-1]
+	a.owners = a.owners[:len(a.owners)-1]
+	if !slices.ContainsFunc(a.owners, func(o owner) bool { return o.position == c.position }) {
+		a.taken.Remove(c.position)
+	}
 }
 
 // releaseCounters undoes the last reserveCounters.

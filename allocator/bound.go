@@ -40,9 +40,9 @@ type group struct {
 	// lookedAhead: the selectors were evaluated for all devices that the requests may
 	// try.
 	lookedAhead bool
-	// selectable is shared by the requests. known is where it is remembered for other
-	// searches, nil if it is not.
-	selectable []selection
+	// selections are shared by the requests. known is where they are remembered for other
+	// searches, nil if they are not.
+	selections selections
 	known      *selectionRow
 }
 
@@ -54,7 +54,7 @@ func (s *search) groupOf(r *request) *group {
 			return g
 		}
 	}
-	g := &group{requests: []*request{r}, selectable: make([]selection, len(s.candidates)), known: s.selectionRowOf(r)}
+	g := &group{requests: []*request{r}, selections: newSelections(len(s.candidates)), known: s.selectionRowOf(r)}
 	s.groups = append(s.groups, g)
 	return g
 }
@@ -129,7 +129,7 @@ const (
 func (s *search) lookAhead(r *request) {
 	r.group.lookedAhead = true
 	for _, c := range s.candidates {
-		if r.adminAccess() || !s.available.allocated[c.position] {
+		if r.adminAccess() || !s.available.allocated.Has(c.position) {
 			// What it is, is remembered; if it fails, nothing is.
 			_, _ = s.isSelectable(r, c)
 		}
@@ -139,7 +139,7 @@ func (s *search) lookAhead(r *request) {
 // know looks at a free device. Nothing is evaluated that may fail but selectors,
 // once and ahead.
 func (s *search) know(r *request, c *candidate) known {
-	switch r.selectable[c.position] {
+	switch r.group.selections.of(c.position) {
 	case notSelected:
 		return ineligible
 	case selectionUnknown:

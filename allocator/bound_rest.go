@@ -101,7 +101,7 @@ func (r *rest) look(request *request) (known bool) {
 func (s *search) stockFor(r *request) (left *stock, sure bool) {
 	left = &stock{admin: r.adminAccess()}
 	for _, c := range s.candidates {
-		if !left.admin && (s.available.allocated[c.position] || len(s.available.takenBy[c.position]) > 0) {
+		if !left.admin && (s.available.allocated.Has(c.position) || s.available.taken.Has(c.position)) {
 			continue
 		}
 		switch s.know(r, c) {

@@ -118,9 +118,16 @@ type tablesKey struct {
 	analysisKey
 }
 
-// tablesOf returns the tables of an analysis over some hardware.
-func (c *Cache) tablesOf(h *hardware, analysis *bound.Analysis, expression *device.Expression, size int) *bound.Tables {
-	return get(c.tables, tablesKey{h, analysisKey{*expression, size}}, func() *bound.Tables { return analysis.Tabulate(h.values) })
+// tablesOf returns the tables of an expression over some hardware. nil if the expression
+// is not understood, or is too large for so many devices.
+func (c *Cache) tablesOf(h *hardware, expression *device.Expression, size int) *bound.Tables {
+	return get(c.tables, tablesKey{h, analysisKey{*expression, size}}, func() *bound.Tables {
+		analysis := analysisOf(expression, size)
+		if !analysis.Understood() || !analysis.Fits(len(h.values)) {
+			return nil
+		}
+		return analysis.Tabulate(h.values)
+	})
 }
 
 // inventoryKey is what an inventory depends on, besides the slices, which are compared.

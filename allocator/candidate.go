@@ -20,6 +20,9 @@ type candidate struct {
 	position int
 	// shared: the device allows multiple allocations, and the feature is on.
 	shared bool
+	// ordinary: it is not shared, and has no capacities, counters, taints or conditions,
+	// and there is nothing that its node must be able to do.
+	ordinary bool
 }
 
 // listCandidates numbers the devices of all pools: pools as given, their slices
@@ -46,9 +49,15 @@ func listCandidates(features structured.Features, pools []*pool) []*candidate {
 					position: position,
 					shared:   features.ConsumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false),
 				}
+				all[position].ordinary = isOrdinary(slice, d) && !all[position].shared
 				candidates = append(candidates, &all[position])
 			}
 		}
 	}
 	return candidates
+}
+
+func isOrdinary(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
+	return len(slice.Spec.SkipNodeOperations) == 0 && len(d.Capacity) == 0 && len(d.ConsumesCounters) == 0 &&
+		len(d.Taints) == 0 && len(d.BindingConditions) == 0
 }

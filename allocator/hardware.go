@@ -103,6 +103,12 @@ func (r *selectionRow) enter(device int, passes bool) {
 	r.known[device/64].Or(1 << (device % 64))
 }
 
+// word has what is remembered of the devices from position 64*w on.
+func (r *selectionRow) word(w int) (known, passes uint64) {
+	known = r.known[w].Load()
+	return known, r.passes[w].Load()
+}
+
 // of is what is remembered of a device.
 func (r *selectionRow) of(device int) selection {
 	bit := uint64(1) << (device % 64)

@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // inventory is what a node has, whatever is in use of it. It is not modified.
@@ -18,6 +20,9 @@ type inventory struct {
 	pools []*pool
 	// candidates are the devices of the pools in the order in which they are tried.
 	candidates []*candidate
+	// ordinary has those of them that are. hasShared: some are shared.
+	ordinary  bound.Bits
+	hasShared bool
 	// hardware is determined when it is first needed.
 	hardware func() *hardware
 	// isPlain: no device has anything but attributes and capacities.
@@ -58,12 +63,20 @@ func (a *Allocator) newInventory(node *v1.Node, forNode []*resourceapi.ResourceS
 		return nil, fmt.Errorf("gather pool information: %w", err)
 	}
 	candidates := listCandidates(a.features, pools)
-	return &inventory{
+	result := &inventory{
+		ordinary:      bound.NewBits(len(candidates)),
 		pools:         pools,
 		candidates:    candidates,
 		hardware:      sync.OnceValue(func() *hardware { return a.cache.hardwareOf(pools, candidates) }),
 		isPlain:       isPlain(pools, forNode),
 		slices:        forNode,
 		selfContained: selfContained,
-	}, nil
+	}
+	for i, c := range candidates {
+		if c.ordinary {
+			result.ordinary.Add(i)
+		}
+		result.hasShared = result.hasShared || c.shared
+	}
+	return result, nil
 }

@@ -68,17 +68,30 @@ func (c *celConstraint) begin() bool {
 	first := p.possible[0]
 	first.Clear()
 	for i, all := range c.covered {
-		for position := p.eligible[i].Next(0); position >= 0; position = p.eligible[i].Next(position + 1) {
-			if !c.search.available.inUse(c.claimIndex, all[0], c.search.candidates[position]) {
-				first.Add(position)
-			}
-		}
+		c.joinFree(first, i, all[0])
 	}
 	r := c.covered[0][0]
 	if p.volatile {
 		c.passOverTaken(r, 0, first)
 	}
 	return c.hasCompletion(r, nil)
+}
+
+// joinFree adds the devices that the request, which is covered in the given place, can have
+// and that are not in use.
+func (c *celConstraint) joinFree(to bound.Bits, at int, r *request) {
+	eligible, available := c.pruner.eligible[at], c.search.available
+	for w, word := range eligible {
+		to[w] |= word &^ available.taken[w]
+	}
+	if !r.adminAccess() {
+		return
+	}
+	for position := eligible.Next(0); position >= 0; position = eligible.Next(position + 1) {
+		if !available.inUse(c.claimIndex, r, c.search.candidates[position]) {
+			to.Add(position)
+		}
+	}
 }
 
 // descend looks at the set with the device that was added last, for request r. It is

@@ -35,8 +35,11 @@ func (c *celConstraint) prepare() bool {
 	for _, all := range c.covered {
 		p.size += all[0].count
 	}
-	analysis := analysisOf(c.expression, p.size)
-	if p.size == 0 || !analysis.Understood() || !analysis.Fits(len(s.candidates)) || len(c.covered) > 1 && s.hasShared() {
+	if p.size == 0 || len(c.covered) > 1 && s.hasShared {
+		return false
+	}
+	tables := s.cache.tablesOf(s.hardware(), c.expression, p.size)
+	if tables == nil {
 		return false
 	}
 	for _, all := range c.span() {
@@ -44,41 +47,53 @@ func (c *celConstraint) prepare() bool {
 			return false
 		}
 	}
+	c.makeRoom()
 	c.findEligible()
-	p.bounds = s.cache.tablesOf(s.hardware(), analysis, c.expression, p.size).NewBounds(s.ctx, s.budget)
-	p.chosen = bound.NewBits(len(s.candidates))
-	memory := bound.NewBitsList(2*(p.size+1), len(s.candidates))
-	p.possible, p.required, p.settled = memory[:p.size+1], memory[p.size+1:], make([]bool, p.size+1)
-	c.members, c.values = make([]*candidate, 0, p.size), make([]*device.Device, 0, p.size)
+	p.bounds = tables.NewBounds(s.ctx, s.budget)
 	return true
+}
+
+// makeRoom has memory for all levels of the search.
+func (c *celConstraint) makeRoom() {
+	p, levels := &c.pruner, c.pruner.size+1
+	memory := bound.NewBitsList(1+2*len(c.covered)+2*levels, len(c.search.candidates))
+	room := func(count int) []bound.Bits {
+		taken := memory[:count:count]
+		memory = memory[count:]
+		return taken
+	}
+	p.chosen = room(1)[0]
+	p.eligible, p.later = room(len(c.covered)), room(len(c.covered))
+	p.possible, p.required, p.settled = room(levels), room(levels), make([]bool, levels)
+	c.members, c.values = make([]*candidate, 0, p.size), make([]*device.Device, 0, p.size)
 }
 
 // findEligible looks at the devices for each covered request.
 func (c *celConstraint) findEligible() {
 	s, p := c.search, &c.pruner
-	memory := bound.NewBitsList(2*len(c.covered)+1, len(s.candidates))
-	p.eligible, p.later = memory[:len(c.covered)], memory[len(c.covered):2*len(c.covered)]
 	for i, all := range c.covered {
-		for _, candidate := range s.candidates {
-			if s.isEligibleAlone(all[0], candidate) {
-				p.eligible[i].Add(candidate.position)
-				p.volatile = p.volatile || candidate.shared || len(candidate.device.ConsumesCounters) > 0 || len(candidate.device.Capacity) > 0
+		r, eligible := all[0], p.eligible[i]
+		eligible.Set(r.group.selections.passed)
+		if !r.adminAccess() {
+			eligible.Drop(s.available.allocated)
+		}
+		if !eligible.IsWithin(s.ordinary) {
+			for position := eligible.Next(0); position >= 0; position = eligible.Next(position + 1) {
+				candidate := s.candidates[position]
+				if !s.isUsable(r, candidate) {
+					eligible.Remove(position)
+				} else if candidate.shared || len(candidate.device.ConsumesCounters) > 0 || len(candidate.device.Capacity) > 0 {
+					p.volatile = true
+				}
 			}
 		}
-		p.volatile = p.volatile || len(all[0].constraints) > 1 || all[0].adminAccess()
+		p.volatile = p.volatile || len(r.constraints) > 1 || r.adminAccess()
 	}
 	p.volatile = p.volatile || c.last-c.first+1 > len(c.covered)
-	after := memory[2*len(c.covered)]
-	for i := len(c.covered) - 1; i >= 0; i-- {
-		p.later[i].Set(after)
-		after.Join(p.eligible[i])
+	for i := len(c.covered) - 1; i > 0; i-- {
+		p.later[i-1].Set(p.later[i])
+		p.later[i-1].Join(p.eligible[i])
 	}
-}
-
-// isEligibleAlone tells whether the request can have the device as far as nothing that
-// the search takes plays a role. The selectors were evaluated.
-func (s *search) isEligibleAlone(r *request, c *candidate) bool {
-	return r.selectable[c.position] == selected && s.isUsable(r, c) && (r.adminAccess() || !s.available.allocated[c.position])
 }
 
 // span are the requests of the claim from the first to the last that the
@@ -94,8 +109,9 @@ func (s *search) speculate(r *request) bool {
 	if len(r.derived) > 0 || r.wantsAll() && len(r.constraints) > len(r.decides) {
 		return false
 	}
+	s.recall(r)
 	for _, c := range s.candidates {
-		if !r.adminAccess() && s.available.allocated[c.position] {
+		if r.isSimple(c) && r.group.selections.known.Has(c.position) || !r.adminAccess() && s.available.allocated.Has(c.position) {
 			continue
 		}
 		if s.know(r, c) == unknown {
@@ -105,12 +121,17 @@ func (s *search) speculate(r *request) bool {
 	return true
 }
 
-// hasShared tells whether a device may be in a set more than once.
-func (s *search) hasShared() bool {
-	for _, c := range s.candidates {
-		if c.shared {
-			return true
-		}
+// recall looks up what is remembered of all devices that a request may try.
+func (s *search) recall(r *request) {
+	if r.group.known == nil {
+		return
 	}
-	return false
+	for w, ordinary := range s.ordinary {
+		if !r.adminAccess() {
+			ordinary &^= s.available.allocated[w]
+		}
+		known, passed := r.group.known.word(w)
+		r.group.selections.known[w] |= known & ordinary
+		r.group.selections.passed[w] |= passed & known & ordinary
+	}
 }

@@ -92,10 +92,10 @@ func (s *search) free(r *request) (free int, known bool) {
 	known = true
 	for _, c := range s.candidates {
 		switch {
-		case s.available.allocated[c.position] && !r.adminAccess():
-		case r.selectable[c.position] == selectionUnknown:
+		case s.available.allocated.Has(c.position) && !r.adminAccess():
+		case r.group.selections.of(c.position) == selectionUnknown:
 			known = known && s.neverSelected(c)
-		case r.selectable[c.position] == selected && s.isUsable(r, c):
+		case r.group.selections.of(c.position) == selected && s.isUsable(r, c):
 			// Nothing is taken any more, so this is about the device alone.
 			if enough, err := s.available.hasCapacity(r, c); err == nil && enough {
 				free++

@@ -43,9 +43,6 @@ type request struct {
 	decides []contribution
 	// group are the requests for devices of the same kind, this one among them.
 	group *group
-	// selectable remembers for each position whether the device passed the
-	// selectors. Neither depends on what else is allocated.
-	selectable []selection
 }
 
 func (r *request) wantsAll() bool {
@@ -55,6 +52,14 @@ func (r *request) wantsAll() bool {
 func (r *request) adminAccess() bool {
 	return ptr.Deref(r.spec.AdminAccess, false)
 }
+
+func (r *request) wantsCapacity() bool {
+	return r.spec.Capacity != nil && len(r.spec.Capacity.Requests) > 0
+}
+
+// isSimple tells whether nothing but selectors and what is in use decides whether the
+// request can have the device.
+func (r *request) isSimple(c *candidate) bool { return c.ordinary && !r.wantsCapacity() }
 
 // isNamed tells whether a list of request names, of a constraint or a
 // configuration, has the request in it.
@@ -180,7 +185,6 @@ func (s *search) prepare(r *request) error {
 	}
 	r.class = class
 	r.group = s.groupOf(r)
-	r.selectable = r.group.selectable
 	return s.determineCount(r)
 }
 

@@ -21,6 +21,8 @@ type search struct {
 	*Allocator
 	ctx    context.Context
 	logger klog.Logger
+	// traces: each step is logged.
+	traces bool
 	node   *v1.Node
 	*inventory
 	budget *cel.Budget
@@ -104,6 +106,7 @@ func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inve
 		derivations: make(map[derivation]*resourceapi.DeviceAttribute),
 		resultCount: make([]int, len(claims)),
 	}
+	s.traces = s.logger.V(7).Enabled()
 	s.available = newAvailability(a.features, a.state, s.candidates)
 	for _, claim := range claims {
 		if err := s.addClaim(claim); err != nil {
@@ -326,6 +329,9 @@ func (s *search) isEligible(claim int, r *request, c *candidate) (bool, error) {
 	if err != nil || !selected {
 		return false, err
 	}
+	if r.isSimple(c) {
+		return true, nil
+	}
 	return s.available.hasCapacity(r, c)
 }
 
@@ -343,12 +349,18 @@ func (s *search) proceed(p place, r *request, c *candidate) (outcome, error) {
 // take takes a selectable device if nothing speaks against it. If a constraint
 // does, it is returned. Unless the device was taken nothing has changed.
 func (s *search) take(claim int, r *request, c *candidate) (refusedBy constraint, taken bool, err error) {
-	if s.available.inUse(claim, r, c) || !s.isUsable(r, c) {
+	if s.available.inUse(claim, r, c) {
 		return nil, false, nil
 	}
-	reserved, available := s.available.reserveCounters(c)
-	if !available {
-		return nil, false, nil
+	var reserved reservation
+	if !r.isSimple(c) {
+		usable := s.isUsable(r, c)
+		if usable {
+			reserved, usable = s.available.reserveCounters(c)
+		}
+		if !usable {
+			return nil, false, nil
+		}
 	}
 	refusedBy, taken, err = s.addToConstraints(claim, r, c, &reserved)
 	if !taken {
@@ -357,8 +369,8 @@ func (s *search) take(claim int, r *request, c *candidate) (refusedBy constraint
 	}
 	s.choices = append(s.choices, choice{claim: claim, request: r, candidate: c, reservation: reserved})
 	s.resultCount[claim]++
-	if log := s.logger.V(7); log.Enabled() {
-		log.Info("Device taken", "device", c.id, "request", r.name)
+	if s.traces {
+		s.logger.V(7).Info("Device taken", "device", c.id, "request", r.name)
 	}
 	return nil, true, nil
 }
@@ -372,7 +384,10 @@ func (s *search) addToConstraints(claim int, r *request, c *candidate, reserved 
 			return constraint, false, err
 		}
 	}
-	enough, err := s.available.hasCapacity(r, c)
+	enough, err := true, error(nil)
+	if !r.isSimple(c) {
+		enough, err = s.available.hasCapacity(r, c)
+	}
 	if enough && err == nil {
 		err = s.available.mark(claim, r, c, reserved)
 	}
@@ -392,8 +407,8 @@ func (s *search) giveBack() {
 	s.available.unmark(last.candidate)
 	removeFrom(last.request.constraints, last.candidate)
 	s.available.releaseCounters(last.candidate, last.reservation)
-	if log := s.logger.V(7); log.Enabled() {
-		log.Info("Device given back", "device", last.id, "request", last.request.name)
+	if s.traces {
+		s.logger.V(7).Info("Device given back", "device", last.id, "request", last.request.name)
 	}
 }
 

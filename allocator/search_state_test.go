@@ -50,9 +50,10 @@ func requireUntouched(t require.TestingT, s *search) {
 		require.Zero(t, count)
 	}
 	for _, c := range s.candidates {
-		require.Empty(t, s.available.takenBy[c.position], "device %s", c.id)
+		require.False(t, s.available.taken.Has(c.position), "device %s", c.id)
 		require.Empty(t, s.available.shares[c.position], "device %s", c.id)
 	}
+	require.Empty(t, s.available.owners)
 	for _, counters := range s.available.counters {
 		for _, taken := range counters.taken {
 			require.True(t, taken.IsZero())
@@ -139,7 +140,7 @@ func requireNotOverbooked(t require.TestingT, s *search, c *candidate, choices [
 	for _, chosen := range choices {
 		require.False(t, requests.Has(chosen.request), "%s stands twice in one request", c.id)
 		requests.Insert(chosen.request)
-		require.True(t, chosen.request.adminAccess() || !s.available.allocated[c.position], "%s is in use", c.id)
+		require.True(t, chosen.request.adminAccess() || !s.available.allocated.Has(c.position), "%s is in use", c.id)
 		if !c.shared {
 			require.False(t, byClaim.Has(chosen.claim), "%s stands twice in one claim", c.id)
 			byClaim.Insert(chosen.claim)
@@ -155,9 +156,9 @@ func requireNotOverbooked(t require.TestingT, s *search, c *candidate, choices [
 	}
 	if c.shared {
 		require.Len(t, s.available.shares[c.position], len(choices))
-		require.Empty(t, s.available.takenBy[c.position])
+		require.False(t, s.available.taken.Has(c.position))
 	} else {
-		require.Len(t, s.available.takenBy[c.position], len(choices))
+		require.Equal(t, len(choices) > 0, s.available.taken.Has(c.position))
 		require.Empty(t, s.available.shares[c.position])
 	}
 }

@@ -13,6 +13,8 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // selection is what is known about a device and a request.
@@ -24,6 +26,33 @@ const (
 	notSelected
 )
 
+// selections remember for each position whether the device passed the selectors, which
+// does not depend on what else is allocated.
+type selections struct{ known, passed bound.Bits }
+
+func newSelections(devices int) selections {
+	memory := bound.NewBitsList(2, devices)
+	return selections{memory[0], memory[1]}
+}
+
+func (s selections) of(position int) selection {
+	switch {
+	case !s.known.Has(position):
+		return selectionUnknown
+	case s.passed.Has(position):
+		return selected
+	default:
+		return notSelected
+	}
+}
+
+func (s selections) enter(position int, passes bool) {
+	s.known.Add(position)
+	if passes {
+		s.passed.Add(position)
+	}
+}
+
 // isSelectable tells whether the device passes the selectors of the class and of
 // the request and is for the node. Selectors are evaluated when the search
 // reaches the device, not before: one that fails on a device which is not needed
@@ -33,14 +62,14 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 	if !s.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0 {
 		return false, nil
 	}
-	if known := r.selectable[c.position]; known != selectionUnknown {
+	if known := r.group.selections.of(c.position); known != selectionUnknown {
 		return known == selected, nil
 	}
 	// Only what the search comes to is looked up: reasons go by what it saw, not by what
 	// others did.
 	if r.group.known != nil {
 		if known := r.group.known.of(c.position); known != selectionUnknown {
-			r.selectable[c.position] = known
+			r.group.selections.enter(c.position, known == selected)
 			return known == selected, nil
 		}
 	}
@@ -48,10 +77,7 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.selectable[c.position] = notSelected
-	if matches {
-		r.selectable[c.position] = selected
-	}
+	r.group.selections.enter(c.position, matches)
 	if r.group.known != nil {
 		r.group.known.enter(c.position, matches)
 	}

@@ -132,9 +132,12 @@ func TestSelectionIsRemembered(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []bool{true, false}, []bool{first, second})
 	}
-	require.Equal(t, []selection{selected, notSelected}, a.selectable)
-	require.Equal(t, []selection{selectionUnknown, selectionUnknown}, b.selectable)
-	require.Equal(t, []selection{selected, notSelected}, s.requests[0][2][0].selectable)
+	remembered := func(r *request) []selection {
+		return []selection{r.group.selections.of(0), r.group.selections.of(1)}
+	}
+	require.Equal(t, []selection{selected, notSelected}, remembered(a))
+	require.Equal(t, []selection{selectionUnknown, selectionUnknown}, remembered(b))
+	require.Equal(t, []selection{selected, notSelected}, remembered(s.requests[0][2][0]))
 }
 
 // slow takes long enough for an ended context to be noticed.

@@ -120,7 +120,7 @@ func (s *search) combination(r *request, members []*candidate) combination {
 // isFree tells whether the request could have the device if it were alone. A device
 // on which a selector fails it can't have.
 func (s *search) isFree(r *request, c *candidate) bool {
-	if s.available.allocated[c.position] && !r.adminAccess() {
+	if s.available.allocated.Has(c.position) && !r.adminAccess() {
 		return false
 	}
 	if isSelected, err := s.isSelectable(r, c); err != nil || !isSelected || !s.isUsable(r, c) {

@@ -120,8 +120,8 @@ func (b Bits) Meets(other Bits) bool {
 	return false
 }
 
-// isWithin tells whether other has all positions of b.
-func (b Bits) isWithin(other Bits) bool {
+// IsWithin tells whether other has all positions of b.
+func (b Bits) IsWithin(other Bits) bool {
 	for i, word := range b {
 		if word&^other[i] != 0 {
 			return false

@@ -68,7 +68,7 @@ func (n box) refine(s *state) bool {
 // holds tells whether the chosen devices are in the place, and enough of all that there
 // are for the set to be completed in it.
 func (p *place) holds(chosen, all Bits, size int) bool {
-	if !chosen.isWithin(p.within) || all.CountAnd(p.within) < size {
+	if !chosen.IsWithin(p.within) || all.CountAnd(p.within) < size {
 		return false
 	}
 	for _, edge := range p.edges {

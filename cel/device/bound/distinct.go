@@ -52,7 +52,7 @@ type distinctSize struct{ leaf *leaf }
 // not known.
 func (n distinctSize) groups(s *state) *groups {
 	c := s.column(n.leaf)
-	if c == nil || !s.Chosen.isWithin(c.groups.known) || s.Left > 0 && !s.Possible.isWithin(c.groups.known) || !s.spend() {
+	if c == nil || !s.Chosen.IsWithin(c.groups.known) || s.Left > 0 && !s.Possible.IsWithin(c.groups.known) || !s.spend() {
 		return nil
 	}
 	return &c.groups

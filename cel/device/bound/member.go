@@ -134,7 +134,7 @@ func (n someMember) refine(s *state) bool {
 		}
 		s.Possible.Set(now)
 		s.giveBack(now)
-		return !holds || !before.isWithin(reached)
+		return !holds || !before.IsWithin(reached)
 	})
 	s.removed, s.hypothetical = removed, hypothetical
 	if holds && s.Left > 0 {

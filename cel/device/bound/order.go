@@ -43,7 +43,7 @@ func newOrder(entries []entry) order {
 }
 
 // has tells whether there is a number for all devices of the set.
-func (o *order) has(devices Bits) bool { return devices.isWithin(o.ints) }
+func (o *order) has(devices Bits) bool { return devices.IsWithin(o.ints) }
 
 // least is the place in values of the smallest number of the devices, of which there
 // is at least one.
@@ -68,7 +68,7 @@ func (o *order) most(devices Bits) int {
 // isAbove tells whether one of the devices has a number greater than that at the
 // place.
 func (o *order) isAbove(devices Bits, place int) bool {
-	return !devices.isWithin(o.upTo[place])
+	return !devices.IsWithin(o.upTo[place])
 }
 
 // keepBetween removes the devices whose number is below least or above most from a

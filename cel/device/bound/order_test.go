@@ -129,7 +129,7 @@ func TestSetsOfPositions(t *testing.T) {
 		require.Equal(t, len(ascending) == 0, a.IsEmpty())
 		require.Equal(t, common, a.CountAnd(b))
 		require.Equal(t, common > 0, a.Meets(b))
-		require.Equal(t, common == len(ascending), a.isWithin(b))
+		require.Equal(t, common == len(ascending), a.IsWithin(b))
 
 		from := rapid.IntRange(0, n+70).Draw(t, "from")
 		want := -1

@@ -35,9 +35,10 @@ type celConstraint struct {
 	// undecided is the number of covered requests for which no alternative is being
 	// tried yet; wanted is the number of devices that the others contribute.
 	undecided, wanted int
-	// values and members are the devices of the set so far.
-	values  []*device.Device
+	// members are the devices of the set so far. values is memory for those of a complete
+	// one.
 	members []*candidate
+	values  []*device.Device
 	// evaluations counts how often the expression was evaluated, hits how often the
 	// verdict was known. accepted and rejected count the complete sets by verdict, cuts
 	// the parts of sets that could not become satisfactory.
@@ -145,7 +146,6 @@ func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
 		return false, err
 	}
 	c.members = append(c.members, added)
-	c.values = append(c.values, c.search.hardware().values[added.position])
 	satisfied, err := c.afterAddition(r, added)
 	if err != nil || !satisfied {
 		c.remove(added)
@@ -166,7 +166,6 @@ func (c *celConstraint) afterAddition(r *request, added *candidate) (bool, error
 func (c *celConstraint) remove(removed *candidate) {
 	c.ascend(removed)
 	c.members = c.members[:len(c.members)-1]
-	c.values = c.values[:len(c.values)-1]
 }
 
 // evaluate asks for the verdict on the complete set.

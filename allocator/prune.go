@@ -44,7 +44,7 @@ type pruner struct {
 	// those that may come next or later, required those of them that must; both say nothing
 	// until the set was begun.
 	chosen             bound.Bits
-	possible, required []bound.Bits
+	possible, required levels
 	begun              bool
 	// settled tells for each number of chosen devices whether the bounds looked at the set.
 	settled []bool
@@ -65,7 +65,7 @@ func (c *celConstraint) begin() bool {
 	}
 	p.begun = true
 	p.chosen.Clear()
-	first := p.possible[0]
+	first := p.possible.at(0)
 	first.Clear()
 	for i, all := range c.covered {
 		c.joinFree(first, i, all[0])
@@ -102,8 +102,8 @@ func (c *celConstraint) descend(r *request, added *candidate) bool {
 		return true
 	}
 	p.chosen.Add(added.position)
-	next := p.possible[len(c.members)]
-	next.Set(p.possible[len(c.members)-1])
+	next := p.possible.at(len(c.members))
+	next.Set(p.possible.at(len(c.members) - 1))
 	next.Remove(added.position)
 	at := c.placeOf(r)
 	// What is before the device is for later requests only.
@@ -136,13 +136,13 @@ func (c *celConstraint) isDetermined(added *candidate) bool {
 	p := &c.pruner
 	before, now := len(c.members)-1, len(c.members)
 	left := p.size - before
-	if left == 0 || p.required[before].Count() != left || !p.required[before].Has(added.position) {
+	if left == 0 || p.required.at(before).Count() != left || !p.required.at(before).Has(added.position) {
 		return false
 	}
 	p.settled[now] = false
-	p.required[now].Set(p.required[before])
-	p.required[now].Remove(added.position)
-	return p.possible[now].Count() == left-1
+	p.required.at(now).Set(p.required.at(before))
+	p.required.at(now).Remove(added.position)
+	return p.possible.at(now).Count() == left-1
 }
 
 // ascend undoes descend.
@@ -158,7 +158,7 @@ func (c *celConstraint) ascend(removed *candidate) {
 func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	p := &c.pruner
 	level := len(c.members)
-	p.required[level].Clear()
+	p.required.at(level).Clear()
 	p.settled[level] = false
 	if !c.othersKeepQuiet(r, last) {
 		return true
@@ -172,8 +172,8 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 		return false
 	}
 	partial := bound.Partial{
-		Chosen: p.chosen, Possible: p.possible[level], Required: p.required[level], Left: p.size - level,
-		Settled: level > 0 && p.settled[level-1] && p.possible[level].Count()+1 == p.possible[level-1].Count(),
+		Chosen: p.chosen, Possible: p.possible.at(level), Required: p.required.at(level), Left: p.size - level,
+		Settled: level > 0 && p.settled[level-1] && p.possible.at(level).Count()+1 == p.possible.at(level-1).Count(),
 	}
 	before := partial.Possible.Count()
 	hopeless := p.bounds.Hopeless(partial, effort)
@@ -193,7 +193,7 @@ func (c *celConstraint) lacksDevices() bool {
 	for i, all := range c.covered {
 		wanted := max(0, all[0].count-taken)
 		taken = max(0, taken-all[0].count)
-		if wanted > 0 && p.possible[len(c.members)].CountAnd(p.eligible[i]) < wanted {
+		if wanted > 0 && p.possible.at(len(c.members)).CountAnd(p.eligible[i]) < wanted {
 			return true
 		}
 	}
@@ -255,13 +255,13 @@ func (c *celConstraint) placeOf(r *request) int {
 // a request are taken in ascending order, so none may come after one that is required.
 func (c *celConstraint) next(r *request, position int) int {
 	p, chosen := &c.pruner, len(c.members)
-	next := p.possible[chosen].Next(position)
+	next := p.possible.at(chosen).Next(position)
 	if next < 0 {
 		return len(c.search.candidates)
 	}
-	if !p.required[chosen].IsEmpty() {
+	if !p.required.at(chosen).IsEmpty() {
 		at := c.placeOf(r)
-		for first := p.required[chosen].Next(0); first >= 0 && first < next; first = p.required[chosen].Next(first + 1) {
+		for first := p.required.at(chosen).Next(0); first >= 0 && first < next; first = p.required.at(chosen).Next(first + 1) {
 			if p.eligible[at].Has(first) && !p.later[at].Has(first) {
 				return len(c.search.candidates)
 			}
@@ -305,7 +305,7 @@ func (c *celConstraint) mayFail(last *candidate) bool {
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
 	partial.Possible = bound.NewBits(len(c.search.candidates))
 	if p.begun {
-		partial.Possible.Set(p.possible[len(c.members)])
+		partial.Possible.Set(p.possible.at(len(c.members)))
 	} else {
 		for _, eligible := range p.eligible {
 			partial.Possible.Join(eligible)

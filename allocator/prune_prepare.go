@@ -4,7 +4,6 @@
 package allocator
 
 import (
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 )
 
@@ -55,17 +54,30 @@ func (c *celConstraint) prepare() bool {
 
 // makeRoom has memory for all levels of the search.
 func (c *celConstraint) makeRoom() {
-	p, levels := &c.pruner, c.pruner.size+1
-	memory := bound.NewBitsList(1+2*len(c.covered)+2*levels, len(c.search.candidates))
-	room := func(count int) []bound.Bits {
-		taken := memory[:count:count]
-		memory = memory[count:]
-		return taken
-	}
-	p.chosen = room(1)[0]
-	p.eligible, p.later = room(len(c.covered)), room(len(c.covered))
-	p.possible, p.required, p.settled = room(levels), room(levels), make([]bool, levels)
-	c.members, c.values = make([]*candidate, 0, p.size), make([]*device.Device, 0, p.size)
+	p, requests, devices := &c.pruner, len(c.covered), len(c.search.candidates)
+	memory := bound.NewBitsList(1+2*requests, devices)
+	p.chosen, p.eligible, p.later = memory[0], memory[1:1+requests], memory[1+requests:]
+	p.possible, p.required = newLevels(p.size+1, devices)
+	p.settled = make([]bool, p.size+1)
+	c.members = make([]*candidate, 0, p.size)
+}
+
+// levels are sets of devices, one for each number of devices that may be chosen.
+type levels struct {
+	words bound.Bits
+	// width is the number of words of a set.
+	width int
+}
+
+// newLevels makes two of them in one piece of memory.
+func newLevels(count, devices int) (a, b levels) {
+	width := len(bound.NewBits(devices))
+	words := make(bound.Bits, 2*count*width)
+	return levels{words[:count*width], width}, levels{words[count*width:], width}
+}
+
+func (l levels) at(chosen int) bound.Bits {
+	return l.words[chosen*l.width : (chosen+1)*l.width : (chosen+1)*l.width]
 }
 
 // findEligible looks at the devices for each covered request.

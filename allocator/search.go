@@ -133,6 +133,7 @@ func (s *search) makeRoom() {
 		}
 	}
 	s.decisions, s.choices = make([]*request, 0, requests), make([]choice, 0, devices)
+	s.available.owners = make([]owner, 0, devices)
 }
 
 func (s *search) addClaim(claim *resourceapi.ResourceClaim) error {

@@ -95,7 +95,6 @@ func requireEmpty(t require.TestingT, c constraint) {
 		require.Empty(t, c.values)
 	case *celConstraint:
 		require.Empty(t, c.members)
-		require.Empty(t, c.values)
 		require.Zero(t, c.wanted)
 		require.Equal(t, len(c.covered), c.undecided)
 	default:
@@ -128,7 +127,7 @@ func requireConsistent(t require.TestingT, s *search) {
 	}
 	for _, c := range s.celConstraints {
 		require.Zero(t, c.undecided)
-		require.Len(t, c.values, c.wanted)
+		require.Len(t, c.members, c.wanted)
 	}
 	requireCounters(t, s, byDevice)
 }

@@ -46,6 +46,10 @@ func (c *celConstraint) verdict() (bool, error) {
 
 func (c *celConstraint) evaluateSet() (setVerdict, error) {
 	c.evaluations++
+	c.values = c.values[:0]
+	for _, member := range c.members {
+		c.values = append(c.values, c.search.hardware().values[member.position])
+	}
 	before := c.search.budget.Spent()
 	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.budget)
 	return setVerdict{satisfied, c.search.budget.Spent() - before}, err

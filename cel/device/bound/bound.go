@@ -100,9 +100,10 @@ type Bounds struct {
 // NewBounds returns bounds for one search. What CEL has to be asked for on the way
 // is interrupted by ctx and charged to the budget.
 func (t *Tables) NewBounds(ctx context.Context, budget *cel.Budget) *Bounds {
-	memory := NewBitsList(2, len(t.devices))
+	// What most conditions borrow, and two.
+	memory := NewBitsList(6, len(t.devices))
 	return &Bounds{
-		state:  state{tables: t, ctx: ctx, budget: budget, slots: make([]int, t.slots), required: memory[0]},
+		state:  state{tables: t, ctx: ctx, budget: budget, slots: make([]int, t.slots), required: memory[0], spare: memory[2:]},
 		before: memory[1],
 	}
 }
@@ -152,6 +153,8 @@ type state struct {
 	// settled is the number of devices, chosen and possible, for which nothing changed
 	// since they were looked at, -1 if something did.
 	settled int
+	// lacking are the rows of chosen devices that need all but one of those left to choose.
+	lacking []*row
 	// spare are sets that are not in use, spareNumbers is memory for numbers of devices.
 	spare        []Bits
 	spareNumbers []int

@@ -43,9 +43,16 @@ func (n box) bound(s *state) Outcome {
 
 // refine removes what is in no place in which the set can be completed.
 func (n box) refine(s *state) bool {
+	holds, _ := n.finish(s)
+	return holds
+}
+
+// finish: what is removed is in no place in which the set can be completed, so nothing
+// changes for those in which it can.
+func (n box) finish(s *state) (holds, done bool) {
 	places := s.places(n)
 	if places == nil || !n.hasNumbers(s) {
-		return n.refineSides(s)
+		return n.refineSides(s), false
 	}
 	all, reached := s.borrow(s.Chosen), s.borrow(s.Chosen)
 	defer func() { s.giveBack(all); s.giveBack(reached) }()
@@ -62,7 +69,7 @@ func (n box) refine(s *state) bool {
 	if s.Left > 0 {
 		s.keep(reached)
 	}
-	return possible
+	return possible, true
 }
 
 // holds tells whether the chosen devices are in the place, and enough of all that there

@@ -39,17 +39,23 @@ func (n tallied) successors(size int) (follows *predicate, over int, ok bool) {
 }
 
 // refineChain removes what can't be in one stretch with the chosen devices, and requires
-// what is between them. It is false if there is no such stretch.
-func (n tallied) refineChain(s *state) bool {
+// what is in each that can. holds is false if there is no such stretch. done tells that
+// there is nothing more to find out: without circles in the set each device that is left is
+// in some stretch with all chosen ones.
+func (n tallied) refineChain(s *state) (holds, done bool) {
 	size := s.Chosen.Count() + s.Left
 	follows, over, ok := n.successors(size)
 	if !ok {
-		return true
+		return true, false
 	}
 	c := chains{state: s, size: size, all: s.borrow(s.Chosen), heads: s.borrow(s.Chosen), keep: s.borrow(s.Chosen)}
 	defer func() { s.giveBack(c.all); s.giveBack(c.heads); s.giveBack(c.keep) }()
 	c.all.Join(s.Possible)
-	return !c.link(follows, over) || c.refine()
+	if !c.link(follows, over) {
+		return true, false
+	}
+	holds = c.refine()
+	return holds, c.circling == 0
 }
 
 // chains are the paths and circles of all devices that are chosen or possible.
@@ -61,7 +67,7 @@ type chains struct {
 	all, heads, keep Bits
 	// next has the successor of each device, -1 if it has none.
 	next []int
-	// circling is the number of devices in circles.
+	// circling is the number of devices in circles that may be in the set as a whole.
 	circling int
 }
 
@@ -69,8 +75,12 @@ type chains struct {
 func (c *chains) link(follows *predicate, over int) bool {
 	c.next = c.numbers(len(c.tables.devices))
 	c.heads.Set(c.all)
+	made := follows.rowsOver(c.state, over)
 	for d := c.all.Next(0); d >= 0; d = c.all.Next(d + 1) {
-		r := follows.rowAt(c.state, over, d)
+		r := made.at(d)
+		if r == nil {
+			r = follows.rowAt(c.state, over, d)
+		}
 		count := r.yes.CountAnd(c.all)
 		if !r.exact || count > 1 || !c.spend() {
 			return false
@@ -97,13 +107,22 @@ func firstOf(a, b Bits) int {
 	return i
 }
 
-// path is one of the paths. first and last are the places of the chosen devices in it, -1
-// if there are none.
-type path struct{ head, length, first, last int }
+// path is one of the paths, or a circle that is too long to be in the set as a whole: such
+// a one has a stretch or nothing in the set. first and last are the places of the chosen
+// devices, -1 if there are none. Those of a circle start at a chosen device, if it has one.
+type path struct {
+	head, length, first, last int
+	circular                  bool
+}
 
+// pathFrom follows the successors from the head to the end, or back to the head.
 func (c *chains) pathFrom(head int) path {
 	p := path{head: head, first: -1, last: -1}
 	for d := head; d >= 0; d = c.next[d] {
+		if d == head && p.length > 0 {
+			p.circular = true
+			break
+		}
 		if c.Chosen.Has(d) {
 			if p.first < 0 {
 				p.first = p.length
@@ -115,41 +134,86 @@ func (c *chains) pathFrom(head int) path {
 	return p
 }
 
+// longest is the length of the longest stretch. If all of a circle is in the set nothing
+// lacks a successor.
+func (p path) longest() int {
+	if p.circular {
+		return p.length - 1
+	}
+	return p.length
+}
+
 // refine looks for the path that has the stretch. If some of it is chosen it is that one.
 func (c *chains) refine() bool {
-	c.circling = c.all.Count()
+	c.findCircles()
 	touched := path{head: -1}
+	c.keep.Set(c.all)
 	for head := c.heads.Next(0); head >= 0; head = c.heads.Next(head + 1) {
-		p := c.pathFrom(head)
-		c.circling -= p.length
-		switch {
-		case p.first < 0:
-		case touched.head >= 0:
+		switch p := c.pathFrom(head); {
+		case p.first >= 0 && touched.head >= 0:
 			return false
-		default:
+		case p.first >= 0:
 			touched = p
 		}
 	}
-	c.keep.Set(c.all)
 	for head := c.heads.Next(0); head >= 0; head = c.heads.Next(head + 1) {
-		if p := c.pathFrom(head); touched.head >= 0 && head != touched.head || p.length+c.circling < c.size {
-			c.dropPath(head)
+		if p := c.pathFrom(head); touched.head >= 0 && head != touched.head || p.longest()+c.circling < c.size {
+			c.dropPath(p)
 		}
 	}
-	if touched.head >= 0 && (touched.length+c.circling < c.size || touched.last-touched.first >= c.size) {
+	switch {
+	case touched.head < 0:
+	case touched.longest()+c.circling < c.size:
 		return false
+	case touched.circular:
+		if !c.narrowCircle(touched) {
+			return false
+		}
+	case touched.last-touched.first >= c.size:
+		return false
+	default:
+		c.narrow(touched)
 	}
-	c.narrow(touched)
 	if c.Left > 0 {
 		c.state.keep(c.keep)
-		c.requireBetween(touched)
+		c.requireCommon(touched)
 	}
 	return c.Left >= 0
 }
 
-func (c *chains) dropPath(head int) {
-	for d := head; d >= 0; d = c.next[d] {
+// findCircles counts what is in circles that fit into the set. In those that don't a
+// device becomes the head: a chosen one if there is one.
+func (c *chains) findCircles() {
+	rest := c.borrow(c.all)
+	defer c.giveBack(rest)
+	visit := func(head int) (length int) {
+		for d := head; d >= 0 && rest.Has(d); d = c.next[d] {
+			rest.Remove(d)
+			length++
+		}
+		return length
+	}
+	for head := c.heads.Next(0); head >= 0; head = c.heads.Next(head + 1) {
+		visit(head)
+	}
+	for head := rest.Next(0); head >= 0; head = rest.Next(head + 1) {
+		if length := visit(head); length < c.size {
+			c.circling += length
+			continue
+		}
+		first := head
+		for range max(0, c.pathFrom(head).first) {
+			first = c.next[first]
+		}
+		c.heads.Add(first)
+	}
+}
+
+func (c *chains) dropPath(p path) {
+	d := p.head
+	for range p.length {
 		c.keep.Remove(d)
+		d = c.next[d]
 	}
 }
 
@@ -164,22 +228,28 @@ func (c *chains) narrow(p path) {
 	}
 }
 
-// requireBetween requires what is between the chosen devices of the path.
-func (c *chains) requireBetween(p path) {
-	if c.hypothetical {
+// requireCommon requires what is in all stretches that have the chosen devices of the path:
+// what is between them, and more where the path has not enough room on one side. A circle
+// that is in the set as a whole may stand in for any device but those between.
+func (c *chains) requireCommon(p path) {
+	if c.hypothetical || p.first < 0 || p.circular {
 		return
 	}
-	between := c.borrow(c.all)
-	defer c.giveBack(between)
-	between.Clear()
+	from, to := p.first, p.last
+	if c.circling == 0 {
+		from, to = min(p.first, p.length-c.size), max(p.last, c.size-1)
+	}
+	common := c.borrow(c.all)
+	defer c.giveBack(common)
+	common.Clear()
 	place := 0
 	for d := p.head; d >= 0; d = c.next[d] {
-		if place > p.first && place < p.last && c.Possible.Has(d) {
-			between.Add(d)
+		if place >= from && place <= to && c.Possible.Has(d) {
+			common.Add(d)
 		}
 		place++
 	}
-	if !between.IsEmpty() {
-		c.require(between)
+	if !common.IsEmpty() {
+		c.require(common)
 	}
 }

@@ -56,7 +56,7 @@ func (n *counted) refine(s *state) bool {
 }
 
 func (n *counted) refineRow(s *state, r *row) bool {
-	chosen, possible := s.Chosen.CountAnd(r.yes), s.Possible.CountAnd(r.yes)
+	chosen, possible := s.counts(r.yes)
 	others := s.Possible.Count() - possible
 	fewest, most := chosen+max(0, s.Left-others), chosen+min(s.Left, possible)
 	if !n.isWithin(fewest, most) {
@@ -90,34 +90,44 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 	if p.slots[1] == n.slot {
 		over = 1
 	}
-	lacking := false
+	made := p.rowsOver(s, over)
+	s.lacking = s.lacking[:0]
 	for w, word := range s.Chosen {
 		for ; word != 0; word &= word - 1 {
-			r := p.rowAt(s, over, w*64+bits.TrailingZeros64(word))
+			i := w*64 + bits.TrailingZeros64(word)
+			r := made.at(i)
+			if r == nil {
+				r = p.rowAt(s, over, i)
+			}
 			if !r.exact || !s.spend() {
 				return false, false
 			}
 			if !n.refineRow(s, r) {
 				return false, true
 			}
-			lacking = lacking || n.lacksAll(s, r)
+			if n.lacksAll(s, r) {
+				s.lacking = append(s.lacking, r)
+			}
 		}
 	}
 	if s.Left <= 0 {
 		return s.Left == 0, true
 	}
-	if n.most == unlimited && int64(s.Left-1) >= n.least && !lacking {
+	if n.most == unlimited && int64(s.Left-1) >= n.least && len(s.lacking) == 0 {
 		return true, !s.hypothetical && s.settled == s.devices() || n.removeIsolated(s, over)
 	}
 	size, left := s.Possible.Count(), s.Left-1
 	for w, word := range s.Possible {
 		for ; word != 0; word &= word - 1 {
 			i := w*64 + bits.TrailingZeros64(word)
-			r := p.rowAt(s, over, i)
+			r := made.at(i)
+			if r == nil {
+				r = p.rowAt(s, over, i)
+			}
 			if !r.exact || !s.spend() {
 				return false, false
 			}
-			chosen, possible := s.Chosen.CountAnd(r.yes), s.Possible.CountAnd(r.yes)
+			chosen, possible := s.counts(r.yes)
 			others := size - possible
 			if r.yes.Has(i) {
 				chosen++
@@ -125,7 +135,7 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 			} else {
 				others--
 			}
-			if !n.isWithin(chosen+max(0, left-others), chosen+min(left, possible)) || lacking && n.isStarved(s, over, i, r) {
+			if !n.isWithin(chosen+max(0, left-others), chosen+min(left, possible)) || len(s.lacking) > 0 && n.isStarved(s, i, r) {
 				s.remove(i)
 				size--
 			}
@@ -141,10 +151,14 @@ func (n *counted) removeIsolated(s *state, over int) (ok bool) {
 	all := s.borrow(s.Possible)
 	defer s.giveBack(all)
 	all.Join(s.Chosen)
+	made := n.predicate.rowsOver(s, over)
 	for w, word := range s.Possible {
 		for ; word != 0; word &= word - 1 {
 			i := w*64 + bits.TrailingZeros64(word)
-			r := n.predicate.rowAt(s, over, i)
+			r := made.at(i)
+			if r == nil {
+				r = n.predicate.rowAt(s, over, i)
+			}
 			if !r.exact || !s.spend() {
 				return false
 			}
@@ -164,17 +178,14 @@ func (n *counted) lacksAll(s *state, r *row) bool {
 
 // isStarved tells whether choosing the possible device leaves too little for it: chosen
 // devices that need as many as are left then, and can't count it, need all the rest.
-func (n *counted) isStarved(s *state, over, device int, r *row) bool {
+func (n *counted) isStarved(s *state, device int, r *row) bool {
 	left := s.Left - 1
 	rest := s.borrow(s.Possible)
 	defer s.giveBack(rest)
 	rest.Remove(device)
-	for w, word := range s.Chosen {
-		for ; word != 0; word &= word - 1 {
-			other := n.predicate.rowAt(s, over, w*64+bits.TrailingZeros64(word))
-			if other.exact && !other.yes.Has(device) && n.lacksAll(s, other) {
-				rest.Keep(other.yes)
-			}
+	for _, other := range s.lacking {
+		if !other.yes.Has(device) {
+			rest.Keep(other.yes)
 		}
 	}
 	counted := s.Chosen.CountAnd(r.yes) + min(left, rest.CountAnd(r.yes))
@@ -182,6 +193,15 @@ func (n *counted) isStarved(s *state, over, device int, r *row) bool {
 		counted++
 	}
 	return rest.Count() < left || int64(counted) < n.least
+}
+
+// counts has the numbers of chosen and of possible devices that are in the set.
+func (s *state) counts(of Bits) (chosen, possible int) {
+	for w, word := range of {
+		chosen += bits.OnesCount64(word & s.Chosen[w])
+		possible += bits.OnesCount64(word & s.Possible[w])
+	}
+	return chosen, possible
 }
 
 // isWithin tells whether a number from fewest to most may be one for which the condition

@@ -19,6 +19,14 @@ type refiner interface {
 	refine(s *state) bool
 }
 
+// finisher is a condition that may know that there is nothing more to remove because of
+// it alone.
+type finisher interface {
+	condition
+	// finish refines. If done is true, refining once more would remove and require nothing.
+	finish(s *state) (holds, done bool)
+}
+
 // refine removes what can be removed at low cost.
 func (s *state) refine(c condition) bool {
 	if r, ok := c.(refiner); ok {
@@ -71,6 +79,13 @@ func (b *Bounds) Hopeless(p Partial, effort Effort) bool {
 // refineAll goes on until nothing more can be removed. A completion with a removed
 // device is false, since false absorbs whatever the other conjuncts become.
 func (s *state) refineAll(effort Effort) bool {
+	if len(s.tables.conjuncts) == 1 {
+		if f, ok := s.tables.conjuncts[0].(finisher); ok {
+			if holds, done := f.finish(s); !holds || done {
+				return holds && s.Left >= 0 && s.Possible.Count() >= s.Left
+			}
+		}
+	}
 	for {
 		s.removed = false
 		for _, c := range s.tables.conjuncts {

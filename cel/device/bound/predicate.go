@@ -48,11 +48,22 @@ func (p *predicate) negate() *predicate {
 	return &opposite
 }
 
-// predicateTable has the rows that were asked for: over the first variable by the
-// device that the second stands for, and the other way round.
+// predicateTable has the rows that were asked for, and those for the negation: over the
+// first variable by the device that the second stands for, and the other way round.
 type predicateTable struct {
-	mutex sync.Mutex
-	rows  [maxArity][]atomic.Pointer[row]
+	mutex           sync.Mutex
+	rows, opposites [maxArity]rows
+}
+
+type rows []atomic.Pointer[row]
+
+// at is the row for a device, nil if that takes more than looking it up. It is short
+// enough to be inlined, which loops over all devices live on.
+func (m rows) at(outer int) *row {
+	if r := m[outer].Load(); r != nil && !r.aborts {
+		return r
+	}
+	return nil
 }
 
 func (t *predicateTable) init(arity, devices int) {
@@ -60,7 +71,7 @@ func (t *predicateTable) init(arity, devices int) {
 		devices = 1
 	}
 	for i := range arity {
-		t.rows[i] = make([]atomic.Pointer[row], devices)
+		t.rows[i], t.opposites[i] = make(rows, devices), make(rows, devices)
 	}
 }
 
@@ -78,24 +89,30 @@ func (p *predicate) row(s *state, slot int) *row {
 
 // rowAt returns the row over one of the two variables, the other standing for a device.
 func (p *predicate) rowAt(s *state, over, outer int) *row {
-	place := &s.tables.predicates[p.index].rows[over][outer]
-	r := place.Load()
+	r := p.rowsOver(s, over)[outer].Load()
 	if r == nil {
-		r = p.fill(s, over, outer, place)
+		r = p.fill(s, over, outer)
 	}
-	s.aborted = s.aborted || r.aborts
-	if p.negated {
-		return r.opposite
+	if r.aborts {
+		s.aborted = true
 	}
 	return r
 }
 
+// rowsOver has the rows over one of the two variables that were made before.
+func (p *predicate) rowsOver(s *state, over int) rows {
+	if p.negated {
+		return s.tables.predicates[p.index].opposites[over]
+	}
+	return s.tables.predicates[p.index].rows[over]
+}
+
 // fill makes a row, once for all searches.
-func (p *predicate) fill(s *state, over, outer int, place *atomic.Pointer[row]) *row {
+func (p *predicate) fill(s *state, over, outer int) *row {
 	t := &s.tables.predicates[p.index]
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if r := place.Load(); r != nil {
+	if r := p.rowsOver(s, over)[outer].Load(); r != nil {
 		return r
 	}
 	if len(p.slots) == maxArity {
@@ -103,7 +120,11 @@ func (p *predicate) fill(s *state, over, outer int, place *atomic.Pointer[row]) 
 	}
 	r := p.newRow(s, p.slots[over])
 	if s.err == nil {
-		place.Store(r)
+		t.opposites[over][outer].Store(r.opposite)
+		t.rows[over][outer].Store(r)
+	}
+	if p.negated {
+		return r.opposite
 	}
 	return r
 }

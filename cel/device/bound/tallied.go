@@ -34,8 +34,8 @@ func (n tallied) bound(s *state) Outcome { return n.general.bound(s) }
 // refine bounds the number and goes on with the chosen devices for which the condition
 // is open.
 func (n tallied) refine(s *state) bool {
-	if !n.refineChain(s) {
-		return false
+	if holds, done := n.finish(s); !holds || done {
+		return holds
 	}
 	certain := s.borrow(s.Possible)
 	defer s.giveBack(certain)
@@ -65,6 +65,9 @@ func (n tallied) refine(s *state) bool {
 		return true
 	}
 }
+
+// finish is about stretches of paths only.
+func (n tallied) finish(s *state) (holds, done bool) { return n.refineChain(s) }
 
 // classify counts the devices for which the condition surely holds, keeps them in the
 // set certain, and counts those for which it may hold or not. ok is false if it may

@@ -126,11 +126,9 @@ func TestNoLabelNamesObjects(t *testing.T) {
 
 // Each metric has an example, and all queries of the page can be answered.
 func TestQueriesOfThePage(t *testing.T) {
-	content := page(t)
-	queries := queriesOf(content)
 	known := knownMetrics(t)
 	asked := map[string]bool{}
-	for _, q := range queries {
+	for _, q := range queriesOf(page(t)) {
 		for _, name := range checkQuery(t, known, q) {
 			asked[name] = true
 		}
@@ -142,8 +140,18 @@ func TestQueriesOfThePage(t *testing.T) {
 	}
 }
 
+// Queries elsewhere can be answered, too.
+func TestQueriesOfOtherPages(t *testing.T) {
+	queries := queriesOf(file(t, "docs", "rollout.md"))
+	require.NotEmpty(t, queries)
+	known := knownMetrics(t)
+	for _, q := range queries {
+		checkQuery(t, known, q)
+	}
+}
+
 var (
-	queryBlock  = regexp.MustCompile("(?s)```promql\n(.*?)\n```")
+	queryBlock  = regexp.MustCompile("(?s)```promql\n(.*?)\n *```")
 	queryInCell = regexp.MustCompile("`([^`]*(?:rate|_over_time)\\([^`]*)`")
 )
 

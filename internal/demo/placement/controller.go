@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2/textlogger"
@@ -20,9 +22,10 @@ import (
 // startController runs the controller until it is stopped. The context it returns
 // ends, with the reason as its cause, when the controller does.
 func (d *demo) startController(ctx context.Context) (context.Context, func() error, error) {
-	log.SetLogger(d.logger())
+	logger := d.logger()
+	log.SetLogger(logger)
 	mgr, err := manager.New(d.Controller, manager.Options{
-		Scheme: d.client.Scheme(), Cache: controller.Cache(), Logger: d.logger(),
+		Scheme: d.client.Scheme(), Cache: controller.Cache(), Logger: logger,
 		Metrics: server.Options{BindAddress: "0"},
 	})
 	if err != nil {
@@ -53,5 +56,18 @@ func (d *demo) logger() logr.Logger {
 	if d.Log == nil {
 		return logr.Discard()
 	}
-	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(d.Log)))
+	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&exclusive{to: d.Log})))
+}
+
+// exclusive writes for one caller at a time: a logger does not.
+type exclusive struct {
+	mutex sync.Mutex
+	to    io.Writer
+}
+
+// Write writes to the writer behind it.
+func (e *exclusive) Write(data []byte) (int, error) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return e.to.Write(data)
 }

@@ -8,13 +8,16 @@ GO ?= go
 # because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/...
 
-.PHONY: help demo test test-race test-all bin up build lint lint-fix tidy fuzz bench clean
+.PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: ## a local cluster, and what celset is for on it
 	$(GO) run ./cmd/devcluster demo
+
+demo-placement: ## a local hub, and how celset selects clusters on it
+	$(GO) run ./cmd/devcluster demo placement
 
 test: bin test-race test-all ## unit, integration and conformance tests
 

@@ -154,6 +154,16 @@ var rules = []rule{
 		ours:   []string{"internal/controlplane"},
 	},
 	{
+		// What it says of the selection of clusters it checks without CEL.
+		folder: "internal/demo/placement",
+		ours:   []string{"internal/controlplane", "internal/fleet", "internal/hub", "placement"},
+		direct: []string{
+			"open-cluster-management.io/api", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2",
+			"sigs.k8s.io/controller-runtime", "github.com/go-logr/logr", "github.com/google/go-cmp", "golang.org/x/sync",
+		},
+		never: []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin"},
+	},
+	{
 		folder: "internal/controlplane",
 		ours:   []string{},
 	},

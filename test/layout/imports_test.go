@@ -127,6 +127,12 @@ var rules = []rule{
 		never:  []string{"k8s.io/kubernetes", "github.com/google/cel-go", module},
 	},
 	{
+		// Checking takes no client: what is refused depends on the Placement alone.
+		folder: "placement/admission",
+		ours:   []string{"placement", "cel"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal", module + "/placement/controller"},
+	},
+	{
 		folder: "cmd/celset-placement",
 		ours:   []string{"placement"},
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},

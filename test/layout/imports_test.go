@@ -157,11 +157,17 @@ var rules = []rule{
 	},
 	{
 		folder: "internal/hub",
-		ours:   []string{"internal/controlplane"},
+		ours:   []string{"internal/controlplane", "manifests/placement/crds"},
 	},
 	{
 		folder: "internal/controlplane",
 		ours:   []string{},
+	},
+	{
+		// Manifests are data.
+		folder: "manifests",
+		ours:   []string{},
+		direct: []string{},
 	},
 }
 

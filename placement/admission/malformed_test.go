@@ -181,7 +181,7 @@ func TestMalformedPlacements(t *testing.T) {
 	webhook := crwebhook.WithValidator(scheme, checker.Validator()).WithRecoverPanic(false)
 	count := 10_000
 	if testing.Short() {
-		count = 1_000
+		count = 300
 	}
 	source, codes := rand.New(rand.NewPCG(1, 2)), map[int32]int{}
 	last := draw(t, func(int) int { return 0 })

@@ -127,6 +127,12 @@ var rules = []rule{
 		never:  []string{"k8s.io/kubernetes", "github.com/google/cel-go", module},
 	},
 	{
+		// Checking takes no client: what is refused depends on the Placement alone.
+		folder: "placement/admission",
+		ours:   []string{"placement", "cel"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal", module + "/placement/controller"},
+	},
+	{
 		folder: "cmd/celset-placement",
 		ours:   []string{"placement"},
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
@@ -151,7 +157,7 @@ var rules = []rule{
 	},
 	{
 		folder: "internal/hub",
-		ours:   []string{"internal/controlplane"},
+		ours:   []string{"internal/controlplane", "manifests/placement/crds"},
 	},
 	{
 		// What it says of the selection of clusters it checks without CEL.
@@ -166,6 +172,12 @@ var rules = []rule{
 	{
 		folder: "internal/controlplane",
 		ours:   []string{},
+	},
+	{
+		// Manifests are data.
+		folder: "manifests",
+		ours:   []string{},
+		direct: []string{},
 	},
 }
 

@@ -80,6 +80,11 @@ var rules = []rule{
 		never: server,
 	},
 	{
+		// Whoever can ask the allocator can ask it why.
+		folder: "allocator/explain",
+		ours:   []string{"allocator", "apis", "cel"},
+	},
+	{
 		folder: "plugin",
 		ours:   []string{"allocator", "apis", "cel"},
 		direct: []string{

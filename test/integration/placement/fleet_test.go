@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -182,18 +183,6 @@ func (s scene) join(t *testing.T, name string, has traits) *clusterv1.ManagedClu
 	return object
 }
 
-// generate creates n generated clusters and returns their names.
-func (s scene) generate(t *testing.T, n int) []string {
-	t.Helper()
-	var names []string
-	for i := range n {
-		object := generated(i)
-		s.admit(t, object)
-		names = append(names, object.Name)
-	}
-	return names
-}
-
 // generated is a cluster as somebody would create it.
 func generated(i int) *clusterv1.ManagedCluster {
 	object := fleet.Cluster(i, time.Now())
@@ -216,9 +205,16 @@ func (s scene) place(t *testing.T, name, spec string) *clusterv1beta1.Placement 
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.namespace, Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"},
 	}}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &object.Spec))
+	object.Spec = specOf(t, spec)
 	s.create(t, object)
 	return object
+}
+
+func specOf(t *testing.T, text string) clusterv1beta1.PlacementSpec {
+	t.Helper()
+	var result clusterv1beta1.PlacementSpec
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &result))
+	return result
 }
 
 // score sets a score of a cluster, by somebody.
@@ -332,4 +328,24 @@ func (s scene) notes(t *testing.T, name, reason string) []string {
 func (s scene) account(t *testing.T) {
 	t.Helper()
 	s.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: binding.ServiceAccount}})
+}
+
+// parallel calls a function for each of n numbers, several at a time.
+func parallel(t *testing.T, n int, do func(i int) error) {
+	t.Helper()
+	var group errgroup.Group
+	group.SetLimit(16)
+	for i := range n {
+		group.Go(func() error { return do(i) })
+	}
+	require.NoError(t, group.Wait())
+}
+
+// cleanUpAll deletes all objects of a kind after the test.
+func (s scene) cleanUpAll(t *testing.T, kind client.Object) {
+	t.Cleanup(func() { require.NoError(t, s.DeleteAllOf(context.Background(), kind)) })
+}
+
+func setAvailable(c *clusterv1.ManagedCluster, status metav1.ConditionStatus) {
+	meta.FindStatusCondition(c.Status.Conditions, clusterv1.ManagedClusterConditionAvailable).Status = status
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/binding"
 )
 
 // The examples of the proposal "New Placement APIs": its two scenarios.
@@ -94,29 +95,75 @@ func exampleServiceAccount(t *testing.T, file string) {
 	s.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
 }
 
+// TestScenario2ServiceAccountsBindWhatTheyMay: each account binds for its own namespace
+// only, one that may bind all sets also those to come, and all ends with the account.
+func TestScenario2ServiceAccountsBindWhatTheyMay(t *testing.T) {
+	some, all := newScene(t, ""), newScene(t, "")
+	for _, set := range []string{"eu", "us"} {
+		some.set(t, set, exclusive)
+		some.join(t, set+"-1", traits{set: set})
+	}
+	some.grant(t, "bind-eu", "eu")
+	all.grant(t, "bind-all")
+	account := all.account(t)
+	some.account(t)
+	some.place(t, "placement1", `{}`)
+	all.place(t, "placement1", `{}`)
+	some.requireSelected(t, "placement1", "eu-1")
+	all.requireSelected(t, "placement1", "eu-1", "us-1")
+
+	some.set(t, "cn", exclusive)
+	some.join(t, "cn-1", traits{set: "cn"})
+	all.requireSelected(t, "placement1", "cn-1", "eu-1", "us-1")
+	require.NoError(t, all.Delete(t.Context(), account))
+	all.requireSelected(t, "placement1")
+	all.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
+	some.requireSelected(t, "placement1", "eu-1")
+}
+
+// grant gives the account of the namespace the right to bind sets, without names all.
+func (s scene) grant(t *testing.T, role string, sets ...string) {
+	t.Helper()
+	s.create(t, bindRole(role, sets...))
+	s.create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role}, RoleRef: refTo(role), Subjects: s.subjects()})
+}
+
+func bindRole(name string, sets ...string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersets/bind"}, ResourceNames: sets, Verbs: []string{"create"},
+	}}}
+}
+
+func refTo(role string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+}
+
+// subjects are the account of the namespace.
+func (s scene) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: binding.ServiceAccount}}
+}
+
 // TestScenario2ServiceAccountDoesNotBindByRoleBinding: a RoleBinding gives no right to
 // what is in no namespace, so it must not bind a set either.
 func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 	s := newScenario(t, "")
 	object := s.place(t, "placement1", `{}`)
 	s.account(t)
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: "placement"}}
-	s.create(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "bind-clusterset1"}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersets/bind"}, ResourceNames: []string{"clusterset1"}, Verbs: []string{"create"},
-	}}})
-	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bind-clusterset1"}
-	s.create(t, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "bind"}, RoleRef: ref, Subjects: subjects})
+	s.create(t, bindRole("bind-clusterset1", "clusterset1"))
+	s.create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "bind"}, RoleRef: refTo("bind-clusterset1"), Subjects: s.subjects(),
+	})
 	s.requireCondition(t, object.Name, clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
-	// What the ClusterRoleBinding of another account causes comes later, so nothing was
-	// underway for this one.
+	// What a ClusterRoleBinding of another account causes comes later, so nothing is
+	// underway for this one then.
 	other := newScene(t, "")
 	other.account(t)
-	subjects[0].Namespace = other.namespace
-	s.create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "bind-other"}, RoleRef: ref, Subjects: subjects})
-	eventually(t, true, func() bool {
-		err := s.Get(t.Context(), client.ObjectKey{Namespace: other.namespace, Name: "clusterset1"}, &clusterv1beta2.ManagedClusterSetBinding{})
-		return client.IgnoreNotFound(err) == nil && err == nil
-	})
-	err := s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "clusterset1"}, &clusterv1beta2.ManagedClusterSetBinding{})
-	require.True(t, apierrors.IsNotFound(err), err)
+	other.grant(t, "bind-other", "clusterset1")
+	eventually(t, true, func() bool { return other.bound(t, "clusterset1") == nil })
+	require.True(t, apierrors.IsNotFound(s.bound(t, "clusterset1")))
+}
+
+// bound is an error unless a set is bound to the namespace.
+func (s scene) bound(t *testing.T, set string) error {
+	return s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: set}, &clusterv1beta2.ManagedClusterSetBinding{})
 }

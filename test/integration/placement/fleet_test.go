@@ -325,9 +325,11 @@ func (s scene) notes(t *testing.T, name, reason string) []string {
 }
 
 // account creates the ServiceAccount whose rights bind sets to the namespace.
-func (s scene) account(t *testing.T) {
+func (s scene) account(t *testing.T) *corev1.ServiceAccount {
 	t.Helper()
-	s.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: binding.ServiceAccount}})
+	object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: binding.ServiceAccount}}
+	s.create(t, object)
+	return object
 }
 
 // parallel calls a function for each of n numbers, several at a time.

@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -20,11 +21,13 @@ import (
 	"k8s.io/component-base/version/verflag"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
+	"github.com/celset/celset/placement/metrics"
 )
 
 // options are what the flags say.
@@ -104,12 +107,12 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	metrics := server.Options{BindAddress: o.metrics, SecureServing: o.secure}
+	shown := server.Options{BindAddress: o.metrics, SecureServing: o.secure}
 	if o.secure {
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+		shown.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: metrics, HealthProbeBindAddress: o.health,
+		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: shown, HealthProbeBindAddress: o.health,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
@@ -128,5 +131,19 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 			return nil, err
 		}
 	}
-	return mgr, controller.Add(mgr, controller.Options{All: o.all, Workers: o.workers})
+	measured, err := measure()
+	if err != nil {
+		return nil, err
+	}
+	scheduling, err := measured.Scheduling()
+	if err != nil {
+		return nil, err
+	}
+	return mgr, controller.Add(mgr, controller.Options{All: o.all, Workers: o.workers, Scheduler: scheduling, Observer: measured})
 }
+
+// measure adds the metrics of placement to those that managers show. These are one
+// set for the process, however many managers it has had.
+var measure = sync.OnceValues(func() (*metrics.Metrics, error) {
+	return metrics.New(metrics.Options{Registerer: ctrlmetrics.Registry})
+})

@@ -121,6 +121,13 @@ var rules = []rule{
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
 	},
 	{
+		// Measuring is a matter of observers: deciding does not know of it.
+		folder: "placement/metrics",
+		ours:   []string{"placement", "cel"},
+		direct: []string{"k8s.io/component-base/metrics", "k8s.io/apimachinery"},
+		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", module + "/placement/controller", module + "/cel/device"},
+	},
+	{
 		// Binding sets takes rights, and no selection.
 		folder: "placement/binding",
 		ours:   []string{},

@@ -95,7 +95,8 @@ var rules = []rule{
 		direct: []string{
 			"sigs.k8s.io/controller-runtime", "open-cluster-management.io/api", "k8s.io/client-go",
 			"k8s.io/component-base", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
-			"k8s.io/apiserver/pkg/authentication/serviceaccount",
+			"k8s.io/apiserver/pkg/authentication", "k8s.io/apiserver/pkg/authorization", "k8s.io/apiserver/pkg/apis/apiserver",
+			"sigs.k8s.io/yaml",
 		},
 		never: []string{"k8s.io/kubernetes", module + "/cel/device"},
 	},
@@ -126,6 +127,13 @@ var rules = []rule{
 		ours:   []string{"placement", "cel"},
 		direct: []string{"k8s.io/component-base/metrics", "k8s.io/apimachinery"},
 		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", module + "/placement/controller", module + "/cel/device"},
+	},
+	{
+		// Who asks and who answers are interfaces.
+		folder: "placement/debug",
+		alone:  true,
+		ours:   []string{"placement"},
+		never:  append([]string{module + "/placement/controller", "k8s.io/apiserver/pkg/server"}, server...),
 	},
 	{
 		// Binding sets takes rights, and no selection.

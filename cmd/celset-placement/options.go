@@ -25,8 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
+	debugserver "github.com/celset/celset/placement/debug/server"
 	"github.com/celset/celset/placement/metrics"
 )
 
@@ -41,14 +43,21 @@ type options struct {
 	health     string
 	metrics    string
 	secure     bool
+	debug      string
+	debugCerts string
 	election   componentbaseconfig.LeaderElectionConfiguration
 	logging    *logsapi.LoggingConfiguration
+	// several allows more than one program in a process, one after the other.
+	several bool
 }
+
+// noAddress serves nothing.
+const noAddress = "0"
 
 func newOptions() *options {
 	return &options{
 		qps: 100, burst: 200, workers: controller.DefaultWorkers,
-		health: ":8081", metrics: ":8443", secure: true,
+		health: ":8081", metrics: ":8443", secure: true, debug: noAddress,
 		election: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -70,6 +79,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.health, "health-probe-bind-address", o.health, "Address of /healthz and /readyz; 0 for none.")
 	flags.StringVar(&o.metrics, "metrics-bind-address", o.metrics, "Address of /metrics; 0 for none.")
 	flags.BoolVar(&o.secure, "metrics-secure", o.secure, "Serve metrics over TLS, to those whom the API server authenticates and authorizes.")
+	flags.StringVar(&o.debug, "debug-bind-address", o.debug, "Address of /debug/placements, which tells over TLS why a Placement selects what it selects, to those who may get it; 0 for none.")
+	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. Without it, a self-signed certificate is made.")
 	configoptions.BindLeaderElectionFlags(&o.election, flags)
 	logsapi.AddFlags(o.logging, flags)
 	verflag.AddFlags(flags)
@@ -84,6 +95,9 @@ func (o *options) validate() error {
 	if e := o.election; e.LeaderElect && (e.RetryPeriod.Duration <= 0 || e.RenewDeadline.Duration <= e.RetryPeriod.Duration || e.LeaseDuration.Duration <= e.RenewDeadline.Duration) {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration %s must be longer than --leader-elect-renew-deadline %s, and that longer than --leader-elect-retry-period %s",
 			e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration))
+	}
+	if o.debug == "" {
+		errs = append(errs, errors.New("--debug-bind-address is empty; give an address such as :8444, or 0 for none"))
 	}
 	return errors.Join(errs...)
 }
@@ -139,7 +153,24 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mgr, controller.Add(mgr, controller.Options{All: o.all, Workers: o.workers, Scheduler: scheduling, Observer: measured})
+	if err := o.addDebugging(mgr); err != nil {
+		return nil, err
+	}
+	return mgr, controller.Add(mgr, controller.Options{
+		All: o.all, Workers: o.workers, Scheduler: scheduling, Observer: measured, SkipNameValidation: o.several,
+	})
+}
+
+// addDebugging serves previews of Placements if there is an address to serve them at.
+func (o *options) addDebugging(mgr manager.Manager) error {
+	if o.debug == noAddress {
+		return nil
+	}
+	preview, err := controller.NewPreview(mgr.GetClient(), placement.Config{}, nil)
+	if err != nil {
+		return err
+	}
+	return debugserver.Add(mgr, debugserver.Options{Address: o.debug, CertDir: o.debugCerts, Placements: preview, All: o.all})
 }
 
 // measure adds the metrics of placement to those that managers show. These are one

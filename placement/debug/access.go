@@ -27,7 +27,7 @@ func (h *handler) authenticate(request *http.Request) (user.Info, error) {
 		return nil, fmt.Errorf("authenticate: %w", err)
 	case err != nil || !ok:
 		klog.FromContext(request.Context()).V(4).Info("Authentication failed", "path", request.URL.Path, "err", err)
-		return nil, apierrors.NewUnauthorized("Unauthorized: give the bearer token of a user or service account of the hub")
+		return nil, refusalOf(apierrors.NewUnauthorized("Unauthorized: give the bearer token of a user or service account of the hub"))
 	default:
 		return response.User, nil
 	}
@@ -36,7 +36,8 @@ func (h *handler) authenticate(request *http.Request) (user.Info, error) {
 // unanswered tells whether the API server could not be asked, or did not want to
 // answer.
 func unanswered(err error) bool {
-	if several, ok := err.(utilerrors.Aggregate); ok {
+	var several utilerrors.Aggregate
+	if errors.As(err, &several) {
 		for _, one := range several.Errors() {
 			if unanswered(one) {
 				return true
@@ -67,5 +68,5 @@ func (h *handler) authorize(ctx context.Context, who user.Info, verb string, key
 	if reason != "" {
 		denied = fmt.Errorf("%w: %s", denied, reason)
 	}
-	return apierrors.NewForbidden(resource.GroupResource(), key.Name, denied)
+	return refusalOf(apierrors.NewForbidden(resource.GroupResource(), key.Name, denied))
 }

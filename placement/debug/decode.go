@@ -39,18 +39,18 @@ func decode(w http.ResponseWriter, request *http.Request) (*clusterv1beta1.Place
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", maxBody))
+		return nil, refusalOf(apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", maxBody)))
 	}
 	if err != nil {
-		return nil, apierrors.NewBadRequest("the body could not be read: " + err.Error())
+		return nil, refusalOf(apierrors.NewBadRequest("the body could not be read: " + err.Error()))
 	}
 	decoded, kind, err := decoder.Decode(body, nil, &clusterv1beta1.Placement{})
 	if err != nil {
-		return nil, apierrors.NewBadRequest("the body is no Placement: " + clip(err.Error(), maxMessage))
+		return nil, refusalOf(apierrors.NewBadRequest("the body is no Placement: " + clip(err.Error(), maxMessage)))
 	}
 	object, ok := decoded.(*clusterv1beta1.Placement)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is a %s; give a Placement of %s", kind, clusterv1beta1.GroupVersion))
+		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf("the body is a %s; give a Placement of %s", kind, clusterv1beta1.GroupVersion)))
 	}
 	setDefaults(object, body)
 	object.Status, object.ManagedFields = clusterv1beta1.PlacementStatus{}, nil
@@ -80,10 +80,10 @@ func decoderOf(header http.Header) (runtime.Decoder, error) {
 // which former decisions are its own, depends on it.
 func named(object *clusterv1beta1.Placement) error {
 	if wrong := validation.IsDNS1123Label(object.Namespace); len(wrong) > 0 {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace: %q: %s", clip(object.Namespace, maxReason), strings.Join(wrong, ", ")))
+		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace: %q: %s", clip(object.Namespace, maxReason), strings.Join(wrong, ", "))))
 	}
 	if wrong := validation.IsDNS1123Subdomain(object.Name); len(wrong) > 0 {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name: %q: %s", clip(object.Name, maxReason), strings.Join(wrong, ", ")))
+		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.name: %q: %s", clip(object.Name, maxReason), strings.Join(wrong, ", "))))
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func (h *handler) get(w http.ResponseWriter, request *http.Request, who user.Inf
 	object, err := h.Placements.Placement(request.Context(), key)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, apierrors.NewNotFound(resource.GroupResource(), key.Name)
+		return nil, refusalOf(apierrors.NewNotFound(resource.GroupResource(), key.Name))
 	case err != nil:
 		return nil, fmt.Errorf("get Placement %s: %w", key, err)
 	}
@@ -155,7 +155,7 @@ func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement
 	case h.running <- struct{}{}:
 		defer func() { <-h.running }()
 	case <-ctx.Done():
-		return nil, apierrors.NewServerTimeout(resource.GroupResource(), "decide", int(h.Timeout.Seconds()))
+		return nil, refusalOf(apierrors.NewServerTimeout(resource.GroupResource(), "decide", int(h.Timeout.Seconds())))
 	}
 	result, err := h.Placements.Schedule(ctx, object)
 	if result == nil {

@@ -15,11 +15,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refusal is an answer that is no Report.
+// refused is an answer that is no Report. Other errors are nothing that who asks can do
+// anything about, also those that the API server answered to this server.
+type refused struct {
+	status metav1.Status
+}
+
+// Error is the message.
+func (r *refused) Error() string { return r.status.Message }
+
+func refusalOf(from *apierrors.StatusError) error { return &refused{from.ErrStatus} }
+
 func refusal(code int, reason metav1.StatusReason, message string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
-	}}
+	return &refused{metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message}}
 }
 
 func noSuchPath(request *http.Request) error {
@@ -40,13 +48,12 @@ func allow(w http.ResponseWriter, request *http.Request, method string) error {
 // refuse answers with a Status. What is nobody's fault but the server's is logged, and
 // only its operator learns what it is.
 func refuse(ctx context.Context, w http.ResponseWriter, err error) {
-	// One that another error wraps is what the API server answered to this server.
-	known, ok := err.(*apierrors.StatusError)
-	if !ok {
+	var known *refused
+	if !errors.As(err, &known) {
 		klog.FromContext(ctx).Error(err, "Debugging a Placement failed")
-		known = apierrors.NewInternalError(errors.New("the answer could not be made; the log says why"))
+		known = &refused{apierrors.NewInternalError(errors.New("the answer could not be made; the log says why")).ErrStatus}
 	}
-	status := known.Status()
+	status := known.status
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	if status.Code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -136,6 +136,12 @@ var rules = []rule{
 		never:  append([]string{module + "/placement/controller", "k8s.io/apiserver/pkg/server"}, server...),
 	},
 	{
+		// Serving takes a manager; what decides is handed in.
+		folder: "placement/debug/server",
+		ours:   []string{"placement/debug", "placement"},
+		never:  []string{"k8s.io/kubernetes", module + "/placement/controller", module + "/cel/device"},
+	},
+	{
 		// Binding sets takes rights, and no selection.
 		folder: "placement/binding",
 		ours:   []string{},

@@ -140,23 +140,28 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, err
 	}
+	return mgr, o.addControllers(mgr)
+}
+
+// addControllers adds what runs in the manager.
+func (o *options) addControllers(mgr manager.Manager) error {
 	if o.bindings {
 		if err := binding.Add(mgr); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	measured, err := measure()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	scheduling, err := measured.Scheduling()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.addDebugging(mgr); err != nil {
-		return nil, err
+		return err
 	}
-	return mgr, controller.Add(mgr, controller.Options{
+	return controller.Add(mgr, controller.Options{
 		All: o.all, Workers: o.workers, Scheduler: scheduling, Observer: measured, SkipNameValidation: o.several,
 	})
 }

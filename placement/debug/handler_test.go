@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -59,6 +60,7 @@ func TestRefusals(t *testing.T) {
 		"empty":                {"POST", "/", "author", json, "", 400, "the body is no Placement"},
 		"not JSON":             {"POST", "/", "author", json, good, 400, "the body is no Placement"},
 		"not YAML":             {"POST", "/", "author", yaml, "{", 400, "the body is no Placement"},
+		"aliases of aliases":   {"POST", "/", "author", yaml, aliases(), 400, "excessive aliasing"},
 		"unknown field":        {"POST", "/", "author", yaml, object("ns", "new", "clusters: 1"), 400, `unknown field "spec.clusters"`},
 		"duplicate field":      {"POST", "/", "author", json, `{"kind": "Placement", "spec": {"sortBy": "Score", "sortBy": "ClusterName"}}`, 400, `duplicate field "spec.sortBy"`},
 		"wrong type":           {"POST", "/", "author", yaml, object("ns", "new", "clusterSets: {}"), 400, "cannot unmarshal object"},
@@ -88,6 +90,15 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// aliases is a short text that stands for a very long one.
+func aliases() string {
+	text := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		text += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
+	}
+	return text
 }
 
 func requireStatus(t *testing.T, response *httptest.ResponseRecorder) metav1.Status {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 )
 
 // Program is a compiled expression that evaluates to bool. It is safe for
@@ -27,7 +28,7 @@ func (p *Program) Expression() string { return p.expression }
 // cost. Every error is an [*Error]. When ctx ends, the error wraps its cause and
 // its error.
 func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Budget) (bool, error) {
-	value, details, err := p.program.ContextEval(ctx, input)
+	value, details, err := p.run(ctx, input)
 	cost := actualCost(details)
 	verdict, failure := false, budget.charge(cost, p.environment.advice)
 	switch {
@@ -45,6 +46,18 @@ func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Bu
 		return false, failure
 	}
 	return verdict, nil
+}
+
+// run evaluates, and measures how long that takes if somebody wants to know.
+func (p *Program) run(ctx context.Context, input cel.Activation) (ref.Val, *cel.EvalDetails, error) {
+	timer := p.environment.timer
+	if timer == nil {
+		return p.program.ContextEval(ctx, input)
+	}
+	start := timer.Now()
+	value, details, err := p.program.ContextEval(ctx, input)
+	timer.ObserveDuration(p.environment.name, timer.Now().Sub(start))
+	return value, details, err
 }
 
 func actualCost(details *cel.EvalDetails) uint64 {

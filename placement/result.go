@@ -44,10 +44,12 @@ type Result struct {
 	// Candidates are the clusters that passed the filters, the most wanted first.
 	Candidates []*Candidate
 
-	// Evaluated is how many clusters the predicates were asked about; of the others
-	// the answer was remembered. Cost is what that cost, in CEL cost units.
-	Evaluated int
-	Cost      uint64
+	// Evaluated is how many clusters the predicates were asked about, Remembered of how
+	// many the answer was known; both are zero without predicates. Cost is what the
+	// evaluations cost, in CEL cost units.
+	Evaluated  int
+	Remembered int
+	Cost       uint64
 
 	now time.Time
 }

@@ -38,11 +38,25 @@ type Options struct {
 	Workers int
 	// Scheduler is how they are decided.
 	Scheduler placement.Config
+	// Observer is told what is written; nil means nobody is.
+	Observer Observer
 	// Now is the clock; nil is that of the machine.
 	Now func() time.Time
 	// SkipNameValidation allows several controllers in one process.
 	SkipNameValidation bool
 }
+
+// Observer is told what the controller does, to measure it. The methods are called
+// concurrently and must not block.
+type Observer interface {
+	// ObserveWriting is called when the PlacementDecisions of a Placement start to be
+	// written, and what it returns with the error, if any, when that ends.
+	ObserveWriting() (end func(error))
+}
+
+type unobserved struct{}
+
+func (unobserved) ObserveWriting() (end func(error)) { return func(error) {} }
 
 // AddToScheme adds the kinds that the controller reads and writes to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
@@ -65,6 +79,7 @@ type reconciler struct {
 	scheduler *placement.Scheduler
 	ledger    *ledger
 	records   *records
+	observer  Observer
 	all       bool
 	now       func() time.Time
 }
@@ -79,12 +94,15 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	if options.Observer == nil {
+		options.Observer = unobserved{}
+	}
 	if options.Workers <= 0 {
 		options.Workers = DefaultWorkers
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
-		scheduler: scheduler, ledger: newLedger(), records: newRecords(), all: options.All, now: options.Now,
+		scheduler: scheduler, ledger: newLedger(), records: newRecords(), observer: options.Observer, all: options.All, now: options.Now,
 	}
 	return r.watches(builder.ControllerManagedBy(mgr).Named(Name)).
 		WithOptions(ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation}).

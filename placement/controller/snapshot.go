@@ -36,26 +36,30 @@ func Cache() cache.Options {
 
 // snapshot is the hub as the cache has it, and the decisions as the ledger has them.
 func (r *reconciler) snapshot(ctx context.Context, namespace string) (*placement.Snapshot, error) {
+	return snapshotOf(ctx, r.client, namespace, r.ledger.decisions)
+}
+
+func snapshotOf(ctx context.Context, reader client.Reader, namespace string, decisions *placement.Decisions) (*placement.Snapshot, error) {
 	var (
 		clusters clusterv1.ManagedClusterList
 		sets     clusterv1beta2.ManagedClusterSetList
 		bindings clusterv1beta2.ManagedClusterSetBindingList
 	)
-	if err := r.client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list ManagedClusters: %w", err)
 	}
-	if err := r.client.List(ctx, &sets, client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &sets, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list ManagedClusterSets: %w", err)
 	}
-	if err := r.client.List(ctx, &bindings, client.UnsafeDisableDeepCopy, client.InNamespace(namespace)); err != nil {
+	if err := reader.List(ctx, &bindings, client.UnsafeDisableDeepCopy, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list ManagedClusterSetBindings in namespace %s: %w", namespace, err)
 	}
 	return &placement.Snapshot{
 		Clusters:    pointers(clusters.Items),
 		ClusterSets: pointers(sets.Items),
 		Bindings:    pointers(bindings.Items),
-		Scores:      scores{ctx, r.client},
-		Decisions:   r.ledger.decisions,
+		Scores:      scores{ctx, reader},
+		Decisions:   decisions,
 	}, nil
 }
 

@@ -176,6 +176,11 @@ func (o *observed) ObservePlugin(kind, name string) (end func()) {
 	}
 }
 
+// ObserveSchedule is not of interest.
+func (o *observed) ObserveSchedule() (end func(*placement.Result, error)) {
+	return func(*placement.Result, error) {}
+}
+
 func (o *observed) count(kind, name string) int {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -73,7 +73,11 @@ func start(t *testing.T, enabled bool, objects ...runtime.Object) (context.Conte
 	factory.WaitForCacheSync(ctx.Done())
 	require.Eventually(t, func() bool {
 		listed, err := h.manager.ResourceClaims().List()
-		return err == nil && len(listed) == count[*resourceapi.ResourceClaim](objects)
+		if err != nil || len(listed) != count[*resourceapi.ResourceClaim](objects) {
+			return false
+		}
+		inUse, err := h.manager.ResourceClaims().ListAllAllocatedDevices()
+		return err == nil && len(inUse) == allocated(objects)
 	}, waitFor, tick)
 	t.Cleanup(func() {
 		cancel()
@@ -87,6 +91,17 @@ func count[T runtime.Object](objects []runtime.Object) int {
 	for _, object := range objects {
 		if _, ok := object.(T); ok {
 			n++
+		}
+	}
+	return n
+}
+
+// allocated counts the devices of claims.
+func allocated(objects []runtime.Object) int {
+	n := 0
+	for _, object := range objects {
+		if c, ok := object.(*resourceapi.ResourceClaim); ok && c.Status.Allocation != nil {
+			n += len(c.Status.Allocation.Devices.Results)
 		}
 	}
 	return n

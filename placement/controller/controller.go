@@ -65,6 +65,8 @@ type reconciler struct {
 	scheduler *placement.Scheduler
 	ledger    *ledger
 	records   *records
+	clusters  collected[[]*clusterv1.ManagedCluster]
+	scores    collected[scores]
 	all       bool
 	now       func() time.Time
 }
@@ -86,6 +88,7 @@ func Add(mgr manager.Manager, options Options) error {
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
 		scheduler: scheduler, ledger: newLedger(), records: newRecords(), all: options.All, now: options.Now,
 	}
+	r.clusters.collect, r.scores.collect = r.collectClusters, r.collectScores
 	return r.watches(builder.ControllerManagedBy(mgr).Named(Name)).
 		WithOptions(ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation}).
 		Complete(r)

@@ -122,6 +122,8 @@ func readAudit(t testing.TB, path string) []auditv1.Event {
 		result = append(result, event)
 	}
 	require.NoError(t, lines.Err())
-	slices.SortFunc(result, func(a, b auditv1.Event) int { return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp.Time) })
+	slices.SortFunc(result, func(a, b auditv1.Event) int {
+		return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp.Time)
+	})
 	return result
 }

@@ -77,19 +77,17 @@ func newHub(t testing.TB, options controlplane.Options) *hub {
 	h.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: h.scheme})
 	require.NoError(t, err)
 	require.NoError(t, h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
-	h.bind(t, fleet.ClusterSet)
+	require.NoError(t, h.Create(t.Context(), &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: fleet.ClusterSet}}))
+	require.NoError(t, h.bind(t.Context(), fleet.ClusterSet))
 	return h
 }
 
-// bind creates a set and binds it.
-func (h *hub) bind(t testing.TB, name string) {
-	t.Helper()
-	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	require.NoError(t, h.Create(t.Context(), set))
-	require.NoError(t, h.Create(t.Context(), &clusterv1beta2.ManagedClusterSetBinding{
+// bind binds a set.
+func (h *hub) bind(ctx context.Context, name string) error {
+	return h.Create(ctx, &clusterv1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: name},
-	}))
+	})
 }
 
 // each does something for the numbers from 0 to n-1, several at a time.

@@ -182,6 +182,12 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		folder: "internal/malformed",
+		ours:   []string{"cel/cluster", "placement"},
+		direct: []string{"k8s.io/apimachinery", "open-cluster-management.io/api"},
+		never:  server,
+	},
+	{
 		folder: "internal/hub",
 		ours:   []string{"internal/controlplane", "manifests/placement/crds"},
 	},

@@ -38,6 +38,11 @@ func (*meter) ObserveCompilation(string, bool, error) {}
 // ObserveEvaluation implements [cel.Observer].
 func (m *meter) ObserveEvaluation(string, uint64, error) { m.evaluations.Add(1) }
 
+// ObserveSchedule is not of interest.
+func (*meter) ObserveSchedule() func(*placement.Result, error) {
+	return func(*placement.Result, error) {}
+}
+
 // ObservePlugin implements [placement.Observer]. The first filter runs once each time a
 // Placement is decided.
 func (m *meter) ObservePlugin(_, name string) func() {

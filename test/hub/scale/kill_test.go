@@ -84,7 +84,7 @@ func (o *observer) anEvent(n int) bool {
 		return o.events
 	}
 	since := count()
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if count() > since+n {
 			return true
 		}
@@ -94,7 +94,7 @@ func (o *observer) anEvent(n int) bool {
 
 // keepChanging changes a Placement or a cluster at a time until the context ends.
 func (h *hub) keepChanging(ctx context.Context, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int) error {
-	for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		var err error
 		if random.IntN(3) == 0 {
 			err = h.relabel(ctx, nameOf(random.IntN(clusters)), "cloud", []string{"Amazon", "Azure", "Google"}[random.IntN(3)])

@@ -70,7 +70,7 @@ func startMeasured(t *testing.T, registry metrics.Registry, enabled bool, object
 	ctx, h := newHandle(t, objects...)
 	pl, err := newPlugin(ctx, nil, h, features(), enabled, measured)
 	require.NoError(t, err)
-	h.start(ctx, t, count[*resourceapi.ResourceClaim](objects))
+	h.start(ctx, t, objects...)
 	return ctx, pl
 }
 
@@ -95,14 +95,18 @@ func newHandle(t *testing.T, objects ...runtime.Object) (context.Context, *handl
 	return ctx, &handle{client: client, factory: factory, manager: dynamicresources.NewDRAManager(ctx, claims, tracker, factory)}
 }
 
-// start waits until all is in the caches, so many claims among it.
-func (h *handle) start(ctx context.Context, t *testing.T, claims int) {
+// start waits until the objects are in the caches.
+func (h *handle) start(ctx context.Context, t *testing.T, objects ...runtime.Object) {
 	t.Helper()
 	h.factory.Start(ctx.Done())
 	h.factory.WaitForCacheSync(ctx.Done())
 	require.Eventually(t, func() bool {
 		listed, err := h.manager.ResourceClaims().List()
-		return err == nil && len(listed) == claims
+		if err != nil || len(listed) != count[*resourceapi.ResourceClaim](objects) {
+			return false
+		}
+		inUse, err := h.manager.ResourceClaims().ListAllAllocatedDevices()
+		return err == nil && len(inUse) == allocated(objects)
 	}, waitFor, tick)
 }
 
@@ -111,6 +115,17 @@ func count[T runtime.Object](objects []runtime.Object) int {
 	for _, object := range objects {
 		if _, ok := object.(T); ok {
 			n++
+		}
+	}
+	return n
+}
+
+// allocated counts the devices of claims.
+func allocated(objects []runtime.Object) int {
+	n := 0
+	for _, object := range objects {
+		if c, ok := object.(*resourceapi.ResourceClaim); ok && c.Status.Allocation != nil {
+			n += len(c.Status.Allocation.Devices.Results)
 		}
 	}
 	return n

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -259,12 +260,13 @@ func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
 	require.NoError(t, AddFeatureGates(gates))
 	factory := NewFactory(gates)
-	ctx, h := newHandle(t, claim(2))
+	objects := []runtime.Object{claim(2)}
+	ctx, h := newHandle(t, objects...)
 	for _, name := range []string{"first", "second"} {
 		_, err := factory(ctx, nil, &profile{h, name})
 		require.NoError(t, err)
 	}
-	h.start(ctx, t, 1)
+	h.start(ctx, t, objects...)
 	values := shown(t, legacyregistry.DefaultGatherer)
 	require.EqualValues(t, 1, values["claims none pending"])
 }

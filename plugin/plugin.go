@@ -6,13 +6,13 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/featuregate"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -45,6 +45,7 @@ type DynamicResourcesCEL struct {
 	always      bool // not only for pods with CEL constraints
 	budget      *configv1alpha1.Budget
 	features    plfeature.Features
+	nodes       func() fwk.NodeInfoLister
 	claims      fwk.SharedDRAManager
 	selectors   *dracel.Cache
 	constraints *device.Environment
@@ -98,6 +99,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		always:           decoded.Allocator == configv1alpha1.AllocatorAll,
 		budget:           decoded.Budget,
 		features:         features,
+		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),
 		constraints:      constraints,
 		cache:            allocator.NewCache(),
@@ -190,25 +192,11 @@ func gateMessage(claim *resourceapi.ResourceClaim) string {
 // constrainedClaims returns the claims of the pod that are to be allocated and
 // have a CEL constraint.
 func (pl *DynamicResourcesCEL) constrainedClaims(pod *v1.Pod) ([]*resourceapi.ResourceClaim, error) {
-	var claims []*resourceapi.ResourceClaim
-	for i := range pod.Spec.ResourceClaims {
-		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
-		if err != nil {
-			return nil, err
-		}
-		if name == nil {
-			// No claim is needed for this entry.
-			continue
-		}
-		claim, err := pl.claims.ResourceClaims().Get(pod.Namespace, *name)
-		if err != nil {
-			return nil, err
-		}
-		if claim.Status.Allocation == nil && v1alpha1.HasReference(claim) {
-			claims = append(claims, claim)
-		}
+	claims, err := pl.unallocatedClaims(pod)
+	if err != nil {
+		return nil, err
 	}
-	return claims, nil
+	return slices.DeleteFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasReference(claim) }), nil
 }
 
 func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.CycleState, claims []*resourceapi.ResourceClaim) *fwk.Status {

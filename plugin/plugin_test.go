@@ -97,7 +97,7 @@ func TestUnsatisfiableConstraintIsExplained(t *testing.T) {
 	require.True(t, status.IsSuccess(), status)
 	status = pl.Filter(ctx, state, pod(), node(nodeName))
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	require.Equal(t, "constraint ring2: none of the 3 sets of 2 of 3 free devices satisfies it", status.Message())
+	require.Equal(t, "constraint ring2: no set of 2 free devices satisfies it", status.Message())
 }
 
 // A search that uses up its budget aborts the scheduling of this pod: an error is

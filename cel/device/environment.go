@@ -80,6 +80,8 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 		celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())),
 		// cel.bind, as in device selectors.
 		ext.Bindings(ext.BindingsVersion(0)),
+		// Conjuncts are written as they were.
+		celgo.EnableMacroCallTracking(),
 	}
 	core, err := cel.NewEnvironment(config)
 	if err != nil {

@@ -32,6 +32,7 @@ func newDemoCommand() *cobra.Command {
 		},
 	}
 	flags.addTo(cmd)
+	cmd.AddCommand(newDemoPlacementCommand())
 	return cmd
 }
 

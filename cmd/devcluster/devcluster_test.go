@@ -147,6 +147,8 @@ func TestErrors(t *testing.T) {
 		"unknown binary":         {args: []string{"build", "no-such"}, want: "build no-such: neither a known dependency nor a command"},
 		"arguments to up":        {args: []string{"up", "x"}, want: `unknown command "x" for "devcluster up"`},
 		"no such configuration":  {args: []string{"up", "--scheduler-config=no-such.yaml"}, want: "scheduler configuration: stat no-such.yaml: no such file"},
+		"arguments to a demo":    {args: []string{"demo", "placement", "x"}, want: `unknown command "x" for "devcluster demo placement"`},
+		"no such demo":           {args: []string{"demo", "x"}, want: `unknown command "x" for "devcluster demo"`},
 		"data directory is file": {args: []string{"up", "--data-dir=/dev/null"}, want: "data directory: mkdir /dev/null"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,9 +5,10 @@
 // built from the modules that go.mod pins. See package internal/controlplane
 // for what is in it and how it differs from a production cluster.
 //
-//	devcluster build    build the binaries into bin/
-//	devcluster up       run a cluster until interrupted
-//	devcluster demo     run a cluster, show what celset is for, check it
+//	devcluster build             build the binaries into bin/
+//	devcluster up                run a cluster until interrupted
+//	devcluster demo              run a cluster, show what celset is for, check it
+//	devcluster demo placement    the same for the selection of clusters, on a hub
 package main
 
 import (

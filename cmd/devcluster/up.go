@@ -28,8 +28,12 @@ type upFlags struct {
 
 func (f *upFlags) addTo(cmd *cobra.Command) {
 	addBinDirFlag(cmd, &f.binDir)
-	cmd.Flags().StringVar(&f.dataDir, "data-dir", "", "directory to keep the cluster's data in (default: a temporary one, removed at the end)")
+	addDataDirFlag(cmd, &f.dataDir)
 	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration of celset-scheduler; its clientConnection.kubeconfig is replaced (default "+schedulerConfig+" in the source tree)")
+}
+
+func addDataDirFlag(cmd *cobra.Command, dataDir *string) {
+	cmd.Flags().StringVar(dataDir, "data-dir", "", "directory to keep the cluster's data in (default: a temporary one, removed at the end)")
 }
 
 func newUpCommand() *cobra.Command {

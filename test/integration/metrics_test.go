@@ -43,7 +43,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	l.run(t, "same", measuredProfile, request("mla", driver, 2), distinctAttribute(driver+"/index"))
 	l.requireRunning(t, "fits", "plain", "same")
 	l.run(t, "large", measuredProfile, mla, constrained("large", "size(devices) > 3"))
-	l.requireRefused(t, "large", "constraint large: none of ")
+	l.requireRefused(t, "large", "constraint large: no set of 3 free devices satisfies it")
 	l.run(t, "long", measuredProfile, mla, constrained("long", "devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 2"))
 	l.requireRefused(t, "long", "exceed the cost budget of 1500 CEL cost units")
 	l.run(t, "wrong", measuredProfile, mla, constrained("wrong", "devices.slice(0, 1).all(d, d.attributes['"+driver+"'].missing == 1)"))

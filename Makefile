@@ -8,7 +8,7 @@ GO ?= go
 # because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/...
 
-.PHONY: help demo test test-race test-all bin up build lint lint-fix tidy fuzz bench clean
+.PHONY: help demo test test-race test-all bin up build generate lint lint-fix tidy fuzz bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,18 @@ up: ## run a local cluster with celset-scheduler until interrupted
 
 build: ## compile everything
 	$(GO) build ./...
+
+bin/controller-gen: hack/tools/controller-gen/go.mod
+	$(GO) build -C hack/tools/controller-gen -o $(CURDIR)/$@ sigs.k8s.io/controller-tools/cmd/controller-gen
+	@touch $@
+
+# ClusterClaims are objects of managed clusters; a hub has none.
+OCM_TYPES = open-cluster-management.io/api/cluster
+PLACEMENT_CRDS ?= manifests/placement/crds
+generate: bin/controller-gen ## write what is generated: the CRDs of Placements, from the types that go.mod names
+	rm -f $(PLACEMENT_CRDS)/cluster.*.yaml
+	bin/controller-gen crd $(foreach version,v1 v1alpha1 v1beta1 v1beta2,paths=$(OCM_TYPES)/$(version)) output:crd:dir=$(PLACEMENT_CRDS)
+	rm $(PLACEMENT_CRDS)/cluster.open-cluster-management.io_clusterclaims.yaml
 
 bin/golangci-lint: hack/tools/golangci-lint/go.mod
 	$(GO) build -C hack/tools/golangci-lint -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint

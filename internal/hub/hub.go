@@ -9,12 +9,7 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,47 +17,26 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/manifests/placement/crds"
 )
 
-const apiModule = "open-cluster-management.io/api"
-
-// Install creates the CustomResourceDefinitions that the API module carries, in the
-// version that go.mod names, and returns when they are served. It takes a Go
-// toolchain and the module's source tree as working directory.
+// Install creates the CustomResourceDefinitions of package crds, and returns when they
+// are served.
 func Install(ctx context.Context, config *rest.Config) error {
-	manifests, err := definitions(ctx)
+	files, err := crds.Files.ReadDir(".")
 	if err != nil {
 		return err
 	}
-	for file, manifest := range manifests {
+	for _, file := range files {
+		manifest, err := crds.Files.ReadFile(file.Name())
+		if err != nil {
+			return err
+		}
 		if err := install(ctx, config, manifest); err != nil {
-			return fmt.Errorf("install %s: %w", file, err)
+			return fmt.Errorf("install %s: %w", file.Name(), err)
 		}
 	}
 	return nil
-}
-
-// definitions reads the files with CustomResourceDefinitions of group cluster.
-func definitions(ctx context.Context) (map[string][]byte, error) {
-	output, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", apiModule).Output()
-	if err != nil {
-		return nil, fmt.Errorf("find module %s: %w", apiModule, err)
-	}
-	dir := strings.TrimSpace(string(output))
-	files, err := filepath.Glob(filepath.Join(dir, "cluster", "v1*", "*.crd.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	if len(files) == 0 {
-		return nil, errors.New("no CustomResourceDefinitions in " + dir + "; download the module")
-	}
-	result := map[string][]byte{}
-	for _, file := range files {
-		if result[filepath.Base(file)], err = os.ReadFile(file); err != nil {
-			return nil, err
-		}
-	}
-	return result, nil
 }
 
 // install applies definitions until the API server says that it serves them.

@@ -127,6 +127,12 @@ var rules = []rule{
 		never:  []string{"k8s.io/kubernetes", "github.com/google/cel-go", module},
 	},
 	{
+		// Checking takes no client: what is refused depends on the Placement alone.
+		folder: "placement/admission",
+		ours:   []string{"placement", "cel"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal", module + "/placement/controller"},
+	},
+	{
 		folder: "cmd/celset-placement",
 		ours:   []string{"placement"},
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
@@ -151,11 +157,17 @@ var rules = []rule{
 	},
 	{
 		folder: "internal/hub",
-		ours:   []string{"internal/controlplane"},
+		ours:   []string{"internal/controlplane", "manifests/placement/crds"},
 	},
 	{
 		folder: "internal/controlplane",
 		ours:   []string{},
+	},
+	{
+		// Manifests are data.
+		folder: "manifests",
+		ours:   []string{},
+		direct: []string{},
 	},
 }
 

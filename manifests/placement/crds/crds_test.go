@@ -1,0 +1,109 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crds
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// definition is a CustomResourceDefinition as in JSON.
+type definition = map[string]any
+
+// read returns the definitions in files that a pattern matches, by name.
+func read(t *testing.T, pattern string) map[string]definition {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	result := map[string]definition{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var object definition
+		require.NoError(t, yaml.Unmarshal(content, &object))
+		require.Equal(t, "CustomResourceDefinition", object["kind"], file)
+		name, _, err := unstructured.NestedString(object, "metadata", "name")
+		require.NoError(t, err)
+		require.NotContains(t, result, name)
+		result[name] = object
+	}
+	return result
+}
+
+func names(of map[string]definition) []string {
+	var result []string
+	for name := range of {
+		kind, _, _ := strings.Cut(name, ".")
+		result = append(result, kind)
+	}
+	slices.Sort(result)
+	return result
+}
+
+// output runs a command at the root of the module. Of a make that runs the tests it
+// does not know.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), name, args...)
+	command.Dir, command.Stderr = "../../..", t.Output()
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS=")
+	})
+	result, err := command.Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(result))
+}
+
+func TestTheyAreWhatIsGenerated(t *testing.T) {
+	dir := t.TempDir()
+	output(t, "make", "-s", "generate", "PLACEMENT_CRDS="+dir)
+	generated, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	stored, err := Files.ReadDir(".")
+	require.NoError(t, err)
+	require.Len(t, generated, len(stored), "run make generate")
+	for i, file := range stored {
+		require.Equal(t, file.Name(), filepath.Base(generated[i]))
+		want, err := os.ReadFile(generated[i])
+		require.NoError(t, err)
+		got, err := Files.ReadFile(file.Name())
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(string(want), string(got)), "%s: run make generate", file.Name())
+	}
+}
+
+// The API module carries definitions, too. Ours say the same.
+func TestSameAsTheModules(t *testing.T) {
+	dir := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api")
+	ours, theirs := read(t, "cluster.*.yaml"), read(t, filepath.Join(dir, "cluster", "v1*", "*.crd.yaml"))
+	require.Equal(t, []string{
+		"addonplacementscores", "managedclusters", "managedclustersetbindings", "managedclustersets", "placementdecisions", "placements",
+	}, names(ours))
+	for name, got := range ours {
+		t.Run(name, func(t *testing.T) {
+			want := theirs[name]
+			require.NotNil(t, want)
+			// These are all the differences: what is false unless it is said, and what the
+			// API server writes.
+			preserve, _, err := unstructured.NestedBool(want, "spec", "preserveUnknownFields")
+			require.NoError(t, err)
+			require.False(t, preserve)
+			unstructured.RemoveNestedField(want, "spec", "preserveUnknownFields")
+			unstructured.RemoveNestedField(want, "status")
+			unstructured.RemoveNestedField(got, "metadata", "annotations", "controller-gen.kubebuilder.io/version")
+			require.Empty(t, got["metadata"].(definition)["annotations"])
+			unstructured.RemoveNestedField(got, "metadata", "annotations")
+			require.Empty(t, cmp.Diff(want, got))
+		})
+	}
+}

@@ -1,0 +1,86 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement"
+)
+
+// Options say what is checked. Give what the controller has.
+type Options struct {
+	// All checks all Placements but disabled ones, not only those with
+	// [placement.TakeAnnotation].
+	All bool
+	// Scheduler is how they are decided.
+	Scheduler placement.Config
+}
+
+// Checker checks Placements. The same Placements have the same verdict: it reads
+// nothing else. It is safe for concurrent use.
+type Checker struct {
+	scheduler *placement.Scheduler
+	all       bool
+}
+
+// Verdict is what there is to say of a Placement.
+type Verdict struct {
+	// Errors refuse it. They are all there are, however many.
+	Errors field.ErrorList
+	// Warnings don't. Each is one line.
+	Warnings []string
+}
+
+// NewChecker returns a Checker.
+func NewChecker(options Options) (*Checker, error) {
+	scheduler, err := placement.NewScheduler(options.Scheduler)
+	if err != nil {
+		return nil, fmt.Errorf("admission of Placements: %w", err)
+	}
+	return &Checker{scheduler, options.All}, nil
+}
+
+// Check judges a new Placement: there is an error for each misconfiguration.
+func (c *Checker) Check(object *clusterv1beta1.Placement) Verdict {
+	if !placement.Responsible(object, c.all) {
+		return Verdict{}
+	}
+	result := Verdict{Warnings: c.warnings(object)}
+	for _, one := range c.mistakes(object) {
+		result.Errors = append(result.Errors, one.fieldError())
+	}
+	return result
+}
+
+// CheckUpdate judges an update: there is an error for each misconfiguration that old
+// does not have, and a warning for each that it has.
+func (c *Checker) CheckUpdate(old, object *clusterv1beta1.Placement) Verdict {
+	if !placement.Responsible(object, c.all) {
+		return Verdict{}
+	}
+	former := c.warnings(old)
+	result := Verdict{Warnings: slices.DeleteFunc(c.warnings(object), func(text string) bool { return slices.Contains(former, text) })}
+	wrong := c.mistakes(object)
+	if len(wrong) == 0 {
+		return result
+	}
+	stored := map[identity]int{}
+	for _, one := range c.mistakes(old) {
+		stored[one.identity()]++
+	}
+	for _, one := range wrong {
+		if stored[one.identity()] == 0 {
+			result.Errors = append(result.Errors, one.fieldError())
+			continue
+		}
+		stored[one.identity()]--
+		result.Warnings = append(result.Warnings, "was misconfigured before: "+one.line())
+	}
+	return result
+}

@@ -1,0 +1,218 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"pgregory.net/rapid"
+	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/placement"
+)
+
+// complete has every field of a Placement, and nothing wrong.
+const complete = `
+metadata:
+  name: p
+  namespace: ns
+  uid: u
+  annotations: {celset.dev/placement: "true", celset.dev/tie-break: random}
+spec:
+  clusterSets: [global]
+  numberOfClusters: 2
+  predicates:
+  - requiredClusterSelector:
+      labelSelector: {matchLabels: {cloud: aws}, matchExpressions: [{key: a, operator: In, values: [b]}]}
+      claimSelector: {matchExpressions: [{key: region, operator: Exists}]}
+      celSelector: {celExpressions: ['managedCluster.metadata.name == "a"', 'managedCluster.scores("r").exists(s, s.value > 1)']}
+  - requiredClusterSelector: {celSelector: {celExpressions: ["true"]}}
+  prioritizerPolicy:
+    mode: Exact
+    configurations:
+    - {weight: 2, scoreCoordinate: {type: BuiltIn, builtIn: Steady}}
+    - {weight: -2, scoreCoordinate: {type: AddOn, addOn: {resourceName: r, scoreName: s}}}
+  spreadPolicy: {spreadConstraints: [{topologyKey: region, topologyKeyType: Claim, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}
+  tolerations: [{key: a, operator: Exists, effect: NoSelect, tolerationSeconds: 5}, {key: b, operator: Equal, value: c}]
+  decisionStrategy:
+    groupStrategy:
+      clustersPerDecisionGroup: 10%
+      decisionGroups: [{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {canary: "1"}}}}]
+  sortBy: Score
+  scoreRateLimit: 1m
+`
+
+// values replace what a Placement has somewhere.
+var values = []any{
+	nil, true, int64(0), int64(1), int64(-1), int64(11), int64(1) << 40, 1.5, []any{}, map[string]any{},
+	"", "a", "x y", "1m", "-1m", "100%", "-1%", "In", "Gt", "Exists", "Equal", "Additive", "Exact", "Steady", "Spread", "Balance",
+	"AddOn", "BuiltIn", "Label", "Claim", "ScheduleAnyway", "ClusterName", "name", "true", "1", "[1][2] == 1", "managedCluster.x.y",
+	"managedCluster.metadata.name.startsWith('a') &&\n b", "'\\x00\n'", "é\u0000", strings.Repeat("n", 300), strings.Repeat("(", 1000),
+	map[string]any{"x y": "z"}, []any{"true", "("}, []any{map[string]any{}}, []any{nil},
+}
+
+// malform changes up to three places of an object that is JSON; choose returns a
+// number from 0 to below n.
+func malform(content any, choose func(n int) int) {
+	for range choose(4) {
+		places := placesOf(content)
+		set, value := places[choose(len(places))], values[choose(len(values))]
+		set(value)
+	}
+}
+
+// placesOf are setters of everything in an object, in an order that is always the
+// same. What is set is a copy.
+func placesOf(content any) []func(any) {
+	var result []func(any)
+	switch container := content.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(container))
+		for key := range container {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			result = append(result, func(value any) { container[key] = runtime.DeepCopyJSONValue(value) })
+			result = append(result, placesOf(container[key])...)
+		}
+	case []any:
+		for i := range container {
+			result = append(result, func(value any) { container[i] = runtime.DeepCopyJSONValue(value) })
+			result = append(result, placesOf(container[i])...)
+		}
+	}
+	return result
+}
+
+// draw returns the JSON of a Placement, more often than not a malformed one.
+func draw(t require.TestingT, choose func(n int) int) []byte {
+	var content map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(complete), &content))
+	malform(content, choose)
+	content["apiVersion"], content["kind"] = clusterv1beta1.GroupVersion.String(), "Placement"
+	encoded, err := json.Marshal(content)
+	require.NoError(t, err)
+	return encoded
+}
+
+func chooser(t *rapid.T) func(n int) int {
+	return func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
+}
+
+// drawPlacement draws until the types are right, which the API server sees to.
+func drawPlacement(t *rapid.T) *clusterv1beta1.Placement {
+	return rapid.Custom(func(t *rapid.T) *clusterv1beta1.Placement {
+		object := &clusterv1beta1.Placement{}
+		if json.Unmarshal(draw(t, chooser(t)), object) != nil {
+			t.Skip("of other types")
+		}
+		return object
+	}).Draw(t, "placement")
+}
+
+// Admitted is what the controller does not call misconfigured.
+func TestSameAsTheController(t *testing.T) {
+	scheduler, err := placement.NewScheduler(config)
+	require.NoError(t, err)
+	verdicts := map[bool]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		object, checker := drawPlacement(rt), newChecker(t, true)
+		result, err := scheduler.Schedule(t.Context(), object, &placement.Snapshot{}, time.Unix(1, 0))
+		require.NoError(rt, err)
+		condition := meta.FindStatusCondition(result.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
+		verdict := checker.Check(object)
+		if placement.Responsible(object, true) {
+			require.Equal(rt, condition.Status == metav1.ConditionFalse, len(verdict.Errors) == 0, "%s\n%s", condition.Message, errorsOf(verdict))
+		}
+		for i, one := range result.Misconfigurations {
+			require.Equal(rt, one.Path.String(), verdict.Errors[i].Field)
+		}
+		verdicts[len(verdict.Errors) == 0]++
+	})
+	require.NotZero(t, verdicts[true])
+	require.NotZero(t, verdicts[false])
+}
+
+// An update is refused only for a mistake that it makes.
+func TestUpdatesAreRatcheted(t *testing.T) {
+	checker := newChecker(t, true)
+	rapid.Check(t, func(rt *rapid.T) {
+		old, object := drawPlacement(rt), drawPlacement(rt)
+		now, then, got := checker.Check(object), checker.Check(old), checker.CheckUpdate(old, object)
+		require.LessOrEqual(rt, len(got.Errors), len(now.Errors))
+		require.GreaterOrEqual(rt, len(got.Errors), len(now.Errors)-len(then.Errors))
+		for _, err := range got.Errors {
+			require.Contains(rt, errorsOf(now), err.Error())
+		}
+		moved := old.DeepCopy()
+		moved.Labels, moved.Finalizers = map[string]string{"a": "b"}, []string{"a/b"}
+		slices.Reverse(moved.Spec.Predicates)
+		slices.Reverse(moved.Spec.Tolerations)
+		got = checker.CheckUpdate(old, moved)
+		require.Empty(rt, got.Errors)
+		require.GreaterOrEqual(rt, len(got.Warnings), len(then.Errors))
+		for _, text := range got.Warnings {
+			require.NotContains(rt, text, "\n")
+		}
+	})
+}
+
+// Whatever a Placement is, as JSON: no panic, and an answer.
+func TestMalformedPlacements(t *testing.T) {
+	checker := newChecker(t, true)
+	scheme := runtime.NewScheme()
+	require.NoError(t, clusterv1beta1.Install(scheme))
+	// A panic would be an answer of the webhook, too.
+	webhook := crwebhook.WithValidator(scheme, checker.Validator()).WithRecoverPanic(false)
+	count := 10_000
+	if testing.Short() {
+		count = 300
+	}
+	source, codes := rand.New(rand.NewPCG(1, 2)), map[int32]int{}
+	last := draw(t, func(int) int { return 0 })
+	for range count {
+		raw := draw(t, source.IntN)
+		for _, operation := range []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete} {
+			request := crwebhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				UID: "u", Operation: operation, Object: runtime.RawExtension{Raw: raw}, OldObject: runtime.RawExtension{Raw: last},
+			}}
+			response := webhook.Handle(t.Context(), request)
+			require.NotNil(t, response.Result)
+			require.Equal(t, response.Allowed, response.Result.Code == http.StatusOK)
+			require.True(t, response.Allowed || response.Result.Message != "")
+			require.Less(t, len(response.Result.Message), 100_000)
+			codes[response.Result.Code]++
+		}
+		if json.Unmarshal(raw, &clusterv1beta1.Placement{}) == nil {
+			last = raw
+		}
+	}
+	require.Len(t, codes, 3)
+	require.Greater(t, codes[http.StatusOK], count)
+	require.Greater(t, codes[http.StatusBadRequest], count/10, "what is no Placement")
+	require.Greater(t, codes[http.StatusUnprocessableEntity], count/10, "what is a misconfigured one")
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	object := placed(t, "predicates: ["+strings.Repeat(expressions(`"`+strings.Repeat("(", 3000)+`"`)+",", 100)+"]")
+	checker := newChecker(t, false)
+	require.Len(t, checker.Check(object).Errors, 100)
+	_, err := checker.Validator().ValidateCreate(t.Context(), object)
+	require.ErrorContains(t, err, "spec: Invalid value: 80 more fields are wrong")
+	require.Less(t, len(err.Error()), 100_000)
+}

@@ -1,0 +1,146 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/placement"
+)
+
+// Lengths of what is shown, in bytes: CEL prints the line for each of its issues, and
+// an expression may have 10 KiB in a line and 100 issues.
+const (
+	maxValue  = 512
+	maxDetail = 4096
+)
+
+// mistake is a misconfiguration with the value that the Placement has there.
+type mistake struct {
+	*placement.Misconfiguration
+	// value is as in JSON, nil if the field is left out.
+	value any
+	// known tells whether value could be looked up.
+	known bool
+}
+
+// identity is the same for the same mistake in two versions of a Placement: the path
+// without indices, as elements of lists move, and the value.
+type identity struct{ path, value string }
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// mistakes are what is wrong with a Placement, nothing if there is none.
+func (c *Checker) mistakes(object *clusterv1beta1.Placement) []mistake {
+	if object == nil {
+		return nil
+	}
+	var result []mistake
+	var content map[string]any
+	for i, one := range c.scheduler.Validate(object) {
+		if i == 0 {
+			// What has no JSON comes from no API server; then the values are not shown.
+			content, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		}
+		value, known := lookup(content, one.Path.String())
+		result = append(result, mistake{one, value, known})
+	}
+	return result
+}
+
+// element is a step in the text of a field.Path: an index or key in brackets or a
+// field.
+var element = regexp.MustCompile(`\[([^\]]*)\]|([^.\[]+)`)
+
+// lookup returns the value at a path, nil if there is none. Content nil is unknown.
+func lookup(content map[string]any, path string) (value any, known bool) {
+	value = content
+	for _, step := range element.FindAllStringSubmatch(path, -1) {
+		switch container := value.(type) {
+		case map[string]any:
+			value = container[step[1]+step[2]]
+		case []any:
+			i, err := strconv.Atoi(step[1])
+			if err != nil || i < 0 || i >= len(container) {
+				return nil, false
+			}
+			value = container[i]
+		default:
+			return nil, content != nil
+		}
+	}
+	return value, content != nil
+}
+
+func (m mistake) identity() identity {
+	value, err := json.Marshal(m.value)
+	if err != nil || !m.known {
+		value = []byte(m.Err.Error())
+	}
+	return identity{index.ReplaceAllString(m.Path.String(), "[]"), string(value)}
+}
+
+// fieldError is what the API server answers with.
+func (m mistake) fieldError() *field.Error {
+	detail := cut(m.Err.Error(), maxDetail)
+	switch value := m.value.(type) {
+	case nil:
+		if m.known {
+			return field.Required(m.Path, detail)
+		}
+	case string:
+		return field.Invalid(m.Path, cut(value, maxValue), detail)
+	case int64, float64, bool:
+		return field.Invalid(m.Path, value, detail)
+	}
+	return field.Invalid(m.Path, field.OmitValueType{}, detail)
+}
+
+// line says it without line breaks, as the headers do in which warnings travel: of
+// several issues with an expression the first.
+func (m mistake) line() string {
+	text := m.Err.Error()
+	var failure *cel.Error
+	if errors.As(m.Err, &failure) {
+		text = failure.Message
+		if failure.Line > 0 {
+			text = fmt.Sprintf("line %d, column %d: %s", failure.Line, failure.Column, text)
+		}
+	}
+	return cut(printable(m.Path.String()+": "+text), maxValue)
+}
+
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// cut shortens a text to at most length bytes.
+func cut(text string, length int) string {
+	const ellipsis = "…"
+	if len(text) <= length {
+		return text
+	}
+	end := length - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}

@@ -1,0 +1,69 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// Path is where [Register] puts the webhook.
+const Path = "/validate-placements"
+
+// maxErrors is how many errors an answer lists.
+const maxErrors = 20
+
+// Register has a server answer at [Path]. The server may have other webhooks, and
+// no manager.
+func Register(server webhook.Server, options Options) error {
+	checker, err := NewChecker(options)
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := clusterv1beta1.Install(scheme); err != nil {
+		return fmt.Errorf("admission of Placements: %w", err)
+	}
+	server.Register(Path, admission.WithValidator(scheme, checker.Validator()))
+	return nil
+}
+
+// Validator returns the checker as controller-runtime has validators. Its errors are
+// of the kind Invalid, as if the API server's own validation had found them.
+func (c *Checker) Validator() admission.Validator[*clusterv1beta1.Placement] { return validator{c} }
+
+type validator struct{ checker *Checker }
+
+func (v validator) ValidateCreate(_ context.Context, object *clusterv1beta1.Placement) (admission.Warnings, error) {
+	return v.checker.Check(object).answer(object)
+}
+
+func (v validator) ValidateUpdate(_ context.Context, old, object *clusterv1beta1.Placement) (admission.Warnings, error) {
+	return v.checker.CheckUpdate(old, object).answer(object)
+}
+
+// ValidateDelete has nothing against it.
+func (validator) ValidateDelete(context.Context, *clusterv1beta1.Placement) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (v Verdict) answer(object *clusterv1beta1.Placement) (admission.Warnings, error) {
+	if len(v.Errors) == 0 {
+		return v.Warnings, nil
+	}
+	errs := v.Errors[:min(maxErrors, len(v.Errors))]
+	if n := len(v.Errors) - len(errs); n > 0 {
+		errs = append(errs[:len(errs):len(errs)], field.Invalid(field.NewPath("spec"), field.OmitValueType{}, fmt.Sprintf("%d more fields are wrong", n)))
+	}
+	kind := schema.GroupKind{Group: clusterv1beta1.GroupName, Kind: "Placement"}
+	return v.Warnings, apierrors.NewInvalid(kind, object.Name, errs)
+}

@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -85,7 +86,7 @@ func (l *ledger) enter(event watch.Event) {
 		return
 	}
 	if len(had) > 0 && len(has) > 0 {
-		l.fault(claim, "its devices change from %v to %v", had, has)
+		l.blame(claim, "its devices change from %v to %v", had, has)
 	}
 	for _, device := range had {
 		delete(l.owners, device)
@@ -100,25 +101,28 @@ func (l *ledger) own(claim *resourceapi.ResourceClaim, devices []string) {
 	l.allocate++
 	for _, device := range devices {
 		if owner, taken := l.owners[device]; taken {
-			l.fault(claim, "gets device %s, which claim %s has", device, l.claims[owner].Name)
+			l.blame(claim, "gets device %s, which claim %s has", device, l.claims[owner].Name)
 		}
 		l.owners[device] = claim.UID
 	}
 	if complaint := judge(claim); complaint != "" {
-		l.fault(claim, "%s", complaint)
+		l.blame(claim, "%s", complaint)
 	}
 }
 
-func (l *ledger) fault(claim *resourceapi.ResourceClaim, format string, args ...any) {
+func (l *ledger) blame(claim *resourceapi.ResourceClaim, format string, args ...any) {
 	l.faults = append(l.faults, fmt.Sprintf("claim %s at version %s: ", claim.Name, claim.ResourceVersion)+fmt.Sprintf(format, args...))
 }
 
-// requireFaultless fails the test if there was ever anything wrong with claims.
-func (l *ledger) requireFaultless(t *testing.T) {
-	t.Helper()
+// fault is what was ever wrong with claims, if anything was.
+func (l *ledger) fault() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	require.Empty(t, l.faults)
+	var faults []error
+	for _, fault := range l.faults {
+		faults = append(faults, errors.New(fault))
+	}
+	return errors.Join(faults...)
 }
 
 // requireCaughtUp waits until the ledger has the claims that are listed.

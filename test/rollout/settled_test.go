@@ -50,13 +50,16 @@ func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 	eventually(t, "all pods are served that can be, and nobody else has devices", func(ctx context.Context) (string, error) {
 		var pods map[types.UID]*corev1.Pod
 		var err error
-		if pods, claims, err = w.list(ctx); err != nil {
+		if pods, claims, err = w.list(ctx); err == nil {
+			err = w.ledger.fault()
+		}
+		if err != nil {
 			return "", err
 		}
 		return w.picture(pods, claims).complaint(), nil
 	})
 	w.ledger.requireCaughtUp(t, claims)
-	w.ledger.requireFaultless(t)
+	require.NoError(t, w.ledger.fault())
 	return claims
 }
 

@@ -66,7 +66,8 @@ type Config struct {
 	// CacheSize is the number of compilations remembered; zero means
 	// [DefaultCacheSize].
 	CacheSize int
-	// Observer is told about compilations and evaluations; nil means nobody is.
+	// Observer is told about compilations and evaluations, a [Timer] also about the
+	// time that the latter take; nil means nobody is.
 	Observer Observer
 }
 
@@ -83,6 +84,8 @@ type Environment struct {
 	advice        Advice
 	cache         *compilations
 	observer      Observer
+	// timer is the observer if it is one, else nil.
+	timer Timer
 }
 
 // NewEnvironment extends the base of the configuration.
@@ -92,6 +95,7 @@ func NewEnvironment(config Config) (*Environment, error) {
 		return nil, err
 	}
 	config.setDefaults()
+	timer, _ := config.Observer.(Timer)
 	return &Environment{
 		name:          config.Name,
 		env:           env,
@@ -103,6 +107,7 @@ func NewEnvironment(config Config) (*Environment, error) {
 		advice:        config.Advice,
 		cache:         newCompilations(config.CacheSize),
 		observer:      config.Observer,
+		timer:         timer,
 	}, nil
 }
 
@@ -192,7 +197,7 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 	if err != nil {
 		return nil, &Error{Reason: ReasonInvalid, Expression: expression, Message: err.Error(), err: err}
 	}
-	return &Program{environment: e, expression: expression, ast: ast, program: plan}, nil
+	return &Program{environment: e, expression: expression, ast: ast, program: plan, loops: loops(ast)}, nil
 }
 
 // plan returns the program of a checked expression.

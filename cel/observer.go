@@ -3,6 +3,8 @@
 
 package cel
 
+import "time"
+
 // Observer is told what an [Environment] does, to count it. The methods are
 // called concurrently and must not block.
 type Observer interface {
@@ -12,6 +14,16 @@ type Observer interface {
 	// ObserveEvaluation is called once for each evaluation with the cost it had, in
 	// CEL cost units.
 	ObserveEvaluation(environment string, cost uint64, err error)
+}
+
+// Timer is an [Observer] that is also told how long evaluations take. It brings the
+// clock: with another Observer, or none, nobody looks at one.
+type Timer interface {
+	Observer
+	// Now is the time that durations are differences of.
+	Now() time.Time
+	// ObserveDuration is called once for each evaluation, before ObserveEvaluation is.
+	ObserveDuration(environment string, duration time.Duration)
 }
 
 type unobserved struct{}

@@ -5,6 +5,7 @@ package cel_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,35 @@ func TestCostIsDeterministic(t *testing.T) {
 	for _, e := range observed.evaluations {
 		require.Equal(t, observed.evaluations[0].cost, e.cost)
 	}
+}
+
+// stopwatch is a Timer whose clock goes on by one second each time it is looked at.
+type stopwatch struct {
+	recorder
+	looks     int
+	durations []time.Duration
+}
+
+func (s *stopwatch) Now() time.Time {
+	s.looks++
+	return time.Unix(int64(s.looks), 0)
+}
+
+func (s *stopwatch) ObserveDuration(environment string, duration time.Duration) {
+	if environment == "numbers" {
+		s.durations = append(s.durations, duration)
+	}
+}
+
+func TestTimer(t *testing.T) {
+	watch := &stopwatch{}
+	environment := newEnvironment(t, cel.Config{Observer: watch})
+	program := compile(t, environment, "10 / n > 0")
+	require.Zero(t, watch.looks, "compiling is not timed")
+	for _, n := range []int64{1, 0} {
+		_, _ = program.Evaluate(t.Context(), input(t, n), nil)
+	}
+	require.Equal(t, []time.Duration{time.Second, time.Second}, watch.durations, "a failed evaluation takes time, too")
+	require.Len(t, watch.evaluations, 2)
+	require.Error(t, watch.evaluations[1].err)
 }

@@ -33,6 +33,9 @@ func (r *run) filterByPredicates(memory *memory) ([]*Candidate, error) {
 		return nil, err
 	}
 	memory.answers = answers
+	if len(r.plan.predicates) > 0 {
+		r.result.Remembered = len(answers) - r.result.Evaluated
+	}
 	backing, passed := make([]Candidate, 0, len(answers)), make([]*Candidate, 0, len(answers))
 	for i := range answers {
 		a := &answers[i]

@@ -21,6 +21,8 @@ type Result struct {
 	// stands, and no PlacementDecision may be written or deleted. What is to be empty
 	// is a Decision with no clusters.
 	Decision *Decision
+	// Standing is the number of clusters in the former decision.
+	Standing int
 	// Conditions are PlacementMisconfigured, PlacementEvaluationFailed and
 	// PlacementSatisfied; with an error the second one is missing, and stays as it is.
 	Conditions []metav1.Condition
@@ -44,16 +46,19 @@ type Result struct {
 	// Candidates are the clusters that passed the filters, the most wanted first.
 	Candidates []*Candidate
 
-	// Evaluated is how many clusters the predicates were asked about; of the others
-	// the answer was remembered. Cost is what that cost, in CEL cost units.
-	Evaluated int
-	Cost      uint64
+	// Evaluated is how many clusters the predicates were asked about, Remembered of how
+	// many the answer was known; both are zero without predicates. Cost is what the
+	// evaluations cost, in CEL cost units.
+	Evaluated  int
+	Remembered int
+	Cost       uint64
 
 	now time.Time
 }
 
 // ApplyTo returns the status that a Placement is to have, with the status that it
-// has now. What a standing decision says in it stays.
+// has now. What a standing decision says in it of groups stays. The number of its clusters
+// may have been written to the PlacementDecisions and not to the Placement yet.
 func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.PlacementStatus {
 	result := *status.DeepCopy()
 	result.Conditions = slices.Clone(result.Conditions)
@@ -66,6 +71,8 @@ func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.P
 		if r.Decision.ScoresUpdated {
 			result.LastScoreUpdateTime = &metav1.Time{Time: r.now}
 		}
+	} else {
+		result.NumberOfSelectedClusters = int32(r.Standing)
 	}
 	return result
 }

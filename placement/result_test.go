@@ -4,11 +4,13 @@
 package placement_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/placement"
 )
@@ -53,6 +55,14 @@ func (p *plugins) ObservePlugin(kind, name string) (end func()) {
 	return func() { p.log = append(p.log, "end") }
 }
 
+func (p *plugins) ObserveSchedule() (end func(*placement.Result, error)) {
+	p.log = append(p.log, "schedule")
+	return func(result *placement.Result, err error) {
+		p.log = append(p.log, fmt.Sprintf("decided %t, failed %t, evaluated %d, remembered %d",
+			result.Decision != nil, err != nil, result.Evaluated, result.Remembered))
+	}
+}
+
 func TestObserver(t *testing.T) {
 	observer := &plugins{}
 	s, err := placement.NewScheduler(placement.Config{Environment: environment, Observer: observer})
@@ -61,9 +71,31 @@ func TestObserver(t *testing.T) {
 	_, err = s.Schedule(t.Context(), object, newHub(several("a", "b")...).snapshot(), now)
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"filter Predicate", "end", "filter TaintToleration", "end",
+		"schedule", "filter Predicate", "end", "filter TaintToleration", "end",
 		"prioritizer Steady", "end", "prioritizer AddOn/r/s", "end", "spread Spread", "end",
+		"decided true, failed false, evaluated 0, remembered 0",
 	}, observer.log)
+}
+
+func TestObserverSeesOutcomes(t *testing.T) {
+	observer := &plugins{}
+	s, err := placement.NewScheduler(placement.Config{Environment: environment, Observer: observer})
+	require.NoError(t, err)
+	h := newHub(several("a", "b", "c")...)
+	last := func(object *clusterv1beta1.Placement) string {
+		_, _ = s.Schedule(t.Context(), object, h.snapshot(), now)
+		return observer.log[len(observer.log)-1]
+	}
+	object := placed(t, withExpressions(`true`))
+	require.Equal(t, "decided true, failed false, evaluated 3, remembered 0", last(object))
+	h.clusters[1] = managed("b")
+	h.clusters[1].ResourceVersion = "2"
+	require.Equal(t, "decided true, failed false, evaluated 1, remembered 2", last(object))
+	object.Generation, object.Spec.NumberOfClusters = 2, number(-1)
+	require.Equal(t, "decided false, failed false, evaluated 0, remembered 0", last(object))
+	object.Generation, object.Spec = 3, placed(t, withExpressions(`managedCluster.scores("r").size() == 0`)).Spec
+	h.broken = errors.New("gone")
+	require.Equal(t, "decided false, failed true, evaluated 0, remembered 0", last(object))
 }
 
 func TestValidate(t *testing.T) {

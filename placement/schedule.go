@@ -32,6 +32,9 @@ type Observer interface {
 	// ObservePlugin is called when a filter, a prioritizer or spreading starts, and
 	// what it returns when that ends.
 	ObservePlugin(kind, name string) (end func())
+	// ObserveSchedule is called when [Scheduler.Schedule] starts, and what it returns
+	// with the outcome when that ends.
+	ObserveSchedule() (end func(*Result, error))
 }
 
 // Config describes a [Scheduler].
@@ -88,6 +91,16 @@ type run struct {
 // the same, with conditions to write and without a Decision. Anything wrong with
 // objects is no error but a result.
 func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) (*Result, error) {
+	if s.observer == nil {
+		return s.decide(ctx, placement, snapshot, now)
+	}
+	end := s.observer.ObserveSchedule()
+	result, err := s.decide(ctx, placement, snapshot, now)
+	end(result, err)
+	return result, err
+}
+
+func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) (*Result, error) {
 	if placement == nil || snapshot == nil || now.IsZero() {
 		return &Result{now: now}, errors.New("schedule: placement, snapshot and time must be given")
 	}
@@ -115,6 +128,7 @@ func (r *run) schedule(memory *memory) error {
 	r.result.Misconfigurations = wrong
 	r.configured(wrong)
 	r.former = r.snapshot.Decisions.former(r.key)
+	r.result.Standing = len(r.former)
 	available, err := Available(r.placement, r.snapshot)
 	r.result.Available = available
 	switch {

@@ -4,8 +4,9 @@
 // Command celset-placement keeps the PlacementDecisions of an Open Cluster Management
 // hub as the Placements say: those with the annotation celset.dev/placement: "true",
 // or with --all-placements every one that is not disabled. With --bindings it also
-// turns rights of ServiceAccounts into ManagedClusterSetBindings. See packages
-// placement/controller and placement/binding.
+// turns rights of ServiceAccounts into ManagedClusterSetBindings, and with
+// --debug-bind-address it tells why a Placement selects what it selects. See packages
+// placement/controller, placement/binding, placement/metrics and placement/debug.
 package main
 
 import (

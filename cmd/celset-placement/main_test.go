@@ -5,18 +5,24 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/controlplane"
@@ -41,6 +47,7 @@ func TestFlags(t *testing.T) {
 		"no kubeconfig":   {[]string{"--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
 		"no workers":      {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--workers=0"}, "--workers: 0 is not positive"},
 		"short lease":     {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-lease-duration=5s"}, "must be longer than --leader-elect-renew-deadline 10s"},
+		"no address":      {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--debug-bind-address="}, "--debug-bind-address is empty"},
 		"eager candidate": {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-retry-period=11s"}, "longer than --leader-elect-retry-period 11s"},
 	}
 	for name, test := range tests {
@@ -70,45 +77,26 @@ func TestFlags(t *testing.T) {
 // TestRun starts the program as it is deployed, but for TLS of the metrics, and with
 // all Placements.
 func TestRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
-	controlPlane, err := controlplane.Start(t.Context(), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
-		Users:    []controlplane.User{{Name: serviceAccount, Groups: []string{"system:serviceaccounts"}}},
-	})
-	require.NoError(t, err)
-	defer controlPlane.Stop()
-	require.NoError(t, hub.Install(t.Context(), controlPlane.RESTConfig()))
-
-	rbac, err := os.ReadFile("../../manifests/placement/rbac.yaml")
-	require.NoError(t, err)
-	_, err = controlplane.Apply(t.Context(), controlPlane.RESTConfig(), rbac, controlplane.ApplyOptions{})
-	require.NoError(t, err)
-
-	o := newOptions()
-	o.all, o.bindings, o.secure = true, true, false
-	o.kubeconfig, err = controlPlane.KubeconfigFor(serviceAccount)
-	require.NoError(t, err)
-	o.health, o.metrics, o.election.ResourceNamespace = freeAddress(t), freeAddress(t), namespace
+	controlPlane, o := startHub(t)
+	o.all, o.bindings = true, true
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, o) }()
 
 	require.Contains(t, get(t, "http://"+o.health+"/healthz"), "ok")
 	require.Contains(t, get(t, "http://"+o.health+"/readyz"), "ok")
-	c, err := client.New(controlPlane.RESTConfig(), client.Options{Scheme: clientgoscheme.Scheme})
-	require.NoError(t, err)
-	require.NoError(t, controller.AddToScheme(clientgoscheme.Scheme))
-	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "any"}}
+	c := newClient(t, controlPlane)
+	populate(t, c)
+	object := placementOf("any", `managedCluster.metadata.name == "c1"`)
 	require.NoError(t, c.Create(ctx, object))
 	require.Eventually(t, func() bool {
-		return c.Get(ctx, client.ObjectKeyFromObject(object), object) == nil && len(object.Status.Conditions) > 0
-	}, time.Minute, 50*time.Millisecond, "an empty status")
+		return c.Get(ctx, client.ObjectKeyFromObject(object), object) == nil && object.Status.NumberOfSelectedClusters == 1
+	}, time.Minute, 50*time.Millisecond, "no cluster is selected")
 	require.Contains(t, get(t, "http://"+o.metrics+"/metrics"),
 		fmt.Sprintf(`controller_runtime_reconcile_total{controller=%q,result="success"}`, controller.Name))
 	require.Contains(t, get(t, "http://"+o.metrics+"/metrics"), fmt.Sprintf(`controller_runtime_max_concurrent_reconciles{controller=%q}`, binding.Name))
+	requireMeasured(t, get(t, "http://"+o.metrics+"/metrics"))
+	requirePreviewed(t, o, controlPlane.RESTConfig().BearerToken, object)
 	lease, err := controlPlane.Client().CoordinationV1().Leases(namespace).Get(ctx, controller.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NotEmpty(t, *lease.Spec.HolderIdentity)
@@ -117,6 +105,99 @@ func TestRun(t *testing.T) {
 	lease, err = controlPlane.Client().CoordinationV1().Leases(namespace).Get(t.Context(), controller.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, *lease.Spec.HolderIdentity, "the next one needs not wait")
+}
+
+// startHub returns a hub and options for a program with the rights in the manifests.
+func startHub(t *testing.T, users ...string) (*controlplane.ControlPlane, *options) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	accounts := []controlplane.User{{Name: serviceAccount, Groups: []string{"system:serviceaccounts"}}}
+	for _, user := range users {
+		accounts = append(accounts, controlplane.User{Name: user})
+	}
+	controlPlane, err := controlplane.Start(t.Context(), controlplane.Options{
+		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
+		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "", Users: accounts,
+	})
+	require.NoError(t, err)
+	t.Cleanup(controlPlane.Stop)
+	require.NoError(t, hub.Install(t.Context(), controlPlane.RESTConfig()))
+
+	rbac, err := os.ReadFile("../../manifests/placement/rbac.yaml")
+	require.NoError(t, err)
+	_, err = controlplane.Apply(t.Context(), controlPlane.RESTConfig(), rbac, controlplane.ApplyOptions{})
+	require.NoError(t, err)
+
+	o := newOptions()
+	o.secure, o.several = false, true
+	o.kubeconfig, err = controlPlane.KubeconfigFor(serviceAccount)
+	require.NoError(t, err)
+	o.health, o.metrics, o.debug, o.election.ResourceNamespace = freeAddress(t), freeAddress(t), freeAddress(t), namespace
+	return controlPlane, o
+}
+
+// newClient returns a client of the administrator.
+func newClient(t *testing.T, controlPlane *controlplane.ControlPlane) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)))
+	c, err := client.New(controlPlane.RESTConfig(), client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	return c
+}
+
+// populate creates the clusters c1 and c2, which are all in a set that is bound to
+// the namespace default.
+func populate(t *testing.T, c client.Client) {
+	t.Helper()
+	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "global"}}
+	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "global"}}
+	binding.Spec.ClusterSet = "global"
+	for _, object := range []client.Object{
+		set, binding,
+		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}},
+		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c2"}},
+	} {
+		require.NoError(t, c.Create(t.Context(), object))
+	}
+}
+
+// placementOf returns a Placement in the namespace default with one predicate.
+func placementOf(name string, expressions ...string) *clusterv1beta1.Placement {
+	result := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	result.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: expressions},
+	}}}
+	return result
+}
+
+// requireMeasured demands that something was observed by every metric that a
+// Placement with CEL has, and that no label names an object.
+func requireMeasured(t *testing.T, page string) {
+	t.Helper()
+	for _, series := range []string{
+		`scheduling_duration_seconds_count{outcome="decided"}`,
+		`plugin_duration_seconds_count{plugin_name="Predicate",plugin_type="filter"}`,
+		`plugin_duration_seconds_count{plugin_name="TaintToleration",plugin_type="filter"}`,
+		`plugin_duration_seconds_count{plugin_name="Balance",plugin_type="prioritizer"}`,
+		`plugin_duration_seconds_count{plugin_name="Steady",plugin_type="prioritizer"}`,
+		`writing_duration_seconds_count{outcome="written"}`,
+		`cluster_matches_total{source="evaluated"}`,
+		`cel_evaluation_duration_seconds_count`,
+		`cel_evaluation_cost_count`,
+		`cel_compilations_total{outcome="compiled"}`,
+	} {
+		require.Regexp(t, `(?m)^celset_placement_`+regexp.QuoteMeta(series)+` [1-9]`, page)
+	}
+	require.Regexp(t, `(?m)^celset_placement_cel_evaluation_failures_total{reason="Runtime"} 0$`, page)
+	for _, line := range strings.Split(page, "\n") {
+		if strings.HasPrefix(line, "celset_placement_") {
+			require.NotRegexp(t, `"(any|c1|c2|global|default)"`, line)
+		}
+	}
 }
 
 func freeAddress(t *testing.T) string {

@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -20,11 +21,15 @@ import (
 	"k8s.io/component-base/version/verflag"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
+	debugserver "github.com/celset/celset/placement/debug/server"
+	"github.com/celset/celset/placement/metrics"
 )
 
 // options are what the flags say.
@@ -38,14 +43,21 @@ type options struct {
 	health     string
 	metrics    string
 	secure     bool
+	debug      string
+	debugCerts string
 	election   componentbaseconfig.LeaderElectionConfiguration
 	logging    *logsapi.LoggingConfiguration
+	// several allows more than one program in a process, one after the other.
+	several bool
 }
+
+// noAddress serves nothing.
+const noAddress = "0"
 
 func newOptions() *options {
 	return &options{
-		qps: 100, burst: 200, workers: controller.DefaultWorkers,
-		health: ":8081", metrics: ":8443", secure: true,
+		qps: 500, burst: 1000, workers: controller.DefaultWorkers,
+		health: ":8081", metrics: ":8443", secure: true, debug: noAddress,
 		election: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -67,6 +79,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.health, "health-probe-bind-address", o.health, "Address of /healthz and /readyz; 0 for none.")
 	flags.StringVar(&o.metrics, "metrics-bind-address", o.metrics, "Address of /metrics; 0 for none.")
 	flags.BoolVar(&o.secure, "metrics-secure", o.secure, "Serve metrics over TLS, to those whom the API server authenticates and authorizes.")
+	flags.StringVar(&o.debug, "debug-bind-address", o.debug, "Address of /debug/placements, which tells over TLS why a Placement selects what it selects, to those who may get it; 0 for none.")
+	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. Without it, a self-signed certificate is made.")
 	configoptions.BindLeaderElectionFlags(&o.election, flags)
 	logsapi.AddFlags(o.logging, flags)
 	verflag.AddFlags(flags)
@@ -81,6 +95,9 @@ func (o *options) validate() error {
 	if e := o.election; e.LeaderElect && (e.RetryPeriod.Duration <= 0 || e.RenewDeadline.Duration <= e.RetryPeriod.Duration || e.LeaseDuration.Duration <= e.RenewDeadline.Duration) {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration %s must be longer than --leader-elect-renew-deadline %s, and that longer than --leader-elect-retry-period %s",
 			e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration))
+	}
+	if o.debug == "" {
+		errs = append(errs, errors.New("--debug-bind-address is empty; give an address such as :8444, or 0 for none"))
 	}
 	return errors.Join(errs...)
 }
@@ -104,12 +121,12 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	metrics := server.Options{BindAddress: o.metrics, SecureServing: o.secure}
+	shown := server.Options{BindAddress: o.metrics, SecureServing: o.secure}
 	if o.secure {
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+		shown.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: metrics, HealthProbeBindAddress: o.health,
+		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: shown, HealthProbeBindAddress: o.health,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
@@ -123,10 +140,46 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, err
 	}
+	return mgr, o.addControllers(mgr)
+}
+
+// addControllers adds what runs in the manager.
+func (o *options) addControllers(mgr manager.Manager) error {
 	if o.bindings {
 		if err := binding.Add(mgr); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return mgr, controller.Add(mgr, controller.Options{All: o.all, Workers: o.workers})
+	measured, err := measure()
+	if err != nil {
+		return err
+	}
+	scheduling, err := measured.Scheduling()
+	if err != nil {
+		return err
+	}
+	if err := o.addDebugging(mgr); err != nil {
+		return err
+	}
+	return controller.Add(mgr, controller.Options{
+		All: o.all, Workers: o.workers, Scheduler: scheduling, Observer: measured, SkipNameValidation: o.several,
+	})
 }
+
+// addDebugging serves previews of Placements if there is an address to serve them at.
+func (o *options) addDebugging(mgr manager.Manager) error {
+	if o.debug == noAddress {
+		return nil
+	}
+	preview, err := controller.NewPreview(mgr.GetClient(), placement.Config{}, nil)
+	if err != nil {
+		return err
+	}
+	return debugserver.Add(mgr, debugserver.Options{Address: o.debug, CertDir: o.debugCerts, Placements: preview, All: o.all})
+}
+
+// measure adds the metrics of placement to those that managers show. These are one
+// set for the process, however many managers it has had.
+var measure = sync.OnceValues(func() (*metrics.Metrics, error) {
+	return metrics.New(metrics.Options{Registerer: ctrlmetrics.Registry})
+})

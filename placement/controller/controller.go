@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -38,11 +39,25 @@ type Options struct {
 	Workers int
 	// Scheduler is how they are decided.
 	Scheduler placement.Config
+	// Observer is told what is written; nil means nobody is.
+	Observer Observer
 	// Now is the clock; nil is that of the machine.
 	Now func() time.Time
 	// SkipNameValidation allows several controllers in one process.
 	SkipNameValidation bool
 }
+
+// Observer is told what the controller does, to measure it. The methods are called
+// concurrently and must not block.
+type Observer interface {
+	// ObserveWriting is called when the PlacementDecisions of a Placement start to be
+	// written, and what it returns with the error, if any, when that ends.
+	ObserveWriting() (end func(error))
+}
+
+type unobserved struct{}
+
+func (unobserved) ObserveWriting() (end func(error)) { return func(error) {} }
 
 // AddToScheme adds the kinds that the controller reads and writes to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
@@ -65,6 +80,9 @@ type reconciler struct {
 	scheduler *placement.Scheduler
 	ledger    *ledger
 	records   *records
+	observer  Observer
+	clusters  collected[[]*clusterv1.ManagedCluster]
+	scores    collected[scores]
 	all       bool
 	now       func() time.Time
 }
@@ -79,13 +97,18 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	if options.Observer == nil {
+		options.Observer = unobserved{}
+	}
 	if options.Workers <= 0 {
 		options.Workers = DefaultWorkers
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
-		scheduler: scheduler, ledger: newLedger(), records: newRecords(), all: options.All, now: options.Now,
+		scheduler: scheduler, ledger: newLedger(), records: newRecords(), observer: options.Observer, all: options.All, now: options.Now,
 	}
+	r.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) { return collectClusters(ctx, r.client) }
+	r.scores.collect = func(ctx context.Context) (scores, error) { return collectScores(ctx, r.client) }
 	return r.watches(builder.ControllerManagedBy(mgr).Named(Name)).
 		WithOptions(ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation}).
 		Complete(r)

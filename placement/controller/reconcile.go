@@ -110,7 +110,10 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 			return result, err
 		}
 	}
-	if err := r.write(ctx, object, result, live); err != nil {
+	end := r.observer.ObserveWriting()
+	err = r.write(ctx, object, result, live)
+	end(err)
+	if err != nil {
 		// The status would tell of decisions that are not there yet.
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
 		return nil, err

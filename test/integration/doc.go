@@ -16,6 +16,9 @@
 // a pod without constraint in the stock profile, one with a constraint in ours, and
 // one without in a profile where our allocator serves all pods.
 //
+// Package placement below this one does for celset-placement what this one does for
+// the scheduler, on a control plane of its own.
+//
 //	go test ./test/integration/...
 //
 // The first run builds the control plane, which takes minutes. When a test fails

@@ -80,6 +80,11 @@ var rules = []rule{
 		never: server,
 	},
 	{
+		// Whoever can ask the allocator can ask it why.
+		folder: "allocator/explain",
+		ours:   []string{"allocator", "apis", "cel"},
+	},
+	{
 		folder: "plugin",
 		ours:   []string{"allocator", "apis", "cel"},
 		direct: []string{
@@ -90,12 +95,20 @@ var rules = []rule{
 		never: []string{"sigs.k8s.io/controller-runtime"},
 	},
 	{
+		// Measuring takes claims and counts, and no scheduler.
+		folder: "plugin/metrics",
+		ours:   []string{"allocator", "apis", "cel"},
+		direct: []string{"k8s.io/api", "k8s.io/component-base", "k8s.io/dynamic-resource-allocation"},
+		never:  server,
+	},
+	{
 		folder: "placement",
 		ours:   []string{"apis", "cel"},
 		direct: []string{
 			"sigs.k8s.io/controller-runtime", "open-cluster-management.io/api", "k8s.io/client-go",
 			"k8s.io/component-base", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
-			"k8s.io/apiserver/pkg/authentication/serviceaccount",
+			"k8s.io/apiserver/pkg/authentication", "k8s.io/apiserver/pkg/authorization", "k8s.io/apiserver/pkg/apis/apiserver",
+			"sigs.k8s.io/yaml",
 		},
 		never: []string{"k8s.io/kubernetes", module + "/cel/device"},
 	},
@@ -119,6 +132,26 @@ var rules = []rule{
 		folder: "placement/controller",
 		ours:   []string{"placement", "cel/cluster"},
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
+	},
+	{
+		// Measuring is a matter of observers: deciding does not know of it.
+		folder: "placement/metrics",
+		ours:   []string{"placement", "cel"},
+		direct: []string{"k8s.io/component-base/metrics", "k8s.io/apimachinery"},
+		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", module + "/placement/controller", module + "/cel/device"},
+	},
+	{
+		// Who asks and who answers are interfaces.
+		folder: "placement/debug",
+		alone:  true,
+		ours:   []string{"placement"},
+		never:  append([]string{module + "/placement/controller", "k8s.io/apiserver/pkg/server"}, server...),
+	},
+	{
+		// Serving takes a manager; what decides is handed in.
+		folder: "placement/debug/server",
+		ours:   []string{"placement/debug", "placement"},
+		never:  []string{"k8s.io/kubernetes", module + "/placement/controller", module + "/cel/device"},
 	},
 	{
 		// Binding sets takes rights, and no selection.
@@ -153,6 +186,12 @@ var rules = []rule{
 		folder: "internal/fleet",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "open-cluster-management.io/api"},
+		never:  server,
+	},
+	{
+		folder: "internal/malformed",
+		ours:   []string{"cel/cluster", "placement"},
+		direct: []string{"k8s.io/apimachinery", "open-cluster-management.io/api"},
 		never:  server,
 	},
 	{

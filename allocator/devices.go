@@ -1,0 +1,89 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+)
+
+// RequestDevices are the devices that a node has for a request, whatever other requests
+// and constraints want.
+type RequestDevices struct {
+	Claim *resourceapi.ResourceClaim
+	// Request is its name, "request/subrequest" for an alternative.
+	Request string
+	// Wanted is how many are to be allocated.
+	Wanted int
+	// Matching devices pass the selectors and can be used: those that the request could
+	// have if nothing were in use. Free are those of them that it can have now.
+	Matching, Free []structured.DeviceID
+	// Failed are devices that are not counted because a selector fails for them.
+	Failed []structured.DeviceID
+}
+
+// RequestDevices looks at all devices of the node for each request of the claims, in their
+// order. The error is one that [Allocator.Allocate] would return too.
+func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]RequestDevices, error) {
+	inventory, err := a.inventoryOf(node)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSearch(ctx, a, node, inventory, claims)
+	if err != nil {
+		return nil, err
+	}
+	var result []RequestDevices
+	for _, requests := range s.requests {
+		for _, all := range requests {
+			for _, r := range all {
+				devices, err := s.devicesFor(r)
+				if err != nil {
+					return nil, err
+				}
+				result = append(result, devices)
+			}
+		}
+	}
+	return result, nil
+}
+
+func (s *search) devicesFor(r *request) (RequestDevices, error) {
+	result := RequestDevices{Claim: r.claim, Request: r.name, Wanted: r.count}
+	for _, c := range s.candidates {
+		if err := s.cancelled(); err != nil {
+			return result, err
+		}
+		matches, err := s.isSelectable(r, c)
+		if err != nil {
+			result.Failed = append(result.Failed, c.id)
+			continue
+		}
+		if !matches || !s.isUsable(r, c) {
+			continue
+		}
+		result.Matching = append(result.Matching, c.id)
+		if s.isFree(r, c) {
+			result.Free = append(result.Free, c.id)
+		}
+	}
+	return result, nil
+}
+
+// NodeDevices are the devices that claims can have on the node, in the order in which they
+// are tried.
+func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
+	inventory, err := a.inventoryOf(node)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]structured.DeviceID, len(inventory.candidates))
+	for i, c := range inventory.candidates {
+		ids[i] = c.id
+	}
+	return ids, nil
+}

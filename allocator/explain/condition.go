@@ -1,0 +1,157 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// Condition is something that a claim asks of its devices together: an attribute
+// constraint, or one conjunct of a CEL constraint.
+type Condition struct {
+	// Claim is "namespace/name".
+	Claim string `json:"claim"`
+	// Constraint is the name of a CEL constraint, or what an attribute constraint says.
+	Constraint string `json:"constraint"`
+	// Text is the conjunct as CEL writes it, Line and Column where it begins in the
+	// expression. Empty and 0 for an attribute constraint.
+	Text   string `json:"text,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+
+	// claim and constraint are where it stands, and conjuncts those of its constraint up to
+	// this one, as text.
+	claim, constraint int
+	conjuncts         []string
+}
+
+var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
+
+// conditions lists those of all claims in their order.
+func (p *Problem) conditions() ([]Condition, error) {
+	var all []Condition
+	for i, claim := range p.Claims {
+		resolved, err := v1alpha1.Resolve(claim, p.Classes)
+		if err != nil {
+			return nil, err
+		}
+		expressions := make(map[int]v1alpha1.Constraint, len(resolved))
+		for _, constraint := range resolved {
+			expressions[constraint.Index] = constraint
+		}
+		for j := range claim.Spec.Devices.Constraints {
+			at := Condition{Claim: klog.KObj(claim).String(), claim: i, constraint: j}
+			constraint, isCEL := expressions[j]
+			if !isCEL {
+				at.Constraint = describe(&claim.Spec.Devices.Constraints[j])
+				all = append(all, at)
+				continue
+			}
+			parts, err := conjunctsOf(at, constraint)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, parts...)
+		}
+	}
+	return all, nil
+}
+
+func conjunctsOf(at Condition, constraint v1alpha1.Constraint) ([]Condition, error) {
+	e, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	expression, err := e.Compile(constraint.Expression)
+	if err != nil {
+		return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", at.Claim, constraint.Name, constraint.Source, err)
+	}
+	at.Constraint = constraint.Name
+	var all []Condition
+	var texts []string
+	for _, conjunct := range expression.Conjuncts() {
+		texts = append(texts, "("+conjunct.Text+")")
+		at.Text, at.Line, at.Column = conjunct.Text, conjunct.Line, conjunct.Column
+		at.conjuncts = texts[:len(texts):len(texts)]
+		all = append(all, at)
+	}
+	// With all of its conjuncts the constraint is as it was written.
+	all[len(all)-1].conjuncts = nil
+	return all, nil
+}
+
+func describe(constraint *resourceapi.DeviceConstraint) string {
+	if constraint.MatchAttribute != nil {
+		return "matchAttribute " + string(*constraint.MatchAttribute)
+	}
+	return "distinctAttribute " + string(ptr.Deref(constraint.DistinctAttribute, ""))
+}
+
+// upTo returns the claims without any conditions after the given one. -1 is without any.
+func (p *Problem) upTo(conditions []Condition, last int) ([]*resourceapi.ResourceClaim, error) {
+	claims := make([]*resourceapi.ResourceClaim, len(p.Claims))
+	for i, claim := range p.Claims {
+		claims[i] = claim.DeepCopy()
+		kept := &claims[i].Spec.Devices
+		switch {
+		case last < 0 || i > conditions[last].claim:
+			kept.Constraints = nil
+		case i == conditions[last].claim:
+			kept.Constraints = kept.Constraints[:conditions[last].constraint+1]
+			if err := conditions[last].cut(kept); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return claims, nil
+}
+
+// cut makes the last constraint one with the conjuncts up to this one.
+func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
+	if c.conjuncts == nil {
+		return nil
+	}
+	name := unusedName(devices)
+	raw, err := json.Marshal(&v1alpha1.CELDeviceConstraint{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
+		Name:       name,
+		Expression: strings.Join(c.conjuncts, " && "),
+	})
+	if err != nil {
+		return err
+	}
+	devices.Constraints[c.constraint].MatchAttribute = ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + name))
+	devices.Config = append(devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
+		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
+	}})
+	return nil
+}
+
+// unusedName is the name of no definition in the claim.
+func unusedName(devices *resourceapi.DeviceClaim) string {
+	used := sets.New[string]()
+	definitions, _ := v1alpha1.ClaimCarrier(&resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: *devices}}).Definitions()
+	for i := range definitions {
+		used.Insert(definitions[i].Name)
+	}
+	name := "part"
+	for used.Has(name) {
+		name += "_"
+	}
+	return name
+}

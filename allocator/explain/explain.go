@@ -1,0 +1,126 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sort"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator"
+)
+
+// Explanation is what can be said of claims and a node.
+type Explanation struct {
+	Node string `json:"node"`
+	// Fits: the claims can be allocated, and would get Results.
+	Fits    bool                           `json:"fits"`
+	Results []resourceapi.AllocationResult `json:"results,omitempty"`
+	// Reason is what the allocator says.
+	Reason string `json:"reason,omitempty"`
+	// Requests are those of all claims in order, alternatives one by one.
+	Requests []Request `json:"requests"`
+	// Unmet is the first condition with which there is no solution. nil if the claims fit, or
+	// do not even without any.
+	Unmet *Condition `json:"unmet,omitempty"`
+	// Never: the claims would not fit if all devices of the node were free.
+	Never bool `json:"never"`
+	// InTheWay are claims that can't all keep what they have.
+	InTheWay []Owner `json:"inTheWay,omitempty"`
+}
+
+// Request is a request of one of the claims.
+type Request struct {
+	// Claim is "namespace/name", Name the request, "request/subrequest" for an alternative.
+	Claim  string `json:"claim"`
+	Name   string `json:"name"`
+	Wanted int    `json:"wanted"`
+	// Matching is the number of devices of the node that the request could have if nothing
+	// were in use, Free that of those which it can have now. Failed is the number of devices
+	// on which a selector fails.
+	Matching int `json:"matching"`
+	Free     int `json:"free"`
+	Failed   int `json:"failed,omitempty"`
+}
+
+// Node explains why the claims fit on the node or do not. The error is one that is about
+// the claims and not about the node: they can't be allocated anywhere. If it is one of the
+// search, a crossed budget or an evaluation that failed, what is known is returned with it.
+func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error) {
+	a, err := allocator.NewAllocator(ctx, p.Features, stateOf(p.Allocated), p.Classes, p.Slices, p.Selectors,
+		append(slices.Clone(p.Options), allocator.WithReasons())...)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := a.RequestDevices(ctx, node, p.Claims)
+	if err != nil {
+		return nil, err
+	}
+	e := &Explanation{Node: node.Name}
+	for _, r := range requests {
+		e.Requests = append(e.Requests, Request{
+			Claim: klog.KObj(r.Claim).String(), Name: r.Request,
+			Wanted: r.Wanted, Matching: len(r.Matching), Free: len(r.Free), Failed: len(r.Failed),
+		})
+	}
+	results, err := a.Allocate(ctx, node, p.Claims)
+	switch {
+	case err == nil:
+		e.Fits, e.Results = true, results
+		return e, nil
+	case !errors.Is(err, structured.ErrFailedAllocationOnNode):
+		return e, err
+	}
+	e.Reason = err.Error()
+	return e, p.explain(ctx, a, node, e)
+}
+
+func (p *Problem) explain(ctx context.Context, a *allocator.Allocator, node *v1.Node, e *Explanation) error {
+	var err error
+	if e.Unmet, err = p.unmet(ctx, node); err != nil {
+		return err
+	}
+	devices, err := a.NodeDevices(node)
+	if err != nil {
+		return err
+	}
+	owners, ever, err := p.inTheWay(ctx, node, p.owners(devices))
+	e.InTheWay, e.Never = owners, !ever && err == nil
+	return err
+}
+
+// unmet finds the first condition with which there is no solution.
+func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) {
+	conditions, err := p.conditions()
+	if err != nil {
+		return nil, err
+	}
+	// The claims as they are have no solution.
+	first := sort.Search(len(conditions), func(i int) bool {
+		if err != nil {
+			return false
+		}
+		var results []resourceapi.AllocationResult
+		results, err = p.fitsUpTo(ctx, node, conditions, i-1)
+		return err == nil && results == nil
+	})
+	if err != nil || first == 0 {
+		return nil, err
+	}
+	return &conditions[first-1], nil
+}
+
+func (p *Problem) fitsUpTo(ctx context.Context, node *v1.Node, conditions []Condition, last int) ([]resourceapi.AllocationResult, error) {
+	claims, err := p.upTo(conditions, last)
+	if err != nil {
+		return nil, err
+	}
+	return p.fits(ctx, node, claims, p.Allocated)
+}

@@ -1,0 +1,98 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+)
+
+// Owner is a claim that has devices of the node.
+type Owner struct {
+	// Claim is "namespace/name".
+	Claim string `json:"claim"`
+	// Devices are "driver/pool/device".
+	Devices []string `json:"devices"`
+
+	claim *resourceapi.ResourceClaim
+	ids   sets.Set[structured.DeviceID]
+}
+
+// maxOwners limits the searches: with more owners it is not tried who of them can keep what
+// they have.
+const maxOwners = 64
+
+// owners lists the claims that have some of the devices, by name.
+func (p *Problem) owners(devices []structured.DeviceID) []Owner {
+	onNode := sets.New(devices...)
+	var all []Owner
+	for _, claim := range p.Allocated {
+		owner := Owner{Claim: klog.KObj(claim).String(), claim: claim, ids: sets.New[structured.DeviceID]()}
+		for _, result := range resultsOf(claim) {
+			if id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device); onNode.Has(id) {
+				owner.Devices = append(owner.Devices, id.String())
+				owner.ids.Insert(id)
+			}
+		}
+		if len(owner.Devices) > 0 {
+			all = append(all, owner)
+		}
+	}
+	slices.SortFunc(all, func(a, b Owner) int { return strings.Compare(a.Claim, b.Claim) })
+	return all
+}
+
+// inTheWay finds owners of whom not all can keep their devices, and as few as possible in
+// that none of them can be left out. ever is false if the claims don't fit even if nobody
+// keeps any.
+func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (few []Owner, ever bool, err error) {
+	results, err := p.fitsWithout(ctx, node, owners)
+	if err != nil || results == nil {
+		return nil, false, err
+	}
+	few = having(owners, results)
+	if len(few) > maxOwners {
+		return few, true, nil
+	}
+	for i := 0; i < len(few); {
+		others := slices.Delete(slices.Clone(few), i, i+1)
+		results, err := p.fitsWithout(ctx, node, others)
+		switch {
+		case err != nil:
+			return nil, true, err
+		case results == nil:
+			i++
+		default:
+			// Those before still can't be left out: fewer owners never make more fit.
+			few = having(others, results)
+			i = min(i, len(few))
+		}
+	}
+	return few, true, nil
+}
+
+// fitsWithout looks for a solution with all but the given owners having their devices.
+func (p *Problem) fitsWithout(ctx context.Context, node *v1.Node, owners []Owner) ([]resourceapi.AllocationResult, error) {
+	return p.fits(ctx, node, p.Claims, slices.DeleteFunc(slices.Clone(p.Allocated), func(claim *resourceapi.ResourceClaim) bool {
+		return slices.ContainsFunc(owners, func(o Owner) bool { return o.claim == claim })
+	}))
+}
+
+// having are the owners of devices that a solution needs.
+func having(owners []Owner, results []resourceapi.AllocationResult) []Owner {
+	return slices.DeleteFunc(slices.Clone(owners), func(o Owner) bool {
+		return !slices.ContainsFunc(results, func(result resourceapi.AllocationResult) bool {
+			return slices.ContainsFunc(result.Devices.Results, func(d resourceapi.DeviceRequestAllocationResult) bool {
+				return o.ids.Has(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+			})
+		})
+	})
+}

@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+)
+
+// Problem is what an allocation depends on. Nothing of it is modified, and nothing may be
+// modified while it is in use. It may be used for several nodes at the same time.
+type Problem struct {
+	// Claims are to be allocated together, as those of one pod are.
+	Claims []*resourceapi.ResourceClaim
+	// Allocated are all claims that may have devices. Those without an allocation don't
+	// matter.
+	Allocated []*resourceapi.ResourceClaim
+	Classes   structured.DeviceClassLister
+	Slices    []*resourceapi.ResourceSlice
+	Features  structured.Features
+	Selectors *dracel.Cache
+	// Options are those of the allocator. A Cache among them makes the searches share what
+	// they find out about devices.
+	Options []allocator.Option
+}
+
+// fits looks for a solution for the claims on the node, with the given claims having their
+// devices. Results are nil if there is none.
+func (p *Problem) fits(ctx context.Context, node *v1.Node, claims, allocated []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	a, err := allocator.NewAllocator(ctx, p.Features, stateOf(allocated), p.Classes, p.Slices, p.Selectors, p.Options...)
+	if err != nil {
+		return nil, err
+	}
+	results, err := a.Allocate(ctx, node, claims)
+	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
+		return nil, nil
+	}
+	return results, err
+}
+
+// stateOf is what the claims have. With admin access a claim has no device for itself.
+func stateOf(claims []*resourceapi.ResourceClaim) structured.AllocatedState {
+	state := structured.AllocatedState{
+		AllocatedDevices:         sets.New[structured.DeviceID](),
+		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
+	}
+	for _, claim := range claims {
+		for _, result := range resultsOf(claim) {
+			id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
+			switch {
+			case ptr.Deref(result.AdminAccess, false):
+			case result.ShareID != nil:
+				state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
+				if result.ConsumedCapacity != nil {
+					state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
+				}
+			default:
+				state.AllocatedDevices.Insert(id)
+			}
+		}
+	}
+	return state
+}
+
+func resultsOf(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAllocationResult {
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	return claim.Status.Allocation.Devices.Results
+}

@@ -1,0 +1,111 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/explain"
+)
+
+// conjuncts are easy and hard to meet, alone and together.
+var conjuncts = []string{
+	"true", "devices.size() > 1", contiguous, "devices.all(d, " + index + " % 2 == 0)", "devices.all(d, " + index + " > 2)",
+	"devices.exists(d, " + index + " == 3)", "devices.map(d, " + index + ").sum() > 15", "!devices.exists(d, " + index + " == 5)",
+	"(" + contiguous + " || devices.size() == 2)",
+}
+
+// The condition that is named is the first with which an exhaustive search finds nothing,
+// and of the owners that are named all and no fewer must give back what they have.
+func TestExplanationsAreTrue(t *testing.T) {
+	var explained, owned, never int
+	rapid.Check(t, func(rt *rapid.T) {
+		parts := rapid.SliceOfN(rapid.SampledFrom(conjuncts), 1, 4).Draw(rt, "conjuncts")
+		count := rapid.Int64Range(1, 3).Draw(rt, "count")
+		p := problem(t, ring(t, 7), such(wanting("c", count), "c", strings.Join(parts, " && ")))
+		p.Allocated = drawOwners(rt)
+		e, err := p.Node(t.Context(), node)
+		require.NoError(rt, err)
+		solvable := func(allocated []*resourceapi.ResourceClaim, parts ...string) bool {
+			q := problem(t, ring(t, 7), wanting("c", count))
+			if len(parts) > 0 {
+				q.Claims[0] = such(q.Claims[0], "c", strings.Join(parts, " && "))
+			}
+			q.Allocated, q.Options = allocated, []allocator.Option{allocator.WithExhaustiveSearch()}
+			e, err := q.Node(t.Context(), node)
+			require.NoError(rt, err)
+			return e.Fits
+		}
+		require.Equal(rt, solvable(p.Allocated, parts...), e.Fits)
+		if e.Fits {
+			return
+		}
+		explained++
+		requireFirst(rt, e, parts, func(n int) bool { return solvable(p.Allocated, parts[:n]...) })
+		require.Equal(rt, !solvable(nil, parts...), e.Never)
+		if e.Never {
+			never++
+			require.Empty(rt, e.InTheWay)
+			return
+		}
+		owned++
+		requireMinimal(rt, e, p.Allocated, func(allocated []*resourceapi.ResourceClaim) bool { return solvable(allocated, parts...) })
+	})
+	require.Positive(t, min(explained, owned, never), "the generator has lost a case")
+}
+
+func drawOwners(rt *rapid.T) []*resourceapi.ResourceClaim {
+	var owners []*resourceapi.ResourceClaim
+	byOwner := map[int][]int{}
+	for i, owner := range rapid.SliceOfN(rapid.IntRange(0, 5), 7, 7).Draw(rt, "owner by device") {
+		if owner > 1 {
+			byOwner[owner] = append(byOwner[owner], i)
+		}
+	}
+	for owner, devices := range byOwner {
+		owners = append(owners, owning(fmt.Sprintf("owner-%d", owner), devices...))
+	}
+	return owners
+}
+
+// requireFirst: solvable tells whether there is a solution with the first n conjuncts.
+func requireFirst(rt *rapid.T, e *explain.Explanation, parts []string, solvable func(n int) bool) {
+	if e.Unmet == nil {
+		require.False(rt, solvable(0))
+		return
+	}
+	n := 0
+	for solvable(n) {
+		n++
+	}
+	require.Positive(rt, n)
+	column := 1
+	for _, part := range parts[:n-1] {
+		column += len(part) + len(" && ")
+	}
+	if strings.HasPrefix(parts[n-1], "(") {
+		column++
+	}
+	require.Equal(rt, []int{1, column}, []int{e.Unmet.Line, e.Unmet.Column})
+}
+
+func requireMinimal(rt *rapid.T, e *explain.Explanation, allocated []*resourceapi.ResourceClaim, solvable func([]*resourceapi.ResourceClaim) bool) {
+	without := func(owners []explain.Owner) []*resourceapi.ResourceClaim {
+		return slices.DeleteFunc(slices.Clone(allocated), func(claim *resourceapi.ResourceClaim) bool {
+			return slices.ContainsFunc(owners, func(o explain.Owner) bool { return o.Claim == "default/"+claim.Name })
+		})
+	}
+	require.True(rt, solvable(without(e.InTheWay)))
+	for i := range e.InTheWay {
+		require.False(rt, solvable(without(slices.Delete(slices.Clone(e.InTheWay), i, i+1))), "%s need not be named", e.InTheWay[i].Claim)
+	}
+}

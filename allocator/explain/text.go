@@ -1,0 +1,120 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Texts are bounded: expressions are up to 10 KiB, and any number of claims may be in the
+// way.
+const (
+	maxText   = 160
+	maxOwned  = 3
+	maxListed = 4
+)
+
+// String says it in one line of a few hundred characters at most.
+func (e *Explanation) String() string {
+	if e.Fits {
+		return "the claims fit"
+	}
+	parts := []string{e.problem()}
+	switch {
+	case e.Never:
+		parts = append(parts, "it would not fit either if all devices of the node were free")
+	case len(e.InTheWay) > 0:
+		parts = append(parts, "in the way: "+e.owners())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// problem is what can't be met.
+func (e *Explanation) problem() string {
+	if e.Unmet == nil {
+		if short := e.shortage(); short != "" {
+			return short
+		}
+		return shortened(e.Reason, maxText)
+	}
+	return fmt.Sprintf("%s free, but no set satisfies %s", e.free(), e.Unmet)
+}
+
+// shortage is the first request that has too few devices whatever else is wanted.
+func (e *Explanation) shortage() string {
+	for _, r := range e.Requests {
+		if r.Free < r.Wanted && !strings.Contains(r.Name, "/") {
+			return fmt.Sprintf("request %s wants %d devices, %d of %d that match are free", e.named(r), r.Wanted, r.Free, r.Matching)
+		}
+	}
+	return ""
+}
+
+// named is the name of a request, with that of its claim if there are several.
+func (e *Explanation) named(r Request) string {
+	if r.Claim != e.Requests[0].Claim || r.Claim != e.Requests[len(e.Requests)-1].Claim {
+		return r.Name + " of claim " + r.Claim
+	}
+	return r.Name
+}
+
+// free counts the free devices for each of the first requests.
+func (e *Explanation) free() string {
+	var counts []string
+	for _, r := range e.Requests {
+		if len(counts) == maxListed {
+			counts = append(counts, "...")
+			break
+		}
+		counts = append(counts, fmt.Sprintf("%d of %d devices for request %s", r.Free, r.Matching, e.named(r)))
+	}
+	if len(counts) == 1 {
+		return counts[0] + " are"
+	}
+	return strings.Join(counts, ", ") + " are"
+}
+
+// String names the constraint, and the conjunct with its place.
+func (c *Condition) String() string {
+	if c.Text == "" {
+		return c.Constraint
+	}
+	return fmt.Sprintf("constraint %s, line %d, column %d: %s", c.Constraint, c.Line, c.Column, shortened(c.Text, maxText))
+}
+
+func (e *Explanation) owners() string {
+	var all []string
+	for i, owner := range e.InTheWay {
+		if i == maxListed {
+			all = append(all, fmt.Sprintf("and %d more", len(e.InTheWay)-i))
+			break
+		}
+		all = append(all, fmt.Sprintf("claim %s with %s", owner.Claim, strings.Join(owner.names(), ", ")))
+	}
+	return strings.Join(all, ", ")
+}
+
+// names are those of the first devices, without driver and pool.
+func (o *Owner) names() []string {
+	names := sets.List(sets.New(o.Devices...))
+	for i, name := range names {
+		names[i] = name[strings.LastIndex(name, "/")+1:]
+	}
+	if len(names) > maxOwned {
+		names = append(names[:maxOwned:maxOwned], "...")
+	}
+	return names
+}
+
+// shortened cuts text after so many characters.
+func shortened(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-3]) + "..."
+}

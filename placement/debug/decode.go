@@ -1,0 +1,89 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// maxBody is how many bytes a Placement may have, about what etcd takes.
+const maxBody = 1 << 20
+
+// codecs are strict: a field that is misspelled would be missing in the answer.
+var codecs = func() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clusterv1beta1.Install(scheme))
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+}()
+
+// decode reads the Placement in the body of a request, with its defaults and without
+// what others than its author write.
+func decode(w http.ResponseWriter, request *http.Request) (*clusterv1beta1.Placement, error) {
+	decoder, err := decoderOf(request.Header)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return nil, refusalOf(apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", maxBody)))
+	}
+	if err != nil {
+		return nil, refusalOf(apierrors.NewBadRequest("the body could not be read: " + err.Error()))
+	}
+	decoded, kind, err := decoder.Decode(body, nil, &clusterv1beta1.Placement{})
+	if err != nil {
+		return nil, refusalOf(apierrors.NewBadRequest("the body is no Placement: " + clip(err.Error(), maxMessage)))
+	}
+	object, ok := decoded.(*clusterv1beta1.Placement)
+	if !ok {
+		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf("the body is a %s; give a Placement of %s", kind, clusterv1beta1.GroupVersion)))
+	}
+	setDefaults(object, body)
+	object.Status, object.ManagedFields = clusterv1beta1.PlacementStatus{}, nil
+	return object, named(object)
+}
+
+func decoderOf(header http.Header) (runtime.Decoder, error) {
+	if encoding := header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			fmt.Sprintf("the encoding %q of the body is not supported; send it plain", encoding))
+	}
+	given := header.Get("Content-Type")
+	media := runtime.ContentTypeJSON
+	if given != "" {
+		media, _, _ = mime.ParseMediaType(given)
+	}
+	if media == runtime.ContentTypeJSON || media == runtime.ContentTypeYAML {
+		if info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), media); ok {
+			return info.StrictSerializer, nil
+		}
+	}
+	return nil, refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		fmt.Sprintf("the body is of type %q; send a Placement as %s or %s", given, runtime.ContentTypeJSON, runtime.ContentTypeYAML))
+}
+
+// named fails unless the object says where it belongs: who may create it there, and
+// which former decisions are its own, depends on it.
+func named(object *clusterv1beta1.Placement) error {
+	if wrong := validation.IsDNS1123Label(object.Namespace); len(wrong) > 0 {
+		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace: %q: %s", clip(object.Namespace, maxReason), strings.Join(wrong, ", "))))
+	}
+	if wrong := validation.IsDNS1123Subdomain(object.Name); len(wrong) > 0 {
+		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.name: %q: %s", clip(object.Name, maxReason), strings.Join(wrong, ", "))))
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement"
+)
+
+// Path is where the handler expects to be served, with everything below it.
+const Path = "/debug/placements"
+
+const (
+	// DefaultTimeout is how long one answer may take.
+	DefaultTimeout = 30 * time.Second
+	// concurrent is how many Placements are decided at a time. Nothing is remembered
+	// from one to the next, so each takes as long as the first decision does, and the
+	// controller needs the processors, too.
+	concurrent = 2
+	// clusterParameter names a cluster to tell of.
+	clusterParameter = "cluster"
+)
+
+var resource = schema.GroupVersionResource{Group: clusterv1beta1.GroupName, Version: clusterv1beta1.GroupVersion.Version, Resource: "placements"}
+
+// Placements has the Placements of a hub and decides them.
+type Placements interface {
+	// Placement returns a Placement; if there is none the error is NotFound of the API
+	// machinery.
+	Placement(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error)
+	// Schedule decides a Placement, be it on the hub or not, and writes nothing. There
+	// may be a result with an error, as that of [placement.Scheduler.Schedule].
+	Schedule(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error)
+}
+
+// Options describe a handler. Those without a default must be given.
+type Options struct {
+	// Placements decides.
+	Placements Placements
+	// Authenticator says who asks.
+	Authenticator authenticator.Request
+	// Authorizer says what they may: get or create Placements.
+	Authorizer authorizer.UnconditionalAuthorizer
+	// All is whether the controller decides all Placements that are not disabled.
+	All bool
+	// Timeout is how long an answer may take; zero means [DefaultTimeout].
+	Timeout time.Duration
+}
+
+type handler struct {
+	Options
+	// running has room for those that are being decided.
+	running chan struct{}
+}
+
+// NewHandler returns a handler of everything below [Path].
+func NewHandler(options Options) (http.Handler, error) {
+	if options.Placements == nil || options.Authenticator == nil || options.Authorizer == nil {
+		return nil, errors.New("debugging of placement: Placements, Authenticator and Authorizer must be given")
+	}
+	if options.Timeout <= 0 {
+		options.Timeout = DefaultTimeout
+	}
+	return &handler{Options: options, running: make(chan struct{}, concurrent)}, nil
+}
+
+// ServeHTTP answers one request.
+func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	ctx, cancel := context.WithTimeout(request.Context(), h.Timeout)
+	defer cancel()
+	report, err := h.answer(w, request.WithContext(ctx))
+	if err != nil {
+		refuse(ctx, w, err)
+		return
+	}
+	status := http.StatusOK
+	if report.Error != "" {
+		status = http.StatusInternalServerError
+	}
+	reply(ctx, w, status, report)
+}
+
+// answer asks who it is before anything else is said, even that there is no such path.
+func (h *handler) answer(w http.ResponseWriter, request *http.Request) (*Report, error) {
+	who, err := h.authenticate(request)
+	if err != nil {
+		return nil, err
+	}
+	segments := strings.Split(strings.TrimPrefix(request.URL.Path, Path), "/")
+	switch {
+	case !strings.HasPrefix(request.URL.Path, Path) || segments[0] != "":
+		return nil, noSuchPath(request)
+	case len(segments) == 1 || len(segments) == 2 && segments[1] == "":
+		return h.post(w, request, who)
+	case len(segments) == 3 && segments[1] != "" && segments[2] != "":
+		return h.get(w, request, who, types.NamespacedName{Namespace: segments[1], Name: segments[2]})
+	default:
+		return nil, noSuchPath(request)
+	}
+}
+
+// get decides a Placement of the hub.
+func (h *handler) get(w http.ResponseWriter, request *http.Request, who user.Info, key types.NamespacedName) (*Report, error) {
+	if err := allow(w, request, http.MethodGet); err != nil {
+		return nil, err
+	}
+	if err := h.authorize(request.Context(), who, "get", key); err != nil {
+		return nil, err
+	}
+	object, err := h.Placements.Placement(request.Context(), key)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, refusalOf(apierrors.NewNotFound(resource.GroupResource(), key.Name))
+	case err != nil:
+		return nil, fmt.Errorf("get Placement %s: %w", key, err)
+	}
+	return h.decide(request, object)
+}
+
+// post decides a Placement that may not be on the hub.
+func (h *handler) post(w http.ResponseWriter, request *http.Request, who user.Info) (*Report, error) {
+	if err := allow(w, request, http.MethodPost); err != nil {
+		return nil, err
+	}
+	object, err := decode(w, request)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.authorize(request.Context(), who, "create", types.NamespacedName{Namespace: object.Namespace}); err != nil {
+		return nil, err
+	}
+	return h.decide(request, object)
+}
+
+// decide waits for its turn.
+func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement) (*Report, error) {
+	ctx := request.Context()
+	select {
+	case h.running <- struct{}{}:
+		defer func() { <-h.running }()
+	case <-ctx.Done():
+		return nil, refusalOf(apierrors.NewServerTimeout(resource.GroupResource(), "decide", int(h.Timeout.Seconds())))
+	}
+	result, err := h.Placements.Schedule(ctx, object)
+	if result == nil {
+		return nil, fmt.Errorf("decide Placement %s/%s: %w", object.Namespace, object.Name, err)
+	}
+	return report{object: object, result: result, only: sets.New(request.URL.Query()[clusterParameter]...)}.make(err, h.All), nil
+}

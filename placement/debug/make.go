@@ -1,0 +1,147 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement"
+)
+
+// report is what a Report is made from.
+type report struct {
+	object *clusterv1beta1.Placement
+	result *placement.Result
+	// only are the clusters to tell of, empty for all.
+	only sets.Set[string]
+}
+
+func (r report) make(err error, all bool) *Report {
+	object := r.object.DeepCopy()
+	object.ManagedFields = nil
+	result := &Report{
+		Placement:    object,
+		Responsible:  placement.Responsible(object, all),
+		Stands:       r.result.Decision == nil,
+		Status:       r.result.ApplyTo(object.Status),
+		Available:    r.available(),
+		Filters:      r.filters(),
+		Prioritizers: r.prioritizers(),
+		Candidates:   r.candidates(),
+		Groups:       r.groups(),
+		Evaluated:    r.result.Evaluated,
+		Cost:         r.result.Cost,
+	}
+	if err != nil {
+		result.Error = clip(err.Error(), maxMessage)
+	}
+	for _, m := range r.result.Misconfigurations {
+		result.Misconfigurations = append(result.Misconfigurations,
+			Misconfiguration{m.Plugin, m.Path.String(), clip(m.Err.Error(), maxMessage)})
+	}
+	for _, w := range r.result.Warnings {
+		result.Warnings = append(result.Warnings, Warning(w))
+	}
+	if !r.result.Requeue.IsZero() {
+		result.Requeue = &metav1.Time{Time: r.result.Requeue}
+	}
+	return result
+}
+
+// tells says whether a cluster is to be told of.
+func (r report) tells(cluster string) bool { return len(r.only) == 0 || r.only.Has(cluster) }
+
+func (r report) available() Available {
+	result := Available{Bound: []string{}, Eligible: []string{}}
+	missing := r.only.Clone()
+	if from := r.result.Available; from != nil {
+		result.Bound = append(result.Bound, from.Bound...)
+		result.Eligible = append(result.Eligible, from.Eligible...)
+		result.Clusters = len(from.Clusters)
+		for _, cluster := range from.Clusters {
+			missing.Delete(cluster.Name)
+		}
+	}
+	result.Missing = sets.List(missing)
+	return result
+}
+
+func (r report) filters() []Filter {
+	result := []Filter{}
+	if r.result.Available == nil {
+		return result
+	}
+	removed := sets.New[string]()
+	for _, from := range r.result.Filters {
+		filter := Filter{Name: from.Filter, Passed: []string{}, Removed: []Removal{}, Count: len(from.Removed)}
+		for _, one := range from.Removed {
+			removed.Insert(one.Cluster)
+			if r.tells(one.Cluster) && len(filter.Removed) < MaxRemoved {
+				filter.Removed = append(filter.Removed, Removal{one.Cluster, clip(one.Reason.String(), maxReason)})
+			}
+		}
+		for _, cluster := range r.result.Available.Clusters {
+			if r.tells(cluster.Name) && !removed.Has(cluster.Name) {
+				filter.Passed = append(filter.Passed, cluster.Name)
+			}
+		}
+		result = append(result, filter)
+	}
+	return result
+}
+
+func (r report) prioritizers() []Prioritizer {
+	result := []Prioritizer{}
+	for i, from := range r.result.Prioritizers {
+		prioritizer := Prioritizer{Name: from.Name, Weight: from.Weight, Scores: map[string]int64{}}
+		for _, c := range r.result.Candidates {
+			if r.tells(c.Cluster.Name) {
+				prioritizer.Scores[c.Cluster.Name] = c.Scores[i]
+			}
+		}
+		result = append(result, prioritizer)
+	}
+	return result
+}
+
+func (r report) candidates() []Candidate {
+	result := []Candidate{}
+	for _, from := range r.result.Candidates {
+		if !r.tells(from.Cluster.Name) {
+			continue
+		}
+		candidate := Candidate{Cluster: from.Cluster.Name, Score: from.Total, Selected: from.Selected, ClusterSet: from.ClusterSet}
+		if from.Reason != nil {
+			candidate.Reason = clip(from.Reason.String(), maxReason)
+		}
+		if from.Predicate >= 0 {
+			candidate.Predicate = &from.Predicate
+		}
+		if from.Avoided != nil {
+			candidate.Avoided = from.Avoided.Key
+		}
+		result = append(result, candidate)
+	}
+	return result
+}
+
+func (r report) groups() []Group {
+	result := []Group{}
+	if r.result.Decision == nil {
+		return result
+	}
+	for i, from := range r.result.Decision.Groups {
+		group := Group{Index: i, Name: from.Name}
+		for _, slice := range from.Slices {
+			clusters := slices.DeleteFunc(slices.Clone(slice.Decisions), func(d clusterv1beta1.ClusterDecision) bool { return !r.tells(d.ClusterName) })
+			group.Decisions = append(group.Decisions, Decision{slice.Name, clusters})
+		}
+		result = append(result, group)
+	}
+	return result
+}

@@ -1,0 +1,77 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+)
+
+// refused is an answer that is no Report. Other errors are nothing that who asks can do
+// anything about, also those that the API server answered to this server.
+type refused struct {
+	status metav1.Status
+}
+
+// Error is the message.
+func (r *refused) Error() string { return r.status.Message }
+
+func refusalOf(from *apierrors.StatusError) error { return &refused{from.ErrStatus} }
+
+func refusal(code int, reason metav1.StatusReason, message string) error {
+	return &refused{metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message}}
+}
+
+func noSuchPath(request *http.Request) error {
+	return refusal(http.StatusNotFound, metav1.StatusReasonNotFound,
+		fmt.Sprintf("there is no path %s; GET %s/<namespace>/<name>, or POST a Placement to %s/", request.URL.Path, Path, Path))
+}
+
+// allow refuses all methods but one.
+func allow(w http.ResponseWriter, request *http.Request, method string) error {
+	if request.Method == method {
+		return nil
+	}
+	w.Header().Set("Allow", method)
+	return refusal(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		fmt.Sprintf("the method %s is not allowed on %s; use %s", request.Method, request.URL.Path, method))
+}
+
+// refuse answers with a Status. What is nobody's fault but the server's is logged, and
+// only its operator learns what it is.
+func refuse(ctx context.Context, w http.ResponseWriter, err error) {
+	var known *refused
+	if !errors.As(err, &known) {
+		klog.FromContext(ctx).Error(err, "Debugging a Placement failed")
+		known = &refused{apierrors.NewInternalError(errors.New("the answer could not be made; the log says why")).ErrStatus}
+	}
+	status := known.status
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	if status.Code == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	reply(ctx, w, int(status.Code), status)
+}
+
+func reply(ctx context.Context, w http.ResponseWriter, code int, body any) {
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	// Expressions are full of && and <.
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		klog.FromContext(ctx).V(4).Info("An answer did not arrive", "err", err)
+	}
+}

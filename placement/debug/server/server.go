@@ -1,0 +1,115 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/celset/celset/placement/debug"
+)
+
+// Options say what is served where.
+type Options struct {
+	// Address is where it listens, as net.Listen has it.
+	Address string
+	// CertDir has the files tls.crt and tls.key of the server, which are read again
+	// when they change. Without it the server signs a certificate itself, which nobody
+	// can verify.
+	CertDir string
+	// Placements decides.
+	Placements debug.Placements
+	// All is whether the controller decides all Placements that are not disabled.
+	All bool
+}
+
+// Files in [Options.CertDir].
+const (
+	certFile = "tls.crt"
+	keyFile  = "tls.key"
+)
+
+// Add adds the server to a manager. It runs whether or not that is the leader.
+func Add(mgr manager.Manager, options Options) error {
+	authenticate, authorize, err := access(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("debugging of placement: %w", err)
+	}
+	handler, err := debug.NewHandler(debug.Options{
+		Placements: options.Placements, Authenticator: authenticate, Authorizer: authorize, All: options.All,
+	})
+	if err != nil {
+		return err
+	}
+	config, err := certificates(mgr, options.CertDir)
+	if err != nil {
+		return fmt.Errorf("certificate of the debug server: %w", err)
+	}
+	return mgr.Add(&server{address: options.Address, tls: config, handler: handler})
+}
+
+// certificates returns how the server identifies itself.
+func certificates(mgr manager.Manager, dir string) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if dir != "" {
+		watcher, err := certwatcher.New(filepath.Join(dir, certFile), filepath.Join(dir, keyFile))
+		if err != nil {
+			return nil, err
+		}
+		config.GetCertificate = watcher.GetCertificate
+		return config, mgr.Add(watcher)
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	config.Certificates = []tls.Certificate{pair}
+	return config, err
+}
+
+// server is a [manager.Server] that listens when it is started.
+type server struct {
+	address string
+	tls     *tls.Config
+	handler http.Handler
+}
+
+// NeedLeaderElection says that it runs in all replicas.
+func (s *server) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends.
+func (s *server) Start(ctx context.Context) error {
+	var from net.ListenConfig
+	listener, err := from.Listen(ctx, "tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("debugging of placement: %w", err)
+	}
+	serving := manager.Server{
+		Name:            "placement-debug",
+		Listener:        tls.NewListener(listener, s.tls),
+		ShutdownTimeout: ptr.To(10 * time.Second),
+		Server: &http.Server{
+			Handler: s.handler,
+			// Answers end when the manager does.
+			BaseContext:       func(net.Listener) context.Context { return ctx },
+			ReadHeaderTimeout: 10 * time.Second,
+			ReadTimeout:       debug.DefaultTimeout,
+			WriteTimeout:      2 * debug.DefaultTimeout,
+			IdleTimeout:       90 * time.Second,
+			MaxHeaderBytes:    64 << 10,
+		},
+	}
+	return serving.Start(ctx)
+}

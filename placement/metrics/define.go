@@ -1,0 +1,87 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"k8s.io/component-base/metrics"
+
+	"github.com/celset/celset/cel"
+)
+
+const subsystem = "celset_placement"
+
+// Values of labels.
+const (
+	decided    = "decided"
+	standing   = "standing"
+	written    = "written"
+	conflict   = "conflict"
+	failed     = "error"
+	evaluated  = "evaluated"
+	remembered = "remembered"
+	compiled   = "compiled"
+	refused    = "refused"
+	// unknown is the reason of an evaluation that fails without one.
+	unknown = "Unknown"
+)
+
+// durations are from a microsecond, which no part takes, to minutes, which nothing
+// should.
+func durations() []float64 { return metrics.ExponentialBuckets(1e-6, 4, 14) }
+
+// costs are up to the limit of one evaluation, and beyond.
+func costs() []float64 { return metrics.ExponentialBuckets(1, 4, 12) }
+
+// define makes the metrics, without a value yet.
+func (m *Metrics) define() {
+	m.scheduling = durationsBy("scheduling_duration_seconds",
+		"Time to decide one Placement on a snapshot of the hub, without writing, by outcome: decided, standing (the former decision stands) or error.", "outcome")
+	m.plugins = durationsBy("plugin_duration_seconds",
+		"Time that one plugin takes on all clusters of one Placement, by its type (filter, prioritizer or spread) and name. All AddOn prioritizers are named AddOn.", "plugin_type", "plugin_name")
+	m.writing = durationsBy("writing_duration_seconds",
+		"Time to write the PlacementDecisions of one Placement where they differ from what is decided, by outcome: written, conflict (somebody else changed them, it is tried again) or error.", "outcome")
+	m.matches = countBy("cluster_matches_total",
+		"Number of clusters that the predicates of a Placement were asked about, by the source of the answer: evaluated, or remembered since nothing that it depends on has changed.", "source")
+	m.evaluationTime = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "cel_evaluation_duration_seconds", Buckets: durations(), StabilityLevel: metrics.ALPHA,
+		Help: "Time to evaluate one CEL expression on one cluster.",
+	})
+	m.evaluationCost = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "cel_evaluation_cost", Buckets: costs(), StabilityLevel: metrics.ALPHA,
+		Help: "Cost of one evaluation of one CEL expression on one cluster, in CEL cost units. Evaluations end at the limit of one million.",
+	})
+	m.failures = countBy("cel_evaluation_failures_total",
+		"Number of evaluations of CEL expressions that failed, so that the cluster is not selected by that predicate, by reason: Runtime, Type, CostLimit, Budget, Interrupted or Unknown.", "reason")
+	m.compilations = countBy("cel_compilations_total",
+		"Number of times that a CEL expression was to be compiled, by outcome: compiled, refused (it is wrong), or remembered from an earlier time.", "outcome")
+}
+
+func durationsBy(name, help string, labels ...string) *metrics.HistogramVec {
+	return metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: name, Help: help, Buckets: durations(), StabilityLevel: metrics.ALPHA,
+	}, labels)
+}
+
+func countBy(name, help string, labels ...string) *metrics.CounterVec {
+	return metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA,
+	}, labels)
+}
+
+// start shows counters as zero before they first count, so that rates and alerts see
+// the first time.
+func (m *Metrics) start() {
+	for vector, values := range map[*metrics.CounterVec][]string{
+		m.matches:      {evaluated, remembered},
+		m.compilations: {compiled, refused, remembered},
+		m.failures: {
+			string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonBudget),
+			string(cel.ReasonInterrupted), unknown,
+		},
+	} {
+		for _, value := range values {
+			vector.WithLabelValues(value)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/placement"
+)
+
+// ObserveSchedule implements [placement.Observer].
+func (m *Metrics) ObserveSchedule() (end func(*placement.Result, error)) {
+	elapsed := m.stopwatch()
+	return func(result *placement.Result, err error) {
+		outcome := decided
+		switch {
+		case err != nil:
+			outcome = failed
+		case result.Decision == nil:
+			outcome = standing
+		}
+		m.scheduling.WithLabelValues(outcome).Observe(elapsed())
+		m.matches.WithLabelValues(evaluated).Add(float64(result.Evaluated))
+		m.matches.WithLabelValues(remembered).Add(float64(result.Remembered))
+	}
+}
+
+// ObservePlugin implements [placement.Observer].
+func (m *Metrics) ObservePlugin(kind, name string) (end func()) {
+	elapsed := m.stopwatch()
+	return func() { m.plugins.WithLabelValues(kind, pluginOf(name)).Observe(elapsed()) }
+}
+
+// pluginOf is what a plugin is called in labels: of AddOn/<resource>/<score> only the
+// first part, since users name the others.
+func pluginOf(name string) string {
+	plugin, _, _ := strings.Cut(name, "/")
+	return plugin
+}
+
+// ObserveWriting is called when the PlacementDecisions of a Placement start to be
+// written, and what it returns with the error, if any, when that ends.
+func (m *Metrics) ObserveWriting() (end func(error)) {
+	elapsed := m.stopwatch()
+	return func(err error) {
+		outcome := written
+		switch {
+		case apierrors.IsConflict(err):
+			outcome = conflict
+		case err != nil:
+			outcome = failed
+		}
+		m.writing.WithLabelValues(outcome).Observe(elapsed())
+	}
+}
+
+// Now implements [cel.Timer].
+func (m *Metrics) Now() time.Time { return m.now() }
+
+// ObserveDuration implements [cel.Timer].
+func (m *Metrics) ObserveDuration(_ string, duration time.Duration) {
+	m.evaluationTime.Observe(duration.Seconds())
+}
+
+// ObserveEvaluation implements [cel.Observer].
+func (m *Metrics) ObserveEvaluation(_ string, cost uint64, err error) {
+	m.evaluationCost.Observe(float64(cost))
+	if err == nil {
+		return
+	}
+	reason := unknown
+	if known := (*cel.Error)(nil); errors.As(err, &known) {
+		reason = string(known.Reason)
+	}
+	m.failures.WithLabelValues(reason).Inc()
+}
+
+// ObserveCompilation implements [cel.Observer].
+func (m *Metrics) ObserveCompilation(_ string, hit bool, err error) {
+	outcome := compiled
+	switch {
+	case hit:
+		outcome = remembered
+	case err != nil:
+		outcome = refused
+	}
+	m.compilations.WithLabelValues(outcome).Inc()
+}

@@ -1,0 +1,169 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/binding"
+)
+
+// The examples of the proposal "New Placement APIs": its two scenarios.
+
+const openShiftVersion = "version.openshift.io"
+
+// unavailable is the taint of a cluster that is not there.
+var unavailable = []clusterv1.Taint{{Key: clusterv1.ManagedClusterTaintUnavailable, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Unix(1, 0)}}
+
+// newScenario has the clusters of the proposal, of which the second is not available,
+// and some that nobody wants.
+func newScenario(t *testing.T, namespace string) scene {
+	t.Helper()
+	s := newScene(t, namespace)
+	s.set(t, "clusterset1", exclusive)
+	openShift := traits{set: "clusterset1", labels: map[string]string{"vendor": "OpenShift"}, claims: map[string]string{openShiftVersion: "4.5.8"}}
+	s.join(t, "cluster1", openShift)
+	s.join(t, "cluster3", openShift)
+	openShift.taints = unavailable
+	s.join(t, "cluster2", openShift)
+	s.join(t, "other-vendor", traits{set: "clusterset1", labels: map[string]string{"vendor": "Other"}, claims: map[string]string{openShiftVersion: "4.5.8"}})
+	s.join(t, "other-set", traits{set: "clusterset2", labels: map[string]string{"vendor": "OpenShift"}, claims: map[string]string{openShiftVersion: "4.5.8"}})
+	return s
+}
+
+func exampleClusterSetBinding(t *testing.T, file string) {
+	s := newScenario(t, "ns1")
+	s.apply(t, file)
+	s.requireSelected(t, "placement1", "cluster1", "cluster3")
+
+	change(t, s, read(t, s, "", "cluster2", &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = nil })
+	s.requireSelected(t, "placement1", "cluster1", "cluster2", "cluster3")
+	require.NoError(t, s.Delete(t.Context(), read(t, s, "ns1", "clusterset1", &clusterv1beta2.ManagedClusterSetBinding{})))
+	s.requireSelected(t, "placement1")
+	s.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
+}
+
+// examplePlacementDecision compares a file with what comes out of another one.
+func examplePlacementDecision(t *testing.T, file string) {
+	s := newScenario(t, "ns1")
+	want := &clusterv1beta1.PlacementDecision{}
+	documents := s.documents(t, file)
+	require.Len(t, documents, 1)
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(documents[0].Object, want, true))
+
+	s.apply(t, "examples/placement/clusterset-binding.yaml")
+	s.requireSelected(t, "placement1", "cluster1", "cluster3")
+	got := read(t, s, want.Namespace, want.Name, &clusterv1beta1.PlacementDecision{})
+	require.True(t, metav1.IsControlledBy(got, s.live(t, "placement1")))
+	require.Empty(t, cmp.Diff(want.Labels, got.Labels))
+	require.Empty(t, cmp.Diff(want.Status, got.Status))
+}
+
+// exampleServiceAccount is scenario 2: it takes nothing but the right, and ends with it.
+func exampleServiceAccount(t *testing.T, file string) {
+	s := newScenario(t, "ns2")
+	s.join(t, "other-version", traits{set: "clusterset1", labels: map[string]string{"vendor": "OpenShift"}, claims: map[string]string{openShiftVersion: "4.6.1"}})
+	s.set(t, "clusterset2", exclusive)
+	s.apply(t, file)
+	s.requireSelected(t, "placement1", "cluster1", "cluster3")
+	var bindings clusterv1beta2.ManagedClusterSetBindingList
+	require.NoError(t, s.List(t.Context(), &bindings, client.InNamespace("ns2")))
+	require.Len(t, bindings.Items, 1, "only one set is granted")
+	require.Equal(t, "clusterset1", bindings.Items[0].Name)
+	require.Equal(t, "ServiceAccount", metav1.GetControllerOf(&bindings.Items[0]).Kind)
+
+	const role = "open-cluster-management:managedclusterset:clusterset1"
+	change(t, s, read(t, s, "", role, &rbacv1.ClusterRole{}), func(role *rbacv1.ClusterRole) {
+		role.Rules[0].ResourceNames = []string{"clusterset1", "clusterset2"}
+	})
+	s.requireSelected(t, "placement1", "cluster1", "cluster3", "other-set")
+	require.NoError(t, s.Delete(t.Context(), read(t, s, "", role+":ns2:placement", &rbacv1.ClusterRoleBinding{})))
+	s.requireSelected(t, "placement1")
+	s.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
+}
+
+// TestScenario2ServiceAccountsBindWhatTheyMay: each account binds for its own namespace
+// only, one that may bind all sets also those to come, and all ends with the account.
+func TestScenario2ServiceAccountsBindWhatTheyMay(t *testing.T) {
+	some, all := newScene(t, ""), newScene(t, "")
+	for _, set := range []string{"eu", "us"} {
+		some.set(t, set, exclusive)
+		some.join(t, set+"-1", traits{set: set})
+	}
+	some.grant(t, "bind-eu", "eu")
+	all.grant(t, "bind-all")
+	account := all.account(t)
+	some.account(t)
+	some.place(t, "placement1", `{}`)
+	all.place(t, "placement1", `{}`)
+	some.requireSelected(t, "placement1", "eu-1")
+	all.requireSelected(t, "placement1", "eu-1", "us-1")
+
+	some.set(t, "cn", exclusive)
+	some.join(t, "cn-1", traits{set: "cn"})
+	all.requireSelected(t, "placement1", "cn-1", "eu-1", "us-1")
+	require.NoError(t, all.Delete(t.Context(), account))
+	all.requireSelected(t, "placement1")
+	all.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
+	some.requireSelected(t, "placement1", "eu-1")
+}
+
+// grant gives the account of the namespace the right to bind sets, without names all.
+func (s scene) grant(t *testing.T, role string, sets ...string) {
+	t.Helper()
+	s.create(t, bindRole(role, sets...))
+	s.create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role}, RoleRef: refTo(role), Subjects: s.subjects()})
+}
+
+func bindRole(name string, sets ...string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersets/bind"}, ResourceNames: sets, Verbs: []string{"create"},
+	}}}
+}
+
+func refTo(role string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+}
+
+// subjects are the account of the namespace.
+func (s scene) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: binding.ServiceAccount}}
+}
+
+// TestScenario2ServiceAccountDoesNotBindByRoleBinding: a RoleBinding gives no right to
+// what is in no namespace, so it must not bind a set either.
+func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
+	s := newScenario(t, "")
+	object := s.place(t, "placement1", `{}`)
+	s.account(t)
+	s.create(t, bindRole("bind-clusterset1", "clusterset1"))
+	s.create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "bind"}, RoleRef: refTo("bind-clusterset1"), Subjects: s.subjects(),
+	})
+	s.requireCondition(t, object.Name, clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
+	// What a ClusterRoleBinding of another account causes comes later, so nothing is
+	// underway for this one then.
+	other := newScene(t, "")
+	other.account(t)
+	other.grant(t, "bind-other", "clusterset1")
+	eventually(t, true, func() bool { return other.bound(t, "clusterset1") == nil })
+	require.True(t, apierrors.IsNotFound(s.bound(t, "clusterset1")))
+}
+
+// bound is an error unless a set is bound to the namespace.
+func (s scene) bound(t *testing.T, set string) error {
+	return s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: set}, &clusterv1beta2.ManagedClusterSetBinding{})
+}

@@ -1,0 +1,353 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/fleet"
+	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/binding"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
+
+// eventually waits until two values are equal and shows their difference if they
+// don't become it.
+func eventually[T any](t *testing.T, want T, get func() T) {
+	t.Helper()
+	var difference string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if difference = cmp.Diff(want, get()); difference == "" {
+			return
+		}
+	}
+	t.Fatalf("(-want +got):\n%s", difference)
+}
+
+// scene is a namespace where a test places.
+type scene struct {
+	*hub
+	namespace string
+}
+
+// newScene opens a namespace, a new one if it has no name. No set is bound to it.
+func newScene(t *testing.T, namespace string) scene {
+	t.Helper()
+	s := scene{shared, namespace}
+	if namespace == "" {
+		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+		require.NoError(t, s.Create(t.Context(), object))
+		s.namespace = object.Name
+	} else {
+		s.open(t, namespace)
+	}
+	return s
+}
+
+// newFleet opens a namespace to which a set with all clusters is bound.
+func newFleet(t *testing.T, namespace string) scene {
+	t.Helper()
+	s := newScene(t, namespace)
+	s.set(t, "global", clusterv1beta2.ManagedClusterSelector{
+		SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{},
+	})
+	s.bind(t, "global")
+	return s
+}
+
+// open creates a namespace unless it is there.
+func (s scene) open(t *testing.T, namespace string) {
+	t.Helper()
+	err := s.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(t, err)
+	}
+}
+
+// create creates an object for the time of the test.
+func (s scene) create(t *testing.T, object client.Object) {
+	t.Helper()
+	require.NoError(t, s.Create(t.Context(), object))
+	s.cleanUp(t, object)
+}
+
+// cleanUp deletes an object after the test. With a Placement go its decisions, which
+// others would count.
+func (s scene) cleanUp(t *testing.T, object client.Object) {
+	t.Cleanup(func() {
+		ctx := context.Background()
+		require.NoError(t, client.IgnoreNotFound(s.Delete(ctx, object)))
+		if _, placed := object.(*clusterv1beta1.Placement); !placed && object.GetObjectKind().GroupVersionKind().Kind != "Placement" {
+			return
+		}
+		of := []client.DeleteAllOfOption{client.InNamespace(object.GetNamespace()), client.MatchingLabels{clusterv1beta1.PlacementLabel: object.GetName()}}
+		require.NoError(t, s.DeleteAllOf(ctx, &clusterv1beta1.PlacementDecision{}, of...))
+	})
+}
+
+// change patches an object.
+func change[T client.Object](t *testing.T, s scene, object T, mutate func(T)) {
+	t.Helper()
+	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	before := object.DeepCopyObject().(client.Object)
+	mutate(object)
+	require.NoError(t, s.Patch(t.Context(), object, client.MergeFrom(before)))
+}
+
+// changeStatus patches the status of an object.
+func changeStatus[T client.Object](t *testing.T, s scene, object T, mutate func(T)) {
+	t.Helper()
+	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	before := object.DeepCopyObject().(client.Object)
+	mutate(object)
+	require.NoError(t, s.Status().Patch(t.Context(), object, client.MergeFrom(before)))
+}
+
+func (s scene) set(t *testing.T, name string, selector clusterv1beta2.ManagedClusterSelector) {
+	t.Helper()
+	s.create(t, &clusterv1beta2.ManagedClusterSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: selector},
+	})
+}
+
+// exclusive is the selector of a set that clusters join by their label.
+var exclusive = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}
+
+func (s scene) bind(t *testing.T, set string) *clusterv1beta2.ManagedClusterSetBinding {
+	t.Helper()
+	object := &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: set},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
+	}
+	s.create(t, object)
+	return object
+}
+
+// traits are what a cluster has besides its name.
+type traits struct {
+	set       string
+	labels    map[string]string
+	claims    map[string]string
+	version   string
+	taints    []clusterv1.Taint
+	available metav1.ConditionStatus
+	allocate  clusterv1.ResourceList
+}
+
+// join creates a cluster that is like a generated one but for its name and traits.
+func (s scene) join(t *testing.T, name string, has traits) *clusterv1.ManagedCluster {
+	t.Helper()
+	object := generated(0)
+	object.Name, object.Labels = name, map[string]string{"name": name}
+	maps.Copy(object.Labels, has.labels)
+	if has.set != "" {
+		object.Labels[clusterv1beta2.ClusterSetLabel] = has.set
+	}
+	object.Spec.Taints = has.taints
+	object.Status.Version.Kubernetes = has.version
+	object.Status.ClusterClaims = nil
+	for _, claim := range slices.Sorted(maps.Keys(has.claims)) {
+		object.Status.ClusterClaims = append(object.Status.ClusterClaims, clusterv1.ManagedClusterClaim{Name: claim, Value: has.claims[claim]})
+	}
+	if has.available != "" {
+		meta.FindStatusCondition(object.Status.Conditions, clusterv1.ManagedClusterConditionAvailable).Status = has.available
+	}
+	if has.allocate != nil {
+		object.Status.Allocatable = has.allocate
+	}
+	s.admit(t, object)
+	return object
+}
+
+// generated is a cluster as somebody would create it.
+func generated(i int) *clusterv1.ManagedCluster {
+	object := fleet.Cluster(i, time.Now())
+	object.UID, object.ResourceVersion, object.Generation, object.Finalizers, object.ManagedFields = "", "", 0, nil, nil
+	return object
+}
+
+// admit creates a cluster and its status.
+func (s scene) admit(t *testing.T, object *clusterv1.ManagedCluster) {
+	t.Helper()
+	status := object.Status
+	s.create(t, object)
+	object.Status = status
+	require.NoError(t, s.Status().Update(t.Context(), object))
+}
+
+// place creates a Placement with the spec in a YAML text.
+func (s scene) place(t *testing.T, name, spec string) *clusterv1beta1.Placement {
+	t.Helper()
+	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.namespace, Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"},
+	}}
+	object.Spec = specOf(t, spec)
+	s.create(t, object)
+	return object
+}
+
+func specOf(t *testing.T, text string) clusterv1beta1.PlacementSpec {
+	t.Helper()
+	var result clusterv1beta1.PlacementSpec
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &result))
+	return result
+}
+
+// score sets a score of a cluster, by somebody.
+func (s scene) score(t *testing.T, by client.Client, cluster, resource, name string, value int32) *clusterv1alpha1.AddOnPlacementScore {
+	t.Helper()
+	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: resource}}
+	s.open(t, cluster)
+	if err := by.Create(t.Context(), object); apierrors.IsAlreadyExists(err) {
+		require.NoError(t, by.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	} else {
+		require.NoError(t, err)
+		s.cleanUp(t, object)
+	}
+	object.Status.Scores = slices.DeleteFunc(object.Status.Scores, func(item clusterv1alpha1.AddOnPlacementScoreItem) bool { return item.Name == name })
+	object.Status.Scores = append(object.Status.Scores, clusterv1alpha1.AddOnPlacementScoreItem{Name: name, Value: value})
+	require.NoError(t, by.Status().Update(t.Context(), object))
+	return object
+}
+
+// decisions are those of a Placement, in the order of its PlacementDecisions.
+func (s scene) decisions(t *testing.T, name string) []clusterv1beta1.ClusterDecision {
+	t.Helper()
+	var list clusterv1beta1.PlacementDecisionList
+	require.NoError(t, s.List(t.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: name}))
+	byName := map[string][]clusterv1beta1.ClusterDecision{}
+	for _, object := range list.Items {
+		byName[object.Name] = object.Status.Decisions
+	}
+	result := []clusterv1beta1.ClusterDecision{}
+	for i := range len(byName) {
+		result = append(result, byName[fmt.Sprintf("%s-decision-%d", name, i+1)]...)
+	}
+	return result
+}
+
+func (s scene) selected(t *testing.T, name string) []string {
+	t.Helper()
+	names := []string{}
+	for _, decision := range s.decisions(t, name) {
+		names = append(names, decision.ClusterName)
+	}
+	return names
+}
+
+// requireSelected waits until a Placement has decided on these clusters and no
+// others, as its status says as well.
+func (s scene) requireSelected(t *testing.T, name string, want ...string) {
+	t.Helper()
+	eventually(t, append([]string{}, want...), func() []string { return s.selected(t, name) })
+	eventually(t, len(want), func() int { return int(s.live(t, name).Status.NumberOfSelectedClusters) })
+}
+
+func (s scene) live(t *testing.T, name string) *clusterv1beta1.Placement {
+	t.Helper()
+	result := &clusterv1beta1.Placement{}
+	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, result))
+	return result
+}
+
+// condition is one about the present generation as a line, "" if there is none.
+func (s scene) condition(t *testing.T, name, kind string) (line, message string) {
+	t.Helper()
+	live := s.live(t, name)
+	c := meta.FindStatusCondition(live.Status.Conditions, kind)
+	if c == nil || c.ObservedGeneration != live.Generation {
+		return "", ""
+	}
+	return fmt.Sprintf("%s %s", c.Status, c.Reason), c.Message
+}
+
+// requireCondition waits for a condition that says all of some texts.
+func (s scene) requireCondition(t *testing.T, name, kind, want string, texts ...string) {
+	t.Helper()
+	eventually(t, append([]string{want}, texts...), func() []string {
+		line, message := s.condition(t, name, kind)
+		got := []string{line}
+		for _, text := range texts {
+			if strings.Contains(message, text) {
+				got = append(got, text)
+			} else {
+				got = append(got, message)
+			}
+		}
+		return got
+	})
+}
+
+// requireSatisfied waits until a Placement has all clusters that it wants.
+func (s scene) requireSatisfied(t *testing.T, name string) {
+	t.Helper()
+	s.requireCondition(t, name, clusterv1beta1.PlacementConditionSatisfied, "True "+placement.ReasonScheduled)
+}
+
+// notes are those of the events about a Placement with a reason.
+func (s scene) notes(t *testing.T, name, reason string) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	require.NoError(t, s.List(t.Context(), &list, client.InNamespace(s.namespace)))
+	uid := s.live(t, name).UID
+	result := []string{}
+	for _, e := range list.Items {
+		if e.Regarding.UID == uid && e.Reason == reason {
+			result = append(result, e.Note)
+		}
+	}
+	slices.Sort(result)
+	return result
+}
+
+// account creates the ServiceAccount whose rights bind sets to the namespace.
+func (s scene) account(t *testing.T) *corev1.ServiceAccount {
+	t.Helper()
+	object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: binding.ServiceAccount}}
+	s.create(t, object)
+	return object
+}
+
+// parallel calls a function for each of n numbers, several at a time.
+func parallel(t *testing.T, n int, do func(i int) error) {
+	t.Helper()
+	var group errgroup.Group
+	group.SetLimit(16)
+	for i := range n {
+		group.Go(func() error { return do(i) })
+	}
+	require.NoError(t, group.Wait())
+}
+
+// cleanUpAll deletes all objects of a kind after the test.
+func (s scene) cleanUpAll(t *testing.T, kind client.Object) {
+	t.Cleanup(func() { require.NoError(t, s.DeleteAllOf(context.Background(), kind)) })
+}
+
+func setAvailable(c *clusterv1.ManagedCluster, status metav1.ConditionStatus) {
+	meta.FindStatusCondition(c.Status.Conditions, clusterv1.ManagedClusterConditionAvailable).Status = status
+}

@@ -1,0 +1,150 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// User stories 1 to 4 of the proposal "Placement extensible scheduling".
+
+// An agent of each cluster pushes what it measures there. It may write scores in the
+// namespace of its cluster, and nothing else.
+func TestScoreStory1ScoresPushedFromEachCluster(t *testing.T) {
+	s := newFleet(t, "")
+	agents := map[string]client.Client{}
+	for _, name := range []string{"cluster1", "cluster2", "cluster3"} {
+		s.join(t, name, traits{})
+		agents[name] = s.agent(t, name)
+	}
+	s.place(t, "least-busy", best(1, "usage", cpuRatio, 1))
+	for name, free := range map[string]int32{"cluster1": 12, "cluster2": 64, "cluster3": 30} {
+		s.score(t, agents[name], name, "usage", cpuRatio, free)
+	}
+	s.requireSelected(t, "least-busy", "cluster2")
+	s.score(t, agents["cluster2"], "cluster2", "usage", cpuRatio, 5)
+	s.requireSelected(t, "least-busy", "cluster3")
+
+	foreign := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: "forged"}}
+	err := agents["cluster2"].Create(t.Context(), foreign)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+}
+
+// agent is a client of what runs on a cluster.
+func (s scene) agent(t *testing.T, cluster string) client.Client {
+	t.Helper()
+	s.open(t, cluster)
+	user := "agent-of-" + cluster
+	s.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: user}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1alpha1.GroupName}, Resources: []string{"addonplacementscores", "addonplacementscores/status"}, Verbs: []string{"create", "get", "update"},
+	}}})
+	s.create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})
+	result := s.as(t, user)
+	probe := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "probe"}}
+	eventually(t, true, func() bool { return result.Create(t.Context(), probe, client.DryRunAll) == nil })
+	return result
+}
+
+// An agent on the hub scores all clusters by what it knows of them, the memory that
+// they can allocate, from -100 to 100.
+func TestScoreStory2ScoresFromMetricsOnTheHub(t *testing.T) {
+	s := newFleet(t, "")
+	memory := map[string]int64{"small": 16, "medium": 64, "large": 112}
+	for name, gib := range memory {
+		s.join(t, name, traits{allocate: clusterv1.ResourceList{"memory": *resource.NewQuantity(gib<<30, resource.BinarySI)}})
+	}
+	collect := func() {
+		var list clusterv1.ManagedClusterList
+		require.NoError(t, s.List(t.Context(), &list))
+		for _, c := range list.Items {
+			quantity := c.Status.Allocatable["memory"]
+			gib := quantity.Value() >> 30
+			s.score(t, s, c.Name, "thanos", "memory", int32(200*(gib-16)/96-100))
+		}
+	}
+	collect()
+	s.place(t, "roomy", best(2, "thanos", "memory", 1))
+	s.requireSelected(t, "roomy", "large", "medium")
+	require.Equal(t, "large:100 medium:0 ", s.scores(t, "roomy"))
+
+	changeStatus(t, s, read(t, s, "", "large", &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) {
+		c.Status.Allocatable["memory"] = resource.MustParse("16Gi")
+	})
+	changeStatus(t, s, read(t, s, "", "small", &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) {
+		c.Status.Allocatable["memory"] = resource.MustParse("32Gi")
+	})
+	collect()
+	s.requireSelected(t, "roomy", "medium", "small")
+}
+
+// The workload runs on the primary, moves to the backup when the primary goes down,
+// and without a cluster to run on it runs nowhere.
+func TestScoreStory3DisasterRecovery(t *testing.T) {
+	s := recovery(t)
+	s.apply(t, recoveryScores)
+	s.place(t, "workload", best(1, "disasterrecovery", "workload", 1))
+	s.requireSelected(t, "workload", "primary")
+	s.fail(t, "backup")
+	s.fail(t, "primary")
+	s.requireSelected(t, "workload")
+	s.mend(t, "backup")
+	s.requireSelected(t, "workload", "backup")
+	s.mend(t, "primary")
+	s.requireSelected(t, "workload", "primary")
+
+	// With Steady it would not move back by itself.
+	s.place(t, "sticky", "numberOfClusters: 1\n"+fmt.Sprintf(weighted, "{type: BuiltIn, builtIn: Steady}", 2, "{type: AddOn, addOn: {resourceName: disasterrecovery, scoreName: workload}}", 1))
+	s.requireSelected(t, "sticky", "primary")
+	s.fail(t, "primary")
+	s.requireSelected(t, "sticky", "backup")
+	s.mend(t, "primary")
+	s.requireSelected(t, "workload", "primary")
+	s.requireSelected(t, "sticky", "backup")
+}
+
+// weighted are two prioritizers, each with a weight.
+const weighted = "prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: %s, weight: %d}, {scoreCoordinate: %s, weight: %d}]}\n"
+
+// A third party rates clusters by several scores in one object; each Placement weighs
+// them as its service needs, and may demand one of them.
+func TestScoreStory4RatingsOfThirdParties(t *testing.T) {
+	s := newFleet(t, "")
+	for cluster, rated := range map[string][3]int32{"cluster1": {90, 20, 50}, "cluster2": {60, 80, 50}, "cluster3": {-100, 100, 50}} {
+		s.join(t, cluster, traits{})
+		for i, name := range []string{"latency", "iops", "region"} {
+			s.score(t, s, cluster, "sla", name, rated[i])
+		}
+	}
+	policy := func(latency, iops int) string {
+		return fmt.Sprintf(weighted, "{type: AddOn, addOn: {resourceName: sla, scoreName: latency}}", latency, "{type: AddOn, addOn: {resourceName: sla, scoreName: iops}}", iops)
+	}
+	s.place(t, "gold", "numberOfClusters: 1\n"+policy(1, 1))        // 110, 140, 0
+	s.place(t, "interactive", "numberOfClusters: 1\n"+policy(5, 1)) // 470, 380, -400
+	s.place(t, "storage", "numberOfClusters: 1\n"+policy(1, 10))    // 290, 860, 900
+	s.place(t, "demanding", "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.scores(\"sla\").exists(s, s.name == \"iops\" && s.value >= 80)']}}}]")
+	s.requireSelected(t, "gold", "cluster2")
+	s.requireSelected(t, "interactive", "cluster1")
+	s.requireSelected(t, "storage", "cluster3")
+	s.requireSelected(t, "demanding", "cluster2", "cluster3")
+
+	s.score(t, s, "cluster3", "sla", "latency", 95)
+	s.score(t, s, "cluster2", "sla", "iops", 79)
+	s.requireSelected(t, "gold", "cluster3")
+	s.requireSelected(t, "interactive", "cluster3")
+	s.requireSelected(t, "demanding", "cluster3")
+}

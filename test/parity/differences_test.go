@@ -1,0 +1,158 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parity
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// root is that of the module.
+var root = filepath.Join("..", "..")
+
+// row is one line of a table.
+type row struct {
+	line                 int
+	matter, theirs, ours string
+	tests                []testName
+}
+
+// testName is a test function and the folder that it is in.
+type testName struct{ folder, function string }
+
+const header = "| matter | OCM | celset | tests |"
+
+func TestDifferencesAreTested(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "placement-differences.md"))
+	require.NoError(t, err)
+	rows := rowsOf(string(page))
+	require.GreaterOrEqual(t, len(rows), 29, "a table is not read any more")
+	known := map[string]sets.Set[string]{}
+	matters := sets.New[string]()
+	for _, r := range rows {
+		t.Run(r.matter, func(t *testing.T) {
+			require.False(t, matters.Has(r.matter), "line %d: the matter is listed twice", r.line)
+			matters.Insert(r.matter)
+			require.NotEmpty(t, r.theirs, "line %d", r.line)
+			require.NotEmpty(t, r.ours, "line %d", r.line)
+			require.NotEmpty(t, r.tests, "line %d names no test; write `folder.TestName`", r.line)
+			for _, name := range r.tests {
+				if known[name.folder] == nil {
+					known[name.folder] = testsIn(t, name.folder)
+				}
+				require.True(t, known[name.folder].Has(name.function), "line %d: there is no %s in %s", r.line, name.function, name.folder)
+			}
+		})
+	}
+}
+
+var quoted = regexp.MustCompile("^`([a-z0-9/]+)\\.(Test\\w+)`$")
+
+// rowsOf returns the rows of all tables with the header. A row with a cell too many or
+// too few, or with something else than a test where tests belong, has no tests.
+func rowsOf(page string) []row {
+	var result []row
+	inTable := false
+	for i, line := range strings.Split(page, "\n") {
+		switch {
+		case line == header:
+			inTable = true
+		case !strings.HasPrefix(line, "|"):
+			inTable = false
+		case inTable && !strings.HasPrefix(line, "|--"):
+			result = append(result, rowOf(i+1, line))
+		}
+	}
+	return result
+}
+
+func rowOf(number int, line string) row {
+	cells := strings.Split(strings.Trim(line, "|"), "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	result := row{line: number, matter: cells[0]}
+	if len(cells) != strings.Count(header, "|")-1 {
+		return result
+	}
+	result.theirs, result.ours = cells[1], cells[2]
+	for _, text := range strings.Split(cells[3], ", ") {
+		match := quoted.FindStringSubmatch(text)
+		if match == nil {
+			result.tests = nil
+			return result
+		}
+		result.tests = append(result.tests, testName{match[1], match[2]})
+	}
+	return result
+}
+
+// testsIn returns the test functions in a folder of the module.
+func testsIn(t *testing.T, folder string) sets.Set[string] {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, "the folder %s has no tests", folder)
+	result := sets.New[string]()
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, declaration := range parsed.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok && isTest(function) {
+				result.Insert(function.Name.Name)
+			}
+		}
+	}
+	return result
+}
+
+// isTest tells whether "go test" runs a function: one with that name and one
+// parameter, which is no method.
+func isTest(function *ast.FuncDecl) bool {
+	if function.Recv != nil || !strings.HasPrefix(function.Name.Name, "Test") || function.Name.Name == "TestMain" {
+		return false
+	}
+	parameters := function.Type.Params.List
+	if len(parameters) != 1 {
+		return false
+	}
+	pointer, ok := parameters[0].Type.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	selector, ok := pointer.X.(*ast.SelectorExpr)
+	return ok && selector.Sel.Name == "T"
+}
+
+// The test of the page must see what is wrong with one.
+func TestRowsThatAreWrongHaveNoTests(t *testing.T) {
+	for name, line := range map[string]string{
+		"none":          "| a | b | c | |",
+		"prose":         "| a | b | c | it is tested |",
+		"without quote": "| a | b | c | placement.TestSpread |",
+		"one of two":    "| a | b | c | `placement.TestSpread`, and more |",
+		"no folder":     "| a | b | c | `TestSpread` |",
+		"too few cells": "| a | b | `placement.TestSpread` |",
+		"too many":      "| a | b | c | `placement.TestSpread` | d |",
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := rowsOf("# page\n\n" + header + "\n|---|---|---|---|\n" + line + "\n\ntext\n| a | b |\n")
+			require.Len(t, rows, 1)
+			require.Equal(t, "a", rows[0].matter)
+			require.Empty(t, rows[0].tests)
+		})
+	}
+	rows := rowsOf(header + "\n|---|---|---|---|\n| a | b | c | `placement.TestSpread`, `cel/cluster.TestScores` |")
+	require.Equal(t, []testName{{"placement", "TestSpread"}, {"cel/cluster", "TestScores"}}, rows[0].tests)
+	require.False(t, testsIn(t, "placement").Has("TestThatIsNotThere"))
+}

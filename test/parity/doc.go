@@ -1,0 +1,9 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package parity has no code of its own. Its test holds docs/placement-differences.md
+// to the tests: what that page claims celset does otherwise than Open Cluster
+// Management must be pinned by test functions that exist.
+//
+//	go test ./test/parity/...
+package parity

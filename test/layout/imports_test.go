@@ -228,6 +228,12 @@ var rules = []rule{
 		ours:   []string{},
 	},
 	{
+		// Tests alone, and what they know of schedulers is what processes tell.
+		folder: "test/rollout",
+		ours:   []string{},
+		direct: []string{},
+	},
+	{
 		// Manifests are data.
 		folder: "manifests",
 		ours:   []string{},

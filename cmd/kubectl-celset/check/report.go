@@ -46,7 +46,7 @@ type Constraint struct {
 	Reads    []Attribute `json:"reads,omitempty"`
 	ReadsAll bool        `json:"readsAll,omitempty"`
 	// Cost is an upper estimate for one evaluation on a set of the greatest size, in CEL
-	// cost units. CostLimit ends an evaluation that does cost more.
+	// cost units; math.MaxUint64 if there is no limit. CostLimit ends an evaluation that does cost more.
 	Cost      uint64 `json:"cost,omitempty"`
 	CostLimit uint64 `json:"costLimit,omitempty"`
 	// Conjuncts are the conditions joined by "&&".

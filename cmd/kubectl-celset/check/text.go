@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -104,7 +105,11 @@ func (p *printer) facts(c Constraint) {
 	if c.Ordered != nil {
 		p.entry("order", "%d:%d speaks of the order of devices: a set is tried in one order only", c.Ordered.Line, c.Ordered.Column)
 	}
-	p.entry("cost", "at most %s by estimate; an evaluation ends with an error at %s", number(c.Cost), number(c.CostLimit))
+	estimate := "at most " + number(c.Cost) + " by estimate"
+	if c.Cost == math.MaxUint64 {
+		estimate = "no limit by estimate"
+	}
+	p.entry("cost", "%s; an evaluation ends with an error at %s", estimate, number(c.CostLimit))
 }
 
 // labelOf is the label of the first of several entries.

@@ -10,7 +10,7 @@
 //	state := clusterstate.New(objects)
 //	subject, err := state.Subject("pod/train")     // the claims it needs
 //	a, err := allocator.NewAllocator(ctx, features, state.Allocated(true), state.Classes(),
-//		state.Slices(true), selectors)
+//		state.Slices(true), clusterstate.NewSelectors(features))
 //	results, err := a.Allocate(ctx, state.Nodes()[0], subject.Pending())
 //
 // A [State] knows for each device who has it ([State.Owners]).

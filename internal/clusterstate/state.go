@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 )
@@ -117,8 +118,20 @@ func (l ClassLister) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
 }
 
-// Slices returns the slices with the taints of the rules, as the scheduler sees them. The
-// scheduler has them with the features DeviceTaints and DRADeviceTaintRules.
+// selectorCacheSize is the number of compiled device selectors kept, as many as the
+// scheduler keeps.
+const selectorCacheSize = 10
+
+// NewSelectors returns a cache of device selectors for an allocator with the features.
+func NewSelectors(features structured.Features) *dracel.Cache {
+	return dracel.NewCache(selectorCacheSize, dracel.Features{
+		EnableConsumableCapacity: features.ConsumableCapacity,
+		EnableListTypeAttributes: features.ListTypeAttributes,
+	})
+}
+
+// Slices returns the slices with the taints of the rules, as the scheduler sees them
+// with the feature DeviceTaints.
 func (s *State) Slices(withTaintRules bool) []*resourceapi.ResourceSlice {
 	if !withTaintRules || len(s.TaintRules) == 0 {
 		return s.Objects.Slices

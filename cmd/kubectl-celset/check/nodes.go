@@ -11,16 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/clusterstate"
 )
-
-// selectorCacheSize is the number of compiled device selectors kept.
-const selectorCacheSize = 10
 
 // nodes knows the devices of all nodes.
 type nodes struct {
@@ -38,10 +34,7 @@ func newNodes(ctx context.Context, state *clusterstate.State, features structure
 			n.devices[structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name)] = d
 		}
 	}
-	selectors := dracel.NewCache(selectorCacheSize, dracel.Features{
-		EnableConsumableCapacity: features.ConsumableCapacity,
-		EnableListTypeAttributes: features.ListTypeAttributes,
-	})
+	selectors := clusterstate.NewSelectors(features)
 	var err error
 	n.allocator, err = allocator.NewAllocator(ctx, features, state.Allocated(features.ConsumableCapacity), state.Classes(), published, selectors)
 	return n, err

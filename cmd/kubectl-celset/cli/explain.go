@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
@@ -30,9 +29,6 @@ Nodes without any device for the claims are left out, unless all are.
 
 const explainExample = `  kubectl celset explain pod/train
   kubectl celset explain claim/mine --node node-1 -o yaml`
-
-// selectorCacheSize is the number of compiled device selectors kept.
-const selectorCacheSize = 10
 
 func newExplainCommand(o *options) *cobra.Command {
 	gates, timeout := newGates(), time.Minute
@@ -83,11 +79,8 @@ func explainAll(ctx context.Context, state *clusterstate.State, subject *cluster
 		Classes:   state.Classes(),
 		Slices:    state.Slices(features.DeviceTaints),
 		Features:  features,
-		Selectors: dracel.NewCache(selectorCacheSize, dracel.Features{
-			EnableConsumableCapacity: features.ConsumableCapacity,
-			EnableListTypeAttributes: features.ListTypeAttributes,
-		}),
-		Options: []allocator.Option{allocator.WithCache(allocator.NewCache())},
+		Selectors: clusterstate.NewSelectors(features),
+		Options:   []allocator.Option{allocator.WithCache(allocator.NewCache())},
 	}
 	nodes, err := state.ChosenNodes(names)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
@@ -118,7 +117,7 @@ func ownerOf(owner clusterstate.Owner, chosen *resourceapi.ResourceClaim) Owner 
 
 func devicesOf(ctx context.Context, state *clusterstate.State, node *corev1.Node, features structured.Features) ([]structured.DeviceID, error) {
 	a, err := allocator.NewAllocator(ctx, features, state.Allocated(features.ConsumableCapacity), state.Classes(), state.Slices(false),
-		dracel.NewCache(1, dracel.Features{}))
+		clusterstate.NewSelectors(features))
 	if err != nil {
 		return nil, err
 	}

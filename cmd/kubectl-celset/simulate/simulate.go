@@ -98,10 +98,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	}
 	s := &simulation{Options: options, state: state, subject: subject, cache: allocator.NewCache()}
 	s.slices = state.Slices(options.Features.DeviceTaints)
-	s.selectors = dracel.NewCache(selectorCacheSize, dracel.Features{
-		EnableConsumableCapacity: options.Features.ConsumableCapacity,
-		EnableListTypeAttributes: options.Features.ListTypeAttributes,
-	})
+	s.selectors = clusterstate.NewSelectors(options.Features)
 	result := &Result{Subject: subject.String(), Nodes: []Node{}}
 	for _, claim := range subject.Claims {
 		if allocation := claim.Status.Allocation; allocation != nil {
@@ -121,9 +118,6 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	}
 	return result, nil
 }
-
-// selectorCacheSize is the number of compiled device selectors kept.
-const selectorCacheSize = 10
 
 type simulation struct {
 	Options

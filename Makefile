@@ -6,7 +6,7 @@ GO ?= go
 # Race detector for what is ours and concurrent; the commands and the packages
 # that pull in Kubernetes servers would take many times as long to build with it. Short,
 # because test-all has all random cases.
-RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/...
+RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/... ./plugin/metrics/...
 
 .PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench clean generate
 

@@ -16,6 +16,9 @@ import (
 //   - A CEL constraint is not satisfied by any set.
 //   - Requests and constraints can't be met together.
 //
+// Nothing of it counts what nodes differ in: the scheduler writes a line for each reason
+// that differs. Package explain has the numbers, for one node.
+//
 // It goes by what the search saw and evaluates nothing: an expression that the
 // search did not get to might fail.
 func (s *search) reason() string {
@@ -33,8 +36,7 @@ func (s *search) reason() string {
 	}
 	for _, c := range s.celConstraints {
 		if c.accepted > 0 {
-			return s.celPrefix(c) + fmt.Sprintf("constraint %s: %d of the %d sets that were tried satisfy it, but none of them fits the rest of the claims",
-				c.name, c.accepted, c.accepted+c.rejected)
+			return s.celPrefix(c) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.name)
 		}
 	}
 	return "no combination of free devices meets all requests and constraints"
@@ -120,13 +122,10 @@ func (c *celConstraint) explain() string {
 		// Either all were evaluated, or nothing but this constraint kept the search from
 		// completing them.
 		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || c.isPruned() && len(r.constraints) == 1 && c.isFirst() && !c.search.hasCounters()) {
-			return fmt.Sprintf("constraint %s: none of the %d sets of %d of %d free devices satisfies it", c.name, sets, r.count, free)
+			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.name, r.count)
 		}
 	}
-	if c.isPruned() {
-		return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)
-	}
-	return fmt.Sprintf("constraint %s: none of the %d sets that the rest of the claim leaves satisfies it", c.name, c.rejected)
+	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)
 }
 
 // isPruned tells whether sets were ruled out without being evaluated.

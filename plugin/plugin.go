@@ -6,13 +6,13 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/featuregate"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -26,6 +26,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/plugin/metrics"
 )
 
 // Name is the name of the plugin in scheduler configurations.
@@ -44,12 +45,14 @@ type DynamicResourcesCEL struct {
 	always      bool // not only for pods with CEL constraints
 	budget      *configv1alpha1.Budget
 	features    plfeature.Features
+	nodes       func() fwk.NodeInfoLister
 	claims      fwk.SharedDRAManager
 	selectors   *dracel.Cache
 	constraints *device.Environment
 	// cache is what the allocators of all scheduling cycles share.
 	cache    *allocator.Cache
 	exchange *exchange
+	metrics  *metrics.Metrics
 }
 
 var (
@@ -69,11 +72,15 @@ var (
 // when the factory is called, that is after flags were parsed.
 func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint))
+		measured, err := metrics.Default()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", Name, err)
+		}
+		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured)
 	}
 }
 
-func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool) (*DynamicResourcesCEL, error) {
+func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool, measured *metrics.Metrics) (*DynamicResourcesCEL, error) {
 	decoded, err := decodeArgs(args)
 	if err != nil {
 		return nil, err
@@ -82,7 +89,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, err
 	}
-	constraints, err := device.NewEnvironment(cel.Config{})
+	constraints, err := device.NewEnvironment(cel.Config{Observer: measured})
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +99,11 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		always:           decoded.Allocator == configv1alpha1.AllocatorAll,
 		budget:           decoded.Budget,
 		features:         features,
+		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),
 		constraints:      constraints,
 		cache:            allocator.NewCache(),
+		metrics:          measured,
 		selectors: dracel.NewCache(selectorCacheSize, dracel.Features{
 			EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
 			EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
@@ -104,6 +113,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		// Upstream's plugin does nothing then, and keeps no state.
 		return pl, nil
 	}
+	measured.WatchClaims(pl.claims.ResourceClaims().List)
 	pl.exchange, err = probe(ctx, pl.DynamicResources)
 	return pl, err
 }
@@ -165,6 +175,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 		return result, nil
 	}
 	if len(claims) > 0 && !pl.enabled {
+		pl.metrics.ObserveRefusal(metrics.RefusalGate)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(claims[0]))
 	}
 	if status := pl.useOurAllocator(ctx, state, claims); !status.IsSuccess() {
@@ -181,25 +192,11 @@ func gateMessage(claim *resourceapi.ResourceClaim) string {
 // constrainedClaims returns the claims of the pod that are to be allocated and
 // have a CEL constraint.
 func (pl *DynamicResourcesCEL) constrainedClaims(pod *v1.Pod) ([]*resourceapi.ResourceClaim, error) {
-	var claims []*resourceapi.ResourceClaim
-	for i := range pod.Spec.ResourceClaims {
-		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
-		if err != nil {
-			return nil, err
-		}
-		if name == nil {
-			// No claim is needed for this entry.
-			continue
-		}
-		claim, err := pl.claims.ResourceClaims().Get(pod.Namespace, *name)
-		if err != nil {
-			return nil, err
-		}
-		if claim.Status.Allocation == nil && v1alpha1.HasReference(claim) {
-			claims = append(claims, claim)
-		}
+	claims, err := pl.unallocatedClaims(pod)
+	if err != nil {
+		return nil, err
 	}
-	return claims, nil
+	return slices.DeleteFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasReference(claim) }), nil
 }
 
 func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.CycleState, claims []*resourceapi.ResourceClaim) *fwk.Status {
@@ -220,9 +217,10 @@ func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.Cy
 		return fwk.AsStatus(err)
 	}
 	if err := ours.CheckConstraints(claims); err != nil {
+		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	*field = ours
+	*field = &measuredAllocator{ours, pl.metrics}
 	return nil
 }
 

@@ -139,7 +139,7 @@ func TestAllDevicesAreJudgedAsOneSet(t *testing.T) {
 	ring := l.ring(t, 4)
 	driver := ring.Drivers()[0]
 	l.run(t, "false", celsetProfile, requestAll("mla", driver), constrained("five", "size(devices) == 5"))
-	l.requireRefused(t, "false", "constraint five: none of the 1 sets of 4 of 4 free devices satisfies it")
+	l.requireRefused(t, "false", "constraint five: no set of 4 free devices satisfies it")
 	l.run(t, "true", celsetProfile, requestAll("mla", driver), constrained("four", "size(devices) == 4"))
 	l.requireRunning(t, "true")
 	require.Equal(t, []string{"mla-0", "mla-1", "mla-2", "mla-3"}, l.devicesOf(t, "true"))

@@ -24,7 +24,9 @@ func TestPodRunsWhenDevicesThatMakeASetAreFreed(t *testing.T) {
 	l.occupy(t, l.nodes[0], ring, "mla-5")
 
 	l.run(t, "waits", celsetProfile, request("mla", driver, 4), constrained("ring4", contiguous(driver, 4)))
-	l.requireRefused(t, "waits", "constraint ring4: none of the 15 sets of 4 of 6 free devices satisfies it")
+	l.requireRefused(t, "waits", "constraint ring4: no set of 4 free devices satisfies it")
+	l.requireRefused(t, "waits", "nearest miss: node "+l.nodes[0]+": 6 of 8 devices for request mla are free, but no set satisfies constraint ring4, line 1, column 1: ")
+	l.requireRefused(t, "waits", "in the way: claim "+l.namespace+"/")
 	l.deletePod(t, blocker)
 	l.requireRunning(t, "waits")
 	require.Equal(t, []string{"mla-0", "mla-1", "mla-2", "mla-3"}, l.devicesOf(t, "waits"))

@@ -95,6 +95,13 @@ var rules = []rule{
 		never: []string{"sigs.k8s.io/controller-runtime"},
 	},
 	{
+		// Measuring takes claims and counts, and no scheduler.
+		folder: "plugin/metrics",
+		ours:   []string{"allocator", "apis", "cel"},
+		direct: []string{"k8s.io/api", "k8s.io/component-base", "k8s.io/dynamic-resource-allocation"},
+		never:  server,
+	},
+	{
 		folder: "placement",
 		ours:   []string{"apis", "cel"},
 		direct: []string{
@@ -179,6 +186,12 @@ var rules = []rule{
 		folder: "internal/fleet",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "open-cluster-management.io/api"},
+		never:  server,
+	},
+	{
+		folder: "internal/malformed",
+		ours:   []string{"cel/cluster", "placement"},
+		direct: []string{"k8s.io/apimachinery", "open-cluster-management.io/api"},
 		never:  server,
 	},
 	{

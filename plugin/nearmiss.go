@@ -1,0 +1,172 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/explain"
+)
+
+// What a node answers in Filter is short and the same for as many nodes as possible,
+// because the scheduler makes one line of all that differs. The numbers, the conjunct that
+// can't be met and the claims that are in the way are told once a pod, for the node that
+// misses by least.
+
+// The limits keep a pod that waits from taking the time of others.
+const (
+	nearMissTimeout = 200 * time.Millisecond
+	nearMissSteps   = 20_000
+	// nearMissNodes are looked at for what is free.
+	nearMissNodes = 50
+)
+
+// PostFilter runs upstream's PostFilter. If that has nothing to say about a pod with CEL
+// constraints, it says by how little the pod misses.
+func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	result, status := pl.DynamicResources.PostFilter(ctx, state, pod, nodes)
+	if status.Code() != fwk.Unschedulable || status.Message() != "" || !pl.isOurs(state) {
+		return result, status
+	}
+	claims, err := pl.constrainedClaims(pod)
+	if err != nil || len(claims) == 0 {
+		return result, status
+	}
+	miss, err := pl.nearestMiss(ctx, pod, nodes)
+	if err != nil {
+		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
+	}
+	if miss == nil || miss.Fits {
+		// Devices that are just being allocated are not known to be anybody's.
+		return result, status
+	}
+	return result, fwk.NewStatus(fwk.Unschedulable, "nearest miss: node "+miss.Node+": "+miss.String())
+}
+
+// isOurs tells whether our allocator looked at the nodes.
+func (pl *DynamicResourcesCEL) isOurs(state fwk.CycleState) bool {
+	data, err := state.Read(dynamicresources.Name)
+	if err != nil || pl.exchange == nil {
+		return false
+	}
+	field, err := pl.exchange.allocator(data)
+	if err != nil {
+		return false
+	}
+	_, ours := (*field).(*measuredAllocator)
+	return ours
+}
+
+// nearestMiss explains the node on which the requests lack least. nil if there is none.
+func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
+	ctx, cancel := context.WithTimeout(ctx, nearMissTimeout)
+	defer cancel()
+	claims, err := pl.unallocatedClaims(pod)
+	if err != nil {
+		return nil, err
+	}
+	a, err := pl.newAllocator(ctx)
+	if err != nil {
+		return nil, err
+	}
+	node, err := pl.closest(ctx, a, claims, nodes)
+	if err != nil || node == nil {
+		return nil, err
+	}
+	problem, err := pl.problem(claims)
+	if err != nil {
+		return nil, err
+	}
+	return problem.Node(ctx, node)
+}
+
+// closest looks for the node that we refused and that has most of what is wanted.
+func (pl *DynamicResourcesCEL) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader) (*v1.Node, error) {
+	refused, err := nodes.NodesForStatusCode(pl.nodes(), fwk.UnschedulableAndUnresolvable)
+	if err != nil {
+		return nil, err
+	}
+	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != Name })
+	slices.SortFunc(refused, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
+	var closest *v1.Node
+	least := 0
+	for i, info := range refused {
+		if i == nearMissNodes {
+			break
+		}
+		requests, err := a.RequestDevices(ctx, info.Node(), claims)
+		if err != nil {
+			return nil, err
+		}
+		if lacking := lacking(requests); closest == nil || lacking < least {
+			closest, least = info.Node(), lacking
+		}
+	}
+	return closest, nil
+}
+
+// lacking weighs what is missing: devices that nobody has count more than those in use. If
+// nothing is missing, the more are free the better.
+func lacking(requests []allocator.RequestDevices) int {
+	sum := 0
+	for _, r := range requests {
+		missing, inUse := max(0, r.Wanted-len(r.Matching)), max(0, r.Wanted-len(r.Free))
+		sum += missing*1000 + inUse*100 - min(len(r.Free), 99)
+	}
+	return sum
+}
+
+// problem is what the claims of a pod are up against.
+func (pl *DynamicResourcesCEL) problem(claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
+	allocated, err := pl.claims.ResourceClaims().List()
+	if err != nil {
+		return nil, err
+	}
+	all, err := pl.claims.ResourceSlices().ListWithDeviceTaintRules()
+	if err != nil {
+		return nil, err
+	}
+	return &explain.Problem{
+		Claims: claims, Allocated: allocated, Classes: pl.claims.DeviceClasses(), Slices: all,
+		Features: dynamicresources.AllocatorFeatures(pl.features), Selectors: pl.selectors,
+		Options: []allocator.Option{
+			allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),
+			allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(min(*pl.budget.Steps, nearMissSteps)),
+		},
+	}, nil
+}
+
+// unallocatedClaims returns the claims of the pod that are to be allocated.
+func (pl *DynamicResourcesCEL) unallocatedClaims(pod *v1.Pod) ([]*resourceapi.ResourceClaim, error) {
+	var claims []*resourceapi.ResourceClaim
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil {
+			return nil, err
+		}
+		if name == nil {
+			// No claim is needed for this entry.
+			continue
+		}
+		claim, err := pl.claims.ResourceClaims().Get(pod.Namespace, *name)
+		if err != nil {
+			return nil, err
+		}
+		if claim.Status.Allocation == nil {
+			claims = append(claims, claim)
+		}
+	}
+	return claims, nil
+}

@@ -93,3 +93,7 @@ func (p *Program) costLimitError() *Error {
 	return positioned(ReasonCostLimit, p.ast.Source(), p.location(nil),
 		fmt.Sprintf("one evaluation exceeds the cost limit of %d: %s", p.environment.costLimit, p.environment.advice.Evaluation))
 }
+
+// OutputType is the type of the result as far as it is known before an evaluation: bool,
+// or a type that may still turn out to be one.
+func (p *Program) OutputType() *cel.Type { return p.ast.OutputType() }

@@ -121,6 +121,10 @@ func (e *Expression) Satisfied(ctx context.Context, devices []*Device, budget *c
 	return e.program.Evaluate(ctx, activation{types.NewRefValList(types.DefaultTypeAdapter, values)}, budget)
 }
 
+// OutputType names the type of the result as far as it is known before an evaluation:
+// bool, or dyn if it may still turn out to be one.
+func (e *Expression) OutputType() string { return e.program.OutputType().String() }
+
 // activation resolves the one variable there is.
 type activation struct {
 	devices ref.Val

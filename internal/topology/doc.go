@@ -27,6 +27,8 @@
 //	                   its counterpart; attributes id, peers and, if asked for,
 //	                   peerList
 //
+// Devices that come from elsewhere can be drawn too, as a Topology of kind [Placed].
+//
 // A [Topology] holds its wiring twice over: in the attributes that expressions
 // read, and in [Device.Neighbors], from which [Topology.Connected] and the other
 // checks work. That is what makes the checks a second opinion on a set that was

@@ -204,3 +204,14 @@ func TestDrawByHand(t *testing.T) {
 		require.Contains(t, draw(t, topology.Topology{Kind: kind, Devices: []topology.Device{alone}}, nil), "[a .]", kind)
 	}
 }
+
+func TestDrawPlacedDevices(t *testing.T) {
+	placed := topology.Topology{Kind: topology.Placed, Devices: []topology.Device{
+		{Driver: "x.example.com", Name: "a", Neighbors: []string{"b"}},
+		{Driver: "x.example.com", Name: "b", Coordinates: topology.Coordinates{Col: 1}, Neighbors: []string{"a"}},
+		{Driver: "x.example.com", Name: "c", Coordinates: topology.Coordinates{Row: 1, Col: 2}},
+	}}
+	var b bytes.Buffer
+	require.NoError(t, topology.Draw(&b, placed, chosen("b")))
+	require.Equal(t, "3 devices of x.example.com\n\n[a .]---[b *]\n                [c .]\n\n. free (2)   * chosen (1)\n", b.String())
+}

@@ -25,6 +25,10 @@ const (
 	HybridCubeMesh Kind = "hybrid-cube-mesh"
 )
 
+// Placed is the kind of devices that were not generated here: they are drawn at their
+// coordinates, with links to those of their Neighbors that are beside them.
+const Placed Kind = "placed"
+
 // Topology is the devices of one node and how they are linked. It does not know
 // the node: the same topology can be published for any number of them.
 type Topology struct {
@@ -59,6 +63,7 @@ type Device struct {
 //	BridgePairs     the pair and the side of the bridge
 //	Couples         the PCIe root and 0 for the GPU, 1 for the NIC
 //	HybridCubeMesh  the quad and the corner
+//	Placed          the place in a drawing
 type Coordinates struct {
 	Row, Col int
 }
@@ -129,6 +134,8 @@ func (t Topology) shape() string {
 		return fmt.Sprintf("%d couples of", n/2)
 	case HybridCubeMesh:
 		return fmt.Sprintf("hybrid cube mesh of %d", n)
+	case Placed:
+		return fmt.Sprintf("%d devices of", n)
 	default:
 		return fmt.Sprintf("%s of %d", t.Kind, n)
 	}

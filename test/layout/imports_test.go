@@ -224,6 +224,18 @@ var rules = []rule{
 		never: []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin"},
 	},
 	{
+		// A plugin for kubectl is small, and what it says comes from the search, not from
+		// the scheduler.
+		folder: "cmd/kubectl-celset",
+		ours:   []string{"allocator", "apis", "cel", "internal/clusterstate", "internal/topology"},
+		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", module + "/plugin", module + "/placement"},
+	},
+	{
+		folder: "internal/clusterstate",
+		ours:   []string{},
+		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
+	},
+	{
 		folder: "internal/controlplane",
 		ours:   []string{},
 	},

@@ -1,0 +1,155 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// Options say what the objects don't.
+type Options struct {
+	// Count is assumed for definitions that no claim refers to.
+	Count int
+	// Features are those of the scheduler.
+	Features structured.Features
+}
+
+// checker holds what all objects are checked with.
+type checker struct {
+	Options
+	state       *clusterstate.State
+	environment *device.Environment
+	nodes       *nodes
+}
+
+// Run checks the objects for which wanted is true: *ResourceClaim, *ResourceClaimTemplate
+// and *DeviceClass. Objects that have nothing to do with constraints are left out. The
+// error is about checking, not about the objects.
+func Run(ctx context.Context, state *clusterstate.State, wanted func(object any) bool, options Options) (*Report, error) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := newNodes(ctx, state, options.Features)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{Options: options, state: state, environment: environment, nodes: nodes}
+	report := &Report{Objects: []Object{}}
+	add := func(object Object) {
+		if len(object.Errors)+len(object.Warnings)+len(object.Constraints) > 0 {
+			report.Objects = append(report.Objects, object)
+		}
+	}
+	for _, class := range state.Objects.Classes {
+		if wanted(class) {
+			add(c.class(class))
+		}
+	}
+	for _, template := range state.Templates {
+		if wanted(template) {
+			add(c.claim(ctx, v1alpha1.TemplateCarrier(template), clusterstate.Instantiate(template, template.Name)))
+		}
+	}
+	for _, claim := range state.Claims {
+		if wanted(claim) {
+			add(c.claim(ctx, v1alpha1.ClaimCarrier(claim), claim))
+		}
+	}
+	return report, ctx.Err()
+}
+
+func (c *checker) class(class *resourceapi.DeviceClass) Object {
+	result := Object{Kind: "DeviceClass", Name: class.Name}
+	definitions, err := v1alpha1.ClassDefinitions(class)
+	result.addErrors(err)
+	for _, definition := range definitions {
+		result.Constraints = append(result.Constraints, c.unreferenced(definition))
+	}
+	return result
+}
+
+func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim) Object {
+	result := Object{Kind: carrier.Object.Kind, Namespace: carrier.Object.Namespace, Name: carrier.Object.Name}
+	own, err := carrier.Definitions()
+	result.addErrors(err)
+	var resolved []v1alpha1.Constraint
+	if err == nil {
+		resolved, err = carrier.Resolve(c.state.Classes())
+		result.addErrors(err)
+	}
+	for _, constraint := range resolved {
+		result.Constraints = append(result.Constraints, c.referenced(ctx, carrier, claim, constraint))
+	}
+	names := v1alpha1.Unreferenced(carrier.Spec)
+	for _, definition := range own {
+		isUnreferenced := slices.Contains(names, definition.Name)
+		if isUnreferenced {
+			result.Warnings = append(result.Warnings, fmt.Sprintf("%s: no constraint refers to %s: it does nothing",
+				definition.Source.Field, definition.Name))
+		}
+		if isUnreferenced || len(resolved) == 0 {
+			result.Constraints = append(result.Constraints, c.unreferenced(definition))
+		}
+	}
+	return result
+}
+
+// addErrors takes the mistakes one by one.
+func (o *Object) addErrors(err error) {
+	if failure, ok := errors.AsType[*v1alpha1.Error](err); ok {
+		for _, one := range failure.Errors {
+			o.Errors = append(o.Errors, one.Error())
+		}
+	} else if err != nil {
+		o.Errors = append(o.Errors, err.Error())
+	}
+}
+
+// unreferenced is for a definition of which nobody says for how many devices it is.
+func (c *checker) unreferenced(definition v1alpha1.Definition) Constraint {
+	result := Constraint{
+		Name:    definition.Name,
+		Source:  definition.Source.String(),
+		Devices: []int{c.Count},
+		Assumed: true,
+	}
+	c.expression(&result, definition.Expression, nil)
+	return result
+}
+
+func (c *checker) referenced(ctx context.Context, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim, constraint v1alpha1.Constraint) Constraint {
+	result := Constraint{
+		Name:     constraint.Name,
+		Field:    carrier.Path.Child("devices", "constraints").Index(constraint.Index).String(),
+		Source:   constraint.Source.String(),
+		Requests: constraint.Requests,
+	}
+	covered := coveredRequests(&claim.Spec.Devices, constraint.Requests)
+	candidates, err := c.nodes.candidates(ctx, claim, covered)
+	if err != nil {
+		// What keeps the scheduler from looking for devices is for simulate to tell.
+		candidates = nil
+	}
+	result.Devices = covered.sizes(candidates)
+	if len(result.Devices) == 0 {
+		result.Devices, result.Assumed = []int{c.Count}, true
+	}
+	c.expression(&result, constraint.Expression, candidates)
+	for _, on := range candidates {
+		result.Nodes = append(result.Nodes, on.sets(covered))
+	}
+	return result
+}

@@ -1,0 +1,182 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cmd/kubectl-celset/check"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+const driver = "x.example.com"
+
+func definition(name, expression string) resourceapi.DeviceConfiguration {
+	raw, _ := json.Marshal(&v1alpha1.CELDeviceConstraint{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
+		Name:     name, Expression: expression,
+	})
+	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
+	}}
+}
+
+func exactly(name string, count int64) resourceapi.DeviceRequest {
+	return resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{
+		DeviceClassName: "x", AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
+	}}
+}
+
+func all(name string) resourceapi.DeviceRequest {
+	return resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{
+		DeviceClassName: "x", AllocationMode: resourceapi.DeviceAllocationModeAll,
+	}}
+}
+
+func firstOf(name string, counts ...int64) resourceapi.DeviceRequest {
+	request := resourceapi.DeviceRequest{Name: name}
+	for i, count := range counts {
+		request.FirstAvailable = append(request.FirstAvailable, resourceapi.DeviceSubRequest{
+			Name: fmt.Sprint("alt", i), DeviceClassName: "x", AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
+		})
+	}
+	return request
+}
+
+// state has six devices on a node, one of which is taken.
+func state(expression string, covered []string, requests ...resourceapi.DeviceRequest) *clusterstate.State {
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+	claim.Spec.Devices = resourceapi.DeviceClaim{
+		Requests:    requests,
+		Constraints: []resourceapi.DeviceConstraint{{Requests: covered, MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/c"))}},
+		Config:      []resourceapi.DeviceClaimConfiguration{{DeviceConfiguration: definition("c", expression)}},
+	}
+	taken := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "taken"}}
+	taken.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
+		Results: []resourceapi.DeviceRequestAllocationResult{{Driver: driver, Pool: "node-1", Device: "d-0"}},
+	}}
+	slice := &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourceapi.ResourceSliceSpec{
+		Driver: driver, NodeName: ptr.To("node-1"), Pool: resourceapi.ResourcePool{Name: "node-1", Generation: 1, ResourceSliceCount: 1},
+	}}
+	for i := range 6 {
+		device := resourceapi.Device{Name: fmt.Sprint("d-", i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+			"index":              {IntValue: ptr.To(int64(i))},
+			"o.example.com/name": {StringValue: ptr.To("n")},
+		}}
+		if i == 5 {
+			device.Attributes["index"] = resourceapi.DeviceAttribute{StringValue: ptr.To("5")}
+			delete(device.Attributes, "o.example.com/name")
+		}
+		slice.Spec.Devices = append(slice.Spec.Devices, device)
+	}
+	return clusterstate.New(&clusterstate.Objects{
+		Claims:  []*resourceapi.ResourceClaim{claim, taken},
+		Classes: []*resourceapi.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "x"}}},
+		Slices:  []*resourceapi.ResourceSlice{slice},
+	})
+}
+
+func run(t *testing.T, s *clusterstate.State) *check.Report {
+	t.Helper()
+	report, err := check.Run(t.Context(), s, func(any) bool { return true },
+		check.Options{Count: 3, Features: structured.Features{PrioritizedList: true}})
+	require.NoError(t, err)
+	return report
+}
+
+func TestSizesAndSets(t *testing.T) {
+	for name, test := range map[string]struct {
+		covered    []string
+		requests   []resourceapi.DeviceRequest
+		devices    []int
+		sets, free int64
+	}{
+		"one request":                {nil, []resourceapi.DeviceRequest{exactly("a", 2)}, []int{2}, 15, 10},
+		"two requests":               {nil, []resourceapi.DeviceRequest{exactly("a", 2), exactly("b", 1)}, []int{3}, 15 * 6, 10 * 5},
+		"one of two":                 {[]string{"b"}, []resourceapi.DeviceRequest{exactly("a", 2), exactly("b", 1)}, []int{1}, 6, 5},
+		"too many":                   {nil, []resourceapi.DeviceRequest{exactly("a", 6)}, []int{6}, 1, 0},
+		"all":                        {nil, []resourceapi.DeviceRequest{all("a")}, []int{6}, 1, 0},
+		"alternatives":               {nil, []resourceapi.DeviceRequest{firstOf("a", 4, 2)}, []int{2, 4}, 15 + 15, 5 + 10},
+		"one alternative is covered": {[]string{"a/alt1", "b"}, []resourceapi.DeviceRequest{firstOf("a", 4, 2), exactly("b", 1)}, []int{1, 3}, 16 * 6, 11 * 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := run(t, state("true", test.covered, test.requests...))
+			require.True(t, report.Valid())
+			require.Len(t, report.Objects, 1)
+			constraint := report.Objects[0].Constraints[0]
+			require.Equal(t, test.devices, constraint.Devices)
+			require.False(t, constraint.Assumed)
+			require.Len(t, constraint.Nodes, 1)
+			require.Equal(t, 6, constraint.Nodes[0].Candidates)
+			require.Equal(t, 5, constraint.Nodes[0].Free)
+			require.Equal(t, fmt.Sprint(test.sets), constraint.Nodes[0].Sets.String())
+			require.Equal(t, fmt.Sprint(test.free), constraint.Nodes[0].FreeSets.String())
+		})
+	}
+}
+
+func TestWhatIsReadAndUnderstood(t *testing.T) {
+	expression := "devices.all(d, d.attributes['x.example.com'].index < 5) &&\n" +
+		"devices.map(d, d.attributes['o.example.com'].name).join(',') != 'a' &&\n" +
+		"(devices.size() == 2 || devices.map(d, d.driver).join(',') == 'b')"
+	constraint := run(t, state(expression, nil, exactly("a", 2))).Objects[0].Constraints[0]
+	require.Empty(t, cmp.Diff([]check.Attribute{
+		{Domain: "o.example.com", Name: "name", Types: map[string]int{"string": 5}, Missing: 1},
+		{Domain: driver, Name: "index", Types: map[string]int{"int": 5, "string": 1}},
+	}, constraint.Reads))
+	require.False(t, constraint.ReadsAll)
+	require.True(t, constraint.Pruned)
+	require.Len(t, constraint.Conjuncts, 3)
+	require.Equal(t, check.Understood, constraint.Conjuncts[0].Understanding)
+	require.Equal(t, check.NotUnderstood, constraint.Conjuncts[1].Understanding)
+	require.Equal(t, 2, constraint.Conjuncts[1].Line)
+	require.Equal(t, check.Understood, constraint.Conjuncts[2].Understanding, "true for two devices whatever comes after")
+	require.Positive(t, constraint.Cost)
+	require.Less(t, constraint.Cost, constraint.CostLimit)
+}
+
+func TestMistakesAreWhereTheyAre(t *testing.T) {
+	report := run(t, state("true &&\n devces.size() > 1", nil, exactly("a", 2)))
+	require.False(t, report.Valid())
+	failure := report.Objects[0].Constraints[0].Error
+	require.Equal(t, 2, failure.Line)
+	require.Equal(t, 2, failure.Column)
+	require.Contains(t, failure.Text, "devces.size() > 1\n")
+	require.Contains(t, failure.Text, "^")
+
+	s := state("true", []string{"b"}, exactly("a", 2))
+	report = run(t, s)
+	require.False(t, report.Valid())
+	require.Contains(t, report.Objects[0].Errors[0], "spec.devices.constraints[0].requests[0]: Not found: \"b\"")
+	require.Len(t, report.Objects[0].Constraints, 1, "the definition is looked at all the same")
+	require.True(t, report.Objects[0].Constraints[0].Assumed)
+}
+
+func TestUnreferencedAndOrdered(t *testing.T) {
+	s := state("true", nil, exactly("a", 2))
+	claim := s.Claims[0]
+	claim.Spec.Devices.Config = append(claim.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{
+		DeviceConfiguration: definition("idle", "devices[0].attributes['x.example.com'].index == 0"),
+	})
+	object := run(t, s).Objects[0]
+	require.Equal(t, []string{"spec.devices.config[1]: no constraint refers to idle: it does nothing"}, object.Warnings)
+	require.Len(t, object.Constraints, 2)
+	require.Equal(t, []int{3}, object.Constraints[1].Devices)
+	require.NotNil(t, object.Constraints[1].Ordered)
+	var text strings.Builder
+	require.NoError(t, (&check.Report{Objects: []check.Object{object}}).Print(&text))
+	require.Contains(t, text.String(), "speaks of the order of devices")
+}

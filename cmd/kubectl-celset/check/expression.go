@@ -1,0 +1,120 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// expression fills in what can be told of the expression for sets of the sizes.
+func (c *checker) expression(result *Constraint, text string, candidates []candidates) {
+	expression, err := c.environment.Compile(text)
+	if err != nil {
+		result.Error = expressionError(err)
+		return
+	}
+	size := slices.Max(result.Devices)
+	result.Type = expression.OutputType()
+	if cost, err := expression.EstimateCost(size); err == nil {
+		result.Cost, result.CostLimit = cost, cel.DefaultCostLimit
+	}
+	result.Pruned = bound.Analyze(expression, size).Understood()
+	result.Conjuncts = c.conjuncts(expression, size)
+	if place, found := expression.OrderDependence(); found {
+		result.Ordered = &Position{Line: place.Line, Column: place.Column}
+	}
+	footprint := expression.Footprint()
+	result.ReadsAll = footprint.All
+	for name := range footprint.Attributes {
+		result.Reads = append(result.Reads, attribute(name, candidates))
+	}
+	slices.SortFunc(result.Reads, func(a, b Attribute) int {
+		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func expressionError(err error) *ExpressionError {
+	failure, ok := errors.AsType[*cel.Error](err)
+	if !ok {
+		return &ExpressionError{Message: err.Error(), Text: err.Error()}
+	}
+	return &ExpressionError{Line: failure.Line, Column: failure.Column, Message: failure.Message, Text: failure.Error()}
+}
+
+// conjuncts says what the search understands of each conjunct by itself.
+func (c *checker) conjuncts(expression *device.Expression, size int) []Conjunct {
+	var result []Conjunct
+	for _, conjunct := range expression.Conjuncts() {
+		result = append(result, Conjunct{
+			Text: conjunct.Text, Line: conjunct.Line, Column: conjunct.Column,
+			Understanding: c.understanding(conjunct.Text, size),
+		})
+	}
+	return result
+}
+
+func (c *checker) understanding(text string, size int) Understanding {
+	part, err := c.environment.Compile(text)
+	if err != nil {
+		return NotUnderstood
+	}
+	switch analysis := bound.Analyze(part, size); {
+	case !analysis.Understood():
+		return NotUnderstood
+	case analysis.Open() > 0:
+		return PartlyUnderstood
+	default:
+		return Understood
+	}
+}
+
+// attribute looks at what the candidates publish.
+func attribute(name device.AttributeName, candidates []candidates) Attribute {
+	result := Attribute{Domain: name.Domain, Name: name.ID}
+	for _, on := range candidates {
+		for _, one := range on.devices {
+			value, found := one.attribute(name)
+			if !found {
+				result.Missing++
+				continue
+			}
+			if result.Types == nil {
+				result.Types = make(map[string]int)
+			}
+			result.Types[typeOf(value)]++
+		}
+	}
+	return result
+}
+
+func typeOf(value resourceapi.DeviceAttribute) string {
+	switch {
+	case value.IntValue != nil:
+		return "int"
+	case value.BoolValue != nil:
+		return "bool"
+	case value.StringValue != nil:
+		return "string"
+	case value.VersionValue != nil:
+		return "version"
+	case value.IntValues != nil:
+		return "list(int)"
+	case value.BoolValues != nil:
+		return "list(bool)"
+	case value.StringValues != nil:
+		return "list(string)"
+	case value.VersionValues != nil:
+		return "list(version)"
+	default:
+		return "unknown"
+	}
+}

@@ -1,0 +1,140 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"context"
+	"math/big"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// nodes knows the devices of all nodes.
+type nodes struct {
+	all       []*corev1.Node
+	allocator *allocator.Allocator
+	devices   map[structured.DeviceID]*resourceapi.Device
+}
+
+func newNodes(ctx context.Context, state *clusterstate.State, features structured.Features) (*nodes, error) {
+	n := &nodes{all: state.Nodes(), devices: make(map[structured.DeviceID]*resourceapi.Device)}
+	published := state.Slices(features.DeviceTaints)
+	for _, slice := range published {
+		for i := range slice.Spec.Devices {
+			d := &slice.Spec.Devices[i]
+			n.devices[structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name)] = d
+		}
+	}
+	selectors := clusterstate.NewSelectors(features)
+	var err error
+	n.allocator, err = allocator.NewAllocator(ctx, features, state.Allocated(features.ConsumableCapacity), state.Classes(), published, selectors)
+	return n, err
+}
+
+// candidates are the devices of one node that match the covered requests.
+type candidates struct {
+	node string
+	// requests are those of the claim, by name.
+	requests map[string]allocator.RequestDevices
+	// devices match any of the covered ones, free is how many of them nobody has.
+	devices []candidate
+	free    int
+}
+
+type candidate struct {
+	id     structured.DeviceID
+	device *resourceapi.Device
+}
+
+// attribute finds an attribute as expressions name it.
+func (c candidate) attribute(name device.AttributeName) (resourceapi.DeviceAttribute, bool) {
+	if value, found := c.device.Attributes[resourceapi.QualifiedName(name.Domain+"/"+name.ID)]; found {
+		return value, true
+	}
+	value, found := c.device.Attributes[resourceapi.QualifiedName(name.ID)]
+	return value, found && name.Domain == c.id.Driver.String()
+}
+
+// candidates looks at each node, and leaves out those that have nothing for the claim.
+func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim, covered coverage) ([]candidates, error) {
+	// Which devices match has nothing to do with constraints.
+	claim = claim.DeepCopy()
+	claim.Spec.Devices.Constraints = nil
+	var result []candidates
+	for _, node := range n.all {
+		requests, err := n.allocator.RequestDevices(ctx, node, []*resourceapi.ResourceClaim{claim})
+		if err != nil {
+			return nil, err
+		}
+		on := candidates{node: node.Name, requests: make(map[string]allocator.RequestDevices, len(requests))}
+		for _, request := range requests {
+			on.requests[request.Request] = request
+		}
+		n.collect(&on, covered)
+		if len(on.devices) > 0 {
+			result = append(result, on)
+		}
+	}
+	return result, nil
+}
+
+// collect takes each device once, in the order of their names.
+func (n *nodes) collect(on *candidates, covered coverage) {
+	matching, free := make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool)
+	for _, request := range covered {
+		for _, alternative := range request.alternatives {
+			for _, id := range on.requests[alternative.name].Matching {
+				matching[id] = true
+			}
+			for _, id := range on.requests[alternative.name].Free {
+				free[id] = true
+			}
+		}
+	}
+	on.free = len(free)
+	for id := range matching {
+		on.devices = append(on.devices, candidate{id: id, device: n.devices[id]})
+	}
+	slices.SortFunc(on.devices, func(a, b candidate) int { return cmp.Compare(a.id.String(), b.id.String()) })
+}
+
+// sets counts the sets: for each request the ways to choose as many devices as it wants,
+// as if the others wanted none of them.
+func (on *candidates) sets(covered coverage) NodeSets {
+	return NodeSets{
+		Node: on.node, Candidates: len(on.devices), Free: on.free,
+		Sets:     on.product(covered, func(r allocator.RequestDevices) int { return len(r.Matching) }),
+		FreeSets: on.product(covered, func(r allocator.RequestDevices) int { return len(r.Free) }),
+	}
+}
+
+func (on *candidates) product(covered coverage, available func(allocator.RequestDevices) int) *big.Int {
+	product := big.NewInt(1)
+	for _, request := range covered {
+		ways := new(big.Int)
+		if request.optional {
+			ways.SetInt64(1)
+		}
+		for _, alternative := range request.alternatives {
+			devices := on.requests[alternative.name]
+			wanted := alternative.count
+			if alternative.all {
+				wanted = len(devices.Matching)
+			}
+			if n := available(devices); wanted > 0 && n >= wanted {
+				ways.Add(ways, new(big.Int).Binomial(int64(n), int64(wanted)))
+			}
+		}
+		product.Mul(product, ways)
+	}
+	return product
+}

@@ -1,0 +1,132 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"math/big"
+)
+
+// Report is what was found out, object by object.
+type Report struct {
+	Objects []Object `json:"objects"`
+}
+
+// Object is a claim, a template or a class that refers to constraints or defines some.
+type Object struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Errors keep the claim from being allocated; those about an expression stand there.
+	Errors []string `json:"errors,omitempty"`
+	// Warnings are about what is allowed but hardly meant.
+	Warnings    []string     `json:"warnings,omitempty"`
+	Constraints []Constraint `json:"constraints,omitempty"`
+}
+
+// Constraint is an expression and, in claims and templates, a reference to it.
+type Constraint struct {
+	Name string `json:"name"`
+	// Field is where the reference stands, empty if nothing refers to the definition.
+	Field string `json:"field,omitempty"`
+	// Source is where the definition stands.
+	Source string `json:"source"`
+	// Requests are those that the reference covers, empty for all.
+	Requests []string `json:"requests,omitempty"`
+	// Devices are the sizes that a set can have, in ascending order: several if
+	// alternatives ask for different counts, none if the node decides. Assumed: nothing
+	// says how many, and the option Count was taken.
+	Devices []int `json:"devices,omitempty"`
+	Assumed bool  `json:"assumed,omitempty"`
+	// Error is why the expression does not compile; nothing of what follows is known then.
+	Error *ExpressionError `json:"error,omitempty"`
+	// Type is that of the result: bool, or dyn if only an evaluation can tell.
+	Type string `json:"type,omitempty"`
+	// Reads are the attributes that the expression reads; ReadsAll: it can't be told which.
+	Reads    []Attribute `json:"reads,omitempty"`
+	ReadsAll bool        `json:"readsAll,omitempty"`
+	// Cost is an upper estimate for one evaluation on a set of the greatest size, in CEL
+	// cost units; math.MaxUint64 if there is no limit. CostLimit ends an evaluation that does cost more.
+	Cost      uint64 `json:"cost,omitempty"`
+	CostLimit uint64 `json:"costLimit,omitempty"`
+	// Conjuncts are the conditions joined by "&&".
+	Conjuncts []Conjunct `json:"conjuncts,omitempty"`
+	// Ordered is where the expression first speaks of the order of the devices. It is
+	// evaluated in one order only.
+	Ordered *Position `json:"ordered,omitempty"`
+	// Pruned: the search can rule out sets without evaluating them.
+	Pruned bool `json:"pruned"`
+	// Nodes have candidates for the sets.
+	Nodes []NodeSets `json:"nodes,omitempty"`
+}
+
+// ExpressionError is a mistake in an expression.
+type ExpressionError struct {
+	// Line and Column count from 1; 0 if there is no such place.
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+	// Text shows the place in the source with a caret below it.
+	Text string `json:"text"`
+}
+
+// Position is a place in an expression, counted from 1; 0 if it is not known.
+type Position struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
+
+// Attribute is an attribute that an expression reads.
+type Attribute struct {
+	Domain string `json:"domain"`
+	Name   string `json:"name"`
+	// Types counts the candidates by the type that they publish the attribute with;
+	// Missing are those that don't.
+	Types   map[string]int `json:"types,omitempty"`
+	Missing int            `json:"missing,omitempty"`
+}
+
+// Understanding is how much of a conjunct the search understands.
+type Understanding string
+
+// A conjunct that is not understood is asked for complete sets only.
+const (
+	Understood       Understanding = "understood"
+	PartlyUnderstood Understanding = "partly understood"
+	NotUnderstood    Understanding = "not understood"
+)
+
+// Conjunct is one of the conditions of an expression.
+type Conjunct struct {
+	// Text is the condition as CEL writes it, Line and Column where it begins.
+	Text          string        `json:"text"`
+	Line          int           `json:"line"`
+	Column        int           `json:"column"`
+	Understanding Understanding `json:"understanding"`
+}
+
+// NodeSets is the number of sets that a constraint can get on a node.
+type NodeSets struct {
+	Node string `json:"node"`
+	// Candidates match the covered requests, Free are those that nobody has.
+	Candidates int `json:"candidates"`
+	Free       int `json:"free"`
+	// Sets of all candidates, and of the free ones.
+	Sets     *big.Int `json:"sets"`
+	FreeSets *big.Int `json:"freeSets"`
+}
+
+// Valid tells that nothing is wrong with any object.
+func (r *Report) Valid() bool {
+	for _, object := range r.Objects {
+		if len(object.Errors) > 0 {
+			return false
+		}
+		for _, constraint := range object.Constraints {
+			if constraint.Error != nil {
+				return false
+			}
+		}
+	}
+	return true
+}

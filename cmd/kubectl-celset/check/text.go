@@ -1,0 +1,187 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxNodes is the number of nodes that are written out: those with the most sets.
+const maxNodes = 5
+
+// maxLine is about as much of a condition as a terminal shows in one line.
+const maxLine = 100
+
+// Print writes the report for people.
+func (r *Report) Print(w io.Writer) error {
+	p := &printer{w: w}
+	for i, object := range r.Objects {
+		if i > 0 {
+			p.line(0, "")
+		}
+		p.object(object)
+	}
+	return p.err
+}
+
+// printer keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(indent int, format string, args ...any) {
+	if p.err == nil {
+		text := strings.Repeat("  ", indent) + fmt.Sprintf(format, args...)
+		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(text, " "))
+	}
+}
+
+// entry is a line with a label.
+func (p *printer) entry(label, format string, args ...any) {
+	p.line(2, "%-10s %s", label, fmt.Sprintf(format, args...))
+}
+
+func (p *printer) object(o Object) {
+	name := o.Name
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + name
+	}
+	p.line(0, "%s %s", o.Kind, name)
+	for _, text := range o.Errors {
+		p.line(1, "error: %s", text)
+	}
+	for _, text := range o.Warnings {
+		p.line(1, "warning: %s", text)
+	}
+	for _, constraint := range o.Constraints {
+		p.constraint(constraint)
+	}
+}
+
+func (p *printer) constraint(c Constraint) {
+	p.line(1, "constraint %s", c.Name)
+	p.entry("defined", "%s", c.Source)
+	if c.Field != "" {
+		covers := "all requests"
+		if len(c.Requests) > 0 {
+			covers = "request " + strings.Join(c.Requests, ", ")
+		}
+		p.entry("used", "%s: %s", c.Field, covers)
+	}
+	if c.Error != nil {
+		p.line(2, "error: does not compile")
+		for line := range strings.Lines(c.Error.Text) {
+			p.line(3, "%s", strings.TrimRight(line, "\n"))
+		}
+		return
+	}
+	p.facts(c)
+	p.conjuncts(c)
+	p.nodes(c)
+}
+
+func (p *printer) facts(c Constraint) {
+	assumed := ""
+	if c.Assumed {
+		assumed = " (assumed: set --count)"
+	}
+	p.entry("devices", "%s%s", joinInts(c.Devices), assumed)
+	p.entry("type", "%s", c.Type)
+	for i, attribute := range c.Reads {
+		p.entry(labelOf("reads", i), "%s/%s%s", attribute.Domain, attribute.Name, attribute.published())
+	}
+	if c.ReadsAll {
+		p.entry(labelOf("reads", len(c.Reads)), "attributes that are not written in full: any may be meant")
+	}
+	if c.Ordered != nil {
+		p.entry("order", "%d:%d speaks of the order of devices: a set is tried in one order only", c.Ordered.Line, c.Ordered.Column)
+	}
+	estimate := "at most " + number(c.Cost) + " by estimate"
+	if c.Cost == math.MaxUint64 {
+		estimate = "no limit by estimate"
+	}
+	p.entry("cost", "%s; an evaluation ends with an error at %s", estimate, number(c.CostLimit))
+}
+
+// labelOf is the label of the first of several entries.
+func labelOf(label string, i int) string {
+	if i > 0 {
+		return ""
+	}
+	return label
+}
+
+func (a Attribute) published() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(a.Types)) {
+		parts = append(parts, fmt.Sprintf("%s on %d devices", name, a.Types[name]))
+	}
+	if a.Missing > 0 {
+		parts = append(parts, fmt.Sprintf("missing on %d", a.Missing))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+func (p *printer) conjuncts(c Constraint) {
+	for i, conjunct := range c.Conjuncts {
+		p.entry(labelOf("conjuncts", i), "%d:%d %s: %s", conjunct.Line, conjunct.Column, conjunct.Understanding, shortened(conjunct.Text))
+	}
+	if !c.Pruned {
+		p.entry("", "nothing of it is understood: it is evaluated on one set after the other")
+	}
+}
+
+func shortened(text string) string {
+	if runes := []rune(text); len(runes) > maxLine {
+		return string(runes[:maxLine-3]) + "..."
+	}
+	return text
+}
+
+func (p *printer) nodes(c Constraint) {
+	most := slices.Clone(c.Nodes)
+	slices.SortStableFunc(most, func(a, b NodeSets) int { return b.Sets.Cmp(a.Sets) })
+	for i, on := range most {
+		if i == maxNodes {
+			p.entry("", "and %d more nodes with at most as many", len(most)-i)
+			return
+		}
+		p.entry(labelOf("sets", i), "%s: %s of %d devices, %s of %d free ones", on.Node, bigNumber(on.Sets), on.Candidates, bigNumber(on.FreeSets), on.Free)
+	}
+}
+
+func joinInts(values []int) string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = strconv.Itoa(value)
+	}
+	return strings.Join(texts, " or ")
+}
+
+func bigNumber(n *big.Int) string { return grouped(n.String()) }
+
+func number(n uint64) string { return grouped(strconv.FormatUint(n, 10)) }
+
+// grouped separates thousands.
+func grouped(digits string) string {
+	var b strings.Builder
+	for i, digit := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(digit)
+	}
+	return b.String()
+}

@@ -1,0 +1,77 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is the command line of kubectl-celset: flags, what is read, how it is
+// printed, and exit codes. What the commands find out is in packages of their own.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Exit codes of the program.
+const (
+	// ExitOK: done, and the answer is positive.
+	ExitOK = 0
+	// ExitNegative: done, but a constraint is not valid, or a claim does not fit anywhere.
+	ExitNegative = 1
+	// ExitFailure: wrong usage, unreadable input, or no connection. There is no answer.
+	ExitFailure = 2
+)
+
+// errNegative is returned by commands that have printed a negative answer.
+var errNegative = errors.New("negative answer")
+
+// Run runs the program with its arguments and returns its exit code.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	command := newCommand(streams)
+	command.SetArgs(args)
+	switch err := command.ExecuteContext(ctx); {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, errNegative):
+		return ExitNegative
+	default:
+		_, _ = fmt.Fprintln(streams.ErrOut, "error:", err)
+		return ExitFailure
+	}
+}
+
+const exitCodes = `
+Exit codes: 0 the answer is positive, 1 it is negative (a constraint is not valid, a claim
+does not fit), 2 there is no answer (wrong usage, unreadable input, no connection).`
+
+func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use:           "kubectl-celset",
+		Short:         "Look at CEL device constraints, and at what they do",
+		Long:          "kubectl celset looks at CEL device constraints in a cluster or in files. It changes nothing.\n" + exitCodes,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl celset"},
+	}
+	command.SetIn(streams.In)
+	command.SetOut(streams.Out)
+	command.SetErr(streams.ErrOut)
+	for _, add := range []func(*options) *cobra.Command{newCheckCommand, newConvertCommand, newSimulateCommand, newExplainCommand, newDrawCommand} {
+		command.AddCommand(add(newOptions(streams)))
+	}
+	return command
+}
+
+// written prints a report and turns a negative one into the error for it.
+func written(print func(io.Writer) error, w io.Writer, positive bool) error {
+	if err := print(w); err != nil {
+		return err
+	}
+	if !positive {
+		return errNegative
+	}
+	return nil
+}

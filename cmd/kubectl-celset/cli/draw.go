@@ -1,0 +1,99 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/celset/celset/cmd/kubectl-celset/draw"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+const drawLong = `Draw the devices of a node, or of the node where a claim has its devices, and who has them.
+
+Devices stand at their coordinates: the attributes row and col, or x, y and z, or index, of
+any domain, or those of --row and --col. The attributes peers, peerList and neighbors name
+devices that they are linked to. Devices without any of these are drawn in order.
+
+The output is text; svg is for documents, json and yaml are the same as data.
+` + exitCodes
+
+const drawExample = `  kubectl celset draw node/node-1
+  kubectl celset draw claim/ring -o svg > ring.svg
+  kubectl celset draw node-1 --row rack.example.com/slot --col index`
+
+func newDrawCommand(o *options) *cobra.Command {
+	gates, settings := newGates(), draw.Options{}
+	command := &cobra.Command{
+		Use:     "draw NAME | node/NAME | claim/NAME",
+		Short:   "Draw devices, where they are and who has them",
+		Long:    drawLong,
+		Example: drawExample,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			settings.Features = gates.features()
+			state, err := o.state(command.Context())
+			if err != nil {
+				return err
+			}
+			node, err := o.nodeOf(command.Context(), state, args[0], &settings)
+			if err != nil {
+				return err
+			}
+			picture, err := draw.New(command.Context(), state, node, settings)
+			if err != nil {
+				return err
+			}
+			if o.output == "svg" {
+				return picture.SVG(o.Out)
+			}
+			return o.data(picture, func(w io.Writer) error { return picture.Text(w, isColorful(w)) })(o.Out)
+		},
+	}
+	o.addFlags(command, "svg", "json", "yaml")
+	gates.addFlag(command.Flags())
+	command.Flags().StringVar(&settings.Row, "row", "", "Attribute with the row of a device, NAME or DOMAIN/NAME.")
+	command.Flags().StringVar(&settings.Col, "col", "", "Attribute with the column of a device, NAME or DOMAIN/NAME.")
+	return command
+}
+
+// nodeOf finds the node that the argument means, and remembers the claim if it means one.
+func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argument string, settings *draw.Options) (*corev1.Node, error) {
+	kind, name, err := clusterstate.Split(argument, clusterstate.NodeKind, clusterstate.ClaimKind)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil, err
+	}
+	node, claim := state.Node(name), state.Claim(namespace, name)
+	switch {
+	case kind == "" && node != nil && claim != nil:
+		return nil, fmt.Errorf("a node and a claim have the name %q: write node/%s or claim/%s", name, name, name)
+	case kind != clusterstate.ClaimKind && node != nil:
+		return node, nil
+	case kind == clusterstate.NodeKind || claim == nil:
+		return nil, fmt.Errorf("there is no node %q and no claim of that name in namespace %q", name, namespace)
+	case claim.Status.Allocation == nil:
+		_, _ = fmt.Fprintf(o.ErrOut, "claim %s/%s has no devices yet: \"kubectl celset simulate\" and \"explain\" tell more\n", namespace, name)
+		return nil, errNegative
+	}
+	settings.Claim = claim
+	return draw.NodeOf(ctx, state, claim, settings.Features)
+}
+
+// isColorful tells whether there is a terminal, and nobody who does not want colours
+// (no-color.org).
+func isColorful(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd()))
+}

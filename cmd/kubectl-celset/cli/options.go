@@ -1,0 +1,146 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// options are what all commands have in common. Each command has its own.
+type options struct {
+	genericiooptions.IOStreams
+	config        *genericclioptions.ConfigFlags
+	files         *genericclioptions.FileNameFlags
+	withCluster   bool
+	allNamespaces bool
+	output        string
+	formats       []string
+}
+
+func newOptions(streams genericiooptions.IOStreams) *options {
+	return &options{
+		IOStreams: streams,
+		config:    genericclioptions.NewConfigFlags(true),
+		files: &genericclioptions.FileNameFlags{
+			Usage:     "Files, directories or URLs to read instead of the cluster; - is the standard input.",
+			Filenames: &[]string{},
+			Kustomize: ptr.To(""),
+			Recursive: ptr.To(false),
+		},
+	}
+}
+
+// addFlags adds those for reading and for the formats of the output.
+func (o *options) addFlags(command *cobra.Command, formats ...string) {
+	flags := command.Flags()
+	o.config.AddFlags(flags)
+	o.files.AddFlags(flags)
+	flags.BoolVar(&o.withCluster, "with-cluster", false,
+		"With -f, read the cluster too. Objects in files take the place of those with the same name.")
+	o.formats = formats
+	flags.StringVarP(&o.output, "output", "o", "", "Output format: one of "+strings.Join(formats, ", ")+".")
+}
+
+func (o *options) readsFiles() bool {
+	return len(*o.files.Filenames) > 0 || *o.files.Kustomize != ""
+}
+
+// checkFormat refuses an unknown output format before anything is read.
+func (o *options) checkFormat() error {
+	if o.output != "" && !slices.Contains(o.formats, o.output) {
+		return fmt.Errorf("--output %q: must be one of %s", o.output, strings.Join(o.formats, ", "))
+	}
+	return nil
+}
+
+// namespace is that of the flag or the context.
+func (o *options) namespace() (string, error) {
+	namespace, _, err := o.config.ToRawKubeConfigLoader().Namespace()
+	return namespace, err
+}
+
+// state reads files, the cluster, or both. Warnings are printed.
+func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
+	if err := o.checkFormat(); err != nil {
+		return nil, err
+	}
+	if o.withCluster && !o.readsFiles() {
+		return nil, errors.New("--with-cluster: needs -f")
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil, err
+	}
+	objects := &clusterstate.Objects{}
+	if !o.readsFiles() || o.withCluster {
+		if objects, err = o.readCluster(ctx, namespace); err != nil {
+			return nil, err
+		}
+	}
+	if o.readsFiles() {
+		inFiles, err := clusterstate.ReadFiles(o.files.ToOptions(), o.In, namespace)
+		if err != nil {
+			return nil, err
+		}
+		objects = objects.Overlay(inFiles)
+	}
+	for _, warning := range objects.Warnings {
+		_, _ = fmt.Fprintln(o.ErrOut, "warning:", warning)
+	}
+	return clusterstate.New(objects), nil
+}
+
+func (o *options) readCluster(ctx context.Context, namespace string) (*clusterstate.Objects, error) {
+	config, err := o.config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	if o.allNamespaces {
+		namespace = ""
+	}
+	return clusterstate.ReadCluster(ctx, client, namespace)
+}
+
+// data returns how to print data in the chosen format, text if none is chosen.
+func (o *options) data(data any, text func(io.Writer) error) func(io.Writer) error {
+	switch o.output {
+	case "json":
+		return func(w io.Writer) error {
+			encoder := json.NewEncoder(w)
+			encoder.SetIndent("", "  ")
+			encoder.SetEscapeHTML(false)
+			return encoder.Encode(data)
+		}
+	case "yaml":
+		return func(w io.Writer) error {
+			raw, err := yaml.Marshal(data)
+			if err != nil {
+				return err
+			}
+			_, err = w.Write(raw)
+			return err
+		}
+	default:
+		return text
+	}
+}

@@ -1,0 +1,70 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/cmd/kubectl-celset/simulate"
+)
+
+const simulateLong = `Tell on which nodes the claims of a pod, or a claim, would get devices now, and which. A
+template stands for a claim made from it. Nothing is created.
+
+The allocator of the scheduler is asked for each node, with the slices, classes and
+allocations that were read. Of a pod its claims, node selector, node affinity and
+tolerations count; what else a scheduler looks at, such as CPU and memory, does not. Where
+several nodes fit, the scheduler chooses by its scores.
+` + exitCodes
+
+const simulateExample = `  # A pod that waits
+  kubectl celset simulate pod/train
+  # A template that is not in the cluster yet, on its devices
+  kubectl celset simulate -f template.yaml --with-cluster
+  # Everything from files
+  kubectl celset simulate -f claims.yaml -f slices.yaml -f classes.yaml claim/mine`
+
+func newSimulateCommand(o *options) *cobra.Command {
+	gates := newGates()
+	settings := simulate.Options{
+		FilterTimeout: 10 * time.Second,
+		CostBudget:    allocator.DefaultCostBudget,
+		StepBudget:    allocator.DefaultStepBudget,
+	}
+	var nodes []string
+	command := &cobra.Command{
+		Use:     "simulate [NAME | pod/NAME | claim/NAME | template/NAME]",
+		Short:   "Tell where a claim or a pod would get devices, and which, without creating anything",
+		Long:    simulateLong,
+		Example: simulateExample,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			state, subject, err := o.subject(command.Context(), args)
+			if err != nil {
+				return err
+			}
+			if len(subject.Claims) == 0 {
+				return fmt.Errorf("%s needs no claims", subject)
+			}
+			settings.Features = gates.features()
+			result, err := simulate.Run(command.Context(), state, subject, settings, nodes...)
+			if err != nil {
+				return err
+			}
+			return written(o.data(result, result.Print), o.Out, result.Fits())
+		},
+	}
+	o.addFlags(command, "json", "yaml")
+	flags := command.Flags()
+	gates.addFlag(flags)
+	flags.StringSliceVar(&nodes, "node", nil, "Ask for these nodes only.")
+	flags.DurationVar(&settings.FilterTimeout, "filter-timeout", settings.FilterTimeout, "Time for one node, as in the plugin's arguments.")
+	flags.Uint64Var(&settings.CostBudget, "cost-budget", settings.CostBudget, "budget.cost of the plugin's arguments, in CEL cost units.")
+	flags.Int64Var(&settings.StepBudget, "step-budget", settings.StepBudget, "budget.steps of the plugin's arguments.")
+	return command
+}

@@ -1,0 +1,131 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// NamesAnnotation holds the names of constraints in the KEP's form: a JSON object from
+// their positions in the list of constraints to their names.
+const NamesAnnotation = "celset.dev/constraint-names"
+
+// claim is the part of an object that describes a claim.
+type claim struct {
+	object  *unstructured.Unstructured
+	devices map[string]any
+	// path of devices, for messages.
+	path string
+}
+
+// claimOf is nil for an object that describes no claim, or one without devices.
+func claimOf(object *unstructured.Unstructured) (*claim, error) {
+	fields := []string{"spec", "devices"}
+	switch object.GetKind() {
+	case "ResourceClaim":
+	case "ResourceClaimTemplate":
+		fields = []string{"spec", "spec", "devices"}
+	default:
+		return nil, nil
+	}
+	if object.GroupVersionKind().Group != "resource.k8s.io" {
+		return nil, nil
+	}
+	c := &claim{object: object, path: "spec.devices"}
+	if len(fields) > 2 {
+		c.path = "spec.spec.devices"
+	}
+	value, found, err := unstructured.NestedFieldNoCopy(object.Object, fields...)
+	if err != nil || !found || value == nil {
+		return nil, err
+	}
+	devices, ok := value.(map[string]any)
+	if !ok {
+		return nil, c.errorAt("", "must be an object")
+	}
+	c.devices = devices
+	return c, nil
+}
+
+// errorAt is about a place below devices.
+func (c *claim) errorAt(place, format string, args ...any) error {
+	return fmt.Errorf("%s %s: %s%s: %s", c.object.GetKind(), c.object.GetName(), c.path, place, fmt.Sprintf(format, args...))
+}
+
+// list returns the objects in a list field, which may be absent.
+func (c *claim) list(field string) ([]map[string]any, error) {
+	value, found := c.devices[field]
+	if !found || value == nil {
+		return nil, nil
+	}
+	items, ok := value.([]any)
+	if !ok {
+		return nil, c.errorAt("."+field, "must be a list")
+	}
+	result := make([]map[string]any, len(items))
+	for i, item := range items {
+		if result[i], ok = item.(map[string]any); !ok {
+			return nil, c.errorAt(fmt.Sprintf(".%s[%d]", field, i), "must be an object")
+		}
+	}
+	return result, nil
+}
+
+// set replaces a list field; an empty one is removed.
+func (c *claim) set(field string, items []map[string]any) {
+	if len(items) == 0 {
+		delete(c.devices, field)
+		return
+	}
+	list := make([]any, len(items))
+	for i := range items {
+		list[i] = items[i]
+	}
+	c.devices[field] = list
+}
+
+// names are those in the annotation, by position.
+func (c *claim) names() (map[int]string, error) {
+	text, found := c.object.GetAnnotations()[NamesAnnotation]
+	if !found {
+		return nil, nil
+	}
+	var byText map[string]string
+	if err := json.Unmarshal([]byte(text), &byText); err != nil {
+		return nil, fmt.Errorf("%s %s: metadata.annotations[%s]: %w", c.object.GetKind(), c.object.GetName(), NamesAnnotation, err)
+	}
+	names := make(map[int]string, len(byText))
+	for text, name := range byText {
+		position, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: metadata.annotations[%s]: %q is not a position", c.object.GetKind(), c.object.GetName(), NamesAnnotation, text)
+		}
+		names[position] = name
+	}
+	return names, nil
+}
+
+// setNames writes the annotation; without names there is none.
+func (c *claim) setNames(names map[int]string) {
+	annotations := c.object.GetAnnotations()
+	delete(annotations, NamesAnnotation)
+	if len(names) > 0 {
+		if annotations == nil {
+			annotations = make(map[string]string)
+		}
+		// A map of strings can always be written, in the order of its keys.
+		raw, _ := json.Marshal(names)
+		annotations[NamesAnnotation] = string(raw)
+	}
+	if len(annotations) == 0 {
+		// SetAnnotations would leave an empty map.
+		unstructured.RemoveNestedField(c.object.Object, "metadata", "annotations")
+		return
+	}
+	c.object.SetAnnotations(annotations)
+}

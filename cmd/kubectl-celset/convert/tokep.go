@@ -1,0 +1,102 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// ToKEP turns references and their definitions into the KEP's constraints, and tells how
+// many there were. Definitions that stand in device classes are taken from there, and stay
+// there; those of the claim that nothing refers to stay too.
+func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (converted int, err error) {
+	c, err := claimOf(object)
+	if c == nil || err != nil {
+		return 0, err
+	}
+	constraints, err := c.list("constraints")
+	if err != nil {
+		return 0, err
+	}
+	config, err := c.list("config")
+	if err != nil || !hasReference(constraints) {
+		return 0, err
+	}
+	resolved, err := c.resolve(classes)
+	if err != nil {
+		return 0, err
+	}
+	names, used := make(map[int]string), make(map[string]bool)
+	for _, r := range resolved {
+		constraint := constraints[r.Index]
+		delete(constraint, "matchAttribute")
+		constraint["cel"] = map[string]any{"expression": r.Expression}
+		names[r.Index], used[r.Name] = r.Name, true
+	}
+	c.set("config", slices.DeleteFunc(config, func(entry map[string]any) bool {
+		parameters := parametersOf(entry)
+		name, _ := parameters["name"].(string)
+		return parameters != nil && used[name]
+	}))
+	c.setNames(names)
+	return len(resolved), nil
+}
+
+func hasReference(constraints []map[string]any) bool {
+	return slices.ContainsFunc(constraints, func(constraint map[string]any) bool {
+		attribute, _ := constraint["matchAttribute"].(string)
+		return strings.HasPrefix(attribute, referencePrefix)
+	})
+}
+
+// resolve finds the definitions as the scheduler does. What it needs for that is the same
+// in all versions of the API but for the class of a request in v1beta1.
+func (c *claim) resolve(classes v1alpha1.ClassGetter) ([]v1alpha1.Constraint, error) {
+	spec := &resourceapi.ResourceClaimSpec{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"devices": c.devices}, spec); err != nil {
+		return nil, c.errorAt("", "%v", err)
+	}
+	if err := c.addClasses(spec); err != nil {
+		return nil, err
+	}
+	carrier := v1alpha1.ClaimCarrier(&resourceapi.ResourceClaim{})
+	if strings.HasPrefix(c.path, "spec.spec") {
+		carrier = v1alpha1.TemplateCarrier(&resourceapi.ResourceClaimTemplate{})
+	}
+	carrier.Object.Name, carrier.Object.Namespace = c.object.GetName(), c.object.GetNamespace()
+	carrier.Spec = spec
+	return carrier.Resolve(classes)
+}
+
+// addClasses reads the requests of v1beta1, which are not divided into exact ones and
+// prioritized lists.
+func (c *claim) addClasses(spec *resourceapi.ResourceClaimSpec) error {
+	requests, err := c.list("requests")
+	if err != nil {
+		return err
+	}
+	for i, request := range requests {
+		if class, ok := request["deviceClassName"].(string); ok && i < len(spec.Devices.Requests) {
+			spec.Devices.Requests[i].Exactly = &resourceapi.ExactDeviceRequest{DeviceClassName: class}
+		}
+	}
+	return nil
+}
+
+// parametersOf returns the parameters of a definition, nil of any other configuration.
+func parametersOf(entry map[string]any) map[string]any {
+	opaque, _ := entry["opaque"].(map[string]any)
+	if driver, _ := opaque["driver"].(string); driver != v1alpha1.DriverName {
+		return nil
+	}
+	parameters, _ := opaque["parameters"].(map[string]any)
+	return parameters
+}

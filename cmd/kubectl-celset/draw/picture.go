@@ -1,0 +1,175 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package draw
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// Options change what is drawn.
+type Options struct {
+	// Features are those of the scheduler: they decide which devices a node has.
+	Features structured.Features
+	// Row and Col are the attributes with the coordinates, "domain/name" or "name". Empty:
+	// those that are named in the package comment.
+	Row, Col string
+	// Claim is the claim that the picture is about, if there is one.
+	Claim *resourceapi.ResourceClaim
+}
+
+// Picture is what is drawn of a node.
+type Picture struct {
+	Node   string  `json:"node"`
+	Panels []Panel `json:"panels"`
+}
+
+// Arrangement says where the places in a panel come from.
+type Arrangement string
+
+// Arrangements of devices.
+const (
+	ByCoordinates Arrangement = "coordinates"
+	ByLinks       Arrangement = "links"
+	ByOrder       Arrangement = "order"
+)
+
+// Panel is the devices of one driver.
+type Panel struct {
+	Driver      string      `json:"driver"`
+	Arrangement Arrangement `json:"arrangement"`
+	Devices     []Device    `json:"devices"`
+}
+
+// Device is a device in a picture.
+type Device struct {
+	Pool string `json:"pool"`
+	Name string `json:"name"`
+	// Row and Col are the place in the panel, from 0.
+	Row int `json:"row"`
+	Col int `json:"col"`
+	// Peers are the labels of the devices that it is linked to, as far as they are in the
+	// panel.
+	Peers  []string `json:"peers,omitempty"`
+	Owners []Owner  `json:"owners,omitempty"`
+
+	// label is the name, with the pool if the panel has devices of several pools.
+	label      string
+	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
+}
+
+// Owner is a claim that has the device or a part of it.
+type Owner struct {
+	// Claim is "namespace/name", Request what the device is for.
+	Claim       string `json:"claim"`
+	Request     string `json:"request"`
+	Shared      bool   `json:"shared,omitempty"`
+	AdminAccess bool   `json:"adminAccess,omitempty"`
+	// Chosen: the picture is about this claim.
+	Chosen bool `json:"chosen,omitempty"`
+}
+
+// New arranges the devices that the node can have.
+func New(ctx context.Context, state *clusterstate.State, node *corev1.Node, options Options) (*Picture, error) {
+	ids, err := devicesOf(ctx, state, node, options.Features)
+	if err != nil {
+		return nil, err
+	}
+	published, owners := devicesByID(state), state.Owners()
+	picture := &Picture{Node: node.Name, Panels: []Panel{}}
+	index := make(map[string]int)
+	for _, id := range ids {
+		driver := id.Driver.String()
+		i, found := index[driver]
+		if !found {
+			i = len(picture.Panels)
+			index[driver] = i
+			picture.Panels = append(picture.Panels, Panel{Driver: driver})
+		}
+		device := Device{Pool: id.Pool.String(), Name: id.Device.String(), attributes: published[id].Attributes}
+		for _, owner := range owners[id] {
+			device.Owners = append(device.Owners, ownerOf(owner, options.Claim))
+		}
+		picture.Panels[i].Devices = append(picture.Panels[i].Devices, device)
+	}
+	for i := range picture.Panels {
+		picture.Panels[i].setLabels()
+		picture.Panels[i].link()
+		picture.Panels[i].arrange(options)
+	}
+	return picture, nil
+}
+
+func ownerOf(owner clusterstate.Owner, chosen *resourceapi.ResourceClaim) Owner {
+	return Owner{
+		Claim: owner.Claim.Namespace + "/" + owner.Claim.Name, Request: owner.Request,
+		Shared: owner.Shared, AdminAccess: owner.AdminAccess, Chosen: owner.Claim == chosen,
+	}
+}
+
+func devicesOf(ctx context.Context, state *clusterstate.State, node *corev1.Node, features structured.Features) ([]structured.DeviceID, error) {
+	a, err := allocator.NewAllocator(ctx, features, state.Allocated(features.ConsumableCapacity), state.Classes(), state.Slices(false),
+		clusterstate.NewSelectors(features))
+	if err != nil {
+		return nil, err
+	}
+	return a.NodeDevices(node)
+}
+
+func devicesByID(state *clusterstate.State) map[structured.DeviceID]*resourceapi.Device {
+	result := make(map[structured.DeviceID]*resourceapi.Device)
+	for _, slice := range state.Slices(false) {
+		for i := range slice.Spec.Devices {
+			device := &slice.Spec.Devices[i]
+			result[structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, device.Name)] = device
+		}
+	}
+	return result
+}
+
+// NodeOf finds the first node that can have a device of an allocated claim.
+func NodeOf(ctx context.Context, state *clusterstate.State, claim *resourceapi.ResourceClaim, features structured.Features) (*corev1.Node, error) {
+	wanted := make(map[structured.DeviceID]bool)
+	if allocation := claim.Status.Allocation; allocation != nil {
+		for _, result := range allocation.Devices.Results {
+			wanted[structured.MakeDeviceID(result.Driver, result.Pool, result.Device)] = true
+		}
+	}
+	for _, node := range state.Nodes() {
+		ids, err := devicesOf(ctx, state, node, features)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if wanted[id] {
+				return node, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("no node has the devices of claim %s/%s", claim.Namespace, claim.Name)
+}
+
+func (p *Panel) setLabels() {
+	for i := range p.Devices {
+		device := &p.Devices[i]
+		device.label = device.Name
+		if device.Pool != p.Devices[0].Pool {
+			p.labelWithPools()
+			return
+		}
+	}
+}
+
+func (p *Panel) labelWithPools() {
+	for i := range p.Devices {
+		p.Devices[i].label = p.Devices[i].Pool + "/" + p.Devices[i].Name
+	}
+}

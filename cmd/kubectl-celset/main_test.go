@@ -1,0 +1,57 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"kubectl-celset": main})
+}
+
+// TestScripts runs the command as users do. A script finds the files of testdata/cluster in
+// its directory: node-1 has a ring of 8 devices, node-2 a mesh of 3x3, node-3 a hybrid cube
+// mesh of 8. "go test -run Scripts -update" rewrites what cmp compares with.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			// There is no cluster, whatever the environment of the test says.
+			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "none"))
+			env.Setenv("HOME", env.WorkDir)
+			return os.CopyFS(filepath.Join(env.WorkDir, "cluster"), os.DirFS(filepath.Join("testdata", "cluster")))
+		},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		RequireExplicitExec: true,
+	})
+}
+
+// exits runs a program that must end with the exit code: exits 1 kubectl-celset check ...
+func exits(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARGUMENT]...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		failure, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Check(err)
+		}
+		got = failure.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}

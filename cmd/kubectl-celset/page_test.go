@@ -1,0 +1,47 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/celset/celset/cmd/kubectl-celset/cli"
+)
+
+var example = regexp.MustCompile("(?s)```\n\\$ kubectl celset ([^\n]*)\n(.*?)```")
+
+// What the page shows is what the commands print for the cluster of the scripts. A line
+// that ends with dots is the beginning of one, and lines may be left out.
+func TestPageShowsWhatIsPrinted(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "kubectl.md"))
+	require.NoError(t, err)
+	examples := example.FindAllStringSubmatch(string(page), -1)
+	require.Len(t, examples, 4)
+	for _, match := range examples {
+		t.Run(match[1], func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			args := append(strings.Fields(match[1]), "-f", filepath.Join("testdata", "cluster"))
+			cli.Run(t.Context(), args, genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})
+			printed := strings.Split(stdout.String(), "\n")
+			for line := range strings.Lines(match[2]) {
+				line = strings.TrimRight(line, "\n")
+				begin, isCut := strings.CutSuffix(line, "...")
+				for len(printed) > 0 && printed[0] != line && (!isCut || !strings.HasPrefix(printed[0], begin)) {
+					printed = printed[1:]
+				}
+				require.NotEmpty(t, printed, "%q is not printed, or not there:\n%s%s", line, &stdout, &stderr)
+				printed = printed[1:]
+			}
+		})
+	}
+}

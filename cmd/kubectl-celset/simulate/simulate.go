@@ -1,0 +1,178 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulate answers where claims would get devices now, and which, without
+// creating anything: it asks the allocator of the scheduler for each node.
+//
+//	result, err := simulate.Run(ctx, state, subject, simulate.Options{Features: features})
+//	result.Fits()   // on some node
+//
+// Of a pod it knows the claims, the node selector, the node affinity and the tolerations.
+// What else a scheduler looks at, such as CPU and memory, it does not.
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// Options are those of the scheduler and its plugin.
+type Options struct {
+	Features structured.Features
+	// FilterTimeout is the time for one node.
+	FilterTimeout time.Duration
+	// CostBudget and StepBudget are for one node, in CEL cost units and steps.
+	CostBudget uint64
+	StepBudget int64
+}
+
+// Result is the answer for all nodes.
+type Result struct {
+	// Subject is the pod or the claim.
+	Subject string `json:"subject"`
+	// Allocated claims have their devices already.
+	Allocated []Claim `json:"allocated,omitempty"`
+	// Error ends the scheduling of the pod on all nodes: claims, classes or devices are at
+	// fault, or a limit was crossed.
+	Error string `json:"error,omitempty"`
+	// Nodes are by name. After an error there are only those before it.
+	Nodes []Node `json:"nodes"`
+}
+
+// Node says what the claims would get on a node.
+type Node struct {
+	Name string `json:"name"`
+	Fits bool   `json:"fits"`
+	// Reason is why they don't fit.
+	Reason string `json:"reason,omitempty"`
+	// Claims are those that have no devices yet.
+	Claims []Claim `json:"claims,omitempty"`
+	// Steps and Evaluations are what the search took, Cuts what it spared.
+	Steps       int64 `json:"steps"`
+	Evaluations int64 `json:"evaluations"`
+	Cuts        int64 `json:"cuts"`
+}
+
+// Claim is a claim and its devices.
+type Claim struct {
+	Name    string   `json:"name"`
+	Devices []Device `json:"devices"`
+}
+
+// Device is a device and what it is for.
+type Device struct {
+	Request     string `json:"request"`
+	Driver      string `json:"driver"`
+	Pool        string `json:"pool"`
+	Device      string `json:"device"`
+	AdminAccess bool   `json:"adminAccess,omitempty"`
+	Shared      bool   `json:"shared,omitempty"`
+}
+
+// Fits tells that there is a node for the claims.
+func (r *Result) Fits() bool {
+	for _, node := range r.Nodes {
+		if node.Fits && r.Error == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Run asks for all nodes, or for those with the names. The error is about asking.
+func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject, options Options, names ...string) (*Result, error) {
+	nodes, err := state.ChosenNodes(names)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation{Options: options, state: state, subject: subject, cache: allocator.NewCache()}
+	s.slices = state.Slices(options.Features.DeviceTaints)
+	s.selectors = clusterstate.NewSelectors(options.Features)
+	result := &Result{Subject: subject.String(), Nodes: []Node{}}
+	for _, claim := range subject.Claims {
+		if allocation := claim.Status.Allocation; allocation != nil {
+			result.Allocated = append(result.Allocated, claimResult(claim, allocation))
+		}
+	}
+	for _, node := range nodes {
+		answer, err := s.on(ctx, node)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			result.Error = err.Error()
+			break
+		}
+		result.Nodes = append(result.Nodes, *answer)
+	}
+	return result, nil
+}
+
+type simulation struct {
+	Options
+	state     *clusterstate.State
+	subject   *clusterstate.Subject
+	slices    []*resourceapi.ResourceSlice
+	selectors *dracel.Cache
+	cache     *allocator.Cache
+}
+
+// on asks for one node. The error is one that is the same for all nodes.
+func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
+	answer := &Node{Name: node.Name}
+	reason, err := excluded(ctx, s.subject, node)
+	if err != nil {
+		return nil, err
+	}
+	pending := s.subject.Pending()
+	if reason != "" || len(pending) == 0 {
+		answer.Fits, answer.Reason = reason == "", reason
+		return answer, nil
+	}
+	a, err := allocator.NewAllocator(ctx, s.Features, s.state.Allocated(s.Features.ConsumableCapacity), s.state.Classes(), s.slices, s.selectors,
+		allocator.WithReasons(), allocator.WithCache(s.cache), allocator.WithCostBudget(s.CostBudget), allocator.WithStepBudget(s.StepBudget))
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, s.FilterTimeout)
+	defer cancel()
+	allocations, err := a.Allocate(limited, node, pending)
+	stats := a.Stats()
+	answer.Steps, answer.Evaluations, answer.Cuts = stats.Steps, stats.Evaluations, stats.Cuts
+	switch {
+	case errors.Is(err, structured.ErrFailedAllocationOnNode):
+		answer.Reason = err.Error()
+	case err != nil && limited.Err() != nil:
+		return nil, fmt.Errorf("node %s: no answer within %s: %w", node.Name, s.FilterTimeout, err)
+	case err != nil:
+		return nil, err
+	default:
+		answer.Fits = true
+		for i := range allocations {
+			answer.Claims = append(answer.Claims, claimResult(pending[i], &allocations[i]))
+		}
+	}
+	return answer, nil
+}
+
+func claimResult(claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) Claim {
+	result := Claim{Name: claim.Namespace + "/" + claim.Name, Devices: []Device{}}
+	for _, r := range allocation.Devices.Results {
+		result.Devices = append(result.Devices, Device{
+			Request: r.Request, Driver: r.Driver, Pool: r.Pool, Device: r.Device,
+			AdminAccess: ptr.Deref(r.AdminAccess, false), Shared: r.ShareID != nil,
+		})
+	}
+	return result
+}

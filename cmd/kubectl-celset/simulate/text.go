@@ -1,0 +1,76 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Print writes the result for people.
+func (r *Result) Print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, r.Subject)
+	for _, claim := range r.Allocated {
+		fmt.Fprintf(&b, "  claim %s has been allocated: %s\n", claim.Name, claim.devices())
+	}
+	for _, node := range r.Nodes {
+		node.print(&b)
+	}
+	switch {
+	case r.Error != "":
+		fmt.Fprintf(&b, "  error: %s\n", strings.ReplaceAll(strings.TrimSpace(r.Error), "\n", "\n    "))
+	case len(r.Nodes) == 0:
+		fmt.Fprintln(&b, "  there are no nodes")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (n *Node) print(b *strings.Builder) {
+	if !n.Fits {
+		fmt.Fprintf(b, "  node %s: no: %s\n", n.Name, n.Reason)
+		return
+	}
+	effort := ""
+	if n.Evaluations > 0 {
+		effort = fmt.Sprintf(" (%s, %s)", counted(n.Steps, "step"), counted(n.Evaluations, "evaluation"))
+	}
+	fmt.Fprintf(b, "  node %s: yes%s\n", n.Name, effort)
+	for _, claim := range n.Claims {
+		fmt.Fprintf(b, "    claim %s: %s\n", claim.Name, claim.devices())
+	}
+}
+
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// devices lists the devices by request, with drivers and pools if there are several.
+func (c Claim) devices() string {
+	mixed := slices.ContainsFunc(c.Devices, func(d Device) bool {
+		return d.Pool != c.Devices[0].Pool || d.Driver != c.Devices[0].Driver
+	})
+	var parts []string
+	for i, device := range c.Devices {
+		name := device.Device
+		if mixed {
+			name = device.Driver + "/" + device.Pool + "/" + device.Device
+		}
+		if i > 0 && device.Request == c.Devices[i-1].Request {
+			parts[len(parts)-1] += ", " + name
+		} else {
+			parts = append(parts, fmt.Sprintf("%s: %s", device.Request, name))
+		}
+	}
+	if len(parts) == 0 {
+		return "no devices"
+	}
+	return strings.Join(parts, "; ")
+}

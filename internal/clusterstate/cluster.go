@@ -1,0 +1,78 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterstate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	draclient "k8s.io/dynamic-resource-allocation/client"
+)
+
+// ReadCluster lists what allocations depend on: claims of all namespaces, because any may
+// have devices; templates and pods of one namespace, all if it is empty; classes, slices,
+// taint rules and nodes. The API may have any version of resource.k8s.io since v1beta1.
+//
+// Nodes and taint rules that may not be read, and rules that the API does not have, are a
+// warning.
+func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace string) (*Objects, error) {
+	dra := draclient.New(client)
+	o := &Objects{}
+	return o, errors.Join(
+		read(&o.Claims, "ResourceClaims", func() (*resourceapi.ResourceClaimList, error) {
+			return dra.ResourceClaims(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		}, func(list *resourceapi.ResourceClaimList) []resourceapi.ResourceClaim { return list.Items }),
+		read(&o.Templates, "ResourceClaimTemplates", func() (*resourceapi.ResourceClaimTemplateList, error) {
+			return dra.ResourceClaimTemplates(namespace).List(ctx, metav1.ListOptions{})
+		}, func(list *resourceapi.ResourceClaimTemplateList) []resourceapi.ResourceClaimTemplate {
+			return list.Items
+		}),
+		read(&o.Classes, "DeviceClasses", func() (*resourceapi.DeviceClassList, error) {
+			return dra.DeviceClasses().List(ctx, metav1.ListOptions{})
+		}, func(list *resourceapi.DeviceClassList) []resourceapi.DeviceClass { return list.Items }),
+		read(&o.Slices, "ResourceSlices", func() (*resourceapi.ResourceSliceList, error) {
+			return dra.ResourceSlices().List(ctx, metav1.ListOptions{})
+		}, func(list *resourceapi.ResourceSliceList) []resourceapi.ResourceSlice { return list.Items }),
+		read(&o.Pods, "Pods", func() (*corev1.PodList, error) {
+			return client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		}, func(list *corev1.PodList) []corev1.Pod { return list.Items }),
+		o.warn(read(&o.Nodes, "Nodes", func() (*corev1.NodeList, error) {
+			return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		}, func(list *corev1.NodeList) []corev1.Node { return list.Items })),
+		o.warn(read(&o.TaintRules, "DeviceTaintRules", func() (*resourceapi.DeviceTaintRuleList, error) {
+			return dra.DeviceTaintRules().List(ctx, metav1.ListOptions{})
+		}, func(list *resourceapi.DeviceTaintRuleList) []resourceapi.DeviceTaintRule { return list.Items })),
+	)
+}
+
+func read[T, L any](into *[]*T, what string, list func() (L, error), items func(L) []T) error {
+	result, err := list()
+	if err != nil {
+		return fmt.Errorf("list %s: %w", what, err)
+	}
+	all := items(result)
+	for i := range all {
+		*into = append(*into, &all[i])
+	}
+	return nil
+}
+
+// warn turns an error about what is missing or not allowed into a warning.
+func (o *Objects) warn(err error) error {
+	switch {
+	case err == nil, apierrors.IsNotFound(err), errors.Is(err, draclient.ErrNotImplemented):
+		return nil
+	case apierrors.IsForbidden(err):
+		o.Warnings = append(o.Warnings, err.Error())
+		return nil
+	default:
+		return err
+	}
+}

@@ -1,0 +1,52 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterstate
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// setDefaults does to an object from a file what the API server does when it is stored.
+// Objects that were stored have the values already.
+func setDefaults(object runtime.Object) {
+	switch object := object.(type) {
+	case *resourceapi.ResourceClaim:
+		setClaimDefaults(&object.Spec.Devices)
+	case *resourceapi.ResourceClaimTemplate:
+		setClaimDefaults(&object.Spec.Spec.Devices)
+	}
+}
+
+func setClaimDefaults(devices *resourceapi.DeviceClaim) {
+	for i := range devices.Requests {
+		request := &devices.Requests[i]
+		if exact := request.Exactly; exact != nil {
+			setCount(&exact.AllocationMode, &exact.Count)
+			setTolerations(exact.Tolerations)
+		}
+		for j := range request.FirstAvailable {
+			sub := &request.FirstAvailable[j]
+			setCount(&sub.AllocationMode, &sub.Count)
+			setTolerations(sub.Tolerations)
+		}
+	}
+}
+
+func setCount(mode *resourceapi.DeviceAllocationMode, count *int64) {
+	if *mode == "" {
+		*mode = resourceapi.DeviceAllocationModeExactCount
+	}
+	if *mode == resourceapi.DeviceAllocationModeExactCount && *count == 0 {
+		*count = 1
+	}
+}
+
+func setTolerations(tolerations []resourceapi.DeviceToleration) {
+	for i := range tolerations {
+		if tolerations[i].Operator == "" {
+			tolerations[i].Operator = resourceapi.DeviceTolerationOpEqual
+		}
+	}
+}

@@ -1,0 +1,150 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterstate
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/cli-runtime/pkg/resource"
+	drav1beta1 "k8s.io/dynamic-resource-allocation/api/v1beta1"
+	drav1beta2 "k8s.io/dynamic-resource-allocation/api/v1beta2"
+)
+
+// scheme converts older versions of resource.k8s.io.
+var scheme = runtime.NewScheme()
+
+func init() {
+	utilruntime.Must(corev1.AddToScheme(scheme))
+	utilruntime.Must(resourceapi.AddToScheme(scheme))
+	utilruntime.Must(drav1beta1.AddToScheme(scheme))
+	utilruntime.Must(drav1beta2.AddToScheme(scheme))
+}
+
+var (
+	lenient = serializer.NewCodecFactory(scheme).UniversalDeserializer()
+	strict  = serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+)
+
+// Document is an object as it stands in a file.
+type Document struct {
+	// Source is the file and, of several objects in it, which one.
+	Source string
+	Object *unstructured.Unstructured
+}
+
+// ReadDocuments reads YAML and JSON of any kind: files, directories and URLs as kubectl
+// takes them, "-" for stdin. Lists are taken apart.
+func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Document, error) {
+	builder := resource.NewLocalBuilder().Unstructured().ContinueOnError().Flatten()
+	var files resource.FilenameOptions
+	files.Kustomize, files.Recursive = filenames.Kustomize, filenames.Recursive
+	for _, name := range filenames.Filenames {
+		if name == "-" {
+			builder = builder.Stream(stdin, "stdin")
+		} else {
+			files.Filenames = append(files.Filenames, name)
+		}
+	}
+	if len(files.Filenames) > 0 || files.Kustomize != "" {
+		builder = builder.FilenameParam(false, &files)
+	}
+	infos, err := builder.Do().Infos()
+	if err != nil {
+		return nil, err
+	}
+	documents := make([]Document, 0, len(infos))
+	for _, info := range infos {
+		if object, ok := info.Object.(*unstructured.Unstructured); ok {
+			documents = append(documents, Document{Source: info.Source, Object: object})
+		}
+	}
+	return documents, nil
+}
+
+// ReadFiles reads the objects that matter and passes over all others. In claims, templates
+// and classes an unknown field is an error, as it is for kubectl apply.
+func ReadFiles(filenames resource.FilenameOptions, stdin io.Reader, namespace string) (*Objects, error) {
+	documents, err := ReadDocuments(filenames, stdin)
+	if err != nil {
+		return nil, err
+	}
+	objects := &Objects{}
+	for _, document := range documents {
+		if err := objects.addDocument(document, namespace); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// ClassesIn returns the device classes among documents.
+func ClassesIn(documents []Document) (*Objects, error) {
+	objects := &Objects{}
+	for _, document := range documents {
+		if document.Object.GetKind() == "DeviceClass" {
+			if err := objects.addDocument(document, ""); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return objects, nil
+}
+
+func (o *Objects) addDocument(document Document, namespace string) error {
+	kind := document.Object.GroupVersionKind()
+	if !scheme.Recognizes(kind) {
+		return nil
+	}
+	decoder := lenient
+	switch kind.Kind {
+	case "ResourceClaim", "ResourceClaimTemplate", "DeviceClass":
+		decoder = strict
+	}
+	object, err := decode(decoder, document.Object)
+	if err != nil {
+		return fmt.Errorf("%s: %s %s: %w%s", document.Source, kind.Kind, document.Object.GetName(), err, hint(err))
+	}
+	setDefaults(object)
+	o.add(object, namespace)
+	return nil
+}
+
+// hint helps with the one field that is likely to be there without being known.
+func hint(err error) string {
+	if strings.Contains(err.Error(), "constraints[") && strings.Contains(err.Error(), `.cel"`) {
+		return `: this is the form of KEP-5254, which no API server stores: use "kubectl celset convert"`
+	}
+	return ""
+}
+
+func decode(decoder runtime.Decoder, from *unstructured.Unstructured) (runtime.Object, error) {
+	raw, err := from.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	object, kind, err := decoder.Decode(raw, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if kind.Group != resourceapi.GroupName || kind.Version == resourceapi.SchemeGroupVersion.Version {
+		return object, nil
+	}
+	newest := resourceapi.SchemeGroupVersion.WithKind(kind.Kind)
+	converted, err := scheme.New(newest)
+	if err != nil {
+		return nil, err
+	}
+	if err := scheme.Convert(object, converted, nil); err != nil {
+		return nil, err
+	}
+	return converted, nil
+}

@@ -1,0 +1,95 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterstate
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Objects are what was read, of the newest API version that they exist in.
+type Objects struct {
+	Claims     []*resourceapi.ResourceClaim
+	Templates  []*resourceapi.ResourceClaimTemplate
+	Classes    []*resourceapi.DeviceClass
+	Slices     []*resourceapi.ResourceSlice
+	TaintRules []*resourceapi.DeviceTaintRule
+	Nodes      []*corev1.Node
+	Pods       []*corev1.Pod
+	// Warnings say what could not be read but is not needed by everybody.
+	Warnings []string
+}
+
+// Overlay returns the objects of both. Of two with the same name, that of other counts.
+func (o *Objects) Overlay(other *Objects) *Objects {
+	return &Objects{
+		Claims:     overlay(o.Claims, other.Claims),
+		Templates:  overlay(o.Templates, other.Templates),
+		Classes:    overlay(o.Classes, other.Classes),
+		Slices:     overlay(o.Slices, other.Slices),
+		TaintRules: overlay(o.TaintRules, other.TaintRules),
+		Nodes:      overlay(o.Nodes, other.Nodes),
+		Pods:       overlay(o.Pods, other.Pods),
+		Warnings:   slices.Concat(o.Warnings, other.Warnings),
+	}
+}
+
+type key struct{ namespace, name string }
+
+func overlay[T metav1.Object](below, above []T) []T {
+	hidden := make(map[key]bool, len(above))
+	for _, object := range above {
+		hidden[keyOf(object)] = true
+	}
+	result := slices.Clone(above)
+	for _, object := range below {
+		if !hidden[keyOf(object)] {
+			result = append(result, object)
+		}
+	}
+	sortObjects(result)
+	return result
+}
+
+func keyOf(object metav1.Object) key { return key{object.GetNamespace(), object.GetName()} }
+
+// sortObjects orders by namespace and name. Objects that share a name keep their order.
+func sortObjects[T metav1.Object](objects []T) {
+	slices.SortStableFunc(objects, func(a, b T) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+}
+
+// add takes an object of a kind that matters, and ignores the others. namespace is for
+// those that should have one and don't.
+func (o *Objects) add(object runtime.Object, namespace string) {
+	switch object := object.(type) {
+	case *resourceapi.ResourceClaim:
+		o.Claims = append(o.Claims, inNamespace(object, namespace))
+	case *resourceapi.ResourceClaimTemplate:
+		o.Templates = append(o.Templates, inNamespace(object, namespace))
+	case *resourceapi.DeviceClass:
+		o.Classes = append(o.Classes, object)
+	case *resourceapi.ResourceSlice:
+		o.Slices = append(o.Slices, object)
+	case *resourceapi.DeviceTaintRule:
+		o.TaintRules = append(o.TaintRules, object)
+	case *corev1.Node:
+		o.Nodes = append(o.Nodes, object)
+	case *corev1.Pod:
+		o.Pods = append(o.Pods, inNamespace(object, namespace))
+	}
+}
+
+func inNamespace[T metav1.Object](object T, namespace string) T {
+	if object.GetNamespace() == "" {
+		object.SetNamespace(namespace)
+	}
+	return object
+}

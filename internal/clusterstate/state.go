@@ -1,0 +1,168 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterstate
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+)
+
+// State answers questions about objects, which must not be modified any more.
+type State struct {
+	Objects
+	classes map[string]*resourceapi.DeviceClass
+	nodes   []*corev1.Node
+}
+
+// New takes over the objects and orders them by name.
+func New(objects *Objects) *State {
+	s := &State{Objects: *objects, classes: make(map[string]*resourceapi.DeviceClass)}
+	sortObjects(s.Claims)
+	sortObjects(s.Templates)
+	sortObjects(s.Objects.Classes)
+	sortObjects(s.Objects.Slices)
+	sortObjects(s.TaintRules)
+	sortObjects(s.Pods)
+	for _, class := range s.Objects.Classes {
+		s.classes[class.Name] = class
+	}
+	s.nodes = nodesOf(objects)
+	return s
+}
+
+// nodesOf adds nodes of which nothing but the name is known: those that slices are for
+// when no node was read.
+func nodesOf(objects *Objects) []*corev1.Node {
+	nodes := slices.Clone(objects.Nodes)
+	if len(nodes) == 0 {
+		seen := make(map[string]bool)
+		for _, slice := range objects.Slices {
+			if name := ptr.Deref(slice.Spec.NodeName, ""); name != "" && !seen[name] {
+				seen[name] = true
+				nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			}
+		}
+	}
+	sortObjects(nodes)
+	return nodes
+}
+
+// Nodes are all nodes by name. If no node was read they are those that slices name, without
+// labels.
+func (s *State) Nodes() []*corev1.Node { return s.nodes }
+
+// Node finds a node by its name, nil if there is none.
+func (s *State) Node(name string) *corev1.Node {
+	for _, node := range s.nodes {
+		if node.Name == name {
+			return node
+		}
+	}
+	return nil
+}
+
+// ChosenNodes finds the nodes with the names, all if there are no names.
+func (s *State) ChosenNodes(names []string) ([]*corev1.Node, error) {
+	if len(names) == 0 {
+		return s.nodes, nil
+	}
+	nodes := make([]*corev1.Node, len(names))
+	for i, name := range names {
+		if nodes[i] = s.Node(name); nodes[i] == nil {
+			return nil, fmt.Errorf("there is no node %q", name)
+		}
+	}
+	return nodes, nil
+}
+
+// Constrained are all objects that can carry constraints.
+func (s *State) Constrained() []metav1.Object {
+	var all []metav1.Object
+	for _, class := range s.Objects.Classes {
+		all = append(all, class)
+	}
+	for _, template := range s.Templates {
+		all = append(all, template)
+	}
+	for _, claim := range s.Claims {
+		all = append(all, claim)
+	}
+	return all
+}
+
+// ClassLister gives access to the device classes, to resolve constraints and to allocate.
+type ClassLister struct{ state *State }
+
+var _ structured.DeviceClassLister = ClassLister{}
+
+// Classes returns the device classes.
+func (s *State) Classes() ClassLister { return ClassLister{s} }
+
+// List returns all classes by name.
+func (l ClassLister) List() ([]*resourceapi.DeviceClass, error) { return l.state.Objects.Classes, nil }
+
+// Get finds a class by its name.
+func (l ClassLister) Get(name string) (*resourceapi.DeviceClass, error) {
+	if class := l.state.classes[name]; class != nil {
+		return class, nil
+	}
+	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
+}
+
+// selectorCacheSize is the number of compiled device selectors kept, as many as the
+// scheduler keeps.
+const selectorCacheSize = 10
+
+// NewSelectors returns a cache of device selectors for an allocator with the features.
+func NewSelectors(features structured.Features) *dracel.Cache {
+	return dracel.NewCache(selectorCacheSize, dracel.Features{
+		EnableConsumableCapacity: features.ConsumableCapacity,
+		EnableListTypeAttributes: features.ListTypeAttributes,
+	})
+}
+
+// Slices returns the slices with the taints of the rules, as the scheduler sees them
+// with the feature DeviceTaints.
+func (s *State) Slices(withTaintRules bool) []*resourceapi.ResourceSlice {
+	if !withTaintRules || len(s.TaintRules) == 0 {
+		return s.Objects.Slices
+	}
+	result := make([]*resourceapi.ResourceSlice, len(s.Objects.Slices))
+	for i, slice := range s.Objects.Slices {
+		result[i] = s.tainted(slice)
+	}
+	return result
+}
+
+// tainted returns the slice itself if no rule is about its devices.
+func (s *State) tainted(slice *resourceapi.ResourceSlice) *resourceapi.ResourceSlice {
+	result := slice
+	for _, rule := range s.TaintRules {
+		selector := rule.Spec.DeviceSelector
+		if selector == nil || !allows(selector.Driver, slice.Spec.Driver) || !allows(selector.Pool, slice.Spec.Pool.Name) {
+			continue
+		}
+		for i := range slice.Spec.Devices {
+			if !allows(selector.Device, slice.Spec.Devices[i].Name) {
+				continue
+			}
+			if result == slice {
+				result = slice.DeepCopy()
+			}
+			device := &result.Spec.Devices[i]
+			device.Taints = append(device.Taints, rule.Spec.Taint)
+		}
+	}
+	return result
+}
+
+func allows(wanted *string, value string) bool { return wanted == nil || *wanted == value }

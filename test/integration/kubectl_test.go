@@ -1,0 +1,89 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/celset/celset/cmd/kubectl-celset/cli"
+	"github.com/celset/celset/cmd/kubectl-celset/simulate"
+)
+
+// celset runs kubectl-celset on the cluster and returns what it printed.
+func (l *lab) celset(t *testing.T, code int, stdin io.Reader, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	args = append(args, "--kubeconfig="+cluster.Kubeconfig(), "--namespace="+l.namespace)
+	streams := genericiooptions.IOStreams{In: stdin, Out: &stdout, ErrOut: &stderr}
+	require.Equal(t, code, cli.Run(t.Context(), args, streams), "%s%s", &stdout, &stderr)
+	return stdout.String()
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "objects.yaml")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
+}
+
+// What the command line says of a claim is what the scheduler then does, and saying it
+// changes nothing.
+func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "kubectl", 2)
+	ring := l.ring(t, 8)
+	l.occupy(t, l.nodes[0], ring, "mla-2", "mla-5")
+	l.occupy(t, l.nodes[1], ring, "mla-2")
+	driver := ring.Drivers()[0]
+	claim := l.createClaim(t, "ring", request("mla", driver, 4), constrained("ring4", contiguous(driver, 4)))
+
+	var result simulate.Result
+	raw := l.celset(t, cli.ExitOK, nil, "simulate", "claim/ring", "-o", "json", "--node", l.nodes[0], "--node", l.nodes[1])
+	require.NoError(t, json.Unmarshal([]byte(raw), &result))
+	require.Len(t, result.Nodes, 2)
+	require.False(t, result.Nodes[0].Fits)
+	require.True(t, result.Nodes[1].Fits)
+	var predicted []string
+	for _, device := range result.Nodes[1].Claims[0].Devices {
+		predicted = append(predicted, device.Device)
+	}
+	require.Contains(t, l.celset(t, cli.ExitOK, nil, "check", "claim/ring"), l.nodes[0]+": 70 of 8 devices, 15 of 6 free ones")
+	explained := l.celset(t, cli.ExitNegative, nil, "explain", "claim/ring", "--node", l.nodes[0])
+	require.Contains(t, explained, "no set satisfies constraint ring4")
+	require.Contains(t, explained, "in the way: claim "+l.namespace+"/")
+	require.Equal(t, claim.ResourceVersion, l.claim(t, "ring").ResourceVersion)
+
+	l.createPod(t, "ring", celsetProfile, "ring")
+	l.requireRunning(t, "ring")
+	require.Equal(t, l.nodes[1], l.pod(t, "ring").Spec.NodeName)
+	require.Equal(t, predicted, l.devicesOf(t, "ring"))
+	require.Contains(t, l.celset(t, cli.ExitOK, nil, "draw", "claim/ring"), "["+predicted[0]+" *]")
+	require.Contains(t, l.celset(t, cli.ExitOK, nil, "draw", "node/"+l.nodes[1], "-o", "svg"), l.namespace+"/ring")
+	require.Contains(t, l.celset(t, cli.ExitOK, nil, "simulate", "pod/ring"), "has been allocated: mla: "+predicted[0])
+}
+
+// A claim in the form of the KEP is refused as it is, and stored when it was converted.
+func TestConvertedClaimsAreStored(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "convert", 0)
+	kep := `{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "kep"}, "spec": {"devices": {
+		"requests": [{"name": "mla", "exactly": {"deviceClassName": "x.example.com", "count": 2}}],
+		"constraints": [{"requests": ["mla"], "cel": {"expression": "size(devices) == 2"}}]}}}`
+	converted := l.celset(t, cli.ExitOK, bytes.NewBufferString(kep), "convert", "-f", "-")
+	_, err := kubectl(t.Context(), l.namespace, "apply", "--server-side", "--validate=strict", "-f", writeFile(t, kep))
+	require.ErrorContains(t, err, "cel")
+	_, err = kubectl(t.Context(), l.namespace, "apply", "--server-side", "--validate=strict", "-f", writeFile(t, converted))
+	require.NoError(t, err)
+	require.EqualValues(t, "celset.dev/constraint1", *l.claim(t, "kep").Spec.Devices.Constraints[0].MatchAttribute)
+	stored := writeFile(t, converted)
+	require.Contains(t, l.celset(t, cli.ExitOK, nil, "convert", "--to", "kep", "-f", stored, "-o", "json"), `"expression": "size(devices) == 2"`)
+}

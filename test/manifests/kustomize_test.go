@@ -1,0 +1,55 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"io/fs"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+const root = "../../manifests"
+
+// kustomizations are the folders with a kustomization, relative to manifests.
+func kustomizations(t *testing.T) []string {
+	t.Helper()
+	var result []string
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Base(path) == "kustomization.yaml" {
+			folder, err := filepath.Rel(root, filepath.Dir(path))
+			result = append(result, filepath.ToSlash(folder))
+			return err
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, result)
+	return result
+}
+
+// render does what "kustomize build" does with a folder in manifests.
+func render(t *testing.T, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, folder))
+	require.NoError(t, err, folder)
+	content, err := rendered.AsYaml()
+	require.NoError(t, err)
+	return decode(t, content)
+}
+
+func TestAPIServerTakesKustomizations(t *testing.T) {
+	for _, folder := range kustomizations(t) {
+		t.Run(folder, func(t *testing.T) {
+			if folder == "placement/without-bindings" {
+				t.Skip("has no objects, only patches: overlays/placement uses it")
+			}
+			server(t).dryRun(t, render(t, folder))
+		})
+	}
+}

@@ -174,6 +174,12 @@ var rules = []rule{
 		ours:   []string{},
 	},
 	{
+		folder: "internal/render",
+		ours:   []string{},
+		direct: []string{"k8s.io/apimachinery", "sigs.k8s.io/kustomize"},
+		never:  server,
+	},
+	{
 		// Manifests are data.
 		folder: "manifests",
 		ours:   []string{},

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/celset/celset/internal/render"
 )
 
 const root = "../../manifests"
@@ -33,14 +33,12 @@ func kustomizations(t *testing.T) []string {
 	return result
 }
 
-// render does what "kustomize build" does with a folder in manifests.
-func render(t *testing.T, folder string) []*unstructured.Unstructured {
+// rendered does what "kustomize build" does with a folder in manifests.
+func rendered(t *testing.T, folder string) []*unstructured.Unstructured {
 	t.Helper()
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, folder))
-	require.NoError(t, err, folder)
-	content, err := rendered.AsYaml()
+	objects, err := render.Kustomization(filepath.Join(root, folder))
 	require.NoError(t, err)
-	return decode(t, content)
+	return objects
 }
 
 func TestAPIServerTakesKustomizations(t *testing.T) {
@@ -49,7 +47,7 @@ func TestAPIServerTakesKustomizations(t *testing.T) {
 			if folder == "placement/without-bindings" {
 				t.Skip("has no objects, only patches: overlays/placement uses it")
 			}
-			server(t).dryRun(t, render(t, folder))
+			server(t).dryRun(t, rendered(t, folder))
 		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/celset/celset/internal/render"
 )
 
 // isAboutRights tells whether an object says who may do what.
@@ -38,7 +40,9 @@ func file(t *testing.T, elements ...string) []*unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(append([]string{root}, elements...)...))
 	require.NoError(t, err)
-	return decode(t, content)
+	objects, err := render.Decode(content)
+	require.NoError(t, err)
+	return objects
 }
 
 // TestRenderedRightsAreTheProvedOnes compares with the files under whose rights
@@ -50,7 +54,7 @@ func TestRenderedRightsAreTheProvedOnes(t *testing.T) {
 		t.Run(overlay, func(t *testing.T) {
 			want := rights(file(t, proved, "rbac.yaml"))
 			require.NotEmpty(t, want)
-			require.Empty(t, cmp.Diff(want, rights(render(t, "overlays/"+overlay))))
+			require.Empty(t, cmp.Diff(want, rights(rendered(t, "overlays/"+overlay))))
 		})
 	}
 }
@@ -61,7 +65,7 @@ func TestPodsRunAsTheAccounts(t *testing.T) {
 		if filepath.Dir(folder) != "overlays" {
 			continue
 		}
-		objects := render(t, folder)
+		objects := rendered(t, folder)
 		pods := 0
 		for _, object := range objects {
 			account, found, err := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName")

@@ -4,12 +4,9 @@
 package manifests
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,12 +18,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/render"
 )
 
 // apiServer validates objects. It stores namespaces and definitions only.
@@ -146,24 +143,6 @@ func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
 	w.texts = append(w.texts, text)
 }
 
-// decode reads the documents of a stream; those without content don't count.
-func decode(t *testing.T, content []byte) []*unstructured.Unstructured {
-	t.Helper()
-	var result []*unstructured.Unstructured
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			return result
-		}
-		require.NoError(t, err)
-		if len(object.Object) > 0 {
-			result = append(result, object)
-		}
-	}
-}
-
 // TestDryRunNoticesMistakes shows that the other tests can fail.
 func TestDryRunNoticesMistakes(t *testing.T) {
 	for name, change := range map[string]struct {
@@ -175,13 +154,13 @@ func TestDryRunNoticesMistakes(t *testing.T) {
 		"wrong selector": {[]string{"spec", "selector", "matchLabels"}, map[string]any{"no": "pod"}, "does not match template"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := find(t, render(t, "scheduler"), "Deployment", "celset-scheduler")
+			object := find(t, rendered(t, "scheduler"), "Deployment", "celset-scheduler")
 			require.NoError(t, unstructured.SetNestedField(object.Object, change.value, change.fields...))
 			require.ErrorContains(t, server(t).apply(t, server(t).RESTConfig(), object), change.err)
 		})
 	}
 	t.Run("pod that is not restricted", func(t *testing.T) {
-		object := find(t, render(t, "scheduler"), "Deployment", "celset-scheduler")
+		object := find(t, rendered(t, "scheduler"), "Deployment", "celset-scheduler")
 		unstructured.RemoveNestedField(object.Object, "spec", "template", "spec", "securityContext")
 		server(t).ensureNamespace(t, object)
 		warnings, config := &warnings{}, server(t).RESTConfig()
@@ -195,11 +174,7 @@ func TestDryRunNoticesMistakes(t *testing.T) {
 // find returns the object of a kind and name.
 func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	t.Helper()
-	for _, object := range objects {
-		if object.GetKind() == kind && object.GetName() == name {
-			return object
-		}
-	}
-	require.Fail(t, "no such object", "%s %s", kind, name)
-	return nil
+	object, err := render.Find(objects, kind, name)
+	require.NoError(t, err)
+	return object
 }

@@ -1,6 +1,6 @@
 module github.com/celset/celset/hack/tools/ko
 
-go 1.26.8
+go 1.26.3
 
 tool github.com/google/ko
 

@@ -46,7 +46,8 @@ func file(t *testing.T, elements ...string) []*unstructured.Unstructured {
 }
 
 // TestRenderedRightsAreTheProvedOnes compares with the files under whose rights
-// test/integration runs celset-scheduler and cmd/celset-placement its program.
+// test/integration runs celset-scheduler, and cmd/celset-placement and the demo of
+// placement their controller.
 func TestRenderedRightsAreTheProvedOnes(t *testing.T) {
 	for overlay, proved := range map[string]string{
 		"default-scheduler": "scheduler", "second-scheduler": "scheduler", "placement-standalone": "placement",

@@ -26,7 +26,8 @@ import (
 	"github.com/celset/celset/internal/render"
 )
 
-// apiServer validates objects. It stores namespaces and definitions only.
+// apiServer validates objects. It stores namespaces, definitions and what programs
+// that run need.
 type apiServer struct {
 	*controlplane.ControlPlane
 }
@@ -50,6 +51,7 @@ func run(m *testing.M) int {
 		Progress: os.Stderr, SkipKwok: true, SkipControllerManager: true,
 		// Whoever names the directory of the binaries has built them.
 		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
+		Users:    []controlplane.User{{Name: placementAccount, Groups: []string{"system:serviceaccounts"}}},
 	})
 	if err == nil {
 		defer cp.Stop()

@@ -5,6 +5,7 @@ package manifests
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -37,32 +38,42 @@ var shared *apiServer
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if testing.Short() {
-		os.Exit(m.Run())
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 	}
-	os.Exit(run(m))
+	os.Exit(code)
 }
 
-// run leaves no process behind.
-func run(m *testing.M) int {
+// run leaves neither a process nor files behind.
+func run(m *testing.M) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	if completed, err = os.MkdirTemp("", "celset-manifests-"); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(completed)) }()
+	if err := complete(completed); err != nil {
+		return 1, err
+	}
+	if testing.Short() {
+		return m.Run(), nil
+	}
 	cp, err := controlplane.Start(ctx, controlplane.Options{
 		Progress: os.Stderr, SkipKwok: true, SkipControllerManager: true,
 		// Whoever names the directory of the binaries has built them.
 		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
 		Users:    []controlplane.User{{Name: placementAccount, Groups: []string{"system:serviceaccounts"}}},
 	})
-	if err == nil {
-		defer cp.Stop()
-		shared = &apiServer{cp}
-		err = shared.prepare(ctx)
-	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return 1, err
 	}
-	return m.Run()
+	defer cp.Stop()
+	shared = &apiServer{cp}
+	if err := shared.prepare(ctx); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
 }
 
 // strict has the API server warn of pods that are not restricted.

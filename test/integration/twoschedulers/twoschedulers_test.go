@@ -93,6 +93,7 @@ func TestSecondScheduler(t *testing.T) {
 	t.Run("pools split by taint", func(t *testing.T) { c.splitByTaint(t) })
 	t.Run("nobody else notices a device in two claims", func(t *testing.T) { c.allocateTwice(t) })
 	t.Run("rights", func(t *testing.T) { requireNothingForbidden(t, ours) })
+	t.Run("a policy keeps classes apart", func(t *testing.T) { c.keepApart(t) })
 }
 
 // failClosed has the stock scheduler refuse a claim that ours serves with the same,

@@ -62,7 +62,7 @@ bin/ko: hack/tools/ko/go.mod
 
 # Programs that run in clusters. KO_DOCKER_REPO is the registry; ko.local and
 # kind.local are for a local Docker.
-IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement $(wildcard ./cmd/celset-webhook)
+IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook
 IMAGE_TAG ?= dev
 images: bin/ko ## build and push container images to KO_DOCKER_REPO
 	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }

@@ -207,7 +207,7 @@ func worldGen() *rapid.Generator[world] {
 	})
 }
 
-// usual is one constraint, defined where it is used.
+// usual is one constraint, defined where it is used or in a class that is not there.
 func usual(t *rapid.T, devices *resourceapi.DeviceClaim) {
 	e := rapid.SampledFrom(written).Draw(t, "written")
 	text := e.Text
@@ -220,6 +220,10 @@ func usual(t *rapid.T, devices *resourceapi.DeviceClaim) {
 		}})
 	}
 	devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/a"))}}
+	if rapid.IntRange(0, 7).Draw(t, "elsewhere") == 0 {
+		devices.Requests[0].Exactly.DeviceClassName = rapid.SampledFrom([]string{"missing", "unreadable"}).Draw(t, "class")
+		return
+	}
 	raw, err := json.Marshal(map[string]string{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "a", "expression": text})
 	if err != nil {
 		panic(err)

@@ -94,7 +94,9 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 		}
 	})
 	t.Logf("%d refused, %d undecided, %d accepted, %d of them with constraints", refused, undecided, accepted, constrained)
-	require.Positive(t, min(refused, undecided, accepted, constrained), "the property says something about each")
+	if !testing.Short() {
+		require.Positive(t, min(refused, undecided, accepted, constrained), "the property says something about each")
+	}
 }
 
 // requireSameWords: what the scheduler would tell the user, the webhook does tell.

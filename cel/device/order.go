@@ -18,7 +18,7 @@ type Place struct{ Line, Column int }
 // of one by its index, of a list of them by its first, last or following elements, of two
 // lists as equal, or of an index by more than its being another's. The verdict may depend
 // on the order then, and the search tries a set in one order only. That it need not is
-// for the author to know: all devices may have what the first one has.
+// for the author to know, but for all devices having what the first one has ([isAlike]).
 func (e *Expression) OrderDependence() (Place, bool) {
 	o := orderReader{}
 	o.visit(e.AST().Expr(), meanings{devicesVariable: deviceOrder})
@@ -157,6 +157,12 @@ func isEmptyList(expr ast.Expr) bool {
 // accumulator is a list makes it in the order of what it loops over.
 func (o *orderReader) comprehension(c ast.ComprehensionExpr, scope meanings) meaning {
 	over := o.value(c.IterRange(), scope)
+	if isIdent(c.IterRange(), devicesVariable) && over == deviceOrder && c.IterVar() != devicesVariable {
+		if demanded := conjunctsOfAll(c); demanded != nil {
+			o.all(demanded, c.IterVar(), scope)
+			return noOrder
+		}
+	}
 	begin := o.value(c.AccuInit(), scope)
 	inner := scope.with(c.AccuVar(), begin)
 	result := inner
@@ -176,4 +182,14 @@ func (o *orderReader) comprehension(c ast.ComprehensionExpr, scope meanings) mea
 		return deviceOrder
 	}
 	return is
+}
+
+// all devices are to satisfy each of the conjuncts.
+func (o *orderReader) all(conjuncts []ast.Expr, device string, scope meanings) {
+	inner := scope.with(device, noOrder)
+	for _, conjunct := range conjuncts {
+		if !isAlike(conjunct, device) {
+			o.value(conjunct, inner)
+		}
+	}
 }

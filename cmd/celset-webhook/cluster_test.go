@@ -51,6 +51,8 @@ func startCluster(t *testing.T) *cluster {
 		Prebuilt:      os.Getenv(controlplane.BinDirEnv) != "",
 		Users:         []controlplane.User{{Name: serviceAccount, Groups: []string{"system:serviceaccounts"}}},
 		APIServerArgs: []string{"--runtime-config=resource.k8s.io/v1beta2=true"},
+		// Without it, the API server drops what must not be in our domain.
+		FeatureGates: map[string]bool{"DRADerivedAttributes": true},
 	})
 	require.NoError(t, err)
 	t.Cleanup(controlPlane.Stop)
@@ -240,4 +242,16 @@ func class(name string, config ...string) string {
 func referring(name, class, constraint string) string {
 	return fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {"+
 		"requests: [{name: r, exactly: {deviceClassName: %s}}], constraints: [{matchAttribute: celset.dev/%s}]}}}\n", name, class, constraint)
+}
+
+// deriving is a claim that derives an attribute in the domain of the constraints, in
+// either form of a request. The API server wants a constraint on it.
+func deriving(name, request string) string {
+	return fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {requests: [%s], constraints: [{matchAttribute: celset.dev/a}]}}}\n", name,
+		strings.ReplaceAll(request, "DERIVED", "deviceClassName: mla, derivedAttributes: [{name: celset.dev/a, expression: \"true\"}]"))
+}
+
+var derivingRequests = []string{
+	"{name: r, exactly: {DERIVED}}",
+	"{name: r, firstAvailable: [{name: x, DERIVED}]}",
 }

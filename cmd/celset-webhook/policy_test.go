@@ -113,6 +113,10 @@ func requireReferences(t *testing.T, c *cluster) {
 			requireRefusedByPolicy(t, err, want, constraint)
 		}
 	}
+	for _, request := range derivingRequests {
+		_, err := c.apply(t, deriving("policy", request), controlplane.ApplyOptions{DryRun: true})
+		requireRefusedByPolicy(t, err, "derive attributes in another domain", request)
+	}
 }
 
 func requireRefusedByPolicy(t *testing.T, err error, want, of string) {

@@ -69,6 +69,16 @@ func TestWebhook(t *testing.T) {
 		_, err = c.apply(t, template(claim("right", 4, "true")), controlplane.ApplyOptions{})
 		require.NoError(t, err)
 	})
+	t.Run("derived attributes", func(t *testing.T) {
+		for _, request := range derivingRequests {
+			_, err := c.apply(t, deriving("derived", request), controlplane.ApplyOptions{})
+			require.ErrorContains(t, err, fmt.Sprintf(refusedBy, "derived")+"spec.devices.requests[0].")
+		}
+	})
+	t.Run("distinctAttribute", func(t *testing.T) {
+		_, err := c.apply(t, strings.Replace(claim("distinct", 4, "true"), "matchA", "distinctA", 1), controlplane.ApplyOptions{})
+		require.ErrorContains(t, err, "use matchAttribute: celset.dev/a")
+	})
 	t.Run("classes", func(t *testing.T) { requireClassesAreRead(t, c) })
 	t.Run("pods", func(t *testing.T) { requirePodsAreWarnedOf(t, c) })
 	t.Run("what was stored earlier", func(t *testing.T) { requireRatcheted(t, c) })
@@ -189,6 +199,10 @@ func requireOthersAreNotHeldUp(t *testing.T, c *cluster) {
 		_, err := c.apply(t, manifest, controlplane.ApplyOptions{})
 		require.NoError(t, err, name)
 	}
+	_, err = c.Client().ResourceV1().DeviceClasses().Patch(t.Context(), "vendor", types.MergePatchType, []byte(`{"metadata": {"labels": {"a": "b"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err, "the definition is as it was")
+	_, err = c.apply(t, class("vendor", definition("ring4", "false")), controlplane.ApplyOptions{})
+	require.ErrorContains(t, err, `failed calling webhook "deviceclasses.celset.dev"`)
 }
 
 // post sends a body that is no review, and returns the status of the response.

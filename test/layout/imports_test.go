@@ -138,6 +138,21 @@ var rules = []rule{
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
 	},
 	{
+		// What is refused is what the scheduler would refuse, found by the same code, and
+		// without a scheduler.
+		folder: "admission",
+		ours:   []string{"apis", "cel", "cel/device"},
+		direct: []string{
+			"sigs.k8s.io/controller-runtime", "k8s.io/api", "k8s.io/apimachinery",
+		},
+		never: []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/placement", module + "/internal"},
+	},
+	{
+		folder: "cmd/celset-webhook",
+		ours:   []string{"admission", "placement/admission"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/placement/controller", module + "/internal"},
+	},
+	{
 		folder: "internal/topology",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},

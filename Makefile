@@ -8,7 +8,7 @@ GO ?= go
 # because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/... ./plugin/metrics/... ./admission/...
 
-.PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench clean generate
+.PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench clean generate images
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,6 +51,22 @@ generate: bin/controller-gen ## write what is generated: the CRDs of Placements,
 bin/golangci-lint: hack/tools/golangci-lint/go.mod
 	$(GO) build -C hack/tools/golangci-lint -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
+
+bin/helm: hack/tools/helm/go.mod
+	$(GO) build -C hack/tools/helm -o $(CURDIR)/$@ helm.sh/helm/v4/cmd/helm
+	@touch $@
+
+bin/ko: hack/tools/ko/go.mod
+	$(GO) build -C hack/tools/ko -o $(CURDIR)/$@ github.com/google/ko
+	@touch $@
+
+# Programs that run in clusters. KO_DOCKER_REPO is the registry; ko.local and
+# kind.local are for a local Docker.
+IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook
+IMAGE_TAG ?= dev
+images: bin/ko ## build and push container images to KO_DOCKER_REPO
+	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }
+	bin/ko build --base-import-paths --tags=$(IMAGE_TAG) $(IMAGES)
 
 lint: bin/golangci-lint ## static checks
 	bin/golangci-lint run ./...

@@ -32,15 +32,16 @@ func Install(ctx context.Context, config *rest.Config) error {
 		if err != nil {
 			return err
 		}
-		if err := install(ctx, config, manifest); err != nil {
+		if err := InstallDefinitions(ctx, config, manifest); err != nil {
 			return fmt.Errorf("install %s: %w", file.Name(), err)
 		}
 	}
 	return nil
 }
 
-// install applies definitions until the API server says that it serves them.
-func install(ctx context.Context, config *rest.Config, manifest []byte) error {
+// InstallDefinitions creates the CustomResourceDefinitions in a manifest, and returns
+// when they are served.
+func InstallDefinitions(ctx context.Context, config *rest.Config, manifest []byte) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		objects, err := controlplane.Apply(ctx, config, manifest, controlplane.ApplyOptions{})
 		if err != nil {

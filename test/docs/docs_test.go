@@ -4,9 +4,8 @@
 package docs
 
 import (
-	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,20 +19,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/render"
 	"github.com/celset/celset/placement"
 )
 
-// pages are those whose blocks are whole objects and whole expressions.
-var pages = []string{"README.md", "docs/placement.md", "docs/ocm.md"}
+// root is that of the module.
+const root = "../.."
 
-// block is what stands between two fences.
+// pages are all: their blocks are whole objects and whole expressions.
+var pages = append([]string{"README.md"}, below("docs", ".md")...)
+
+// below lists files by the end of their names, in a folder and the folders in it.
+func below(folder, suffix string) []string {
+	var result []string
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(path, suffix) {
+			path, err = filepath.Rel(root, path)
+			result = append(result, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil || len(result) == 0 {
+		panic(fmt.Sprintf("no *%s in %s: %v", suffix, folder, err))
+	}
+	return result
+}
+
+// block is what stands between two fences, or in a file: then line is zero.
 type block struct {
 	page     string
 	line     int
@@ -41,14 +60,19 @@ type block struct {
 	text     string
 }
 
-func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
+func (b block) String() string {
+	if b.line == 0 {
+		return b.page
+	}
+	return fmt.Sprintf("%s:%d", b.page, b.line)
+}
 
 // blocks returns those of all pages in one language.
 func blocks(t *testing.T, language string) []block {
 	t.Helper()
 	var result []block
 	for _, page := range pages {
-		content, err := os.ReadFile(filepath.Join("..", "..", page))
+		content, err := os.ReadFile(filepath.Join(root, page))
 		require.NoError(t, err)
 		found, err := parse(page, string(content))
 		require.NoError(t, err)
@@ -89,21 +113,26 @@ func parse(page, text string) ([]block, error) {
 // objects are those in a block of YAML.
 func objects(t *testing.T, b block) []*unstructured.Unstructured {
 	t.Helper()
-	var result []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(b.text), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			require.NotEmpty(t, result, "no object")
-			return result
-		}
-		require.NoError(t, err)
-		result = append(result, object)
-	}
+	result, err := render.Decode([]byte(b.text))
+	require.NoError(t, err, b)
+	require.NotEmpty(t, result, "%s: no object", b)
+	return result
 }
 
-// TestAPIServerTakesObjects has an API server validate every object in the pages.
+// files are all in manifests that end in .yaml.
+func files(t *testing.T) []block {
+	t.Helper()
+	var result []block
+	for _, file := range below("manifests", ".yaml") {
+		content, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		result = append(result, block{page: file, language: "yaml", text: string(content)})
+	}
+	return result
+}
+
+// TestAPIServerTakesObjects has an API server validate every object in the pages and in
+// manifests, but for what is no object of the API: that is checked elsewhere.
 func TestAPIServerTakesObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
@@ -116,15 +145,24 @@ func TestAPIServerTakesObjects(t *testing.T) {
 	require.NoError(t, err)
 	defer cp.Stop()
 	require.NoError(t, hub.Install(t.Context(), cp.RESTConfig()))
-	for _, b := range blocks(t, "yaml") {
+	certManager, err := os.ReadFile("../manifests/testdata/cert-manager.yaml")
+	require.NoError(t, err)
+	require.NoError(t, hub.InstallDefinitions(t.Context(), cp.RESTConfig(), certManager))
+	taken := 0
+	for _, b := range append(blocks(t, "yaml"), files(t)...) {
+		if _, ok := elsewhereOf(b); ok {
+			continue
+		}
+		taken++
 		t.Run(b.String(), func(t *testing.T) {
 			for _, object := range objects(t, b) {
 				createNamespace(t, cp, object.GetNamespace())
 			}
 			_, err := controlplane.Apply(t.Context(), cp.RESTConfig(), []byte(b.text), controlplane.ApplyOptions{DryRun: true})
-			require.NoError(t, err)
+			require.NoError(t, err, "what is no object of the API is to be listed in elsewhere_test.go")
 		})
 	}
+	t.Logf("%d blocks and files", taken)
 	t.Run("a wrong one", func(t *testing.T) {
 		all := blocks(t, "yaml")
 		first := slices.IndexFunc(all, func(b block) bool { return strings.Contains(b.text, "kind: Placement") })
@@ -154,6 +192,9 @@ func TestPlacementsAreConfigured(t *testing.T) {
 	require.NoError(t, err)
 	seen := 0
 	for _, b := range blocks(t, "yaml") {
+		if _, ok := elsewhereOf(b); ok {
+			continue
+		}
 		for _, object := range objects(t, b) {
 			if object.GetKind() != "Placement" {
 				continue
@@ -171,13 +212,20 @@ func TestPlacementsAreConfigured(t *testing.T) {
 }
 
 // TestExpressionsCompile compiles every expression that stands alone. An empty line
-// is between two of them.
+// is between two of them. Those that don't speak of clusters are about devices.
 func TestExpressionsCompile(t *testing.T) {
-	environment, err := cluster.NewEnvironment(cel.Config{})
+	clusters, err := cluster.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	devices, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	for _, b := range blocks(t, "cel") {
 		for expression := range strings.SplitSeq(b.text, "\n\n") {
-			_, err := environment.Compile(clusterv1beta1.ClusterSelector{
+			if !strings.Contains(expression, "managedCluster") {
+				_, err := devices.Compile(expression)
+				require.NoError(t, err, b)
+				continue
+			}
+			_, err := clusters.Compile(clusterv1beta1.ClusterSelector{
 				CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{expression}},
 			}, nil)
 			require.NoError(t, err, b)
@@ -188,7 +236,7 @@ func TestExpressionsCompile(t *testing.T) {
 // TestLinksLeadSomewhere follows the links between the pages.
 func TestLinksLeadSomewhere(t *testing.T) {
 	for _, page := range pages {
-		content, err := os.ReadFile(filepath.Join("..", "..", page))
+		content, err := os.ReadFile(filepath.Join(root, page))
 		require.NoError(t, err)
 		for i, part := range strings.Split(string(content), "](") {
 			target, _, closed := strings.Cut(part, ")")
@@ -196,9 +244,9 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				continue
 			}
 			file, anchor, _ := strings.Cut(target, "#")
-			path := filepath.Join("..", "..", filepath.Dir(page), file)
+			path := filepath.Join(root, filepath.Dir(page), file)
 			if file == "" {
-				path = filepath.Join("..", "..", page)
+				path = filepath.Join(root, page)
 			}
 			linked, err := os.ReadFile(path)
 			if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {

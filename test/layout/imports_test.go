@@ -246,6 +246,12 @@ var rules = []rule{
 		direct: []string{},
 	},
 	{
+		folder: "internal/render",
+		ours:   []string{},
+		direct: []string{"k8s.io/apimachinery", "sigs.k8s.io/kustomize"},
+		never:  server,
+	},
+	{
 		// Manifests are data.
 		folder: "manifests",
 		ours:   []string{},

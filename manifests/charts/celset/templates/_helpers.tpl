@@ -1,0 +1,55 @@
+{{/* The image of a program: (list . "celset-scheduler"). */}}
+{{- define "celset.image" -}}
+{{- $image := (index . 0).Values.image -}}
+{{- with $image.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ index . 1 }}:{{ $image.tag }}
+{{- end }}
+
+{{/* Labels of what belongs to a program. */}}
+{{- define "celset.labels" -}}
+app.kubernetes.io/name: {{ . }}
+app.kubernetes.io/part-of: celset
+{{- end }}
+
+{{/* Keeps replicas of a program apart. */}}
+{{- define "celset.apart" -}}
+topologyKey: kubernetes.io/hostname
+labelSelector:
+  matchLabels:
+    app.kubernetes.io/name: {{ . }}
+{{- end }}
+
+{{/* The configuration of the scheduler. */}}
+{{- define "celset.schedulerConfig" -}}
+{{- with .Values.scheduler -}}
+{{- if .config }}{{ .config }}{{ else }}{{ $.Files.Get (printf "files/%s-scheduler.yaml" .mode) }}{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{/* A PodDisruptionBudget: (list "celset-scheduler" "kube-system"). */}}
+{{- define "celset.poddisruptionbudget" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ index . 0 }}
+  namespace: {{ index . 1 }}
+  labels: {{- include "celset.labels" (index . 0) | nindent 4 }}
+spec:
+  maxUnavailable: 1
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: {{ index . 0 }}
+{{- end }}
+
+{{/* What pods and containers may not do. */}}
+{{- define "celset.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+{{- define "celset.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}

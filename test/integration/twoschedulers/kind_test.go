@@ -1,0 +1,83 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package twoschedulers
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/controlplane"
+)
+
+const manifests = "../../../manifests"
+
+// TestDevicesOfKind has the examples served with the devices that hack/kind-demo.sh
+// publishes, on nodes named as kind names them. The script itself needs Docker.
+func TestDevicesOfKind(t *testing.T) {
+	c := start(t)
+	c.install(t, "second-scheduler")
+	for _, file := range []string{"kind/devices.yaml", "examples/deviceclasses.yaml", "examples/ring-4-connected.yaml", "examples/grid-2x2.yaml"} {
+		content, err := os.ReadFile(filepath.Join(manifests, file))
+		require.NoError(t, err)
+		_, err = controlplane.Apply(t.Context(), c.RESTConfig(), content, controlplane.ApplyOptions{})
+		require.NoError(t, err, file)
+	}
+	for _, name := range []string{"celset-worker", "celset-worker2"} {
+		_, err := controlplane.CreateNodes(t.Context(), c.Client(), 1, controlplane.NodeOptions{
+			Prefix: name, Labels: map[string]string{corev1.LabelHostname: name}, Static: true,
+		})
+		require.NoError(t, err)
+	}
+	for pod, template := range map[string]string{"ring": "4-connected-devices", "grid": "2x2-device-grid"} {
+		c.createClaimOf(t, pod, template)
+	}
+	served := c.requireServed(t, "served-ring", "served-grid")
+	require.Equal(t, "celset-worker", served["served-ring"].node())
+	require.Equal(t, []string{"mla-0", "mla-1", "mla-2", "mla-3"}, slices.Sorted(slices.Values(served["served-ring"].names())))
+	require.Equal(t, "celset-worker2", served["served-grid"].node())
+	require.Len(t, served["served-grid"], 4)
+}
+
+// createClaimOf does the work of the controller that creates claims, for a pod like an
+// example: it has the claim by name.
+func (c *cluster) createClaimOf(t *testing.T, example, template string) {
+	t.Helper()
+	name := "served-" + example
+	source, err := c.Client().ResourceV1().ResourceClaimTemplates(namespace).Get(t.Context(), template, metav1.GetOptions{})
+	require.NoError(t, err)
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: source.Spec.Spec}
+	_, err = c.Client().ResourceV1().ResourceClaims(namespace).Create(t.Context(), claim, metav1.CreateOptions{})
+	require.NoError(t, err)
+	pod := c.pod(t.Context(), t, example)
+	copied := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: pod.Spec}
+	copied.Spec.ResourceClaims[0].ResourceClaimTemplateName = nil
+	copied.Spec.ResourceClaims[0].ResourceClaimName = &name
+	_, err = c.Client().CoreV1().Pods(namespace).Create(t.Context(), copied, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// TestGatesOfKind: the script gives the scheduler the gates that the cluster has.
+func TestGatesOfKind(t *testing.T) {
+	cluster, err := os.ReadFile(filepath.Join(manifests, "kind", "cluster.yaml"))
+	require.NoError(t, err)
+	script, err := os.ReadFile("../../../hack/kind-demo.sh")
+	require.NoError(t, err)
+	_, gates, found := strings.Cut(string(cluster), "featureGates:\n")
+	require.True(t, found)
+	gates, _, found = strings.Cut(gates, "nodes:")
+	require.True(t, found)
+	for line := range strings.Lines(gates) {
+		gate := strings.ReplaceAll(strings.TrimSpace(line), ": ", "=")
+		require.Contains(t, string(script), gate)
+	}
+	require.Contains(t, string(script), "image: celset-scheduler:dev|")
+}

@@ -1,0 +1,271 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/celset/celset/internal/render"
+)
+
+const chart = root + "/charts/celset"
+
+// buildHelm builds bin/helm, once in a run. Of a make that runs the tests it does not
+// know.
+var buildHelm = sync.OnceValues(func() ([]byte, error) {
+	command := exec.Command("make", "-s", "bin/helm")
+	command.Dir = "../.."
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS=")
+	})
+	return command.CombinedOutput()
+})
+
+// helm runs helm and returns what it printed.
+func helm(t *testing.T, args ...string) (stdout string, err error) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds helm")
+	}
+	output, err := buildHelm()
+	require.NoError(t, err, "%s", output)
+	command := exec.CommandContext(t.Context(), "../../bin/helm", args...)
+	// It has no cluster to talk to, and no configuration.
+	command.Env = append(os.Environ(), "KUBECONFIG=/dev/null", "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
+	var out, messages bytes.Buffer
+	command.Stdout, command.Stderr = &out, &messages
+	if err := command.Run(); err != nil {
+		return messages.String(), err
+	}
+	return out.String(), nil
+}
+
+// template renders the chart with values that are set as in "--set".
+func template(t *testing.T, values ...string) []*unstructured.Unstructured {
+	t.Helper()
+	output, err := helm(t, "template", "celset", chart, "--namespace=kube-system", "--kube-version=1.37.1", "--set="+strings.Join(values, ","))
+	require.NoError(t, err, output)
+	objects, err := render.Decode([]byte(output))
+	require.NoError(t, err)
+	return objects
+}
+
+// switches are, for each part of the chart, all that turn something on or off in it, or
+// choose. That a flag is set or not is tested in TestAPIServerTakesOtherValues.
+var switches = map[string][][]string{
+	"scheduler": {
+		{"scheduler.mode=default", "scheduler.mode=second"},
+		{"scheduler.featureGates.DRACELDeviceConstraint=true", "scheduler.featureGates.DRACELDeviceConstraint=false"},
+	},
+	"placement": {
+		{"placement.bindings=true", "placement.bindings=false"},
+		{"placement.crds=true", "placement.crds=false"},
+	},
+	"webhook": {
+		{"webhook.certificates.from=cert-manager", "webhook.certificates.from=secret"},
+		{"webhook.policy=true", "webhook.policy=false"},
+	},
+}
+
+// allCombinations are those of the parts, each disabled or enabled with one choice of
+// each of its switches.
+func allCombinations() [][]string {
+	result := [][]string{nil}
+	for _, part := range slices.Sorted(maps.Keys(switches)) {
+		choices := [][]string{{part + ".enabled=false"}}
+		for _, combination := range combinations(switches[part]) {
+			choices = append(choices, append(combination, part+".enabled=true"))
+		}
+		var next [][]string
+		for _, before := range result {
+			for _, choice := range choices {
+				next = append(next, slices.Concat(before, choice))
+			}
+		}
+		result = next
+	}
+	return result
+}
+
+// combinations are those of one choice of each switch.
+func combinations(switches [][]string) [][]string {
+	if len(switches) == 0 {
+		return [][]string{nil}
+	}
+	var result [][]string
+	for _, rest := range combinations(switches[1:]) {
+		for _, choice := range switches[0] {
+			result = append(result, append([]string{choice}, rest...))
+		}
+	}
+	return result
+}
+
+// bundle is the certificate that complete made for the overlay webhook/secret.
+func bundle(t *testing.T) string {
+	t.Helper()
+	certificate, err := os.ReadFile(filepath.Join(completed, "webhook", "secret", "ca.crt"))
+	require.NoError(t, err)
+	return base64.StdEncoding.EncodeToString(certificate)
+}
+
+// TestAPIServerTakesTheChart renders every combination of switches. An object that is
+// the same in several is validated once.
+func TestAPIServerTakesTheChart(t *testing.T) {
+	server := server(t)
+	seen := map[[sha256.Size]byte]bool{}
+	all := allCombinations()
+	require.Len(t, all, 5*5*5)
+	for _, values := range all {
+		objects := template(t, append(slices.Clone(values), "webhook.certificates.caBundle="+bundle(t))...)
+		parts := slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !strings.HasSuffix(value, ".enabled=true") })
+		require.Equal(t, len(parts) > 0, len(objects) > 0, values)
+		require.Len(t, byName(objects), len(objects), "objects that are there twice")
+		objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
+			content, err := object.MarshalJSON()
+			require.NoError(t, err)
+			sum := sha256.Sum256(content)
+			known := seen[sum]
+			seen[sum] = true
+			return known
+		})
+		if len(objects) > 0 {
+			t.Run(strings.Join(values, ","), func(t *testing.T) { server.dryRun(t, objects) })
+		}
+	}
+	t.Logf("%d objects", len(seen))
+}
+
+// TestAPIServerTakesOtherValues sets what is empty by default.
+func TestAPIServerTakesOtherValues(t *testing.T) {
+	objects := template(t, "image.registry=registry.example.com/celset/", "image.tag=v1", "image.pullSecrets[0].name=key",
+		"scheduler.replicas=3", "scheduler.extraArgs[0]=--v=4", "scheduler.nodeSelector.pool=system", "scheduler.priorityClassName=",
+		"scheduler.tolerations[0].operator=Exists", "scheduler.resources.limits.cpu=2", "scheduler.featureGates.DRADeviceTaintRules=true",
+		"scheduler.config=apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration",
+		"placement.enabled=true", "placement.replicas=1", "placement.allPlacements=true", "placement.extraArgs[0]=--workers=2", "placement.nodeSelector.pool=system",
+		"placement.tolerations[0].operator=Exists", "placement.resources.requests.cpu=1",
+		"webhook.enabled=true", "webhook.replicas=3", "webhook.schedulerNames={a,b}", "webhook.extraArgs[0]=--placements", "webhook.nodeSelector.pool=system",
+		"webhook.tolerations[0].operator=Exists", "webhook.priorityClassName=", "webhook.certificates.secretName=mine")
+	server(t).dryRun(t, objects)
+	for name, want := range map[string][]string{
+		"celset-scheduler": {
+			"--config=/etc/celset-scheduler/config.yaml", "--feature-gates=DRACELDeviceConstraint=true,DRADeviceTaintRules=true",
+			"--secure-port=10259", "--leader-elect-resource-name=kube-scheduler", "--v=4",
+		},
+		"celset-placement": {"--leader-elect-resource-namespace=celset-system", "--all-placements", "--workers=2"},
+		"celset-webhook":   {"--cert-dir=/certificates", "--scheduler-names=a,b", "--logging-format=json", "--placements"},
+	} {
+		args, err := render.Args(find(t, objects, "Deployment", name))
+		require.NoError(t, err)
+		require.Equal(t, want, args)
+	}
+	deployment := find(t, objects, "Deployment", "celset-scheduler")
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	require.Equal(t, "registry.example.com/celset/celset-scheduler:v1", containers[0].(map[string]any)["image"])
+	config := find(t, objects, "ConfigMap", "celset-scheduler-config")
+	content, _, err := unstructured.NestedString(config.Object, "data", "config.yaml")
+	require.NoError(t, err)
+	require.Equal(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration", strings.TrimSpace(content))
+}
+
+// TestChartRendersWhatKustomizeRenders compares all objects, with the rights among them.
+func TestChartRendersWhatKustomizeRenders(t *testing.T) {
+	for overlay, values := range map[string][]string{
+		"default-scheduler":       nil,
+		"second-scheduler":        {"scheduler.mode=second"},
+		"placement":               {"scheduler.enabled=false", "placement.enabled=true"},
+		"placement-standalone":    {"scheduler.enabled=false", "placement.enabled=true", "placement.crds=true", "placement.bindings=true"},
+		"../webhook/cert-manager": {"scheduler.enabled=false", "webhook.enabled=true"},
+		"../webhook/secret": {"scheduler.enabled=false", "webhook.enabled=true", "webhook.certificates.from=secret",
+			"webhook.certificates.caBundle=" + bundle(t)},
+	} {
+		t.Run(overlay, func(t *testing.T) {
+			fromHelm, fromKustomize := template(t, values...), rendered(t, "overlays/"+overlay)
+			require.NotEmpty(t, rights(fromHelm))
+			require.Empty(t, cmp.Diff(rights(fromKustomize), rights(fromHelm)), "rights")
+			require.Empty(t, cmp.Diff(byName(normalized(t, fromKustomize)), byName(normalized(t, fromHelm))))
+		})
+	}
+}
+
+// normalized takes away how changes of the configuration come to pods, and what tells
+// helm what to keep: that is where the two differ on purpose.
+func normalized(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	t.Helper()
+	const config = "celset-scheduler-config"
+	// The chart is told the name of a secret that is there.
+	objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Secret" })
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "ConfigMap":
+			require.True(t, strings.HasPrefix(object.GetName(), config))
+			object.SetName(config)
+		case "ValidatingWebhookConfiguration":
+			unwrapBundles(t, object)
+		case "CustomResourceDefinition":
+			unstructured.RemoveNestedField(object.Object, "metadata", "annotations", "helm.sh/resource-policy")
+		case "Deployment":
+			unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations")
+			volumes, found, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "volumes")
+			require.NoError(t, err)
+			if found && object.GetName() == "celset-scheduler" {
+				require.NoError(t, unstructured.SetNestedField(volumes[0].(map[string]any), config, "configMap", "name"))
+				require.NoError(t, unstructured.SetNestedSlice(object.Object, volumes, "spec", "template", "spec", "volumes"))
+			}
+		}
+	}
+	return objects
+}
+
+// unwrapBundles takes the line breaks out of certificates, that kustomize leaves in. They
+// mean nothing.
+func unwrapBundles(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	webhooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+	require.NoError(t, err)
+	for _, webhook := range webhooks {
+		config := webhook.(map[string]any)["clientConfig"].(map[string]any)
+		if bundle, ok := config["caBundle"].(string); ok {
+			config["caBundle"] = strings.ReplaceAll(bundle, "\n", "")
+		}
+	}
+	object.Object["webhooks"] = webhooks
+}
+
+func TestSchemaRefusesMistakes(t *testing.T) {
+	for name, test := range map[string]struct{ set, err string }{
+		"unknown mode":     {"scheduler.mode=third", "/scheduler/mode"},
+		"unknown value":    {"scheduler.replica=1", "additional properties 'replica' not allowed"},
+		"unknown part":     {"schedulers.enabled=true", "additional properties 'schedulers' not allowed"},
+		"gate that is not": {"scheduler.featureGates.DRACELDeviceConstraint=yes", "/scheduler/featureGates/DRACELDeviceConstraint"},
+		"no tag":           {"image.tag=", "/image/tag"},
+		"no bundle":        {"webhook.enabled=true,webhook.certificates.from=secret", "webhook.certificates.caBundle: the API server needs it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			output, err := helm(t, "template", "celset", chart, "--set="+test.set)
+			require.Error(t, err)
+			require.Contains(t, output, test.err)
+		})
+	}
+}
+
+func TestLint(t *testing.T) {
+	output, err := helm(t, "lint", "--strict", chart)
+	require.NoError(t, err, output)
+}

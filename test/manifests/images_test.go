@@ -1,0 +1,58 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// koConfig has the fields of ko's configuration that we use.
+type koConfig struct {
+	DefaultBaseImage string   `json:"defaultBaseImage"`
+	DefaultPlatforms []string `json:"defaultPlatforms"`
+	Builds           []struct {
+		ID      string   `json:"id"`
+		Main    string   `json:"main"`
+		Env     []string `json:"env"`
+		Flags   []string `json:"flags"`
+		Ldflags []string `json:"ldflags"`
+	} `json:"builds"`
+}
+
+// TestImagesAreBuilt finds, for the image of each rendered container, what ko builds it
+// from. It does not build it: that takes a registry.
+func TestImagesAreBuilt(t *testing.T) {
+	content, err := os.ReadFile("../../.ko.yaml")
+	require.NoError(t, err)
+	var config koConfig
+	require.NoError(t, yaml.UnmarshalStrict(content, &config))
+	makefile, err := os.ReadFile("../../Makefile")
+	require.NoError(t, err)
+	built := map[string]bool{}
+	for _, build := range config.Builds {
+		require.FileExists(t, filepath.Join("../..", build.Main, "main.go"))
+		require.Equal(t, build.ID, filepath.Base(build.Main), "images are named like programs")
+		require.Contains(t, string(makefile), build.Main)
+		built[build.ID] = true
+	}
+	for _, folder := range kustomizations(t) {
+		for _, object := range rendered(t, folder) {
+			containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+			require.NoError(t, err)
+			for _, container := range containers {
+				image, _ := container.(map[string]any)["image"].(string)
+				name, tag, _ := strings.Cut(image, ":")
+				require.True(t, built[name], "%s of %s", image, folder)
+				require.Equal(t, "dev", tag)
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/render"
+)
+
+// placementAccount is whom the overlays for placement are about.
+const placementAccount = "system:serviceaccount:celset-system:celset-placement"
+
+const placement = `apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata:
+  name: NAME
+  namespace: default
+  annotations: {celset.dev/placement: "true"}
+spec: {}
+`
+
+// TestPlacementRuns starts celset-placement with the flags of the rendered Deployment
+// under exactly the rendered rights: those without bindings are fewer.
+func TestPlacementRuns(t *testing.T) {
+	server := server(t)
+	binary := filepath.Join(t.TempDir(), "celset-placement")
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/celset/celset/cmd/celset-placement").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	for _, overlay := range []string{"placement", "placement-standalone"} {
+		t.Run(overlay, func(t *testing.T) {
+			objects := rendered(t, "overlays/"+overlay)
+			for _, object := range objects {
+				server.ensureNamespace(t, object)
+				if isAboutRights(object) {
+					server.store(t, object.Object)
+				}
+			}
+			args, err := render.Args(find(t, objects, "Deployment", "celset-placement"))
+			require.NoError(t, err)
+			require.Equal(t, overlay == "placement-standalone", slices.Contains(args, "--bindings"))
+			log := server.runPlacement(t, overlay, binary, args)
+			require.NotContains(t, log, "forbidden", "the overlay gives all rights that it takes")
+		})
+	}
+}
+
+// store applies an object for good.
+func (s *apiServer) store(t *testing.T, object any) {
+	t.Helper()
+	content, err := yaml.Marshal(object)
+	require.NoError(t, err)
+	_, err = controlplane.Apply(t.Context(), s.RESTConfig(), content, controlplane.ApplyOptions{})
+	require.NoError(t, err)
+}
+
+// runPlacement runs the program until it has decided a Placement, and returns what it
+// logged.
+func (s *apiServer) runPlacement(t *testing.T, name, binary string, args []string) string {
+	t.Helper()
+	kubeconfig, err := s.KubeconfigFor(placementAccount)
+	require.NoError(t, err)
+	health := freeAddress(t)
+	var log bytes.Buffer
+	command := exec.CommandContext(t.Context(), binary, append(args, "--kubeconfig="+kubeconfig,
+		"--health-probe-bind-address="+health, "--metrics-bind-address="+freeAddress(t))...)
+	command.Stdout, command.Stderr = &log, &log
+	require.NoError(t, command.Start())
+	s.store(t, namedPlacement(t, name))
+	decided := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return isUp("http://"+health+"/readyz") && s.isDecided(ctx, name), nil
+	})
+	require.NoError(t, command.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, command.Wait(), &log)
+	require.NoError(t, decided, &log)
+	return log.String()
+}
+
+func namedPlacement(t *testing.T, name string) map[string]any {
+	t.Helper()
+	var object map[string]any
+	require.NoError(t, yaml.Unmarshal(bytes.Replace([]byte(placement), []byte("NAME"), []byte(name), 1), &object))
+	return object
+}
+
+// isDecided tells whether the status of a Placement has conditions.
+func (s *apiServer) isDecided(ctx context.Context, name string) bool {
+	content, err := s.Client().CoreV1().RESTClient().Get().
+		AbsPath("/apis/cluster.open-cluster-management.io/v1beta1/namespaces/default/placements/" + name).DoRaw(ctx)
+	return err == nil && bytes.Contains(content, []byte(`"conditions":[`))
+}
+
+func isUp(url string) bool {
+	response, err := http.Get(url)
+	return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	return listener.Addr().String()
+}

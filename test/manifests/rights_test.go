@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/celset/celset/internal/render"
+)
+
+// isAboutRights tells whether an object says who may do what.
+func isAboutRights(object *unstructured.Unstructured) bool {
+	return object.GetKind() == "ServiceAccount" || object.GroupVersionKind().Group == "rbac.authorization.k8s.io"
+}
+
+// rights are the objects about rights, by kind, namespace and name.
+func rights(objects []*unstructured.Unstructured) map[string]any {
+	return byName(slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return !isAboutRights(o) }))
+}
+
+// byName is for comparisons: the order of objects says nothing.
+func byName(objects []*unstructured.Unstructured) map[string]any {
+	result := map[string]any{}
+	for _, o := range objects {
+		result[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = o.Object
+	}
+	return result
+}
+
+// file reads the objects in a file in manifests.
+func file(t *testing.T, elements ...string) []*unstructured.Unstructured {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(append([]string{root}, elements...)...))
+	require.NoError(t, err)
+	objects, err := render.Decode(content)
+	require.NoError(t, err)
+	return objects
+}
+
+// TestRenderedRightsAreTheProvedOnes compares with the files under whose rights
+// test/integration runs celset-scheduler, and cmd/celset-placement and the demo of
+// placement their controller.
+func TestRenderedRightsAreTheProvedOnes(t *testing.T) {
+	for overlay, proved := range map[string]string{
+		"default-scheduler": "scheduler", "second-scheduler": "scheduler", "placement-standalone": "placement",
+	} {
+		t.Run(overlay, func(t *testing.T) {
+			want := rights(file(t, proved, "rbac.yaml"))
+			require.NotEmpty(t, want)
+			require.Empty(t, cmp.Diff(want, rights(rendered(t, "overlays/"+overlay))))
+		})
+	}
+}
+
+// TestPodsRunAsTheAccounts looks for the account of each pod among the rights.
+func TestPodsRunAsTheAccounts(t *testing.T) {
+	for _, folder := range kustomizations(t) {
+		if filepath.Dir(folder) != "overlays" {
+			continue
+		}
+		objects := rendered(t, folder)
+		pods := 0
+		for _, object := range objects {
+			account, found, err := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName")
+			require.NoError(t, err)
+			if found {
+				pods++
+				require.Equal(t, object.GetNamespace(), find(t, objects, "ServiceAccount", account).GetNamespace(), folder)
+			}
+		}
+		require.Positive(t, pods, folder)
+	}
+}

@@ -1,0 +1,193 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/render"
+)
+
+// apiServer validates objects. It stores namespaces, definitions and what programs
+// that run need.
+type apiServer struct {
+	*controlplane.ControlPlane
+}
+
+// shared is the one of this run; nil with -short.
+var shared *apiServer
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// run leaves neither a process nor files behind.
+func run(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if completed, err = os.MkdirTemp("", "celset-manifests-"); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(completed)) }()
+	if err := complete(completed); err != nil {
+		return 1, err
+	}
+	if testing.Short() {
+		return m.Run(), nil
+	}
+	cp, err := controlplane.Start(ctx, controlplane.Options{
+		Progress: os.Stderr, SkipKwok: true, SkipControllerManager: true,
+		// Whoever names the directory of the binaries has built them.
+		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
+		Users:    []controlplane.User{{Name: placementAccount, Groups: []string{"system:serviceaccounts"}}},
+	})
+	if err != nil {
+		return 1, err
+	}
+	defer cp.Stop()
+	shared = &apiServer{cp}
+	if err := shared.prepare(ctx); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// strict has the API server warn of pods that are not restricted.
+var strict = map[string]string{"pod-security.kubernetes.io/warn": "restricted"}
+
+// prepare installs the kinds that manifests have objects of.
+func (s *apiServer) prepare(ctx context.Context) error {
+	if err := hub.Install(ctx, s.RESTConfig()); err != nil {
+		return err
+	}
+	definitions, err := os.ReadFile(filepath.Join("testdata", "cert-manager.yaml"))
+	if err != nil {
+		return err
+	}
+	return hub.InstallDefinitions(ctx, s.RESTConfig(), definitions)
+}
+
+// server is the API server that all tests share.
+func server(t *testing.T) *apiServer {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	return shared
+}
+
+// dryRun has the API server validate objects, and default and admit them, but not
+// store them. What it warns of is an error.
+func (s *apiServer) dryRun(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	require.NotEmpty(t, objects)
+	warnings := &warnings{}
+	config := s.RESTConfig()
+	config.WarningHandler = warnings
+	for _, object := range objects {
+		s.ensureNamespace(t, object)
+		require.NoError(t, s.apply(t, config, object))
+	}
+	require.Empty(t, warnings.texts)
+}
+
+func (s *apiServer) apply(t *testing.T, config *rest.Config, object *unstructured.Unstructured) error {
+	t.Helper()
+	content, err := yaml.Marshal(object.Object)
+	require.NoError(t, err)
+	_, err = controlplane.Apply(t.Context(), config, content, controlplane.ApplyOptions{DryRun: true})
+	return err
+}
+
+// ensureNamespace creates the namespace that an object is or is in, unless it exists,
+// and has its pods looked at.
+func (s *apiServer) ensureNamespace(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	name := object.GetNamespace()
+	if object.GetKind() == "Namespace" {
+		name = object.GetName()
+	}
+	if name == "" {
+		return
+	}
+	namespaces := s.Client().CoreV1().Namespaces()
+	_, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: strict}}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		patch := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/warn":"restricted"}}}`)
+		_, err = namespaces.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	require.NoError(t, err)
+}
+
+// warnings collects those of the API server.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts = append(w.texts, text)
+}
+
+// TestDryRunNoticesMistakes shows that the other tests can fail.
+func TestDryRunNoticesMistakes(t *testing.T) {
+	for name, change := range map[string]struct {
+		fields []string
+		value  any
+		err    string
+	}{
+		"unknown field":  {[]string{"spec", "replica"}, int64(2), "spec.replica"},
+		"wrong selector": {[]string{"spec", "selector", "matchLabels"}, map[string]any{"no": "pod"}, "does not match template"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := find(t, rendered(t, "scheduler"), "Deployment", "celset-scheduler")
+			require.NoError(t, unstructured.SetNestedField(object.Object, change.value, change.fields...))
+			require.ErrorContains(t, server(t).apply(t, server(t).RESTConfig(), object), change.err)
+		})
+	}
+	t.Run("pod that is not restricted", func(t *testing.T) {
+		object := find(t, rendered(t, "scheduler"), "Deployment", "celset-scheduler")
+		unstructured.RemoveNestedField(object.Object, "spec", "template", "spec", "securityContext")
+		server(t).ensureNamespace(t, object)
+		warnings, config := &warnings{}, server(t).RESTConfig()
+		config.WarningHandler = warnings
+		require.NoError(t, server(t).apply(t, config, object))
+		require.Len(t, warnings.texts, 1)
+		require.Contains(t, warnings.texts[0], "would violate PodSecurity")
+	})
+}
+
+// find returns the object of a kind and name.
+func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	t.Helper()
+	object, err := render.Find(objects, kind, name)
+	require.NoError(t, err)
+	return object
+}

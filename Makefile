@@ -49,7 +49,7 @@ generate: bin/controller-gen ## write what is generated: the CRDs of Placements,
 	rm $(PLACEMENT_CRDS)/cluster.open-cluster-management.io_clusterclaims.yaml
 
 generate-docs: ## write what is generated into the pages in docs
-	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestPageIsUpToDate' -update
+	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestPageIsUpToDate' -update
 
 bin/golangci-lint: hack/tools/golangci-lint/go.mod
 	$(GO) build -C hack/tools/golangci-lint -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -6,7 +6,7 @@ GO ?= go
 # Race detector for what is ours and concurrent; the commands and the packages
 # that pull in Kubernetes servers would take many times as long to build with it. Short,
 # because test-all has all random cases.
-RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/...
+RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/... ./plugin/metrics/... ./admission/...
 
 .PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench clean generate generate-docs
 
@@ -22,10 +22,10 @@ demo-placement: ## a local hub, and how celset selects clusters on it
 test: bin test-race test-all ## unit, integration and conformance tests
 
 test-race:
-	$(GO) test -race -short $(RACE_PACKAGES)
+	$(GO) test -race -short -timeout 30m $(RACE_PACKAGES)
 
 test-all:
-	$(GO) test -count=1 ./...
+	$(GO) test -count=1 -timeout 30m ./...
 
 bin: ## build the binaries of the local cluster and the commands of this module into bin/
 	$(GO) run ./cmd/devcluster build

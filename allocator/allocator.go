@@ -83,7 +83,14 @@ func NewAllocator(_ context.Context,
 // [structured.ErrFailedAllocationOnNode]. Any other error is the same for all
 // nodes: the claims, their classes or the devices they meet are at fault, or a
 // limit was crossed. When ctx ends, the error wraps its error.
-func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) (results []resourceapi.AllocationResult, err error) {
+func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	results, _, err := a.AllocateWithStats(ctx, node, claims)
+	return results, err
+}
+
+// AllocateWithStats is Allocate, and tells what work that call did, whatever its
+// outcome.
+func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) (results []resourceapi.AllocationResult, stats Stats, err error) {
 	logger := klog.FromContext(ctx)
 	logger.V(5).Info("Starting allocation", "claims", len(claims))
 	defer func() {
@@ -92,14 +99,21 @@ func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resou
 
 	inventory, err := a.inventoryOf(node)
 	if err != nil {
-		return nil, err
+		return nil, stats, err
 	}
 	s, err := newSearch(ctx, a, node, inventory, claims)
 	if err != nil {
-		return nil, err
+		return nil, stats, err
 	}
+	results, err = s.allocate()
+	stats = s.stats()
+	a.counts.add(stats)
+	return results, stats, err
+}
+
+// allocate answers, and says so in results or as an error.
+func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer()
-	a.counts.add(s)
 	switch {
 	case err != nil:
 		return nil, err
@@ -107,7 +121,7 @@ func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resou
 		return s.results()
 	case slices.ContainsFunc(s.pools, func(p *pool) bool { return p.invalid != "" }):
 		return nil, onNode("invalid resource pools were encountered")
-	case a.reasons:
+	case s.reasons:
 		return nil, onNode(reason)
 	default:
 		return nil, nil

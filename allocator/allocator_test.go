@@ -225,7 +225,7 @@ func TestStats(t *testing.T) {
 		"found at once": {[]*claimBuilder{claim("c").want("x", 4)}, Stats{Steps: 4 + 2}},
 		"found, with constraint": {
 			[]*claimBuilder{claim("c").want("x", 4).cel("row").define("row", inARow)},
-			Stats{Steps: 4 + 2, Evaluations: 1, SetsAccepted: 1, TableEvaluations: 6, TableBuilds: 1, Cuts: 2},
+			Stats{Steps: 4 + 2, Evaluations: 1, SetsAccepted: 1, TableEvaluations: 6, TableBuilds: 1, Cost: 169, Cuts: 2},
 		},
 		"never": {
 			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", "false")},
@@ -234,11 +234,11 @@ func TestStats(t *testing.T) {
 		// All 15 sets of 4 of 6 are evaluated. Smaller sets are extended if enough devices
 		// come after their last one.
 		"never, and unread": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", unread)}, Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15},
+			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", unread)}, Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15, Cost: 15 * 32},
 		},
 		"two constraints": {
 			[]*claimBuilder{claim("c").want("x", 4).cel("row").cel("never").define("row", inARow+" && devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 1").define("never", unread)},
-			Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15 + 3, SetsAccepted: 3},
+			Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15 + 3, SetsAccepted: 3, Cost: 2367},
 		},
 		"error": {
 			[]*claimBuilder{claim("c").want("x", 1).want("y", 1, "1 / 0 == 1")}, Stats{Steps: 2},
@@ -249,11 +249,15 @@ func TestStats(t *testing.T) {
 			a := s.allocator(t)
 			require.Zero(t, a.Stats())
 			want := test.want
+			before := Stats{}
 			for range 3 {
-				_, _ = a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+				_, stats, _ := a.AllocateWithStats(t.Context(), s.onNode(), s.apiClaims())
 				require.Equal(t, want, a.Stats())
+				require.Equal(t, want.minus(before), stats)
+				before = want
 				if test.want.Evaluations+test.want.Cuts > 0 {
-					want.CacheHits++ // the answer
+					want.CacheHits++
+					want.AnswersKnown++
 				} else {
 					want.Steps += test.want.Steps
 				}

@@ -125,12 +125,12 @@ func (s Stats) plus(o Stats) Stats {
 	return Stats{
 		Steps: s.Steps + o.Steps, Evaluations: s.Evaluations + o.Evaluations, SetsAccepted: s.SetsAccepted + o.SetsAccepted,
 		TableEvaluations: s.TableEvaluations + o.TableEvaluations, TableBuilds: s.TableBuilds + o.TableBuilds,
-		CacheHits: s.CacheHits + o.CacheHits, Cuts: s.Cuts + o.Cuts,
+		Cost: s.Cost + o.Cost, CacheHits: s.CacheHits + o.CacheHits, AnswersKnown: s.AnswersKnown + o.AnswersKnown, Cuts: s.Cuts + o.Cuts,
 	}
 }
 
 func (s Stats) minus(o Stats) Stats {
-	return s.plus(Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.TableEvaluations, -o.TableBuilds, -o.CacheHits, -o.Cuts})
+	return s.plus(Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.TableEvaluations, -o.TableBuilds, -o.Cost, -o.CacheHits, -o.AnswersKnown, -o.Cuts})
 }
 
 // An allocator without a Cache has one of its own, which it shares with nobody.

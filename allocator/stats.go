@@ -3,7 +3,10 @@
 
 package allocator
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // Stats counts the work that an [Allocator] did, over all its Allocate calls. For the
 // same input, the contents of the [Cache] included, the counts are the same: what
@@ -22,31 +25,50 @@ type Stats struct {
 	TableEvaluations int64
 	// TableBuilds is the number of tables that were begun for that.
 	TableBuilds int64
+	// Cost is what was charged to the cost budget, in CEL cost units. A verdict that was
+	// known is charged as if it had been found out, an answer that was known is free.
+	Cost int64
 	// CacheHits is the number of verdicts on complete sets that were known before, and of
 	// answers as a whole.
 	CacheHits int64
+	// AnswersKnown is the latter.
+	AnswersKnown int64
 	// Cuts is the number of devices that were not tried because no set with them could
 	// satisfy a CEL constraint, and of those that were given up when they were tried.
 	Cuts int64
 }
 
-type counts struct {
-	steps, evaluations, setsAccepted, tableEvaluations, tableBuilds, cacheHits, cuts atomic.Int64
-}
-
-func (c *counts) add(s *search) {
-	c.steps.Add(s.steps)
-	c.cacheHits.Add(s.hits)
+// stats counts what one search did.
+func (s *search) stats() Stats {
+	stats := Stats{Steps: s.steps, Cost: int64(min(s.budget.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
 	for _, constraint := range s.celConstraints {
-		c.evaluations.Add(constraint.evaluations)
-		c.setsAccepted.Add(constraint.accepted)
-		c.cacheHits.Add(constraint.hits)
-		c.cuts.Add(constraint.cuts)
+		stats.Evaluations += constraint.evaluations
+		stats.SetsAccepted += constraint.accepted
+		stats.CacheHits += constraint.hits
+		stats.Cuts += constraint.cuts
 		if bounds := constraint.pruner.bounds; bounds != nil {
-			c.tableEvaluations.Add(bounds.Evaluations())
-			c.tableBuilds.Add(bounds.Builds())
+			stats.TableEvaluations += bounds.Evaluations()
+			stats.TableBuilds += bounds.Builds()
 		}
 	}
+	return stats
+}
+
+// counts adds up what searches that run at the same time did.
+type counts struct {
+	steps, evaluations, setsAccepted, tableEvaluations, tableBuilds, cost, cacheHits, answersKnown, cuts atomic.Int64
+}
+
+func (c *counts) add(s Stats) {
+	c.steps.Add(s.Steps)
+	c.evaluations.Add(s.Evaluations)
+	c.setsAccepted.Add(s.SetsAccepted)
+	c.tableEvaluations.Add(s.TableEvaluations)
+	c.tableBuilds.Add(s.TableBuilds)
+	c.cost.Add(s.Cost)
+	c.cacheHits.Add(s.CacheHits)
+	c.answersKnown.Add(s.AnswersKnown)
+	c.cuts.Add(s.Cuts)
 }
 
 // Stats returns the counts so far.
@@ -57,7 +79,9 @@ func (a *Allocator) Stats() Stats {
 		SetsAccepted:     a.counts.setsAccepted.Load(),
 		TableEvaluations: a.counts.tableEvaluations.Load(),
 		TableBuilds:      a.counts.tableBuilds.Load(),
+		Cost:             a.counts.cost.Load(),
 		CacheHits:        a.counts.cacheHits.Load(),
+		AnswersKnown:     a.counts.answersKnown.Load(),
 		Cuts:             a.counts.cuts.Load(),
 	}
 }

@@ -197,7 +197,7 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 	if err != nil {
 		return nil, &Error{Reason: ReasonInvalid, Expression: expression, Message: err.Error(), err: err}
 	}
-	return &Program{environment: e, expression: expression, ast: ast, program: plan}, nil
+	return &Program{environment: e, expression: expression, ast: ast, program: plan, loops: loops(ast)}, nil
 }
 
 // plan returns the program of a checked expression.

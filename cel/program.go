@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
@@ -19,6 +20,8 @@ type Program struct {
 	expression  string
 	ast         *cel.Ast
 	program     cel.Program
+	// loops tells that there is something to interrupt.
+	loops bool
 }
 
 // Expression returns the source text.
@@ -52,12 +55,26 @@ func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Bu
 func (p *Program) run(ctx context.Context, input cel.Activation) (ref.Val, *cel.EvalDetails, error) {
 	timer := p.environment.timer
 	if timer == nil {
-		return p.program.ContextEval(ctx, input)
+		return p.eval(ctx, input)
 	}
 	start := timer.Now()
-	value, details, err := p.program.ContextEval(ctx, input)
+	value, details, err := p.eval(ctx, input)
 	timer.ObserveDuration(p.environment.name, timer.Now().Sub(start))
 	return value, details, err
+}
+
+// eval leaves the context out where nothing would look at it: an evaluation without a
+// macro is over before a derived context is made.
+func (p *Program) eval(ctx context.Context, input cel.Activation) (ref.Val, *cel.EvalDetails, error) {
+	if p.loops {
+		return p.program.ContextEval(ctx, input)
+	}
+	return p.program.Eval(input)
+}
+
+// loops tells whether an expression goes through a list or a map.
+func loops(of *cel.Ast) bool {
+	return len(ast.MatchDescendants(ast.NavigateAST(of.NativeRep()), ast.KindMatcher(ast.ComprehensionKind))) > 0
 }
 
 func actualCost(details *cel.EvalDetails) uint64 {

@@ -226,6 +226,8 @@ func TestStatus(t *testing.T) {
 	require.Equal(t, object.Status.NumberOfSelectedClusters, stands.NumberOfSelectedClusters)
 	require.Equal(t, object.Status.DecisionGroups, stands.DecisionGroups)
 	require.True(t, meta.IsStatusConditionTrue(stands.Conditions, "PlacementMisconfigured"))
+	// The PlacementDecisions were written, and the Placement became wrong before its status was.
+	require.EqualValues(t, 3, schedule(t, object, h).ApplyTo(clusterv1beta1.PlacementStatus{}).NumberOfSelectedClusters)
 }
 
 func TestReasonsOfDecisions(t *testing.T) {

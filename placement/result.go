@@ -21,6 +21,8 @@ type Result struct {
 	// stands, and no PlacementDecision may be written or deleted. What is to be empty
 	// is a Decision with no clusters.
 	Decision *Decision
+	// Standing is the number of clusters in the former decision.
+	Standing int
 	// Conditions are PlacementMisconfigured, PlacementEvaluationFailed and
 	// PlacementSatisfied; with an error the second one is missing, and stays as it is.
 	Conditions []metav1.Condition
@@ -55,7 +57,8 @@ type Result struct {
 }
 
 // ApplyTo returns the status that a Placement is to have, with the status that it
-// has now. What a standing decision says in it stays.
+// has now. What a standing decision says in it of groups stays. The number of its clusters
+// may have been written to the PlacementDecisions and not to the Placement yet.
 func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.PlacementStatus {
 	result := *status.DeepCopy()
 	result.Conditions = slices.Clone(result.Conditions)
@@ -68,6 +71,8 @@ func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.P
 		if r.Decision.ScoresUpdated {
 			result.LastScoreUpdateTime = &metav1.Time{Time: r.now}
 		}
+	} else {
+		result.NumberOfSelectedClusters = int32(r.Standing)
 	}
 	return result
 }

@@ -128,6 +128,7 @@ func (r *run) schedule(memory *memory) error {
 	r.result.Misconfigurations = wrong
 	r.configured(wrong)
 	r.former = r.snapshot.Decisions.former(r.key)
+	r.result.Standing = len(r.former)
 	available, err := Available(r.placement, r.snapshot)
 	r.result.Available = available
 	switch {

@@ -12,5 +12,6 @@
 //
 // Everything that upstream's plugin does at its extension points is upstream's
 // code, running on upstream's state. Only the allocator in that state is
-// exchanged, after PreFilter ([exchange]).
+// exchanged, after PreFilter ([exchange]). What it does is measured: package
+// plugin/metrics.
 package plugin

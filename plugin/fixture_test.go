@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	compbase "k8s.io/component-base/metrics"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -27,6 +29,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/plugin/metrics"
 )
 
 const (
@@ -56,6 +59,25 @@ func features() plfeature.Features {
 // start returns the plugin with the given objects in its caches.
 func start(t *testing.T, enabled bool, objects ...runtime.Object) (context.Context, *DynamicResourcesCEL) {
 	t.Helper()
+	return startMeasured(t, compbase.NewKubeRegistry(), enabled, objects...)
+}
+
+// startMeasured is start with a registry for the metrics.
+func startMeasured(t *testing.T, registry metrics.Registry, enabled bool, objects ...runtime.Object) (context.Context, *DynamicResourcesCEL) {
+	t.Helper()
+	measured, err := metrics.New(registry, time.Now)
+	require.NoError(t, err)
+	ctx, h := newHandle(t, objects...)
+	pl, err := newPlugin(ctx, nil, h, features(), enabled, measured)
+	require.NoError(t, err)
+	h.start(ctx, t, objects...)
+	return ctx, pl
+}
+
+// newHandle returns a handle that has not been started yet, and a context that ends
+// with the test.
+func newHandle(t *testing.T, objects ...runtime.Object) (context.Context, *handle) {
+	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
 	client := fake.NewClientset(objects...)
@@ -66,11 +88,18 @@ func start(t *testing.T, enabled bool, objects ...runtime.Object) (context.Conte
 		KubeClient:    client,
 	})
 	require.NoError(t, err)
-	h := &handle{client: client, factory: factory, manager: dynamicresources.NewDRAManager(ctx, claims, tracker, factory)}
-	pl, err := newPlugin(ctx, nil, h, features(), enabled)
-	require.NoError(t, err)
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
+	t.Cleanup(func() {
+		cancel()
+		factory.Shutdown()
+	})
+	return ctx, &handle{client: client, factory: factory, manager: dynamicresources.NewDRAManager(ctx, claims, tracker, factory)}
+}
+
+// start waits until the objects are in the caches.
+func (h *handle) start(ctx context.Context, t *testing.T, objects ...runtime.Object) {
+	t.Helper()
+	h.factory.Start(ctx.Done())
+	h.factory.WaitForCacheSync(ctx.Done())
 	require.Eventually(t, func() bool {
 		listed, err := h.manager.ResourceClaims().List()
 		if err != nil || len(listed) != count[*resourceapi.ResourceClaim](objects) {
@@ -79,11 +108,6 @@ func start(t *testing.T, enabled bool, objects ...runtime.Object) (context.Conte
 		inUse, err := h.manager.ResourceClaims().ListAllAllocatedDevices()
 		return err == nil && len(inUse) == allocated(objects)
 	}, waitFor, tick)
-	t.Cleanup(func() {
-		cancel()
-		factory.Shutdown()
-	})
-	return ctx, pl
 }
 
 func count[T runtime.Object](objects []runtime.Object) int {

@@ -65,7 +65,7 @@ func (pl *DynamicResourcesCEL) isOurs(state fwk.CycleState) bool {
 	if err != nil {
 		return false
 	}
-	_, ours := (*field).(*allocator.Allocator)
+	_, ours := (*field).(*measuredAllocator)
 	return ours
 }
 

@@ -26,6 +26,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/plugin/metrics"
 )
 
 // Name is the name of the plugin in scheduler configurations.
@@ -51,6 +52,7 @@ type DynamicResourcesCEL struct {
 	// cache is what the allocators of all scheduling cycles share.
 	cache    *allocator.Cache
 	exchange *exchange
+	metrics  *metrics.Metrics
 }
 
 var (
@@ -70,11 +72,15 @@ var (
 // when the factory is called, that is after flags were parsed.
 func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint))
+		measured, err := metrics.Default()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", Name, err)
+		}
+		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured)
 	}
 }
 
-func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool) (*DynamicResourcesCEL, error) {
+func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool, measured *metrics.Metrics) (*DynamicResourcesCEL, error) {
 	decoded, err := decodeArgs(args)
 	if err != nil {
 		return nil, err
@@ -83,7 +89,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, err
 	}
-	constraints, err := device.NewEnvironment(cel.Config{})
+	constraints, err := device.NewEnvironment(cel.Config{Observer: measured})
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +103,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		claims:           handle.SharedDRAManager(),
 		constraints:      constraints,
 		cache:            allocator.NewCache(),
+		metrics:          measured,
 		selectors: dracel.NewCache(selectorCacheSize, dracel.Features{
 			EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
 			EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
@@ -106,6 +113,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		// Upstream's plugin does nothing then, and keeps no state.
 		return pl, nil
 	}
+	measured.WatchClaims(pl.claims.ResourceClaims().List)
 	pl.exchange, err = probe(ctx, pl.DynamicResources)
 	return pl, err
 }
@@ -167,6 +175,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 		return result, nil
 	}
 	if len(claims) > 0 && !pl.enabled {
+		pl.metrics.ObserveRefusal(metrics.RefusalGate)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(claims[0]))
 	}
 	if status := pl.useOurAllocator(ctx, state, claims); !status.IsSuccess() {
@@ -208,9 +217,10 @@ func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.Cy
 		return fwk.AsStatus(err)
 	}
 	if err := ours.CheckConstraints(claims); err != nil {
+		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	*field = ours
+	*field = &measuredAllocator{ours, pl.metrics}
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/featuregate"
+	compbase "k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/metrics"
 )
 
 const (
@@ -54,7 +56,7 @@ func TestPodWithoutCELConstraintRunsUpstream(t *testing.T) {
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)
 	require.NotNil(t, usedAllocator(t, pl, state))
-	_, ours := usedAllocator(t, pl, state).(*allocator.Allocator)
+	_, ours := usedAllocator(t, pl, state).(*measuredAllocator)
 	require.False(t, ours)
 }
 
@@ -63,7 +65,7 @@ func TestPodWithCELConstraintRunsOurs(t *testing.T) {
 	state := framework.NewCycleState()
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)
-	require.IsType(t, &allocator.Allocator{}, usedAllocator(t, pl, state))
+	require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
 
 	require.True(t, pl.Filter(ctx, state, pod(), node(nodeName)).IsSuccess())
 	status = pl.Filter(ctx, state, pod(), node("node-2"))
@@ -165,7 +167,7 @@ func TestAllocatorForAllPods(t *testing.T) {
 	state := framework.NewCycleState()
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)
-	require.IsType(t, &allocator.Allocator{}, usedAllocator(t, pl, state))
+	require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
 	require.True(t, pl.Filter(ctx, state, pod(), node(nodeName)).IsSuccess())
 }
 
@@ -189,7 +191,9 @@ func TestPodWithoutClaimsIsSkipped(t *testing.T) {
 func TestDisabledDynamicResourceAllocation(t *testing.T) {
 	off := features()
 	off.EnableDynamicResourceAllocation = false
-	pl, err := newPlugin(t.Context(), nil, &handle{}, off, true)
+	measured, err := metrics.New(compbase.NewKubeRegistry(), time.Now)
+	require.NoError(t, err)
+	pl, err := newPlugin(t.Context(), nil, &handle{}, off, true, measured)
 	require.NoError(t, err)
 	_, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod(), nil)
 	require.True(t, status.IsSkip())

@@ -28,7 +28,7 @@ func TestConjuncts(t *testing.T) {
 			{Text: "devices.exists_one(d, has(d.attributes))", Line: 1, Column: 25},
 			{Text: "true", Line: 1, Column: 69},
 		},
-		"true || (false && false)": {{Text: "true || false && false", Line: 1, Column: 1}},
+		"true || (false && false)":                    {{Text: "true || false && false", Line: 1, Column: 1}},
 		"cel.bind(n, devices.size(), n > 1 && n < 3)": {{Text: "cel.bind(n, devices.size(), n > 1 && n < 3)", Line: 1, Column: 1}},
 	} {
 		expression, err := e.Compile(text)

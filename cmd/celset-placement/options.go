@@ -56,7 +56,7 @@ const noAddress = "0"
 
 func newOptions() *options {
 	return &options{
-		qps: 100, burst: 200, workers: controller.DefaultWorkers,
+		qps: 500, burst: 1000, workers: controller.DefaultWorkers,
 		health: ":8081", metrics: ":8443", secure: true, debug: noAddress,
 		election: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -39,6 +40,7 @@ type Process struct {
 	cmd     *exec.Cmd
 	stop    context.CancelFunc
 	stopped context.Context // ended by stop
+	killed  atomic.Bool     // by Kill
 	done    chan struct{}   // closed when the child has ended
 	err     error           // of an end that was not asked for; read after done
 }
@@ -91,7 +93,7 @@ func (p *Process) run() error {
 }
 
 func (p *Process) finish(exit error) {
-	asked := p.stopped.Err() != nil
+	asked := p.stopped.Err() != nil || p.killed.Load()
 	p.stop() // releases the context
 	if !asked {
 		if exit == nil {
@@ -120,6 +122,14 @@ func (p *Process) signalStop() error {
 // when it ended by itself, does nothing.
 func (p *Process) Stop() {
 	p.stop()
+	<-p.done
+}
+
+// Kill ends the process without a chance to tidy up, whatever grace Stop gives it,
+// and returns when it has ended. Afterwards it counts as stopped.
+func (p *Process) Kill() {
+	p.killed.Store(true)
+	_ = p.cmd.Process.Kill() // it fails if the process has ended
 	<-p.done
 }
 

@@ -31,8 +31,8 @@ type SchedulerOptions struct {
 	// ConfigFile is the path of a KubeSchedulerConfiguration and Config its
 	// content; at most one is given. With neither, the scheduler runs on defaults.
 	//
-	// The scheduler gets a copy in which clientConnection.kubeconfig is that of
-	// User (the flag --kubeconfig would be ignored beside --config), and leader
+	// The scheduler gets a copy in which clientConnection.kubeconfig is Kubeconfig,
+	// or else that of User (the flag --kubeconfig would be ignored beside --config), and leader
 	// election is off unless the configuration turns it on.
 	ConfigFile string
 	Config     []byte
@@ -40,6 +40,10 @@ type SchedulerOptions struct {
 	// User the scheduler acts as: AdminUser if empty, or a name in Options.Users
 	// of the control plane, for a scheduler under RBAC.
 	User string
+
+	// Kubeconfig is the path of a kubeconfig to use instead of the one of User,
+	// for a scheduler that is to reach the API server through something else.
+	Kubeconfig string
 
 	// FeatureGates for the scheduler, its own and those of Kubernetes.
 	FeatureGates map[string]bool
@@ -103,11 +107,7 @@ func (cp *ControlPlane) schedulerBinary(ctx context.Context, binary string) (str
 // writeSchedulerConfig writes the configuration that the scheduler runs on and
 // returns its path.
 func (cp *ControlPlane) writeSchedulerConfig(options SchedulerOptions) (string, error) {
-	user := options.User
-	if user == "" {
-		user = AdminUser
-	}
-	kubeconfig, err := cp.KubeconfigFor(user)
+	kubeconfig, err := cp.schedulerKubeconfig(options)
 	if err != nil {
 		return "", err
 	}
@@ -121,6 +121,19 @@ func (cp *ControlPlane) writeSchedulerConfig(options SchedulerOptions) (string, 
 	}
 	path := filepath.Join(cp.dir, options.Name+".yaml")
 	return path, os.WriteFile(path, local, 0o600)
+}
+
+func (cp *ControlPlane) schedulerKubeconfig(options SchedulerOptions) (string, error) {
+	switch {
+	case options.User != "" && options.Kubeconfig != "":
+		return "", errors.New("both User and Kubeconfig are given: leave one out")
+	case options.Kubeconfig != "":
+		return filepath.Abs(options.Kubeconfig)
+	case options.User != "":
+		return cp.KubeconfigFor(options.User)
+	default:
+		return cp.Kubeconfig(), nil
+	}
 }
 
 // schedulerConfigSource returns the given configuration and what to call it in

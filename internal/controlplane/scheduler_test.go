@@ -94,6 +94,10 @@ func TestSchedulers(t *testing.T) {
 				options: SchedulerOptions{User: "bob"},
 				want:    []string{"scheduler kube-scheduler: user \"bob\" is unknown"},
 			},
+			"two kubeconfigs": {
+				options: SchedulerOptions{User: user, Kubeconfig: cp.Kubeconfig()},
+				want:    []string{"scheduler kube-scheduler: both User and Kubeconfig are given"},
+			},
 			"no such file": {
 				options: SchedulerOptions{ConfigFile: "no-such.yaml"},
 				want:    []string{"scheduler kube-scheduler: open no-such.yaml"},

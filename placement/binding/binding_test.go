@@ -104,7 +104,8 @@ func TestRightsBecomeBindings(t *testing.T) {
 				require.Equal(t, object.Name, object.Spec.ClusterSet)
 			}
 			require.ElementsMatch(t, want, got)
-		}, 30*time.Second, 50*time.Millisecond)
+			// The garbage collector may take half a minute to learn of the kinds of a hub.
+		}, 2*time.Minute, 50*time.Millisecond)
 	}
 	for _, name := range []string{"eu", "us", "cn"} {
 		create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}})

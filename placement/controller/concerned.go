@@ -25,8 +25,14 @@ import (
 // in doubt a Placement is concerned. Updates are mapped twice, with the old and the
 // new object, so a cluster concerns the sets that it leaves as well.
 
-// ofCluster returns the Placements that may choose a ManagedCluster.
+// ofCluster returns the Placements that may choose a ManagedCluster that has changed.
 func (r *reconciler) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
+	r.clusters.changed()
+	return r.choosing(ctx, object)
+}
+
+// choosing returns the Placements that may choose a ManagedCluster.
+func (r *reconciler) choosing(ctx context.Context, object client.Object) []reconcile.Request {
 	var list clusterv1beta2.ManagedClusterSetList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Listing ManagedClusterSets failed", "cluster", object.GetName())
@@ -69,12 +75,13 @@ func (r *reconciler) ofBinding(ctx context.Context, object client.Object) []reco
 // ofScore returns the Placements that may choose the cluster of an
 // AddOnPlacementScore and read it.
 func (r *reconciler) ofScore(ctx context.Context, object client.Object) []reconcile.Request {
+	r.scores.changed()
 	managed := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, types.NamespacedName{Name: object.GetNamespace()}, managed, client.UnsafeDisableDeepCopy); err != nil {
 		// Without the cluster nobody reads its scores. When it comes it is an event.
 		return nil
 	}
-	return slices.DeleteFunc(r.ofCluster(ctx, managed), func(request reconcile.Request) bool {
+	return slices.DeleteFunc(r.choosing(ctx, managed), func(request reconcile.Request) bool {
 		return !r.records.reads(request.NamespacedName, object.GetName())
 	})
 }

@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -80,6 +81,8 @@ type reconciler struct {
 	ledger    *ledger
 	records   *records
 	observer  Observer
+	clusters  collected[[]*clusterv1.ManagedCluster]
+	scores    collected[scores]
 	all       bool
 	now       func() time.Time
 }
@@ -104,6 +107,8 @@ func Add(mgr manager.Manager, options Options) error {
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
 		scheduler: scheduler, ledger: newLedger(), records: newRecords(), observer: options.Observer, all: options.All, now: options.Now,
 	}
+	r.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) { return collectClusters(ctx, r.client) }
+	r.scores.collect = func(ctx context.Context) (scores, error) { return collectScores(ctx, r.client) }
 	return r.watches(builder.ControllerManagedBy(mgr).Named(Name)).
 		WithOptions(ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation}).
 		Complete(r)

@@ -28,7 +28,7 @@ func must(t *testing.T, err error) {
 }
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // eventually waits until two values are equal and shows their difference if they
 // don't become it.

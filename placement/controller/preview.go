@@ -57,7 +57,15 @@ func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := snapshotOf(ctx, p.reader, object.Namespace, decisions)
+	clusters, err := collectClusters(ctx, p.reader)
+	if err != nil {
+		return nil, err
+	}
+	scores, err := collectScores(ctx, p.reader)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := snapshotOf(ctx, p.reader, object.Namespace, clusters, scores, decisions)
 	if err != nil {
 		return nil, err
 	}

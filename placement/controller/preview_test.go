@@ -77,7 +77,7 @@ func (u unreadable) List(context.Context, client.ObjectList, ...client.ListOptio
 
 func TestPreviewOfAHubThatCannotBeRead(t *testing.T) {
 	gone := errors.New("gone")
-	for read, kind := range []string{"PlacementDecisions", "ManagedClusters", "ManagedClusterSets", "ManagedClusterSetBindings"} {
+	for read, kind := range []string{"PlacementDecisions", "ManagedClusters", "AddOnPlacementScores", "ManagedClusterSets", "ManagedClusterSetBindings"} {
 		preview, err := NewPreview(unreadable{failed: gone, after: &read}, placement.Config{}, nil)
 		must(t, err)
 		result, err := preview.Schedule(t.Context(), &clusterv1beta1.Placement{})

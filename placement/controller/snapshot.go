@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -36,18 +35,22 @@ func Cache() cache.Options {
 
 // snapshot is the hub as the cache has it, and the decisions as the ledger has them.
 func (r *reconciler) snapshot(ctx context.Context, namespace string) (*placement.Snapshot, error) {
-	return snapshotOf(ctx, r.client, namespace, r.ledger.decisions)
+	clusters, err := r.clusters.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	scores, err := r.scores.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return snapshotOf(ctx, r.client, namespace, clusters, scores, r.ledger.decisions)
 }
 
-func snapshotOf(ctx context.Context, reader client.Reader, namespace string, decisions *placement.Decisions) (*placement.Snapshot, error) {
+func snapshotOf(ctx context.Context, reader client.Reader, namespace string, clusters []*clusterv1.ManagedCluster, scores scores, decisions *placement.Decisions) (*placement.Snapshot, error) {
 	var (
-		clusters clusterv1.ManagedClusterList
 		sets     clusterv1beta2.ManagedClusterSetList
 		bindings clusterv1beta2.ManagedClusterSetBindingList
 	)
-	if err := reader.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list ManagedClusters: %w", err)
-	}
 	if err := reader.List(ctx, &sets, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list ManagedClusterSets: %w", err)
 	}
@@ -55,32 +58,12 @@ func snapshotOf(ctx context.Context, reader client.Reader, namespace string, dec
 		return nil, fmt.Errorf("list ManagedClusterSetBindings in namespace %s: %w", namespace, err)
 	}
 	return &placement.Snapshot{
-		Clusters:    pointers(clusters.Items),
+		Clusters:    clusters,
 		ClusterSets: pointers(sets.Items),
 		Bindings:    pointers(bindings.Items),
-		Scores:      scores{ctx, reader},
+		Scores:      scores,
 		Decisions:   decisions,
 	}, nil
-}
-
-// scores finds AddOnPlacementScores in the cache, for the time of one call.
-type scores struct {
-	ctx    context.Context
-	client client.Reader
-}
-
-// FindScore implements [cluster.ScoreFinder].
-func (s scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
-	result := &clusterv1alpha1.AddOnPlacementScore{}
-	err := s.client.Get(s.ctx, types.NamespacedName{Namespace: namespace, Name: name}, result, client.UnsafeDisableDeepCopy)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	default:
-		return result, nil
-	}
 }
 
 // decisionsOf lists the PlacementDecisions that have the label of a Placement.

@@ -22,6 +22,19 @@ const gateOffProfile = "celset-gate-off"
 // under another name and with other plugin arguments, if any are given.
 func celsetConfig(t *testing.T, profile, args string) []byte {
 	t.Helper()
+	// As in a cluster; what tests control planes with turns it off by default.
+	return configOf(t, profile, args, true)
+}
+
+// configBeside is celsetConfig for a scheduler that doesn't wait for the lease, which
+// another may have.
+func configBeside(t *testing.T, profile, args string) []byte {
+	t.Helper()
+	return configOf(t, profile, args, false)
+}
+
+func configOf(t *testing.T, profile, args string, elects bool) []byte {
+	t.Helper()
 	config, err := readSchedulerConfig()
 	require.NoError(t, err)
 	require.Equal(t, celsetProfile, *config.Profiles[1].SchedulerName)
@@ -33,8 +46,7 @@ func celsetConfig(t *testing.T, profile, args string) []byte {
 		require.NoError(t, err)
 		config.Profiles[0].PluginConfig[0].Args.Raw = raw
 	}
-	// As in a cluster; what tests control planes with turns it off by default.
-	config.LeaderElection.LeaderElect = ptr.To(true)
+	config.LeaderElection.LeaderElect = ptr.To(elects)
 	content, err := yaml.Marshal(config)
 	require.NoError(t, err)
 	return content

@@ -95,6 +95,13 @@ var rules = []rule{
 		never: []string{"sigs.k8s.io/controller-runtime"},
 	},
 	{
+		// Measuring takes claims and counts, and no scheduler.
+		folder: "plugin/metrics",
+		ours:   []string{"allocator", "apis", "cel"},
+		direct: []string{"k8s.io/api", "k8s.io/component-base", "k8s.io/dynamic-resource-allocation"},
+		never:  server,
+	},
+	{
 		folder: "placement",
 		ours:   []string{"apis", "cel"},
 		direct: []string{
@@ -164,6 +171,21 @@ var rules = []rule{
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
 	},
 	{
+		// What is refused is what the scheduler would refuse, found by the same code, and
+		// without a scheduler.
+		folder: "admission",
+		ours:   []string{"apis", "cel", "cel/device"},
+		direct: []string{
+			"sigs.k8s.io/controller-runtime", "k8s.io/api", "k8s.io/apimachinery",
+		},
+		never: []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/placement", module + "/internal"},
+	},
+	{
+		folder: "cmd/celset-webhook",
+		ours:   []string{"admission", "placement/admission"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/placement/controller", module + "/internal"},
+	},
+	{
 		folder: "internal/topology",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
@@ -187,6 +209,12 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		folder: "internal/malformed",
+		ours:   []string{"cel/cluster", "placement"},
+		direct: []string{"k8s.io/apimachinery", "open-cluster-management.io/api"},
+		never:  server,
+	},
+	{
 		folder: "internal/hub",
 		ours:   []string{"internal/controlplane", "manifests/placement/crds"},
 	},
@@ -203,6 +231,12 @@ var rules = []rule{
 	{
 		folder: "internal/controlplane",
 		ours:   []string{},
+	},
+	{
+		// Tests alone, and what they know of schedulers is what processes tell.
+		folder: "test/rollout",
+		ours:   []string{},
+		direct: []string{},
 	},
 	{
 		// Manifests are data.

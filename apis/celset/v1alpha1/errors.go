@@ -43,6 +43,11 @@ func classReference(class *resourceapi.DeviceClass) ObjectReference {
 	return referenceTo("DeviceClass", class)
 }
 
+// OriginUnavailableClass is the origin of errors about a device class that does not
+// exist or could not be read: they may pass without the claim being changed. No other
+// error has it.
+const OriginUnavailableClass = "unavailable device class"
+
 // Error says what is wrong with the constraints of one object.
 type Error struct {
 	// Object is the object whose fields Errors are about. It is empty if only
@@ -53,7 +58,7 @@ type Error struct {
 	// The type of an entry about a device class that is needed to find a
 	// definition tells lasting mistakes from passing trouble: NotFound if the
 	// class does not exist, InternalError if it could not be read, Invalid if
-	// its definitions are at fault.
+	// its definitions are at fault. The first two have [OriginUnavailableClass].
 	Errors field.ErrorList
 	// Causes are the errors behind entries of Errors: what the [ClassGetter]
 	// returned, and the [*Error] about a device class.

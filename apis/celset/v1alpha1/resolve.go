@@ -195,9 +195,9 @@ func classError(className, name string, err error, path *field.Path) *field.Erro
 	if apierrors.IsNotFound(err) {
 		missing := field.NotFound(path, attribute(name))
 		missing.Detail = text
-		return missing
+		return missing.WithOrigin(OriginUnavailableClass)
 	}
 	unavailable := field.InternalError(path, err)
 	unavailable.Detail = fmt.Sprintf("%s: %s", attribute(name), text)
-	return unavailable
+	return unavailable.WithOrigin(OriginUnavailableClass)
 }

@@ -222,6 +222,7 @@ func TestResolveUnreadableClass(t *testing.T) {
 			fieldErr, ok := errors.AsType[*field.Error](err)
 			require.True(t, ok)
 			require.Equal(t, tc.wantType, fieldErr.Type)
+			require.Equal(t, OriginUnavailableClass, fieldErr.Origin)
 			require.Equal(t, apierrors.IsNotFound(tc.err), apierrors.IsNotFound(err))
 		})
 	}

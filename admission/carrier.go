@@ -1,0 +1,141 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// carrier judges the specification of a claim.
+func (c *Checker) carrier(carrier v1alpha1.Carrier, classes v1alpha1.ClassGetter) Verdict {
+	j := &judgement{Checker: c, carrier: carrier, devices: carrier.Path.Child("devices")}
+	definitions, err := carrier.Definitions()
+	j.Errors = fieldErrors(err)
+	j.own(definitions)
+	// What is wrong with the claim itself is all that resolving it would tell.
+	if err == nil {
+		j.references(classes)
+	}
+	return j.Verdict
+}
+
+// judgement is a verdict in the making.
+type judgement struct {
+	*Checker
+	Verdict
+	carrier v1alpha1.Carrier
+	devices *field.Path
+}
+
+func (j *judgement) warn(format string, args ...any) {
+	j.Warnings = append(j.Warnings, oneLine(fmt.Sprintf(format, args...)))
+}
+
+// own looks at the definitions in the claim. The scheduler compiles those that something
+// refers to.
+func (j *judgement) own(definitions []v1alpha1.Definition) {
+	unreferenced := map[string]bool{}
+	for _, name := range v1alpha1.Unreferenced(j.carrier.Spec) {
+		unreferenced[name] = true
+	}
+	for _, definition := range definitions {
+		_, err := j.options.Environment.Compile(definition.Expression)
+		switch {
+		case err != nil && unreferenced[definition.Name]:
+			j.warn("%s: no constraint refers to %q, and its expression does not compile: %s", definition.Source.Field, definition.Name, briefly(err))
+		case err != nil:
+			j.refuseExpression(compileError(definition, err), definition.Expression)
+		case unreferenced[definition.Name]:
+			j.warn("%s: no constraint refers to %q, so it does nothing; add matchAttribute: %s/%s to %s",
+				definition.Source.Field, definition.Name, v1alpha1.AttributeDomain, definition.Name, j.devices.Child("constraints"))
+		}
+	}
+}
+
+// references looks at the constraints, and at the definitions in classes.
+func (j *judgement) references(classes v1alpha1.ClassGetter) {
+	constraints, err := j.carrier.Resolve(classes)
+	for _, err := range fieldErrors(err) {
+		if err.Origin != v1alpha1.OriginUnavailableClass {
+			j.Errors = append(j.Errors, err)
+			continue
+		}
+		j.Undecided = true
+		j.warn("%s: pods that use the claim will wait until it is there", err.Error())
+	}
+	for _, constraint := range constraints {
+		path := j.devices.Child("constraints").Index(constraint.Index)
+		expression, err := j.options.Environment.Compile(constraint.Expression)
+		switch {
+		case err == nil:
+			j.Warnings = append(j.Warnings, j.constraintWarnings(path, constraint, expression)...)
+		case constraint.Source.Object != j.carrier.Object:
+			j.refuseExpression(field.Invalid(path.Child("matchAttribute"), field.OmitValueType{},
+				shortened(fmt.Sprintf("%s: %s", constraint.Source, err))), constraint.Expression)
+		}
+	}
+}
+
+func (j *judgement) constraintWarnings(path *field.Path, constraint v1alpha1.Constraint, expression *device.Expression) []string {
+	where := path.String()
+	result := orderWarning(where, constraint.Name, expression)
+	asked := demandOf(&j.carrier.Spec.Devices, constraint.Requests, j.options.Devices)
+	result = append(result, costWarning(where, constraint.Name, expression, asked)...)
+	return append(result, setsWarning(where, constraint.Name, expression, asked)...)
+}
+
+// fieldErrors are those of an error of package v1alpha1, nothing else returns one here.
+func fieldErrors(err error) field.ErrorList {
+	if err == nil {
+		return nil
+	}
+	if found, ok := errors.AsType[*v1alpha1.Error](err); ok {
+		return found.Errors
+	}
+	return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+}
+
+// compileError is about the expression of a definition. CEL prints it with the line.
+func compileError(definition v1alpha1.Definition, err error) *field.Error {
+	path := field.NewPath(definition.Source.Field).Child("opaque", "parameters", "expression")
+	return field.Invalid(path, field.OmitValueType{}, shortened(err.Error()))
+}
+
+// maxText bounds the text of one error, in bytes. An expression in one line takes up to
+// 10 KiB, and CEL prints it once for each of its mistakes.
+const maxText = 4 << 10
+
+func shortened(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + " ..."
+}
+
+// briefly is the first mistake in one line.
+func briefly(err error) string {
+	failure, ok := errors.AsType[*cel.Error](err)
+	if !ok || failure.Line == 0 {
+		return err.Error()
+	}
+	return fmt.Sprintf("line %d, column %d: %s", failure.Line, failure.Column, failure.Message)
+}
+
+// oneLine makes a text fit for the header of a response.
+func oneLine(text string) string {
+	return shortened(strings.Join(strings.Fields(text), " "))
+}

@@ -1,0 +1,112 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+const (
+	// DefaultDevices is how many devices a node is taken to have for a request when sets
+	// are counted: admission does not know the nodes.
+	DefaultDevices = 64
+
+	// DefaultSchedulerName is the name of the scheduler profile in the manifests.
+	DefaultSchedulerName = "celset-scheduler"
+
+	// ManySets is how many sets of devices an expression may have that the search can't
+	// read, without a warning. It evaluates about that many in a second.
+	ManySets = 100_000
+)
+
+// Options say what is checked. The zero value has the defaults.
+type Options struct {
+	// SchedulerNames are those of the scheduler profiles that know CEL device
+	// constraints; empty means [DefaultSchedulerName].
+	SchedulerNames []string
+	// Devices is how many devices a node is taken to have for a request; zero means
+	// [DefaultDevices].
+	Devices int
+	// Environment compiles the expressions, as the scheduler's does; nil means one of
+	// the Checker's own.
+	Environment *device.Environment
+}
+
+// Checker checks objects. The same objects have the same verdict: it reads nothing but
+// what it is given. It is safe for concurrent use.
+type Checker struct {
+	options Options
+}
+
+// Verdict is what there is to say of an object.
+type Verdict struct {
+	// Errors refuse it.
+	Errors field.ErrorList
+	// Warnings don't. Each is one line.
+	Warnings []string
+	// Undecided: a device class that a claim needs does not exist or could not be read.
+	// There is a warning of it; the scheduler lets pods wait for as long as that is so.
+	Undecided bool
+
+	// expressions are those that errors are about.
+	expressions map[*field.Error]string
+}
+
+// refuseExpression records that an expression does not compile.
+func (v *Verdict) refuseExpression(err *field.Error, expression string) {
+	v.Errors = append(v.Errors, err)
+	if v.expressions == nil {
+		v.expressions = map[*field.Error]string{}
+	}
+	v.expressions[err] = expression
+}
+
+// NewChecker returns a Checker.
+func NewChecker(options Options) (*Checker, error) {
+	if len(options.SchedulerNames) == 0 {
+		options.SchedulerNames = []string{DefaultSchedulerName}
+	}
+	if options.Devices <= 0 {
+		options.Devices = DefaultDevices
+	}
+	if options.Environment == nil {
+		environment, err := device.NewEnvironment(cel.Config{})
+		if err != nil {
+			return nil, err
+		}
+		options.Environment = environment
+	}
+	return &Checker{options}, nil
+}
+
+// Claim judges a claim. Device classes are asked for if one of its constraints is not
+// defined in the claim.
+func (c *Checker) Claim(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) Verdict {
+	return c.carrier(v1alpha1.ClaimCarrier(claim), classes)
+}
+
+// Template judges a template as it does the claims that are made of it.
+func (c *Checker) Template(template *resourceapi.ResourceClaimTemplate, classes v1alpha1.ClassGetter) Verdict {
+	return c.carrier(v1alpha1.TemplateCarrier(template), classes)
+}
+
+// Class judges the definitions of a class, whether a claim refers to them or not.
+func (c *Checker) Class(class *resourceapi.DeviceClass) Verdict {
+	definitions, err := v1alpha1.ClassDefinitions(class)
+	result := Verdict{Errors: fieldErrors(err)}
+	for _, definition := range definitions {
+		expression, err := c.options.Environment.Compile(definition.Expression)
+		if err != nil {
+			result.refuseExpression(compileError(definition, err), definition.Expression)
+			continue
+		}
+		result.Warnings = append(result.Warnings, orderWarning(definition.Source.Field, definition.Name, expression)...)
+	}
+	return result
+}

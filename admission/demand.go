@@ -1,0 +1,69 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"math/big"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// demand is what a constraint may get at most.
+type demand struct {
+	// devices is the number of devices of a set.
+	devices int
+	// sets is the number of sets. Requests count as if each were alone.
+	sets *big.Int
+}
+
+// demandOf the requests that a constraint covers, empty: all. Of a prioritized list it is
+// that of the alternative with the most devices and of the one with the most sets. free
+// is how many devices a request can choose from.
+func demandOf(devices *resourceapi.DeviceClaim, covered []string, free int) demand {
+	result := demand{sets: big.NewInt(1)}
+	for i := range devices.Requests {
+		most := mostOf(&devices.Requests[i], covered, free)
+		result.devices = min(result.devices+most.devices, resourceapi.AllocationResultsMaxSize)
+		result.sets.Mul(result.sets, most.sets)
+	}
+	return result
+}
+
+func mostOf(request *resourceapi.DeviceRequest, covered []string, free int) demand {
+	result := demand{sets: big.NewInt(1)}
+	add := func(mode resourceapi.DeviceAllocationMode, count int64, names ...string) {
+		isCovered := func(name string) bool { return slices.Contains(covered, name) }
+		if len(covered) > 0 && !slices.ContainsFunc(names, isCovered) {
+			return
+		}
+		one := demandFor(mode, count, free)
+		result.devices = max(result.devices, one.devices)
+		if one.sets.Cmp(result.sets) > 0 {
+			result.sets = one.sets
+		}
+	}
+	if exactly := request.Exactly; exactly != nil {
+		add(exactly.AllocationMode, exactly.Count, request.Name)
+	}
+	for i := range request.FirstAvailable {
+		alternative := &request.FirstAvailable[i]
+		add(alternative.AllocationMode, alternative.Count, request.Name, request.Name+"/"+alternative.Name)
+	}
+	return result
+}
+
+// demandFor all devices is one set, of as many as a claim can have. Without a mode and a
+// count one device is meant.
+func demandFor(mode resourceapi.DeviceAllocationMode, count int64, free int) demand {
+	if mode == resourceapi.DeviceAllocationModeAll {
+		return demand{resourceapi.AllocationResultsMaxSize, big.NewInt(1)}
+	}
+	if count > resourceapi.AllocationResultsMaxSize {
+		// No claim can have them, so they are never searched for.
+		return demand{resourceapi.AllocationResultsMaxSize, new(big.Int)}
+	}
+	count = max(1, count)
+	return demand{int(count), new(big.Int).Binomial(int64(free), count)}
+}

@@ -1,0 +1,90 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func newChecker(t testing.TB, options Options) *Checker {
+	t.Helper()
+	checker, err := NewChecker(options)
+	require.NoError(t, err)
+	return checker
+}
+
+// claimOf makes the claim default/four of the YAML of its spec.devices.
+func claimOf(t testing.TB, devices string) *resourceapi.ResourceClaim {
+	t.Helper()
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "four"}}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(devices), &claim.Spec.Devices))
+	return claim
+}
+
+func templateOf(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaimTemplate {
+	return &resourceapi.ResourceClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "four"},
+		Spec:       resourceapi.ResourceClaimTemplateSpec{Spec: claim.Spec},
+	}
+}
+
+func classOf(t testing.TB, name, spec string) *resourceapi.DeviceClass {
+	t.Helper()
+	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &class.Spec))
+	return class
+}
+
+// defined is an entry of a configuration, in YAML.
+func defined(name, expression string) string {
+	return fmt.Sprintf("{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: %q, expression: %q}}}", name, expression)
+}
+
+// asking is the specification of a claim for devices of the class mla with a constraint.
+func asking(count int, config ...string) string {
+	return fmt.Sprintf("requests: [{name: r, exactly: {deviceClassName: mla, allocationMode: ExactCount, count: %d}}]\n"+
+		"constraints: [{requests: [r], matchAttribute: celset.dev/a}]\nconfig: [%s]", count, strings.Join(config, ", "))
+}
+
+// fakeClasses are classes by name; nil can't be read.
+type fakeClasses map[string]*resourceapi.DeviceClass
+
+func (f fakeClasses) Get(name string) (*resourceapi.DeviceClass, error) {
+	class, ok := f[name]
+	switch {
+	case !ok:
+		return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
+	case class == nil:
+		return nil, apierrors.NewServiceUnavailable("no answer")
+	default:
+		return class, nil
+	}
+}
+
+// List implements structured.DeviceClassLister for the allocator.
+func (f fakeClasses) List() ([]*resourceapi.DeviceClass, error) {
+	var result []*resourceapi.DeviceClass
+	for _, class := range f {
+		if class != nil {
+			result = append(result, class)
+		}
+	}
+	return result, nil
+}
+
+func texts[T error](errs []T) []string {
+	result := []string{}
+	for _, err := range errs {
+		result = append(result, err.Error())
+	}
+	return result
+}

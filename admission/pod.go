@@ -1,0 +1,72 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// maxClaims is how many entries of a pod are looked up, to bound what one request costs.
+const maxClaims = 16
+
+// NeedsClaims tells whether there can be something to say about a pod: it is to be
+// scheduled by a scheduler that does not know CEL device constraints, and uses claims.
+func (c *Checker) NeedsClaims(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && len(pod.Spec.ResourceClaims) > 0 &&
+		!slices.Contains(c.options.SchedulerNames, schedulerName(pod))
+}
+
+// Pod warns of a pod for which [Checker.NeedsClaims] if a claim that it uses, or one that
+// is made for it, has a CEL device constraint. claim and template return nil for what does
+// not exist or is not known.
+func (c *Checker) Pod(pod *corev1.Pod, claim func(name string) *resourceapi.ResourceClaim, template func(name string) *resourceapi.ResourceClaimTemplate) []string {
+	if !c.NeedsClaims(pod) {
+		return nil
+	}
+	seen := map[string]bool{}
+	var result []string
+	for i := range pod.Spec.ResourceClaims[:min(maxClaims, len(pod.Spec.ResourceClaims))] {
+		kind, name, used := usedBy(&pod.Spec.ResourceClaims[i], seen, claim, template)
+		if used == nil || used.Status.Allocation != nil || !v1alpha1.HasReference(used) {
+			continue
+		}
+		result = append(result, fmt.Sprintf("spec.schedulerName: the scheduler %q does not know the CEL device constraint of %s %s, the pod would wait for ever; use %s",
+			schedulerName(pod), kind, name, c.options.SchedulerNames[0]))
+	}
+	return result
+}
+
+// usedBy looks up what an entry of the pod names, each once.
+func usedBy(entry *corev1.PodResourceClaim, seen map[string]bool, claim func(string) *resourceapi.ResourceClaim, template func(string) *resourceapi.ResourceClaimTemplate) (kind, name string, used *resourceapi.ResourceClaim) {
+	switch {
+	case entry.ResourceClaimName != nil:
+		kind, name = "ResourceClaim", *entry.ResourceClaimName
+	case entry.ResourceClaimTemplateName != nil:
+		kind, name = "ResourceClaimTemplate", *entry.ResourceClaimTemplateName
+	}
+	if name == "" || seen[kind+"/"+name] {
+		return kind, name, nil
+	}
+	seen[kind+"/"+name] = true
+	if kind == "ResourceClaim" {
+		return kind, name, claim(name)
+	}
+	if of := template(name); of != nil {
+		return kind, name, &resourceapi.ResourceClaim{Spec: of.Spec.Spec}
+	}
+	return kind, name, nil
+}
+
+func schedulerName(pod *corev1.Pod) string {
+	if pod.Spec.SchedulerName == "" {
+		return corev1.DefaultSchedulerName
+	}
+	return pod.Spec.SchedulerName
+}

@@ -1,0 +1,199 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// scheduler is what the plugin has for a scheduling attempt.
+func scheduler(t require.TestingT, environment *device.Environment, classes fakeClasses) *allocator.Allocator {
+	features := structured.Features{PrioritizedList: true, AdminAccess: true}
+	a, err := allocator.NewAllocator(context.Background(), features, structured.AllocatedState{}, classes, nil,
+		dracel.NewCache(10, dracel.Features{}), allocator.WithEnvironment(environment))
+	require.NoError(t, err)
+	return a
+}
+
+// newEnvironment is one of the scheduler's own: nothing is shared with the checker.
+func newEnvironment(t testing.TB) *device.Environment {
+	t.Helper()
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	return environment
+}
+
+// schedulersVerdict is the error with which the plugin refuses a claim before it looks at
+// a node. It does not look at the definitions of claims without references; what it
+// would say of them is what resolving them says.
+func schedulersVerdict(t require.TestingT, environment *device.Environment, w world) error {
+	if !v1alpha1.HasReference(w.claim) {
+		_, err := v1alpha1.Resolve(w.claim, w.classes)
+		return err
+	}
+	return scheduler(t, environment, w.classes).CheckConstraints([]*resourceapi.ResourceClaim{w.claim})
+}
+
+// TestSameVerdictAsTheScheduler judges 1,000 claims, most of them malformed.
+func TestSameVerdictAsTheScheduler(t *testing.T) {
+	checker, environment := newChecker(t, Options{}), newEnvironment(t)
+	refused, undecided, accepted, constrained := 0, 0, 0, 0
+	objects := 10
+	if testing.Short() {
+		objects = 1
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		for range objects {
+			w := worldGen().Draw(t, "world")
+			before := w.claim.DeepCopy()
+			got := checker.Claim(w.claim, w.classes)
+			require.Equal(t, before, w.claim, "it is not written to")
+			err := schedulersVerdict(t, environment, w)
+			require.Equal(t, err != nil, len(got.Errors) > 0 || got.Undecided, "scheduler: %v\nwebhook: %v, %v", err, got.Errors, got.Warnings)
+			requireSameWords(t, err, got)
+			switch {
+			case len(got.Errors) > 0:
+				refused++
+			case got.Undecided:
+				undecided++
+			default:
+				accepted++
+				requireSchedulable(t, environment, w)
+				if v1alpha1.HasReference(w.claim) {
+					constrained++
+				}
+			}
+			for _, text := range got.Warnings {
+				require.NotContains(t, text, "\n")
+			}
+			template := checker.Template(templateOf(w.claim), w.classes)
+			require.Len(t, template.Errors, len(got.Errors))
+			require.Len(t, template.Warnings, len(got.Warnings))
+			require.Equal(t, got.Undecided, template.Undecided)
+		}
+	})
+	t.Logf("%d refused, %d undecided, %d accepted, %d of them with constraints", refused, undecided, accepted, constrained)
+	if !testing.Short() {
+		require.Positive(t, min(refused, undecided, accepted, constrained), "the property says something about each")
+	}
+}
+
+// requireSameWords: what the scheduler would tell the user, the webhook does tell.
+func requireSameWords(t *rapid.T, err error, got Verdict) {
+	said := strings.Join(append(texts(got.Errors), got.Warnings...), "\n")
+	if found, ok := errors.AsType[*v1alpha1.Error](err); ok {
+		for _, one := range found.Errors {
+			require.Contains(t, said, oneLine(one.Error())[:20])
+			if one.Origin != v1alpha1.OriginUnavailableClass {
+				require.Contains(t, texts(got.Errors), one.Error())
+			}
+		}
+		return
+	}
+	if failure, ok := errors.AsType[*cel.Error](err); ok {
+		require.True(t, slices.ContainsFunc(texts(got.Errors), func(text string) bool {
+			return strings.Contains(text, failure.Error()) || len(failure.Error()) > maxText/2
+		}), "%v is not in %v", failure, got.Errors)
+	}
+}
+
+// requireSchedulable: Allocate finds no fault with the constraints of what is admitted.
+func requireSchedulable(t *rapid.T, environment *device.Environment, w world) {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	_, err := scheduler(t, environment, w.classes).Allocate(context.Background(), node, []*resourceapi.ResourceClaim{w.claim})
+	_, isOurs := errors.AsType[*v1alpha1.Error](err)
+	_, isCompilation := errors.AsType[*cel.Error](err)
+	require.False(t, isOurs || isCompilation, "%v", err)
+}
+
+// TestSameVerdictOnClasses: a class is refused if a claim could be refused because of it.
+func TestSameVerdictOnClasses(t *testing.T) {
+	checker, environment := newChecker(t, Options{}), newEnvironment(t)
+	refused, accepted := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "mla"}}
+		for _, configuration := range rapid.SliceOfN(configurationGen(), 0, 3).Draw(t, "config") {
+			class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: configuration})
+		}
+		definitions, err := v1alpha1.ClassDefinitions(class)
+		for _, definition := range definitions {
+			err = errors.Join(err, schedulersVerdict(t, environment, world{using(class.Name, definition.Name), fakeClasses{"mla": class}}))
+		}
+		got := checker.Class(class)
+		require.Equal(t, err != nil, len(got.Errors) > 0, "scheduler: %v\nwebhook: %v", err, got.Errors)
+		require.Empty(t, ratcheted(got, checker.Class(class.DeepCopy())).Errors, "nothing got worse")
+		if err != nil {
+			refused++
+		} else {
+			accepted++
+		}
+	})
+	require.Positive(t, min(refused, accepted))
+}
+
+// using is a claim with a constraint of a class.
+func using(class, name string) *resourceapi.ResourceClaim {
+	return &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
+		Requests:    []resourceapi.DeviceRequest{{Name: "r", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class}}},
+		Constraints: []resourceapi.DeviceConstraint{{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/" + name))}},
+	}}}
+}
+
+// TestMemoryIsFlat: what was judged is forgotten, but for a bounded number of
+// compilations.
+func TestMemoryIsFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("judges a thousand claims")
+	}
+	// It is full after each round.
+	const remembered, objects = 8, 250
+	environment, err := device.NewEnvironment(cel.Config{CacheSize: remembered})
+	require.NoError(t, err)
+	checker, generator := newChecker(t, Options{Environment: environment}), worldGen()
+	judge := func(round int) {
+		for i := range objects {
+			w := generator.Example(objects*round + i)
+			checker.Claim(w.claim, w.classes)
+		}
+		for i := range remembered {
+			text := fmt.Sprintf("%d != %d && %s true", round, -1-i, strings.Repeat("devices.size() > 0 && ", 100))
+			require.Empty(t, checker.Claim(claimOf(t, asking(4, defined("a", text))), fakeClasses{}).Errors)
+		}
+	}
+	judge(0)
+	first := heap()
+	for round := range 3 {
+		judge(round + 1)
+		require.Less(t, heap(), first+first/4+(4<<20), "after round %d; it was %d", round+1, first)
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}

@@ -1,0 +1,186 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// Where [Register] puts the webhooks.
+const (
+	ClaimPath    = "/validate-resourceclaims"
+	TemplatePath = "/validate-resourceclaimtemplates"
+	ClassPath    = "/validate-deviceclasses"
+	PodPath      = "/validate-pods"
+)
+
+const (
+	// maxErrors is how many errors an answer lists.
+	maxErrors = 20
+	// readTimeout is how long an answer waits for the cache, and then for the API server,
+	// which waits for the answer: 5 s for claims and 3 s for pods by the manifests.
+	readTimeout = 2 * time.Second
+)
+
+// Readers are how device classes, and what pods use, are read.
+type Readers struct {
+	// Cached may be a little behind. It is asked first for device classes.
+	Cached client.Reader
+	// Live is asked for device classes before something is refused because of one, and
+	// for the claims and templates of pods.
+	Live client.Reader
+}
+
+// Register has a server answer at the four paths. The server may have other webhooks.
+func Register(server webhook.Server, checker *Checker, readers Readers) error {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), resourceapi.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("admission of CEL device constraints: %w", err)
+	}
+	server.Register(ClaimPath, admission.WithValidator(scheme, validator[*resourceapi.ResourceClaim]{
+		kind: "ResourceClaim",
+		spec: func(claim *resourceapi.ResourceClaim) any { return &claim.Spec },
+		check: func(ctx context.Context, claim *resourceapi.ResourceClaim) Verdict {
+			return readers.judge(ctx, func(classes *classGetter) Verdict { return checker.Claim(claim, classes) })
+		},
+	}))
+	server.Register(TemplatePath, admission.WithValidator(scheme, validator[*resourceapi.ResourceClaimTemplate]{
+		kind: "ResourceClaimTemplate",
+		spec: func(template *resourceapi.ResourceClaimTemplate) any { return &template.Spec },
+		check: func(ctx context.Context, template *resourceapi.ResourceClaimTemplate) Verdict {
+			return readers.judge(ctx, func(classes *classGetter) Verdict { return checker.Template(template, classes) })
+		},
+	}))
+	server.Register(ClassPath, admission.WithValidator(scheme, validator[*resourceapi.DeviceClass]{
+		kind:  "DeviceClass",
+		spec:  func(class *resourceapi.DeviceClass) any { return &class.Spec },
+		check: func(_ context.Context, class *resourceapi.DeviceClass) Verdict { return checker.Class(class) },
+	}))
+	server.Register(PodPath, admission.WithValidator(scheme, podValidator{checker, readers.Live}))
+	return nil
+}
+
+// classGetter reads device classes for one answer.
+type classGetter struct {
+	ctx    context.Context
+	reader client.Reader
+	asked  bool
+}
+
+// Get implements v1alpha1.ClassGetter.
+func (g *classGetter) Get(name string) (*resourceapi.DeviceClass, error) {
+	g.asked = true
+	class := &resourceapi.DeviceClass{}
+	if err := g.reader.Get(g.ctx, client.ObjectKey{Name: name}, class); err != nil {
+		return nil, err
+	}
+	return class, nil
+}
+
+// judge asks the API server itself where the cache has no good answer: a class is often
+// created, or mended, just before the claim that needs it.
+func (r Readers) judge(ctx context.Context, check func(*classGetter) Verdict) Verdict {
+	verdict, asked := judgeWith(ctx, r.Cached, check)
+	if !asked || len(verdict.Errors) == 0 && !verdict.Undecided {
+		return verdict
+	}
+	verdict, _ = judgeWith(ctx, r.Live, check)
+	return verdict
+}
+
+func judgeWith(ctx context.Context, reader client.Reader, check func(*classGetter) Verdict) (verdict Verdict, asked bool) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	classes := &classGetter{ctx: ctx, reader: reader}
+	return check(classes), classes.asked
+}
+
+// validator answers for objects with a specification.
+type validator[T client.Object] struct {
+	kind  string
+	spec  func(T) any
+	check func(context.Context, T) Verdict
+}
+
+func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
+	return v.answer(object, v.check(ctx, object))
+}
+
+func (v validator[T]) ValidateUpdate(ctx context.Context, old, object T) (admission.Warnings, error) {
+	if object.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(v.spec(old), v.spec(object)) {
+		return nil, nil
+	}
+	return v.answer(object, ratcheted(v.check(ctx, old), v.check(ctx, object)))
+}
+
+// ValidateDelete has nothing against it.
+func (validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+
+// answer is of the kind Invalid, as if the API server's own validation had found it.
+func (v validator[T]) answer(object T, verdict Verdict) (admission.Warnings, error) {
+	if len(verdict.Errors) == 0 {
+		return verdict.Warnings, nil
+	}
+	errs := verdict.Errors[:min(maxErrors, len(verdict.Errors))]
+	if n := len(verdict.Errors) - len(errs); n > 0 {
+		errs = append(errs[:len(errs):len(errs)], field.Invalid(field.NewPath("spec"), field.OmitValueType{}, fmt.Sprintf("there are %d more mistakes", n)))
+	}
+	kind := schema.GroupKind{Group: resourceapi.GroupName, Kind: v.kind}
+	return verdict.Warnings, apierrors.NewInvalid(kind, object.GetName(), errs)
+}
+
+// podValidator warns. It has nothing against any pod.
+type podValidator struct {
+	checker *Checker
+	live    client.Reader
+}
+
+func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (admission.Warnings, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	namespace := pod.Namespace
+	if request, err := admission.RequestFromContext(ctx); err == nil {
+		namespace = request.Namespace
+	}
+	return v.checker.Pod(pod,
+		func(name string) *resourceapi.ResourceClaim {
+			return read(ctx, v.live, namespace, name, &resourceapi.ResourceClaim{})
+		},
+		func(name string) *resourceapi.ResourceClaimTemplate {
+			return read(ctx, v.live, namespace, name, &resourceapi.ResourceClaimTemplate{})
+		}), nil
+}
+
+// read returns nil for what can't be read: then there is no warning.
+func read[T client.Object](ctx context.Context, from client.Reader, namespace, name string, into T) T {
+	var none T
+	if ctx.Err() != nil || from.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into) != nil {
+		return none
+	}
+	return into
+}
+
+// ValidateUpdate has nothing to say: the scheduler's name can't be changed.
+func (podValidator) ValidateUpdate(context.Context, *corev1.Pod, *corev1.Pod) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateDelete has nothing against it.
+func (podValidator) ValidateDelete(context.Context, *corev1.Pod) (admission.Warnings, error) {
+	return nil, nil
+}

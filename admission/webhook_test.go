@@ -1,0 +1,224 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// reader is an API server, or a cache of it, with these objects.
+type reader struct {
+	client.Reader
+	t       testing.TB
+	classes fakeClasses
+	claims  map[string]*resourceapi.ResourceClaim
+	reads   int
+}
+
+func (r *reader) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	_, limited := ctx.Deadline()
+	require.True(r.t, limited, "no answer waits for ever")
+	r.reads++
+	switch into := into.(type) {
+	case *resourceapi.DeviceClass:
+		class, err := r.classes.Get(key.Name)
+		if err == nil {
+			class.DeepCopyInto(into)
+		}
+		return err
+	case *resourceapi.ResourceClaim:
+		require.Equal(r.t, "default", key.Namespace)
+		if claim := r.claims[key.Name]; claim != nil {
+			claim.DeepCopyInto(into)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is unknown", key)
+}
+
+// newServer hosts the webhooks as a manager does.
+func newServer(t testing.TB, cached, live *reader) http.Handler {
+	t.Helper()
+	log.SetLogger(logr.Discard())
+	server := webhook.NewServer(webhook.Options{})
+	require.NoError(t, Register(server, newChecker(t, Options{}), Readers{Cached: cached, Live: live}))
+	return server.WebhookMux()
+}
+
+// ask sends a review, and returns the answer.
+func ask(t require.TestingT, server http.Handler, path string, body []byte) *admissionv1.AdmissionResponse {
+	request := httptest.NewRequestWithContext(context.Background(), http.MethodPost, path, bytes.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	server.ServeHTTP(recorder, request)
+	require.Equal(t, http.StatusOK, recorder.Code)
+	var answer admissionv1.AdmissionReview
+	require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &answer))
+	require.NotNil(t, answer.Response)
+	require.NotContains(t, recorder.Body.String(), "[recovered]", "it panicked")
+	return answer.Response
+}
+
+func reviewOf(t require.TestingT, object, old runtime.Object) []byte {
+	review := admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request:  &admissionv1.AdmissionRequest{UID: "u", Operation: admissionv1.Create, Namespace: "default", Object: rawOf(t, object)},
+	}
+	if old != nil {
+		review.Request.Operation, review.Request.OldObject = admissionv1.Update, rawOf(t, old)
+	}
+	body, err := json.Marshal(review)
+	require.NoError(t, err)
+	return body
+}
+
+func rawOf(t require.TestingT, object runtime.Object) runtime.RawExtension {
+	switch object := object.(type) {
+	case *resourceapi.ResourceClaim:
+		object.TypeMeta = metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim"}
+	case *resourceapi.ResourceClaimTemplate:
+		object.TypeMeta = metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaimTemplate"}
+	case *resourceapi.DeviceClass:
+		object.TypeMeta = metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "DeviceClass"}
+	case *corev1.Pod:
+		object.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	}
+	raw, err := json.Marshal(object)
+	require.NoError(t, err)
+	return runtime.RawExtension{Raw: raw}
+}
+
+func TestAnswers(t *testing.T) {
+	empty := &reader{t: t}
+	server := newServer(t, empty, empty)
+	wrong, right := claimOf(t, asking(4, defined("a", "1"))), claimOf(t, asking(4, defined("a", "true")))
+	answer := ask(t, server, ClaimPath, reviewOf(t, wrong, nil))
+	require.False(t, answer.Allowed)
+	require.EqualValues(t, http.StatusUnprocessableEntity, answer.Result.Code)
+	require.Equal(t, `ResourceClaim.resource.k8s.io "four" is invalid: `+entry+".expression: Invalid value: ERROR: <input>:1:1: the expression must return bool, it returns int\n | 1\n | ^", answer.Result.Message)
+	require.True(t, ask(t, server, ClaimPath, reviewOf(t, right, nil)).Allowed)
+
+	labelled := wrong.DeepCopy()
+	labelled.Labels = map[string]string{"a": "b"}
+	labelled.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "p"}}
+	require.True(t, ask(t, server, ClaimPath, reviewOf(t, labelled, wrong)).Allowed, "the specification is as it was")
+	require.False(t, ask(t, server, ClaimPath, reviewOf(t, wrong, right)).Allowed)
+	deleted := wrong.DeepCopy()
+	deleted.DeletionTimestamp = ptr.To(metav1.Unix(1, 0))
+	require.True(t, ask(t, server, ClaimPath, reviewOf(t, deleted, right)).Allowed)
+
+	require.False(t, ask(t, server, TemplatePath, reviewOf(t, templateOf(wrong), nil)).Allowed)
+	require.True(t, ask(t, server, TemplatePath, reviewOf(t, templateOf(right), nil)).Allowed)
+	config := "config: [" + defined("a", "1") + "]"
+	require.False(t, ask(t, server, ClassPath, reviewOf(t, classOf(t, "mla", config), nil)).Allowed)
+	require.False(t, ask(t, server, ClassPath, reviewOf(t, classOf(t, "mla", config), classOf(t, "mla", "{}"))).Allowed)
+	moved := "config: [" + defined("b", "true") + "," + defined("a", "1") + "]"
+	answer = ask(t, server, ClassPath, reviewOf(t, classOf(t, "mla", moved), classOf(t, "mla", config)))
+	require.True(t, answer.Allowed)
+	require.Len(t, answer.Warnings, 1)
+	require.Zero(t, empty.reads, "all is in the objects")
+}
+
+// TestWhoIsAskedForClasses: the cache, and before a class is blamed the API server.
+func TestWhoIsAskedForClasses(t *testing.T) {
+	good := fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "true")+"]")}
+	bad := fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "1")+"]")}
+	for name, test := range map[string]struct {
+		cached, live fakeClasses
+		allowed      bool
+		warnings     int
+		reads        int // of the API server
+	}{
+		"cached":       {cached: good, live: bad, allowed: true},
+		"mended":       {cached: bad, live: good, allowed: true, reads: 1},
+		"just created": {cached: fakeClasses{}, live: good, allowed: true, reads: 1},
+		"wrong":        {cached: bad, live: bad, reads: 1},
+		"missing":      {cached: fakeClasses{}, live: fakeClasses{}, allowed: true, warnings: 1, reads: 1},
+		"unavailable":  {cached: bad, live: fakeClasses{"mla": nil}, allowed: true, warnings: 1, reads: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached, live := &reader{t: t, classes: test.cached}, &reader{t: t, classes: test.live}
+			answer := ask(t, newServer(t, cached, live), ClaimPath, reviewOf(t, claimOf(t, asking(4)), nil))
+			require.Equal(t, test.allowed, answer.Allowed)
+			require.Len(t, answer.Warnings, test.warnings)
+			require.Equal(t, 1, cached.reads)
+			require.Equal(t, test.reads, live.reads)
+		})
+	}
+}
+
+func TestPodsAreAllowed(t *testing.T) {
+	live := &reader{t: t, claims: map[string]*resourceapi.ResourceClaim{"constrained": claimOf(t, asking(4))}}
+	server := newServer(t, &reader{t: t}, live)
+	for name, warnings := range map[string]int{"constrained": 1, "unknown": 0} {
+		answer := ask(t, server, PodPath, reviewOf(t, podOf("default-scheduler", corev1.PodResourceClaim{Name: "r", ResourceClaimName: &name}), nil))
+		require.True(t, answer.Allowed)
+		require.Len(t, answer.Warnings, warnings)
+		require.True(t, ask(t, server, PodPath, reviewOf(t, podOf("celset-scheduler", corev1.PodResourceClaim{Name: "r", ResourceClaimName: &name}), nil)).Allowed)
+	}
+	require.Equal(t, 2, live.reads)
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	empty := &reader{t: t}
+	server := newServer(t, empty, empty)
+	var config []string
+	for range 100 {
+		config = append(config, defined("4", "true"))
+	}
+	answer := ask(t, server, ClaimPath, reviewOf(t, claimOf(t, asking(4, config...)), nil))
+	require.False(t, answer.Allowed)
+	require.Len(t, answer.Result.Details.Causes, maxErrors+1)
+	require.Contains(t, answer.Result.Message, "there are 80 more mistakes")
+
+	body := append(reviewOf(t, claimOf(t, "{}"), nil), bytes.Repeat([]byte(" "), 8<<20)...)
+	answer = ask(t, server, ClaimPath, body)
+	require.False(t, answer.Allowed)
+	require.EqualValues(t, http.StatusRequestEntityTooLarge, answer.Result.Code)
+}
+
+// TestMalformedReviews: there is an answer to everything, and what is no object of the
+// kind is refused.
+func TestMalformedReviews(t *testing.T) {
+	empty := &reader{t: t}
+	server := newServer(t, empty, empty)
+	paths := []string{ClaimPath, TemplatePath, ClassPath, PodPath}
+	for _, body := range []string{"", "{}", "[]", "null", "3", "{", `{"kind":"AdmissionReview"}`, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{}}`} {
+		for _, path := range paths {
+			require.False(t, ask(t, server, path, []byte(body)).Allowed, "%s: %s", path, body)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		w := worldGen().Draw(t, "world")
+		for i := range w.claim.Spec.Devices.Config {
+			// Raw JSON that is none can't be sent.
+			if opaque := w.claim.Spec.Devices.Config[i].Opaque; opaque != nil && !json.Valid(opaque.Parameters.Raw) {
+				opaque.Parameters.Raw = []byte("[]")
+			}
+		}
+		body := string(reviewOf(t, w.claim, templateOf(w.claim)))
+		ask(t, server, rapid.SampledFrom(paths).Draw(t, "path"), []byte(damaged(t, body)))
+		ask(t, server, rapid.SampledFrom(paths).Draw(t, "path"), []byte(strings.Replace(body, `"UPDATE"`, `"CREATE"`, 1)))
+	})
+}

@@ -1,0 +1,98 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/randomexpr"
+)
+
+// reordered has a few other orders of a set.
+func reordered(set []*device.Device) [][]*device.Device {
+	reversed := slices.Clone(set)
+	slices.Reverse(reversed)
+	result := [][]*device.Device{reversed}
+	for i := 1; i < len(set); i++ {
+		result = append(result, slices.Concat(set[i:], set[:i]), slices.Concat(reversed[i:], reversed[:i]))
+	}
+	return result
+}
+
+// TestRealExpressionsInAnyOrder: what is not found to speak of the order does not depend
+// on it.
+func TestRealExpressionsInAnyOrder(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	for _, e := range corpus.Expressions() {
+		compiled, err := environment.Compile(e.Text)
+		require.NoError(t, err)
+		if _, found := compiled.OrderDependence(); found {
+			continue
+		}
+		for _, set := range setsOf(e) {
+			want, err := compiled.Satisfied(t.Context(), set, nil)
+			require.NoError(t, err)
+			for _, other := range reordered(set) {
+				got, err := compiled.Satisfied(t.Context(), other, nil)
+				require.NoError(t, err)
+				require.Equal(t, want, got, e.Name)
+			}
+		}
+	}
+}
+
+// TestRandomExpressionsInAnyOrder is the same for what nobody would write. Whether an
+// evaluation fails may depend on the order: CEL looks for the first true and false.
+func TestRandomExpressionsInAnyOrder(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	compared, dependent := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		compiled, err := environment.Compile(randomexpr.Condition(t, randomexpr.Attributes{
+			Domain: "d", Ints: []string{"x", "y"}, String: "s", Strings: "list", Version: "version", Bool: "flag", Capacity: "memory", Drivers: []string{"d", "e"},
+		}))
+		if err != nil {
+			return
+		}
+		if _, found := compiled.OrderDependence(); found {
+			dependent++
+			return
+		}
+		set := rapid.SliceOfN(rapid.Custom(randomDevice), 1, 4).Draw(t, "set")
+		want, err := compiled.Satisfied(t.Context(), set, nil)
+		for _, other := range reordered(set) {
+			got, otherErr := compiled.Satisfied(t.Context(), other, nil)
+			if err == nil && otherErr == nil {
+				compared++
+				require.Equal(t, want, got)
+			}
+		}
+	})
+	if !testing.Short() {
+		require.Positive(t, min(compared, dependent))
+	}
+}
+
+func randomDevice(t *rapid.T) *device.Device {
+	letter := rapid.SampledFrom([]string{"a", "b", "c"})
+	return device.New(rapid.SampledFrom([]string{"d", "e"}).Draw(t, "driver"), &resourceapi.Device{
+		Attributes: attributes{
+			"d/x": rapid.IntRange(0, 3).Draw(t, "x"), "d/y": rapid.IntRange(0, 3).Draw(t, "y"), "d/s": letter.Draw(t, "s"),
+			"d/list": []string{letter.Draw(t, "first"), letter.Draw(t, "second")}, "d/flag": rapid.Bool().Draw(t, "flag"), "d/version": version("1.1.0"),
+		}.api(),
+		Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+			"d/memory": {Value: *resource.NewQuantity(rapid.Int64Range(1, 4).Draw(t, "memory")<<30, resource.BinarySI)},
+		},
+	})
+}

@@ -1,0 +1,31 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/checker"
+)
+
+// EstimateCost bounds what one evaluation costs, in CEL cost units, without evaluating
+// anything. costs knows the sizes of the input and, by functions, what calls cost. An
+// estimate of math.MaxUint64 means that there is no bound. The error is an [*Error]; an
+// expression for which there is one can be evaluated all the same.
+func (p *Program) EstimateCost(costs checker.CostEstimator) (estimate checker.CostEstimate, err error) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			err = p.estimateError(fmt.Errorf("%v", failure))
+		}
+	}()
+	estimate, err = p.environment.env.EstimateCost(p.ast, costs)
+	if err != nil {
+		return checker.CostEstimate{}, p.estimateError(err)
+	}
+	return estimate, nil
+}
+
+func (p *Program) estimateError(err error) *Error {
+	return &Error{Reason: ReasonInvalid, Expression: p.expression, Message: "estimate the cost: " + err.Error(), err: err}
+}

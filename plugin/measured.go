@@ -1,0 +1,31 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// measuredAllocator is our allocator with a stopwatch.
+type measuredAllocator struct {
+	*allocator.Allocator
+	metrics *metrics.Metrics
+}
+
+var _ structured.Allocator = &measuredAllocator{}
+
+// Allocate implements [structured.Allocator].
+func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	end := a.metrics.ObserveAllocation(claims)
+	results, stats, err := a.AllocateWithStats(ctx, node, claims)
+	end(results != nil, stats, err)
+	return results, err
+}

@@ -1,0 +1,86 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import "k8s.io/component-base/metrics"
+
+// subsystem starts all names: they stand beside those of kube-scheduler on one page,
+// and a Kubernetes that implements KEP-5254 itself will have the names of the KEP for
+// its own. A name that is registered twice keeps the scheduler from starting.
+const subsystem = "celset"
+
+// Upper bounds of buckets. Three a power of ten would tell 20 ms from 40; two tell what
+// is slow. They include the default limits, so that what crossed one can be counted.
+var (
+	// durations are up to 10 s, the default filterTimeout, and some more.
+	durations = []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3, 10, 30}
+	// steps are up to the default of budget.steps, and some more.
+	steps = []float64{0, 1, 3, 10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6}
+	// spending is up to the default of budget.cost, and some more.
+	spending = []float64{0, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8}
+	// costs are up to the limit of one evaluation.
+	costs = []float64{10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6}
+)
+
+// define makes the metrics, without a value yet.
+func (m *Metrics) define() {
+	m.durations = histograms("allocation_duration_seconds",
+		"Time to search for the devices of one pod on one node, by the kind of constraints that its claims have and by outcome.",
+		durations, "constraint", "outcome")
+	m.steps = histograms("allocation_steps",
+		"Number of steps that the search for the devices of one pod on one node took, by the kind of constraints that its claims have and by outcome. It is 0 if the answer was known.",
+		steps, "constraint", "outcome")
+	m.spending = histograms("allocation_cost",
+		"Cost, in CEL cost units, that was charged to the budget of the search for the devices of one pod with a CEL device constraint on one node, by outcome. It is 0 if the answer was known.",
+		spending, "outcome")
+	m.cost = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "cel_expression_constraint_cost", Buckets: costs, StabilityLevel: metrics.ALPHA,
+		Help: "Actual cost, in CEL cost units, of one evaluation of a CEL device constraint on a complete set of devices.",
+	})
+	m.evaluations = counters("constraint_evaluations_total",
+		"Number of evaluations of CEL device constraints, by scope: of whole expressions on complete sets of devices, or of parts of them on one or two devices, which tell the search early what can't be.", "scope")
+	m.failures = counters("constraint_evaluation_failures_total",
+		"Number of evaluations of CEL device constraints on complete sets of devices that failed and aborted the search, by reason.", "reason")
+	m.compilations = counters("constraint_compilations_total",
+		"Number of times that the expression of a CEL device constraint was to be compiled, by outcome.", "outcome")
+	m.cuts = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "search_cuts_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of devices that the search did not try, or gave up at once, because no set with them could satisfy a CEL device constraint.",
+	})
+	m.hits = counters("cache_hits_total",
+		"Number of times that something was known from an earlier search, by cache: the answer to all claims of a pod on such a node, or the verdict of a CEL device constraint on such a set.", "cache")
+	m.exhaustions = counters("budget_exhaustions_total",
+		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
+	m.refusals = counters("refused_scheduling_attempts_total",
+		"Number of times that the scheduling of a pod was refused because of its CEL device constraints before any node was looked at, by reason.", "reason")
+}
+
+func histograms(name, help string, buckets []float64, labels ...string) *metrics.HistogramVec {
+	return metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
+	}, labels)
+}
+
+func counters(name, help string, labels ...string) *metrics.CounterVec {
+	return metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA,
+	}, labels)
+}
+
+// begin shows counters as zero before they first count, so that rates and alerts see
+// the first time.
+func (m *Metrics) begin() {
+	for vector, values := range map[*metrics.CounterVec][]string{
+		m.evaluations:  {scopeSet, scopePart},
+		m.failures:     failures,
+		m.compilations: {compiled, refused, remembered},
+		m.hits:         {cacheAnswers, cacheVerdicts},
+		m.exhaustions:  {budgetCost, budgetSteps},
+		m.refusals:     {string(RefusalGate), string(RefusalConstraint)},
+	} {
+		for _, value := range values {
+			vector.WithLabelValues(value)
+		}
+	}
+}

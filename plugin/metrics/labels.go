@@ -1,0 +1,136 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"errors"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+)
+
+// Constraint is a value of the label "constraint": the most demanding kind of
+// constraint that a claim has, or that any of the claims of one search has.
+type Constraint string
+
+const (
+	// ConstraintNone means that there is none.
+	ConstraintNone Constraint = "none"
+	// ConstraintAttribute means matchAttribute or distinctAttribute.
+	ConstraintAttribute Constraint = "attribute"
+	// ConstraintCEL means a CEL device constraint.
+	ConstraintCEL Constraint = "cel"
+)
+
+// constraintOf does not ask whether references are well-formed: a claim with a wrong
+// one is for nobody else but this plugin.
+func constraintOf(claims ...*resourceapi.ResourceClaim) Constraint {
+	result := ConstraintNone
+	for _, claim := range claims {
+		switch {
+		case v1alpha1.HasReference(claim):
+			return ConstraintCEL
+		case len(claim.Spec.Devices.Constraints) > 0:
+			result = ConstraintAttribute
+		}
+	}
+	return result
+}
+
+// Outcome is a value of the label "outcome": how a search for devices on one node
+// ended.
+type Outcome string
+
+const (
+	// OutcomeAllocated means that there are devices for all claims.
+	OutcomeAllocated Outcome = "allocated"
+	// OutcomeNoFit means that there are none on this node.
+	OutcomeNoFit Outcome = "no_fit"
+	// OutcomeError means that claims, classes or devices are at fault.
+	OutcomeError Outcome = "error"
+	// OutcomeBudget means that a budget was used up.
+	OutcomeBudget Outcome = "budget"
+	// OutcomeTimeout means that the time for one node was used up.
+	OutcomeTimeout Outcome = "timeout"
+	// OutcomeCancelled means that the scheduler did not want to know any more, for it had found
+	// enough other nodes or is about to end.
+	OutcomeCancelled Outcome = "cancelled"
+)
+
+func outcomeOf(found bool, err error) Outcome {
+	switch {
+	case err == nil && found:
+		return OutcomeAllocated
+	case err == nil, errors.Is(err, structured.ErrFailedAllocationOnNode):
+		return OutcomeNoFit
+	case errors.Is(err, context.DeadlineExceeded):
+		return OutcomeTimeout
+	case errors.Is(err, context.Canceled):
+		return OutcomeCancelled
+	}
+	if _, ok := errors.AsType[*allocator.BudgetError](err); ok {
+		return OutcomeBudget
+	}
+	return OutcomeError
+}
+
+// budgetOf is the value of the label "budget" for a budget that was used up: how the
+// arguments of the plugin call it.
+func budgetOf(err *allocator.BudgetError) string {
+	if err.Unit == allocator.BudgetSteps {
+		return budgetSteps
+	}
+	return budgetCost
+}
+
+// Refusal is a value of the label "reason": why the scheduling of a pod was refused
+// before any node was looked at.
+type Refusal string
+
+const (
+	// RefusalGate means that the feature gate is off.
+	RefusalGate Refusal = "gate_disabled"
+	// RefusalConstraint means that a CEL device constraint is not defined, or is wrong.
+	RefusalConstraint Refusal = "invalid_constraint"
+)
+
+// Values of labels.
+const (
+	scopeSet  = "set"
+	scopePart = "part"
+
+	cacheAnswers  = "answers"
+	cacheVerdicts = "verdicts"
+
+	budgetCost  = "cost"
+	budgetSteps = "steps"
+
+	compiled   = "compiled"
+	refused    = "refused"
+	remembered = "remembered"
+
+	statePending   = "pending"
+	stateAllocated = "allocated"
+
+	// unknown is the reason of an evaluation that fails without one.
+	unknown = "Unknown"
+)
+
+// failures are the reasons for which an evaluation of a whole expression fails.
+var failures = []string{
+	string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonBudget),
+	string(cel.ReasonInterrupted), unknown,
+}
+
+func failureOf(err error) string {
+	if failure, ok := errors.AsType[*cel.Error](err); ok {
+		return string(failure.Reason)
+	}
+	return unknown
+}

@@ -1,0 +1,68 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/celset/celset/cel"
+)
+
+// Registry is where metrics are shown. A [metrics.KubeRegistry] is one.
+type Registry interface {
+	Register(metrics.Registerable) error
+	CustomRegister(metrics.StableCollector) error
+}
+
+// Metrics are told what happens and count it. They are safe for concurrent use.
+type Metrics struct {
+	now func() time.Time
+
+	durations, steps, spending                                       *metrics.HistogramVec
+	cost                                                             *metrics.Histogram
+	evaluations, failures, compilations, hits, exhaustions, refusals *metrics.CounterVec
+	cuts                                                             *metrics.Counter
+	claims                                                           *claims
+}
+
+var _ cel.Observer = (*Metrics)(nil)
+
+// New registers metrics, which go by the given clock. It fails where such metrics are
+// registered already.
+func New(registry Registry, now func() time.Time) (*Metrics, error) {
+	m := &Metrics{now: now, claims: newClaims()}
+	m.define()
+	for _, one := range []metrics.Registerable{
+		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.hits,
+		m.exhaustions, m.refusals,
+	} {
+		if err := registry.Register(one); err != nil {
+			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
+		}
+	}
+	if err := registry.CustomRegister(m.claims); err != nil {
+		return nil, fmt.Errorf("register metric %s: %w", claimsName, err)
+	}
+	m.begin()
+	return m, nil
+}
+
+// Default returns the metrics that a component of Kubernetes shows on /metrics. All
+// profiles of a scheduler share them.
+func Default() (*Metrics, error) { return shared() }
+
+var shared = sync.OnceValues(func() (*Metrics, error) { return New(legacy{}, time.Now) })
+
+// legacy is the registry of the process.
+type legacy struct{}
+
+func (legacy) Register(one metrics.Registerable) error { return legacyregistry.Register(one) }
+func (legacy) CustomRegister(all metrics.StableCollector) error {
+	return legacyregistry.CustomRegister(all)
+}

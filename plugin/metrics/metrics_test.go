@@ -1,0 +1,260 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	compbase "k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// bench has metrics that go by a clock which goes on by a millisecond each time that
+// somebody looks at it.
+type bench struct {
+	*metrics.Metrics
+	registry compbase.KubeRegistry
+	looks    int64
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{registry: compbase.NewKubeRegistry()}
+	var err error
+	b.Metrics, err = metrics.New(b.registry, func() time.Time {
+		b.looks++
+		return time.UnixMilli(b.looks)
+	})
+	require.NoError(t, err)
+	return b
+}
+
+// values are those that are not zero: of histograms the sums.
+func (b *bench) values(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := b.registry.Gather()
+	require.NoError(t, err)
+	result := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := strings.TrimPrefix(family.GetName(), "celset_")
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			if value := metric.GetHistogram().GetSampleSum() + metric.GetCounter().GetValue() + metric.GetGauge().GetValue(); value != 0 {
+				result[name] = value
+			}
+		}
+	}
+	return result
+}
+
+func claimWith(constraints ...resourceapi.DeviceConstraint) *resourceapi.ResourceClaim {
+	return &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Constraints: constraints}}}
+}
+
+func match(name resourceapi.FullyQualifiedName) resourceapi.DeviceConstraint {
+	return resourceapi.DeviceConstraint{MatchAttribute: &name}
+}
+
+func distinct(name resourceapi.FullyQualifiedName) resourceapi.DeviceConstraint {
+	return resourceapi.DeviceConstraint{DistinctAttribute: &name}
+}
+
+func TestConstraintAndOutcomeOfAnAllocation(t *testing.T) {
+	plain, attribute, constrained := claimWith(), claimWith(match("example.com/numa")), claimWith(match("celset.dev/ring"))
+	wrapped := func(err error) error { return fmt.Errorf("filter operation aborted: %w", err) }
+	for name, test := range map[string]struct {
+		claims []*resourceapi.ResourceClaim
+		found  bool
+		err    error
+		want   string
+	}{
+		"no claim":                  {nil, true, nil, "none allocated"},
+		"no constraint":             {[]*resourceapi.ResourceClaim{plain}, true, nil, "none allocated"},
+		"attribute":                 {[]*resourceapi.ResourceClaim{attribute, plain}, true, nil, "attribute allocated"},
+		"distinct attribute":        {[]*resourceapi.ResourceClaim{claimWith(distinct("example.com/numa"))}, true, nil, "attribute allocated"},
+		"CEL":                       {[]*resourceapi.ResourceClaim{attribute, constrained, plain}, true, nil, "cel allocated"},
+		"both in one claim":         {[]*resourceapi.ResourceClaim{claimWith(match("example.com/numa"), match("celset.dev/ring"))}, true, nil, "cel allocated"},
+		"CEL, wrong":                {[]*resourceapi.ResourceClaim{claimWith(distinct("celset.dev/ring"))}, false, errors.New("wrong"), "cel error"},
+		"no fit, without a reason":  {[]*resourceapi.ResourceClaim{constrained}, false, nil, "cel no_fit"},
+		"no fit, with a reason":     {[]*resourceapi.ResourceClaim{constrained}, false, wrapped(structured.ErrFailedAllocationOnNode), "cel no_fit"},
+		"budget":                    {[]*resourceapi.ResourceClaim{constrained}, false, wrapped(&allocator.BudgetError{Unit: allocator.BudgetCost}), "cel budget"},
+		"time is over":              {[]*resourceapi.ResourceClaim{constrained}, false, wrapped(context.DeadlineExceeded), "cel timeout"},
+		"nobody wants to know it":   {[]*resourceapi.ResourceClaim{constrained}, false, wrapped(context.Canceled), "cel cancelled"},
+		"error of an expression":    {[]*resourceapi.ResourceClaim{constrained}, false, wrapped(&cel.Error{Reason: cel.ReasonRuntime}), "cel error"},
+		"error before there was it": {[]*resourceapi.ResourceClaim{plain}, false, errors.New("class not found"), "none error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			end := b.ObserveAllocation(test.claims)
+			b.looks += 249
+			end(test.found, allocator.Stats{}, test.err)
+			values := b.values(t)
+			delete(values, "budget_exhaustions_total cost")
+			require.Empty(t, cmp.Diff(map[string]float64{"allocation_duration_seconds " + test.want: .25}, values))
+		})
+	}
+}
+
+func TestStatsOfAnAllocation(t *testing.T) {
+	stats := allocator.Stats{
+		Steps: 2, Evaluations: 3, SetsAccepted: 1, TableEvaluations: 5, TableBuilds: 1, Cost: 700, CacheHits: 12, AnswersKnown: 1, Cuts: 13,
+	}
+	b := newBench(t)
+	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))})(true, stats, nil)
+	want := map[string]float64{
+		"allocation_duration_seconds cel allocated": .001,
+		"allocation_steps cel allocated":            2,
+		"allocation_cost allocated":                 700,
+		"constraint_evaluations_total set":          3,
+		"constraint_evaluations_total part":         5,
+		"cache_hits_total answers":                  1,
+		"cache_hits_total verdicts":                 11,
+		"search_cuts_total":                         13,
+	}
+	require.Empty(t, cmp.Diff(want, b.values(t)))
+
+	// What was done counts whatever came of it.
+	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()})(false, stats, &allocator.BudgetError{Unit: allocator.BudgetSteps})
+	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()})(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
+	for _, name := range []string{
+		"constraint_evaluations_total set", "constraint_evaluations_total part", "cache_hits_total answers", "cache_hits_total verdicts", "search_cuts_total",
+	} {
+		want[name] *= 2
+	}
+	want["allocation_duration_seconds none budget"] = .002
+	want["allocation_steps none budget"] = 2
+	want["budget_exhaustions_total steps"] = 1
+	want["budget_exhaustions_total cost"] = 1
+	require.Empty(t, cmp.Diff(want, b.values(t)))
+}
+
+func TestExpressions(t *testing.T) {
+	b := newBench(t)
+	b.ObserveEvaluation("devices", 7, nil)
+	b.ObserveEvaluation("devices", 11, fmt.Errorf("claim: %w", &cel.Error{Reason: cel.ReasonRuntime}))
+	b.ObserveEvaluation("devices", 0, &cel.Error{Reason: cel.ReasonInterrupted})
+	b.ObserveEvaluation("devices", 0, errors.New("of no known kind"))
+	b.ObserveCompilation("devices", false, nil)
+	b.ObserveCompilation("devices", true, nil)
+	b.ObserveCompilation("devices", true, &cel.Error{Reason: cel.ReasonInvalid})
+	b.ObserveCompilation("devices", false, &cel.Error{Reason: cel.ReasonInvalid})
+	b.ObserveRefusal(metrics.RefusalConstraint)
+	b.ObserveRefusal(metrics.RefusalGate)
+	b.ObserveRefusal(metrics.RefusalGate)
+	require.Empty(t, cmp.Diff(map[string]float64{
+		"cel_expression_constraint_cost":                       18,
+		"constraint_evaluation_failures_total Runtime":         1,
+		"constraint_evaluation_failures_total Interrupted":     1,
+		"constraint_evaluation_failures_total Unknown":         1,
+		"constraint_compilations_total compiled":               1,
+		"constraint_compilations_total remembered":             2,
+		"constraint_compilations_total refused":                1,
+		"refused_scheduling_attempts_total invalid_constraint": 1,
+		"refused_scheduling_attempts_total gate_disabled":      2,
+	}, b.values(t)))
+}
+
+func TestClaims(t *testing.T) {
+	b := newBench(t)
+	require.NotContains(t, b.families(t), "celset_claims", "nobody knows how many there are")
+
+	allocated := claimWith(match("celset.dev/ring"))
+	allocated.Status.Allocation = &resourceapi.AllocationResult{}
+	all := []*resourceapi.ResourceClaim{claimWith(), claimWith(match("a/b")), claimWith(match("celset.dev/ring")), allocated, allocated}
+	var failure error
+	b.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return all, failure })
+	require.Empty(t, cmp.Diff(map[string]float64{
+		"claims none pending": 1, "claims attribute pending": 1, "claims cel pending": 1, "claims cel allocated": 2,
+	}, b.values(t)))
+	require.Equal(t, 6, b.families(t)["celset_claims"], "zero is shown as well")
+
+	all = all[:1]
+	require.Empty(t, cmp.Diff(map[string]float64{"claims none pending": 1}, b.values(t)))
+	failure = errors.New("not now")
+	require.NotContains(t, b.families(t), "celset_claims")
+	b.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
+	require.Equal(t, 6, b.families(t)["celset_claims"])
+}
+
+// families are the numbers of time series by the names of the metrics.
+func (b *bench) families(t *testing.T) map[string]int {
+	t.Helper()
+	families, err := b.registry.Gather()
+	require.NoError(t, err)
+	result := map[string]int{}
+	for _, family := range families {
+		result[family.GetName()] = len(family.GetMetric())
+	}
+	return result
+}
+
+// Counters are there from the beginning.
+func TestBeginning(t *testing.T) {
+	require.Empty(t, cmp.Diff(map[string]int{
+		"celset_cel_expression_constraint_cost":       1,
+		"celset_constraint_evaluations_total":         2,
+		"celset_constraint_evaluation_failures_total": 6,
+		"celset_constraint_compilations_total":        3,
+		"celset_search_cuts_total":                    1,
+		"celset_cache_hits_total":                     2,
+		"celset_budget_exhaustions_total":             2,
+		"celset_refused_scheduling_attempts_total":    2,
+	}, newBench(t).families(t)))
+}
+
+// Names, units and help texts are as Prometheus wants them.
+func TestConventions(t *testing.T) {
+	b := newBench(t)
+	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))})(true, allocator.Stats{}, nil)
+	b.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
+	families, err := b.registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		require.True(t, strings.HasPrefix(family.GetName(), "celset_"), family.GetName())
+		require.True(t, strings.HasPrefix(family.GetHelp(), "[ALPHA] "), family.GetHelp())
+	}
+	response := httptest.NewRecorder()
+	compbase.HandlerFor(b.registry, compbase.HandlerOpts{}).ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	problems, err := testutil.NewPromLinter(response.Body).Lint()
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
+
+func TestNewRefuses(t *testing.T) {
+	b := newBench(t)
+	_, err := metrics.New(b.registry, time.Now)
+	require.ErrorContains(t, err, "register metric celset_allocation_duration_seconds: duplicate")
+	_, err = metrics.New(halfFull{compbase.NewKubeRegistry()}, time.Now)
+	require.ErrorContains(t, err, "register metric celset_claims: no room")
+}
+
+// halfFull takes no collectors.
+type halfFull struct{ compbase.KubeRegistry }
+
+func (halfFull) CustomRegister(compbase.StableCollector) error { return errors.New("no room") }
+
+func TestDefaultIsOne(t *testing.T) {
+	first, err := metrics.Default()
+	require.NoError(t, err)
+	second, err := metrics.Default()
+	require.NoError(t, err)
+	require.Same(t, first, second)
+}

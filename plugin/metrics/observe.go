@@ -1,0 +1,75 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"errors"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/component-base/metrics"
+
+	"github.com/celset/celset/allocator"
+)
+
+// ObserveAllocation is called when the search for the devices of claims on one node
+// starts. What it returns is called when that ends, with what the search returned:
+// whether there are devices, the work that it was, and the error.
+func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim) (end func(found bool, stats allocator.Stats, err error)) {
+	start := m.now()
+	return func(found bool, stats allocator.Stats, err error) {
+		duration := m.now().Sub(start)
+		constraint, outcome := constraintOf(claims...), string(outcomeOf(found, err))
+		m.durations.WithLabelValues(string(constraint), outcome).Observe(duration.Seconds())
+		m.steps.WithLabelValues(string(constraint), outcome).Observe(float64(stats.Steps))
+		if constraint == ConstraintCEL {
+			m.spending.WithLabelValues(outcome).Observe(float64(stats.Cost))
+		}
+		if failure, ok := errors.AsType[*allocator.BudgetError](err); ok {
+			m.exhaustions.WithLabelValues(budgetOf(failure)).Inc()
+		}
+		m.add(stats)
+	}
+}
+
+// add counts what was done. Most searches have a known answer and do nothing: they take
+// microseconds, and looking up a time series to add nothing would take as long.
+func (m *Metrics) add(stats allocator.Stats) {
+	count(m.evaluations, scopeSet, stats.Evaluations)
+	count(m.evaluations, scopePart, stats.TableEvaluations)
+	count(m.hits, cacheAnswers, stats.AnswersKnown)
+	count(m.hits, cacheVerdicts, stats.CacheHits-stats.AnswersKnown)
+	m.cuts.Add(float64(stats.Cuts))
+}
+
+func count(vector *metrics.CounterVec, value string, n int64) {
+	if n > 0 {
+		vector.WithLabelValues(value).Add(float64(n))
+	}
+}
+
+// ObserveRefusal is called when the scheduling of a pod is refused before any node is
+// looked at.
+func (m *Metrics) ObserveRefusal(reason Refusal) {
+	m.refusals.WithLabelValues(string(reason)).Inc()
+}
+
+// ObserveEvaluation implements [github.com/celset/celset/cel.Observer].
+func (m *Metrics) ObserveEvaluation(_ string, cost uint64, err error) {
+	m.cost.Observe(float64(cost))
+	if err != nil {
+		m.failures.WithLabelValues(failureOf(err)).Inc()
+	}
+}
+
+// ObserveCompilation implements [github.com/celset/celset/cel.Observer].
+func (m *Metrics) ObserveCompilation(_ string, hit bool, err error) {
+	outcome := compiled
+	switch {
+	case hit:
+		outcome = remembered
+	case err != nil:
+		outcome = refused
+	}
+	m.compilations.WithLabelValues(outcome).Inc()
+}

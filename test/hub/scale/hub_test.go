@@ -1,0 +1,167 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/fleet"
+	kinds "github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/controller"
+)
+
+// namespace has all Placements. The set of the generated clusters is bound to it.
+const namespace = "scale"
+
+// patience is how long a test waits for what must come.
+const patience = 2 * time.Minute
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// in is the number for a whole run or for a short one.
+func in(whole, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return whole
+}
+
+// hub is a real API server with the kinds of Open Cluster Management and nothing that
+// acts on them.
+type hub struct {
+	client.WithWatch
+	controlPlane *controlplane.ControlPlane
+	scheme       *runtime.Scheme
+}
+
+// newHub starts a hub that ends with the test. Objects need not have a namespace that
+// exists: there would be thousands.
+func newHub(t testing.TB, options controlplane.Options) *hub {
+	t.Helper()
+	options.DataDir, options.Progress = t.TempDir(), t.Output()
+	options.SkipKwok, options.SkipControllerManager = true, true
+	options.Prebuilt = os.Getenv(controlplane.BinDirEnv) != ""
+	options.APIServerArgs = append(options.APIServerArgs, "--disable-admission-plugins=NamespaceLifecycle")
+	controlPlane, err := controlplane.Start(context.Background(), options)
+	require.NoError(t, err)
+	t.Cleanup(controlPlane.Stop)
+	config := controlPlane.RESTConfig()
+	config.QPS = -1
+	require.NoError(t, kinds.Install(t.Context(), config))
+	h := &hub{controlPlane: controlPlane, scheme: runtime.NewScheme()}
+	require.NoError(t, errors.Join(clientgoscheme.AddToScheme(h.scheme), controller.AddToScheme(h.scheme)))
+	h.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: h.scheme})
+	require.NoError(t, err)
+	require.NoError(t, h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	require.NoError(t, h.Create(t.Context(), &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: fleet.ClusterSet}}))
+	require.NoError(t, h.bind(t.Context(), fleet.ClusterSet))
+	return h
+}
+
+// bind binds a set.
+func (h *hub) bind(ctx context.Context, name string) error {
+	return h.Create(ctx, &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: name},
+	})
+}
+
+// each does something for the numbers from 0 to n-1, several at a time.
+func each(t testing.TB, n int, do func(ctx context.Context, i int) error) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(24)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	require.NoError(t, group.Wait())
+}
+
+// join creates clusters number first to last-1 of the generated fleet.
+func (h *hub) join(t testing.TB, first, last int) {
+	t.Helper()
+	now := time.Now()
+	each(t, last-first, func(ctx context.Context, i int) error {
+		generated := fleet.Cluster(first+i, now)
+		generated.ObjectMeta = metav1.ObjectMeta{Name: generated.Name, Labels: generated.Labels}
+		return h.put(ctx, generated, &generated.Status)
+	})
+}
+
+// put creates an object with its status, which takes two requests.
+func (h *hub) put(ctx context.Context, object client.Object, status any) error {
+	wanted := object.DeepCopyObject().(client.Object)
+	if err := h.Create(ctx, object); err != nil {
+		return err
+	}
+	wanted.SetResourceVersion(object.GetResourceVersion())
+	wanted.SetUID(object.GetUID())
+	if status == nil {
+		return nil
+	}
+	return h.Status().Update(ctx, wanted)
+}
+
+// score gives the first n clusters an AddOnPlacementScore "room" with a score "free".
+func (h *hub) score(t testing.TB, n int) {
+	t.Helper()
+	each(t, n, func(ctx context.Context, i int) error {
+		object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: nameOf(i), Name: "room"}}
+		object.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "free", Value: int32(i*7%200 - 100)}}
+		return h.put(ctx, object, &object.Status)
+	})
+}
+
+// nameOf is the name of a cluster of the generated fleet.
+func nameOf(i int) string { return fleet.Cluster(i, time.Time{}).Name }
+
+// place creates a Placement for celset.
+func (h *hub) place(t testing.TB, name string, spec clusterv1beta1.PlacementSpec) *clusterv1beta1.Placement {
+	t.Helper()
+	object := &clusterv1beta1.Placement{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"}},
+		Spec:       spec,
+	}
+	require.NoError(t, h.Create(t.Context(), object))
+	return object
+}
+
+// change patches an object.
+func change[T client.Object](ctx context.Context, h *hub, object T, mutate func(T)) error {
+	before := object.DeepCopyObject().(client.Object)
+	mutate(object)
+	return h.Patch(ctx, object, client.MergeFrom(before))
+}
+
+// relabel sets a label of a cluster.
+func (h *hub) relabel(ctx context.Context, name, key, value string) error {
+	object := &clusterv1.ManagedCluster{}
+	if err := h.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+		return err
+	}
+	return change(ctx, h, object, func(c *clusterv1.ManagedCluster) { c.Labels[key] = value })
+}

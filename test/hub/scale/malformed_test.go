@@ -1,0 +1,183 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/malformed"
+	"github.com/celset/celset/placement"
+)
+
+// TestMalformedOnHub gives Placements that select everything another spec, as wrong
+// as the API server takes it, and then spoils the rest of the hub.
+func TestMalformedOnHub(t *testing.T) {
+	h := newHub(t, controlplane.Options{})
+	const clusters = 20
+	h.join(t, 0, clusters)
+	h.score(t, clusters)
+	placements, all := make([]*clusterv1beta1.Placement, in(300, 30)), map[string]sets.Set[string]{}
+	for i := range placements {
+		placements[i] = h.place(t, fmt.Sprintf("p%d", i), clusterv1beta1.PlacementSpec{})
+		all[placements[i].Name] = sets.New(nameOf(0))
+	}
+	o := h.observe(t)
+	m, stop := h.control(t)
+	h.requireSettled(t)
+	o.catchUp(t)
+	before := o.versions()
+
+	rejected := 0
+	for i, object := range placements {
+		rejected += h.spoil(t, object, uint64(i))
+	}
+	listed := h.requireTold(t, m)
+	misconfigured := requireKept(t, listed, before)
+	require.Greater(t, misconfigured, len(placements)/10)
+	t.Logf("%d of %d Placements are misconfigured; %d were rejected", misconfigured, len(placements), rejected)
+
+	good := map[string]sets.Set[string]{}
+	for _, object := range listed.placements {
+		if meta.IsStatusConditionFalse(object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured) &&
+			object.Status.NumberOfSelectedClusters == clusters {
+			good[object.Name] = all[object.Name]
+		}
+	}
+	o.expect(good)
+	n := in(300, 30)
+	h.spoilRest(t, uint64(n))
+	h.requireTold(t, m)
+	o.requireStayed(t, all)
+	// Now Placements have malformed sets to choose from.
+	each(t, n, func(ctx context.Context, i int) error { return h.bind(ctx, fmt.Sprintf("malformed-%d", i)) })
+	h.requireTold(t, m)
+	o.requireStayed(t, all)
+	stop()
+}
+
+// requireTold waits until every Placement has conditions of its generation and nothing
+// is decided any more. Scores by Balance may be left behind: the decisions of others
+// are no reason to decide a Placement again.
+func (h *hub) requireTold(t testing.TB, m *meter) listing {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		since, listed := m.decisions.Load(), h.list(t)
+		time.Sleep(time.Second)
+		waiting := slices.ContainsFunc(listed.placements, func(object *clusterv1beta1.Placement) bool {
+			return len(object.Status.Conditions) == 0 || slices.ContainsFunc(object.Status.Conditions, func(c metav1.Condition) bool {
+				return c.ObservedGeneration != object.Generation
+			})
+		})
+		if !waiting && m.decisions.Load() == since {
+			return listed
+		}
+	}
+	t.Fatal("the controller does not come to rest")
+	return listing{}
+}
+
+// spoil replaces the spec of a Placement by one that the API server takes, and returns
+// how many it did not take.
+func (h *hub) spoil(t testing.TB, object *clusterv1beta1.Placement, seed uint64) (rejected int) {
+	t.Helper()
+	for random := rand.New(rand.NewPCG(seed, 1)); ; rejected++ {
+		drawn := malformed.Placement(random)
+		if random.IntN(2) == 0 {
+			drawn.Spec.ClusterSets = nil
+		}
+		err := change(t.Context(), h, object.DeepCopy(), func(p *clusterv1beta1.Placement) {
+			p.Spec = drawn.Spec
+			for key, value := range drawn.Annotations {
+				p.Annotations[key] = value
+			}
+		})
+		if err == nil {
+			return rejected
+		}
+		requireRejected(t, err)
+	}
+}
+
+// requireRejected demands that it was the content that the API server did not like, or
+// that there is no JSON for it.
+func requireRejected(t testing.TB, err error) {
+	t.Helper()
+	var unwritable *json.MarshalerError
+	require.True(t, apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || errors.As(err, &unwritable), "%v", err)
+}
+
+// spoilRest creates malformed clusters, scores and sets.
+func (h *hub) spoilRest(t testing.TB, n uint64) {
+	t.Helper()
+	taken := 0
+	for seed := range n {
+		random := rand.New(rand.NewPCG(seed, 2))
+		cluster, score, set := malformed.Cluster(random), malformed.Score(random), malformed.Set(random)
+		for _, each := range []struct {
+			object client.Object
+			status any
+		}{{cluster, &cluster.Status}, {score, &score.Status}, {set, nil}} {
+			each.object.SetName(fmt.Sprintf("malformed-%d", seed))
+			each.object.SetUID("")
+			each.object.SetResourceVersion("")
+			if each.object == score {
+				score.SetNamespace(nameOf(int(seed % 20)))
+				// What Placements read.
+				score.SetName("room")
+				require.NoError(t, client.IgnoreNotFound(h.Delete(t.Context(), score.DeepCopy())))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			err := h.put(ctx, each.object, each.status)
+			cancel()
+			if err == nil {
+				taken++
+				continue
+			}
+			requireRejected(t, err)
+		}
+	}
+	require.Greater(t, taken, int(n)/2)
+	t.Logf("%d malformed clusters, scores and sets were taken", taken)
+}
+
+// requireKept demands that every Placement has its conditions, and that the decisions
+// of the misconfigured ones are untouched. It returns how many these are.
+func requireKept(t testing.TB, listed listing, before map[string]string) (misconfigured int) {
+	t.Helper()
+	now := map[string]string{}
+	for _, decision := range listed.decisions {
+		now[decision.Name] = decision.ResourceVersion
+	}
+	for _, object := range listed.placements {
+		require.Len(t, object.Status.Conditions, 3, object.Name)
+		for _, condition := range object.Status.Conditions {
+			require.Equal(t, object.Generation, condition.ObservedGeneration, object.Name)
+			require.NotEmpty(t, condition.Message, object.Name)
+		}
+		satisfied := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+		if meta.IsStatusConditionTrue(object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured) && satisfied.Reason == placement.ReasonNotScheduled {
+			misconfigured++
+			require.Equal(t, metav1.ConditionFalse, satisfied.Status)
+			name := object.Name + "-decision-1"
+			require.Equal(t, before[name], now[name], "%s: %s", object.Name, satisfied.Message)
+		}
+	}
+	return misconfigured
+}

@@ -1,0 +1,191 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/placement"
+)
+
+// kindsOfPlacements are what Placements are told apart by. That with number i of a kind
+// asks for one of some versions, regions or numbers.
+var kindsOfPlacements = []struct {
+	name string
+	// evaluated tells that a change of a cluster takes an evaluation of CEL.
+	evaluated bool
+	spec      func(i int) clusterv1beta1.PlacementSpec
+}{
+	{"label", false, func(i int) clusterv1beta1.PlacementSpec {
+		return required(clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{
+			MatchLabels: map[string]string{"region": fmt.Sprintf("eu-central-%d", i%4), "environment": "prod"},
+		}})
+	}},
+	{"claim", false, func(i int) clusterv1beta1.PlacementSpec {
+		return required(clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "kubeversion.open-cluster-management.io", Operator: metav1.LabelSelectorOpIn, Values: []string{fmt.Sprintf("1.30.%d", i%9), fmt.Sprintf("1.31.%d", i%9)}},
+			},
+		}})
+	}},
+	{"cel", true, func(i int) clusterv1beta1.PlacementSpec {
+		return required(expression([]string{
+			`managedCluster.status.version.kubernetes == "v1.%d.0" && managedCluster.metadata.labels["region"] != "eu-central-3"`,
+			`managedCluster.metadata.labels["version"].matches('^1\\.%d\\.\\d+$') && managedCluster.metadata.labels["region"] == "eu-central-0"`,
+			`managedCluster.status.clusterClaims.exists(c, c.value.matches('^1\\.%d\\.[0-4]$')) && managedCluster.metadata.labels["region"] != "eu-central-1"`,
+			`managedCluster.scores("room").exists(s, s.name == "free" && s.value > %d)`,
+		}[i%4], 29+i%3))
+	}},
+	{"score", false, func(i int) clusterv1beta1.PlacementSpec {
+		return clusterv1beta1.PlacementSpec{
+			NumberOfClusters:  ptr.To(int32(10 + i)),
+			PrioritizerPolicy: clusterv1beta1.PrioritizerPolicy{Configurations: []clusterv1beta1.PrioritizerConfig{room(2), builtIn(placement.ResourceAllocatableCPU, 1)}},
+		}
+	}},
+	{"spread", false, func(i int) clusterv1beta1.PlacementSpec {
+		return clusterv1beta1.PlacementSpec{
+			NumberOfClusters:  ptr.To(int32(40 + i)),
+			PrioritizerPolicy: exactly(builtIn(placement.Steady, 1), room(1)),
+			SpreadPolicy: clusterv1beta1.SpreadPolicy{SpreadConstraints: []clusterv1beta1.SpreadConstraintsTerm{
+				{TopologyKey: "region", TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel, MaxSkew: 1, WhenUnsatisfiable: clusterv1beta1.DoNotSchedule},
+			}},
+		}
+	}},
+}
+
+func required(selector clusterv1beta1.ClusterSelector) clusterv1beta1.PlacementSpec {
+	return clusterv1beta1.PlacementSpec{Predicates: []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector}}}
+}
+
+func expression(format string, arguments ...any) clusterv1beta1.ClusterSelector {
+	return clusterv1beta1.ClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{fmt.Sprintf(format, arguments...)}}}
+}
+
+// many is a hub with many clusters, as many scores, and Placements of all kinds, all
+// of them decided.
+type many struct {
+	*hub
+	clusters int
+	// evaluated is how many Placements have an expression.
+	placements, evaluated int
+	meter                 *meter
+	observer              *observer
+}
+
+func newMany(t testing.TB) *many {
+	t.Helper()
+	m := &many{hub: newHub(t, controlplane.Options{}), clusters: in(5000, 500), placements: in(100, 20)}
+	m.join(t, 0, m.clusters)
+	m.score(t, m.clusters)
+	for i := range m.placements {
+		kind := kindsOfPlacements[i%len(kindsOfPlacements)]
+		m.place(t, fmt.Sprintf("%s-%d", kind.name, i/len(kindsOfPlacements)), kind.spec(i/len(kindsOfPlacements)))
+		if kind.evaluated {
+			m.evaluated++
+		}
+	}
+	m.observer = m.observe(t)
+	started := time.Now()
+	m.meter, _ = m.control(t)
+	_, last := m.observer.quiet(t, 0, 3*time.Second)
+	t.Logf("%d clusters, %d Placements: decided for the first time in %s", m.clusters, m.placements, last.Sub(started).Round(time.Millisecond))
+	return m
+}
+
+// decided waits until every Placement has been decided since, and nothing happens any
+// more.
+func (m *many) decided(t testing.TB, since int64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return m.meter.decisions.Load() >= since+int64(m.placements)
+	}, patience, time.Millisecond)
+	for now := int64(-1); now != m.meter.decisions.Load(); time.Sleep(500 * time.Millisecond) {
+		now = m.meter.decisions.Load()
+	}
+}
+
+// update changes a cluster and waits until all is settled.
+func (m *many) update(t testing.TB, i int, mutate func(*clusterv1.ManagedCluster)) {
+	t.Helper()
+	since, object := m.meter.decisions.Load(), &clusterv1.ManagedCluster{}
+	require.NoError(t, m.Get(t.Context(), client.ObjectKey{Name: nameOf(i)}, object))
+	require.NoError(t, change(t.Context(), m.hub, object, mutate))
+	m.decided(t, since)
+}
+
+// TestOneOfManyClustersChanges pins what the change of one cluster costs.
+func TestOneOfManyClustersChanges(t *testing.T) {
+	m := newMany(t)
+	m.requireSettled(t)
+	before := m.observer.versions()
+	m.meter.reset()
+
+	m.update(t, 8, func(c *clusterv1.ManagedCluster) { c.Annotations = map[string]string{"note": "nobody reads it"} })
+	writes, evaluations := m.meter.reset()
+	require.Equal(t, m.evaluated, evaluations, "one cluster for each Placement with an expression")
+	require.Empty(t, writes)
+
+	// Cluster 8 is in region 0 and has version 1.31: it moves from one of the
+	// Placements by label to another one, and from some by CEL.
+	m.update(t, 8, func(c *clusterv1.ManagedCluster) { c.Labels["region"] = "eu-central-1" })
+	writes, evaluations = m.meter.reset()
+	require.Equal(t, m.evaluated, evaluations)
+	m.observer.catchUp(t)
+	changed := 0
+	for name, version := range m.observer.versions() {
+		if before[name] != version {
+			changed++
+		}
+	}
+	require.NotZero(t, changed)
+	require.Equal(t, changed, writes["PATCH placementdecisions/status"], "each changed object is written once: %v", writes)
+	t.Logf("the change of one label: %d PlacementDecisions of %d differ; writes: %v", changed, len(before), writes)
+	m.requireSettled(t)
+}
+
+// BenchmarkSettle has as its time what it takes to make the next change. What matters
+// is reported as settle-ms/op: from the change of one cluster to the last write that
+// it causes, as an observer sees it.
+func BenchmarkSettle(b *testing.B) {
+	m := newMany(b)
+	for _, benchmark := range []struct {
+		name   string
+		mutate func(c *clusterv1.ManagedCluster, i int)
+	}{
+		{"label", func(c *clusterv1.ManagedCluster, i int) { c.Labels["region"] = fmt.Sprintf("eu-central-%d", i%4) }},
+		{"version", func(c *clusterv1.ManagedCluster, i int) { c.Labels["version"] = fmt.Sprintf("1.%d.0", 29+i%3) }},
+	} {
+		b.Run(benchmark.name, func(b *testing.B) {
+			var total, worst time.Duration
+			m.meter.reset()
+			n := 0
+			for b.Loop() {
+				n++
+				// The first clusters of all have the most slices after them.
+				i := n * 7 % m.clusters
+				object := &clusterv1.ManagedCluster{}
+				require.NoError(b, m.Get(b.Context(), client.ObjectKey{Name: nameOf(i)}, object))
+				since, _ := m.observer.quiet(b, 0, 500*time.Millisecond)
+				started := time.Now()
+				require.NoError(b, change(b.Context(), m.hub, object, func(c *clusterv1.ManagedCluster) { benchmark.mutate(c, i+1) }))
+				_, last := m.observer.quiet(b, since, time.Second)
+				total, worst = total+last.Sub(started), max(worst, last.Sub(started))
+			}
+			writes, _ := m.meter.reset()
+			b.ReportMetric(float64(total.Milliseconds())/float64(n), "settle-ms/op")
+			b.ReportMetric(float64(worst.Milliseconds()), "worst-ms")
+			b.ReportMetric(float64(writes["PATCH placementdecisions/status"])/float64(n), "writes/op")
+		})
+	}
+}

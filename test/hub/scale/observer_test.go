@@ -1,0 +1,170 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// observer watches the PlacementDecisions of all Placements. After every event it
+// looks at what is selected.
+type observer struct {
+	hub *hub
+
+	mutex sync.Mutex
+	// objects are the PlacementDecisions by name.
+	objects map[string]*clusterv1beta1.PlacementDecision
+	// expected are the clusters to look for, by Placement; missing are those of them
+	// that were selected nowhere after some event.
+	expected, missing map[string]sets.Set[string]
+	// events is how many there were, last when the last one came.
+	events int
+	last   time.Time
+	broken error
+}
+
+// observe starts to watch; that ends with the test.
+func (h *hub) observe(t testing.TB) *observer {
+	t.Helper()
+	o := &observer{hub: h, objects: map[string]*clusterv1beta1.PlacementDecision{}}
+	o.expect(nil)
+	watching, err := h.Watch(t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(namespace), &client.ListOptions{
+		Raw: &metav1.ListOptions{SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
+	})
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range watching.ResultChan() {
+			o.see(e)
+		}
+	}()
+	t.Cleanup(func() {
+		watching.Stop()
+		<-done
+	})
+	return o
+}
+
+func (o *observer) see(e watch.Event) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	decision, ok := e.Object.(*clusterv1beta1.PlacementDecision)
+	if !ok {
+		o.broken = fmt.Errorf("%s: %v", e.Type, e.Object)
+		return
+	}
+	o.events, o.last = o.events+1, time.Now()
+	if o.objects[decision.Name] = decision; e.Type == watch.Deleted {
+		delete(o.objects, decision.Name)
+	}
+	name := decision.Labels[clusterv1beta1.PlacementLabel]
+	for cluster := range o.expected[name].Difference(o.selected(name)) {
+		o.missing[name].Insert(cluster)
+	}
+}
+
+// selected are the clusters in all PlacementDecisions of a Placement.
+func (o *observer) selected(name string) sets.Set[string] {
+	result := sets.New[string]()
+	for _, object := range o.objects {
+		if object.Labels[clusterv1beta1.PlacementLabel] == name {
+			for _, d := range object.Status.Decisions {
+				result.Insert(d.ClusterName)
+			}
+		}
+	}
+	return result
+}
+
+// expect starts to look for clusters, by Placement.
+func (o *observer) expect(clusters map[string]sets.Set[string]) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.expected, o.missing = clusters, map[string]sets.Set[string]{}
+	for name := range clusters {
+		o.missing[name] = sets.New[string]()
+	}
+}
+
+// catchUp waits until the observer has seen what the API server has, and returns the
+// selected clusters by Placement.
+func (o *observer) catchUp(t testing.TB) map[string]sets.Set[string] {
+	t.Helper()
+	var list clusterv1beta1.PlacementDecisionList
+	require.NoError(t, o.hub.List(t.Context(), &list, client.InNamespace(namespace)))
+	want := map[string]string{}
+	for i := range list.Items {
+		want[list.Items[i].Name] = list.Items[i].ResourceVersion
+	}
+	require.Eventually(t, func() bool {
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		has := map[string]string{}
+		for name, object := range o.objects {
+			has[name] = object.ResourceVersion
+		}
+		return maps.Equal(want, has) || o.broken != nil
+	}, patience, 10*time.Millisecond)
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	require.NoError(t, o.broken)
+	result := map[string]sets.Set[string]{}
+	for _, object := range o.objects {
+		name := object.Labels[clusterv1beta1.PlacementLabel]
+		if result[name] == nil {
+			result[name] = o.selected(name)
+		}
+	}
+	return result
+}
+
+// requireStayed demands that none of the expected clusters that are selected now was
+// ever missing.
+func (o *observer) requireStayed(t testing.TB, now map[string]sets.Set[string]) {
+	t.Helper()
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	for name, missing := range o.missing {
+		lost := sets.List(missing.Intersection(now[name]))
+		require.Empty(t, lost[:min(len(lost), 10)], "Placement %s: %d clusters that stay were in no PlacementDecision", name, len(lost))
+	}
+}
+
+// quiet waits until nothing has come for a while, and returns how many events there
+// were since it was last called, and when the last one came.
+func (o *observer) quiet(t testing.TB, since int, while time.Duration) (events int, last time.Time) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		events, last = o.events-since, o.last
+		return events > 0 && time.Since(last) > while
+	}, patience, 10*time.Millisecond)
+	return events, last
+}
+
+// names are the names of the observed objects with their versions.
+func (o *observer) versions() map[string]string {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	result := map[string]string{}
+	for _, name := range slices.Collect(maps.Keys(o.objects)) {
+		result[name] = o.objects[name].ResourceVersion
+	}
+	return result
+}

@@ -1,0 +1,129 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/controlplane"
+)
+
+// measuredProfile is the one profile of a scheduler whose metrics nobody else adds to,
+// but for the claims, which are those of the cluster.
+const measuredProfile = "celset-measured"
+
+func TestMetricsOfTheScheduler(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "metrics", 2)
+	// Wherever pods land, a node keeps ten devices for those that get none: 120 sets.
+	driver := l.ring(t, 16).Drivers()[0]
+	mla := request("mla", driver, 3)
+	scheduler, err := cluster.StartScheduler(t.Context(), controlplane.SchedulerOptions{
+		Name:         measuredProfile,
+		Config:       configBeside(t, measuredProfile, "{allocator: All, budget: {cost: 1500}}"),
+		User:         serviceAccount,
+		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
+	})
+	require.NoError(t, err)
+	t.Cleanup(scheduler.Stop)
+
+	l.run(t, "fits", measuredProfile, mla, constrained("ring3", contiguous(driver, 3)))
+	l.run(t, "plain", measuredProfile, request("mla", driver, 1))
+	l.run(t, "same", measuredProfile, request("mla", driver, 2), distinctAttribute(driver+"/index"))
+	l.requireRunning(t, "fits", "plain", "same")
+	l.run(t, "large", measuredProfile, mla, constrained("large", "size(devices) > 3"))
+	l.requireRefused(t, "large", "constraint large: no set of 3 free devices satisfies it")
+	l.run(t, "long", measuredProfile, mla, constrained("long", "devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 2"))
+	l.requireRefused(t, "long", "exceed the cost budget of 1500 CEL cost units")
+	l.run(t, "wrong", measuredProfile, mla, constrained("wrong", "devices.slice(0, 1).all(d, d.attributes['"+driver+"'].missing == 1)"))
+	l.requireRefused(t, "wrong", "no such key: missing")
+	l.run(t, "undefined", measuredProfile, mla, refer("undefined"))
+	l.requireRefused(t, "undefined", "celset.dev/undefined")
+
+	scraped, values := scrape(t, scheduler)
+	for name, least := range map[string]float64{
+		"celset_allocation_duration_seconds cel allocated":            1,
+		"celset_allocation_duration_seconds none allocated":           1,
+		"celset_allocation_duration_seconds attribute allocated":      1,
+		"celset_allocation_duration_seconds cel no_fit":               2,
+		"celset_allocation_duration_seconds cel budget":               1,
+		"celset_allocation_duration_seconds cel error":                1,
+		"celset_allocation_steps cel allocated":                       1,
+		"celset_allocation_cost budget":                               1,
+		"celset_cel_expression_constraint_cost":                       3,
+		"celset_constraint_evaluations_total set":                     3,
+		"celset_constraint_evaluations_total part":                    16,
+		"celset_constraint_evaluation_failures_total Runtime":         1,
+		"celset_constraint_compilations_total compiled":               4,
+		"celset_cache_hits_total answers":                             1,
+		"celset_search_cuts_total":                                    1,
+		"celset_budget_exhaustions_total cost":                        1,
+		"celset_refused_scheduling_attempts_total invalid_constraint": 1,
+		"celset_claims cel allocated":                                 1,
+		"celset_claims cel pending":                                   4,
+		"celset_claims none allocated":                                1,
+		"celset_claims attribute allocated":                           1,
+	} {
+		require.GreaterOrEqual(t, values[name], least, name)
+	}
+	require.Zero(t, values["celset_refused_scheduling_attempts_total gate_disabled"])
+	require.Zero(t, values["celset_budget_exhaustions_total steps"])
+
+	require.ElementsMatch(t, metricsOfThePage(t), slices.Collect(maps.Keys(scraped)))
+	for name, text := range scraped {
+		require.NotContains(t, text, l.namespace, "%s has the name of an object", name)
+	}
+}
+
+// scrape reads /metrics as Prometheus does. It returns the text of each metric of ours,
+// and the values with those of the labels in the name; of histograms the counts.
+func scrape(t *testing.T, scheduler *controlplane.Process) (texts map[string]string, values map[string]float64) {
+	t.Helper()
+	content, err := scheduler.Get(t.Context(), "/metrics")
+	require.NoError(t, err)
+	families, err := testutil.TextToMetricFamilies(bytes.NewReader(content))
+	require.NoError(t, err)
+	texts, values = map[string]string{}, map[string]float64{}
+	for name, family := range families {
+		if !strings.HasPrefix(name, "celset_") {
+			continue
+		}
+		texts[name] = family.String()
+		for _, metric := range family.GetMetric() {
+			key := name
+			for _, label := range metric.GetLabel() {
+				key += " " + label.GetValue()
+			}
+			values[key] = float64(metric.GetHistogram().GetSampleCount()) + metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+		}
+	}
+	return texts, values
+}
+
+var metricHeading = regexp.MustCompile("(?m)^### `(celset_[a-z_]+)`$")
+
+// metricsOfThePage are those that docs/METRICS.md says the scheduler has.
+func metricsOfThePage(t *testing.T) []string {
+	t.Helper()
+	content, err := os.ReadFile(manifest("..", "docs", "METRICS.md"))
+	require.NoError(t, err)
+	_, ours, found := strings.Cut(string(content), "\n## celset-scheduler\n")
+	require.True(t, found)
+	ours, _, _ = strings.Cut(ours, "\n## ")
+	var names []string
+	for _, heading := range metricHeading.FindAllStringSubmatch(ours, -1) {
+		names = append(names, heading[1])
+	}
+	return names
+}

@@ -1,0 +1,140 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	compbase "k8s.io/component-base/metrics"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// components are the programs whose metrics the page describes. Each function has the
+// program register its metrics and makes each time series once.
+var components = map[string]func(*testing.T, *recorder){
+	"celset-scheduler": exerciseScheduler,
+	"celset-placement": exercisePlacement,
+}
+
+// metric is what is known of a metric, from the page or from the registry.
+type metric struct {
+	help    string
+	kind    string
+	labels  map[string][]string
+	buckets []float64
+	// series is their number, not known from the page.
+	series int
+}
+
+// recorder is a registry that knows the names of what was registered, whether there is
+// a value of it or not. Nothing is known of what is registered with its Registerer.
+type recorder struct {
+	compbase.KubeRegistry
+	names []string
+}
+
+func (r *recorder) Register(one compbase.Registerable) error {
+	r.names = append(r.names, one.FQName())
+	return r.KubeRegistry.Register(one)
+}
+
+var nameOfDesc = regexp.MustCompile(`fqName: "([^"]+)"`)
+
+func (r *recorder) CustomRegister(all compbase.StableCollector) error {
+	descs := make(chan *compbase.Desc)
+	go func() {
+		defer close(descs)
+		all.DescribeWithStability(descs)
+	}()
+	for desc := range descs {
+		r.names = append(r.names, nameOfDesc.FindStringSubmatch(desc.String())[1])
+	}
+	return r.KubeRegistry.CustomRegister(all)
+}
+
+// registered are the metrics of a component.
+func registered(t *testing.T, component string) map[string]metric {
+	t.Helper()
+	r := &recorder{KubeRegistry: compbase.NewKubeRegistry()}
+	components[component](t, r)
+	families, err := r.Gather()
+	require.NoError(t, err)
+	result := map[string]metric{}
+	for _, family := range families {
+		help, alpha := strings.CutPrefix(family.GetHelp(), "[ALPHA] ")
+		require.True(t, alpha, "%s is not marked as ALPHA", family.GetName())
+		m := metric{help: help, kind: strings.ToLower(family.GetType().String()), labels: map[string][]string{}}
+		for _, series := range family.GetMetric() {
+			for _, label := range series.GetLabel() {
+				if values := m.labels[label.GetName()]; !slices.Contains(values, label.GetValue()) {
+					m.labels[label.GetName()] = append(values, label.GetValue())
+				}
+			}
+			m.series++
+			if histogram := series.GetHistogram(); histogram != nil {
+				m.buckets = nil
+				for _, bucket := range histogram.GetBucket() {
+					if !math.IsInf(bucket.GetUpperBound(), 1) {
+						m.buckets = append(m.buckets, bucket.GetUpperBound())
+					}
+				}
+				m.series += len(m.buckets) + 2
+			}
+		}
+		result[family.GetName()] = m
+	}
+	if r.names != nil {
+		require.ElementsMatch(t, r.names, slices.Collect(maps.Keys(result)), "exercise each metric of %s here", component)
+	}
+	return result
+}
+
+// exerciseScheduler makes all combinations of labels.
+func exerciseScheduler(t *testing.T, r *recorder) {
+	t.Helper()
+	measured, err := metrics.New(r, time.Now)
+	require.NoError(t, err)
+	attribute, reference := claim("example.com/numa"), claim("celset.dev/ring")
+	for _, claims := range [][]*resourceapi.ResourceClaim{nil, {attribute}, {reference}} {
+		measured.ObserveAllocation(claims)(true, allocator.Stats{}, nil)
+		measured.ObserveAllocation(claims)(false, allocator.Stats{}, nil)
+		for _, err := range []error{
+			errors.New("any"), context.Canceled, context.DeadlineExceeded,
+			&allocator.BudgetError{Unit: allocator.BudgetCost}, &allocator.BudgetError{Unit: allocator.BudgetSteps},
+		} {
+			measured.ObserveAllocation(claims)(false, allocator.Stats{}, fmt.Errorf("wrapped: %w", err))
+		}
+	}
+	for _, reason := range []cel.Reason{cel.ReasonRuntime, cel.ReasonType, cel.ReasonCostLimit, cel.ReasonBudget, cel.ReasonInterrupted} {
+		measured.ObserveEvaluation("devices", 1, &cel.Error{Reason: reason})
+	}
+	measured.ObserveEvaluation("devices", 1, errors.New("any"))
+	measured.ObserveCompilation("devices", true, nil)
+	measured.ObserveCompilation("devices", false, nil)
+	measured.ObserveCompilation("devices", false, errors.New("any"))
+	measured.ObserveRefusal(metrics.RefusalGate)
+	measured.ObserveRefusal(metrics.RefusalConstraint)
+	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
+}
+
+func claim(attribute resourceapi.FullyQualifiedName) *resourceapi.ResourceClaim {
+	return &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
+		Constraints: []resourceapi.DeviceConstraint{{MatchAttribute: ptr.To(attribute)}},
+	}}}
+}

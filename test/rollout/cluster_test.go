@@ -1,0 +1,103 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/celset/celset/internal/controlplane"
+)
+
+// serviceAccount is whom manifests/scheduler/rbac.yaml is about.
+const serviceAccount = "system:serviceaccount:kube-system:celset-scheduler"
+
+// cluster is what all tests share. They run one after the other, because each has
+// schedulers of its own, which are responsible for all pods.
+var cluster struct {
+	*controlplane.ControlPlane
+	manifests string // directory
+}
+
+func client() kubernetes.Interface { return cluster.Client() }
+
+func TestMain(m *testing.M) {
+	code, err := runInCluster(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// runInCluster leaves no process and no goroutine behind; files only if something
+// failed.
+func runInCluster(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dir, err := os.MkdirTemp("", "celset-rollout-")
+	if err != nil {
+		return 1, err
+	}
+	if err := startCluster(ctx, dir); err != nil {
+		return 1, fmt.Errorf("%w\nthe components' files are in %s", err, dir)
+	}
+	code = m.Run()
+	cluster.Stop()
+	if code != 0 {
+		return code, fmt.Errorf("the components' logs are in %s", cluster.LogDir())
+	}
+	cancel()
+	if err := errors.Join(goleak.Find(), os.RemoveAll(dir)); err != nil {
+		return 1, err
+	}
+	return 0, nil
+}
+
+// startCluster starts everything but schedulers. Nobody runs the pods: that they are
+// bound is all that a scheduler is responsible for.
+func startCluster(ctx context.Context, dir string) (err error) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	cluster.manifests = filepath.Join(root, "manifests")
+	if _, err := controlplane.Build(ctx, "", os.Stderr, controlplane.CelsetScheduler, controlplane.KubeScheduler); err != nil {
+		return err
+	}
+	cluster.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
+		DataDir:  dir,
+		Progress: os.Stderr,
+		SkipKwok: true,
+		Users: []controlplane.User{{
+			Name:   serviceAccount,
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"},
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	for _, file := range []string{"scheduler/rbac.yaml", "examples/deviceclasses.yaml"} {
+		if err := apply(ctx, filepath.Join(cluster.manifests, file)); err != nil {
+			cluster.Stop()
+			return err
+		}
+	}
+	return nil
+}
+
+func apply(ctx context.Context, file string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	_, err = controlplane.Apply(ctx, cluster.RESTConfig(), content, controlplane.ApplyOptions{})
+	return err
+}

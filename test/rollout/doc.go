@@ -1,0 +1,19 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rollout has no code of its own. Its tests roll celset-scheduler out and
+// back in a real control plane: they kill it at each of its writes, turn the feature
+// off and on again under running pods, put another process in its place while claims
+// are in flight, and go back to the stock scheduler.
+//
+// Every scheduler process talks to the API server through a gate (gate_test.go), which
+// sees its writes, and stops at the one that a test has chosen. A ledger
+// (ledger_test.go) reads each version of each claim, and a workload
+// (workload_test.go) knows which of its pods have to have which devices.
+//
+//	go test ./test/rollout/...          # 200 kills
+//	go test ./test/rollout/... -short   # 20
+//
+// When a test fails the components' logs are kept; the last line of the output says
+// where.
+package rollout

@@ -1,0 +1,126 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// kills and shortKills are how often a scheduler is killed.
+	kills, shortKills = 200, 20
+
+	// killsPerRound is how many schedulers die of the same work, before one gets the
+	// time to bring it to an end.
+	killsPerRound = 4
+
+	// feedPeriod is how long a scheduler may go without reaching the point where it is
+	// to die, before it gets more work.
+	feedPeriod = 500 * time.Millisecond
+)
+
+// points are all writes that there are in the allocation of devices to a pod, from
+// both sides.
+func points() []point {
+	var points []point
+	for _, w := range []write{addFinalizer, allocate, bind, setCondition, createClaim, unreserve, deleteClaim} {
+		points = append(points, point{w, before}, point{w, after})
+	}
+	return points
+}
+
+// TestKilledAtEveryWrite kills one scheduler after the other, before or after a write,
+// while pods of all kinds come and go that want more devices than there are. No device
+// ever has two claims. A scheduler that is left alone finds all that the dead ones have
+// begun, and ends it: no claim is lost, and no pod waits for what it could have.
+func TestKilledAtEveryWrite(t *testing.T) {
+	n := kills
+	if testing.Short() {
+		n = shortKills
+	}
+	w := newWorkload(t, "kill", 2)
+	random := rand.New(rand.NewPCG(1, 2))
+	killed := map[point]int{}
+	points := points()
+	at := func(i int) (point, int) { return points[i%len(points)], 1 + i/len(points)%2 }
+
+	began := time.Now()
+	s := start(t, w.openGate(t), enabled())
+	var sprung *trap
+	for i := range n {
+		p, nth := at(i)
+		if i%killsPerRound == 0 {
+			w.requireSettled(t)
+			w.deleteFreed(t)
+			sprung = s.gate.arm(p, nth)
+			w.churn(t, random)
+		}
+		w.feedUntil(t, sprung, random)
+		s.kill()
+		killed[p]++
+		g := w.openGate(t)
+		if (i+1)%killsPerRound != 0 && i+1 < n {
+			sprung = g.arm(at(i + 1))
+		}
+		s = start(t, g, enabled())
+	}
+	w.requireSettled(t)
+	t.Logf("%d kills in %s, %d versions of claims, %d allocations\n%s",
+		n, time.Since(began).Round(time.Second), w.ledger.events, w.ledger.allocate, table(killed))
+	for _, p := range points {
+		require.NotZero(t, killed[p], p)
+	}
+
+	t.Log("all pods go, and all devices are free")
+	w.deleteUntil(t, random, 0)
+	w.requireSettled(t)
+	w.deleteFreed(t)
+	require.Empty(t, w.requireSettled(t))
+	whole := []*kind{blockKind, blockKind}
+	for range w.nodes {
+		whole = append(whole, ringKind, ringKind)
+	}
+	w.requireBound(t, w.add(t, whole...)...)
+}
+
+// churn has some pods go, in whatever state they are, and others come: of each kind at
+// least one, together for about twice as many devices as there are.
+func (w *workload) churn(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	batch := []*kind{ringKind, ringKind, pairKind, blockKind, blockKind, plainKind, stockKind, extendedKind, extendedKind, extendedKind}
+	random.Shuffle(len(batch), func(i, j int) { batch[i], batch[j] = batch[j], batch[i] })
+	w.deleteUntil(t, random, len(batch)/2)
+	w.add(t, batch...)
+}
+
+// feedUntil gives the scheduler work until it is where it is to die.
+func (w *workload) feedUntil(t *testing.T, trap *trap, random *rand.Rand) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case <-trap.sprung:
+			return
+		case <-time.After(feedPeriod):
+			w.churn(t, random)
+		case <-deadline:
+			t.Fatalf("the scheduler does not come to %v", trap.point)
+		}
+	}
+}
+
+// table tells where the schedulers died.
+func table(killed map[point]int) string {
+	var lines []string
+	for _, p := range points() {
+		lines = append(lines, fmt.Sprintf("%4d %-6s %s", killed[p], p.side, p.write))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,140 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// kindLabel says on pods and claims of which kind they are.
+const kindLabel = "celset.dev/kind"
+
+// extendedResource is what the class in testdata/workload.yaml stands for.
+const extendedResource corev1.ResourceName = "example.com/mla"
+
+// kind is a kind of pods that have a claim, or of one claim that several pods have.
+type kind struct {
+	name    string
+	profile string
+	// template is in testdata/workload.yaml. Empty: an extended resource.
+	template string
+	// pods that share a claim. 0: each has its own, from the template.
+	pods int
+	// devices are where there is a set for the claim, size of them.
+	devices topology.Topology
+	size    int
+	// isSet tells whether it is satisfied.
+	isSet func(topology.Topology, []string) bool
+}
+
+// The devices of each node.
+var (
+	ring = made(topology.NewRing(topology.Family{Driver: "mla.example.com", Prefix: "mla"}, 8))
+	mesh = made(topology.NewMesh(topology.Family{Driver: "mesh.example.com", Prefix: "mesh"}, 3, 3))
+)
+
+func made(t topology.Topology, err error) topology.Topology {
+	if err != nil {
+		panic(err) // the sizes are constants
+	}
+	return t
+}
+
+var (
+	ringKind     = &kind{name: "ring", profile: celsetProfile, template: "ring", pods: 1, devices: ring, size: 3, isSet: isStretch}
+	pairKind     = &kind{name: "pair", profile: celsetProfile, template: "pair", pods: 3, devices: ring, size: 2, isSet: isStretch}
+	blockKind    = &kind{name: "block", profile: celsetProfile, template: "block", devices: mesh, size: 4, isSet: isSquare}
+	plainKind    = &kind{name: "plain", profile: celsetProfile, template: "plain", devices: ring, size: 2, isSet: isAny}
+	stockKind    = &kind{name: "stock", profile: stockProfile, template: "plain", pods: 1, devices: ring, size: 2, isSet: isAny}
+	extendedKind = &kind{name: "extended", profile: celsetProfile, devices: ring, size: 1, isSet: isAny}
+)
+
+var kinds = []*kind{ringKind, pairKind, blockKind, plainKind, stockKind, extendedKind}
+
+func kindNamed(name string) *kind {
+	i := slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name })
+	if i < 0 {
+		return nil
+	}
+	return kinds[i]
+}
+
+// isStretch sees an end where the ring closes, as the expressions do.
+func isStretch(t topology.Topology, names []string) bool {
+	return t.Contiguous(names) && !(slices.Contains(names, t.Devices[0].Name) && slices.Contains(names, t.Devices[len(t.Devices)-1].Name))
+}
+
+func isSquare(t topology.Topology, names []string) bool { return t.IsBlock(names, 2, 2) }
+
+func isAny(topology.Topology, []string) bool { return true }
+
+// fits tells whether the devices have a set for a claim of the kind, by trying all of
+// them.
+func (k *kind) fits(free []string) bool {
+	return k.extend(nil, free)
+}
+
+func (k *kind) extend(chosen, rest []string) bool {
+	if len(chosen) == k.size {
+		return k.isSet(k.devices, chosen)
+	}
+	for i := range rest {
+		if k.extend(append(slices.Clone(chosen), rest[i]), rest[i+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge tells what is wrong with the devices of a claim.
+func judge(claim *resourceapi.ResourceClaim) string {
+	k := kindNamed(claim.Labels[kindLabel])
+	if k == nil {
+		k = extendedKind // the scheduler makes claims without labels
+	}
+	var names []string
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		names = append(names, result.Device)
+		if result.Driver != k.devices.Drivers()[0] || result.Pool != claim.Status.Allocation.Devices.Results[0].Pool {
+			return fmt.Sprintf("has a device of %s in pool %s", result.Driver, result.Pool)
+		}
+	}
+	if len(names) != k.size || !k.isSet(k.devices, names) {
+		return fmt.Sprintf("has %v, which is no set of a %s", names, k.name)
+	}
+	return ""
+}
+
+// pod makes a pod of the kind, with the claim if it has a name.
+func (k *kind) pod(name, claim string) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{kindLabel: k.name}},
+		Spec: corev1.PodSpec{
+			SchedulerName: k.profile,
+			Containers:    []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10"}},
+		},
+	}
+	main := &pod.Spec.Containers[0]
+	if k.template == "" {
+		main.Resources.Limits = corev1.ResourceList{extendedResource: *resource.NewQuantity(int64(k.size), resource.DecimalSI)}
+		return pod
+	}
+	entry := corev1.PodResourceClaim{Name: "devices"}
+	if claim != "" {
+		entry.ResourceClaimName = &claim
+	} else {
+		entry.ResourceClaimTemplateName = &k.name
+	}
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{entry}
+	main.Resources.Claims = []corev1.ResourceClaim{{Name: entry.Name}}
+	return pod
+}

@@ -1,0 +1,129 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/controlplane"
+)
+
+// The profiles in manifests/scheduler/config.yaml.
+const (
+	celsetProfile = "celset-scheduler"
+	stockProfile  = "default-scheduler"
+)
+
+// scheduler is a process behind a gate of its own.
+type scheduler struct {
+	*controlplane.Process
+	gate *gate
+}
+
+// start starts a scheduler and waits until it is ready, celset-scheduler with the
+// configuration in manifests unless the options say otherwise. Its gate may be armed
+// before. It is killed when the test ends, if it still runs.
+func start(t *testing.T, g *gate, options controlplane.SchedulerOptions) *scheduler {
+	t.Helper()
+	s, err := launch(t, g, options)
+	require.NoError(t, err)
+	return s
+}
+
+// launch is start for other goroutines than that of the test.
+func launch(t *testing.T, g *gate, options controlplane.SchedulerOptions) (*scheduler, error) {
+	if options.Binary == "" {
+		options.Binary = cluster.Binary(controlplane.CelsetScheduler)
+	}
+	if options.Config == nil {
+		options.ConfigFile = manifestConfig()
+	}
+	var err error
+	if options.Kubeconfig, err = kubeconfig(t.TempDir(), g.server.URL); err != nil {
+		return nil, err
+	}
+	process, err := cluster.StartScheduler(t.Context(), options)
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	t.Cleanup(func() {
+		if !isClosed(g.closed) {
+			process.Kill()
+			g.close()
+		}
+	})
+	return &scheduler{Process: process, gate: g}, nil
+}
+
+func manifestConfig() string { return filepath.Join(cluster.manifests, "scheduler", "config.yaml") }
+
+// enabled and disabled are the options of a scheduler as manifests have it, with the
+// feature and without.
+func enabled() controlplane.SchedulerOptions {
+	return controlplane.SchedulerOptions{FeatureGates: map[string]bool{v1alpha1.FeatureGate: true}}
+}
+
+func disabled() controlplane.SchedulerOptions { return controlplane.SchedulerOptions{} }
+
+// withProfiles is the stock scheduler with profiles of these names. None of them has
+// our plugin.
+func withProfiles(names ...string) controlplane.SchedulerOptions {
+	config := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+	for _, name := range names {
+		config += "- schedulerName: " + name + "\n"
+	}
+	return controlplane.SchedulerOptions{Binary: cluster.Binary(controlplane.KubeScheduler), Config: []byte(config)}
+}
+
+// kill ends the process as a crash would, wherever it is, and returns when the API
+// server has seen all that it will ever see of it.
+func (s *scheduler) kill() {
+	s.Kill()
+	s.gate.close()
+}
+
+// stop asks the process to end, as an upgrade would.
+func (s *scheduler) stop() {
+	s.Stop()
+	s.gate.close()
+}
+
+// requireAlive fails the test if the process has ended by itself.
+func (s *scheduler) requireAlive(t *testing.T) {
+	t.Helper()
+	require.False(t, isClosed(s.Done()), "%v", s.Err())
+}
+
+// openGate makes a gate for a process that acts as the service account.
+func (w *workload) openGate(t *testing.T) *gate {
+	t.Helper()
+	config, err := cluster.RESTConfigFor(serviceAccount)
+	require.NoError(t, err)
+	transport, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	api, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	g := newGate(api, transport)
+	w.gates = append(w.gates, g)
+	return g
+}
+
+// kubeconfig writes one for a server that asks for no credentials.
+func kubeconfig(dir, server string) (path string, err error) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: server}
+	config.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate"}
+	config.CurrentContext = "gate"
+	path = filepath.Join(dir, "kubeconfig")
+	return path, clientcmd.WriteToFile(*config, path)
+}

@@ -1,0 +1,218 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+)
+
+const (
+	pollPeriod = 50 * time.Millisecond
+
+	// patience is far below the five minutes after which a scheduler tries pods
+	// again that nothing has happened for: what succeeds in time was woken up.
+	patience = time.Minute
+)
+
+// eventually waits until check has nothing to complain about.
+func eventually(t *testing.T, what string, check func(context.Context) (complaint string, err error)) {
+	t.Helper()
+	complaint := ""
+	err := wait.PollUntilContextTimeout(t.Context(), pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
+		current, err := check(ctx)
+		if err != nil {
+			return false, err
+		}
+		complaint = current
+		return complaint == "", nil
+	})
+	require.NoError(t, err, "%s: %s", what, complaint)
+}
+
+// requireSettled waits until there is nothing left to do for the scheduler, and it has
+// done all of it right: see picture. It returns the claims.
+func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
+	t.Helper()
+	var claims []resourceapi.ResourceClaim
+	eventually(t, "all pods are served that can be, and nobody else has devices", func(ctx context.Context) (string, error) {
+		var pods map[types.UID]*corev1.Pod
+		var err error
+		if pods, claims, err = w.list(ctx); err == nil {
+			err = w.ledger.fault()
+		}
+		if err != nil {
+			return "", err
+		}
+		return w.picture(pods, claims).complaint(), nil
+	})
+	w.ledger.requireCaughtUp(t, claims)
+	require.NoError(t, w.ledger.fault())
+	return claims
+}
+
+// picture is all pods and claims of a workload.
+type picture struct {
+	*workload
+	pods   map[types.UID]*corev1.Pod
+	claims map[string]*resourceapi.ResourceClaim
+	owners map[string]string // by device, "driver/pool/name"
+}
+
+func (w *workload) picture(pods map[types.UID]*corev1.Pod, claims []resourceapi.ResourceClaim) *picture {
+	p := &picture{workload: w, pods: pods, claims: map[string]*resourceapi.ResourceClaim{}, owners: map[string]string{}}
+	for i := range claims {
+		p.claims[claims[i].Name] = &claims[i]
+	}
+	return p
+}
+
+// complaint is empty if every pod has what it wants or can't have it, and claims have
+// devices for pods that have a node only. (There is one exception, see keepsDevices.)
+func (p *picture) complaint() string {
+	for _, claim := range p.claims {
+		if complaint := p.complaintAboutClaim(claim); complaint != "" {
+			return fmt.Sprintf("claim %s %s", claim.Name, complaint)
+		}
+	}
+	for _, pod := range p.pods {
+		if complaint := p.complaintAboutPod(pod); complaint != "" {
+			return fmt.Sprintf("pod %s %s", pod.Name, complaint)
+		}
+	}
+	return ""
+}
+
+func (p *picture) complaintAboutClaim(claim *resourceapi.ResourceClaim) string {
+	for _, user := range claim.Status.ReservedFor {
+		if pod := p.pods[user.UID]; pod == nil || pod.Spec.NodeName == "" {
+			return fmt.Sprintf("is reserved for pod %s, which has no node", user.Name)
+		}
+	}
+	for _, owner := range claim.OwnerReferences {
+		if p.pods[owner.UID] == nil {
+			return fmt.Sprintf("is left of pod %s", owner.Name)
+		}
+	}
+	if len(claim.OwnerReferences) == 0 && p.live[claim.Name] == nil && !p.freed.Has(claim.Name) {
+		return "should be gone"
+	}
+	if claim.Status.Allocation == nil {
+		return ""
+	}
+	if len(claim.Status.ReservedFor) == 0 && !p.keepsDevices(claim.Name) {
+		return "has devices and no user"
+	}
+	for _, device := range devicesOf(claim) {
+		if owner := p.owners[device]; owner != "" {
+			return fmt.Sprintf("has device %s, which claim %s has", device, owner)
+		}
+		p.owners[device] = claim.Name
+	}
+	return judge(claim)
+}
+
+// keepsDevices tells whether a claim may have devices that it has no use for. That is
+// how Kubernetes is: if a pod can't be bound, the scheduler takes it from the claim,
+// and leaves the claim its devices for the next try. If the pod is deleted then, nobody
+// takes them back until the claim is deleted as well or another pod wants it.
+func (p *picture) keepsDevices(claim string) bool {
+	return p.freed.Has(claim) && slices.ContainsFunc(p.gates, func(g *gate) bool { return g.hasUnreserved(claim) })
+}
+
+func (p *picture) complaintAboutPod(pod *corev1.Pod) string {
+	names, waiting := p.claimsOf(pod)
+	if waiting != "" {
+		return waiting
+	}
+	for _, name := range names {
+		claim := p.claims[name]
+		if claim == nil {
+			return fmt.Sprintf("has lost claim %s", name)
+		}
+		if pod.Spec.NodeName == "" && claim.Status.Allocation != nil {
+			return fmt.Sprintf("has no node, but the devices of claim %s", name)
+		}
+		if pod.Spec.NodeName != "" && !isServed(pod, claim) {
+			return fmt.Sprintf("is on node %s without the devices of claim %s", pod.Spec.NodeName, name)
+		}
+	}
+	if pod.Spec.NodeName == "" {
+		return p.complaintAboutWaiting(pod)
+	}
+	return ""
+}
+
+// claimsOf names the claims of a pod, unless they are not there yet.
+func (p *picture) claimsOf(pod *corev1.Pod) (names []string, waiting string) {
+	if kindNamed(pod.Labels[kindLabel]).template == "" {
+		switch status := pod.Status.ExtendedResourceClaimStatus; {
+		case status != nil && pod.Spec.NodeName == "" && p.claims[status.ResourceClaimName] == nil:
+			// It was given back when the pod could not be bound.
+			return nil, ""
+		case status != nil:
+			return []string{status.ResourceClaimName}, ""
+		case pod.Spec.NodeName != "":
+			return nil, "is bound without a claim for its extended resource"
+		}
+		return nil, ""
+	}
+	name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[0])
+	if err != nil {
+		return nil, err.Error()
+	}
+	return []string{*name}, ""
+}
+
+// isServed tells whether the claim has devices on the pod's node and knows the pod.
+func isServed(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
+	return claim.Status.Allocation != nil &&
+		claim.Status.Allocation.Devices.Results[0].Pool == pod.Spec.NodeName &&
+		slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool { return user.UID == pod.UID })
+}
+
+// complaintAboutWaiting is about a pod without node.
+func (p *picture) complaintAboutWaiting(pod *corev1.Pod) string {
+	for _, node := range p.nodes {
+		if free := p.free(node, kindNamed(pod.Labels[kindLabel])); kindNamed(pod.Labels[kindLabel]).fits(free) {
+			return fmt.Sprintf("waits, although node %s has a set for it among %v: %s", node, free, refusalOf(pod))
+		}
+	}
+	if refusalOf(pod) == "" {
+		return "waits, and was not told why"
+	}
+	return ""
+}
+
+// free names the devices of a node for a kind of pods that nobody has.
+func (p *picture) free(node string, k *kind) []string {
+	var free []string
+	for _, device := range k.devices.Devices {
+		if p.owners[strings.Join([]string{device.Driver, node, device.Name}, "/")] == "" {
+			free = append(free, device.Name)
+		}
+	}
+	return free
+}
+
+// refusalOf is what the scheduler says about a pod that it has no node for.
+func refusalOf(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return c.Message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,237 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/topology"
+)
+
+// concurrentRequests limits the requests of a workload in flight.
+const concurrentRequests = 4
+
+// cleanupTimeout is for the requests that end a workload.
+const cleanupTimeout = 30 * time.Second
+
+// workload is the pods and claims of a test, and the nodes and devices for them.
+type workload struct {
+	namespace string
+	nodes     []string
+	templates map[string]*resourceapi.ResourceClaimTemplate // as in the file
+	ledger    *ledger
+	gates     []*gate // of all schedulers so far
+
+	made int // units so far
+	live map[string]*unit
+	// freed are the claims of units that are gone, which have to give their devices
+	// back.
+	freed sets.Set[string]
+}
+
+// unit is the pods that have to do with each other: those of one claim, or one pod.
+type unit struct {
+	kind  *kind
+	claim string // empty: from the template
+	pods  []string
+}
+
+// newWorkload makes a namespace, nodes with a ring and a mesh each, and the templates
+// of the kinds of pods.
+func newWorkload(t *testing.T, name string, nodes int) *workload {
+	t.Helper()
+	namespace, err := client().CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w := &workload{namespace: namespace.Name, live: map[string]*unit{}, freed: sets.New[string]()}
+	w.ledger = keepLedger(t, w.namespace)
+	w.nodes, err = controlplane.CreateNodes(t.Context(), client(), nodes, controlplane.NodeOptions{Prefix: w.namespace, Static: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { w.remove(t) })
+	w.publish(t)
+	w.createTemplates(t)
+	return w
+}
+
+func (w *workload) publish(t *testing.T) {
+	t.Helper()
+	for _, node := range w.nodes {
+		for _, devices := range []topology.Topology{ring, mesh} {
+			slices, err := devices.ResourceSlices(node)
+			require.NoError(t, err)
+			for _, slice := range slices {
+				_, err := client().ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{})
+				require.NoError(t, err)
+			}
+		}
+	}
+}
+
+// remove leaves no nodes, devices and pods to the next test.
+func (w *workload) remove(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
+	defer cancel()
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+	all := metav1.ListOptions{}
+	err := errors.Join(
+		client().CoreV1().Pods(w.namespace).DeleteCollection(ctx, now, all),
+		client().ResourceV1().ResourceSlices().DeleteCollection(ctx, now, all),
+		client().CoreV1().Nodes().DeleteCollection(ctx, now, all),
+		client().CoreV1().Namespaces().Delete(ctx, w.namespace, now),
+	)
+	if err != nil {
+		t.Errorf("clean up: %v", err)
+	}
+}
+
+// createTemplates creates a template for each kind that has one, and the classes that
+// are in the file.
+func (w *workload) createTemplates(t *testing.T) {
+	t.Helper()
+	w.templates = map[string]*resourceapi.ResourceClaimTemplate{}
+	content, err := os.ReadFile(filepath.Join("testdata", "workload.yaml"))
+	require.NoError(t, err)
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
+		template := &resourceapi.ResourceClaimTemplate{}
+		if err := decoder.Decode(template); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+		if template.Kind == "ResourceClaimTemplate" {
+			w.templates[template.Name] = template
+		}
+	}
+	_, err = controlplane.Apply(t.Context(), cluster.RESTConfig(), content, controlplane.ApplyOptions{Namespace: "default"})
+	require.NoError(t, err)
+	for _, k := range kinds {
+		if k.template == "" {
+			continue
+		}
+		template := w.templates[k.template].DeepCopy()
+		template.ObjectMeta = metav1.ObjectMeta{Name: k.name}
+		template.Spec.Labels = map[string]string{kindLabel: k.name}
+		_, err := client().ResourceV1().ResourceClaimTemplates(w.namespace).Create(t.Context(), template, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+}
+
+// add creates a unit of each kind and returns their names. Claims come before pods.
+func (w *workload) add(t *testing.T, kinds ...*kind) (names []string) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(concurrentRequests)
+	for _, k := range kinds {
+		w.made++
+		name := fmt.Sprintf("%s-%d", k.name, w.made)
+		u := &unit{kind: k}
+		if k.pods > 0 {
+			u.claim = name
+		}
+		for i := range max(k.pods, 1) {
+			u.pods = append(u.pods, fmt.Sprintf("%s-%d", name, i))
+		}
+		w.live[name] = u
+		names = append(names, name)
+		group.Go(func() error { return w.create(ctx, u) })
+	}
+	require.NoError(t, group.Wait())
+	return names
+}
+
+func (w *workload) create(ctx context.Context, u *unit) error {
+	if u.claim != "" {
+		claim := &resourceapi.ResourceClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: u.claim, Labels: map[string]string{kindLabel: u.kind.name}},
+			Spec:       w.templates[u.kind.template].Spec.Spec,
+		}
+		if _, err := client().ResourceV1().ResourceClaims(w.namespace).Create(ctx, claim, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	for _, name := range u.pods {
+		if _, err := client().CoreV1().Pods(w.namespace).Create(ctx, u.kind.pod(name, u.claim), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delete deletes the pods of units, wherever they are on their way to a node. Their
+// claims stay, if the pods did not own them.
+func (w *workload) delete(t *testing.T, names ...string) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(concurrentRequests)
+	for _, name := range names {
+		u := w.live[name]
+		delete(w.live, name)
+		if u.claim != "" {
+			w.freed.Insert(u.claim)
+		}
+		for _, pod := range u.pods {
+			group.Go(func() error {
+				return client().CoreV1().Pods(w.namespace).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+			})
+		}
+	}
+	require.NoError(t, group.Wait())
+}
+
+// deleteFreed deletes the claims that have given their devices back.
+func (w *workload) deleteFreed(t *testing.T) {
+	t.Helper()
+	for name := range w.freed {
+		err := client().ResourceV1().ResourceClaims(w.namespace).Delete(t.Context(), name, metav1.DeleteOptions{})
+		require.NoError(t, err)
+	}
+	w.freed = sets.New[string]()
+}
+
+// deleteUntil deletes units, chosen at random, until n are left.
+func (w *workload) deleteUntil(t *testing.T, random *rand.Rand, n int) {
+	t.Helper()
+	names := slices.Sorted(maps.Keys(w.live))
+	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	w.delete(t, names[:max(0, len(names)-n)]...)
+}
+
+// pods and claims of the workload at one time each.
+func (w *workload) list(ctx context.Context) (pods map[types.UID]*corev1.Pod, claims []resourceapi.ResourceClaim, err error) {
+	podList, err := client().CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	claimList, err := client().ResourceV1().ResourceClaims(w.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	pods = make(map[types.UID]*corev1.Pod, len(podList.Items))
+	for i := range podList.Items {
+		pods[podList.Items[i].UID] = &podList.Items[i]
+	}
+	return pods, claimList.Items, nil
+}

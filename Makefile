@@ -8,7 +8,7 @@ GO ?= go
 # because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/... ./plugin/metrics/... ./admission/...
 
-.PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench clean generate images
+.PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench clean generate images generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,6 +47,9 @@ generate: bin/controller-gen ## write what is generated: the CRDs of Placements,
 	rm -f $(PLACEMENT_CRDS)/cluster.*.yaml
 	bin/controller-gen crd $(foreach version,v1 v1alpha1 v1beta1 v1beta2,paths=$(OCM_TYPES)/$(version)) output:crd:dir=$(PLACEMENT_CRDS)
 	rm $(PLACEMENT_CRDS)/cluster.open-cluster-management.io_clusterclaims.yaml
+
+generate-docs: ## write what is generated into the pages in docs
+	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestPageIsUpToDate' -update
 
 bin/golangci-lint: hack/tools/golangci-lint/go.mod
 	$(GO) build -C hack/tools/golangci-lint -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint

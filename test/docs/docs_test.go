@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +150,7 @@ func TestAPIServerTakesObjects(t *testing.T) {
 	certManager, err := os.ReadFile("../manifests/testdata/cert-manager.yaml")
 	require.NoError(t, err)
 	require.NoError(t, hub.InstallDefinitions(t.Context(), cp.RESTConfig(), certManager))
+	require.NoError(t, hub.InstallDefinitions(t.Context(), cp.RESTConfig(), clusterProfiles(t)))
 	taken := 0
 	for _, b := range append(blocks(t, "yaml"), files(t)...) {
 		if _, ok := elsewhereOf(b); ok {
@@ -258,16 +261,30 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// clusterProfiles is the definition in the module that has the kind.
+func clusterProfiles(t *testing.T) []byte {
+	t.Helper()
+	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-inventory-api").Output()
+	require.NoError(t, err)
+	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
+	require.NoError(t, err)
+	return definition
+}
+
 // anchors are those of the headings of a page, and "" for the page.
 func anchors(text string) []string {
 	result := []string{""}
 	for line := range strings.Lines(text) {
 		if heading := strings.TrimLeft(line, "#"); heading != line {
-			result = append(result, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(heading)), " ", "-"))
+			text := punctuation.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+			result = append(result, strings.ReplaceAll(text, " ", "-"))
 		}
 	}
 	return result
 }
+
+// punctuation is left out of anchors.
+var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
 func TestParse(t *testing.T) {
 	found, err := parse("page", "a\n```yaml\nb: 1\n```\n1. c\n\n   ```\n   d\n     e\n\n   ```\n")

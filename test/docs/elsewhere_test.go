@@ -46,6 +46,22 @@ var notForTheAPIServer = []elsewhere{
 	{what: "krew plugin", is: hasAPIVersion("krew.googlecontainertools.github.com/"), check: checkKrew},
 	// The chart is rendered, and what comes out is applied, in test/manifests.
 	{what: "part of the Helm chart", is: inChart, check: checkInChart},
+	{what: "part of an object", is: isPart, check: checkYAML},
+}
+
+// whole are the pages, and folders, in which every block of YAML is made of whole
+// objects. In the other pages a block without any apiVersion is part of one.
+var whole = []string{"README.md", "docs/placement.md", "docs/ocm.md", "docs/hardware/", "docs/getting-started.md"}
+
+func isPart(b block) bool {
+	return b.line > 0 && !strings.Contains(b.text, "apiVersion:") &&
+		!slices.ContainsFunc(whole, func(prefix string) bool { return strings.HasPrefix(b.page, prefix) })
+}
+
+func checkYAML(t *testing.T, b block) {
+	var part any
+	require.NoError(t, yaml.UnmarshalStrict([]byte(b.text), &part))
+	require.NotEmpty(t, part)
 }
 
 // hasAPIVersion tells whether a document is of a group that no API server serves.

@@ -198,6 +198,11 @@ var rules = []rule{
 		never:  append([]string{"testing", "github.com/google/cel-go"}, server...),
 	},
 	{
+		folder: "internal/messages",
+		ours:   []string{},
+		direct: []string{},
+	},
+	{
 		folder: "internal/fleet",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "open-cluster-management.io/api"},

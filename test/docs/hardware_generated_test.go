@@ -1,0 +1,131 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/topology"
+)
+
+// tell says what there is to choose from, what the search does, and what it says if
+// nothing fits.
+func (e *example) tell(t *testing.T, p *hardwarePage) string {
+	var text strings.Builder
+	text.WriteString("| free | sets of the wanted size | steps, at most | sets evaluated | a set that fits |\n|---|---|---|---|---|\n")
+	for _, l := range e.layouts {
+		stats := e.work(t, p, l)
+		answer := "none"
+		if e.fits(l) {
+			answer = "found"
+		}
+		fmt.Fprintf(&text, "| %d of %d | %s | %d | %d | %s |\n",
+			len(e.devices)-l.InUse.Len(), len(e.devices), grouped(e.sets(l)), roundedUp(stats.Steps), stats.Evaluations, answer)
+	}
+	last := e.layouts[len(e.layouts)-1]
+	explanation, err := p.problem(t, e, last.InUse).Node(t.Context(), node)
+	require.NoError(t, err)
+	require.False(t, explanation.Fits)
+	fmt.Fprintf(&text, "\nThe last row (`#` is in use), and the line in the events of the pod:\n\n```text\n%s\n```\n\n", e.picture(t, last))
+	fmt.Fprintf(&text, "```text\nnearest miss: node %s: %s\n```\n", nodeName, explanation)
+	return text.String()
+}
+
+// work is what a search takes that nothing is known for from before.
+func (e *example) work(t *testing.T, p *hardwarePage, l shape.Layout) allocator.Stats {
+	problem := p.problem(t, e, l.InUse)
+	state := structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()}
+	for i := range l.InUse.All() {
+		state.AllocatedDevices.Insert(structured.MakeDeviceID(e.devices[i].driver, nodeName, e.devices[i].name))
+	}
+	a, err := allocator.NewAllocator(t.Context(), problem.Features, state, problem.Classes, problem.Slices, problem.Selectors, problem.Options...)
+	require.NoError(t, err)
+	_, err = a.Allocate(t.Context(), node, problem.Claims)
+	require.NoError(t, err)
+	return a.Stats()
+}
+
+// sets is how many there are of the wanted size.
+func (e *example) sets(l shape.Layout) *big.Int {
+	free := map[string]int64{}
+	for i, d := range e.devices {
+		if !l.InUse.Has(i) {
+			free[d.driver]++
+		}
+	}
+	all := big.NewInt(1)
+	for driver, count := range e.counts {
+		all.Mul(all, new(big.Int).Binomial(free[driver], int64(count)))
+	}
+	return all
+}
+
+func (e *example) picture(t *testing.T, l shape.Layout) string {
+	if e.draw == nil {
+		return e.list(l)
+	}
+	marks := map[string]topology.Mark{}
+	for i := range l.InUse.All() {
+		marks[e.devices[i].name] = topology.Mark{State: topology.Taken}
+	}
+	var text strings.Builder
+	require.NoError(t, topology.Draw(&text, *e.draw, marks))
+	return strings.TrimSpace(text.String())
+}
+
+// list is for hardware without a picture.
+func (e *example) list(l shape.Layout) string {
+	lines := []string{e.title}
+	for i, d := range e.devices {
+		sign := "."
+		if l.InUse.Has(i) {
+			sign = "#"
+		}
+		lines = append(lines, fmt.Sprintf("[%s %s]", d.name, sign))
+	}
+	return lines[0] + "\n\n" + strings.Join(lines[1:], "  ")
+}
+
+// grouped writes 1820 as 1,820, and what has more than nine digits as 4.9e14.
+func grouped(n *big.Int) string {
+	digits := n.String()
+	if len(digits) > 9 {
+		return fmt.Sprintf("%.1fe%d", float64(digits[0]-'0')+float64(digits[1]-'0')/10, len(digits)-1)
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// roundedUp is the next of 10, 20, 50, 100 and so on: the page need not change with
+// every change of the search.
+func roundedUp(steps int64) int64 {
+	for size := int64(10); ; size *= 10 {
+		i := slices.IndexFunc([]int64{1, 2, 5}, func(times int64) bool { return steps <= times*size })
+		if i >= 0 {
+			return []int64{1, 2, 5}[i] * size
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	require.Equal(t, "70", grouped(big.NewInt(70)))
+	require.Equal(t, "1,820", grouped(big.NewInt(1820)))
+	require.Equal(t, "10,518,300", grouped(big.NewInt(10_518_300)))
+	require.Equal(t, "4.8e14", grouped(big.NewInt(488_526_937_079_580)))
+	for steps, want := range map[int64]int64{0: 10, 10: 10, 11: 20, 21: 50, 51: 100, 1001: 2000} {
+		require.Equal(t, want, roundedUp(steps))
+	}
+}

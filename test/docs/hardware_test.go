@@ -1,0 +1,263 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/shape"
+)
+
+const (
+	nodeName  = "node-1"
+	scheduler = "celset-scheduler"
+)
+
+// TestHardware allocates the claims of the pages in docs/hardware on the hardware that
+// they are about, and has the wiring judge what they get. What a page says of that is
+// generated: -update writes it.
+func TestHardware(t *testing.T) {
+	for page, examples := range hardwarePages(t) {
+		t.Run(page, func(t *testing.T) {
+			p := readHardwarePage(t, page)
+			require.Len(t, p.templates, len(examples), "each template of the page is tried, and no other")
+			for _, e := range examples {
+				t.Run(e.template, func(t *testing.T) { e.try(t, p) })
+			}
+			sections := map[string]string{}
+			for _, e := range examples {
+				if e.told {
+					sections[e.template] = e.tell(t, p)
+				}
+			}
+			checkGenerated(t, filepath.Join("docs", "hardware", page), sections)
+		})
+	}
+}
+
+// TestEveryHardwarePageIsTried: a page that is not in the table would not be.
+func TestEveryHardwarePageIsTried(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "hardware", "*.md"))
+	require.NoError(t, err)
+	tried := hardwarePages(t)
+	for _, file := range files {
+		require.Contains(t, tried, filepath.Base(file))
+	}
+	require.Len(t, tried, len(files))
+}
+
+// hardwarePage is what stands in a page.
+type hardwarePage struct {
+	text      string
+	classes   classList
+	templates map[string]*resourceapi.ResourceClaimTemplate
+	pods      []*corev1.Pod
+}
+
+func readHardwarePage(t *testing.T, name string) *hardwarePage {
+	t.Helper()
+	path := filepath.Join("docs", "hardware", name)
+	content, err := os.ReadFile(filepath.Join("..", "..", path))
+	require.NoError(t, err)
+	found, err := parse(path, string(content))
+	require.NoError(t, err)
+	p := &hardwarePage{text: string(content), templates: map[string]*resourceapi.ResourceClaimTemplate{}}
+	for _, b := range found {
+		if b.language != "yaml" {
+			continue
+		}
+		for _, object := range objects(t, b) {
+			p.add(t, object)
+		}
+	}
+	for _, pod := range p.pods {
+		p.requireUsable(t, pod)
+	}
+	return p
+}
+
+func (p *hardwarePage) add(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	switch object.GetKind() {
+	case "DeviceClass":
+		p.classes = append(p.classes, typed[resourceapi.DeviceClass](t, object))
+	case "ResourceClaimTemplate":
+		require.NotContains(t, p.templates, object.GetName())
+		p.templates[object.GetName()] = typed[resourceapi.ResourceClaimTemplate](t, object)
+	case "Pod":
+		p.pods = append(p.pods, typed[corev1.Pod](t, object))
+	default:
+		t.Fatalf("unexpected %s %s", object.GetKind(), object.GetName())
+	}
+}
+
+func typed[T any](t *testing.T, object *unstructured.Unstructured) *T {
+	t.Helper()
+	result := new(T)
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, result, true))
+	return result
+}
+
+// requireUsable: whoever copies the page gets a pod that our scheduler takes and whose
+// containers have the devices.
+func (p *hardwarePage) requireUsable(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	require.Equal(t, scheduler, pod.Spec.SchedulerName)
+	require.NotEmpty(t, pod.Spec.ResourceClaims)
+	for _, claim := range pod.Spec.ResourceClaims {
+		require.Contains(t, p.templates, ptr.Deref(claim.ResourceClaimTemplateName, ""))
+		for _, container := range pod.Spec.Containers {
+			require.Contains(t, container.Resources.Claims, corev1.ResourceClaim{Name: claim.Name})
+		}
+	}
+}
+
+type classList []*resourceapi.DeviceClass
+
+func (l classList) List() ([]*resourceapi.DeviceClass, error) { return l, nil }
+
+func (l classList) Get(name string) (*resourceapi.DeviceClass, error) {
+	for _, class := range l {
+		if class.Name == name {
+			return class, nil
+		}
+	}
+	return nil, fmt.Errorf("the page has no DeviceClass %q", name)
+}
+
+// problem is the claim of a template on a node of which some devices are in use.
+func (p *hardwarePage) problem(t *testing.T, e *example, inUse shape.Set) *explain.Problem {
+	t.Helper()
+	template := p.templates[e.template]
+	require.NotNil(t, template, "the page has no template %s", e.template)
+	claim := &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: e.template}, Spec: template.Spec.Spec,
+	}
+	return &explain.Problem{
+		Claims: []*resourceapi.ResourceClaim{claim}, Allocated: e.allocated(inUse),
+		Classes: p.classes, Slices: e.slices,
+		Features: structured.Features{
+			AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, DeviceTaints: true,
+			DeviceBindingAndStatus: true, ConsumableCapacity: true, ListTypeAttributes: true,
+		},
+		Selectors: dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}),
+		Options:   []allocator.Option{allocator.WithCache(allocator.NewCache())},
+	}
+}
+
+// allocated has a claim for each device in use.
+func (e *example) allocated(inUse shape.Set) []*resourceapi.ResourceClaim {
+	var claims []*resourceapi.ResourceClaim
+	for i := range inUse.All() {
+		claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("other-%d", len(claims))}}
+		claim.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
+			Results: []resourceapi.DeviceRequestAllocationResult{{
+				Request: "device", Driver: e.devices[i].driver, Pool: nodeName, Device: e.devices[i].name,
+			}},
+		}}
+		claims = append(claims, claim)
+	}
+	return claims
+}
+
+var node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
+
+// try allocates the claim with each layout.
+func (e *example) try(t *testing.T, p *hardwarePage) {
+	e.requireTested(t, p)
+	for _, l := range e.layouts {
+		t.Run(l.Name, func(t *testing.T) {
+			explanation, err := p.problem(t, e, l.InUse).Node(t.Context(), node)
+			require.NoError(t, err)
+			got := devicesOf(explanation)
+			if !e.fits(l) {
+				require.Empty(t, got)
+				return
+			}
+			require.True(t, e.holds(got), "%v", got)
+			if e.want != nil {
+				require.ElementsMatch(t, e.want(l), got)
+			}
+			for _, name := range got {
+				require.False(t, l.InUse.Has(e.index(name)), "%s is in use", name)
+			}
+		})
+	}
+	t.Run("both outcomes", func(t *testing.T) {
+		outcomes := map[bool]bool{}
+		for _, l := range e.layouts {
+			outcomes[e.fits(l)] = true
+		}
+		require.Len(t, outcomes, 2, "a page that only ever succeeds shows too little")
+	})
+}
+
+func devicesOf(e *explain.Explanation) []string {
+	var names []string
+	for _, claim := range e.Results {
+		for _, result := range claim.Devices.Results {
+			names = append(names, result.Device)
+		}
+	}
+	return names
+}
+
+// requireTested demands that the expression stands in the tables that the search is
+// tested and measured with, but for numbers, blanks and the names of made-up drivers.
+func (e *example) requireTested(t *testing.T, p *hardwarePage) {
+	t.Helper()
+	problem := p.problem(t, e, 0)
+	constraints, err := v1alpha1.Resolve(problem.Claims[0], p.classes)
+	require.NoError(t, err)
+	require.NotEmpty(t, constraints)
+	known := map[string]bool{}
+	for _, s := range shape.Scenarios() {
+		known[skeleton(s.Expression)] = true
+	}
+	for _, e := range corpus.Expressions() {
+		known[skeleton(e.Text)] = true
+	}
+	for _, c := range constraints {
+		require.True(t, known[skeleton(c.Expression)], "%s: no such expression is tested: %s", c.Name, c.Expression)
+	}
+}
+
+var (
+	comments = regexp.MustCompile(`//.*`)
+	numbers  = regexp.MustCompile(`\b\d+\b`)
+	blanks   = regexp.MustCompile(`\s+`)
+	drivers  = regexp.MustCompile(`'\w+\.example\.com'`)
+)
+
+func skeleton(expression string) string {
+	expression = comments.ReplaceAllString(expression, "")
+	expression = strings.ReplaceAll(expression, `"`, `'`)
+	expression = drivers.ReplaceAllString(expression, "'driver'")
+	return blanks.ReplaceAllString(numbers.ReplaceAllString(expression, "N"), "")
+}
+
+func TestSkeleton(t *testing.T) {
+	require.Equal(t, skeleton("a.x == 12 && // twelve\n\tb"), skeleton("a.x==3&&b"))
+	require.NotEqual(t, skeleton("a.x == 1"), skeleton("a.y == 1"))
+	require.NotEqual(t, skeleton("a.x1 == 1"), skeleton("a.x2 == 1"), "a name has its number")
+}

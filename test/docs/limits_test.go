@@ -1,0 +1,215 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/controller"
+)
+
+// limit is a line of a table.
+type limit struct{ what, value, whose string }
+
+const (
+	ours       = "celset"
+	upstreams  = "Kubernetes"
+	changeable = "argument of the plugin: "
+)
+
+// TestLimits writes what the page says of numbers from the constants.
+func TestLimits(t *testing.T) {
+	checkGenerated(t, filepath.Join("docs", "limits.md"), map[string]string{
+		"claim":        table(claimLimits()),
+		"expression":   table(expressionLimits(t)),
+		"search":       table(searchLimits(t)),
+		"sets":         setCounts(),
+		"reading":      table(readingLimits(t)),
+		"caches":       table(cacheLimits(t)),
+		"explanations": table(explanationLimits(t)),
+		"placements":   table(placementLimits(t)),
+	})
+}
+
+// TestDefaultsAgree: the allocator and the plugin's arguments have the same ones, and so
+// have the check of a definition and that of an expression.
+func TestDefaultsAgree(t *testing.T) {
+	require.Equal(t, uint64(configv1alpha1.DefaultBudgetCost), allocator.DefaultCostBudget)
+	require.Equal(t, configv1alpha1.DefaultBudgetSteps, allocator.DefaultStepBudget)
+	require.Equal(t, v1alpha1.MaxExpressionLength, cel.MaxExpressionLength)
+}
+
+func table(limits []limit) string {
+	var text strings.Builder
+	text.WriteString("| what | limit | whose |\n|---|---|---|\n")
+	for _, l := range limits {
+		fmt.Fprintf(&text, "| %s | %s | %s |\n", l.what, l.value, l.whose)
+	}
+	return text.String()
+}
+
+func number[N int | int64 | uint64](n N) string { return grouped9(big.NewInt(int64(n))) }
+
+// grouped9 never rounds.
+func grouped9(n *big.Int) string {
+	digits := n.String()
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+func size(bytes int64) string {
+	switch {
+	case bytes%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	case bytes%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", bytes>>10)
+	default:
+		return number(bytes) + " bytes"
+	}
+}
+
+func claimLimits() []limit {
+	return []limit{
+		{"devices in a claim", number(resourceapi.AllocationResultsMaxSize), upstreams},
+		{"requests in a claim", number(resourceapi.DeviceRequestsMaxSize), upstreams},
+		{"alternatives of a request", number(resourceapi.FirstAvailableDeviceRequestMaxSize), upstreams},
+		{"selectors of a request", number(resourceapi.DeviceSelectorsMaxSize), upstreams},
+		{"constraints, references among them", number(resourceapi.DeviceConstraintsMaxSize), upstreams},
+		{"configurations, definitions among them", number(resourceapi.DeviceConfigMaxSize), upstreams},
+		{"parameters of a configuration, as JSON", size(resourceapi.OpaqueParametersMaxLength), upstreams},
+		{"name of a definition", number(resourceapi.DeviceMaxIDLength) + " characters", upstreams},
+		{"string attribute of a device", number(resourceapi.DeviceAttributeMaxValueLength) + " characters", upstreams},
+		{"attributes and capacities of a device", number(resourceapi.ResourceSliceMaxAttributesAndCapacitiesPerDevice), upstreams},
+		{"devices in a ResourceSlice", number(resourceapi.ResourceSliceMaxDevices), upstreams},
+		{"the same, with lists, taints or counters", number(resourceapi.ResourceSliceMaxDevicesWithAdvancedFeatures), upstreams},
+	}
+}
+
+func expressionLimits(t *testing.T) []limit {
+	return []limit{
+		{"length", size(int64(cel.MaxExpressionLength)), ours + ", as for device selectors"},
+		{"cost of one evaluation, in CEL cost units", number(cel.DefaultCostLimit), ours + ", as for device selectors"},
+		{"devices in the set", number(resourceapi.AllocationResultsMaxSize), "as in a claim"},
+		{"devices that a condition may speak of to be remembered", number(constantOf(t, "cel/device/bound/leaf.go", "maxArity")), ours},
+	}
+}
+
+func searchLimits(t *testing.T) []limit {
+	return []limit{
+		{"cost of all evaluations", number(configv1alpha1.DefaultBudgetCost), changeable + "`budget.cost`"},
+		{"steps", number(configv1alpha1.DefaultBudgetSteps), changeable + "`budget.steps`"},
+		{"time", configv1alpha1.DefaultFilterTimeout.String(), changeable + "`filterTimeout`"},
+		{"time to wait for binding conditions of devices", configv1alpha1.DefaultBindingTimeout.String() +
+			", at least " + configv1alpha1.MinBindingTimeout.String(), changeable + "`bindingTimeout`"},
+		{"time to take stock of allocations", duration(t, "plugin/allocatedstate.go", "gatherTimeout"), ours},
+	}
+}
+
+func duration(t *testing.T, file, name string) string {
+	return time.Duration(constantOf(t, file, name)).String()
+}
+
+// setCounts: how many sets there are for usual numbers.
+func setCounts() string {
+	text := "| devices wanted, of free ones | sets |\n|---|---|\n"
+	for _, n := range [][2]int64{{4, 8}, {4, 16}, {8, 16}, {4, 64}, {8, 32}, {8, 64}, {16, 64}} {
+		text += fmt.Sprintf("| %d of %d | %s |\n", n[0], n[1], grouped(new(big.Int).Binomial(n[1], n[0])))
+	}
+	return text
+}
+
+func readingLimits(t *testing.T) []limit {
+	const folder = "cel/device/bound/"
+	return []limit{
+		{"memory for the tables of an expression, about", size(constantOf(t, folder+"bound.go", "maxBytes")), ours},
+		{"devices looked at to judge one part of a set", number(constantOf(t, folder+"bound.go", "maxWork")), ours},
+		{"parts made of names that `cel.bind` gives", number(constantOf(t, folder+"inline.go", "maxCopies")), ours},
+		{"places of a box looked at one by one", number(constantOf(t, folder+"box.go", "maxPlaces")), ours},
+		{"elements of a list attribute looked at one by one", number(constantOf(t, folder+"elements.go", "maxElements")), ours},
+		{"`devices[i]` in a condition", number(constantOf(t, folder+"member.go", "maxMembers")), ours},
+	}
+}
+
+func cacheLimits(t *testing.T) []limit {
+	const file = "allocator/cache.go"
+	entries := func(name string) string { return number(constantOf(t, file, name)) + " entries" }
+	return []limit{
+		{"compiled constraints", number(cel.DefaultCacheSize) + " entries", ours},
+		{"compiled selectors", number(constantOf(t, "plugin/plugin.go", "selectorCacheSize")) + " entries", ours + ", as in Kubernetes"},
+		{"nodes and their pools", entries("maxInventories"), ours},
+		{"contents of ResourceSlices", entries("maxContents"), ours},
+		{"different hardware", entries("maxHardware"), ours},
+		{"verdicts of selectors", entries("maxSelections"), ours},
+		{"tables of expressions", entries("maxTables"), ours},
+		{"expressions that were read", entries("maxAnalyses"), ours},
+		{"verdicts on sets", entries("maxVerdicts"), ours},
+		{"answers", entries("maxAnswers"), ours},
+		{"kinds of devices", entries("maxKinds"), ours},
+	}
+}
+
+func explanationLimits(t *testing.T) []limit {
+	const miss, text = "plugin/nearmiss.go", "allocator/explain/text.go"
+	return []limit{
+		{"time for the nearest miss of a pod", duration(t, miss, "nearMissTimeout"), ours},
+		{"steps for it", number(constantOf(t, miss, "nearMissSteps")), ours},
+		{"nodes looked at for it", number(constantOf(t, miss, "nearMissNodes")), ours},
+		{"characters of a condition in an event", number(constantOf(t, text, "maxText")), ours},
+		{"claims named that are in the way", number(constantOf(t, text, "maxListed")), ours},
+		{"devices named of each", number(constantOf(t, text, "maxOwned")), ours},
+		{"owners tried for who could stay", number(constantOf(t, "allocator/explain/owner.go", "maxOwners")), ours},
+	}
+}
+
+func placementLimits(t *testing.T) []limit {
+	return []limit{
+		{"cost of one evaluation on a cluster", number(cel.DefaultCostLimit), ours},
+		{"cost of all expressions of a predicate on a cluster", number(cluster.ClusterCostLimit), ours},
+		{"elements assumed in a list when costs are estimated", number(constantOf(t, "cel/cluster/cost.go", "assumedSize")), ours},
+		{"clusters in a PlacementDecision", number(placement.MaxSliceLength), "Open Cluster Management"},
+		{"scores", fmt.Sprintf("%d to %d", placement.MinScore, placement.MaxScore), "Open Cluster Management"},
+		{"weight of a prioritizer", "±" + number(constantOf(t, "placement/prioritizer.go", "maxWeight")), "Open Cluster Management"},
+		{"spread constraints", number(constantOf(t, "placement/spread.go", "maxSpreadConstraints")), "Open Cluster Management"},
+		{"Placements decided at a time", number(controller.DefaultWorkers), ours},
+		{"errors in one answer of admission", number(constantOf(t, "placement/admission/webhook.go", "maxErrors")), ours},
+		{"length of a condition's message", number(constantOf(t, "placement/condition.go", "maxMessage")) + " bytes", upstreams},
+		{"time for one answer of the debug endpoint", duration(t, "placement/debug/handler.go", "DefaultTimeout"), ours},
+	}
+}
+
+// TestNestedLoops: what the page says of three loops over as many devices as a claim can
+// have.
+func TestNestedLoops(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	expression, err := environment.Compile(`devices.all(a, devices.all(b, devices.all(c, a.driver == b.driver || b.driver == c.driver)))`)
+	require.NoError(t, err)
+	var devices []*device.Device
+	for i := range resourceapi.AllocationResultsMaxSize {
+		devices = append(devices, published(fmt.Sprintf("d%d", i), nil, ""))
+	}
+	budget := cel.NewBudget(1 << 40)
+	satisfied, err := expression.Satisfied(t.Context(), devices, budget)
+	require.NoError(t, err)
+	require.True(t, satisfied)
+	t.Logf("%d CEL cost units", budget.Spent())
+	require.InDelta(t, 300_000, budget.Spent(), 100_000)
+}

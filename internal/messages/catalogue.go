@@ -66,6 +66,7 @@ var places = []string{
 // and the like, and pieces of the messages that stand beside them.
 var notMessages = []string{
 	"Done with allocation", "Allocation result found", "Device given back", "No explanation for the pod",
+	"claim for extended resources of the pod got deleted", "unavailable device class", "%v",
 	"CEL cost units", " && ", "the claims fit", "%s %s %s",
 	" write a cheaper expression,", " split the expression into simple conditions joined by &&,",
 	"the evaluations together exceed the cost budget", "the search exceeds the step budget",

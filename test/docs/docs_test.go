@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -240,7 +241,7 @@ func TestExpressionsCompile(t *testing.T) {
 
 // announced are pages that are linked to before they are there.
 var announced = []string{
-	"docs/kubectl.md", "docs/webhook.md", "docs/install.md", "docs/two-schedulers.md", "docs/rollout.md", "docs/METRICS.md",
+	"docs/kubectl.md", "docs/install.md", "docs/two-schedulers.md",
 }
 
 // TestLinksLeadSomewhere follows the links between the pages.
@@ -271,12 +272,16 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// punctuation is left out of anchors.
+var punctuation = regexp.MustCompile(`[^\pL\pN _-]`)
+
 // anchors are those of the headings of a page, and "" for the page.
 func anchors(text string) []string {
 	result := []string{""}
 	for line := range strings.Lines(text) {
 		if heading := strings.TrimLeft(line, "#"); heading != line {
-			result = append(result, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(heading)), " ", "-"))
+			text := punctuation.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+			result = append(result, strings.ReplaceAll(text, " ", "-"))
 		}
 	}
 	return result

@@ -26,7 +26,7 @@ type Group struct {
 
 // Catalogue lists all entries.
 func Catalogue() []Group {
-	return []Group{waiting(), definitions(), references(), expressions(), evaluations(), budgets(), requests(), hardware(), scheduler()}
+	return []Group{waiting(), definitions(), references(), warnings(), expressions(), evaluations(), budgets(), requests(), hardware(), scheduler()}
 }
 
 // Places are texts that only say where: what follows them has an entry.
@@ -60,12 +60,19 @@ var places = []string{
 	"constraint %s, line %d, column %d: %s",
 	"claim %s with %s",
 	"and %d more",
+	"line %d, column %d: %s",
+	"%s: %s: %v",
+	"was wrong before: …",
+	"there are %d more mistakes",
+	"admission of CEL device constraints: %w",
 }
 
 // notMessages are texts that no user gets to read: log lines of high verbosity, units
 // and the like, and pieces of the messages that stand beside them.
 var notMessages = []string{
 	"Done with allocation", "Allocation result found", "Device given back", "No explanation for the pod",
+	"claim for extended resources of the pod got deleted", "unavailable device class", "%v",
+	"%s %s %v %s", "up to %d", "any number of",
 	"CEL cost units", " && ", "the claims fit", "%s %s %s",
 	" write a cheaper expression,", " split the expression into simple conditions joined by &&,",
 	"the evaluations together exceed the cost budget", "the search exceeds the step budget",

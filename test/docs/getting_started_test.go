@@ -120,7 +120,7 @@ func requireClaims(ctx context.Context, t *testing.T, client kubernetes.Interfac
 
 func requireEvent(ctx context.Context, t *testing.T, client kubernetes.Interface, pod string, texts ...string) {
 	t.Helper()
-	var last []string
+	var last string
 	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		found, err := client.CoreV1().Pods("default").Get(ctx, pod, metav1.GetOptions{})
 		if err != nil {
@@ -128,7 +128,7 @@ func requireEvent(ctx context.Context, t *testing.T, client kubernetes.Interface
 		}
 		for _, condition := range found.Status.Conditions {
 			if condition.Type == corev1.PodScheduled {
-				last = append(last, condition.Message)
+				last = condition.Message
 				return containsAll(condition.Message, texts), nil
 			}
 		}

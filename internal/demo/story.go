@@ -66,7 +66,9 @@ func (d *demo) noSuchSet(ctx context.Context) error {
 	d.say("   connected four of them. The pod waits, and its events say why:\n")
 	return d.waits(ctx, "ring-again", nil,
 		"constraint ring4: no set of 4 free devices satisfies it",
-		"request mla: 3 of 4 devices")
+		"request mla: 3 of 4 devices",
+		"nearest miss: node ring-0: 6 of 8 devices for request mla are free, but no set satisfies constraint ring4, line 1, column 1: ",
+		"in the way: claim default/other-ring-0 with mla-1, mla-5")
 }
 
 // failsClosed gives the claim to the stock plugin.

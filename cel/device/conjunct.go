@@ -55,11 +55,15 @@ func location(expr ast.Expr, info *ast.SourceInfo) position {
 	first := int32(-1)
 	var look func(ast.Expr)
 	look = func(part ast.Expr) {
-		if at, ok := info.GetOffsetRange(part.ID()); ok && (first < 0 || at.Start < first) {
-			first = at.Start
-		}
+		named := part
 		if call, isMacro := info.GetMacroCall(part.ID()); isMacro {
+			named = call
 			ast.PostOrderVisit(call, ast.NewExprVisitor(look))
+		}
+		if at, ok := info.GetOffsetRange(part.ID()); ok {
+			if start := at.Start - nameBefore(named); first < 0 || start < first {
+				first = start
+			}
 		}
 	}
 	ast.PostOrderVisit(expr, ast.NewExprVisitor(look))
@@ -68,4 +72,17 @@ func location(expr ast.Expr, info *ast.SourceInfo) position {
 	}
 	at := info.GetLocationByOffset(first)
 	return position{at.Line(), at.Column() + 1}
+}
+
+// nameBefore is the length of the function's name in front of the bracket, which is where a
+// call stands that is neither an operator nor of a member.
+func nameBefore(expr ast.Expr) int32 {
+	if expr.Kind() != ast.CallKind || expr.AsCall().IsMemberFunction() {
+		return 0
+	}
+	name := expr.AsCall().FunctionName()
+	if _, isOperator := operators.FindReverse(name); isOperator {
+		return 0
+	}
+	return int32(len(name))
 }

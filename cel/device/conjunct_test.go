@@ -28,6 +28,15 @@ func TestConjuncts(t *testing.T) {
 			{Text: "devices.exists_one(d, has(d.attributes))", Line: 1, Column: 25},
 			{Text: "true", Line: 1, Column: 69},
 		},
+		"size(devices) == 2 && has(devices[0].driver)": {
+			{Text: "size(devices) == 2", Line: 1, Column: 1}, {Text: "has(devices[0].driver)", Line: 1, Column: 23},
+		},
+		"-1 < 0 && !(1 in [2]) && (1 > 0 ? true : false)": {
+			{Text: "-1 < 0", Line: 1, Column: 1}, {Text: "!(1 in [2])", Line: 1, Column: 11}, {Text: "(1 > 0) ? true : false", Line: 1, Column: 27},
+		},
+		"devices[?0].hasValue() && [1][0] == 1 && {'a': 1}['a'] == 1": {
+			{Text: "devices[?0].hasValue()", Line: 1, Column: 1}, {Text: "[1][0] == 1", Line: 1, Column: 27}, {Text: "{\"a\": 1}[\"a\"] == 1", Line: 1, Column: 42},
+		},
 		"true || (false && false)":                    {{Text: "true || false && false", Line: 1, Column: 1}},
 		"cel.bind(n, devices.size(), n > 1 && n < 3)": {{Text: "cel.bind(n, devices.size(), n > 1 && n < 3)", Line: 1, Column: 1}},
 	} {

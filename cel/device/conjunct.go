@@ -4,6 +4,8 @@
 package device
 
 import (
+	"unicode"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/parser"
@@ -81,8 +83,8 @@ func nameBefore(expr ast.Expr) int32 {
 		return 0
 	}
 	name := expr.AsCall().FunctionName()
-	if _, isOperator := operators.FindReverse(name); isOperator {
-		return 0
+	if !unicode.IsLetter(rune(name[0])) {
+		return 0 // operators are named like _+_ or @in
 	}
 	return int32(len(name))
 }

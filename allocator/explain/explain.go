@@ -54,7 +54,7 @@ type Request struct {
 // the claims and not about the node: they can't be allocated anywhere. If it is one of the
 // search, a crossed budget or an evaluation that failed, what is known is returned with it.
 func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error) {
-	a, err := allocator.NewAllocator(ctx, p.Features, stateOf(p.Allocated), p.Classes, p.Slices, p.Selectors,
+	a, err := allocator.NewAllocator(ctx, p.Features, allocator.AllocatedTo(p.Allocated, p.Features), p.Classes, p.Slices, p.Selectors,
 		append(slices.Clone(p.Options), allocator.WithReasons())...)
 	if err != nil {
 		return nil, err

@@ -9,10 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
-	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
 )
@@ -37,7 +35,7 @@ type Problem struct {
 // fits looks for a solution for the claims on the node, with the given claims having their
 // devices. Results are nil if there is none.
 func (p *Problem) fits(ctx context.Context, node *v1.Node, claims, allocated []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
-	a, err := allocator.NewAllocator(ctx, p.Features, stateOf(allocated), p.Classes, p.Slices, p.Selectors, p.Options...)
+	a, err := allocator.NewAllocator(ctx, p.Features, allocator.AllocatedTo(allocated, p.Features), p.Classes, p.Slices, p.Selectors, p.Options...)
 	if err != nil {
 		return nil, err
 	}
@@ -46,31 +44,6 @@ func (p *Problem) fits(ctx context.Context, node *v1.Node, claims, allocated []*
 		return nil, nil
 	}
 	return results, err
-}
-
-// stateOf is what the claims have. With admin access a claim has no device for itself.
-func stateOf(claims []*resourceapi.ResourceClaim) structured.AllocatedState {
-	state := structured.AllocatedState{
-		AllocatedDevices:         sets.New[structured.DeviceID](),
-		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
-		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
-	}
-	for _, claim := range claims {
-		for _, result := range resultsOf(claim) {
-			id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
-			switch {
-			case ptr.Deref(result.AdminAccess, false):
-			case result.ShareID != nil:
-				state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
-				if result.ConsumedCapacity != nil {
-					state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
-				}
-			default:
-				state.AllocatedDevices.Insert(id)
-			}
-		}
-	}
-	return state
 }
 
 func resultsOf(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAllocationResult {

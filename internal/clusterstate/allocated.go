@@ -5,38 +5,9 @@ package clusterstate
 
 import (
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 )
-
-// Allocated is what allocated claims take from others, as the scheduler's plugin counts
-// it: devices with admin access don't count. Without the feature ConsumableCapacity a share
-// of a device counts as the whole device.
-func (s *State) Allocated(consumableCapacity bool) structured.AllocatedState {
-	state := structured.AllocatedState{
-		AllocatedDevices:         sets.New[structured.DeviceID](),
-		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
-		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
-	}
-	for _, claim := range s.Claims {
-		for i := range results(claim) {
-			result := &results(claim)[i]
-			id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
-			switch {
-			case ptr.Deref(result.AdminAccess, false):
-			case consumableCapacity && result.ShareID != nil:
-				state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
-				if result.ConsumedCapacity != nil {
-					state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
-				}
-			default:
-				state.AllocatedDevices.Insert(id)
-			}
-		}
-	}
-	return state
-}
 
 func results(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAllocationResult {
 	if claim.Status.Allocation == nil {

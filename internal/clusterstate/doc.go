@@ -9,7 +9,7 @@
 //	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
 //	state := clusterstate.New(objects)
 //	subject, err := state.Subject("pod/train")     // the claims it needs
-//	a, err := allocator.NewAllocator(ctx, features, state.Allocated(true), state.Classes(),
+//	a, err := allocator.NewAllocator(ctx, features, allocator.AllocatedTo(state.Claims, features), state.Classes(),
 //		state.Slices(true), clusterstate.NewSelectors(features))
 //	results, err := a.Allocate(ctx, state.Nodes()[0], subject.Pending())
 //

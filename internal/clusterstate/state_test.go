@@ -30,7 +30,7 @@ func owning(name string, results ...resourceapi.DeviceRequestAllocationResult) *
 
 func id(device string) structured.DeviceID { return structured.MakeDeviceID("d", "p", device) }
 
-func TestAllocatedAndOwners(t *testing.T) {
+func TestOwners(t *testing.T) {
 	share := func(id types.UID, memory string) resourceapi.DeviceRequestAllocationResult {
 		return resourceapi.DeviceRequestAllocationResult{
 			Device: "shared", ShareID: ptr.To(id),
@@ -44,15 +44,6 @@ func TestAllocatedAndOwners(t *testing.T) {
 		owning("admin", resourceapi.DeviceRequestAllocationResult{Device: "b", AdminAccess: ptr.To(true)}),
 		{ObjectMeta: named("ns", "pending")},
 	}})
-
-	allocated := state.Allocated(true)
-	require.ElementsMatch(t, []structured.DeviceID{id("a")}, allocated.AllocatedDevices.UnsortedList())
-	require.Len(t, allocated.AllocatedSharedDeviceIDs, 2)
-	require.True(t, allocated.AggregatedCapacity[id("shared")]["memory"].Equal(resource.MustParse("3Gi")))
-
-	whole := state.Allocated(false)
-	require.ElementsMatch(t, []structured.DeviceID{id("a"), id("shared")}, whole.AllocatedDevices.UnsortedList())
-	require.Empty(t, whole.AllocatedSharedDeviceIDs)
 
 	owners := state.Owners()
 	require.Len(t, owners, 3)

@@ -36,7 +36,7 @@ func newNodes(ctx context.Context, state *clusterstate.State, features structure
 	}
 	selectors := clusterstate.NewSelectors(features)
 	var err error
-	n.allocator, err = allocator.NewAllocator(ctx, features, state.Allocated(features.ConsumableCapacity), state.Classes(), published, selectors)
+	n.allocator, err = allocator.NewAllocator(ctx, features, allocator.AllocatedTo(state.Claims, features), state.Classes(), published, selectors)
 	return n, err
 }
 

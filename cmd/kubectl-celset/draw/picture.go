@@ -116,7 +116,7 @@ func ownerOf(owner clusterstate.Owner, chosen *resourceapi.ResourceClaim) Owner 
 }
 
 func devicesOf(ctx context.Context, state *clusterstate.State, node *corev1.Node, features structured.Features) ([]structured.DeviceID, error) {
-	a, err := allocator.NewAllocator(ctx, features, state.Allocated(features.ConsumableCapacity), state.Classes(), state.Slices(false),
+	a, err := allocator.NewAllocator(ctx, features, allocator.AllocatedTo(state.Claims, features), state.Classes(), state.Slices(false),
 		clusterstate.NewSelectors(features))
 	if err != nil {
 		return nil, err

@@ -140,7 +140,7 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 		answer.Fits, answer.Reason = reason == "", reason
 		return answer, nil
 	}
-	a, err := allocator.NewAllocator(ctx, s.Features, s.state.Allocated(s.Features.ConsumableCapacity), s.state.Classes(), s.slices, s.selectors,
+	a, err := allocator.NewAllocator(ctx, s.Features, allocator.AllocatedTo(s.state.Claims, s.Features), s.state.Classes(), s.slices, s.selectors,
 		allocator.WithReasons(), allocator.WithCache(s.cache), allocator.WithCostBudget(s.CostBudget), allocator.WithStepBudget(s.StepBudget))
 	if err != nil {
 		return nil, err

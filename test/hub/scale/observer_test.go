@@ -34,7 +34,10 @@ type observer struct {
 	// events is how many there were, last when the last one came.
 	events int
 	last   time.Time
-	broken error
+	// reselected is when the last event came after which an object had other clusters, and
+	// not only other scores.
+	reselected time.Time
+	broken     error
 }
 
 // observe starts to watch; that ends with the test.
@@ -69,6 +72,9 @@ func (o *observer) see(e watch.Event) {
 		return
 	}
 	o.events, o.last = o.events+1, time.Now()
+	if e.Type == watch.Deleted || !slices.Equal(clustersOf(o.objects[decision.Name]), clustersOf(decision)) {
+		o.reselected = o.last
+	}
 	if o.objects[decision.Name] = decision; e.Type == watch.Deleted {
 		delete(o.objects, decision.Name)
 	}
@@ -76,6 +82,17 @@ func (o *observer) see(e watch.Event) {
 	for cluster := range o.expected[name].Difference(o.selected(name)) {
 		o.missing[name].Insert(cluster)
 	}
+}
+
+// clustersOf are the names of the clusters of an object, in order. Of none there are none.
+func clustersOf(object *clusterv1beta1.PlacementDecision) []string {
+	var names []string
+	if object != nil {
+		for _, decision := range object.Status.Decisions {
+			names = append(names, decision.ClusterName)
+		}
+	}
+	return names
 }
 
 // selected are the clusters in all PlacementDecisions of a Placement.
@@ -156,6 +173,13 @@ func (o *observer) quiet(t testing.TB, since int, while time.Duration) (events i
 		return events > 0 && time.Since(last) > while
 	}, patience, 10*time.Millisecond)
 	return events, last
+}
+
+// settled is when the last PlacementDecision got other clusters.
+func (o *observer) settled() time.Time {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.reselected
 }
 
 // names are the names of the observed objects with their versions.

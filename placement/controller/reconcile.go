@@ -110,6 +110,9 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 			return result, err
 		}
 	}
+	if err := r.checkCurrent(ctx, object); err != nil {
+		return nil, err
+	}
 	end := r.observer.ObserveWriting()
 	err = r.write(ctx, object, result, live)
 	end(err)
@@ -119,6 +122,19 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 		return nil, err
 	}
 	return result, nil
+}
+
+// checkCurrent returns a conflict if the Placement was deleted, handed over or asks for
+// something else, and the cache does not know yet: clusters may be ahead of Placements in it.
+func (r *reconciler) checkCurrent(ctx context.Context, object *clusterv1beta1.Placement) error {
+	live, err := r.live(ctx, client.ObjectKeyFromObject(object))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read Placement %s/%s: %w", object.Namespace, object.Name, err)
+	}
+	if err != nil || live.UID != object.UID || live.Generation != object.Generation || !placement.Responsible(live, r.all) {
+		return apierrors.NewConflict(clusterv1beta1.Resource("placements"), object.Name, errors.New("it has changed since it was decided"))
+	}
+	return nil
 }
 
 // refresh notes the PlacementDecisions that are there, and tells whether the cached

@@ -4,12 +4,15 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -126,4 +129,47 @@ func TestClip(t *testing.T) {
 	require.LessOrEqual(t, len(long), 1024)
 	require.True(t, utf8.ValidString(long))
 	require.True(t, strings.HasSuffix(clip("x"+strings.Repeat("ü", 1000)), "ü......"))
+}
+
+// reading has one Placement, or fails.
+type reading struct {
+	client.Reader
+	live *clusterv1beta1.Placement
+	err  error
+}
+
+func (r reading) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if r.err == nil {
+		r.live.DeepCopyInto(into.(*clusterv1beta1.Placement))
+	}
+	return r.err
+}
+
+// A cache may know of a cluster that came after a Placement was changed, and not of that.
+func TestNothingIsWrittenForAPlacementThatHasChanged(t *testing.T) {
+	decided := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "p", UID: "1", Generation: 1, Annotations: map[string]string{placement.TakeAnnotation: "true"},
+	}}
+	for name, test := range map[string]struct {
+		change   func(*clusterv1beta1.Placement)
+		err      error
+		conflict bool
+	}{
+		"the same":    {change: func(p *clusterv1beta1.Placement) { p.Status.NumberOfSelectedClusters = 1 }},
+		"other spec":  {change: func(p *clusterv1beta1.Placement) { p.Generation = 2 }, conflict: true},
+		"another one": {change: func(p *clusterv1beta1.Placement) { p.UID = "2" }, conflict: true},
+		"handed over": {change: func(p *clusterv1beta1.Placement) { p.Annotations = nil }, conflict: true},
+		"deleted":     {err: apierrors.NewNotFound(clusterv1beta1.Resource("placements"), "p"), conflict: true},
+		"no answer":   {err: errors.New("gone")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := decided.DeepCopy()
+			if test.change != nil {
+				test.change(live)
+			}
+			err := (&reconciler{reader: reading{live: live, err: test.err}}).checkCurrent(t.Context(), decided)
+			require.Equal(t, test.conflict, apierrors.IsConflict(err))
+			require.Equal(t, test.conflict || test.err != nil, err != nil)
+		})
+	}
 }

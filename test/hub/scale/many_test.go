@@ -50,7 +50,7 @@ var kindsOfPlacements = []struct {
 	{"score", false, func(i int) clusterv1beta1.PlacementSpec {
 		return clusterv1beta1.PlacementSpec{
 			NumberOfClusters:  ptr.To(int32(10 + i)),
-			PrioritizerPolicy: clusterv1beta1.PrioritizerPolicy{Configurations: []clusterv1beta1.PrioritizerConfig{room(2), builtIn(placement.ResourceAllocatableCPU, 1)}},
+			PrioritizerPolicy: exactly(room(2), builtIn(placement.ResourceAllocatableCPU, 1)),
 		}
 	}},
 	{"spread", false, func(i int) clusterv1beta1.PlacementSpec {
@@ -65,7 +65,11 @@ var kindsOfPlacements = []struct {
 }
 
 func required(selector clusterv1beta1.ClusterSelector) clusterv1beta1.PlacementSpec {
-	return clusterv1beta1.PlacementSpec{Predicates: []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector}}}
+	return clusterv1beta1.PlacementSpec{
+		Predicates: []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector}},
+		// By default Balance takes part, and what others decide meanwhile changes its scores.
+		PrioritizerPolicy: exactly(),
+	}
 }
 
 func expression(format string, arguments ...any) clusterv1beta1.ClusterSelector {

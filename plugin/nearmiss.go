@@ -46,7 +46,9 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 	}
 	miss, err := pl.nearestMiss(ctx, pod, nodes)
 	if err != nil {
+		// What was found out until then may be nothing.
 		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
+		return result, status
 	}
 	if miss == nil || miss.Fits {
 		// Devices that are just being allocated are not known to be anybody's.

@@ -115,3 +115,19 @@ func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	_, err := pl.nearestMiss(expired, pod(), framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// An explanation that is not finished in time is none.
+func TestNothingIsSaidTooLate(t *testing.T) {
+	ctx, pl := start(t, true, class(), slice(0, 2), constrain(t, claim(2), "ring2", ring2))
+	state, info := framework.NewCycleState(), node(nodeName)
+	_, status := pl.PreFilter(ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	refused := pl.Filter(ctx, state, pod(), info)
+	refused.SetPlugin(Name)
+	pl.nodes = func() fwk.NodeInfoLister { return nodes{all: []fwk.NodeInfo{info}} }
+	late, cancel := context.WithCancel(ctx)
+	cancel()
+	_, status = pl.PostFilter(late, state, pod(), framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))
+	require.Equal(t, fwk.Unschedulable, status.Code())
+	require.Empty(t, status.Message())
+}

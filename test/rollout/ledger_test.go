@@ -125,22 +125,19 @@ func (l *ledger) fault() error {
 	return errors.Join(faults...)
 }
 
-// requireCaughtUp waits until the ledger has the claims that are listed.
-func (l *ledger) requireCaughtUp(t *testing.T, claims []resourceapi.ResourceClaim) {
-	t.Helper()
-	eventually(t, "the ledger is up to date", func(context.Context) (string, error) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if len(claims) != len(l.claims) {
-			return fmt.Sprintf("%d claims, %d in the ledger", len(claims), len(l.claims)), nil
+// difference tells where the ledger is not the same as the claims that are listed.
+func (l *ledger) difference(claims []resourceapi.ResourceClaim) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(claims) != len(l.claims) {
+		return fmt.Sprintf("there are %d claims, and %d in the ledger", len(claims), len(l.claims))
+	}
+	for i := range claims {
+		if known := l.claims[claims[i].UID]; known == nil || known.ResourceVersion != claims[i].ResourceVersion {
+			return "the ledger has another version of claim " + claims[i].Name
 		}
-		for i := range claims {
-			if known := l.claims[claims[i].UID]; known == nil || known.ResourceVersion != claims[i].ResourceVersion {
-				return "it misses a version of claim " + claims[i].Name, nil
-			}
-		}
-		return "", nil
-	})
+	}
+	return ""
 }
 
 // devicesOf names the devices of a claim, which may be nil.

@@ -6,6 +6,8 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -83,4 +85,21 @@ func (cp *ControlPlane) KubeletTLS() KubeletTLS {
 		ServingCert: cp.pki.servingCert, ServingKey: cp.pki.servingKey,
 		ClientCA: cp.pki.kubeletClientCert,
 	}
+}
+
+// Probe succeeds when a GET of the URL, plain HTTP, answers 200.
+func Probe(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	return nil
 }

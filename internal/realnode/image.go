@@ -13,30 +13,15 @@ import (
 	"io"
 	"os"
 	"runtime"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
-// Image is the one image that a node has. Its program prints the environment
-// variables that start with CELSET_ and then waits until it is asked to end, or as
-// long as its arguments "-for 2s" say.
+// Image is the one image that a node has. Its program, package workload, prints the
+// environment variables that start with CELSET_ and a line that names its devices, and
+// then waits until it is asked to end, or as long as its arguments "-for 2s" say.
 const Image = "celset.dev/workload:local"
 
 // programPath is where the program lies in the image.
 const programPath = "workload"
-
-// Adapt has a pod run on such a node: with the image that it has, and without what it
-// has not. Nothing else of the pod changes.
-func Adapt(spec *corev1.PodSpec) {
-	no := false
-	spec.HostNetwork = true
-	spec.AutomountServiceAccountToken = &no
-	spec.EnableServiceLinks = &no
-	for i := range spec.Containers {
-		spec.Containers[i].Image = Image
-		spec.Containers[i].ImagePullPolicy = corev1.PullNever
-	}
-}
 
 // writeImage writes an archive as `docker save` would, of an image with nothing but a
 // program.

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // unpack returns the contents of an archive by their names.
@@ -76,23 +75,4 @@ func TestImageArchive(t *testing.T) {
 func TestWriteImageFails(t *testing.T) {
 	err := writeImage(filepath.Join(t.TempDir(), "image.tar"), "/no/such/program")
 	require.ErrorContains(t, err, "image celset.dev/workload:local: open /no/such/program")
-}
-
-func TestAdapt(t *testing.T) {
-	spec := corev1.PodSpec{
-		SchedulerName: "celset-scheduler",
-		Containers: []corev1.Container{
-			{Name: "a", Image: "registry.k8s.io/pause:3.10", Args: []string{"-for", "1s"}},
-			{Name: "b"},
-		},
-	}
-	Adapt(&spec)
-	require.True(t, spec.HostNetwork)
-	require.False(t, *spec.AutomountServiceAccountToken)
-	require.False(t, *spec.EnableServiceLinks)
-	require.Equal(t, "celset-scheduler", spec.SchedulerName)
-	require.Equal(t, []corev1.Container{
-		{Name: "a", Image: Image, ImagePullPolicy: corev1.PullNever, Args: []string{"-for", "1s"}},
-		{Name: "b", Image: Image, ImagePullPolicy: corev1.PullNever},
-	}, spec.Containers)
 }

@@ -29,8 +29,9 @@ const (
 //go:embed kubelet.yaml.tmpl
 var kubeletConfig string
 
-// StartKubelet starts the kubelet; when it returns, the kubelet is healthy. The first
-// one is started by Start: this is for another one after StopKubelet or KillKubelet.
+// StartKubelet starts the kubelet; when it returns, the kubelet is healthy. It runs
+// until the node or the kubelet is stopped, or the context ends. The first one is
+// started by Start: this is for another one after StopKubelet or KillKubelet.
 func (n *Node) StartKubelet(ctx context.Context) error {
 	config := n.path("kubelet.yaml")
 	if err := n.writeKubeletConfig(config); err != nil {

@@ -248,7 +248,7 @@ var rules = []rule{
 		// The kubelet and containerd are programs, not libraries.
 		folder: "internal/realnode",
 		ours:   []string{"internal/controlplane"},
-		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "golang.org/x/sys/unix"},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "golang.org/x/sys/unix", "sigs.k8s.io/yaml"},
 		never:  []string{"k8s.io/kubernetes", "github.com/containerd", "github.com/opencontainers"},
 	},
 	{
@@ -300,6 +300,12 @@ var rules = []rule{
 	{
 		// Tests alone, and what they know of schedulers is what processes tell.
 		folder: "test/rollout",
+		ours:   []string{},
+		direct: []string{},
+	},
+	{
+		// Tests alone; what they know, programs and containers tell.
+		folder: "test/e2e",
 		ours:   []string{},
 		direct: []string{},
 	},

@@ -7,8 +7,8 @@
 //
 //	workload [-for duration]
 //
-// It prints the variables whose names start with CELSET_, sorted, one a line. With
-// -for, it ends by itself.
+// It prints the variables whose names start with CELSET_, sorted, one a line, and at
+// last a line that names the devices. With -for, it ends by itself.
 package main
 
 import (
@@ -40,9 +40,30 @@ func main() {
 }
 
 func printVariables(out io.Writer, environment []string) {
+	var devices []string
 	for _, variable := range slices.Sorted(slices.Values(environment)) {
-		if strings.HasPrefix(variable, "CELSET_") {
-			fmt.Fprintln(out, variable)
+		if !strings.HasPrefix(variable, "CELSET_") {
+			continue
+		}
+		fmt.Fprintln(out, variable)
+		if name, isDevice := deviceIn(variable); isDevice {
+			devices = append(devices, name)
 		}
 	}
+	fmt.Fprintf(out, "This container has %d devices: %s\n", len(devices), strings.Join(devices, ", "))
+}
+
+// deviceIn returns the name of the device that celset-topology-driver tells about in
+// a variable: the value is pairs of key and value, one of them "device=mla-2".
+func deviceIn(variable string) (string, bool) {
+	name, value, _ := strings.Cut(variable, "=")
+	if !strings.HasPrefix(name, "CELSET_DEVICE_") {
+		return "", false
+	}
+	for _, pair := range strings.Fields(value) {
+		if device, found := strings.CutPrefix(pair, "device="); found {
+			return device, true
+		}
+	}
+	return "", false
 }

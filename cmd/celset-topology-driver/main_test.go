@@ -14,13 +14,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/version/verflag"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/topologydriver"
 )
 
 const kubeconfig = "--kubeconfig=testdata/kubeconfig.yaml"
@@ -196,4 +200,38 @@ func get(url string) (code int, body string) {
 		return 0, ""
 	}
 	return response.StatusCode, string(content)
+}
+
+// TestPage: docs/topology-driver.md has all flags, and what is published by default.
+func TestPage(t *testing.T) {
+	content, err := os.ReadFile("../../docs/topology-driver.md")
+	require.NoError(t, err)
+	page := string(content)
+	o := newOptions()
+	own, shared := pflag.NewFlagSet("own", pflag.ContinueOnError), pflag.NewFlagSet("shared", pflag.ContinueOnError)
+	o.addFlags(own)
+	logsapi.AddFlags(logsapi.NewLoggingConfiguration(), shared)
+	verflag.AddFlags(shared)
+	own.VisitAll(func(flag *pflag.Flag) {
+		if shared.Lookup(flag.Name) == nil {
+			require.Contains(t, page, "`--"+flag.Name, "the page does not describe it")
+		}
+	})
+	for _, kind := range topologydriver.Kinds() {
+		o.wiring.Kind, o.wiring.PeerList = kind, true
+		wired, err := o.wiring.Topology()
+		require.NoError(t, err)
+		_, row, found := strings.Cut(page, "\n| `"+string(kind)+"`")
+		require.True(t, found, kind)
+		row, _, _ = strings.Cut(row, "\n")
+		for _, driver := range wired.Drivers() {
+			require.Contains(t, row, driver)
+		}
+		for _, device := range wired.Devices[:1] {
+			require.Contains(t, row, device.Name)
+			for name := range device.Attributes {
+				require.Contains(t, row, "`"+string(name)+"`")
+			}
+		}
+	}
 }

@@ -59,16 +59,8 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	defer drivers.Stop()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-drivers.Failed():
-			return err
-		}
-	})
+	group.Go(func() error { return drivers.Run(ctx) })
 	group.Go(func() error { return serve(ctx, "--health-probe-bind-address", o.health, probes(drivers)) })
 	group.Go(func() error { return serve(ctx, "--metrics-bind-address", o.metrics, metricsPage()) })
 	return group.Wait()

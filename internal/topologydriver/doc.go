@@ -7,12 +7,7 @@
 // specs. Tests, demos and clusters without accelerators use it.
 //
 //	drivers, err := topologydriver.Start(ctx, topologydriver.Options{...})  // one for each driver of the topology
-//	...
-//	select {
-//	case <-ctx.Done():
-//	case err = <-drivers.Failed():
-//	}
-//	drivers.Stop()
+//	err = drivers.Run(ctx)
 //
 // A driver prepares a claim by recording its devices in a checkpoint and then writing a
 // CDI spec, and unprepares it by undoing these in the opposite order; whatever happens in

@@ -22,7 +22,7 @@ import (
 
 // Options say what the drivers of a node are to do. All fields but PodUID are needed.
 type Options struct {
-	// Topology is what is published first.
+	// Topology is what [Drivers.Run] publishes.
 	Topology topology.Topology
 	// NodeName is the name of the Node object.
 	NodeName string
@@ -52,7 +52,7 @@ type Driver struct {
 	metrics     *Metrics
 	registered  atomic.Bool
 	helper      *kubeletplugin.Helper
-	failed      chan<- error
+	fail        func(error)
 	healthEvery healthInterval
 }
 
@@ -60,17 +60,17 @@ var _ kubeletplugin.DRAPlugin = (*Driver)(nil)
 
 // Drivers are those of a topology. Most have one; couples have two.
 type Drivers struct {
-	all    []*Driver
-	failed chan error
+	all      []*Driver
+	topology topology.Topology
+	failed   chan error
 }
 
-// Start starts all drivers of a topology: they are ready for the kubelet when it returns,
-// and publish the devices. The context is for starting; Stop stops them.
+// Start starts all drivers of a topology: they are ready for the kubelet when it returns.
+// What is to be published is up to Run.
 func Start(ctx context.Context, o Options) (*Drivers, error) {
-	// Of several failures one is told.
-	drivers := &Drivers{failed: make(chan error, 1)}
+	drivers := &Drivers{topology: o.Topology, failed: make(chan error, 1)}
 	for _, name := range o.Topology.Drivers() {
-		d, err := o.start(ctx, name, drivers.failed)
+		d, err := o.start(ctx, name, drivers.fail)
 		if err != nil {
 			drivers.Stop()
 			return nil, fmt.Errorf("driver %s: %w", name, err)
@@ -80,8 +80,34 @@ func Start(ctx context.Context, o Options) (*Drivers, error) {
 	return drivers, nil
 }
 
-// Failed receives the reason if a driver can't go on.
-func (d *Drivers) Failed() <-chan error { return d.failed }
+// Run publishes the devices, as soon as there is an API server to do so, and stops the
+// drivers when the context ends, which is no error, or when one of them can't go on.
+func (d *Drivers) Run(ctx context.Context) error {
+	publishing := make(chan struct{})
+	go func() {
+		defer close(publishing)
+		if err := d.Publish(ctx, d.topology); err != nil {
+			d.fail(err)
+		}
+	}()
+	var err error
+	select {
+	case err = <-d.failed:
+	case <-ctx.Done():
+	}
+	// Publishing waits for an API server until then.
+	d.Stop()
+	<-publishing
+	return err
+}
+
+// fail ends Run. Of several reasons it is the first.
+func (d *Drivers) fail(err error) {
+	select {
+	case d.failed <- err:
+	default:
+	}
+}
 
 // Stop ends the service after the calls that are under way. ResourceSlices stay: the
 // kubelet deletes them if no driver comes back.
@@ -102,8 +128,8 @@ func (d *Drivers) Publish(ctx context.Context, t topology.Topology) error {
 }
 
 // start makes a driver and starts it.
-func (o Options) start(ctx context.Context, name string, failed chan<- error) (*Driver, error) {
-	d, err := o.newDriver(name, failed)
+func (o Options) start(ctx context.Context, name string, fail func(error)) (*Driver, error) {
+	d, err := o.newDriver(name, fail)
 	if err != nil {
 		return nil, err
 	}
@@ -117,23 +143,19 @@ func (o Options) start(ctx context.Context, name string, failed chan<- error) (*
 		kubeletplugin.RollingUpdate(o.PodUID),
 		kubeletplugin.GRPCInterceptor(d.noteRegistration),
 	)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.Publish(ctx, o.Topology); err != nil {
-		d.helper.Stop()
-		return nil, err
-	}
-	return d, nil
+	return d, err
 }
 
 // newDriver makes a driver that serves nobody yet, and the directories that it takes. It
 // fails if there is a checkpoint that can't be used.
-func (o Options) newDriver(name string, failed chan<- error) (*Driver, error) {
+func (o Options) newDriver(name string, fail func(error)) (*Driver, error) {
 	if name == constraintDriver {
 		return nil, errors.New("the name is that of CEL device constraints; choose another")
 	}
-	d := &Driver{name: name, node: o.NodeName, metrics: o.Metrics, failed: failed, healthEvery: defaultHealthInterval}
+	d := &Driver{name: name, node: o.NodeName, metrics: o.Metrics, fail: fail, healthEvery: defaultHealthInterval}
+	if _, err := resources(o.Topology, name, o.NodeName); err != nil {
+		return nil, err
+	}
 	devices := devicesOf(o.Topology, name)
 	d.devices.Store(&devices)
 	var err error

@@ -44,7 +44,8 @@ func resources(t topology.Topology, driver, node string) (resourceslice.DriverRe
 }
 
 // Publish replaces the devices of the node by those that another topology has of this
-// driver. It does not wait until the API server has them. Claims that are prepared stay
+// driver. It does not wait until the API server has them, but for an API server: Stop ends
+// that. Claims that are prepared stay
 // so, with the devices that they have.
 func (d *Driver) Publish(ctx context.Context, t topology.Topology) error {
 	published, err := resources(t, d.name, d.node)
@@ -73,10 +74,7 @@ func (d *Driver) HandleError(ctx context.Context, err error, msg string) {
 	if publishing && !apierrors.IsInvalid(err) && !errors.As(err, &dropped) {
 		return
 	}
-	select {
-	case d.failed <- fmt.Errorf("driver %s: %s: %w", d.name, msg, err):
-	default: // The first reason is on its way.
-	}
+	d.fail(fmt.Errorf("driver %s: %s: %w", d.name, msg, err))
 }
 
 // attributesOf are the attributes of a device, shared with nobody.

@@ -17,7 +17,8 @@ const TopologyDriver = "celset-topology-driver"
 
 // StartDriver starts a topology driver for the node, with flags that say which devices
 // there are, and returns when the kubelet knows it. The name is that of the process:
-// two drivers need different ones. The driver runs until it is stopped, the context
+// two drivers need different ones. Unless a flag --kubeconfig says otherwise, the driver
+// is an administrator of the cluster. It runs until it is stopped, the context
 // ends or the control plane stops; Stop does not wait for it.
 func (n *Node) StartDriver(ctx context.Context, name string, flags ...string) (*controlplane.Process, error) {
 	ports, err := controlplane.FreePorts(2)

@@ -63,8 +63,9 @@ func TestChurn(t *testing.T) {
 	for _, s := range stories {
 		require.Equal(t, refusedBefore[s], refused(t, s), "the driver was to prepare a device for two claims")
 	}
+	require.Eventually(t, func() bool { return cluster.ledger.allocated()-before >= churnPods }, patience, pollPeriod,
+		"the ledger has read as many allocations as there were pods")
 	require.NoError(t, cluster.ledger.fault())
-	require.Equal(t, churnPods, cluster.ledger.allocated()-before)
 }
 
 // comeAndGo is the life of a pod. What it saw is checked when it has ended: others may

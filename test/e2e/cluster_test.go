@@ -27,6 +27,9 @@ const (
 	ciEnv = "CI"
 
 	namespace = "default"
+
+	// driverUser is whom manifests/topology-driver/rbac.yaml is about.
+	driverUser = "system:serviceaccount:celset-topology-driver:celset-topology-driver"
 )
 
 // cluster is what all tests share. They run one after the other, because each wants
@@ -123,7 +126,9 @@ func startCluster(ctx context.Context, dir string) (err error) {
 	if _, err := controlplane.Build(ctx, "", os.Stderr, binaries...); err != nil {
 		return err
 	}
-	cluster.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{DataDir: dir, Progress: os.Stderr})
+	cluster.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
+		DataDir: dir, Progress: os.Stderr, Users: []controlplane.User{{Name: driverUser}},
+	})
 	if err != nil {
 		return err
 	}
@@ -138,6 +143,11 @@ func startCluster(ctx context.Context, dir string) (err error) {
 	if cluster.node, err = realnode.Start(ctx, cluster.ControlPlane, realnode.Options{}); err != nil {
 		return err
 	}
+	for _, manifest := range []string{"topology-driver/rbac.yaml", "examples/deviceclasses.yaml"} {
+		if err := apply(ctx, manifest); err != nil {
+			return err
+		}
+	}
 	cluster.drivers = map[string]*controlplane.Process{}
 	for _, s := range []*story{ring, grid} {
 		if err := startDriver(s); err != nil {
@@ -151,6 +161,16 @@ func startCluster(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	return addKwokNodes(ctx)
+}
+
+// apply applies a file of manifests.
+func apply(ctx context.Context, name string) error {
+	content, err := os.ReadFile(filepath.Join(cluster.manifests, name))
+	if err != nil {
+		return err
+	}
+	_, err = controlplane.Apply(ctx, cluster.RESTConfig(), content, controlplane.ApplyOptions{})
+	return err
 }
 
 // stopCluster is an error if the node left something behind.
@@ -173,7 +193,12 @@ func startKubelet() error { return cluster.node.StartKubelet(cluster.life) }
 
 // startDriver starts the driver of a story's devices on the node.
 func startDriver(s *story) error {
-	driver, err := cluster.node.StartDriver(cluster.life, s.name, s.driverFlags...)
+	kubeconfig, err := cluster.KubeconfigFor(driverUser)
+	if err != nil {
+		return err
+	}
+	flags := append([]string{"--kubeconfig=" + kubeconfig}, s.driverFlags...)
+	driver, err := cluster.node.StartDriver(cluster.life, s.name, flags...)
 	if err != nil {
 		return err
 	}

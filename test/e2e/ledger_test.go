@@ -16,6 +16,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -121,11 +122,19 @@ func devicesOf(claim *resourceapi.ResourceClaim) []string {
 }
 
 // devices are those that a claim has, or had before it went. Names of generated claims
-// don't come again.
-func (l *ledger) devices(claim string) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.last[claim]
+// don't come again. The ledger may be a little behind the API server.
+func (l *ledger) devices(ctx context.Context, claim string) ([]string, error) {
+	var devices []string
+	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(context.Context) (bool, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		devices = slices.Clone(l.last[claim])
+		return len(devices) > 0, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim %s has never had a device: %w", claim, err)
+	}
+	return devices, nil
 }
 
 // fault is what was ever wrong with claims, if anything was.

@@ -226,7 +226,9 @@ func (s *story) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error
 	}
 	devices := devicesOf(claim)
 	if len(devices) == 0 {
-		devices = slices.Clone(cluster.ledger.devices(name))
+		if devices, err = cluster.ledger.devices(ctx, name); err != nil {
+			return nil, fmt.Errorf("pod %s: %w", pod.Name, err)
+		}
 	}
 	for i, device := range devices {
 		devices[i] = strings.TrimPrefix(device, s.driver()+"/"+cluster.node.Name()+"/")

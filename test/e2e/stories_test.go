@@ -117,13 +117,6 @@ func ends(after string) func(*corev1.PodSpec) {
 
 // addKwokNodes creates a node for each story on which other pods have devices.
 func addKwokNodes(ctx context.Context) error {
-	content, err := os.ReadFile(filepath.Join(cluster.manifests, "examples", "deviceclasses.yaml"))
-	if err != nil {
-		return err
-	}
-	if _, err := controlplane.Apply(ctx, cluster.RESTConfig(), content, controlplane.ApplyOptions{}); err != nil {
-		return err
-	}
 	for _, s := range []*story{ring, grid} {
 		nodes, err := controlplane.CreateNodes(ctx, client(), 1, controlplane.NodeOptions{Prefix: "kwok-" + s.name})
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
@@ -134,7 +135,7 @@ func TestErrorsInTheBackground(t *testing.T) {
 		{recoverable(apierrors.NewInternalError(errors.New("try again"))), false},
 		{recoverable(apierrors.NewForbidden(schema.GroupResource{}, "name", errors.New("no right yet"))), false},
 		{recoverable(apierrors.NewInvalid(schema.GroupKind{}, "name", nil)), true},
-		{recoverable(&resourceslice.DroppedFieldsError{}), true},
+		{recoverable(&resourceslice.DroppedFieldsError{DesiredSlice: &resourceapi.ResourceSlice{}, ActualSlice: &resourceapi.ResourceSlice{}}), true},
 		{errors.New("the socket is gone"), true},
 	} {
 		var failed []error

@@ -190,12 +190,11 @@ func TestDoubleAllocation(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, results["uid-b"].Err)
 	require.NoError(t, results["uid-d"].Err)
-	require.Equal(t, strings.NewReplacer("FILE", f.driver(t).checkpoint.Path(), "THEN",
-		"delete the pods of one of the two; if the latter does not exist any more, the kubelet has forgotten it: drain the node, delete").Replace(
-		"driver mla.example.com: claim default/c: "+
-			"double allocation: device mla-2 of pool node-1, driver mla.example.com, is allocated to claim default/c (UID uid-c), but is prepared for claim default/a (UID uid-a): THEN FILE and restart the driver\n"+
-			"double allocation: device mla-1 of pool node-1, driver mla.example.com, is allocated to claim default/c (UID uid-c), but is prepared for claim default/a (UID uid-a): THEN FILE and restart the driver"),
-		results["uid-c"].Err.Error())
+	const then = "delete the pods of one of the two; if the latter does not exist any more, the kubelet has forgotten it: drain the node, delete "
+	checkpointPath := f.driver(t).checkpoint.Path()
+	require.EqualError(t, results["uid-c"].Err, "driver mla.example.com: claim default/c: "+
+		"double allocation: device mla-2 of pool node-1, driver mla.example.com, is allocated to claim default/c (UID uid-c), but is prepared for claim default/a (UID uid-a): "+then+checkpointPath+" and restart the driver\n"+
+		"double allocation: device mla-1 of pool node-1, driver mla.example.com, is allocated to claim default/c (UID uid-c), but is prepared for claim default/a (UID uid-a): "+then+checkpointPath+" and restart the driver")
 	var double *DoubleAllocationError
 	require.ErrorAs(t, results["uid-c"].Err, &double)
 	require.Equal(t, types.UID("uid-a"), double.HolderUID)

@@ -25,8 +25,9 @@ import (
 
 const (
 	pollPeriod = 100 * time.Millisecond
-	// patience is how long anything may take on a busy machine.
-	patience = time.Minute
+	// patience is how long anything may take on a busy machine. In the churn, a pod waits
+	// for others and for a kubelet that was killed.
+	patience = 3 * time.Minute
 )
 
 // waitPod waits until a pod is as told. An error of done ends the wait.

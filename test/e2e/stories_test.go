@@ -107,10 +107,12 @@ func (s *story) read() (*resourceapi.ResourceClaimTemplate, *corev1.Pod, error) 
 	return &template, &pod, nil
 }
 
-// ends has a pod end by itself.
+// ends has a pod end by itself. It may be started again if it fails: with "Never", the
+// kubelet leaves a pod alone for good whose container was created, but not started,
+// when another kubelet was killed.
 func ends(after string) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) {
-		spec.RestartPolicy = corev1.RestartPolicyNever
+		spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		spec.Containers[0].Args = []string{"-for", after}
 	}
 }

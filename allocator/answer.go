@@ -6,7 +6,6 @@ package allocator
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"reflect"
 	"slices"
 
@@ -58,7 +57,7 @@ func (s *search) answer() (found bool, reason string, err error) {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	m := get(s.cache.answers, key, newMemo[keptAnswer])
+	m := enter(s.cache.answers, key, newMemo[keptAnswer])
 	known, hit, err := m.get(s.ctx, func() (keptAnswer, bool, error) {
 		found, err := s.run()
 		if err != nil {
@@ -86,6 +85,7 @@ func (s *search) describe(found bool) keptAnswer {
 	if !found {
 		return result
 	}
+	result.decisions, result.choices = make([]int, 0, len(s.decisions)), make([]placeOfChoice, 0, len(s.choices))
 	next := 0
 	for _, requests := range s.requests {
 		for _, all := range requests {
@@ -127,17 +127,9 @@ func (s *search) answerKey() (key answerKey, ok bool) {
 	if s.unbounded || !s.isPlain || len(s.celConstraints) == 0 {
 		return answerKey{}, false
 	}
-	all := sha256.New()
-	for _, claim := range s.claims {
-		content, ok := s.definitions.fingerprint(s.Allocator, claim)
-		if !ok {
-			return answerKey{}, false
-		}
-		all.Write(content[:])
-		if len(s.claims) > 1 {
-			// A reason names the claim.
-			writePart(all, []byte(claim.Name))
-		}
+	content, ok := s.claimsContent()
+	if !ok {
+		return answerKey{}, false
 	}
 	if len(s.state.sharedDevices) > 0 && slices.ContainsFunc(s.candidates, func(c *candidate) bool { return s.state.isShared(c.id) }) {
 		// It could be shared once.
@@ -149,9 +141,27 @@ func (s *search) answerKey() (key answerKey, ok bool) {
 	}
 	return answerKey{
 		hardware: s.hardware(), features: s.features, environment: s.environment,
-		claims: fingerprint(all.Sum(nil)), costBudget: s.costBudget, stepBudget: s.stepBudget, reasons: s.reasons,
+		claims: content, costBudget: s.costBudget, stepBudget: s.stepBudget, reasons: s.reasons,
 		inUse: string(inUse),
 	}, true
+}
+
+// claimsContent is the part of all claims and their classes that an answer depends on.
+func (s *search) claimsContent() (fingerprint, bool) {
+	if len(s.claims) == 1 {
+		return s.definitions.fingerprint(s.Allocator, s.claims[0])
+	}
+	all := sha256.New()
+	for _, claim := range s.claims {
+		content, ok := s.definitions.fingerprint(s.Allocator, claim)
+		if !ok {
+			return fingerprint{}, false
+		}
+		all.Write(content[:])
+		// A reason names the claim.
+		writePart(all, []byte(claim.Name))
+	}
+	return fingerprint(all.Sum(nil)), true
 }
 
 // isPlain tells whether the slices say nothing about the devices but their attributes
@@ -179,24 +189,40 @@ func isPlain(pools []*pool, of []*resourceapi.ResourceSlice) bool {
 	return true
 }
 
-// claimContent is the part of a claim and its classes that an answer depends on.
+// claimContent is the part of a claim and its classes that an answer depends on. It is false
+// if that can't be told.
 func claimContent(classes structured.DeviceClassLister, claim *resourceapi.ResourceClaim) (fingerprint, bool) {
 	all := sha256.New()
-	write := func(object any) bool {
-		raw, err := json.Marshal(object)
+	write := func(object interface{ Marshal() ([]byte, error) }) bool {
+		raw, err := object.Marshal()
 		writePart(all, raw)
 		return err == nil
+	}
+	for i := range claim.Spec.Devices.Config {
+		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
+			return fingerprint{}, false
+		}
 	}
 	if !write(&claim.Spec) {
 		return fingerprint{}, false
 	}
 	for _, name := range classNames(claim) {
 		class, err := classes.Get(name)
-		if err != nil || !write(&class.Spec) {
+		if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) || !write(&class.Spec) {
 			return fingerprint{}, false
 		}
 	}
 	return fingerprint(all.Sum(nil)), true
+}
+
+// isUnwritten tells whether parameters are a Go object, of which the protocol buffer of a
+// claim or class has nothing. No API server sends those.
+func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
+	return configuration.Opaque != nil && configuration.Opaque.Parameters.Object != nil
+}
+
+func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) bool {
+	return isUnwritten(&configuration.DeviceConfiguration)
 }
 
 func classNames(claim *resourceapi.ResourceClaim) []string {

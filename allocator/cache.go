@@ -84,17 +84,31 @@ type store struct {
 
 func newStore(size int) *store { return &store{entries: lru.New(size)} }
 
+// entry is something that is made once, by the first who needs it.
+type entry[V any] struct {
+	once  sync.Once
+	value V
+}
+
 // get returns what is kept under the key, or else makes it: once, however many ask for
 // it at the same time.
 func get[V any](s *store, key any, create func() V) V {
+	e := enter(s, key, func() *entry[V] { return new(entry[V]) })
+	e.once.Do(func() { e.value = create() })
+	return e.value
+}
+
+// enter returns what is kept under the key, or else makes it while others wait, which
+// must not take long.
+func enter[V any](s *store, key any, create func() V) V {
 	s.mutex.Lock()
-	once, known := s.entries.Get(key)
-	if !known {
-		once = sync.OnceValue(create)
-		s.entries.Add(key, once)
+	defer s.mutex.Unlock()
+	if known, ok := s.entries.Get(key); ok {
+		return known.(V)
 	}
-	s.mutex.Unlock()
-	return once.(func() V)()
+	made := create()
+	s.entries.Add(key, made)
+	return made
 }
 
 // analysisKey is everything that an analysis depends on.

@@ -6,7 +6,6 @@ package allocator
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash"
 	"sync/atomic"
@@ -56,7 +55,7 @@ func (c *Cache) content(slice *resourceapi.ResourceSlice) fingerprint {
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
 			seen := resourceapi.Device{Attributes: d.Attributes, Capacity: d.Capacity, AllowMultipleAllocations: d.AllowMultipleAllocations}
-			raw, err := json.Marshal(&seen)
+			raw, err := seen.Marshal()
 			if err != nil {
 				// Content that can't be written is like no other.
 				raw = fmt.Appendf(nil, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)

@@ -30,16 +30,28 @@ func startCluster(t *testing.T, nodes int) (*controlplane.ControlPlane, *control
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
 	require.NoError(t, err)
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{DataDir: t.TempDir(), Progress: os.Stderr, SkipKwok: true})
+	cp, err := controlplane.Start(t.Context(), controlplane.Options{
+		DataDir: t.TempDir(), Progress: os.Stderr, SkipKwok: true,
+		ControllerManagerArgs: []string{"--kube-api-qps=500", "--kube-api-burst=500"},
+	})
 	require.NoError(t, err)
 	t.Cleanup(cp.Stop)
 	createObjects(t, cp, nodes)
 	scheduler, err := cp.StartScheduler(t.Context(), controlplane.SchedulerOptions{
-		ConfigFile:   filepath.Join(root, "manifests", "scheduler", "config.yaml"),
+		Config:       config(t, filepath.Join(root, "manifests", "scheduler", "config.yaml")),
 		FeatureGates: map[string]bool{"DRACELDeviceConstraint": true},
 	})
 	require.NoError(t, err)
 	return cp, scheduler
+}
+
+// config is the configuration in a file, with a client that is not held back: 50 requests
+// a second, the default, are 10 pods.
+func config(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return append(content, "\nclientConnection: {qps: 500, burst: 500}\n"...)
 }
 
 func createObjects(t *testing.T, cp *controlplane.ControlPlane, nodes int) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/ledger"
 )
 
 // sample is the state of the scheduler's process at one time.
@@ -65,10 +66,10 @@ func (p *protocol) printf(format string, args ...any) {
 	fmt.Fprintf(p.to, "%8s  "+format+"\n", append([]any{time.Since(p.start).Round(time.Second)}, args...)...)
 }
 
-func (p *protocol) sample(s sample, e entries, c *churn) {
+func (p *protocol) sample(s sample, e ledger.Entries, c *churn) {
 	made, bound, waiting := c.counts()
 	p.printf("pods: %d made, %d bound, %d waiting; devices in use: %d; allocations: %d; violations: %d; scheduler: %d goroutines, %.0f MiB heap",
-		made, bound, waiting, e.inUse, e.allocations, len(e.violations), s.goroutines, s.heap)
+		made, bound, waiting, e.InUse, e.Allocations, len(e.Violations), s.goroutines, s.heap)
 }
 
 func (p *protocol) latencies(window time.Duration, sorted []time.Duration) {

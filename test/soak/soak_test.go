@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/ledger"
 )
 
 // run says how long, and on how much.
@@ -59,9 +60,10 @@ func TestSoak(t *testing.T) {
 		to = io.MultiWriter(to, file)
 	}
 	p := &protocol{to: to, start: time.Now()}
-	l := newLedger()
+	l := ledger.New(judge)
 	watching, stopWatching := context.WithCancel(t.Context())
-	ledgerEnded := l.follow(watching, t, cp.Client(), namespace)
+	ledgerEnded, err := l.Follow(watching, cp.Client(), namespace)
+	require.NoError(t, err)
 	c := newChurn(cp.Client(), namespace)
 	require.NoError(t, c.watch(watching))
 
@@ -73,18 +75,18 @@ func TestSoak(t *testing.T) {
 
 	last, err := takeSample(t.Context(), scheduler)
 	require.NoError(t, err)
-	e := l.entries()
+	e := l.Entries()
 	p.sample(last, e, c)
-	p.printf("end: %d versions of claims seen, %d allocations, %d violations", e.events, e.allocations, len(e.violations))
-	require.Empty(t, e.violations)
+	p.printf("end: %d versions of claims seen, %d allocations, %d violations", e.Events, e.Allocations, len(e.Violations))
+	require.Empty(t, e.Violations)
 	require.Empty(t, c.problems)
-	require.Positive(t, e.allocations)
+	require.Positive(t, e.Allocations)
 	require.NoError(t, scheduler.Err())
 	requireNoLeak(t, samples, last)
 }
 
 // keepGoing exchanges pods, and writes down what it sees.
-func keepGoing(t *testing.T, r run, p *protocol, l *ledger, c *churn, scheduler *controlplane.Process) []sample {
+func keepGoing(t *testing.T, r run, p *protocol, l *ledger.Ledger, c *churn, scheduler *controlplane.Process) []sample {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), r.duration)
 	defer cancel()
@@ -105,7 +107,7 @@ func keepGoing(t *testing.T, r run, p *protocol, l *ledger, c *churn, scheduler 
 			s, err := takeSample(t.Context(), scheduler)
 			require.NoError(t, err)
 			samples = append(samples, s)
-			p.sample(s, l.entries(), c)
+			p.sample(s, l.Entries(), c)
 		case <-windows.C:
 			p.latencies(r.window, c.takeLatencies())
 		}
@@ -113,7 +115,7 @@ func keepGoing(t *testing.T, r run, p *protocol, l *ledger, c *churn, scheduler 
 }
 
 // drain deletes all pods and waits until nobody has a device any more.
-func drain(t *testing.T, cp *controlplane.ControlPlane, l *ledger) {
+func drain(t *testing.T, cp *controlplane.ControlPlane, l *ledger.Ledger) {
 	t.Helper()
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 	require.NoError(t, cp.Client().CoreV1().Pods(namespace).DeleteCollection(t.Context(), now, metav1.ListOptions{}))
@@ -123,7 +125,7 @@ func drain(t *testing.T, cp *controlplane.ControlPlane, l *ledger) {
 		if err != nil {
 			return false, err
 		}
-		inUse := l.entries().inUse
+		inUse := l.Entries().InUse
 		complaint = fmt.Sprintf("%d claims are left, and %d devices in use", len(claims.Items), inUse)
 		return len(claims.Items) == 0 && inUse == 0, nil
 	})

@@ -1,17 +1,23 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package soak
+// Package ledger finds out whether devices are ever given to two claims. It reads every
+// version of every claim from a watch, so that nothing that was ever true escapes it.
+//
+//	l := ledger.New(judge)
+//	done, err := l.Follow(ctx, client, namespace) // before there are claims
+//	...
+//	l.Entries().Violations // none
+package ledger
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 
-	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -20,10 +26,11 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// ledger knows who has which device, at every moment: the versions of claims come in the
+// Ledger knows who has which device, at every moment: the versions of claims come in the
 // order in which the API server stored them. It forgets claims that are gone, so that it
-// can be kept for days.
-type ledger struct {
+// can be kept for days. It is safe for concurrent use.
+type Ledger struct {
+	judge       func(*resourceapi.ResourceClaim) string
 	mu          sync.Mutex
 	owners      map[string]string      // names of claims by "driver/pool/device"
 	devices     map[types.UID][]string // of claims that have any
@@ -32,41 +39,50 @@ type ledger struct {
 	violations  []string
 }
 
-func newLedger() *ledger {
-	return &ledger{owners: map[string]string{}, devices: map[types.UID][]string{}}
+// New returns an empty ledger. judge tells what is wrong with the devices of an allocated
+// claim, empty if nothing is.
+func New(judge func(*resourceapi.ResourceClaim) string) *Ledger {
+	return &Ledger{judge: judge, owners: map[string]string{}, devices: map[types.UID][]string{}}
 }
 
-// follow keeps the ledger until the context ends. There must be no claims yet.
-func (l *ledger) follow(ctx context.Context, t *testing.T, client kubernetes.Interface, namespace string) (done <-chan struct{}) {
-	t.Helper()
+// Follow keeps the ledger until the context ends; then done is closed. It starts with the
+// claims that there are. All namespaces are followed if none is named.
+func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namespace string) (done <-chan struct{}, err error) {
 	claims := client.ResourceV1().ResourceClaims(namespace)
 	list, err := claims.List(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Empty(t, list.Items)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		l.Enter(watch.Event{Type: watch.Added, Object: &list.Items[i]})
+	}
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return claims.Watch(ctx, options)
 		},
 	})
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for event := range watcher.ResultChan() {
-			l.enter(event)
+			l.Enter(event)
 		}
 	}()
-	return ended
+	return ended, nil
 }
 
-func (l *ledger) enter(event watch.Event) {
+// Enter takes the next version of a claim.
+func (l *Ledger) Enter(event watch.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	claim, ok := event.Object.(*resourceapi.ResourceClaim)
 	if !ok {
 		if event.Type == watch.Error {
 			// From here on the ledger would have gaps.
-			l.violations = append(l.violations, fmt.Sprintf("versions of claims are missing: %v", event.Object))
+			l.violations = append(l.violations, fmt.Sprintf("versions of claims are missing: %v", apierrors.FromObject(event.Object)))
 		}
 		return
 	}
@@ -90,7 +106,7 @@ func (l *ledger) enter(event watch.Event) {
 	}
 }
 
-func (l *ledger) own(claim *resourceapi.ResourceClaim, devices []string) {
+func (l *Ledger) own(claim *resourceapi.ResourceClaim, devices []string) {
 	l.allocations++
 	l.devices[claim.UID] = devices
 	for _, device := range devices {
@@ -99,25 +115,30 @@ func (l *ledger) own(claim *resourceapi.ResourceClaim, devices []string) {
 		}
 		l.owners[device] = claim.Name
 	}
-	if complaint := judge(claim); complaint != "" {
+	if complaint := l.judge(claim); complaint != "" {
 		l.blame(claim, "%s", complaint)
 	}
 }
 
-func (l *ledger) blame(claim *resourceapi.ResourceClaim, format string, args ...any) {
+func (l *Ledger) blame(claim *resourceapi.ResourceClaim, format string, args ...any) {
 	l.violations = append(l.violations, fmt.Sprintf("claim %s at version %s: ", claim.Name, claim.ResourceVersion)+fmt.Sprintf(format, args...))
 }
 
-// entries are the sums of the ledger.
-type entries struct {
-	events, allocations, inUse int
-	violations                 []string
+// Entries are the sums of a ledger.
+type Entries struct {
+	// Events are versions of claims, Allocations those with which a claim got devices.
+	Events, Allocations int
+	// InUse is the number of devices that claims have.
+	InUse int
+	// Violations is what was ever wrong.
+	Violations []string
 }
 
-func (l *ledger) entries() entries {
+// Entries returns the sums so far.
+func (l *Ledger) Entries() Entries {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return entries{l.events, l.allocations, len(l.owners), slices.Clone(l.violations)}
+	return Entries{l.events, l.allocations, len(l.owners), slices.Clone(l.violations)}
 }
 
 func devicesOf(claim *resourceapi.ResourceClaim) []string {

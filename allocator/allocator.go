@@ -101,6 +101,11 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	if err != nil {
 		return nil, stats, err
 	}
+	if reason, refused := a.knownRefusal(inventory, claims); refused {
+		stats = Stats{CacheHits: 1, AnswersKnown: 1}
+		a.counts.add(stats)
+		return nil, stats, a.refusal(reason)
+	}
 	s, err := newSearch(ctx, a, node, inventory, claims)
 	if err != nil {
 		return nil, stats, err
@@ -121,11 +126,17 @@ func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 		return s.results()
 	case slices.ContainsFunc(s.pools, func(p *pool) bool { return p.invalid != "" }):
 		return nil, onNode("invalid resource pools were encountered")
-	case s.reasons:
-		return nil, onNode(reason)
 	default:
-		return nil, nil
+		return nil, s.refusal(reason)
 	}
+}
+
+// refusal is nil unless reasons are wanted.
+func (a *Allocator) refusal(reason string) error {
+	if !a.reasons {
+		return nil
+	}
+	return onNode(reason)
 }
 
 // onNode makes an error that concerns the node and not the claims.

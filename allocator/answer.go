@@ -14,6 +14,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // Five thousand nodes of one hardware type, all of them free, have one answer to a
@@ -124,34 +125,69 @@ func (s *search) replay(known keptAnswer) {
 
 // answerKey is false if the answer may depend on more than a key says.
 func (s *search) answerKey() (key answerKey, ok bool) {
-	if s.unbounded || !s.isPlain || len(s.celConstraints) == 0 {
+	return s.Allocator.answerKey(s.inventory, s.claims, s.available.allocated)
+}
+
+// answerKey is the key for claims on a node of which the given devices are in use.
+func (a *Allocator) answerKey(of *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) (key answerKey, ok bool) {
+	if a.unbounded || !of.isPlain {
 		return answerKey{}, false
 	}
-	all := sha256.New()
-	for _, claim := range s.claims {
-		content, ok := s.definitions.fingerprint(s.Allocator, claim)
-		if !ok {
-			return answerKey{}, false
-		}
-		all.Write(content[:])
-		if len(s.claims) > 1 {
-			// A reason names the claim.
-			writePart(all, []byte(claim.Name))
-		}
+	content, ok := a.contentOf(claims)
+	if !ok {
+		return answerKey{}, false
 	}
-	if len(s.state.sharedDevices) > 0 && slices.ContainsFunc(s.candidates, func(c *candidate) bool { return s.state.isShared(c.id) }) {
+	if len(a.state.sharedDevices) > 0 && slices.ContainsFunc(of.candidates, func(c *candidate) bool { return a.state.isShared(c.id) }) {
 		// It could be shared once.
 		return answerKey{}, false
 	}
-	inUse := make([]byte, 0, 8*len(s.available.allocated))
-	for _, word := range s.available.allocated {
+	inUse := make([]byte, 0, 8*len(allocated))
+	for _, word := range allocated {
 		inUse = binary.LittleEndian.AppendUint64(inUse, word)
 	}
 	return answerKey{
-		hardware: s.hardware(), features: s.features, environment: s.environment,
-		claims: fingerprint(all.Sum(nil)), costBudget: s.costBudget, stepBudget: s.stepBudget, reasons: s.reasons,
+		hardware: of.hardware(), features: a.features, environment: a.environment,
+		claims: content, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
 		inUse: string(inUse),
 	}, true
+}
+
+// contentOf is what an answer depends on of claims that all have CEL constraints.
+func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint, bool) {
+	if len(claims) == 1 {
+		return a.definitions.fingerprint(a, claims[0])
+	}
+	all := sha256.New()
+	for _, claim := range claims {
+		content, ok := a.definitions.fingerprint(a, claim)
+		if !ok {
+			return fingerprint{}, false
+		}
+		all.Write(content[:])
+		// A reason names the claim.
+		writePart(all, []byte(claim.Name))
+	}
+	return fingerprint(all.Sum(nil)), len(claims) > 0
+}
+
+// knownRefusal tells whether it is known that the claims don't fit on such a node, and why.
+// Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none
+// of the checks that a search begins with, because a search with the same key has passed
+// them.
+func (a *Allocator) knownRefusal(of *inventory, claims []*resourceapi.ResourceClaim) (reason string, ok bool) {
+	key, ok := a.answerKey(of, claims, allocatedOf(a.state, of.candidates))
+	if !ok {
+		return "", false
+	}
+	m, ok := look[*memo[keptAnswer]](a.cache.answers, key)
+	if !ok {
+		return "", false
+	}
+	known := m.look()
+	if known == nil || known.found {
+		return "", false
+	}
+	return known.reason, true
 }
 
 // isPlain tells whether the slices say nothing about the devices but their attributes

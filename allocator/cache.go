@@ -97,6 +97,17 @@ func get[V any](s *store, key any, create func() V) V {
 	return once.(func() V)()
 }
 
+// look returns what is kept under the key, if there is anything.
+func look[V any](s *store, key any) (value V, known bool) {
+	s.mutex.Lock()
+	once, known := s.entries.Get(key)
+	s.mutex.Unlock()
+	if !known {
+		return value, false
+	}
+	return once.(func() V)(), true
+}
+
 // analysisKey is everything that an analysis depends on.
 type analysisKey struct {
 	expression device.Expression

@@ -6,6 +6,7 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/celset/celset/cel"
 )
@@ -14,16 +15,22 @@ import (
 // the others wait, as long as their contexts permit.
 type memo[V any] struct {
 	// turn has room for the one whose turn it is.
-	turn  chan struct{}
-	known bool
-	value V
+	turn chan struct{}
+	// kept is nil until it is known.
+	kept atomic.Pointer[V]
 }
 
 func newMemo[V any]() *memo[V] { return &memo[V]{turn: make(chan struct{}, 1)} }
 
+// look returns the value if it is known, else nil.
+func (m *memo[V]) look() *V { return m.kept.Load() }
+
 // get returns the value, and whether it was known. find is called if it is not. What
 // find returns is kept unless it is not sure or an error.
 func (m *memo[V]) get(ctx context.Context, find func() (value V, sure bool, err error)) (value V, known bool, err error) {
+	if kept := m.look(); kept != nil {
+		return *kept, true, nil
+	}
 	select {
 	case m.turn <- struct{}{}:
 	default:
@@ -34,12 +41,12 @@ func (m *memo[V]) get(ctx context.Context, find func() (value V, sure bool, err 
 		}
 	}
 	defer func() { <-m.turn }()
-	if m.known {
-		return m.value, true, nil
+	if kept := m.look(); kept != nil {
+		return *kept, true, nil
 	}
 	value, sure, err := find()
 	if err == nil && sure {
-		m.value, m.known = value, true
+		m.kept.Store(&value)
 	}
 	return value, false, err
 }

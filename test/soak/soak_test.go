@@ -39,7 +39,7 @@ func chosenRun(t *testing.T) run {
 	require.NoError(t, err, "CELSET_SOAK is the duration of the run")
 	return run{
 		duration: duration, sampleEvery: time.Minute, window: 5 * time.Minute,
-		nodes: 1000, pods: 4000, rate: 15, log: os.Getenv("CELSET_SOAK_LOG"),
+		nodes: 1000, pods: 3000, rate: 10, log: os.Getenv("CELSET_SOAK_LOG"),
 	}
 }
 

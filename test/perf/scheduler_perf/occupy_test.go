@@ -111,11 +111,7 @@ func halfOfSquares(mesh topology.Topology, all []int, r *rand.Rand) []int {
 
 // occupy publishes the devices of the nodes, and creates claims that have those which are
 // in use. The claims belong to nobody, like those of scheduler_perf's allocResourceClaims.
-func (o occupancy) occupy(ctx context.Context, client kubernetes.Interface, nodes []corev1.Node) error {
-	mesh, err := meshOf(o.devices)
-	if err != nil {
-		return err
-	}
+func (o occupancy) occupy(ctx context.Context, client kubernetes.Interface, mesh topology.Topology, nodes []corev1.Node) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "occupied"}}
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err

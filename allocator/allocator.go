@@ -13,7 +13,6 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 )
 
 // Allocator implements [structured.Allocator]. It is safe for concurrent use and
@@ -25,8 +24,7 @@ type Allocator struct {
 	classes     structured.DeviceClassLister
 	selectors   *dracel.Cache
 	allSlices   []*resourceapi.ResourceSlice
-	localSlices map[string][]*resourceapi.ResourceSlice // by node name
-	otherSlices []*resourceapi.ResourceSlice            // without a node name
+	slicesBy    *sliceIndex
 	definitions definitions
 	counts      counts
 }
@@ -45,13 +43,12 @@ func NewAllocator(_ context.Context,
 	opts ...Option,
 ) (*Allocator, error) {
 	a := &Allocator{
-		options:     defaultOptions(),
-		features:    features,
-		state:       newAllocatedState(allocatedState),
-		classes:     classLister,
-		selectors:   celCache,
-		allSlices:   slices,
-		localSlices: make(map[string][]*resourceapi.ResourceSlice),
+		options:   defaultOptions(),
+		features:  features,
+		state:     newAllocatedState(allocatedState),
+		classes:   classLister,
+		selectors: celCache,
+		allSlices: slices,
 	}
 	for _, opt := range opts {
 		opt(&a.options)
@@ -66,13 +63,7 @@ func NewAllocator(_ context.Context,
 	if a.cache == nil {
 		a.cache = NewCache()
 	}
-	for _, slice := range slices {
-		if name := ptr.Deref(slice.Spec.NodeName, ""); name != "" {
-			a.localSlices[name] = append(a.localSlices[name], slice)
-		} else {
-			a.otherSlices = append(a.otherSlices, slice)
-		}
-	}
+	a.slicesBy = a.cache.indexOf(slices)
 	return a, nil
 }
 
@@ -101,10 +92,10 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	if err != nil {
 		return nil, stats, err
 	}
-	if reason, refused := a.knownRefusal(inventory, claims); refused {
+	if refusal, refused := a.knownRefusal(inventory, claims); refused {
 		stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(stats)
-		return nil, stats, a.refusal(reason)
+		return nil, stats, refusal
 	}
 	s, err := newSearch(ctx, a, node, inventory, claims)
 	if err != nil {

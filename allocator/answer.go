@@ -39,8 +39,10 @@ type answerKey struct {
 // keptAnswer is how a search ended.
 type keptAnswer struct {
 	found bool
-	// reason is why nothing was found, if reasons are wanted.
-	reason string
+	// reason is why nothing was found, if reasons are wanted. refusal is the error that
+	// says so.
+	reason  string
+	refusal error
 	// decisions are the alternatives that were chosen, by their place among those of the
 	// request, for all requests of all claims. choices are the devices.
 	decisions []int
@@ -85,6 +87,7 @@ func (s *search) reasonUnless(known bool) string {
 func (s *search) describe(found bool) keptAnswer {
 	result := keptAnswer{found: found, reason: s.reasonUnless(found)}
 	if !found {
+		result.refusal = s.refusal(result.reason)
 		return result
 	}
 	next := 0
@@ -170,24 +173,25 @@ func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint,
 	return fingerprint(all.Sum(nil)), len(claims) > 0
 }
 
-// knownRefusal tells whether it is known that the claims don't fit on such a node, and why.
+// knownRefusal tells whether it is known that the claims don't fit on such a node, and what
+// Allocate then returns: an error if reasons are wanted.
 // Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none
 // of the checks that a search begins with, because a search with the same key has passed
 // them.
-func (a *Allocator) knownRefusal(of *inventory, claims []*resourceapi.ResourceClaim) (reason string, ok bool) {
+func (a *Allocator) knownRefusal(of *inventory, claims []*resourceapi.ResourceClaim) (refusal error, ok bool) {
 	key, ok := a.answerKey(of, claims, allocatedOf(a.state, of.candidates))
 	if !ok {
-		return "", false
+		return nil, false
 	}
 	m, ok := look[*memo[keptAnswer]](a.cache.answers, key)
 	if !ok {
-		return "", false
+		return nil, false
 	}
 	known := m.look()
 	if known == nil || known.found {
-		return "", false
+		return nil, false
 	}
-	return known.reason, true
+	return known.refusal, true
 }
 
 // isPlain tells whether the slices say nothing about the devices but their attributes

@@ -8,7 +8,7 @@ GO ?= go
 # because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/... ./plugin/metrics/... ./admission/...
 
-.PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench clean generate images generate-docs
+.PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench soak clean generate images generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -92,6 +92,12 @@ fuzz: ## run each fuzz target for FUZZTIME
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./test/perf/...
+
+SOAK ?= 30m
+SOAK_LOG ?= docs/performance/soak.log
+soak: ## pods come and go on 1,000 nodes for SOAK; the log is part of docs/performance.md
+	mkdir -p $(dir $(SOAK_LOG))
+	CELSET_SOAK=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_LOG)) $(GO) test ./test/soak -run TestSoak -count=1 -timeout 0 -v
 
 clean: ## remove what was built
 	rm -rf bin

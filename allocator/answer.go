@@ -13,6 +13,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // Five thousand nodes of one hardware type, all of them free, have one answer to a
@@ -37,8 +38,10 @@ type answerKey struct {
 // keptAnswer is how a search ended.
 type keptAnswer struct {
 	found bool
-	// reason is why nothing was found, if reasons are wanted.
-	reason string
+	// reason is why nothing was found, if reasons are wanted. refusal is the error that
+	// says so.
+	reason  string
+	refusal error
 	// decisions are the alternatives that were chosen, by their place among those of the
 	// request, for all requests of all claims. choices are the devices.
 	decisions []int
@@ -52,12 +55,11 @@ type placeOfChoice struct {
 
 // answer looks the answer up, or searches.
 func (s *search) answer() (found bool, reason string, err error) {
-	key, ok := s.answerKey()
-	if !ok {
+	if s.key == nil {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	m := enter(s.cache.answers, key, newMemo[keptAnswer])
+	m := enter(s.cache.answers, *s.key, newMemo[keptAnswer])
 	known, hit, err := m.get(s.ctx, func() (keptAnswer, bool, error) {
 		found, err := s.run()
 		if err != nil {
@@ -83,6 +85,7 @@ func (s *search) reasonUnless(known bool) string {
 func (s *search) describe(found bool) keptAnswer {
 	result := keptAnswer{found: found, reason: s.reasonUnless(found)}
 	if !found {
+		result.refusal = s.refusal(result.reason)
 		return result
 	}
 	result.decisions, result.choices = make([]int, 0, len(s.decisions)), make([]placeOfChoice, 0, len(s.choices))
@@ -122,38 +125,39 @@ func (s *search) replay(known keptAnswer) {
 	}
 }
 
-// answerKey is false if the answer may depend on more than a key says.
-func (s *search) answerKey() (key answerKey, ok bool) {
-	if s.unbounded || !s.isPlain || len(s.celConstraints) == 0 {
-		return answerKey{}, false
+// answerKey is the key for claims on a node of which the given devices are in use. It is nil
+// if the answer may depend on more than a key says.
+func (a *Allocator) answerKey(of *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) *answerKey {
+	if a.unbounded || !of.isPlain {
+		return nil
 	}
-	content, ok := s.claimsContent()
+	content, ok := a.contentOf(claims)
 	if !ok {
-		return answerKey{}, false
+		return nil
 	}
-	if len(s.state.sharedDevices) > 0 && slices.ContainsFunc(s.candidates, func(c *candidate) bool { return s.state.isShared(c.id) }) {
+	if len(a.state.sharedDevices) > 0 && slices.ContainsFunc(of.candidates, func(c *candidate) bool { return a.state.isShared(c.id) }) {
 		// It could be shared once.
-		return answerKey{}, false
+		return nil
 	}
-	inUse := make([]byte, 0, 8*len(s.available.allocated))
-	for _, word := range s.available.allocated {
+	inUse := make([]byte, 0, 8*len(allocated))
+	for _, word := range allocated {
 		inUse = binary.LittleEndian.AppendUint64(inUse, word)
 	}
-	return answerKey{
-		hardware: s.hardware(), features: s.features, environment: s.environment,
-		claims: content, costBudget: s.costBudget, stepBudget: s.stepBudget, reasons: s.reasons,
+	return &answerKey{
+		hardware: of.hardware(), features: a.features, environment: a.environment,
+		claims: content, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
 		inUse: string(inUse),
-	}, true
+	}
 }
 
-// claimsContent is the part of all claims and their classes that an answer depends on.
-func (s *search) claimsContent() (fingerprint, bool) {
-	if len(s.claims) == 1 {
-		return s.definitions.fingerprint(s.Allocator, s.claims[0])
+// contentOf is what an answer depends on of claims that all have CEL constraints.
+func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint, bool) {
+	if len(claims) == 1 {
+		return a.definitions.fingerprint(a, claims[0])
 	}
 	all := sha256.New()
-	for _, claim := range s.claims {
-		content, ok := s.definitions.fingerprint(s.Allocator, claim)
+	for _, claim := range claims {
+		content, ok := a.definitions.fingerprint(a, claim)
 		if !ok {
 			return fingerprint{}, false
 		}
@@ -161,7 +165,26 @@ func (s *search) claimsContent() (fingerprint, bool) {
 		// A reason names the claim.
 		writePart(all, []byte(claim.Name))
 	}
-	return fingerprint(all.Sum(nil)), true
+	return fingerprint(all.Sum(nil)), len(claims) > 0
+}
+
+// knownRefusal tells whether it is known that the claims don't fit on such a node, and what
+// Allocate then returns: an error if reasons are wanted. Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none
+// of the checks that a search begins with, because a search with the same key has passed
+// them.
+func (a *Allocator) knownRefusal(key *answerKey) (refusal error, ok bool) {
+	if key == nil {
+		return nil, false
+	}
+	m, ok := look[*memo[keptAnswer]](a.cache.answers, *key)
+	if !ok {
+		return nil, false
+	}
+	known := m.look()
+	if known == nil || known.found {
+		return nil, false
+	}
+	return known.refusal, true
 }
 
 // isPlain tells whether the slices say nothing about the devices but their attributes

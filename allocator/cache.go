@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/lru"
@@ -18,6 +19,7 @@ import (
 // is kept under a key of everything that it depends on:
 //
 //	what                                  key
+//	slices by node                        all slices, by identity ([sliceIndex])
 //	pools and devices of a node           the node's slices, by identity ([inventory])
 //	devices as expressions see them       their content, without names ([hardware])
 //	verdicts of selectors on devices      hardware, texts of the selectors
@@ -53,6 +55,8 @@ const (
 // that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
 	inventories, contents, hardware, selections, tables, verdicts, answers, kinds *store
+	// index is of the slices that there were last.
+	index atomic.Pointer[sliceIndex]
 }
 
 // NewCache returns an empty Cache.
@@ -109,6 +113,17 @@ func enter[V any](s *store, key any, create func() V) V {
 	made := create()
 	s.entries.Add(key, made)
 	return made
+}
+
+// look returns what was entered under the key, if anything was.
+func look[V any](s *store, key any) (value V, known bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	entered, known := s.entries.Get(key)
+	if !known {
+		return value, false
+	}
+	return entered.(V), true
 }
 
 // analysisKey is everything that an analysis depends on.

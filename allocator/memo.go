@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/celset/celset/cel"
 )
@@ -14,10 +15,11 @@ import (
 // memo keeps one result. Of several who need it at the same time one finds it out while
 // the others wait, as long as their contexts permit. The zero value is ready.
 type memo[V any] struct {
+	// isKnown is set after value, and both never change again.
+	isKnown atomic.Bool
+	value   V
+	// mutex guards what follows.
 	mutex sync.Mutex
-	// found: value is the result.
-	found bool
-	value V
 	// isBeingFound: it is somebody's turn. The others wait until done, which the first of
 	// them makes, is closed, and then take turns again.
 	isBeingFound bool
@@ -26,49 +28,62 @@ type memo[V any] struct {
 
 func newMemo[V any]() *memo[V] { return new(memo[V]) }
 
+// look returns the value if it is known, else nil.
+func (m *memo[V]) look() *V {
+	if m.isKnown.Load() {
+		return &m.value
+	}
+	return nil
+}
+
 // get returns the value, and whether it was known. find is called if it is not. What
 // find returns is kept unless it is not sure or an error.
 func (m *memo[V]) get(ctx context.Context, find func() (value V, sure bool, err error)) (value V, known bool, err error) {
 	for {
-		done, known := m.begin()
-		if known {
-			return m.value, true, nil
+		if kept := m.look(); kept != nil {
+			return *kept, true, nil
 		}
-		if done == nil {
+		busy := m.begin()
+		if busy == nil {
 			break
 		}
 		select {
-		case <-done:
+		case <-busy:
 		case <-ctx.Done():
 			return value, false, fmt.Errorf("filter operation aborted: %w", cel.ContextError(ctx))
 		}
 	}
-	sure := false
-	defer func() { m.end(value, err == nil && sure) }()
-	value, sure, err = find()
+	defer m.end()
+	if kept := m.look(); kept != nil {
+		return *kept, true, nil
+	}
+	value, sure, err := find()
+	if err == nil && sure {
+		m.value = value
+		m.isKnown.Store(true)
+	}
 	return value, false, err
 }
 
-// begin tells whether the value is known. If not it is the caller's turn to find it, or,
-// with a channel, that of somebody else who is done when it is closed.
-func (m *memo[V]) begin() (done <-chan struct{}, known bool) {
+// begin takes the turn, or returns a channel that is closed when it may be free.
+func (m *memo[V]) begin() (busy <-chan struct{}) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if m.found || !m.isBeingFound {
-		m.isBeingFound = !m.found
-		return nil, m.found
+	if !m.isBeingFound {
+		m.isBeingFound = true
+		return nil
 	}
 	if m.done == nil {
 		m.done = make(chan struct{})
 	}
-	return m.done, false
+	return m.done
 }
 
-// end ends a turn, with a value if one was found.
-func (m *memo[V]) end(value V, found bool) {
+// end ends the turn.
+func (m *memo[V]) end() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.value, m.found, m.isBeingFound = value, found, false
+	m.isBeingFound = false
 	if m.done != nil {
 		close(m.done)
 		m.done = nil

@@ -82,7 +82,7 @@ func (r *run) taints(cluster *clusterv1.ManagedCluster) tainted {
 	if len(cluster.Spec.Taints) == 0 {
 		return tainted{}
 	}
-	_, selected := r.former[cluster.Name]
+	_, selected := r.former.decisions[cluster.Name]
 	return taints(cluster, r.placement.Spec.Tolerations, selected, r.now)
 }
 

@@ -36,7 +36,13 @@ func (r *run) filterByPredicates(memory *memory) ([]*Candidate, error) {
 	if len(r.plan.predicates) > 0 {
 		r.result.Remembered = len(answers) - r.result.Evaluated
 	}
-	backing, passed := make([]Candidate, 0, len(answers)), make([]*Candidate, 0, len(answers))
+	passing := 0
+	for i := range answers {
+		if answers[i].match.reason == nil {
+			passing++
+		}
+	}
+	backing, passed := make([]Candidate, 0, passing), make([]*Candidate, 0, passing)
 	for i := range answers {
 		a := &answers[i]
 		for _, read := range a.reads {

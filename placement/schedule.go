@@ -129,7 +129,7 @@ func (r *run) schedule(memory *memory) error {
 	r.configured(wrong)
 	r.former = r.snapshot.Decisions.former(r.key)
 	r.result.Standing = len(r.former.decisions)
-	available, err := Available(r.placement, r.snapshot)
+	available, err := available(r.placement, r.snapshot, &memory.joined)
 	r.result.Available = available
 	switch {
 	case r.nothing(err):

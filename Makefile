@@ -6,7 +6,7 @@ GO ?= go
 # Race detector for what is ours and concurrent; the commands and the packages
 # that pull in Kubernetes servers would take many times as long to build with it. Short,
 # because test-all has all random cases.
-RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./placement/... ./plugin/metrics/... ./admission/...
+RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/metrics/... ./admission/...
 
 .PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench soak clean generate images generate-docs
 
@@ -65,7 +65,7 @@ bin/ko: hack/tools/ko/go.mod
 
 # Programs that run in clusters. KO_DOCKER_REPO is the registry; ko.local and
 # kind.local are for a local Docker.
-IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook
+IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook ./cmd/celset-topology-driver
 IMAGE_TAG ?= dev
 images: bin/ko ## build and push container images to KO_DOCKER_REPO
 	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }

@@ -32,25 +32,43 @@ if ! kind get clusters | grep -qx "$cluster"; then
   kind create cluster --config manifests/kind/cluster.yaml --image "$node_image" --wait 2m
 fi
 
-step "image of celset-scheduler, loaded into the nodes"
+step "images, loaded into the nodes"
 make bin/ko
-image=$(KO_DOCKER_REPO=kind.local KIND_CLUSTER_NAME=$cluster \
-  bin/ko build --base-import-paths --tags=dev ./cmd/celset-scheduler)
+image() {
+  KO_DOCKER_REPO=kind.local KIND_CLUSTER_NAME=$cluster bin/ko build --base-import-paths --tags=dev "./cmd/$1"
+}
+scheduler=$(image celset-scheduler)
+driver=$(image celset-topology-driver)
 
 step "celset-scheduler beside kube-scheduler, with the feature gates of the cluster"
 kube kustomize manifests/overlays/second-scheduler |
-  sed -e "s|image: celset-scheduler:dev|image: $image|" \
+  sed -e "s|image: celset-scheduler:dev|image: $scheduler|" \
     -e 's|DRACELDeviceConstraint=true|&,DRADerivedAttributes=true,DRAListTypeAttributes=true|' |
   kube apply --server-side -f -
 kube -n kube-system rollout status deployment celset-scheduler --timeout=3m
 
-step "devices, which don't exist, and the examples"
-kube apply --server-side -f manifests/kind/devices.yaml -f manifests/examples/deviceclasses.yaml
-kube apply --server-side -f manifests/examples/ring-4-connected.yaml -f manifests/examples/grid-2x2.yaml
-kube wait --for=condition=PodScheduled pod/ring pod/grid --timeout=1m
+step "devices, which don't exist: a ring on one worker, a mesh on the other"
+for topology in ring mesh; do
+  kube kustomize manifests/overlays/topology-driver-$topology |
+    sed -e "s|image: celset-topology-driver:dev|image: $driver|" |
+    kube apply --server-side -f -
+done
+for topology in ring mesh; do
+  kube -n celset-topology-driver rollout status daemonset celset-topology-driver-$topology --timeout=3m
+done
+
+step "the examples, with containers that say what they see"
+for example in ring-4-connected grid-2x2; do
+  sed -e 's|image: registry.k8s.io/pause:.*|image: busybox:1.37\n    command: [sh, -c, "env \| grep ^CELSET_DEVICE_ \| sort; exec sleep infinity"]|' \
+    manifests/examples/$example.yaml | kube apply --server-side -f -
+done
+kube wait --for=condition=Ready pod/ring pod/grid --timeout=3m
 
 step "what they got"
 kube get resourceclaims -o go-template='{{range .items}}{{.metadata.name}}:{{range .status.allocation.devices.results}} {{.pool}}/{{.device}}{{end}}{{"\n"}}{{end}}'
+for pod in ring grid; do
+  printf '\n%s:\n' "$pod"
+  kube logs "$pod"
+done
 echo
-echo "The pods don't start, because no driver prepares the devices."
 echo "kind delete cluster --name $cluster"

@@ -245,6 +245,36 @@ var rules = []rule{
 		ours:   []string{},
 	},
 	{
+		// A driver knows what was allocated, and not why.
+		folder: "internal/topologydriver",
+		ours:   []string{"internal/topology"},
+		direct: []string{
+			"k8s.io/dynamic-resource-allocation/kubeletplugin", "k8s.io/dynamic-resource-allocation/resourceslice",
+			"k8s.io/kubelet/pkg/apis", "k8s.io/client-go", "k8s.io/component-base/metrics",
+			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2", "google.golang.org/grpc",
+			// Of the kubelet, what keeps files.
+			"k8s.io/kubernetes/pkg/kubelet/util/store", "k8s.io/kubernetes/pkg/util/filesystem",
+			"tags.cncf.io/container-device-interface/specs-go",
+		},
+		never: []string{"sigs.k8s.io/controller-runtime", "github.com/google/cel-go", "k8s.io/kubernetes/pkg/scheduler"},
+	},
+	{
+		// It writes and reads files, of which it is told nothing but paths.
+		folder: "internal/topologydriver/checkpoint",
+		ours:   []string{},
+		never:  []string{"k8s.io/client-go", "google.golang.org/grpc"},
+	},
+	{
+		folder: "internal/topologydriver/cdi",
+		ours:   []string{},
+		never:  []string{"k8s.io/client-go", "google.golang.org/grpc"},
+	},
+	{
+		folder: "cmd/celset-topology-driver",
+		ours:   []string{"internal/topology", "internal/topologydriver"},
+		never:  []string{module + "/allocator", module + "/plugin", module + "/cel", module + "/placement", module + "/admission"},
+	},
+	{
 		// Tests alone, and what they know of schedulers is what processes tell.
 		folder: "test/rollout",
 		ours:   []string{},

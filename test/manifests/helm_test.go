@@ -82,22 +82,35 @@ var switches = map[string][][]string{
 	},
 }
 
+// driverSwitches are those of the topology driver.
+var driverSwitches = [][]string{{"topologyDriver.topology=ring", "topologyDriver.topology=mesh"}}
+
 // allCombinations are those of the parts, each disabled or enabled with one choice of
-// each of its switches.
+// each of its switches. The choices of the topology driver are dealt out to them: they
+// are three, and those of the others five, so that each meets each.
 func allCombinations() [][]string {
 	result := [][]string{nil}
 	for _, part := range slices.Sorted(maps.Keys(switches)) {
-		choices := [][]string{{part + ".enabled=false"}}
-		for _, combination := range combinations(switches[part]) {
-			choices = append(choices, append(combination, part+".enabled=true"))
-		}
 		var next [][]string
 		for _, before := range result {
-			for _, choice := range choices {
+			for _, choice := range choices(part, switches[part]) {
 				next = append(next, slices.Concat(before, choice))
 			}
 		}
 		result = next
+	}
+	dealt := choices("topologyDriver", driverSwitches)
+	for i := range result {
+		result[i] = slices.Concat(result[i], dealt[i%len(dealt)])
+	}
+	return result
+}
+
+// choices of a part are to disable it, or to enable it with one choice of each switch.
+func choices(part string, switches [][]string) [][]string {
+	result := [][]string{{part + ".enabled=false"}}
+	for _, combination := range combinations(switches) {
+		result = append(result, append(combination, part+".enabled=true"))
 	}
 	return result
 }
@@ -160,9 +173,12 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 		"placement.enabled=true", "placement.replicas=1", "placement.allPlacements=true", "placement.extraArgs[0]=--workers=2", "placement.nodeSelector.pool=system",
 		"placement.tolerations[0].operator=Exists", "placement.resources.requests.cpu=1",
 		"webhook.enabled=true", "webhook.replicas=3", "webhook.schedulerNames={a,b}", "webhook.extraArgs[0]=--placements", "webhook.nodeSelector.pool=system",
-		"webhook.tolerations[0].operator=Exists", "webhook.priorityClassName=", "webhook.certificates.secretName=mine")
+		"webhook.tolerations[0].operator=Exists", "webhook.priorityClassName=", "webhook.certificates.secretName=mine",
+		"topologyDriver.enabled=true", "topologyDriver.nodeSelector.pool=fake", "topologyDriver.kubeletDir=/var/lib/k0s/kubelet",
+		"topologyDriver.extraArgs[0]=--devices=12", "topologyDriver.tolerations[0].operator=Exists", "topologyDriver.resources.requests.cpu=1")
 	server(t).dryRun(t, objects)
 	for name, want := range map[string][]string{
+		"celset-topology-driver-ring": {"--topology=ring", "--kubelet-root-dir=/var/lib/k0s/kubelet", "--devices=12"},
 		"celset-scheduler": {
 			"--config=/etc/celset-scheduler/config.yaml", "--feature-gates=DRACELDeviceConstraint=true,DRADeviceTaintRules=true",
 			"--secure-port=10259", "--leader-elect-resource-name=kube-scheduler", "--v=4",
@@ -170,7 +186,11 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 		"celset-placement": {"--leader-elect-resource-namespace=celset-system", "--all-placements", "--workers=2"},
 		"celset-webhook":   {"--cert-dir=/certificates", "--scheduler-names=a,b", "--logging-format=json", "--placements"},
 	} {
-		args, err := render.Args(find(t, objects, "Deployment", name))
+		kind := "Deployment"
+		if strings.HasPrefix(name, "celset-topology-driver") {
+			kind = "DaemonSet"
+		}
+		args, err := render.Args(find(t, objects, kind, name))
 		require.NoError(t, err)
 		require.Equal(t, want, args)
 	}
@@ -191,6 +211,8 @@ func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 		"second-scheduler":        {"scheduler.mode=second"},
 		"placement":               {"scheduler.enabled=false", "placement.enabled=true"},
 		"placement-standalone":    {"scheduler.enabled=false", "placement.enabled=true", "placement.crds=true", "placement.bindings=true"},
+		"topology-driver-ring":    {"scheduler.enabled=false", "topologyDriver.enabled=true"},
+		"topology-driver-mesh":    {"scheduler.enabled=false", "topologyDriver.enabled=true", "topologyDriver.topology=mesh"},
 		"../webhook/cert-manager": {"scheduler.enabled=false", "webhook.enabled=true"},
 		"../webhook/secret": {"scheduler.enabled=false", "webhook.enabled=true", "webhook.certificates.from=secret",
 			"webhook.certificates.caBundle=" + bundle(t)},
@@ -255,6 +277,7 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 		"unknown part":     {"schedulers.enabled=true", "additional properties 'schedulers' not allowed"},
 		"gate that is not": {"scheduler.featureGates.DRACELDeviceConstraint=yes", "/scheduler/featureGates/DRACELDeviceConstraint"},
 		"no tag":           {"image.tag=", "/image/tag"},
+		"no topology":      {"topologyDriver.topology=star", "/topologyDriver/topology"},
 		"no bundle":        {"webhook.enabled=true,webhook.certificates.from=secret", "webhook.certificates.caBundle: the API server needs it"},
 	} {
 		t.Run(name, func(t *testing.T) {

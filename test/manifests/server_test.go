@@ -76,8 +76,17 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// strict has the API server warn of pods that are not restricted.
-var strict = map[string]string{"pod-security.kubernetes.io/warn": "restricted"}
+// warnLabel has the API server warn of pods that do more than the label's value allows.
+const warnLabel = "pod-security.kubernetes.io/warn"
+
+// podSecurity of a namespace is restricted, but for pods that have to have folders of
+// nodes.
+func podSecurity(namespace string) map[string]string {
+	if namespace == driverNamespace {
+		return map[string]string{warnLabel: "privileged"}
+	}
+	return map[string]string{warnLabel: "restricted"}
+}
 
 // prepare installs the kinds that manifests have objects of.
 func (s *apiServer) prepare(ctx context.Context) error {
@@ -135,9 +144,9 @@ func (s *apiServer) ensureNamespace(t *testing.T, object *unstructured.Unstructu
 		return
 	}
 	namespaces := s.Client().CoreV1().Namespaces()
-	_, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: strict}}, metav1.CreateOptions{})
+	_, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: podSecurity(name)}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		patch := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/warn":"restricted"}}}`)
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, warnLabel, podSecurity(name)[warnLabel])
 		_, err = namespaces.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	require.NoError(t, err)

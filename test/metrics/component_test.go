@@ -22,6 +22,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/internal/topologydriver"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -30,6 +31,11 @@ import (
 var components = map[string]func(*testing.T, *recorder){
 	"celset-scheduler": exerciseScheduler,
 	"celset-placement": exercisePlacement,
+	// It has each time series from the beginning.
+	"celset-topology-driver": func(t *testing.T, r *recorder) {
+		_, err := topologydriver.NewMetrics(r, "mla.example.com")
+		require.NoError(t, err)
+	},
 }
 
 // metric is what is known of a metric, from the page or from the registry.

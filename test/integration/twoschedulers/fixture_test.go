@@ -35,6 +35,8 @@ const (
 
 	namespace = metav1.NamespaceDefault
 
+	topologyDriver = "celset-topology-driver"
+
 	// patience is far more than it takes, and less than the time after which pods
 	// are tried again that nothing has happened for.
 	patience = time.Minute
@@ -53,7 +55,7 @@ func start(t *testing.T) *cluster {
 	// Whoever names the directory of the binaries has built them.
 	prebuilt := os.Getenv(controlplane.BinDirEnv) != ""
 	if !prebuilt {
-		_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.KubeScheduler, controlplane.CelsetScheduler)
+		_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.KubeScheduler, controlplane.CelsetScheduler, topologyDriver)
 		require.NoError(t, err)
 	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{

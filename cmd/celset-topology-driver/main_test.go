@@ -1,0 +1,237 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/version/verflag"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/topologydriver"
+)
+
+const kubeconfig = "--kubeconfig=testdata/kubeconfig.yaml"
+
+// parse has options from flags, as the command would.
+func parse(t *testing.T, args ...string) (*options, error) {
+	t.Helper()
+	o := newOptions()
+	o.registry = metrics.NewKubeRegistry()
+	command := newCommand()
+	command.SetOut(io.Discard)
+	command.SetErr(io.Discard)
+	// Flags of logging may be applied only once in a process, so what comes after them is
+	// run as the command would.
+	command.RunE = nil
+	command.ResetFlags()
+	o.addFlags(command.Flags())
+	err := command.ParseFlags(args)
+	if err == nil {
+		err = command.ValidateArgs(command.Flags().Args())
+	}
+	return o, err
+}
+
+func TestFlags(t *testing.T) {
+	t.Setenv("NODE_NAME", "")
+	node := "--node-name=node-1"
+	for name, test := range map[string]struct {
+		args []string
+		err  string
+	}{
+		"unknown flag":      {[]string{"--nonsense"}, "unknown flag: --nonsense"},
+		"argument":          {[]string{"now"}, `unknown command "now"`},
+		"no node":           {nil, "--node-name is empty, and there is no NODE_NAME"},
+		"no directories":    {[]string{node, "--kubelet-root-dir=", "--cdi-dir="}, "--kubelet-root-dir is empty; leave the flag out for its default\n--cdi-dir is empty"},
+		"no address":        {[]string{node, "--metrics-bind-address="}, "--metrics-bind-address is empty"},
+		"unknown topology":  {[]string{node, "--topology=star"}, `topology "star": must be one of`},
+		"too few devices":   {[]string{node, "--devices=1"}, "ring: devices: must be 3 to 4096, is 1"},
+		"no kubeconfig":     {[]string{node, "--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
+		"no directory":      {[]string{node, kubeconfig, "--kubelet-root-dir=/dev/null"}, "driver mla.example.com: mkdir /dev/null"},
+		"no name of a node": {[]string{kubeconfig, "--node-name=Node"}, `node name "Node"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := parse(t, test.args...)
+			if err == nil {
+				o.health = noAddress
+				if !strings.Contains(strings.Join(test.args, " "), "--kubelet-root-dir") {
+					o.kubeletDir, o.cdiDir = shortDir(t), shortDir(t)
+				}
+				err = run(t.Context(), o)
+			}
+			require.ErrorContains(t, err, test.err)
+		})
+	}
+}
+
+// TestEnvironment: a DaemonSet says in the environment what it can't say in flags.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("NODE_NAME", "node-7")
+	t.Setenv("POD_UID", "uid-7")
+	o, err := parse(t, kubeconfig, "--topology=couples", "--devices=4", "--nic-driver-name=eth.test")
+	require.NoError(t, err)
+	config, err := o.config()
+	require.NoError(t, err)
+	require.Equal(t, "node-7", config.NodeName)
+	require.EqualValues(t, "uid-7", config.PodUID)
+	require.Equal(t, "2 couples of gpu.example.com and eth.test", config.Topology.String())
+	require.Equal(t, "/var/lib/kubelet", config.KubeletDir)
+	require.Equal(t, "/var/run/cdi", config.CDIDir)
+}
+
+// shortDir is short enough for sockets.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "celset-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+// TestAddressInUse: the program ends, and leaves no socket, if it can't serve.
+func TestAddressInUse(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	o, err := parse(t, kubeconfig, "--node-name=node-1", "--health-probe-bind-address=0", "--metrics-bind-address="+listener.Addr().String())
+	require.NoError(t, err)
+	o.kubeletDir, o.cdiDir = shortDir(t), shortDir(t)
+	require.ErrorContains(t, run(t.Context(), o), "--metrics-bind-address: listen tcp "+listener.Addr().String())
+	entries, err := os.ReadDir(filepath.Join(o.kubeletDir, "plugins_registry"))
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+const account = "system:serviceaccount:celset-system:celset-topology-driver"
+
+// TestRun runs the program beside an API server and asks it what others ask.
+func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	cp, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
+		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
+		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "", Users: []controlplane.User{{Name: account}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(cp.Stop)
+	client := cp.Client()
+	_, err = client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "driver"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: account}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	config, err := cp.KubeconfigFor(account)
+	require.NoError(t, err)
+
+	o, err := parse(t, "--node-name=node-1", "--topology=mesh", "--rows=2", "--columns=3", "--device-prefix=mla", "--kubeconfig="+config,
+		"--health-probe-bind-address="+freeAddress(t), "--metrics-bind-address="+freeAddress(t))
+	require.NoError(t, err)
+	o.kubeletDir, o.cdiDir, o.registry = shortDir(t), shortDir(t), processRegistry{}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, o) }()
+
+	require.Eventually(t, func() bool {
+		code, _ := get("http://" + o.health + "/healthz")
+		return code == http.StatusOK
+	}, time.Minute, 50*time.Millisecond)
+	code, _ := get("http://" + o.health + "/readyz")
+	require.Equal(t, http.StatusInternalServerError, code, "there is no kubelet")
+	require.Eventually(t, func() bool {
+		slices, err := client.ResourceV1().ResourceSlices().List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(slices.Items) == 1 && len(slices.Items[0].Spec.Devices) == 6 && slices.Items[0].Spec.Driver == "mesh.example.com"
+	}, time.Minute, 50*time.Millisecond)
+	_, page := get("http://" + o.metrics + "/metrics")
+	for _, line := range []string{
+		`celset_topology_driver_published_devices{driver="mesh.example.com"} 6`,
+		`celset_topology_driver_prepared_claims{driver="mesh.example.com"} 0`,
+		`celset_topology_driver_double_allocations_total{driver="mesh.example.com"} 0`,
+		`celset_topology_driver_claim_duration_seconds_count{driver="mesh.example.com",operation="prepare",outcome="failed"} 0`,
+	} {
+		require.Contains(t, page, line)
+	}
+
+	cancel()
+	require.NoError(t, <-done, "ending is no error")
+	entries, err := os.ReadDir(filepath.Join(o.kubeletDir, "plugins_registry"))
+	require.NoError(t, err)
+	require.Empty(t, entries)
+	code, _ = get("http://" + o.health + "/healthz")
+	require.Zero(t, code)
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	return listener.Addr().String()
+}
+
+// get returns status and body; zero if nobody answers.
+func get(url string) (code int, body string) {
+	response, err := http.Get(url)
+	if err != nil {
+		return 0, ""
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, ""
+	}
+	return response.StatusCode, string(content)
+}
+
+// TestPage: docs/topology-driver.md has all flags, and what is published by default.
+func TestPage(t *testing.T) {
+	content, err := os.ReadFile("../../docs/topology-driver.md")
+	require.NoError(t, err)
+	page := string(content)
+	o := newOptions()
+	own, shared := pflag.NewFlagSet("own", pflag.ContinueOnError), pflag.NewFlagSet("shared", pflag.ContinueOnError)
+	o.addFlags(own)
+	logsapi.AddFlags(logsapi.NewLoggingConfiguration(), shared)
+	verflag.AddFlags(shared)
+	own.VisitAll(func(flag *pflag.Flag) {
+		if shared.Lookup(flag.Name) == nil {
+			require.Contains(t, page, "`--"+flag.Name, "the page does not describe it")
+		}
+	})
+	for _, kind := range topologydriver.Kinds() {
+		o.wiring.Kind, o.wiring.PeerList = kind, true
+		wired, err := o.wiring.Topology()
+		require.NoError(t, err)
+		_, row, found := strings.Cut(page, "\n| `"+string(kind)+"`")
+		require.True(t, found, kind)
+		row, _, _ = strings.Cut(row, "\n")
+		for _, driver := range wired.Drivers() {
+			require.Contains(t, row, driver)
+		}
+		for _, device := range wired.Devices[:1] {
+			require.Contains(t, row, device.Name)
+			for name := range device.Attributes {
+				require.Contains(t, row, "`"+string(name)+"`")
+			}
+		}
+	}
+}

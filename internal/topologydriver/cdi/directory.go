@@ -1,0 +1,103 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cdi
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/kubelet/util/store"
+	"k8s.io/kubernetes/pkg/util/filesystem"
+	cdispec "tags.cncf.io/container-device-interface/specs-go"
+)
+
+// DefaultDir is where container runtimes look for specs that are written at run time.
+const DefaultDir = "/var/run/cdi"
+
+// class of the CDI devices. Their vendor is the driver.
+const class = "device"
+
+// Directory holds the CDI specs of one driver, among those of others.
+type Directory struct {
+	path, driver string
+	files        store.Store
+}
+
+// NewDirectory makes the directory if it does not exist.
+func NewDirectory(path, driver string) (*Directory, error) {
+	// Names of drivers may begin with a digit; of CDI vendors they may not.
+	if driver == "" || driver[0] < 'a' || driver[0] > 'z' {
+		return nil, fmt.Errorf("driver name %q: must begin with a letter, because it is the vendor of CDI devices", driver)
+	}
+	files, err := store.NewFileStore(path, &filesystem.DefaultFs{})
+	if err != nil {
+		return nil, fmt.Errorf("directory of CDI specs: %w", err)
+	}
+	return &Directory{path: path, driver: driver, files: files}, nil
+}
+
+// Write writes the spec of a claim, in place of one that is there, and returns the
+// qualified name of the CDI device of each device, in their order. A device may be there
+// more than once: it has one CDI device.
+//
+// The container runtime never sees part of a file.
+func (d *Directory) Write(claim types.UID, devices []Device) ([]string, error) {
+	spec := &cdispec.Spec{Kind: d.kind(), Devices: []cdispec.Device{}}
+	names := make([]string, len(devices))
+	written := map[string]bool{}
+	for i, device := range devices {
+		name := string(claim) + "-" + device.Name
+		names[i] = spec.Kind + "=" + name
+		if written[name] {
+			continue
+		}
+		written[name] = true
+		value, err := device.Value()
+		if err != nil {
+			return nil, err
+		}
+		spec.Devices = append(spec.Devices, cdispec.Device{
+			Name:           name,
+			ContainerEdits: cdispec.ContainerEdits{Env: []string{Variable(device.Driver, device.Name) + "=" + value}},
+		})
+	}
+	return names, d.write(claim, spec)
+}
+
+func (d *Directory) write(claim types.UID, spec *cdispec.Spec) error {
+	version, err := cdispec.MinimumRequiredVersion(spec)
+	if err != nil {
+		return fmt.Errorf("version of a CDI spec: %w", err)
+	}
+	spec.Version = version
+	content, err := json.MarshalIndent(spec, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := d.files.Write(d.file(claim), content); err != nil {
+		return fmt.Errorf("CDI spec %s: %w", d.Path(claim), err)
+	}
+	return nil
+}
+
+// Remove removes the spec of a claim. That there is none is no error.
+func (d *Directory) Remove(claim types.UID) error {
+	if err := d.files.Delete(d.file(claim)); err != nil {
+		return fmt.Errorf("CDI spec %s: %w", d.Path(claim), err)
+	}
+	return nil
+}
+
+// Path is that of the spec of a claim.
+func (d *Directory) Path(claim types.UID) string { return filepath.Join(d.path, d.file(claim)) }
+
+// kind is the common part of the names of all CDI devices of the driver.
+func (d *Directory) kind() string { return d.driver + "/" + class }
+
+// file is named as the CDI specification asks of specs that come and go.
+func (d *Directory) file(claim types.UID) string {
+	return d.driver + "-" + class + "_" + string(claim) + ".json"
+}

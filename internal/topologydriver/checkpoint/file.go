@@ -1,0 +1,137 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/kubernetes/pkg/kubelet/util/store"
+	"k8s.io/kubernetes/pkg/util/filesystem"
+)
+
+// FileName is that of the checkpoint in its directory.
+const FileName = "checkpoint.json"
+
+// version of the format of the file. A change that an older driver would misread takes
+// a new one.
+const version = "v1"
+
+// envelope is what is in the file.
+type envelope struct {
+	Version string `json:"version"`
+	// Checksum is the SHA-256 of State without white space, in hexadecimal.
+	Checksum string          `json:"checksum"`
+	State    json.RawMessage `json:"state"`
+}
+
+// CorruptError means that the file can't be trusted, so nobody knows which devices are
+// in use.
+type CorruptError struct {
+	Path, Reason string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("checkpoint %s: %s; it is unknown which devices are in use: "+
+		"move all pods that use devices of this driver away from the node (kubectl drain), delete the file, and restart the driver",
+		e.Path, e.Reason)
+}
+
+// VersionError means that another version of the driver wrote the file.
+type VersionError struct {
+	Path, Version string
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("checkpoint %s: version %q is unknown to this driver, which knows %q: "+
+		"run the version of the driver that wrote it, or move all pods that use devices of this driver away from the node (kubectl drain) and delete the file",
+		e.Path, e.Version, version)
+}
+
+// File is a checkpoint.
+type File struct {
+	path  string
+	files store.Store
+}
+
+// New makes the directory if it does not exist. The file need not exist.
+func New(dir string) (*File, error) {
+	files, err := store.NewFileStore(dir, &filesystem.DefaultFs{})
+	if err != nil {
+		return nil, fmt.Errorf("directory of the checkpoint: %w", err)
+	}
+	return &File{path: filepath.Join(dir, FileName), files: files}, nil
+}
+
+// Path is where the file is.
+func (f *File) Path() string { return f.path }
+
+// Load reads the state: an empty one if there is no file. It fails with a CorruptError
+// or a VersionError if there is one that can't be used.
+func (f *File) Load() (State, error) {
+	content, err := f.files.Read(FileName)
+	if errors.Is(err, store.ErrKeyNotFound) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("checkpoint %s: %w", f.path, err)
+	}
+	return f.decode(content)
+}
+
+func (f *File) decode(content []byte) (State, error) {
+	var e envelope
+	if err := json.Unmarshal(content, &e); err != nil {
+		return State{}, &CorruptError{Path: f.path, Reason: "is not JSON: " + err.Error()}
+	}
+	if e.Version == "" {
+		return State{}, &CorruptError{Path: f.path, Reason: "has no version"}
+	}
+	if e.Version != version {
+		return State{}, &VersionError{Path: f.path, Version: e.Version}
+	}
+	if sum, err := checksum(e.State); err != nil || sum != e.Checksum {
+		return State{}, &CorruptError{Path: f.path, Reason: "the checksum is not that of the content"}
+	}
+	var state State
+	if err := json.Unmarshal(e.State, &state); err != nil {
+		return State{}, &CorruptError{Path: f.path, Reason: err.Error()}
+	}
+	return state, nil
+}
+
+// Store replaces the file, all of it or nothing.
+func (f *File) Store(state State) error {
+	content, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	sum, err := checksum(content)
+	if err != nil {
+		return err
+	}
+	content, err = json.MarshalIndent(envelope{Version: version, Checksum: sum, State: content}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := f.files.Write(FileName, content); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// checksum does not depend on the layout of JSON, nor on the Go types of this version.
+func checksum(state json.RawMessage) (string, error) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, state); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(compact.Bytes())
+	return hex.EncodeToString(sum[:]), nil
+}

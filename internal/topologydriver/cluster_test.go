@@ -1,0 +1,238 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topologydriver
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/topology"
+)
+
+// startAPIServer starts a control plane with one node.
+func startAPIServer(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	cp, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
+		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
+		// Whoever names the directory of the binaries has built them.
+		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
+	})
+	require.NoError(t, err)
+	t.Cleanup(cp.Stop)
+	_, err = cp.Client().CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return cp.Client()
+}
+
+// published are the devices of a driver, in the order of its slices, if these are those
+// of one generation of the pool.
+func published(t *testing.T, client kubernetes.Interface, driver string) (devices []resourceapi.Device) {
+	t.Helper()
+	generation := int64(0)
+	list, err := client.ResourceV1().ResourceSlices().List(t.Context(), metav1.ListOptions{FieldSelector: "spec.driver=" + driver})
+	require.NoError(t, err)
+	for _, slice := range list.Items {
+		require.Equal(t, node, *slice.Spec.NodeName)
+		require.Equal(t, node, slice.Spec.Pool.Name)
+		require.Equal(t, "Node", slice.OwnerReferences[0].Kind)
+		if generation != 0 && slice.Spec.Pool.Generation != generation || len(list.Items) != int(slice.Spec.Pool.ResourceSliceCount) {
+			return nil
+		}
+		generation = slice.Spec.Pool.Generation
+		devices = append(devices, slice.Spec.Devices...)
+	}
+	return devices
+}
+
+// requirePublished waits until the devices of a topology, and no others, are those of its
+// drivers.
+func requirePublished(t *testing.T, client kubernetes.Interface, want topology.Topology) {
+	t.Helper()
+	for _, driver := range want.Drivers() {
+		var expected []resourceapi.Device
+		for _, device := range want.Devices {
+			if device.Driver == driver {
+				expected = append(expected, resourceapi.Device{Name: device.Name, Attributes: device.Attributes})
+			}
+		}
+		diff := ""
+		require.Eventually(t, func() bool {
+			diff = cmp.Diff(expected, published(t, client, driver))
+			return diff == ""
+		}, time.Minute, 100*time.Millisecond, "devices of %s", driver)
+		require.Empty(t, diff)
+	}
+}
+
+// TestWithAPIServer is what needs one.
+func TestWithAPIServer(t *testing.T) {
+	client := startAPIServer(t)
+	t.Run("publishing", func(t *testing.T) { testPublishing(t, client) })
+	t.Run("kubelet", func(t *testing.T) { testKubelet(t, client) })
+	t.Run("rolling update", func(t *testing.T) { testRollingUpdate(t, client) })
+}
+
+// testPublishing has an API server validate and store what is published.
+func testPublishing(t *testing.T, client kubernetes.Interface) {
+	all := map[string]Wiring{
+		"ring":              {Kind: topology.Ring, Devices: 8, Driver: "ring.example.com"},
+		"more than a slice": {Kind: topology.Mesh, Rows: 20, Columns: 13},
+		"torus":             {Kind: topology.Torus, Rows: 3, Columns: 3, Driver: "torus.example.com"},
+		"pairs":             {Kind: topology.BridgePairs, Devices: 4, Driver: "pairs.example.com"},
+		"couples":           {Kind: topology.Couples, Devices: 8},
+		"peers":             {Kind: topology.HybridCubeMesh, Driver: "peers.example.com"},
+	}
+	for name, wiring := range all {
+		t.Run(name, func(t *testing.T) {
+			wired, err := wiring.Topology()
+			require.NoError(t, err)
+			f := newFixture(t, wired)
+			f.options.Client = client
+			drivers := f.start(t)
+			requirePublished(t, client, wired)
+			require.NoError(t, drivers.Healthy(httpRequest(t)))
+		})
+	}
+
+	t.Run("another topology", func(t *testing.T) {
+		ring := func(devices int) topology.Topology {
+			wired, err := Wiring{Kind: topology.Ring, Devices: devices, Driver: "other.example.com"}.Topology()
+			require.NoError(t, err)
+			return wired
+		}
+		f := newFixture(t, ring(8))
+		f.options.Client = client
+		drivers := f.start(t)
+		requirePublished(t, client, ring(8))
+		require.NoError(t, drivers.Publish(t.Context(), ring(5)))
+		requirePublished(t, client, ring(5))
+
+		drivers.Stop()
+		require.Len(t, published(t, client, "other.example.com"), 5, "a driver that stops leaves its devices to the one that comes after it")
+
+		f.options.Topology = ring(200)
+		f.start(t)
+		requirePublished(t, client, ring(200))
+		f.options.Topology = ring(3)
+		f.start(t)
+		requirePublished(t, client, ring(3))
+	})
+
+	t.Run("lists without the feature gate", func(t *testing.T) {
+		wired, err := Wiring{Kind: topology.HybridCubeMesh, Driver: "lists.example.com", PeerList: true}.Topology()
+		require.NoError(t, err)
+		f := newFixture(t, wired)
+		f.options.Client = client
+		drivers, err := Start(t.Context(), f.options)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorContains(t, drivers.Run(ctx), "driver lists.example.com: processing ResourceSlice objects",
+			"somebody is told that a part of the devices is missing")
+		require.NoFileExists(t, drivers.all[0].sockets.service)
+	})
+}
+
+// httpRequest is one that ends with the test.
+func httpRequest(t *testing.T) *http.Request {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", nil)
+	require.NoError(t, err)
+	return request
+}
+
+// createClaim creates a claim and writes its allocation, as a scheduler would.
+func createClaim(t *testing.T, client kubernetes.Interface, claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	t.Helper()
+	status := claim.Status
+	claims := client.ResourceV1().ResourceClaims(claim.Namespace)
+	created, err := claims.Create(t.Context(), claim, metav1.CreateOptions{})
+	require.NoError(t, err)
+	created.Status = status
+	created, err = claims.UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	return created
+}
+
+// testKubelet plays the kubelet's part, through the sockets, with claims of an API server.
+func testKubelet(t *testing.T, client kubernetes.Interface) {
+	f := newFixture(t, ring(t, 8))
+	f.options.Client = client
+	drivers := f.start(t)
+	kubelet := newKubelet(t, drivers.all[0])
+
+	require.ErrorContains(t, drivers.Ready(httpRequest(t)), "the kubelet has not registered it")
+	kubelet.register(t, true)
+	require.NoError(t, drivers.Ready(httpRequest(t)))
+	require.NoError(t, drivers.Healthy(httpRequest(t)))
+
+	first := createClaim(t, client, allocatedClaim("first", "mla-2", "mla-3"))
+	second := createClaim(t, client, allocatedClaim("second", "mla-3", "mla-4"))
+	devices, message := kubelet.prepare(t, first)
+	require.Empty(t, message)
+	require.Len(t, devices, 2)
+	require.Equal(t, []string{"mla"}, devices[0].RequestNames)
+	require.Equal(t, []string{driver + "/device=" + string(first.UID) + "-mla-2"}, devices[0].CdiDeviceIds)
+	require.FileExists(t, filepath.Join(f.options.CDIDir, driver+"-device_"+string(first.UID)+".json"))
+
+	_, message = kubelet.prepare(t, second)
+	require.Contains(t, message, "double allocation: device mla-3")
+	require.Contains(t, message, "default/first")
+	require.Contains(t, message, "default/second")
+
+	// A driver that is killed leaves its sockets behind, one that is stopped does not;
+	// the next one takes over in either case.
+	drivers.Stop()
+	require.Error(t, drivers.Healthy(httpRequest(t)))
+	kubelet = newKubelet(t, f.start(t).all[0])
+	_, message = kubelet.prepare(t, second)
+	require.Contains(t, message, "default/first", "what was prepared is known after a restart")
+	require.Empty(t, kubelet.unprepare(t, first))
+	require.NoFileExists(t, filepath.Join(f.options.CDIDir, driver+"-device_"+string(first.UID)+".json"))
+	_, message = kubelet.prepare(t, second)
+	require.Empty(t, message)
+	require.Empty(t, kubelet.unprepare(t, second))
+	require.Empty(t, kubelet.unprepare(t, second))
+}
+
+// testRollingUpdate has two drivers serve one node, as during an update of a DaemonSet.
+func testRollingUpdate(t *testing.T, client kubernetes.Interface) {
+	f := newFixture(t, ring(t, 8))
+	f.options.Client, f.options.PodUID = client, "old"
+	before := f.start(t)
+	f.options.PodUID = "new"
+	after := f.start(t)
+	older, newer := newKubelet(t, before.all[0]), newKubelet(t, after.all[0])
+
+	claim := createClaim(t, client, allocatedClaim("claim", "mla-0"))
+	other := createClaim(t, client, allocatedClaim("other", "mla-0"))
+	_, message := older.prepare(t, claim)
+	require.Empty(t, message)
+	_, message = newer.prepare(t, other)
+	require.Contains(t, message, "double allocation", "the new driver knows what the old one has done")
+	require.Empty(t, newer.unprepare(t, claim))
+	_, message = older.prepare(t, other)
+	require.Empty(t, message, "and the other way round")
+
+	before.Stop()
+	require.NoError(t, after.Healthy(httpRequest(t)))
+	require.NoFileExists(t, before.all[0].sockets.service)
+	require.NoFileExists(t, before.all[0].sockets.registration)
+	require.FileExists(t, after.all[0].sockets.registration)
+}

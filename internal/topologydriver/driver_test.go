@@ -1,0 +1,195 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topologydriver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	"k8s.io/dynamic-resource-allocation/resourceslice"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+func TestWiring(t *testing.T) {
+	for _, test := range []struct {
+		wiring  Wiring
+		want    string
+		devices string
+		err     string
+	}{
+		{wiring: Wiring{Kind: topology.Ring, Devices: 4}, want: "ring of 4 mla.example.com", devices: "mla-0 mla-1 mla-2 mla-3"},
+		{wiring: Wiring{Kind: topology.Ring, Devices: 3, Driver: "npu.test", Prefix: "n"}, want: "ring of 3 npu.test", devices: "n-0 n-1 n-2"},
+		{wiring: Wiring{Kind: topology.Mesh, Rows: 1, Columns: 2}, want: "1x2 mesh of mesh.example.com", devices: "mesh-0 mesh-1"},
+		{wiring: Wiring{Kind: topology.Torus, Rows: 2, Columns: 2}, want: "2x2 torus of mla.example.com", devices: "mla-0 mla-1 mla-2 mla-3"},
+		{wiring: Wiring{Kind: topology.BridgePairs, Devices: 2}, want: "1 bridged pairs of mla.example.com", devices: "mla-0 mla-1"},
+		{wiring: Wiring{Kind: topology.Couples, Devices: 4}, want: "2 couples of gpu.example.com and nic.example.com", devices: "gpu-0 gpu-1 nic-0 nic-1"},
+		{wiring: Wiring{Kind: topology.Couples, Devices: 2, NICDriver: "eth.test", Prefix: "g"}, want: "1 couples of gpu.example.com and eth.test", devices: "g-0 eth-0"},
+		{wiring: Wiring{Kind: topology.HybridCubeMesh, Prefix: "a", PeerList: true}, want: "hybrid cube mesh of 8 mla.example.com", devices: "a-0 a-1 a-2 a-3 a-4 a-5 a-6 a-7"},
+
+		{wiring: Wiring{Kind: "star"}, err: `topology "star": must be one of ["ring" "mesh" "torus" "bridge-pairs" "couples" "hybrid-cube-mesh"]`},
+		{wiring: Wiring{Kind: topology.Ring, Devices: 2}, err: "ring: devices: must be 3 to 4096, is 2"},
+		{wiring: Wiring{Kind: topology.Couples, Devices: 3}, err: "couples: devices: must be an even number, is 3"},
+		{wiring: Wiring{Kind: topology.Couples, Devices: 2, NICDriver: "gpu.test"}, err: `prefix "gpu": must not be that of both GPUs and NICs`},
+		{wiring: Wiring{Kind: topology.Mesh, Rows: 2, Columns: 2, Driver: "Mesh"}, err: `mesh: driver "Mesh"`},
+	} {
+		wired, err := test.wiring.Topology()
+		if test.err != "" {
+			require.ErrorContains(t, err, test.err)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, test.want, wired.String())
+		var names []string
+		for _, device := range wired.Devices {
+			names = append(names, device.Name)
+		}
+		require.Equal(t, test.devices, strings.Join(names, " "))
+	}
+}
+
+func TestSockets(t *testing.T) {
+	s, err := newSockets("/k", "mla.example.com", "")
+	require.NoError(t, err)
+	require.Equal(t, sockets{
+		dataDir: "/k/plugins/mla.example.com", registryDir: "/k/plugins_registry",
+		service: "/k/plugins/mla.example.com/dra.sock", registration: "/k/plugins_registry/mla.example.com-reg.sock",
+	}, s)
+	s, err = newSockets("/k", "mla.example.com", "1-2")
+	require.NoError(t, err)
+	require.Equal(t, "/k/plugins/mla.example.com/dra-1-2.sock", s.service)
+	require.Equal(t, "/k/plugins_registry/mla.example.com-1-2-reg.sock", s.registration)
+	s, err = newSockets("here", "mla.example.com", "")
+	require.NoError(t, err)
+	require.True(t, filepath.IsAbs(s.service))
+
+	_, err = newSockets("/"+strings.Repeat("k", 80), "mla.example.com", "")
+	require.ErrorContains(t, err, "the path has 114 bytes, more than the 107 that the system allows: use a kubelet directory")
+	require.NotErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestNoStart(t *testing.T) {
+	for name, change := range map[string]func(*Options){
+		"driver celset.dev: the name is that of CEL device constraints": func(o *Options) {
+			o.Topology, _ = topology.NewRing(topology.Family{Driver: "celset.dev", Prefix: "mla"}, 3)
+		},
+		`driver 1.test: driver name "1.test": must begin with a letter`: func(o *Options) {
+			o.Topology, _ = topology.NewRing(topology.Family{Driver: "1.test", Prefix: "mla"}, 3)
+		},
+		`node name "Node"`:                        func(o *Options) { o.NodeName = "Node" },
+		"driver mla.example.com: mkdir /dev/null": func(o *Options) { o.KubeletDir = "/dev/null" },
+		"more than the 107":                       func(o *Options) { o.KubeletDir += strings.Repeat("/directory", 10) },
+	} {
+		f := newFixture(t, ring(t, 8))
+		change(&f.options)
+		_, err := Start(t.Context(), f.options)
+		require.ErrorContains(t, err, name)
+	}
+}
+
+// TestNoStartOfOne: if one of two drivers can't start, the other one doesn't stay.
+func TestNoStartOfOne(t *testing.T) {
+	wired, err := Wiring{Kind: topology.Couples, Devices: 2}.Topology()
+	require.NoError(t, err)
+	f := newFixture(t, wired)
+	broken := filepath.Join(f.options.KubeletDir, "plugins", "nic.example.com")
+	require.NoError(t, os.MkdirAll(broken, 0o750))
+	require.NoError(t, os.WriteFile(filepath.Join(broken, "checkpoint.json"), []byte("?"), 0o600))
+	_, err = Start(t.Context(), f.options)
+	require.ErrorContains(t, err, "driver nic.example.com: checkpoint")
+	entries, err := os.ReadDir(filepath.Join(f.options.KubeletDir, "plugins_registry"))
+	require.NoError(t, err)
+	require.Empty(t, entries, "sockets")
+}
+
+func TestPublishNothing(t *testing.T) {
+	f := newFixture(t, ring(t, 8))
+	drivers := f.start(t)
+	other, err := Wiring{Kind: topology.Mesh, Rows: 2, Columns: 2}.Topology()
+	require.NoError(t, err)
+	require.ErrorContains(t, drivers.Publish(t.Context(), other), "2x2 mesh of mesh.example.com: has no devices of driver mla.example.com")
+}
+
+// TestErrorsInTheBackground: what passes is counted, what does not pass ends the driver.
+func TestErrorsInTheBackground(t *testing.T) {
+	f := newFixture(t, ring(t, 8))
+	for _, test := range []struct {
+		err   error
+		fatal bool
+	}{
+		{recoverable(apierrors.NewInternalError(errors.New("try again"))), false},
+		{recoverable(apierrors.NewForbidden(schema.GroupResource{}, "name", errors.New("no right yet"))), false},
+		{recoverable(apierrors.NewInvalid(schema.GroupKind{}, "name", nil)), true},
+		{recoverable(&resourceslice.DroppedFieldsError{DesiredSlice: &resourceapi.ResourceSlice{}, ActualSlice: &resourceapi.ResourceSlice{}}), true},
+		{errors.New("the socket is gone"), true},
+	} {
+		var failed []error
+		d, err := f.options.newDriver(driver, func(err error) { failed = append(failed, err) })
+		require.NoError(t, err)
+		d.HandleError(t.Context(), test.err, "publishing")
+		if !test.fatal {
+			require.Empty(t, failed)
+			continue
+		}
+		require.Len(t, failed, 1)
+		require.ErrorIs(t, failed[0], test.err)
+		require.ErrorContains(t, failed[0], "driver mla.example.com: publishing: ")
+	}
+	f.measured(t, `
+		# HELP celset_topology_driver_publishing_failures_total [ALPHA] Number of times that writing ResourceSlices failed.
+		# TYPE celset_topology_driver_publishing_failures_total counter
+		celset_topology_driver_publishing_failures_total{driver="mla.example.com"} 4
+	`, "publishing_failures_total")
+}
+
+// recoverable marks an error as the helper does.
+func recoverable(err error) error { return fmt.Errorf("%w: %w", kubeletplugin.ErrRecoverable, err) }
+
+// TestRun ends with its context, even if there never was an API server; and for the first
+// reason if it must.
+func TestRun(t *testing.T) {
+	f := newFixture(t, ring(t, 8))
+	var err error
+	f.options.Client, err = kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	require.NoError(t, err)
+	for _, reasons := range [][]error{nil, {errors.New("one"), errors.New("two")}} {
+		drivers, err := Start(t.Context(), f.options)
+		require.NoError(t, err)
+		require.NoError(t, drivers.Healthy(httpRequest(t)), "the kubelet need not wait")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		for _, reason := range reasons {
+			drivers.fail(reason)
+		}
+		err = drivers.Run(ctx)
+		if len(reasons) == 0 {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, reasons[0])
+		}
+		require.NoFileExists(t, drivers.all[0].sockets.service)
+	}
+}
+
+func TestMetricsOnce(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	_, err := NewMetrics(registry, driver)
+	require.NoError(t, err)
+	_, err = NewMetrics(registry, driver)
+	require.ErrorContains(t, err, "register metric celset_topology_driver_prepared_claims")
+}

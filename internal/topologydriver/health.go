@@ -1,0 +1,116 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topologydriver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	drapb "k8s.io/kubelet/pkg/apis/dra/v1"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+)
+
+// healthInterval is between two reports of the health of devices.
+type healthInterval time.Duration
+
+// defaultHealthInterval is well below the 30 seconds after which a kubelet calls the
+// health of a device unknown.
+const defaultHealthInterval = healthInterval(10 * time.Second)
+
+// WatchHealthStatus reports all devices as healthy for as long as it is asked: nothing can
+// break that does not exist. See [kubeletplugin.DRAPlugin].
+func (d *Driver) WatchHealthStatus(ctx context.Context, reports chan<- kubeletplugin.DeviceHealthReport) error {
+	ticker := time.NewTicker(time.Duration(d.healthEvery))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case reports <- d.healthReport(time.Now()):
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (d *Driver) healthReport(now time.Time) kubeletplugin.DeviceHealthReport {
+	var report kubeletplugin.DeviceHealthReport
+	for name := range *d.devices.Load() {
+		report.Devices = append(report.Devices, kubeletplugin.DeviceHealth{
+			PoolName: d.node, DeviceName: name, Health: kubeletplugin.HealthStatusHealthy, LastUpdated: now,
+		})
+	}
+	return report
+}
+
+// noteRegistration listens to what the kubelet makes of the driver.
+func (d *Driver) noteRegistration(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if status, ok := request.(*registerapi.RegistrationStatus); ok {
+		d.registered.Store(status.PluginRegistered)
+	}
+	return handler(ctx, request)
+}
+
+// Ready fails until the kubelet has registered all drivers.
+func (d *Drivers) Ready(*http.Request) error {
+	for _, driver := range d.all {
+		if !driver.registered.Load() {
+			return fmt.Errorf("driver %s: the kubelet has not registered it: does it watch %s?", driver.name, driver.sockets.registryDir)
+		}
+	}
+	return nil
+}
+
+// answerTimeout is how long the drivers may take to answer whether they are healthy.
+const answerTimeout = 5 * time.Second
+
+// Healthy asks all drivers as the kubelet does, through their sockets.
+func (d *Drivers) Healthy(request *http.Request) error {
+	ctx, cancel := context.WithTimeout(request.Context(), answerTimeout)
+	defer cancel()
+	var errs []error
+	for _, driver := range d.all {
+		if err := driver.ask(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("driver %s: %w", driver.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ask has the driver say its name and prepare no claims, which takes a checkpoint that can
+// be read.
+func (d *Driver) ask(ctx context.Context) error {
+	err := call(d.sockets.registration, func(connection grpc.ClientConnInterface) error {
+		_, err := registerapi.NewRegistrationClient(connection).GetInfo(ctx, &registerapi.InfoRequest{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return call(d.sockets.service, func(connection grpc.ClientConnInterface) error {
+		_, err := drapb.NewDRAPluginClient(connection).NodePrepareResources(ctx, &drapb.NodePrepareResourcesRequest{})
+		return err
+	})
+}
+
+// call connects to a socket for one call.
+func call(socket string, do func(grpc.ClientConnInterface) error) error {
+	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(do(connection), connection.Close()); err != nil {
+		return fmt.Errorf("socket %s: %w", socket, err)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topologydriver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	"k8s.io/dynamic-resource-allocation/resourceslice"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// devicesOf are the devices of a driver, by name.
+func devicesOf(t topology.Topology, driver string) map[string]topology.Device {
+	result := map[string]topology.Device{}
+	for _, device := range t.Devices {
+		if device.Driver == driver {
+			result[device.Name] = device
+		}
+	}
+	return result
+}
+
+// resources are what a driver publishes on a node: one pool, named like the node.
+func resources(t topology.Topology, driver, node string) (resourceslice.DriverResources, error) {
+	all, err := t.ResourceSlices(node)
+	if err != nil {
+		return resourceslice.DriverResources{}, err
+	}
+	var slices []resourceslice.Slice
+	for _, slice := range all {
+		if slice.Spec.Driver == driver {
+			slices = append(slices, resourceslice.Slice{Devices: slice.Spec.Devices})
+		}
+	}
+	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{node: {Slices: slices}}}, nil
+}
+
+// Publish replaces the devices of the node by those that another topology has of this
+// driver. It does not wait until the API server has them, but for an API server: Stop ends
+// that. Claims that are prepared stay
+// so, with the devices that they have.
+func (d *Driver) Publish(ctx context.Context, t topology.Topology) error {
+	published, err := resources(t, d.name, d.node)
+	if err != nil {
+		return err
+	}
+	devices := devicesOf(t, d.name)
+	if len(devices) == 0 {
+		return fmt.Errorf("%s: has no devices of driver %s", t, d.name)
+	}
+	d.devices.Store(&devices)
+	d.metrics.published(d.name, len(devices))
+	return d.helper.PublishResources(ctx, published)
+}
+
+// HandleError is told of what goes wrong in the background, see
+// [kubeletplugin.DRAPlugin]. What no retry can mend ends the driver, so that somebody
+// sees it.
+func (d *Driver) HandleError(ctx context.Context, err error, msg string) {
+	runtime.HandleErrorWithContext(ctx, err, msg, "driver", d.name)
+	publishing := errors.Is(err, kubeletplugin.ErrRecoverable)
+	if publishing {
+		d.metrics.publishingFailed(d.name)
+	}
+	var dropped *resourceslice.DroppedFieldsError
+	if publishing && !apierrors.IsInvalid(err) && !errors.As(err, &dropped) {
+		return
+	}
+	d.fail(fmt.Errorf("driver %s: %s: %w", d.name, msg, err))
+}
+
+// attributesOf are the attributes of a device, shared with nobody.
+func attributesOf(device topology.Device) map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
+	published := resourceapi.Device{Attributes: device.Attributes}
+	return published.DeepCopy().Attributes
+}

@@ -1,0 +1,91 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topologydriver
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// Wiring says which topology to generate. The zero value of a field but Kind and sizes
+// is the default for the kind.
+type Wiring struct {
+	Kind topology.Kind
+	// Devices is the number of devices of rings, bridge pairs and couples. Hybrid cube
+	// meshes always have eight.
+	Devices int
+	// Rows and Columns are the shape of meshes and toruses.
+	Rows, Columns int
+	// Driver is the name of the driver, in couples that of the GPUs.
+	Driver string
+	// NICDriver is the name of the driver of the NICs in couples.
+	NICDriver string
+	// Prefix begins the names of devices; not those of NICs. The default is the first
+	// label of the driver's name.
+	Prefix string
+	// PeerList has the devices of a hybrid cube mesh publish their peers as a list, too,
+	// which takes a cluster with DRAListTypeAttributes.
+	PeerList bool
+}
+
+// Kinds are those that can be generated.
+func Kinds() []topology.Kind {
+	return []topology.Kind{
+		topology.Ring, topology.Mesh, topology.Torus, topology.BridgePairs, topology.Couples, topology.HybridCubeMesh,
+	}
+}
+
+// defaultDrivers are those of the kinds whose driver is not defaultDriver. With them, the
+// device classes and examples in manifests/examples fit.
+var defaultDrivers = map[topology.Kind]string{
+	topology.Mesh:    "mesh.example.com",
+	topology.Couples: "gpu.example.com",
+}
+
+const (
+	defaultDriver    = "mla.example.com"
+	defaultNICDriver = "nic.example.com"
+)
+
+// Topology generates the devices.
+func (w Wiring) Topology() (topology.Topology, error) {
+	devices := family(cmp.Or(w.Driver, defaultDrivers[w.Kind], defaultDriver))
+	devices.Prefix = cmp.Or(w.Prefix, devices.Prefix)
+	switch w.Kind {
+	case topology.Ring:
+		return topology.NewRing(devices, w.Devices)
+	case topology.Mesh:
+		return topology.NewMesh(devices, w.Rows, w.Columns)
+	case topology.Torus:
+		return topology.NewTorus(devices, w.Rows, w.Columns)
+	case topology.BridgePairs:
+		return topology.NewBridgePairs(devices, w.Devices)
+	case topology.Couples:
+		return w.couples(devices)
+	case topology.HybridCubeMesh:
+		form := topology.PeersAsString
+		if w.PeerList {
+			form = topology.PeersAsStringAndList
+		}
+		return topology.NewHybridCubeMesh(devices, form)
+	default:
+		return topology.Topology{}, fmt.Errorf("topology %q: must be one of %q", w.Kind, Kinds())
+	}
+}
+
+func (w Wiring) couples(gpus topology.Family) (topology.Topology, error) {
+	if w.Devices%2 != 0 {
+		return topology.Topology{}, fmt.Errorf("couples: devices: must be an even number, is %d", w.Devices)
+	}
+	return topology.NewCouples(gpus, family(cmp.Or(w.NICDriver, defaultNICDriver)), w.Devices/2)
+}
+
+// family names devices after their driver: those of mla.example.com are mla-0, mla-1, ...
+func family(driver string) topology.Family {
+	prefix, _, _ := strings.Cut(driver, ".")
+	return topology.Family{Driver: driver, Prefix: prefix}
+}

@@ -8,7 +8,7 @@ GO ?= go
 # because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/metrics/... ./admission/...
 
-.PHONY: help demo demo-placement test test-race test-all bin up build lint lint-fix tidy fuzz bench soak clean generate images generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-all e2e bin up build lint lint-fix tidy fuzz bench soak clean generate images generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,6 +19,9 @@ demo: ## a local cluster, and what celset is for on it
 demo-placement: ## a local hub, and how celset selects clusters on it
 	$(GO) run ./cmd/devcluster demo placement
 
+demo-real: ## a local node that runs containers, and one that names its four connected devices (Linux, as root)
+	$(GO) run ./cmd/devcluster demo real
+
 test: bin test-race test-all ## unit, integration and conformance tests
 
 test-race:
@@ -26,6 +29,10 @@ test-race:
 
 test-all:
 	$(GO) test -count=1 -timeout 30m ./...
+
+# -v for the tests that run, and for the reason if none does.
+e2e: ## the user stories up to their containers, on a local node (Linux, as root)
+	CELSET_E2E=1 $(GO) test -v -count=1 -timeout 20m ./test/e2e
 
 bin: ## build the binaries of the local cluster and the commands of this module into bin/
 	$(GO) run ./cmd/devcluster build

@@ -17,8 +17,9 @@ func newBuildCommand() *cobra.Command {
 		Use:   "build [name]...",
 		Short: "Build the binaries of the cluster and of this module",
 		Long: `Build brings binaries up to date: etcd, kube-apiserver, kube-controller-manager,
-kubectl, kwok and the commands of this module, or only the named ones. The first
-time takes some minutes, later ones as long as what changed.`,
+kubectl, kwok and the commands of this module, or only the named ones. Those of a
+node that runs containers are built by name only: kubelet, containerd, runc and
+others. The first time takes some minutes, later ones as long as what changed.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			dir, err := controlplane.Build(cmd.Context(), binDir, cmd.ErrOrStderr(), names...)
 			if err != nil {

@@ -32,7 +32,7 @@ func newDemoCommand() *cobra.Command {
 		},
 	}
 	flags.addTo(cmd)
-	cmd.AddCommand(newDemoPlacementCommand())
+	cmd.AddCommand(newDemoPlacementCommand(), newDemoRealCommand())
 	return cmd
 }
 

@@ -45,6 +45,11 @@ func (cp *ControlPlane) apiServerArgs() []string {
 			"--advertise-address=" + loopback,
 			"--endpoint-reconciler-type=none",
 			"--disable-admission-plugins=" + strings.Join(cp.disabledAdmission(), ","),
+			// For kubelets, where there are some: see KubeletTLS.
+			"--kubelet-client-certificate=" + cp.pki.kubeletClientCert,
+			"--kubelet-client-key=" + cp.pki.kubeletClientKey,
+			"--kubelet-certificate-authority=" + cp.pki.servingCert,
+			"--kubelet-preferred-address-types=InternalIP",
 		},
 		featureGateArgs(cp.options.FeatureGates),
 		cp.options.APIServerArgs,

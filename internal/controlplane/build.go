@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,47 +18,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Names of the binaries that [Build] knows beside the commands of this module.
-const (
-	Etcd                  = "etcd"
-	KubeAPIServer         = "kube-apiserver"
-	KubeControllerManager = "kube-controller-manager"
-	Kubectl               = "kubectl"
-	Kwok                  = "kwok"
-
-	// KubeScheduler is the stock scheduler, to compare with.
-	KubeScheduler = "kube-scheduler"
-
-	// CelsetScheduler is the command of this module that StartScheduler runs
-	// unless told otherwise.
-	CelsetScheduler = "celset-scheduler"
-)
-
-const kubernetesModule = "k8s.io/kubernetes"
-
-// dependency is a binary whose source is a dependency of a module of ours.
-type dependency struct {
-	pkg        string
-	dir        string // of the module that depends on pkg, relative to the module root
-	kubernetes bool   // stamped with the version of k8s.io/kubernetes
-}
-
-var dependencies = map[string]dependency{
-	Etcd:                  {pkg: "go.etcd.io/etcd/server/v3"},
-	KubeAPIServer:         {pkg: kubernetesModule + "/cmd/kube-apiserver", kubernetes: true},
-	KubeControllerManager: {pkg: kubernetesModule + "/cmd/kube-controller-manager", kubernetes: true},
-	KubeScheduler:         {pkg: kubernetesModule + "/cmd/kube-scheduler", kubernetes: true},
-	Kubectl:               {pkg: kubernetesModule + "/cmd/kubectl", kubernetes: true},
-	Kwok:                  {pkg: "sigs.k8s.io/kwok/cmd/kwok", dir: "hack/tools/kwok"},
-}
-
 // concurrentBuilds is low because one `go build` occupies all processors; two
 // overlap one's linking with the other's compiling.
 const concurrentBuilds = 2
 
 // Build brings binaries up to date and returns their directory: binDir, or what
 // [BinDir] returns if that is empty. A name is one of the constants of this
-// package or that of a folder in cmd/; without names, all of them are built.
+// package or that of a folder in cmd/; without names, all of them are built but
+// [NodeBinaries].
 //
 // `go build` decides what there is to do, which takes half a second a binary if
 // that is nothing. Any number of processes may build at once, and while others
@@ -100,29 +66,14 @@ func buildBinaries(ctx context.Context, binDir string, progress *progress, names
 	return binDir, group.Wait()
 }
 
-// allBinaries are the dependencies and the commands of the module at root.
-func allBinaries(root string) ([]string, error) {
-	names := make([]string, 0, len(dependencies))
-	for name := range dependencies {
-		names = append(names, name)
-	}
-	commands, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))
-	if err != nil {
-		return nil, fmt.Errorf("list the commands: %w", err)
-	}
-	for _, file := range commands {
-		names = append(names, filepath.Base(filepath.Dir(file)))
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
 // target is one run of `go build`.
 type target struct {
 	name    string
 	pkg     string
 	dir     string // absolute, of the module to build in
 	ldflags string
+	tags    string
+	static  bool
 }
 
 func resolveTargets(ctx context.Context, root string, names []string) ([]target, error) {
@@ -138,7 +89,7 @@ func resolveTargets(ctx context.Context, root string, names []string) ([]target,
 			targets = append(targets, command)
 			continue
 		}
-		t := target{name: name, pkg: dep.pkg, dir: filepath.Join(root, dep.dir)}
+		t := target{name: name, pkg: dep.pkg, dir: filepath.Join(root, dep.dir), tags: dep.tags, static: dep.static}
 		if dep.kubernetes {
 			var err error
 			if version, err = kubernetesVersion(ctx, root, version); err != nil {
@@ -167,7 +118,7 @@ func kubernetesVersion(ctx context.Context, root, known string) (string, error) 
 	if known != "" {
 		return known, nil
 	}
-	out, err := runGo(ctx, root, "list", "-m", "-f", "{{.Version}}", kubernetesModule)
+	out, err := runGo(ctx, root, nil, "list", "-m", "-f", "{{.Version}}", kubernetesModule)
 	if err != nil {
 		return "", fmt.Errorf("find the version of %s: %w", kubernetesModule, err)
 	}
@@ -204,15 +155,30 @@ func (t target) build(ctx context.Context, binDir string) error {
 	defer lock.Close()
 
 	built := filepath.Join(workDir, t.name)
-	args := []string{"build", "-o", built}
-	if t.ldflags != "" {
-		args = append(args, "-ldflags", t.ldflags)
-	}
-	if _, err := runGo(ctx, t.dir, append(args, t.pkg)...); err != nil {
+	if _, err := runGo(ctx, t.dir, t.environment(), t.args(built)...); err != nil {
 		return fmt.Errorf("build %s: %w", t.name, err)
 	}
 	if err := publish(built, filepath.Join(binDir, t.name)); err != nil {
 		return fmt.Errorf("build %s: %w", t.name, err)
+	}
+	return nil
+}
+
+func (t target) args(output string) []string {
+	args := []string{"build", "-o", output}
+	if t.ldflags != "" {
+		args = append(args, "-ldflags", t.ldflags)
+	}
+	if t.tags != "" {
+		args = append(args, "-tags", t.tags)
+	}
+	return append(args, t.pkg)
+}
+
+// environment is what the go command gets beside that of this process.
+func (t target) environment() []string {
+	if t.static {
+		return []string{"CGO_ENABLED=0"}
 	}
 	return nil
 }
@@ -261,10 +227,11 @@ func tryLockFile(path string) (*fileutil.LockedFile, error) {
 
 // runGo returns what the go command prints to standard output; its messages are
 // part of the error.
-func runGo(ctx context.Context, dir string, args ...string) (string, error) {
+func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+	cmd.Env = append(os.Environ(), env...)
 	// An interrupt lets the go command remove its work directory.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second

@@ -129,6 +129,12 @@ func TestResolveTargets(t *testing.T) {
 	require.Equal(t, filepath.Join(root, "hack", "tools", "kwok"), targets[2].dir)
 	require.Equal(t, target{name: "devcluster", pkg: "./cmd/devcluster", dir: root}, targets[3])
 
+	targets, err = resolveTargets(t.Context(), root, []string{Containerd, CNILoopback})
+	require.NoError(t, err)
+	require.Equal(t, []string{"build", "-o", "out", "-tags", "no_btrfs,no_devmapper,no_zfs", "github.com/containerd/containerd/v2/cmd/containerd"}, targets[0].args("out"))
+	require.Empty(t, targets[0].environment())
+	require.Equal(t, []string{"CGO_ENABLED=0"}, targets[1].environment())
+
 	for name, want := range map[string]string{
 		"no-such-command": "neither a known dependency nor a command",
 		"../cmd":          "not the name of a binary",
@@ -146,6 +152,10 @@ func TestAllBinaries(t *testing.T) {
 	names, err := allBinaries(root)
 	require.NoError(t, err)
 	require.Subset(t, names, []string{Etcd, KubeAPIServer, KubeControllerManager, Kubectl, Kwok, "devcluster"})
+	require.Subset(t, NodeBinaries(), []string{Kubelet, Containerd, ContainerdShim, Runc, Workload})
+	for _, name := range NodeBinaries() {
+		require.NotContains(t, names, name, "only Linux can build it")
+	}
 }
 
 func TestVersionStamp(t *testing.T) {

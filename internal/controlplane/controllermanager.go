@@ -36,7 +36,7 @@ func DefaultControllers() []string {
 }
 
 func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
-	ports, err := freePorts(1)
+	ports, err := FreePorts(1)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 // startEtcd starts the store of the API server.
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
-	ports, err := freePorts(2)
+	ports, err := FreePorts(2)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ const (
 var kwokStages []byte
 
 func (cp *ControlPlane) startKwok(ctx context.Context) error {
-	ports, err := freePorts(1)
+	ports, err := FreePorts(1)
 	if err != nil {
 		return err
 	}

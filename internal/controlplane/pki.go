@@ -4,6 +4,10 @@
 package controlplane
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +23,8 @@ type pki struct {
 	servingCert       string // PEM, followed by the CA that signed it
 	servingKey        string
 	serviceAccountKey string
+	kubeletClientCert string // PEM, of the API server as a client of kubelets; its own CA
+	kubeletClientKey  string
 	caCert            []byte // the content of servingCert
 }
 
@@ -33,13 +39,35 @@ func newPKI(dir string) (pki, error) {
 		servingCert:       filepath.Join(dir, "serving.crt"),
 		servingKey:        filepath.Join(dir, "serving.key"),
 		serviceAccountKey: filepath.Join(dir, "service-account.key"),
+		kubeletClientCert: filepath.Join(dir, "kubelet-client.crt"),
+		kubeletClientKey:  filepath.Join(dir, "kubelet-client.key"),
 		caCert:            cert,
 	}
 	return keys, errors.Join(
 		os.WriteFile(keys.servingCert, cert, 0o600),
 		os.WriteFile(keys.servingKey, key, 0o600),
 		ensureServiceAccountKey(keys.serviceAccountKey),
+		writeClientCert(keys.kubeletClientCert, keys.kubeletClientKey),
 	)
+}
+
+// writeClientCert writes a certificate that is its own authority, so that whoever
+// trusts that trusts one client.
+func writeClientCert(certPath, keyPath string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("client certificate: %w", err)
+	}
+	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "kube-apiserver"}, key)
+	if err != nil {
+		return fmt.Errorf("client certificate: %w", err)
+	}
+	pemKey, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return fmt.Errorf("client certificate: %w", err)
+	}
+	pemCert := pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: cert.Raw})
+	return errors.Join(os.WriteFile(certPath, pemCert, 0o600), os.WriteFile(keyPath, pemKey, 0o600))
 }
 
 // ensureServiceAccountKey keeps a key that exists: tokens stored in etcd are

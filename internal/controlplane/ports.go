@@ -12,7 +12,7 @@ import (
 
 const loopback = "127.0.0.1"
 
-// freePorts returns n TCP ports of the loopback interface that nobody listens
+// FreePorts returns n TCP ports of the loopback interface that nobody listens
 // on, different from each other.
 //
 // A port that was merely found free could be handed out again, to an outgoing
@@ -20,7 +20,7 @@ const loopback = "127.0.0.1"
 // behind with a closed connection in TIME_WAIT: for a minute the kernel does
 // not choose such a port by itself, but lets a server that asks for it by
 // number and sets SO_REUSEADDR (as all Go programs do) have it.
-func freePorts(n int) ([]int, error) {
+func FreePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
 		port, err := reservePort()

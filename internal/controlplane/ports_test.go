@@ -12,7 +12,7 @@ import (
 
 func TestFreePorts(t *testing.T) {
 	const n = 200
-	ports, err := freePorts(n)
+	ports, err := FreePorts(n)
 	require.NoError(t, err)
 	seen := map[int]bool{}
 	for _, port := range ports {

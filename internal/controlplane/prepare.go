@@ -83,7 +83,7 @@ func (cp *ControlPlane) prepareAccess() (err error) {
 	if cp.pki, err = newPKI(cp.dir); err != nil {
 		return err
 	}
-	ports, err := freePorts(1)
+	ports, err := FreePorts(1)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ type command struct {
 	// grace is the time between the request to end and the end by force. Zero:
 	// by force at once.
 	grace time.Duration
+
+	isolated bool     // in a mount and a PID namespace of its own
+	beside   *Process // in the namespaces of that one, which is isolated
 }
 
 // Process is a component that runs, or ran, as a child process. Its methods may
@@ -63,7 +66,7 @@ func startProcess(ctx context.Context, c command) (*Process, error) {
 	p.cmd = exec.CommandContext(stopped, c.binary, c.args...)
 	p.cmd.Env = append(os.Environ(), c.env...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = childAttributes()
+	p.cmd.SysProcAttr = childAttributes(c)
 	p.cmd.Cancel = p.signalStop
 	p.cmd.WaitDelay = c.grace
 
@@ -80,16 +83,45 @@ func startProcess(ctx context.Context, c command) (*Process, error) {
 // ends idle threads: this one lives as long as the child.
 func (p *Process) run() error {
 	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
+	onThreadOfItsOwn(func() {
+		var err error
+		if p.command.beside != nil {
+			// The thread stays locked, so that it ends with the goroutine: it is of no use
+			// to others any more.
+			err = enterNamespaces(p.command.beside)
+		} else {
+			defer runtime.UnlockOSThread()
+		}
+		if err == nil {
+			err = p.cmd.Start()
+		}
 		started <- err
 		if err == nil {
 			p.finish(p.cmd.Wait())
 		}
-	}()
+	})
 	return <-started
+}
+
+// onThreadOfItsOwn runs f in a goroutine that is locked to a thread, and not to the
+// first one of the process: that one can't end before the process, and what /proc
+// tells about the process is about the namespaces of that thread.
+func onThreadOfItsOwn(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if !onFirstThread() {
+			f()
+			return
+		}
+		defer runtime.UnlockOSThread()
+		elsewhere := make(chan struct{})
+		go func() {
+			runtime.LockOSThread()
+			close(elsewhere)
+			f()
+		}()
+		<-elsewhere
+	}()
 }
 
 func (p *Process) finish(exit error) {

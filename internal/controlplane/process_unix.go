@@ -5,11 +5,21 @@
 
 package controlplane
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+)
 
 // childAttributes put a child into a process group of its own, so that a
 // terminal's interrupt reaches only us and a signal of ours reaches all its
 // descendants.
-func childAttributes() *syscall.SysProcAttr {
+func childAttributes(command) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
+
+func enterNamespaces(*Process) error {
+	return errors.New("only Linux has namespaces")
+}
+
+// onFirstThread matters only where threads have namespaces.
+func onFirstThread() bool { return false }

@@ -67,7 +67,7 @@ func (cp *ControlPlane) StartScheduler(ctx context.Context, options SchedulerOpt
 	if err != nil {
 		return nil, fmt.Errorf("scheduler %s: %w", options.Name, err)
 	}
-	ports, err := freePorts(1)
+	ports, err := FreePorts(1)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,8 @@ func (d *demo) publish(ctx context.Context, s site) error {
 // from the start.
 func occupant(s site) string { return "other-" + s.node }
 
-func (d *demo) occupy(ctx context.Context, s site) error {
+// occupy has a pod, changed as told, take devices.
+func (d *demo) occupy(ctx context.Context, s site, changes ...func(*corev1.PodSpec)) error {
 	claim := &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: occupant(s)},
 		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
@@ -122,6 +123,9 @@ func (d *demo) occupy(ctx context.Context, s site) error {
 	pod := newPod(occupant(s), corev1.DefaultSchedulerName)
 	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: s.node}
 	pod.Spec.ResourceClaims[0].ResourceClaimName = &claim.Name
+	for _, change := range changes {
+		change(&pod.Spec)
+	}
 	_, err := d.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
 	return err
 }

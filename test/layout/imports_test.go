@@ -245,6 +245,29 @@ var rules = []rule{
 		ours:   []string{},
 	},
 	{
+		// The kubelet and containerd are programs, not libraries.
+		folder: "internal/realnode",
+		ours:   []string{"internal/controlplane"},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "golang.org/x/sys/unix", "sigs.k8s.io/yaml"},
+		never:  []string{"k8s.io/kubernetes", "github.com/containerd", "github.com/opencontainers"},
+	},
+	{
+		// Their programs do one thing.
+		folder: "internal/realnode/nodeinit",
+		ours:   []string{},
+		direct: []string{"golang.org/x/sys/unix"},
+	},
+	{
+		folder: "internal/realnode/ociruntime",
+		ours:   []string{},
+		direct: []string{},
+	},
+	{
+		folder: "internal/realnode/workload",
+		ours:   []string{},
+		direct: []string{},
+	},
+	{
 		// A driver knows what was allocated, and not why.
 		folder: "internal/topologydriver",
 		ours:   []string{"internal/topology"},
@@ -277,6 +300,12 @@ var rules = []rule{
 	{
 		// Tests alone, and what they know of schedulers is what processes tell.
 		folder: "test/rollout",
+		ours:   []string{},
+		direct: []string{},
+	},
+	{
+		// Tests alone; what they know, programs and containers tell.
+		folder: "test/e2e",
 		ours:   []string{},
 		direct: []string{},
 	},

@@ -1,0 +1,67 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/demo"
+	"github.com/celset/celset/internal/realnode"
+)
+
+func newDemoRealCommand() *cobra.Command {
+	flags := &upFlags{}
+	cmd := &cobra.Command{
+		Use:   "real",
+		Short: "Run a cluster with a node that runs containers, show what one knows of its devices (Linux, as root)",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDemoReal(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags.addTo(cmd)
+	return cmd
+}
+
+func runDemoReal(ctx context.Context, flags *upFlags, out, progress io.Writer) (err error) {
+	if err := realnode.Unavailable(); err != nil {
+		return err
+	}
+	start := time.Now()
+	binaries := append(controlplane.NodeBinaries(), realnode.TopologyDriver)
+	if _, err := controlplane.Build(ctx, flags.binDir, progress, binaries...); err != nil {
+		return err
+	}
+	cp, err := flags.start(ctx, progress)
+	if err != nil {
+		return err
+	}
+	defer cp.Stop()
+	node, err := realnode.Start(ctx, cp, realnode.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Stop()) }()
+	driver, err := node.StartDriver(ctx, "driver", demo.RealDriverFlags()...)
+	if err != nil {
+		return err
+	}
+	defer driver.Stop()
+	fmt.Fprintf(progress, "control plane, scheduler, node and driver are up after %.1f s\n\n", time.Since(start).Seconds())
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	return demo.RunReal(ctx, node.Name(), demo.Options{
+		Config: cp.RESTConfig(), Examples: filepath.Join(root, examples), Out: out, Color: isTerminal(out),
+	})
+}

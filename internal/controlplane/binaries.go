@@ -1,0 +1,112 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+)
+
+// Names of the binaries that [Build] knows beside the commands of this module.
+const (
+	Etcd                  = "etcd"
+	KubeAPIServer         = "kube-apiserver"
+	KubeControllerManager = "kube-controller-manager"
+	Kubectl               = "kubectl"
+	Kwok                  = "kwok"
+
+	// KubeScheduler is the stock scheduler, to compare with.
+	KubeScheduler = "kube-scheduler"
+
+	// CelsetScheduler is the command of this module that StartScheduler runs
+	// unless told otherwise.
+	CelsetScheduler = "celset-scheduler"
+)
+
+// Names of the binaries of a node that runs containers. They are for Linux, and
+// [Build] builds them only if they are asked for by name.
+const (
+	Kubelet        = "kubelet"
+	Containerd     = "containerd"
+	ContainerdShim = "containerd-shim-runc-v2"
+	Ctr            = "ctr"
+	CNILoopback    = "loopback"
+	Runc           = "runc"
+	// OCIRuntime is Runc without seccomp filters.
+	OCIRuntime = "celset-oci-runtime"
+	// NodeInit is the first process of a node.
+	NodeInit = "celset-node-init"
+	// Workload is the program in the image of a node.
+	Workload = "celset-workload"
+)
+
+const kubernetesModule = "k8s.io/kubernetes"
+
+// dependency is a binary whose source is a dependency of a module of ours.
+type dependency struct {
+	pkg        string
+	dir        string // of the module that depends on pkg, relative to the module root
+	kubernetes bool   // stamped with the version of k8s.io/kubernetes
+	node       bool   // part of a node that runs containers
+	static     bool   // without C
+	tags       string // build tags, separated by commas
+}
+
+var dependencies = map[string]dependency{
+	Etcd:                  {pkg: "go.etcd.io/etcd/server/v3"},
+	KubeAPIServer:         {pkg: kubernetesModule + "/cmd/kube-apiserver", kubernetes: true},
+	KubeControllerManager: {pkg: kubernetesModule + "/cmd/kube-controller-manager", kubernetes: true},
+	KubeScheduler:         {pkg: kubernetesModule + "/cmd/kube-scheduler", kubernetes: true},
+	Kubectl:               {pkg: kubernetesModule + "/cmd/kubectl", kubernetes: true},
+	Kwok:                  {pkg: "sigs.k8s.io/kwok/cmd/kwok", dir: "hack/tools/kwok"},
+
+	Kubelet:        {pkg: kubernetesModule + "/cmd/kubelet", kubernetes: true, node: true},
+	Containerd:     {pkg: containerdModule + "/cmd/containerd", dir: containerdDir, tags: containerdTags, node: true},
+	ContainerdShim: {pkg: containerdModule + "/cmd/containerd-shim-runc-v2", dir: containerdDir, tags: containerdTags, node: true},
+	Ctr:            {pkg: containerdModule + "/cmd/ctr", dir: containerdDir, tags: containerdTags, node: true},
+	CNILoopback:    {pkg: "github.com/containernetworking/plugins/plugins/main/loopback", dir: containerdDir, static: true, node: true},
+	Runc:           {pkg: "github.com/opencontainers/runc", dir: "hack/tools/runc", node: true},
+	OCIRuntime:     {pkg: "./internal/realnode/ociruntime", static: true, node: true},
+	NodeInit:       {pkg: "./internal/realnode/nodeinit", static: true, node: true},
+	Workload:       {pkg: "./internal/realnode/workload", static: true, node: true},
+}
+
+const (
+	containerdModule = "github.com/containerd/containerd/v2"
+	containerdDir    = "hack/tools/containerd"
+	// containerdTags leave out what takes C libraries.
+	containerdTags = "no_btrfs,no_devmapper,no_zfs"
+)
+
+// NodeBinaries are the names of all binaries of a node that runs containers.
+func NodeBinaries() []string {
+	return binariesWhere(func(d dependency) bool { return d.node })
+}
+
+func binariesWhere(wanted func(dependency) bool) []string {
+	var names []string
+	for name, d := range dependencies {
+		if wanted(d) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// allBinaries are the dependencies, less those of nodes, and the commands of the
+// module at root.
+func allBinaries(root string) ([]string, error) {
+	names := binariesWhere(func(d dependency) bool { return !d.node })
+	commands, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))
+	if err != nil {
+		return nil, fmt.Errorf("list the commands: %w", err)
+	}
+	for _, file := range commands {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,149 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package realnode
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cgroupName is the name of the cgroups, one in each hierarchy, below which all
+// cgroups of a node are.
+func cgroupName(dir string) string {
+	return "celset-" + digest([]byte(dir))[:10]
+}
+
+// mount is a line of a mountinfo file, proc(5).
+type mount struct {
+	point  string
+	fstype string
+}
+
+func readMounts(path string) ([]mount, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var mounts []mount
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	for lines.Scan() {
+		before, after, found := strings.Cut(lines.Text(), " - ")
+		fields, types := strings.Fields(before), strings.Fields(after)
+		if !found || len(fields) < 5 || len(types) < 1 {
+			return nil, fmt.Errorf("%s: unknown format: %q", path, lines.Text())
+		}
+		mounts = append(mounts, mount{point: unescapeMount.Replace(fields[4]), fstype: types[0]})
+	}
+	return mounts, lines.Err()
+}
+
+// unescapeMount undoes what the kernel does to characters that would break a line
+// into other fields.
+var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// hierarchies are the roots of the cgroup file systems: one for each controller in
+// version 1, a single one in version 2, and both on hybrid machines.
+func hierarchies() ([]mount, error) {
+	mounts, err := readMounts("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	mounts = slices.DeleteFunc(mounts, func(m mount) bool { return m.fstype != "cgroup" && m.fstype != "cgroup2" })
+	if len(mounts) == 0 {
+		return nil, errors.New("no cgroup file system is mounted")
+	}
+	return mounts, nil
+}
+
+// makeCgroups makes the cgroups that the kubelet wants to find.
+func makeCgroups(name string) error {
+	roots, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		if err := os.Mkdir(filepath.Join(root.point, name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if root.fstype == "cgroup2" {
+			if err := delegate(root.point); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// delegate lets the children of a cgroup of version 2 use its controllers.
+func delegate(cgroup string) error {
+	available, err := os.ReadFile(filepath.Join(cgroup, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	for _, controller := range strings.Fields(string(available)) {
+		err := os.WriteFile(filepath.Join(cgroup, "cgroup.subtree_control"), []byte("+"+controller), 0)
+		if err != nil {
+			return fmt.Errorf("let the children of %s use the controller %s: %w", cgroup, controller, err)
+		}
+	}
+	return nil
+}
+
+// cgroupsNamed returns the cgroups of that name at the roots, and those below them,
+// parents first.
+func cgroupsNamed(name string) ([]string, error) {
+	roots, err := hierarchies()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, root := range roots {
+		err := filepath.WalkDir(filepath.Join(root.point, name), func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil // it is not there, or went while we looked
+			case err != nil:
+				return err
+			case entry.IsDir():
+				found = append(found, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// processesIn are the ids of the processes in cgroups, in ascending order.
+func processesIn(cgroups []string) ([]int, error) {
+	var pids []int
+	for _, cgroup := range cgroups {
+		content, err := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range strings.Fields(string(content)) {
+			pid, err := strconv.Atoi(line)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", cgroup, err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), nil
+}

@@ -1,0 +1,95 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package realnode
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+)
+
+// Image is the one image that a node has. Its program, package workload, prints the
+// environment variables that start with CELSET_ and a line that names its devices, and
+// then waits until it is asked to end, or as long as its arguments "-for 2s" say.
+const Image = "celset.dev/workload:local"
+
+// programPath is where the program lies in the image.
+const programPath = "workload"
+
+// writeImage writes an archive as `docker save` would, of an image with nothing but a
+// program.
+func writeImage(path, program string) error {
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return fmt.Errorf("image %s: %w", Image, err)
+	}
+	archive, err := imageArchive(content)
+	if err != nil {
+		return fmt.Errorf("image %s: %w", Image, err)
+	}
+	return os.WriteFile(path, archive, 0o600)
+}
+
+// imageArchive is the same for the same program.
+func imageArchive(program []byte) ([]byte, error) {
+	layer, err := archiveOf(file{name: programPath, mode: 0o755, content: program})
+	if err != nil {
+		return nil, err
+	}
+	config, err := json.Marshal(map[string]any{
+		"architecture": runtime.GOARCH,
+		"os":           "linux",
+		"config":       map[string]any{"Entrypoint": []string{"/" + programPath}},
+		"rootfs":       map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	const layerName = "layer.tar"
+	configName := digest(config) + ".json"
+	manifest, err := json.Marshal([]map[string]any{{
+		"Config": configName, "RepoTags": []string{Image}, "Layers": []string{layerName},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return archiveOf(
+		file{name: "manifest.json", mode: 0o644, content: manifest},
+		file{name: configName, mode: 0o644, content: config},
+		file{name: layerName, mode: 0o644, content: layer},
+	)
+}
+
+// file is one in an archive.
+type file struct {
+	name    string
+	mode    int64
+	content []byte
+}
+
+func archiveOf(files ...file) ([]byte, error) {
+	var out bytes.Buffer
+	archive := tar.NewWriter(&out)
+	for _, f := range files {
+		header := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content))}
+		if err := archive.WriteHeader(header); err != nil {
+			return nil, err
+		}
+		if _, err := io.Copy(archive, bytes.NewReader(f.content)); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), archive.Close()
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,19 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRunRefuses has it change no mounts of the machine. That it works as the first
+// process of a namespace is for test/e2e.
+func TestRunRefuses(t *testing.T) {
+	require.ErrorContains(t, run([]string{"ready", "private"}, nil), "not the first process of a PID namespace")
+	require.ErrorContains(t, run([]string{"ready"}, nil), "usage: nodeinit")
+}

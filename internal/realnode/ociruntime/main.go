@@ -1,0 +1,107 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Ociruntime is runc without seccomp filters: it takes them out of the bundle of
+// a container that is to be created, and becomes the runc beside it.
+//
+// A runc with filters needs libseccomp, a C library that would have to be installed;
+// one without refuses bundles with a filter, and the kubelet has every sandbox created
+// with one. Nodes for tests and demos run only programs of ours, which need no
+// filter. Don't use it for anything else.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "ociruntime: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// run returns only if something is wrong.
+func run(args []string) error {
+	if bundle, creates := bundleToCreate(args); creates {
+		if err := removeSeccomp(filepath.Join(bundle, "config.json")); err != nil {
+			return err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	runc := filepath.Join(filepath.Dir(self), "runc")
+	if err := syscall.Exec(runc, append([]string{runc}, args...), os.Environ()); err != nil {
+		return fmt.Errorf("execute %s: %w", runc, err)
+	}
+	return nil
+}
+
+// bundleToCreate returns the directory of the bundle that a command line of runc
+// makes a container of, if it does.
+func bundleToCreate(args []string) (bundle string, creates bool) {
+	command := slices.IndexFunc(args, func(arg string) bool { return arg == "create" || arg == "run" })
+	if command < 0 {
+		return "", false
+	}
+	rest := args[command+1:]
+	for i, arg := range rest {
+		name, value, joined := strings.Cut(arg, "=")
+		switch {
+		case name != "--bundle" && name != "-b":
+		case joined:
+			return value, true
+		case i+1 < len(rest):
+			return rest[i+1], true
+		}
+	}
+	return ".", true // as runc has it
+}
+
+// removeSeccomp rewrites the configuration of a bundle, everything else in it as
+// it was.
+func removeSeccomp(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	without, err := withoutSeccomp(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if without == nil {
+		return nil
+	}
+	return os.WriteFile(path, without, 0o600)
+}
+
+// withoutSeccomp returns nil if the configuration has no filter.
+func withoutSeccomp(content []byte) ([]byte, error) {
+	var config, linux map[string]json.RawMessage
+	if err := json.Unmarshal(content, &config); err != nil {
+		return nil, err
+	}
+	if len(config["linux"]) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(config["linux"], &linux); err != nil {
+		return nil, err
+	}
+	if _, filtered := linux["seccomp"]; !filtered {
+		return nil, nil
+	}
+	delete(linux, "seccomp")
+	var err error
+	if config["linux"], err = json.Marshal(linux); err != nil {
+		return nil, err
+	}
+	return json.Marshal(config)
+}

@@ -1,0 +1,9 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package realnode
+
+// mayUnshare is only asked on Linux.
+func mayUnshare() error { return nil }

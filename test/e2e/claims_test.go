@@ -1,0 +1,106 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// noSetFree is what the event of a pod says that waits for devices of the ring.
+const noSetFree = "constraint ring4: no set of 4 free devices satisfies it"
+
+// TestContainerSeesConnectedDevices is the user stories up to their end. The devices
+// that are free on the nodes of kwok are enough, but not connected.
+func TestContainerSeesConnectedDevices(t *testing.T) {
+	for _, s := range []*story{ring, grid} {
+		t.Run(s.name, func(t *testing.T) {
+			removeAtEnd(t, "first")
+			require.Len(t, s.mustRun(t, "first"), 4)
+		})
+	}
+}
+
+// TestBothStoriesAtOnce has one container with the claims of both, from two drivers.
+func TestBothStoriesAtOnce(t *testing.T) {
+	removeAtEnd(t, "both", "template")
+	// The pod is there for its template.
+	require.NoError(t, grid.create(t.Context(), "template"))
+	require.NoError(t, ring.create(t.Context(), "both", func(spec *corev1.PodSpec) {
+		template := "2x2-device-grid"
+		spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: "mesh", ResourceClaimTemplateName: &template})
+		claims := &spec.Containers[0].Resources.Claims
+		*claims = append(*claims, corev1.ResourceClaim{Name: "mesh"})
+	}))
+	_, err := waitRunning(t.Context(), "both")
+	require.NoError(t, err)
+	lines, err := log(t.Context(), "both")
+	require.NoError(t, err)
+	require.Len(t, lines, 9)
+	seen := map[*story][]string{}
+	for _, line := range lines[:8] {
+		for _, s := range []*story{ring, grid} {
+			if device, err := s.told(line); err == nil {
+				seen[s] = append(seen[s], device)
+			}
+		}
+	}
+	for s, devices := range seen {
+		require.True(t, s.holds(s.topology, devices), "%s: %v", s.name, devices)
+	}
+	require.Len(t, seen, 2)
+}
+
+// TestNextPodGetsTheDevices has two pods take the whole ring, so that a third one waits
+// until one of them goes.
+func TestNextPodGetsTheDevices(t *testing.T) {
+	removeAtEnd(t, "first", "second", "third")
+	devices := ring.mustRun(t, "first", "second")
+	require.Len(t, devices, 8, "the whole ring")
+	freed, err := ring.check(t.Context(), "first")
+	require.NoError(t, err)
+
+	require.NoError(t, ring.create(t.Context(), "third"))
+	require.NoError(t, waitEvent(t.Context(), "third", "FailedScheduling", noSetFree))
+	require.NoError(t, remove(t.Context(), "first"))
+	_, err = waitRunning(t.Context(), "third")
+	require.NoError(t, err)
+	got, err := ring.check(t.Context(), "third")
+	require.NoError(t, err)
+	require.Equal(t, freed, got)
+	kept, err := ring.check(t.Context(), "second")
+	require.NoError(t, err)
+	require.NotContains(t, got, kept[0])
+}
+
+// TestWaitingPodRunsWhenTheBlockingOneEnds is the same with a pod that ends by itself
+// and stays.
+func TestWaitingPodRunsWhenTheBlockingOneEnds(t *testing.T) {
+	removeAtEnd(t, "long", "short", "waits")
+	ring.mustRun(t, "long")
+	require.NoError(t, ring.create(t.Context(), "short", ends("5s")))
+	short, err := waitRunning(t.Context(), "short")
+	require.NoError(t, err)
+	blocked, err := ring.check(t.Context(), "short")
+	require.NoError(t, err)
+
+	require.NoError(t, ring.create(t.Context(), "waits"))
+	require.NoError(t, waitEvent(t.Context(), "waits", "FailedScheduling", noSetFree))
+	waits, err := waitRunning(t.Context(), "waits")
+	require.NoError(t, err)
+	got, err := ring.check(t.Context(), "waits")
+	require.NoError(t, err)
+	require.Equal(t, blocked, got)
+
+	ended, err := client().CoreV1().Pods(namespace).Get(t.Context(), "short", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, short.UID, ended.UID, "nobody has deleted it")
+	require.Equal(t, corev1.PodSucceeded, ended.Status.Phase)
+	finished := ended.Status.ContainerStatuses[0].State.Terminated.FinishedAt
+	started := waits.Status.ContainerStatuses[0].State.Running.StartedAt
+	require.False(t, started.Before(&finished), "it started at %s, before the other one ended at %s", started, finished)
+}

@@ -1,0 +1,269 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/celset/celset/internal/topologydriver/cdi"
+)
+
+const (
+	pollPeriod = 100 * time.Millisecond
+	// patience is how long anything may take on a busy machine.
+	patience = time.Minute
+)
+
+// waitPod waits until a pod is as told. An error of done ends the wait.
+func waitPod(ctx context.Context, name, what string, done func(*corev1.Pod) bool) (*corev1.Pod, error) {
+	var pod *corev1.Pod
+	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (_ bool, err error) {
+		pod, err = client().CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		return err == nil && done(pod), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("pod %s: wait until %s: %w; %s", name, what, err, events(ctx, name))
+	}
+	return pod, nil
+}
+
+func waitRunning(ctx context.Context, name string) (*corev1.Pod, error) {
+	return waitPod(ctx, name, "it runs", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+}
+
+func waitSucceeded(ctx context.Context, name string) (*corev1.Pod, error) {
+	return waitPod(ctx, name, "it has ended", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+}
+
+// events are what is known of a pod.
+func events(ctx context.Context, pod string) string {
+	list, err := client().EventsV1().Events(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.Set{"regarding.name": pod}.String(),
+	})
+	if err != nil {
+		return err.Error()
+	}
+	lines := []string{"events:"}
+	for _, event := range list.Items {
+		lines = append(lines, event.Reason+": "+event.Note)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// waitEvent waits for an event of a pod that says all of the texts.
+func waitEvent(ctx context.Context, pod string, texts ...string) error {
+	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
+		for event := range strings.SplitSeq(events(ctx, pod), "\n") {
+			if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(event, text) }) {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("pod %s: no event says %q: %w; %s", pod, texts, err, events(ctx, pod))
+	}
+	return nil
+}
+
+// remove deletes pods and waits until they are gone, and with them their claims.
+func remove(ctx context.Context, pods ...string) error {
+	var errs []error
+	for _, name := range pods {
+		err := client().CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		if !apierrors.IsNotFound(err) {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var left []string
+	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
+		var err error
+		left, err = remaining(ctx, pods)
+		return err == nil && len(left) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %v are gone: %w", left, err)
+	}
+	return nil
+}
+
+// remaining are the pods that still exist, and the claims that were made for them.
+func remaining(ctx context.Context, pods []string) ([]string, error) {
+	var left []string
+	list, err := client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range list.Items {
+		if slices.Contains(pods, pod.Name) {
+			left = append(left, "pod "+pod.Name)
+		}
+	}
+	claims, err := client().ResourceV1().ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, claim := range claims.Items {
+		for _, owner := range claim.OwnerReferences {
+			if slices.Contains(pods, owner.Name) {
+				left = append(left, "claim "+claim.Name)
+			}
+		}
+	}
+	return left, nil
+}
+
+// log returns what the container of a pod printed, when it has printed all, the way a
+// user gets it: through the API server from the kubelet. A kubelet that has just been
+// started does not know its pods yet, so errors are not the end of it.
+func log(ctx context.Context, pod string) ([]string, error) {
+	var lines []string
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
+		content, err := client().CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
+		last = err
+		lines = strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
+		return err == nil && strings.HasPrefix(lines[len(lines)-1], "This container has "), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("log of pod %s: %w; last: %q", pod, errors.Join(err, last), lines)
+	}
+	return lines, nil
+}
+
+// claimOf returns the name of the claim that was made for a pod.
+func claimOf(pod *corev1.Pod) (string, error) {
+	if len(pod.Status.ResourceClaimStatuses) != 1 || pod.Status.ResourceClaimStatuses[0].ResourceClaimName == nil {
+		return "", fmt.Errorf("pod %s has no claim", pod.Name)
+	}
+	return *pod.Status.ResourceClaimStatuses[0].ResourceClaimName, nil
+}
+
+// check compares what a container was told with the status of its claim and with the
+// topology, and returns the names of the devices.
+func (s *story) check(ctx context.Context, name string) ([]string, error) {
+	pod, err := client().CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	allocated, err := s.allocated(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := log(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var seen []string
+	for _, line := range lines[:len(lines)-1] {
+		device, err := s.told(line)
+		if err != nil {
+			return nil, fmt.Errorf("pod %s: %w", name, err)
+		}
+		seen = append(seen, device)
+	}
+	slices.Sort(seen)
+	if diff := cmp.Diff(allocated, seen); diff != "" {
+		return nil, fmt.Errorf("pod %s: the container does not see what its claim was allocated:\n%s", name, diff)
+	}
+	if !s.holds(s.topology, seen) {
+		return nil, fmt.Errorf("pod %s: the container sees %v, which are not connected as they should be", name, seen)
+	}
+	return seen, nil
+}
+
+// told returns the device that a container was told of in a variable, which must tell
+// the truth.
+func (s *story) told(variable string) (string, error) {
+	name, value, _ := strings.Cut(variable, "=")
+	told, err := cdi.Parse(value)
+	if err != nil {
+		return "", err
+	}
+	device, known := s.topology.Device(told.Device)
+	if !known || told.Driver != s.driver() || told.Pool != cluster.node.Name() || name != cdi.Variable(told.Driver, told.Device) {
+		return "", fmt.Errorf("there is no such device: %s", variable)
+	}
+	want, err := (cdi.Device{Driver: told.Driver, Pool: told.Pool, Name: told.Device, Attributes: device.Attributes}).Value()
+	if err != nil {
+		return "", err
+	}
+	if value != want {
+		return "", fmt.Errorf("device %s: the container was told %q, but it is %q", told.Device, value, want)
+	}
+	return told.Device, nil
+}
+
+// allocated are the devices in the status of a pod's claim, sorted. When a pod has ended,
+// its claim goes; then it is what the ledger read there. Devices of others than the
+// story's driver and node come with both.
+func (s *story) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error) {
+	name, err := claimOf(pod)
+	if err != nil {
+		return nil, err
+	}
+	claim, err := client().ResourceV1().ResourceClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	devices := devicesOf(claim)
+	if len(devices) == 0 {
+		if devices, err = cluster.ledger.devices(ctx, name); err != nil {
+			return nil, fmt.Errorf("pod %s: %w", pod.Name, err)
+		}
+	}
+	for i, device := range devices {
+		devices[i] = strings.TrimPrefix(device, s.driver()+"/"+cluster.node.Name()+"/")
+	}
+	slices.Sort(devices)
+	return devices, nil
+}
+
+// mustRun creates pods, waits until they run, checks what they see and returns the
+// devices of all of them.
+func (s *story) mustRun(t *testing.T, pods ...string) []string {
+	t.Helper()
+	var devices []string
+	for _, name := range pods {
+		require.NoError(t, s.create(t.Context(), name))
+	}
+	for _, name := range pods {
+		_, err := waitRunning(t.Context(), name)
+		require.NoError(t, err)
+		seen, err := s.check(t.Context(), name)
+		require.NoError(t, err)
+		devices = append(devices, seen...)
+	}
+	slices.Sort(devices)
+	return devices
+}
+
+// removeAtEnd removes pods when the test ends, and checks that the driver has told the
+// runtime to forget their devices.
+func removeAtEnd(t *testing.T, pods ...string) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		require.NoError(t, remove(ctx, pods...))
+		require.NoError(t, waitUnprepared(ctx))
+	})
+}

@@ -93,8 +93,8 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 		return nil, stats, err
 	}
 	allocated := allocatedOf(a.state, inventory.candidates)
-	key := a.answerKey(inventory, claims, allocated)
-	if refusal, refused := a.knownRefusal(key); refused {
+	kept := a.answerTo(inventory, claims, allocated)
+	if refusal, refused := knownRefusal(kept); refused {
 		stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(stats)
 		return nil, stats, refusal
@@ -103,7 +103,7 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	if err != nil {
 		return nil, stats, err
 	}
-	s.key = key
+	s.kept = kept
 	results, err = s.allocate()
 	stats = s.stats()
 	a.counts.add(stats)

@@ -4,7 +4,6 @@
 package allocator
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"reflect"
 	"slices"
@@ -55,12 +54,11 @@ type placeOfChoice struct {
 
 // answer looks the answer up, or searches.
 func (s *search) answer() (found bool, reason string, err error) {
-	if s.key == nil {
+	if s.kept == nil {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	m := enter(s.cache.answers, *s.key, newMemo[keptAnswer])
-	known, hit, err := m.get(s.ctx, func() (keptAnswer, bool, error) {
+	known, hit, err := s.kept.get(s.ctx, func() (keptAnswer, bool, error) {
 		found, err := s.run()
 		if err != nil {
 			return keptAnswer{}, false, err
@@ -125,9 +123,9 @@ func (s *search) replay(known keptAnswer) {
 	}
 }
 
-// answerKey is the key for claims on a node of which the given devices are in use. It is nil
-// if the answer may depend on more than a key says.
-func (a *Allocator) answerKey(of *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) *answerKey {
+// answerTo is where the answer to claims is kept, on a node of which the given devices are in
+// use. It is nil if the answer may depend on more than a key says.
+func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) *memo[keptAnswer] {
 	if a.unbounded || !of.isPlain {
 		return nil
 	}
@@ -143,11 +141,12 @@ func (a *Allocator) answerKey(of *inventory, claims []*resourceapi.ResourceClaim
 	for _, word := range allocated {
 		inUse = binary.LittleEndian.AppendUint64(inUse, word)
 	}
-	return &answerKey{
+	key := answerKey{
 		hardware: of.hardware(), features: a.features, environment: a.environment,
 		claims: content, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
 		inUse: string(inUse),
 	}
+	return enter(a.cache.answers, key, newMemo[keptAnswer])
 }
 
 // contentOf is what an answer depends on of claims that all have CEL constraints.
@@ -155,32 +154,27 @@ func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint,
 	if len(claims) == 1 {
 		return a.definitions.fingerprint(a, claims[0])
 	}
-	all := sha256.New()
+	var all []byte
 	for _, claim := range claims {
 		content, ok := a.definitions.fingerprint(a, claim)
 		if !ok {
 			return fingerprint{}, false
 		}
-		all.Write(content[:])
 		// A reason names the claim.
-		writePart(all, []byte(claim.Name))
+		all = appendPart(append(all, content[:]...), []byte(claim.Name))
 	}
-	return fingerprint(all.Sum(nil)), len(claims) > 0
+	return fingerprintOf(all), len(claims) > 0
 }
 
 // knownRefusal tells whether it is known that the claims don't fit on such a node, and what
-// Allocate then returns: an error if reasons are wanted. Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none
-// of the checks that a search begins with, because a search with the same key has passed
-// them.
-func (a *Allocator) knownRefusal(key *answerKey) (refusal error, ok bool) {
-	if key == nil {
+// Allocate then returns: an error if reasons are wanted. Of a cluster's nodes most may refuse
+// a pod: that takes no search to be set up, and none of the checks that a search begins with,
+// because a search with the same key has passed them.
+func knownRefusal(kept *memo[keptAnswer]) (refusal error, ok bool) {
+	if kept == nil {
 		return nil, false
 	}
-	m, ok := look[*memo[keptAnswer]](a.cache.answers, *key)
-	if !ok {
-		return nil, false
-	}
-	known := m.look()
+	known := kept.look()
 	if known == nil || known.found {
 		return nil, false
 	}
@@ -215,27 +209,27 @@ func isPlain(pools []*pool, of []*resourceapi.ResourceSlice) bool {
 // claimContent is the part of a claim and its classes that an answer depends on. It is false
 // if that can't be told.
 func claimContent(classes structured.DeviceClassLister, claim *resourceapi.ResourceClaim) (fingerprint, bool) {
-	all := sha256.New()
-	write := func(object interface{ Marshal() ([]byte, error) }) bool {
-		raw, err := object.Marshal()
-		writePart(all, raw)
-		return err == nil
-	}
 	for i := range claim.Spec.Devices.Config {
 		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
 			return fingerprint{}, false
 		}
 	}
-	if !write(&claim.Spec) {
+	part, err := claim.Spec.Marshal()
+	if err != nil {
 		return fingerprint{}, false
 	}
+	all := appendPart(make([]byte, 0, 2*len(part)), part)
 	for _, name := range classNames(claim) {
 		class, err := classes.Get(name)
-		if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) || !write(&class.Spec) {
+		if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
 			return fingerprint{}, false
 		}
+		if part, err = class.Spec.Marshal(); err != nil {
+			return fingerprint{}, false
+		}
+		all = appendPart(all, part)
 	}
-	return fingerprint(all.Sum(nil)), true
+	return fingerprintOf(all), true
 }
 
 // isUnwritten tells whether parameters are a Go object, of which the protocol buffer of a

@@ -115,17 +115,6 @@ func enter[V any](s *store, key any, create func() V) V {
 	return made
 }
 
-// look returns what was entered under the key, if anything was.
-func look[V any](s *store, key any) (value V, known bool) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	entered, known := s.entries.Get(key)
-	if !known {
-		return value, false
-	}
-	return entered.(V), true
-}
-
 // analysisKey is everything that an analysis depends on.
 type analysisKey struct {
 	expression device.Expression

@@ -52,8 +52,8 @@ type search struct {
 	// backtracked: something was given back.
 	backtracked bool
 
-	// key is what the answer is kept under, nil if it is not.
-	key *answerKey
+	// kept is where the answer is kept, nil if it is not.
+	kept *memo[keptAnswer]
 
 	steps int64
 	// hits is 1 if the answer was known.

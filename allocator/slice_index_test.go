@@ -100,7 +100,7 @@ func TestKnownRefusal(t *testing.T) {
 		a := s.allocator(t)
 		inventory, err := a.inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		_, known := a.knownRefusal(a.answerKey(inventory, s.apiClaims(), allocatedOf(a.state, inventory.candidates)))
+		_, known := knownRefusal(a.answerTo(inventory, s.apiClaims(), allocatedOf(a.state, inventory.candidates)))
 		require.Equal(t, want, known)
 		results, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
 		require.NoError(t, err)

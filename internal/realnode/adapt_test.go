@@ -69,8 +69,8 @@ spec:
 status: {}
 `, string(got))
 
-	_, err = AdaptManifest([]byte("kind: Pod\nspec: {conatiners: []}\n"))
-	require.ErrorContains(t, err, `document 1: error unmarshaling JSON: while decoding JSON: json: unknown field "conatiners"`)
+	_, err = AdaptManifest([]byte("kind: Pod\nspec: {images: []}\n"))
+	require.ErrorContains(t, err, `document 1: error unmarshaling JSON: while decoding JSON: json: unknown field "images"`)
 	_, err = AdaptManifest([]byte("a: 1\n---\n{"))
 	require.ErrorContains(t, err, "document 2: ")
 }

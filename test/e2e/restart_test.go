@@ -47,6 +47,10 @@ func waitBound(t *testing.T, pod string) {
 
 // TestKubeletRestart has one pod run all the while, and one come and one go while there
 // is no kubelet.
+//
+// It takes its time: a kubelet that starts deletes the ResourceSlices of its node, in
+// case that their drivers don't come back, and the library of the drivers publishes
+// devices again half a minute after it did last. Until then, the next pod waits.
 func TestKubeletRestart(t *testing.T) {
 	for name, end := range map[string]func(){
 		"stopped": cluster.node.StopKubelet,

@@ -92,10 +92,10 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	if err != nil {
 		return nil, stats, err
 	}
-	if refusal, refused := a.knownRefusal(inventory, claims); refused {
+	if known := a.knownRefusal(inventory, claims); known != nil {
 		stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(stats)
-		return nil, stats, refusal
+		return nil, stats, known.refusal
 	}
 	s, err := newSearch(ctx, a, node, inventory, claims)
 	if err != nil {

@@ -173,25 +173,23 @@ func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint,
 	return fingerprint(all.Sum(nil)), len(claims) > 0
 }
 
-// knownRefusal tells whether it is known that the claims don't fit on such a node, and what
-// Allocate then returns: an error if reasons are wanted.
+// knownRefusal is the answer for claims that are known not to fit on such a node, else nil.
 // Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none
 // of the checks that a search begins with, because a search with the same key has passed
 // them.
-func (a *Allocator) knownRefusal(of *inventory, claims []*resourceapi.ResourceClaim) (refusal error, ok bool) {
+func (a *Allocator) knownRefusal(of *inventory, claims []*resourceapi.ResourceClaim) *keptAnswer {
 	key, ok := a.answerKey(of, claims, allocatedOf(a.state, of.candidates))
 	if !ok {
-		return nil, false
+		return nil
 	}
 	m, ok := look[*memo[keptAnswer]](a.cache.answers, key)
 	if !ok {
-		return nil, false
+		return nil
 	}
-	known := m.look()
-	if known == nil || known.found {
-		return nil, false
+	if known := m.look(); known != nil && !known.found {
+		return known
 	}
-	return known.refusal, true
+	return nil
 }
 
 // isPlain tells whether the slices say nothing about the devices but their attributes

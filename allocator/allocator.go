@@ -94,10 +94,10 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	}
 	allocated := allocatedOf(a.state, inventory.candidates)
 	kept := a.answerTo(inventory, claims, allocated)
-	if refusal, refused := knownRefusal(kept); refused {
+	if known := knownRefusal(kept); known != nil {
 		stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(stats)
-		return nil, stats, refusal
+		return nil, stats, known.refusal
 	}
 	s, err := newSearchWithout(ctx, a, node, inventory, claims, allocated)
 	if err != nil {

@@ -166,19 +166,17 @@ func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint,
 	return fingerprintOf(all), len(claims) > 0
 }
 
-// knownRefusal tells whether it is known that the claims don't fit on such a node, and what
-// Allocate then returns: an error if reasons are wanted. Of a cluster's nodes most may refuse
-// a pod: that takes no search to be set up, and none of the checks that a search begins with,
-// because a search with the same key has passed them.
-func knownRefusal(kept *memo[keptAnswer]) (refusal error, ok bool) {
+// knownRefusal is the answer for claims that are known not to fit on such a node, else nil.
+// Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none of
+// the checks that a search begins with, because a search with the same key has passed them.
+func knownRefusal(kept *memo[keptAnswer]) *keptAnswer {
 	if kept == nil {
-		return nil, false
+		return nil
 	}
-	known := kept.look()
-	if known == nil || known.found {
-		return nil, false
+	if known := kept.look(); known != nil && !known.found {
+		return known
 	}
-	return known.refusal, true
+	return nil
 }
 
 // isPlain tells whether the slices say nothing about the devices but their attributes

@@ -24,8 +24,9 @@ import (
 )
 
 // largeCluster has nodes with a 4x4 mesh each. Of nine out of ten, every other device is in
-// use in such a manner that no two neighbours are free; of the tenth, none is.
-func largeCluster(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
+// use in such a manner that no two neighbours are free; of the tenth, none is. If serials is
+// true devices have numbers of their own, which nobody asks for, so that no two nodes are equal.
+func largeCluster(nodes int, serials bool) (objects []runtime.Object, infos []fwk.NodeInfo) {
 	for i := range nodes {
 		name := fmt.Sprintf("node-%d", i)
 		s := slice()
@@ -40,6 +41,9 @@ func largeCluster(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
 					"row": {IntValue: ptr.To(d / 4)}, "col": {IntValue: ptr.To(d % 4)}, "model": {StringValue: ptr.To("mla-2")},
 				},
 			})
+			if serials {
+				s.Spec.Devices[d].Attributes["serial"] = resourceapi.DeviceAttribute{StringValue: ptr.To(fmt.Sprintf("%s-%d", name, d))}
+			}
 			if (d/4+d%4+int64(i))%2 == 0 {
 				inUse.Status.Allocation.Devices.Results = append(inUse.Status.Allocation.Devices.Results,
 					resourceapi.DeviceRequestAllocationResult{Request: "mla", Driver: driver, Pool: name, Device: fmt.Sprintf("mla-%d", d)})
@@ -65,14 +69,18 @@ const square = `devices.map(d, d.attributes['mla.example.com'].row).max() - devi
 // upstream's.
 func BenchmarkCycle(b *testing.B) {
 	for _, nodes := range []int{1000, 5000} {
-		for _, of := range []string{"ours", "upstream"} {
-			b.Run(fmt.Sprintf("fragmented/nodes=%d/allocator=%s", nodes, of), func(b *testing.B) { benchmarkCycle(b, nodes, of == "ours") })
+		for _, cluster := range []string{"fragmented", "fragmented-serials"} {
+			for _, of := range []string{"ours", "upstream"} {
+				b.Run(fmt.Sprintf("cluster=%s/nodes=%d/allocator=%s", cluster, nodes, of), func(b *testing.B) {
+					objects, infos := largeCluster(nodes, cluster == "fragmented-serials")
+					benchmarkCycle(b, objects, infos, of == "ours")
+				})
+			}
 		}
 	}
 }
 
-func benchmarkCycle(b *testing.B, nodes int, ours bool) {
-	objects, infos := largeCluster(nodes)
+func benchmarkCycle(b *testing.B, objects []runtime.Object, infos []fwk.NodeInfo, ours bool) {
 	wanted := claim(4)
 	if ours {
 		constrain(b, wanted, "square", square)
@@ -89,7 +97,7 @@ func benchmarkCycle(b *testing.B, nodes int, ours bool) {
 	}
 	h.start(ctx, b, objects...)
 	ctx = klog.NewContext(ctx, klog.Background())
-	enough := max(100, nodes*(50-nodes/125)/100) // as the scheduler has it
+	enough := max(100, len(infos)*(50-len(infos)/125)/100) // as the scheduler has it
 	b.ReportAllocs()
 	for b.Loop() {
 		if found := runCycle(ctx, b, pl, infos, enough); found == 0 {

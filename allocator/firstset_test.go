@@ -80,61 +80,76 @@ func TestFewChoices(t *testing.T) {
 // What is known of a set after its first one has failed is what is known of it if the
 // expression was read at once.
 func TestCatchingUp(t *testing.T) {
-	caughtUp, hopeless := 0, 0
+	row := scenario{
+		slices: []*sliceBuilder{slice("1", ring(8)...)},
+		claims: []*claimBuilder{claim("c").want("x", 3).cel("row").define("row", inARow)},
+	}
+	require.Equal(t, caughtUp, row.catchUp(t, nil))
+	require.Equal(t, caughtUp, row.catchUp(t, []int{2, 3}))
+	require.Equal(t, hopeless, row.catchUp(t, []int{2, 5}))
+	require.Equal(t, hopeless, row.catchUp(t, []int{7}))
 	rapid.Check(t, func(rt *rapid.T) {
-		scenario := prunable(rt)
-		scenario.inUse = nil
-		first, atOnce := scenario.search(t), readAtOnce(scenario.search(t))
-		c, reference := first.celConstraints[0], atOnce.celConstraints[0]
-		satisfied, err := first.requests[0][c.first][0].decide()
-		require.NoError(rt, err)
-		if c.pruner.first != beingTried {
-			return
-		}
-		require.True(rt, satisfied)
-		hopeful, err := atOnce.requests[0][c.first][0].decide()
-		require.NoError(rt, err)
-		from := 0
-		for i := range rapid.IntRange(0, c.size()-1).Draw(rt, "members") {
-			position := rapid.IntRange(from, len(first.candidates)-1).Draw(rt, "position")
-			r, candidate := c.requestOf(i), first.candidates[position]
-			eligible, err := first.isEligible(0, r, candidate)
-			require.NoError(rt, err)
-			if !eligible {
-				return
-			}
-			_, taken, err := first.take(0, r, candidate)
-			require.NoError(rt, err)
-			require.True(rt, taken)
-			from = (position + 1) % len(first.candidates)
-			if c.requestOf(i+1) != r {
-				from = 0
-			}
-			if hopeful {
-				_, hopeful, err = atOnce.take(0, reference.requestOf(i), atOnce.candidates[position])
-				require.NoError(rt, err)
-			}
-		}
-		c.pruner.first = failed
-		c.catchUp()
-		got, want := stateOf(c), stateOf(reference)
-		if !c.pruner.begun {
-			require.False(rt, reference.pruner.begun, "it is not read by either")
-			return
-		}
-		if hopeful {
-			require.Empty(rt, cmp.Diff(want, got))
-			caughtUp++
-			return
-		}
-		for i := range want.Possible[:len(want.Members)] {
-			require.Equal(rt, want.Possible[i], got.Possible[i], fmt.Sprint("level ", i))
-		}
-		require.True(rt, c.pruner.possible.at(len(c.members)).IsEmpty(), "nothing is tried any more")
-		hopeless++
+		s := prunable(rt)
+		s.inUse = nil
+		positions := rapid.SliceOfN(rapid.IntRange(0, len(s.slices[0].Spec.Devices)-1), 0, 5).Draw(rt, "members")
+		s.catchUp(t, positions)
 	})
-	require.Positive(t, caughtUp)
-	require.Positive(t, hopeless)
+}
+
+// outcomeOfCatchingUp is what a set is found to be.
+type outcomeOfCatchingUp string
+
+const (
+	caughtUp outcomeOfCatchingUp = "it may be completed"
+	hopeless outcomeOfCatchingUp = "it can't be completed"
+	never    outcomeOfCatchingUp = "it can't be a part of a first set that failed, or is not read"
+)
+
+// catchUp takes the devices at the positions for the first set of the first constraint, and
+// compares what is known then with what is known if the expression was read before.
+func (s scenario) catchUp(t *testing.T, positions []int) outcomeOfCatchingUp {
+	t.Helper()
+	first, atOnce := s.search(t), readAtOnce(s.search(t))
+	c, reference := first.celConstraints[0], atOnce.celConstraints[0]
+	satisfied, err := first.requests[0][c.first][0].decide()
+	require.NoError(t, err)
+	if c.pruner.first != beingTried || len(positions) >= c.size() {
+		return never
+	}
+	require.True(t, satisfied)
+	hopeful, err := atOnce.requests[0][c.first][0].decide()
+	require.NoError(t, err)
+	for i, position := range positions {
+		r, candidate := c.requestOf(i), first.candidates[position]
+		eligible, err := first.isEligible(0, r, candidate)
+		require.NoError(t, err)
+		if !eligible || i > 0 && c.requestOf(i-1) == r && positions[i-1] > position {
+			return never
+		}
+		_, taken, err := first.take(0, r, candidate)
+		require.NoError(t, err)
+		require.True(t, taken)
+		if hopeful {
+			_, hopeful, err = atOnce.take(0, reference.requestOf(i), atOnce.candidates[position])
+			require.NoError(t, err)
+		}
+	}
+	c.pruner.first = failed
+	c.catchUp()
+	got, want := stateOf(c), stateOf(reference)
+	switch {
+	case !c.pruner.begun:
+		require.False(t, reference.pruner.begun)
+		return never
+	case hopeful:
+		require.Empty(t, cmp.Diff(want, got))
+		return caughtUp
+	}
+	for i := range want.Possible[:len(want.Members)] {
+		require.Equal(t, want.Possible[i], got.Possible[i], fmt.Sprint("level ", i))
+	}
+	require.True(t, c.pruner.possible.at(len(c.members)).IsEmpty(), "nothing is tried any more")
+	return hopeless
 }
 
 // size is the number of devices of a complete set.

@@ -8,7 +8,7 @@ GO ?= go
 # because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/metrics/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-all e2e bin up build lint lint-fix tidy fuzz bench clean generate images generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-all e2e bin up build lint lint-fix tidy fuzz bench perf perf-report soak clean generate images generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -99,6 +99,24 @@ fuzz: ## run each fuzz target for FUZZTIME
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./test/perf/...
+
+# The names of benchmarks and workloads, as for "go test -bench".
+PERF ?= PerfScheduling
+PERF_RESULTS ?=
+perf: ## whole schedulers in scheduler_perf, an hour; raw results go to PERF_RESULTS
+	@test -n "$(PERF_RESULTS)" || { echo "set PERF_RESULTS to a directory, such as /tmp/results"; exit 1; }
+	mkdir -p $(PERF_RESULTS)
+	ARTIFACTS=$(abspath $(PERF_RESULTS)) CELSET_PERF_RESULTS=$(abspath $(PERF_RESULTS)) \
+		$(GO) test ./test/perf/scheduler_perf -run '^$$' -bench '$(PERF)' -timeout 4h > $(PERF_RESULTS)/output.txt
+
+perf-report: ## docs/performance.md, from the raw results in PERF_RESULTS if it is set; several with commas
+	$(GO) test ./test/perf/report -run TestPageIsUpToDate -update $(if $(PERF_RESULTS),-raw=$(PERF_RESULTS))
+
+SOAK ?= 30m
+SOAK_LOG ?= docs/performance/soak.log
+soak: ## pods come and go on 1,000 nodes for SOAK; the log is part of docs/performance.md
+	mkdir -p $(dir $(SOAK_LOG))
+	CELSET_SOAK=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_LOG)) $(GO) test ./test/soak -run TestSoak -count=1 -timeout 0 -v
 
 clean: ## remove what was built
 	rm -rf bin

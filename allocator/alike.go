@@ -4,7 +4,6 @@
 package allocator
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -203,7 +202,7 @@ func (s *search) kindsByContent(names string, all bool) []int {
 				}
 			}
 		}
-		raw, err := json.Marshal(&seen)
+		raw, err := seen.Marshal()
 		if err != nil {
 			return fmt.Sprint("unknown ", i)
 		}

@@ -13,7 +13,6 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 )
 
 // Allocator implements [structured.Allocator]. It is safe for concurrent use and
@@ -25,8 +24,7 @@ type Allocator struct {
 	classes     structured.DeviceClassLister
 	selectors   *dracel.Cache
 	allSlices   []*resourceapi.ResourceSlice
-	localSlices map[string][]*resourceapi.ResourceSlice // by node name
-	otherSlices []*resourceapi.ResourceSlice            // without a node name
+	slicesBy    *sliceIndex
 	definitions definitions
 	counts      counts
 }
@@ -45,13 +43,12 @@ func NewAllocator(_ context.Context,
 	opts ...Option,
 ) (*Allocator, error) {
 	a := &Allocator{
-		options:     defaultOptions(),
-		features:    features,
-		state:       newAllocatedState(allocatedState),
-		classes:     classLister,
-		selectors:   celCache,
-		allSlices:   slices,
-		localSlices: make(map[string][]*resourceapi.ResourceSlice),
+		options:   defaultOptions(),
+		features:  features,
+		state:     newAllocatedState(allocatedState),
+		classes:   classLister,
+		selectors: celCache,
+		allSlices: slices,
 	}
 	for _, opt := range opts {
 		opt(&a.options)
@@ -66,13 +63,7 @@ func NewAllocator(_ context.Context,
 	if a.cache == nil {
 		a.cache = NewCache()
 	}
-	for _, slice := range slices {
-		if name := ptr.Deref(slice.Spec.NodeName, ""); name != "" {
-			a.localSlices[name] = append(a.localSlices[name], slice)
-		} else {
-			a.otherSlices = append(a.otherSlices, slice)
-		}
-	}
+	a.slicesBy = a.cache.indexOf(slices)
 	return a, nil
 }
 
@@ -101,10 +92,18 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	if err != nil {
 		return nil, stats, err
 	}
-	s, err := newSearch(ctx, a, node, inventory, claims)
+	allocated := allocatedOf(a.state, inventory.candidates)
+	kept := a.answerTo(inventory, claims, allocated)
+	if known := knownRefusal(kept); known != nil {
+		stats = Stats{CacheHits: 1, AnswersKnown: 1}
+		a.counts.add(stats)
+		return nil, stats, known.refusal
+	}
+	s, err := newSearchWithout(ctx, a, node, inventory, claims, allocated)
 	if err != nil {
 		return nil, stats, err
 	}
+	s.kept = kept
 	results, err = s.allocate()
 	stats = s.stats()
 	a.counts.add(stats)
@@ -121,11 +120,17 @@ func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 		return s.results()
 	case slices.ContainsFunc(s.pools, func(p *pool) bool { return p.invalid != "" }):
 		return nil, onNode("invalid resource pools were encountered")
-	case s.reasons:
-		return nil, onNode(reason)
 	default:
-		return nil, nil
+		return nil, s.refusal(reason)
 	}
+}
+
+// refusal is nil unless reasons are wanted.
+func (a *Allocator) refusal(reason string) error {
+	if !a.reasons {
+		return nil
+	}
+	return onNode(reason)
 }
 
 // onNode makes an error that concerns the node and not the claims.

@@ -225,10 +225,19 @@ func TestStats(t *testing.T) {
 		"found at once": {[]*claimBuilder{claim("c").want("x", 4)}, Stats{Steps: 4 + 2}},
 		"found, with constraint": {
 			[]*claimBuilder{claim("c").want("x", 4).cel("row").define("row", inARow)},
-			Stats{Steps: 4 + 2, Evaluations: 1, SetsAccepted: 1, TableEvaluations: 6, TableBuilds: 1, Cost: 169, Cuts: 2},
+			Stats{Steps: 4 + 2, Evaluations: 1, SetsAccepted: 1, Cost: 145},
+		},
+		// The first set is evaluated, and the expression read when it is not the right one.
+		"found, not at once": {
+			[]*claimBuilder{claim("c").want("x", 2).cel("later").define("later", inARow+" && "+indices+".min() == 2")},
+			Stats{Steps: 5, Evaluations: 2, SetsAccepted: 1, TableEvaluations: 6, TableBuilds: 1, Cost: 252, Cuts: 11},
 		},
 		"never": {
 			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", "false")},
+			Stats{Steps: 4, Evaluations: 1, Cuts: 1},
+		},
+		"never, with too many sets to try one": {
+			[]*claimBuilder{claim("c").want("x", 2).want("y", 2).cel("never").define("never", "false")},
 			Stats{Steps: 1, Cuts: 1},
 		},
 		// All 15 sets of 4 of 6 are evaluated. Smaller sets are extended if enough devices

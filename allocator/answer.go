@@ -4,9 +4,7 @@
 package allocator
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"reflect"
 	"slices"
 
@@ -14,6 +12,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // Five thousand nodes of one hardware type, all of them free, have one answer to a
@@ -38,8 +37,10 @@ type answerKey struct {
 // keptAnswer is how a search ended.
 type keptAnswer struct {
 	found bool
-	// reason is why nothing was found, if reasons are wanted.
-	reason string
+	// reason is why nothing was found, if reasons are wanted. refusal is the error that
+	// says so.
+	reason  string
+	refusal error
 	// decisions are the alternatives that were chosen, by their place among those of the
 	// request, for all requests of all claims. choices are the devices.
 	decisions []int
@@ -53,13 +54,11 @@ type placeOfChoice struct {
 
 // answer looks the answer up, or searches.
 func (s *search) answer() (found bool, reason string, err error) {
-	key, ok := s.answerKey()
-	if !ok {
+	if s.kept == nil {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	m := get(s.cache.answers, key, newMemo[keptAnswer])
-	known, hit, err := m.get(s.ctx, func() (keptAnswer, bool, error) {
+	known, hit, err := s.kept.get(s.ctx, func() (keptAnswer, bool, error) {
 		found, err := s.run()
 		if err != nil {
 			return keptAnswer{}, false, err
@@ -84,8 +83,10 @@ func (s *search) reasonUnless(known bool) string {
 func (s *search) describe(found bool) keptAnswer {
 	result := keptAnswer{found: found, reason: s.reasonUnless(found)}
 	if !found {
+		result.refusal = s.refusal(result.reason)
 		return result
 	}
+	result.decisions, result.choices = make([]int, 0, len(s.decisions)), make([]placeOfChoice, 0, len(s.choices))
 	next := 0
 	for _, requests := range s.requests {
 		for _, all := range requests {
@@ -122,36 +123,60 @@ func (s *search) replay(known keptAnswer) {
 	}
 }
 
-// answerKey is false if the answer may depend on more than a key says.
-func (s *search) answerKey() (key answerKey, ok bool) {
-	if s.unbounded || !s.isPlain || len(s.celConstraints) == 0 {
-		return answerKey{}, false
+// answerTo is where the answer to claims is kept, on a node of which the given devices are in
+// use. It is nil if the answer may depend on more than a key says.
+func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) *memo[keptAnswer] {
+	if a.unbounded || !of.isPlain {
+		return nil
 	}
-	all := sha256.New()
-	for _, claim := range s.claims {
-		content, ok := s.definitions.fingerprint(s.Allocator, claim)
-		if !ok {
-			return answerKey{}, false
-		}
-		all.Write(content[:])
-		if len(s.claims) > 1 {
-			// A reason names the claim.
-			writePart(all, []byte(claim.Name))
-		}
+	content, ok := a.contentOf(claims)
+	if !ok {
+		return nil
 	}
-	if len(s.state.sharedDevices) > 0 && slices.ContainsFunc(s.candidates, func(c *candidate) bool { return s.state.isShared(c.id) }) {
+	if len(a.state.sharedDevices) > 0 && slices.ContainsFunc(of.candidates, func(c *candidate) bool { return a.state.isShared(c.id) }) {
 		// It could be shared once.
-		return answerKey{}, false
+		return nil
 	}
-	inUse := make([]byte, 0, 8*len(s.available.allocated))
-	for _, word := range s.available.allocated {
+	inUse := make([]byte, 0, 8*len(allocated))
+	for _, word := range allocated {
 		inUse = binary.LittleEndian.AppendUint64(inUse, word)
 	}
-	return answerKey{
-		hardware: s.hardware(), features: s.features, environment: s.environment,
-		claims: fingerprint(all.Sum(nil)), costBudget: s.costBudget, stepBudget: s.stepBudget, reasons: s.reasons,
+	key := answerKey{
+		hardware: of.hardware(), features: a.features, environment: a.environment,
+		claims: content, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
 		inUse: string(inUse),
-	}, true
+	}
+	return enter(a.cache.answers, key, newMemo[keptAnswer])
+}
+
+// contentOf is what an answer depends on of claims that all have CEL constraints.
+func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint, bool) {
+	if len(claims) == 1 {
+		return a.definitions.fingerprint(a, claims[0])
+	}
+	var all []byte
+	for _, claim := range claims {
+		content, ok := a.definitions.fingerprint(a, claim)
+		if !ok {
+			return fingerprint{}, false
+		}
+		// A reason names the claim.
+		all = appendPart(append(all, content[:]...), []byte(claim.Name))
+	}
+	return fingerprintOf(all), len(claims) > 0
+}
+
+// knownRefusal is the answer for claims that are known not to fit on such a node, else nil.
+// Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none of
+// the checks that a search begins with, because a search with the same key has passed them.
+func knownRefusal(kept *memo[keptAnswer]) *keptAnswer {
+	if kept == nil {
+		return nil
+	}
+	if known := kept.look(); known != nil && !known.found {
+		return known
+	}
+	return nil
 }
 
 // isPlain tells whether the slices say nothing about the devices but their attributes
@@ -179,24 +204,40 @@ func isPlain(pools []*pool, of []*resourceapi.ResourceSlice) bool {
 	return true
 }
 
-// claimContent is the part of a claim and its classes that an answer depends on.
+// claimContent is the part of a claim and its classes that an answer depends on. It is false
+// if that can't be told.
 func claimContent(classes structured.DeviceClassLister, claim *resourceapi.ResourceClaim) (fingerprint, bool) {
-	all := sha256.New()
-	write := func(object any) bool {
-		raw, err := json.Marshal(object)
-		writePart(all, raw)
-		return err == nil
-	}
-	if !write(&claim.Spec) {
-		return fingerprint{}, false
-	}
-	for _, name := range classNames(claim) {
-		class, err := classes.Get(name)
-		if err != nil || !write(&class.Spec) {
+	for i := range claim.Spec.Devices.Config {
+		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
 			return fingerprint{}, false
 		}
 	}
-	return fingerprint(all.Sum(nil)), true
+	part, err := claim.Spec.Marshal()
+	if err != nil {
+		return fingerprint{}, false
+	}
+	all := appendPart(make([]byte, 0, 2*len(part)), part)
+	for _, name := range classNames(claim) {
+		class, err := classes.Get(name)
+		if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
+			return fingerprint{}, false
+		}
+		if part, err = class.Spec.Marshal(); err != nil {
+			return fingerprint{}, false
+		}
+		all = appendPart(all, part)
+	}
+	return fingerprintOf(all), true
+}
+
+// isUnwritten tells whether parameters are a Go object, of which the protocol buffer of a
+// claim or class has nothing. No API server sends those.
+func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
+	return configuration.Opaque != nil && configuration.Opaque.Parameters.Object != nil
+}
+
+func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) bool {
+	return isUnwritten(&configuration.DeviceConfiguration)
 }
 
 func classNames(claim *resourceapi.ResourceClaim) []string {

@@ -286,17 +286,24 @@ func TestErrorsAreNotKept(t *testing.T) {
 	}
 }
 
-// A claim whose content can't be written has no key, and an answer nevertheless.
+// A claim with parameters that were made in Go has no key, and an answer nevertheless. So
+// has one with a class of which that is true.
 func TestAnswersWithoutKey(t *testing.T) {
-	s := rowOfThree()
-	s.claims[0].configure(opaque("{"))
-	cache := NewCache()
-	for range 2 {
-		a := s.with(WithCache(cache)).allocator(t)
-		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-		require.NoError(t, err)
-		require.Equal(t, []string{"mla=mla-0", "mla=mla-1", "mla=mla-2"}, devicesOf(results))
-		require.Positive(t, a.Stats().Steps)
+	made := opaque("{}")
+	made.Opaque.Parameters = runtime.RawExtension{Object: &resourceapi.ResourceSlice{}}
+	ofClaim, ofClass := rowOfThree(), rowOfThree()
+	ofClaim.claims[0].configure(made)
+	ofClass.classes = []*resourceapi.DeviceClass{classOf(driver)}
+	ofClass.classes[0].Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: made}}
+	for _, s := range []scenario{ofClaim, ofClass} {
+		cache := NewCache()
+		for range 2 {
+			a := s.with(WithCache(cache)).allocator(t)
+			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+			require.NoError(t, err)
+			require.Equal(t, []string{"mla=mla-0", "mla=mla-1", "mla=mla-2"}, devicesOf(results))
+			require.Positive(t, a.Stats().Steps)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ type availability struct {
 // owner is a claim for which a device was taken.
 type owner struct{ position, claim int }
 
-func newAvailability(features structured.Features, state *allocatedState, candidates []*candidate) *availability {
+func newAvailability(features structured.Features, state *allocatedState, candidates []*candidate, allocated bound.Bits) *availability {
 	a := &availability{
 		features:        features,
 		state:           state,
@@ -44,14 +44,22 @@ func newAvailability(features structured.Features, state *allocatedState, candid
 		counters:        make(map[*pool]*counters),
 		compatibilities: make(map[*pool]*compatibilities),
 	}
-	memory := bound.NewBitsList(2, len(candidates))
-	a.allocated, a.taken = memory[0], memory[1]
+	a.allocated, a.taken = allocated, bound.NewBits(len(candidates))
+	return a
+}
+
+// allocatedOf has the positions of the candidates that are allocated, exclusively.
+func allocatedOf(state *allocatedState, candidates []*candidate) bound.Bits {
+	allocated := bound.NewBits(len(candidates))
+	if len(state.AllocatedDevices) == 0 {
+		return allocated
+	}
 	for i, c := range candidates {
 		if state.AllocatedDevices.Has(c.id) {
-			a.allocated.Add(i)
+			allocated.Add(i)
 		}
 	}
-	return a
+	return allocated
 }
 
 // inUse tells whether the device is not to be had for the request. Admin access

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/lru"
@@ -18,6 +19,7 @@ import (
 // is kept under a key of everything that it depends on:
 //
 //	what                                  key
+//	slices by node                        all slices, by identity ([sliceIndex])
 //	pools and devices of a node           the node's slices, by identity ([inventory])
 //	devices as expressions see them       their content, without names ([hardware])
 //	verdicts of selectors on devices      hardware, texts of the selectors
@@ -28,9 +30,10 @@ import (
 //
 // Nothing is kept of an evaluation that failed: it is repeated, and fails again.
 
-// The sizes bound the memory. A node with 64 devices takes about 20 KiB in
-// inventories; tables take at most some MiB each, usually tens of KiB; a verdict takes
-// about 200 bytes, an answer about 500.
+// The sizes bound the memory. A node with 64 devices takes about 7 KiB, its answers and
+// verdicts included, but 97 KiB if no other has the same hardware; tables take at most some
+// MiB each, usually tens of KiB; a verdict takes about 200 bytes, an answer about 500.
+// Besides, [sliceIndex] has each node of the cluster.
 const (
 	maxInventories = 8192
 	maxContents    = 2 * maxInventories
@@ -53,6 +56,8 @@ const (
 // that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
 	inventories, contents, hardware, selections, tables, verdicts, answers, kinds *store
+	// index is of the slices that there were last.
+	index atomic.Pointer[sliceIndex]
 }
 
 // NewCache returns an empty Cache.
@@ -84,17 +89,31 @@ type store struct {
 
 func newStore(size int) *store { return &store{entries: lru.New(size)} }
 
+// entry is something that is made once, by the first who needs it.
+type entry[V any] struct {
+	once  sync.Once
+	value V
+}
+
 // get returns what is kept under the key, or else makes it: once, however many ask for
 // it at the same time.
 func get[V any](s *store, key any, create func() V) V {
+	e := enter(s, key, func() *entry[V] { return new(entry[V]) })
+	e.once.Do(func() { e.value = create() })
+	return e.value
+}
+
+// enter returns what is kept under the key, or else makes it while others wait, which
+// must not take long.
+func enter[V any](s *store, key any, create func() V) V {
 	s.mutex.Lock()
-	once, known := s.entries.Get(key)
-	if !known {
-		once = sync.OnceValue(create)
-		s.entries.Add(key, once)
+	defer s.mutex.Unlock()
+	if known, ok := s.entries.Get(key); ok {
+		return known.(V)
 	}
-	s.mutex.Unlock()
-	return once.(func() V)()
+	made := create()
+	s.entries.Add(key, made)
+	return made
 }
 
 // analysisKey is everything that an analysis depends on.

@@ -213,10 +213,10 @@ func TestCELConstraintIsLazy(t *testing.T) {
 }
 
 func TestCELConstraintUndo(t *testing.T) {
-	s := scenario{
+	s := readAtOnce(scenario{
 		slices: []*sliceBuilder{slice("1", ring(3)...)},
 		claims: []*claimBuilder{claim("c").want("mla", 2).cel("shape").define("shape", inARow)},
-	}.search(t)
+	}.search(t))
 	c, devices, r := s.celConstraints[0], s.candidates, s.requests[0][0][0]
 	satisfied, err := r.decide()
 	require.NoError(t, err)

@@ -79,6 +79,9 @@
 // sets that it would have refused. prune.go says when a branch may be cut, and why the
 // answer is still that of the exhaustive search.
 //
+// A node with few devices, none of which is in use, is the exception: there the first set
+// is tried before the expression is read (firstset.go).
+//
 // # Not doing it twice
 //
 // Nodes of one hardware type differ in names and in what is in use. What was found out is

@@ -6,9 +6,7 @@ package allocator
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
-	"hash"
 	"sync/atomic"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -32,14 +30,14 @@ type fingerprint [sha256.Size]byte
 
 // hardwareOf finds the hardware of the candidates in the pools.
 func (c *Cache) hardwareOf(pools []*pool, candidates []*candidate) *hardware {
-	all := sha256.New()
+	var all []byte
 	for _, p := range pools {
 		for _, slice := range p.slices {
 			content := c.content(slice)
-			all.Write(content[:])
+			all = append(all, content[:]...)
 		}
 	}
-	return get(c.hardware, fingerprint(all.Sum(nil)), func() *hardware {
+	return get(c.hardware, fingerprintOf(all), func() *hardware {
 		h := &hardware{cache: c, values: make([]*device.Device, len(candidates))}
 		for i, candidate := range candidates {
 			h.values[i] = device.New(candidate.pool.driver, candidate.device)
@@ -51,28 +49,26 @@ func (c *Cache) hardwareOf(pools []*pool, candidates []*candidate) *hardware {
 // content is the fingerprint of what expressions see of a slice.
 func (c *Cache) content(slice *resourceapi.ResourceSlice) fingerprint {
 	return get(c.contents, slice, func() fingerprint {
-		result := sha256.New()
-		writePart(result, []byte(slice.Spec.Driver))
+		all := appendPart(nil, []byte(slice.Spec.Driver))
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
 			seen := resourceapi.Device{Attributes: d.Attributes, Capacity: d.Capacity, AllowMultipleAllocations: d.AllowMultipleAllocations}
-			raw, err := json.Marshal(&seen)
+			part, err := seen.Marshal()
 			if err != nil {
 				// Content that can't be written is like no other.
-				raw = fmt.Appendf(nil, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
+				part = fmt.Appendf(nil, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
 			}
-			writePart(result, raw)
+			all = appendPart(all, part)
 		}
-		return fingerprint(result.Sum(nil))
+		return fingerprintOf(all)
 	})
 }
 
-// writePart writes such that different sequences of parts are written differently.
-func writePart(to hash.Hash, part []byte) {
-	var length [8]byte
-	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-	to.Write(length[:])
-	to.Write(part)
+func fingerprintOf(content []byte) fingerprint { return sha256.Sum256(content) }
+
+// appendPart appends such that different sequences of parts are different.
+func appendPart(to, part []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(to, uint64(len(part))), part...)
 }
 
 // selectionKey is everything that the verdicts of selectors depend on.

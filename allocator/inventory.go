@@ -35,10 +35,23 @@ type inventory struct {
 // inventoryOf takes stock of a node. The result is kept as long as the node's slices
 // are the same objects, if it depends on nothing else.
 func (a *Allocator) inventoryOf(node *v1.Node) (*inventory, error) {
-	local := a.localSlices[node.Name]
-	if len(a.otherSlices) > 0 || slices.ContainsFunc(local, selectsByDevice) {
-		return a.newInventory(node, slices.Concat(local, a.otherSlices))
+	local := a.slicesBy.of(node.Name)
+	if len(a.slicesBy.other) > 0 || local.byDevice {
+		return a.newInventory(node, slices.Concat(local.slices, a.slicesBy.other))
 	}
+	if kept := local.kept(a.features); kept != nil {
+		return kept, nil
+	}
+	known, err := a.knownInventory(node, local.slices)
+	if err == nil && known.selfContained {
+		local.keep(a.features, known)
+	}
+	return known, err
+}
+
+// knownInventory is of a node with the same slices as before when one of another node has
+// changed.
+func (a *Allocator) knownInventory(node *v1.Node, local []*resourceapi.ResourceSlice) (*inventory, error) {
 	key := inventoryKey{node.Name, a.features}
 	if known, ok := a.cache.inventories.entries.Get(key); ok && slices.Equal(known.(*inventory).slices, local) {
 		return known.(*inventory), nil

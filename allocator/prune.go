@@ -30,6 +30,8 @@ import (
 
 // pruner cuts for one CEL constraint. The zero value is not prepared yet.
 type pruner struct {
+	// first is how far the search is with the first set.
+	first firstSet
 	// useless: nothing can be cut.
 	useless bool
 	// size is the size of a complete set.
@@ -59,10 +61,15 @@ const thoroughFrom = 3
 // begin looks at the empty set when the first covered request is about to be met. It
 // is false if no set is satisfactory.
 func (c *celConstraint) begin() bool {
-	p := &c.pruner
-	if !c.isPrepared() {
+	if c.triesFirstSet() || !c.isPrepared() {
 		return true
 	}
+	return c.startWith(nil)
+}
+
+// startWith looks at the empty set, as if the devices were not taken.
+func (c *celConstraint) startWith(devices []*candidate) bool {
+	p := &c.pruner
 	p.begun = true
 	p.chosen.Clear()
 	first := p.possible.at(0)
@@ -70,11 +77,18 @@ func (c *celConstraint) begin() bool {
 	for i, all := range c.covered {
 		c.joinFree(first, i, all[0])
 	}
+	for _, device := range devices {
+		first.Add(device.position)
+	}
 	r := c.covered[0][0]
 	if p.volatile {
 		c.passOverTaken(r, 0, first)
 	}
-	return c.hasCompletion(r, nil)
+	if c.hasCompletion(r, nil) {
+		return true
+	}
+	first.Clear()
+	return false
 }
 
 // joinFree adds the devices that the request, which is covered in the given place, can have
@@ -147,8 +161,12 @@ func (c *celConstraint) isDetermined(added *candidate) bool {
 
 // ascend undoes descend.
 func (c *celConstraint) ascend(removed *candidate) {
-	if c.pruner.begun {
-		c.pruner.chosen.Remove(removed.position)
+	p := &c.pruner
+	if p.begun {
+		p.chosen.Remove(removed.position)
+	}
+	if p.first == beingTried {
+		p.first = failed
 	}
 }
 

@@ -114,7 +114,7 @@ func TestReasons(t *testing.T) {
 			"no combination of free devices meets all requests and constraints",
 		},
 		"what the search did not look at is not counted": {
-			six, nil, []*claimBuilder{claim("c").want("x", 1).want("y", 7, index+" >= 0").cel("never", "x").define("never", "false")},
+			six, []string{"mla-5"}, []*claimBuilder{claim("c").want("x", 1).want("y", 7, index+" >= 0").cel("never", "x").define("never", "false")},
 			"constraint never: no set of 1 free devices satisfies it",
 		},
 	} {

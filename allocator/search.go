@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // search is the state of one Allocate call. One goroutine works with it.
@@ -50,6 +51,9 @@ type search struct {
 	resultCount []int
 	// backtracked: something was given back.
 	backtracked bool
+
+	// kept is where the answer is kept, nil if it is not.
+	kept *memo[keptAnswer]
 
 	steps int64
 	// hits is 1 if the answer was known.
@@ -95,6 +99,11 @@ const (
 
 // newSearch checks claims and requests in their order and sets up the state.
 func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory, claims []*resourceapi.ResourceClaim) (*search, error) {
+	return newSearchWithout(ctx, a, node, inventory, claims, allocatedOf(a.state, inventory.candidates))
+}
+
+// newSearchWithout does so for devices of which some are known to be allocated.
+func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) (*search, error) {
 	s := &search{
 		Allocator:   a,
 		ctx:         ctx,
@@ -107,7 +116,7 @@ func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inve
 		resultCount: make([]int, len(claims)),
 	}
 	s.traces = s.logger.V(7).Enabled()
-	s.available = newAvailability(a.features, a.state, s.candidates)
+	s.available = newAvailability(a.features, a.state, s.candidates, allocated)
 	for _, claim := range claims {
 		if err := s.addClaim(claim); err != nil {
 			return nil, err

@@ -6,6 +6,8 @@ package allocator
 import (
 	"encoding/binary"
 
+	resourceapi "k8s.io/api/resource/v1"
+
 	"github.com/celset/celset/cel/device"
 )
 
@@ -32,7 +34,7 @@ func (c *celConstraint) verdict() (bool, error) {
 		v, err := c.evaluateSet()
 		return v.satisfied, err
 	}
-	m := get(s.cache.verdicts, c.verdictKey(), newMemo[setVerdict])
+	m := enter(s.cache.verdicts, c.verdictKey(), newMemo[setVerdict])
 	v, known, err := m.get(s.ctx, func() (setVerdict, bool, error) {
 		v, err := c.evaluateSet()
 		return v, true, err
@@ -56,7 +58,8 @@ func (c *celConstraint) evaluateSet() (setVerdict, error) {
 }
 
 func (c *celConstraint) verdictKey() verdictKey {
-	devices := make([]byte, 0, 4*len(c.members))
+	var memory [4 * resourceapi.AllocationResultsMaxSize]byte
+	devices := memory[:0]
 	for _, member := range c.members {
 		devices = binary.BigEndian.AppendUint32(devices, uint32(member.position))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
@@ -120,4 +121,55 @@ func TestSetsThatCanNotBeUnderstood(t *testing.T) {
 			require.Equal(t, []string{"c1"}, selected(t, result), "other sets do not matter")
 		})
 	}
+}
+
+// What was found about the sets of clusters is used as long as neither has changed.
+func TestSetsOfClustersAreRemembered(t *testing.T) {
+	h, s := newHub(managed("a", setLabel+"=x"), managed("b", setLabel+"=y"), managed("c", setLabel+"=x")), newScheduler(t)
+	set := func(name, version string) *clusterv1beta2.ManagedClusterSet {
+		result := exclusiveSet(name)
+		result.UID, result.ResourceVersion = types.UID(name), version
+		return result
+	}
+	h.sets = []*clusterv1beta2.ManagedClusterSet{set("x", "1"), set("y", "1")}
+	h.bindings = []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", "x")}
+	object := placed(t, ``)
+	requireSelected := func(why string, want ...string) {
+		t.Helper()
+		result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
+		require.NoError(t, err)
+		require.Equal(t, want, selected(t, result), why)
+	}
+	replace := func(i int, change func(*clusterv1.ManagedCluster)) {
+		h.clusters[i] = h.clusters[i].DeepCopy()
+		change(h.clusters[i])
+	}
+	requireSelected("at first", "a", "c")
+	requireSelected("nothing has changed", "a", "c")
+	replace(1, func(c *clusterv1.ManagedCluster) { c.Labels[setLabel], c.ResourceVersion = "x", "2" })
+	requireSelected("a cluster joins", "a", "b", "c")
+	replace(0, func(c *clusterv1.ManagedCluster) {
+		c.DeletionTimestamp, c.ResourceVersion = &metav1.Time{Time: now}, "2"
+	})
+	requireSelected("one is being deleted", "b", "c")
+	h.clusters = h.clusters[1:]
+	requireSelected("it is gone", "b", "c")
+	h.clusters = append(h.clusters, managed("a", setLabel+"=x"), nil)
+	requireSelected("it is back, and they are not sorted", "a", "b", "c")
+	h.clusters = []*clusterv1.ManagedCluster{managed("a", setLabel+"=y"), managed("b", setLabel+"=x"), managed("d", setLabel+"=x")}
+	requireSelected("another one has its place", "b", "d")
+	h.sets[0] = labelSet("x", &metav1.LabelSelector{MatchLabels: map[string]string{setLabel: "y"}})
+	h.sets[0].UID, h.sets[0].ResourceVersion = "x", "2"
+	requireSelected("the set has others", "a")
+	h.bindings = append(h.bindings, binding("ns", "y"))
+	requireSelected("another set is bound", "a")
+	h.sets[1] = labelSet("y", &metav1.LabelSelector{})
+	requireSelected("a set without version", "a", "b", "d")
+	h.sets[1].Spec.ClusterSelector.LabelSelector.MatchLabels = map[string]string{setLabel: "y"}
+	requireSelected("is looked at each time", "a")
+	h.clusters[1].ResourceVersion = ""
+	h.clusters[1] = h.clusters[1].DeepCopy()
+	requireSelected("a cluster without version", "a")
+	h.clusters[1].Labels[setLabel] = "y"
+	requireSelected("is looked at each time", "a", "b")
 }

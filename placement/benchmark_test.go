@@ -30,6 +30,9 @@ func generatedHub(n int) *hub {
 		}
 	}
 	h.sets = []*clusterv1beta2.ManagedClusterSet{exclusiveSet(fleet.ClusterSet), labelSet("amazon", &metav1.LabelSelector{MatchLabels: map[string]string{"cloud": "Amazon"}})}
+	for _, set := range h.sets {
+		set.UID, set.ResourceVersion = "u", "1"
+	}
 	h.bindings = []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", fleet.ClusterSet), binding("ns", "amazon")}
 	h.decided("ns", "other", chosen...)
 	return h

@@ -4,9 +4,9 @@
 package placement
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +33,8 @@ type Group struct {
 	// Name is what the Placement calls it, "" for the clusters in none of its groups.
 	// Several may have the same name.
 	Name string
-	// Slices are at least one; only that of an empty group is empty.
+	// Slices are at least one, in order of the numbers in their names, which may have
+	// gaps. Only that of an empty group is empty.
 	Slices []Slice
 }
 
@@ -41,7 +42,9 @@ type Group struct {
 type Slice struct {
 	// Name is that of the PlacementDecision.
 	Name string
-	// Decisions are at most [MaxSliceLength], in the order of spec.sortBy.
+	// Decisions are at most [MaxSliceLength], in the order of spec.sortBy. In order of
+	// scores the next slice of the group continues where this one ends; names are in
+	// order in each slice only.
 	Decisions []clusterv1beta1.ClusterDecision
 }
 
@@ -50,36 +53,46 @@ func (r *run) decide(selected []*Candidate) *Decision {
 	result := &Decision{Clusters: len(selected)}
 	members := r.members(selected)
 	for _, m := range members {
-		before, chosen := r.former[m.decision.ClusterName]
+		before, chosen := r.former.decisions[m.decision.ClusterName]
 		if !chosen || before.Score != m.decision.Score {
 			result.ScoresUpdated = true
 		}
 	}
-	slice := 0
-	for _, piece := range r.divide(members) {
-		group := Group{Name: piece.name}
-		for part := range slices.Chunk(piece.members, MaxSliceLength) {
-			slice++
-			group.Slices = append(group.Slices, sliceOf(r.placement.Name, slice, part))
-		}
-		if len(group.Slices) == 0 {
-			slice++
-			group.Slices = append(group.Slices, sliceOf(r.placement.Name, slice, nil))
+	pieces := r.divide(members)
+	for i, parts := range intoSlices(pieces, r.former.slices, r.placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore) {
+		group := Group{Name: pieces[i].name}
+		for _, p := range parts {
+			group.Slices = append(group.Slices, sliceOf(r.placement.Name, pieces[i].members, p))
 		}
 		result.Groups = append(result.Groups, group)
 	}
 	return result
 }
 
-func sliceOf(placement string, n int, members []member) Slice {
+func sliceOf(placement string, members []member, p *part) Slice {
 	result := Slice{
-		Name:      fmt.Sprintf("%s-decision-%d", placement, n),
-		Decisions: make([]clusterv1beta1.ClusterDecision, len(members)),
+		Name:      sliceName(placement, p.number),
+		Decisions: make([]clusterv1beta1.ClusterDecision, len(p.members)),
 	}
-	for i, m := range members {
-		result.Decisions[i] = m.decision
+	for i, at := range p.members {
+		result.Decisions[i] = members[at].decision
 	}
 	return result
+}
+
+// sliceName is the name of the PlacementDecision with a number, from 1.
+func sliceName(placement string, number int) string {
+	return placement + "-decision-" + strconv.Itoa(number)
+}
+
+// sliceNumber is the number in the name of a PlacementDecision, 0 if the name is
+// none that a Placement gives.
+func sliceNumber(placement, name string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, placement+"-decision-"))
+	if err != nil || n < 1 || sliceName(placement, n) != name {
+		return 0
+	}
+	return n
 }
 
 // members pairs the candidates with their decisions. The scores are those that are
@@ -90,7 +103,7 @@ func (r *run) members(selected []*Candidate) []member {
 	for i, c := range selected {
 		score := c.Total
 		if limited {
-			score = r.former[c.Cluster.Name].Score
+			score = r.former.decisions[c.Cluster.Name].Score
 		}
 		because := why{c.ClusterSet, c.Predicate}
 		if _, known := reasons[because]; !known {
@@ -105,7 +118,7 @@ func (r *run) members(selected []*Candidate) []member {
 // selected, and their scores were updated less than spec.scoreRateLimit ago.
 func (r *run) limited(selected []*Candidate) bool {
 	last := r.placement.Status.LastScoreUpdateTime
-	if last == nil || last.After(r.now) || len(selected) != len(r.former) {
+	if last == nil || last.After(r.now) || len(selected) != len(r.former.decisions) {
 		return false
 	}
 	next := last.Add(r.plan.scoreRateLimit)
@@ -114,7 +127,7 @@ func (r *run) limited(selected []*Candidate) bool {
 	}
 	differ := false
 	for _, c := range selected {
-		before, chosen := r.former[c.Cluster.Name]
+		before, chosen := r.former.decisions[c.Cluster.Name]
 		if !chosen {
 			return false
 		}

@@ -4,8 +4,10 @@
 package placement
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -27,15 +29,24 @@ type Decisions struct {
 
 type counted struct {
 	placement types.NamespacedName
-	decisions []clusterv1beta1.ClusterDecision
+	formerSlice
 }
 
 type chosen struct {
 	objects map[string]struct{}
 	counts  map[string]int
-	// decisions are those of all objects by cluster; nil if they must be collected
-	// anew. They are never modified.
+	// former is what the objects say; nil if it must be collected anew. It is never
+	// modified.
+	former *former
+}
+
+// former is what the PlacementDecisions of one Placement say.
+type former struct {
+	// decisions are those of all objects by cluster. An empty name is no decision; of
+	// several on one cluster the one in the last object counts.
 	decisions map[string]clusterv1beta1.ClusterDecision
+	// slices are the objects that have the name of a slice, in order of their numbers.
+	slices []formerSlice
 }
 
 // NewDecisions returns what the objects say.
@@ -62,8 +73,12 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 	d.remove(key)
 	entry := counted{
-		placement: types.NamespacedName{Namespace: object.Namespace, Name: object.Labels[clusterv1beta1.PlacementLabel]},
-		decisions: object.Status.Decisions,
+		placement:   types.NamespacedName{Namespace: object.Namespace, Name: object.Labels[clusterv1beta1.PlacementLabel]},
+		formerSlice: formerSlice{group: -1, decisions: object.Status.Decisions},
+	}
+	entry.number = sliceNumber(entry.placement.Name, object.Name)
+	if index, err := strconv.Atoi(object.Labels[clusterv1beta1.DecisionGroupIndexLabel]); err == nil {
+		entry.group = index
 	}
 	d.objects[key] = entry
 	own := d.placements[entry.placement]
@@ -71,7 +86,7 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 		own = &chosen{objects: map[string]struct{}{}, counts: map[string]int{}}
 		d.placements[entry.placement] = own
 	}
-	own.objects[object.Name], own.decisions = struct{}{}, nil
+	own.objects[object.Name], own.former = struct{}{}, nil
 	for _, decision := range entry.decisions {
 		add(own.counts, decision.ClusterName, 1)
 		add(d.total, decision.ClusterName, 1)
@@ -92,7 +107,7 @@ func (d *Decisions) remove(key types.NamespacedName) {
 	}
 	delete(d.objects, key)
 	own := d.placements[entry.placement]
-	own.decisions = nil
+	own.former = nil
 	for _, decision := range entry.decisions {
 		add(own.counts, decision.ClusterName, -1)
 		add(d.total, decision.ClusterName, -1)
@@ -108,33 +123,37 @@ func add(counts map[string]int, name string, n int) {
 	}
 }
 
-// former returns the decisions of one Placement by the names of clusters. An empty
-// name is no decision; of several on one cluster the one in the last object counts.
-func (d *Decisions) former(placement types.NamespacedName) map[string]clusterv1beta1.ClusterDecision {
+// former returns what the objects of one Placement say.
+func (d *Decisions) former(placement types.NamespacedName) *former {
 	if d == nil {
-		return nil
+		return &former{}
 	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	own := d.placements[placement]
 	if own == nil {
-		return nil
+		return &former{}
 	}
-	if own.decisions == nil {
-		own.decisions = d.collect(placement.Namespace, own)
+	if own.former == nil {
+		own.former = d.collect(placement.Namespace, own)
 	}
-	return own.decisions
+	return own.former
 }
 
-func (d *Decisions) collect(namespace string, own *chosen) map[string]clusterv1beta1.ClusterDecision {
-	result := make(map[string]clusterv1beta1.ClusterDecision, len(own.counts))
+func (d *Decisions) collect(namespace string, own *chosen) *former {
+	result := &former{decisions: make(map[string]clusterv1beta1.ClusterDecision, len(own.counts))}
 	for _, name := range slices.Sorted(maps.Keys(own.objects)) {
-		for _, decision := range d.objects[types.NamespacedName{Namespace: namespace, Name: name}].decisions {
+		object := d.objects[types.NamespacedName{Namespace: namespace, Name: name}]
+		for _, decision := range object.decisions {
 			if decision.ClusterName != "" {
-				result[decision.ClusterName] = decision
+				result.decisions[decision.ClusterName] = decision
 			}
 		}
+		if object.number > 0 {
+			result.slices = append(result.slices, object.formerSlice)
+		}
 	}
+	slices.SortFunc(result.slices, func(a, b formerSlice) int { return cmp.Compare(a.number, b.number) })
 	return result
 }
 

@@ -25,7 +25,8 @@
 //  4. spec.numberOfClusters of them are picked in order of rank, as far as
 //     spec.spreadPolicy allows.
 //  5. The selected clusters are divided into groups, and these into slices of
-//     [MaxSliceLength], one for each PlacementDecision ([Decision]).
+//     [MaxSliceLength], one for each PlacementDecision ([Decision]). Which slice of its
+//     group a cluster is in depends on where it was: few objects are to be written.
 //
 // [Result.Describe] draws all of it as text.
 //

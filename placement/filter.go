@@ -36,7 +36,13 @@ func (r *run) filterByPredicates(memory *memory) ([]*Candidate, error) {
 	if len(r.plan.predicates) > 0 {
 		r.result.Remembered = len(answers) - r.result.Evaluated
 	}
-	backing, passed := make([]Candidate, 0, len(answers)), make([]*Candidate, 0, len(answers))
+	passing := 0
+	for i := range answers {
+		if answers[i].match.reason == nil {
+			passing++
+		}
+	}
+	backing, passed := make([]Candidate, 0, passing), make([]*Candidate, 0, passing)
 	for i := range answers {
 		a := &answers[i]
 		for _, read := range a.reads {
@@ -82,7 +88,7 @@ func (r *run) taints(cluster *clusterv1.ManagedCluster) tainted {
 	if len(cluster.Spec.Taints) == 0 {
 		return tainted{}
 	}
-	_, selected := r.former[cluster.Name]
+	_, selected := r.former.decisions[cluster.Name]
 	return taints(cluster, r.placement.Spec.Tolerations, selected, r.now)
 }
 

@@ -62,6 +62,9 @@ type hub struct {
 	bindings  []*clusterv1beta2.ManagedClusterSetBinding
 	scores    map[string]*clusterv1alpha1.AddOnPlacementScore
 	decisions *placement.Decisions
+	// written are the objects in decisions that the functions below have set, by
+	// "namespace/Placement".
+	written map[string][]*clusterv1beta1.PlacementDecision
 	// broken is what reading scores fails with.
 	broken error
 }
@@ -74,6 +77,7 @@ func newHub(clusters ...*clusterv1.ManagedCluster) *hub {
 		bindings:  []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", "global")},
 		scores:    map[string]*clusterv1alpha1.AddOnPlacementScore{},
 		decisions: placement.NewDecisions(),
+		written:   map[string][]*clusterv1beta1.PlacementDecision{},
 	}
 }
 
@@ -98,19 +102,32 @@ func (h *hub) score(namespace, name string, values map[string]int32) *clusterv1a
 	return object
 }
 
-// decided records that a Placement chose clusters.
+// decided records that a Placement chose clusters, and no others.
 func (h *hub) decided(namespace, of string, clusters ...string) {
-	h.decisions.Set(decision(namespace, of, of+"-decision-1", clusters...))
+	h.write(namespace+"/"+of, []*clusterv1beta1.PlacementDecision{decision(namespace, of, of+"-decision-1", clusters...)})
+}
+
+// write makes objects all PlacementDecisions of a Placement, and returns the steps.
+func (h *hub) write(key string, objects []*clusterv1beta1.PlacementDecision) []placement.Step {
+	steps := placement.Updates(h.written[key], objects)
+	for _, step := range steps {
+		if step.Delete {
+			h.decisions.Delete(step.Object.Namespace, step.Object.Name)
+		} else {
+			h.decisions.Set(step.Object)
+		}
+	}
+	h.written[key] = objects
+	return steps
 }
 
 // apply records a result, as a controller does.
-func (h *hub) apply(object *clusterv1beta1.Placement, result *placement.Result) {
+func (h *hub) apply(object *clusterv1beta1.Placement, result *placement.Result) (steps []placement.Step) {
 	if result.Decision != nil {
-		for _, o := range result.Decision.Objects(object) {
-			h.decisions.Set(o)
-		}
+		steps = h.write(object.Namespace+"/"+object.Name, result.Decision.Objects(object))
 	}
 	object.Status = result.ApplyTo(object.Status)
+	return steps
 }
 
 func decision(namespace, of, name string, clusters ...string) *clusterv1beta1.PlacementDecision {

@@ -32,10 +32,14 @@ type memory struct {
 	plan       *plan
 	// answers are those of the last run, sorted by the names of the clusters.
 	answers []answer
+	joined  joined
 }
 
 // answer is a match with all that it depends on.
 type answer struct {
+	// object is the one with the version: while it is the same there is no need to look
+	// into it.
+	object  *clusterv1.ManagedCluster
 	name    string
 	version version
 	reads   []read
@@ -165,7 +169,7 @@ func (m *memory) covers(clusters []*clusterv1.ManagedCluster) bool {
 		return false
 	}
 	for i, c := range clusters {
-		if m.answers[i].name != c.Name {
+		if a := &m.answers[i]; (a.object != c || !a.version.rememberable()) && a.name != c.Name {
 			return false
 		}
 	}
@@ -194,9 +198,10 @@ func (r *run) refresh(memory *memory, clusters []*clusterv1.ManagedCluster) erro
 
 // holds tells whether nothing that an answer depends on has changed.
 func (r *run) holds(a *answer, cluster *clusterv1.ManagedCluster) (bool, error) {
-	if !a.version.rememberable() || a.version != versionOf(cluster) {
+	if !a.version.rememberable() || a.object != cluster && a.version != versionOf(cluster) {
 		return false, nil
 	}
+	a.object = cluster
 	for i := range a.reads {
 		name := a.reads[i].name
 		object, err := r.snapshot.score(cluster.Name, name)
@@ -213,7 +218,7 @@ func (r *run) holds(a *answer, cluster *clusterv1.ManagedCluster) (bool, error) 
 // evaluate asks the predicates. It fails if the context ends or the snapshot does;
 // a failed expression is an answer.
 func (r *run) evaluate(predicates predicates, of *clusterv1.ManagedCluster) (answer, error) {
-	result := answer{name: of.Name, version: versionOf(of)}
+	result := answer{object: of, name: of.Name, version: versionOf(of)}
 	recorder := &r.recorder
 	recorder.reads, recorder.fleeting = nil, false
 	result.match = predicates.match(r.ctx, of, cluster.Hub{Scores: recorder, Now: r.now})

@@ -108,13 +108,14 @@ func TestWhatIsNotRemembered(t *testing.T) {
 	h.score("b", "r", map[string]int32{"s": 1})
 	c := &counting{t, newScheduler(t), h, placed(t, withExpressions(`managedCluster.scores("r").size() > 0`))}
 	require.Equal(t, 2, c.count(now))
+	h.clusters[0] = h.clusters[0].DeepCopy()
 	h.clusters[0].ResourceVersion = ""
 	require.Equal(t, 1, c.count(now), "a cluster without version")
 	require.Equal(t, 1, c.count(now))
 	h.scores["b/r"].ResourceVersion = ""
 	require.Equal(t, 2, c.count(now), "a score without version")
 	require.Equal(t, 2, c.count(now))
-	h.clusters[0].ResourceVersion, h.scores["b/r"].ResourceVersion = "1", "1"
+	h.clusters[0], h.scores["b/r"].ResourceVersion = managed("a"), "1"
 	require.Equal(t, 2, c.count(now))
 	require.Equal(t, 0, c.count(now))
 	c.object.UID = ""

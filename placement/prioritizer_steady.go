@@ -7,7 +7,7 @@ package placement
 func steady(r *run, candidates []*Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	for i, c := range candidates {
-		if _, chosen := r.former[c.Cluster.Name]; chosen {
+		if _, chosen := r.former.decisions[c.Cluster.Name]; chosen {
 			result[i] = MaxScore
 		}
 	}

@@ -77,8 +77,8 @@ type run struct {
 	snapshot  *Snapshot
 	now       time.Time
 	plan      *plan
-	// former are the decisions that the PlacementDecisions have now.
-	former   map[string]clusterv1beta1.ClusterDecision
+	// former is what the PlacementDecisions say now.
+	former   *former
 	recorder recorder
 	horizon  horizon
 	result   *Result
@@ -128,8 +128,8 @@ func (r *run) schedule(memory *memory) error {
 	r.result.Misconfigurations = wrong
 	r.configured(wrong)
 	r.former = r.snapshot.Decisions.former(r.key)
-	r.result.Standing = len(r.former)
-	available, err := Available(r.placement, r.snapshot)
+	r.result.Standing = len(r.former.decisions)
+	available, err := available(r.placement, r.snapshot, &memory.joined)
 	r.result.Available = available
 	switch {
 	case r.nothing(err):
@@ -215,7 +215,7 @@ func (r *run) lost(failed []Removal) bool {
 		return false
 	}
 	for _, removal := range failed {
-		if _, chosen := r.former[removal.Cluster]; chosen && r.tolerable(removal.Cluster) {
+		if _, chosen := r.former.decisions[removal.Cluster]; chosen && r.tolerable(removal.Cluster) {
 			return true
 		}
 	}

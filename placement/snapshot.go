@@ -12,8 +12,9 @@ import (
 )
 
 // Snapshot is the hub at one moment: all that a decision is made from, besides
-// the Placement and the time. Nothing in it is modified. Objects that are nil, and
-// all but one of several with the same name, are ignored.
+// the Placement and the time. Nothing in it is modified, nor may it be later: an object
+// with UID and version that has changed is another object, with another version. Objects
+// that are nil, and all but one of several with the same name, are ignored.
 type Snapshot struct {
 	// Clusters are all ManagedClusters. In order of their names they need no sorting.
 	Clusters []*clusterv1.ManagedCluster

@@ -111,7 +111,7 @@ func same(from, to *clusterv1beta1.PlacementDecision) bool {
 		}
 	}
 	return equality.Semantic.DeepEqual(from.OwnerReferences, to.OwnerReferences) &&
-		equality.Semantic.DeepEqual(from.Status.Decisions, to.Status.Decisions)
+		slices.Equal(from.Status.Decisions, to.Status.Decisions)
 }
 
 // clustersOf returns the names of the clusters of an object, sorted, each once.

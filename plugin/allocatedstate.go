@@ -18,6 +18,20 @@ const (
 	gatherTimeout  = 5 * time.Second
 )
 
+// gatherMaterial asks for what upstream's PreFilter was not seen to be given.
+func (pl *DynamicResourcesCEL) gatherMaterial(ctx context.Context, seen material) (material, error) {
+	var err error
+	if seen.allocated == nil {
+		if seen.allocated, err = pl.allocatedState(ctx); err != nil {
+			return material{}, err
+		}
+	}
+	if seen.slices == nil {
+		seen.slices, err = pl.claims.ResourceSlices().ListWithDeviceTaintRules()
+	}
+	return seen, err
+}
+
 // allocatedState asks the claim tracker, which all profiles of the process
 // share, what is allocated or about to be. The tracker gives up when allocations
 // change while it looks; then it is asked again.
@@ -43,9 +57,14 @@ func (pl *DynamicResourcesCEL) gather() (*structured.AllocatedState, error) {
 	if err != nil {
 		return nil, err
 	}
+	return exclusively(devices), nil
+}
+
+// exclusively is the state in which nothing but whole devices is in use.
+func exclusively(devices sets.Set[structured.DeviceID]) *structured.AllocatedState {
 	return &structured.AllocatedState{
 		AllocatedDevices:         devices,
 		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
 		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
-	}, nil
+	}
 }

@@ -76,7 +76,7 @@ func startMeasured(t *testing.T, registry metrics.Registry, enabled bool, object
 
 // newHandle returns a handle that has not been started yet, and a context that ends
 // with the test.
-func newHandle(t *testing.T, objects ...runtime.Object) (context.Context, *handle) {
+func newHandle(t testing.TB, objects ...runtime.Object) (context.Context, *handle) {
 	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
@@ -96,7 +96,7 @@ func newHandle(t *testing.T, objects ...runtime.Object) (context.Context, *handl
 }
 
 // start waits until the objects are in the caches.
-func (h *handle) start(ctx context.Context, t *testing.T, objects ...runtime.Object) {
+func (h *handle) start(ctx context.Context, t testing.TB, objects ...runtime.Object) {
 	t.Helper()
 	h.factory.Start(ctx.Done())
 	h.factory.WaitForCacheSync(ctx.Done())
@@ -174,7 +174,7 @@ func claim(count int64) *resourceapi.ResourceClaim {
 }
 
 // constrain adds a constraint, reference and definition.
-func constrain(t *testing.T, c *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
+func constrain(t testing.TB, c *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{
 		"apiVersion": "celset.dev/v1alpha1",

@@ -79,7 +79,7 @@ func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, nod
 	if err != nil {
 		return nil, err
 	}
-	a, err := pl.newAllocator(ctx)
+	a, err := pl.newAllocator(ctx, material{})
 	if err != nil {
 		return nil, err
 	}

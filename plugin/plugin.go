@@ -49,6 +49,7 @@ type DynamicResourcesCEL struct {
 	claims      fwk.SharedDRAManager
 	selectors   *dracel.Cache
 	constraints *device.Environment
+	watched     *onlooker
 	// cache is what the allocators of all scheduling cycles share.
 	cache    *allocator.Cache
 	exchange *exchange
@@ -85,7 +86,8 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, err
 	}
-	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded), handle, features)
+	watched := newOnlooker(handle)
+	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded), watched, features)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +103,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		features:         features,
 		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),
+		watched:          watched,
 		constraints:      constraints,
 		cache:            allocator.NewCache(),
 		metrics:          measured,
@@ -163,7 +166,9 @@ func (pl *DynamicResourcesCEL) Name() string { return Name }
 // mistake in one is reported before any node is looked at, and our allocator
 // takes over. With the argument "allocator: All" it does for every pod.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	result, status := pl.DynamicResources.PreFilter(ctx, state, pod, nodes)
+	var result *fwk.PreFilterResult
+	var status *fwk.Status
+	seen := pl.watched.during(func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
 	if !status.IsSuccess() || pl.exchange == nil {
 		return result, status
 	}
@@ -178,7 +183,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 		pl.metrics.ObserveRefusal(metrics.RefusalGate)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(claims[0]))
 	}
-	if status := pl.useOurAllocator(ctx, state, claims); !status.IsSuccess() {
+	if status := pl.useOurAllocator(ctx, state, seen, claims); !status.IsSuccess() {
 		return nil, status
 	}
 	return result, nil
@@ -199,7 +204,7 @@ func (pl *DynamicResourcesCEL) constrainedClaims(pod *v1.Pod) ([]*resourceapi.Re
 	return slices.DeleteFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasReference(claim) }), nil
 }
 
-func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.CycleState, claims []*resourceapi.ResourceClaim) *fwk.Status {
+func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.CycleState, seen *material, claims []*resourceapi.ResourceClaim) *fwk.Status {
 	data, err := state.Read(dynamicresources.Name)
 	if err != nil {
 		return fwk.AsStatus(err)
@@ -212,7 +217,7 @@ func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.Cy
 		// Nothing is to be allocated: the claims were when upstream looked.
 		return nil
 	}
-	ours, err := pl.newAllocator(ctx)
+	ours, err := pl.newAllocator(ctx, *seen)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -224,17 +229,13 @@ func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.Cy
 	return nil
 }
 
-func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context) (*allocator.Allocator, error) {
-	allocated, err := pl.allocatedState(ctx)
+func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, seen material) (*allocator.Allocator, error) {
+	all, err := pl.gatherMaterial(ctx, seen)
 	if err != nil {
 		return nil, err
 	}
-	slices, err := pl.claims.ResourceSlices().ListWithDeviceTaintRules()
-	if err != nil {
-		return nil, err
-	}
-	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *allocated,
-		pl.claims.DeviceClasses(), slices, pl.selectors,
+	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
+		pl.claims.DeviceClasses(), all.slices, pl.selectors,
 		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),
 		allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(*pl.budget.Steps))
 }

@@ -159,19 +159,33 @@ type input struct {
 	traits.Mapper
 	name string
 	hub  Hub
+	// managed is the Mapper of a ManagedCluster.
+	managed mapping[object]
 }
 
 func newInput(cluster Cluster, hub Hub) *input {
-	return &input{Mapper: root(cluster.object), name: cluster.name, hub: hub}
+	result := &input{name: cluster.name, hub: hub}
+	if of, ok := cluster.object.(*clusterv1.ManagedCluster); ok {
+		result.managed = managedCluster(of)
+		result.Mapper = &result.managed
+	} else {
+		result.Mapper = root(cluster.object)
+	}
+	return result
 }
 
 var managedClusterPlan = sync.OnceValue(func() *plan { return planOf(reflect.TypeFor[clusterv1.ManagedCluster]()) })
+
+func managedCluster(of *clusterv1.ManagedCluster) mapping[object] {
+	return mapping[object]{object{reflect.ValueOf(of).Elem(), managedClusterPlan()}}
+}
 
 // root shows an object whole.
 func root(of any) traits.Mapper {
 	switch of := of.(type) {
 	case *clusterv1.ManagedCluster:
-		return &mapping[object]{object{reflect.ValueOf(of).Elem(), managedClusterPlan()}}
+		result := managedCluster(of)
+		return &result
 	case *unstructured.Unstructured:
 		return &mapping[untyped]{of.Object}
 	default:

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/ext"
@@ -20,8 +21,9 @@ const (
 	// selector may reach on one cluster.
 	ClusterCostLimit = 10_000_000
 
-	// maxExpressionLength is the limit of CEL's parser, 100,000 code points, in bytes.
-	maxExpressionLength = 4 * 100_000
+	// maxCharacters is the limit of CEL's parser, in code points. There is no other one,
+	// because Open Cluster Management has none.
+	maxCharacters = 100_000
 )
 
 // Environment compiles selectors. It is safe for concurrent use.
@@ -44,7 +46,7 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 		Base:          base,
 		Options:       declarations(),
 		Optimizations: []celgo.ProgramOption{celgo.EvalOptions(celgo.OptOptimize)},
-		MaxLength:     maxExpressionLength,
+		MaxLength:     maxCharacters * utf8.UTFMax,
 		CostLimit:     config.CostLimit,
 		Costs:         newCosts(),
 		EstimateLimit: config.CostLimit,

@@ -63,6 +63,26 @@ func collectClusters(ctx context.Context, reader client.Reader) ([]*clusterv1.Ma
 	return result, nil
 }
 
+// unchanged returns the clusters, with the former object for each that has not changed:
+// lists from the cache have new objects for all, and the scheduler looks at those only
+// that it does not know. Both are sorted by name.
+func unchanged(former, clusters []*clusterv1.ManagedCluster) []*clusterv1.ManagedCluster {
+	result := make([]*clusterv1.ManagedCluster, len(clusters))
+	for i, c := range clusters {
+		for len(former) > 0 && former[0].Name < c.Name {
+			former = former[1:]
+		}
+		if len(former) > 0 && former[0].Name == c.Name && former[0].UID == c.UID && former[0].ResourceVersion == c.ResourceVersion {
+			result[i] = former[0]
+			continue
+		}
+		// A copy does not keep the list that it was in from being freed.
+		object := *c
+		result[i] = &object
+	}
+	return result
+}
+
 // scores are all AddOnPlacementScores.
 type scores map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
 

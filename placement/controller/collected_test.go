@@ -6,10 +6,14 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
 func TestCollectedOncePerChange(t *testing.T) {
@@ -83,4 +87,39 @@ func TestCollectedConcurrently(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+func TestUnchangedClustersAreTheSameObjects(t *testing.T) {
+	list := func(versions ...string) []*clusterv1.ManagedCluster {
+		var result []*clusterv1.ManagedCluster
+		for i, version := range versions {
+			if version != "" {
+				result = append(result, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+					Name: string(rune('a' + i)), UID: types.UID(version[:1]), ResourceVersion: version[1:],
+				}})
+			}
+		}
+		return result
+	}
+	for name, test := range map[string]struct {
+		former, now []*clusterv1.ManagedCluster
+		// same are the places of the objects among the former ones, -1 for new ones.
+		same []int
+	}{
+		"the first":      {nil, list("u1", "u1"), []int{-1, -1}},
+		"none":           {list("u1"), nil, nil},
+		"one changes":    {list("u1", "u1", "u1"), list("u1", "u2", "u1"), []int{0, -1, 2}},
+		"one goes":       {list("u1", "u1", "u1"), list("", "u1", "u1"), []int{1, 2}},
+		"one comes":      {list("u1", "", "u1"), list("u1", "u1", "u1"), []int{0, -1, 1}},
+		"one is another": {list("u1", "u1"), list("u1", "v1"), []int{0, -1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := unchanged(test.former, test.now)
+			require.Equal(t, len(test.now), len(got))
+			for i, c := range got {
+				require.Equal(t, test.now[i], c)
+				require.Equal(t, test.same[i], slices.Index(test.former, c))
+			}
+		})
+	}
 }

@@ -107,7 +107,11 @@ func Add(mgr manager.Manager, options Options) error {
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
 		scheduler: scheduler, ledger: newLedger(), records: newRecords(), observer: options.Observer, all: options.All, now: options.Now,
 	}
-	r.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) { return collectClusters(ctx, r.client) }
+	r.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
+		clusters, err := collectClusters(ctx, r.client)
+		// collect is called one at a time.
+		return unchanged(r.clusters.value, clusters), err
+	}
 	r.scores.collect = func(ctx context.Context) (scores, error) { return collectScores(ctx, r.client) }
 	return r.watches(builder.ControllerManagedBy(mgr).Named(Name)).
 		WithOptions(ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation}).

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,12 +26,23 @@ import (
 type ledger struct {
 	decisions *placement.Decisions
 
-	mutex    sync.Mutex
-	versions map[types.NamespacedName]string
+	mutex sync.Mutex
+	// objects are not modified. placements has the names of those that have the label of
+	// a Placement.
+	objects    map[types.NamespacedName]*clusterv1beta1.PlacementDecision
+	placements map[types.NamespacedName]sets.Set[string]
+	// deleted are the last known versions of objects that were deleted here, and of which
+	// the event is still to come.
+	deleted map[types.NamespacedName]string
 }
 
 func newLedger() *ledger {
-	return &ledger{decisions: placement.NewDecisions(), versions: map[types.NamespacedName]string{}}
+	return &ledger{
+		decisions:  placement.NewDecisions(),
+		objects:    map[types.NamespacedName]*clusterv1beta1.PlacementDecision{},
+		placements: map[types.NamespacedName]sets.Set[string]{},
+		deleted:    map[types.NamespacedName]string{},
+	}
 }
 
 // set notes an object unless a newer version of it is known.
@@ -38,10 +50,21 @@ func (l *ledger) set(object *clusterv1beta1.PlacementDecision) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	key := client.ObjectKeyFromObject(object)
-	if older(object.ResourceVersion, l.versions[key]) {
+	known := l.objects[key]
+	if known != nil && older(object.ResourceVersion, known.ResourceVersion) {
 		return
 	}
-	l.versions[key] = object.ResourceVersion
+	if at, gone := l.deleted[key]; gone && (object.ResourceVersion == at || older(object.ResourceVersion, at)) {
+		return
+	}
+	l.drop(key)
+	delete(l.deleted, key)
+	l.objects[key] = object
+	if owner := placementOf(object); l.placements[owner] == nil {
+		l.placements[owner] = sets.New(key.Name)
+	} else {
+		l.placements[owner].Insert(key.Name)
+	}
 	l.decisions.Set(object)
 }
 
@@ -50,11 +73,54 @@ func (l *ledger) remove(object client.Object) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	key := client.ObjectKeyFromObject(object)
-	if older(object.GetResourceVersion(), l.versions[key]) {
+	if known := l.objects[key]; known != nil && older(object.GetResourceVersion(), known.ResourceVersion) {
 		return
 	}
-	delete(l.versions, key)
+	delete(l.deleted, key)
+	l.drop(key)
 	l.decisions.Delete(key.Namespace, key.Name)
+}
+
+// delete notes that an object was deleted in this version. Events of what was before
+// may still come.
+func (l *ledger) delete(object *clusterv1beta1.PlacementDecision) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	key := client.ObjectKeyFromObject(object)
+	if known := l.objects[key]; known == nil || older(object.ResourceVersion, known.ResourceVersion) {
+		return
+	}
+	l.deleted[key] = object.ResourceVersion
+	l.drop(key)
+	l.decisions.Delete(key.Namespace, key.Name)
+}
+
+func (l *ledger) drop(key types.NamespacedName) {
+	known := l.objects[key]
+	if known == nil {
+		return
+	}
+	delete(l.objects, key)
+	owner := placementOf(known)
+	if l.placements[owner].Delete(key.Name); len(l.placements[owner]) == 0 {
+		delete(l.placements, owner)
+	}
+}
+
+// of returns the objects of a Placement, sorted by name. They must not be modified.
+func (l *ledger) of(placement types.NamespacedName) []*clusterv1beta1.PlacementDecision {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var result []*clusterv1beta1.PlacementDecision
+	for _, name := range sets.List(l.placements[placement]) {
+		result = append(result, l.objects[types.NamespacedName{Namespace: placement.Namespace, Name: name}])
+	}
+	return result
+}
+
+// placementOf is the Placement that an object belongs to by its label.
+func placementOf(object client.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[clusterv1beta1.PlacementLabel]}
 }
 
 // older tells whether a version precedes a known one; versions that can't be compared
@@ -92,7 +158,7 @@ func (l *ledger) seen(object client.Object, q workqueue.TypedRateLimitingInterfa
 
 // enqueue queues the Placement that a PlacementDecision belongs to by its label.
 func enqueue(object client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	if name := object.GetLabels()[clusterv1beta1.PlacementLabel]; name != "" {
-		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}})
+	if owner := placementOf(object); owner.Name != "" {
+		q.Add(reconcile.Request{NamespacedName: owner})
 	}
 }

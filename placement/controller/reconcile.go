@@ -91,21 +91,17 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 	if err != nil || result.Decision == nil {
 		return result, err
 	}
-	key := client.ObjectKeyFromObject(object)
-	cached, err := decisionsOf(ctx, r.client, key)
-	if err != nil {
-		return nil, err
-	}
-	if len(placement.Updates(cached, result.Decision.Objects(object))) == 0 {
+	former := r.ledger.of(client.ObjectKeyFromObject(object))
+	if len(placement.Updates(former, result.Decision.Objects(object))) == 0 {
 		return result, nil
 	}
-	live, err := decisionsOf(ctx, r.reader, key)
+	behind, err := r.catchUp(ctx, object, &former)
 	if err != nil {
 		return nil, err
 	}
 	// What the cache had was no basis to decide on if it was behind, because who is
 	// selected depends on who was.
-	if r.refresh(cached, live) {
+	if behind {
 		if result, err = r.schedule(ctx, object); err != nil || result.Decision == nil {
 			return result, err
 		}
@@ -114,9 +110,10 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 		return nil, err
 	}
 	end := r.observer.ObserveWriting()
-	err = r.write(ctx, object, result, live)
+	err = r.write(ctx, object, result, former)
 	end(err)
 	if err != nil {
+		r.records.list(object, false)
 		// The status would tell of decisions that are not there yet.
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
 		return nil, err
@@ -135,6 +132,24 @@ func (r *reconciler) checkCurrent(ctx context.Context, object *clusterv1beta1.Pl
 		return apierrors.NewConflict(clusterv1beta1.Resource("placements"), object.Name, errors.New("it has changed since it was decided"))
 	}
 	return nil
+}
+
+// catchUp lists the PlacementDecisions of a Placement the first time that something is
+// to be written, and after a write that has failed, and tells whether known was not all.
+// Later the ledger has what was written here, and nobody else writes: no object is
+// changed or deleted in a version that it does not have.
+func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placement, known *[]*clusterv1beta1.PlacementDecision) (behind bool, err error) {
+	if r.records.listed(object) {
+		return false, nil
+	}
+	live, err := decisionsOf(ctx, r.reader, client.ObjectKeyFromObject(object))
+	if err != nil {
+		return false, err
+	}
+	behind = r.refresh(*known, live)
+	*known = live
+	r.records.list(object, true)
+	return behind, nil
 }
 
 // refresh notes the PlacementDecisions that are there, and tells whether the cached

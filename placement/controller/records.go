@@ -24,6 +24,9 @@ type record struct {
 	version string
 	// warnings had an event already.
 	warnings []placement.Warning
+	// listed tells that the ledger has all of its PlacementDecisions: they were listed
+	// once, and no write has failed since.
+	listed bool
 }
 
 // records are those of all Placements that are decided here.
@@ -89,6 +92,25 @@ func (r *records) wrote(object *clusterv1beta1.Placement) {
 	key := client.ObjectKeyFromObject(object)
 	if known := r.of[key]; known.uid == object.UID {
 		known.version = object.ResourceVersion
+		r.of[key] = known
+	}
+}
+
+// listed tells whether the ledger has all PlacementDecisions of a Placement.
+func (r *records) listed(object *clusterv1beta1.Placement) bool {
+	r.mutex.RLock()
+	defer r.mutex.RUnlock()
+	known := r.of[client.ObjectKeyFromObject(object)]
+	return known.uid == object.UID && known.listed
+}
+
+// list notes that the PlacementDecisions of a Placement were listed, or have to be.
+func (r *records) list(object *clusterv1beta1.Placement, listed bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	key := client.ObjectKeyFromObject(object)
+	if known := r.of[key]; known.uid == object.UID {
+		known.listed = listed
 		r.of[key] = known
 	}
 }

@@ -25,7 +25,9 @@ import (
 )
 
 func decision(version string) *clusterv1beta1.PlacementDecision {
-	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p-decision-1", ResourceVersion: version}}
+	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "p-decision-1", ResourceVersion: version, Labels: map[string]string{clusterv1beta1.PlacementLabel: "p"},
+	}}
 }
 
 func TestLedgerKeepsTheNewest(t *testing.T) {
@@ -38,14 +40,31 @@ func TestLedgerKeepsTheNewest(t *testing.T) {
 		"an event too late":   {func(l *ledger) { l.set(decision("9")) }, "10"},
 		"a deletion":          {func(l *ledger) { l.remove(decision("12")) }, ""},
 		"a deletion too late": {func(l *ledger) { l.remove(decision("8")) }, "10"},
-		"not comparable":      {func(l *ledger) { l.set(decision("opaque")) }, "opaque"},
+		"deleted here":        {func(l *ledger) { l.delete(decision("10")) }, ""},
+		"deleted here, and events of before": {func(l *ledger) {
+			l.delete(decision("10"))
+			l.set(decision("9"))
+			l.set(decision("10"))
+		}, ""},
+		"deleted here, and made again": {func(l *ledger) {
+			l.delete(decision("10"))
+			l.set(decision("13"))
+			l.remove(decision("12"))
+		}, "13"},
+		"deleted here too late": {func(l *ledger) { l.delete(decision("9")) }, "10"},
+		"not comparable":        {func(l *ledger) { l.set(decision("opaque")) }, "opaque"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()
 			l.set(decision("10"))
 			test.act(l)
-			require.Equal(t, test.want, l.versions[key])
+			got := ""
+			if object := l.objects[key]; object != nil {
+				got = object.ResourceVersion
+			}
+			require.Equal(t, test.want, got)
+			require.Len(t, l.of(types.NamespacedName{Namespace: "ns", Name: "p"}), len(l.objects))
 		})
 	}
 }

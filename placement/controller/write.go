@@ -133,7 +133,7 @@ func (w *writing) delete(ctx context.Context, object *clusterv1beta1.PlacementDe
 	if err == nil {
 		w.deleted(w.placement, object)
 	}
-	w.ledger.remove(object)
+	w.ledger.delete(object)
 	delete(w.live, object.Name)
 	w.decided = true
 	return nil

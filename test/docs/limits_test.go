@@ -181,6 +181,7 @@ func explanationLimits(t *testing.T) []limit {
 
 func placementLimits(t *testing.T) []limit {
 	return []limit{
+		{"length of an expression", number(constantOf(t, "cel/cluster/environment.go", "maxCharacters")) + " characters", "CEL"},
 		{"cost of one evaluation on a cluster", number(cel.DefaultCostLimit), ours},
 		{"cost of all expressions of a predicate on a cluster", number(cluster.ClusterCostLimit), ours},
 		{"elements assumed in a list when costs are estimated", number(constantOf(t, "cel/cluster/cost.go", "assumedSize")), ours},

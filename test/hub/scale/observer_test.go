@@ -122,21 +122,22 @@ func (o *observer) expect(clusters map[string]sets.Set[string]) {
 // selected clusters by Placement.
 func (o *observer) catchUp(t testing.TB) map[string]sets.Set[string] {
 	t.Helper()
-	var list clusterv1beta1.PlacementDecisionList
-	require.NoError(t, o.hub.List(t.Context(), &list, client.InNamespace(namespace)))
-	want := map[string]string{}
-	for i := range list.Items {
-		want[list.Items[i].Name] = list.Items[i].ResourceVersion
-	}
+	// What is written after the list makes it old: it is made anew now and then.
 	require.Eventually(t, func() bool {
-		o.mutex.Lock()
-		defer o.mutex.Unlock()
-		has := map[string]string{}
-		for name, object := range o.objects {
-			has[name] = object.ResourceVersion
+		var list clusterv1beta1.PlacementDecisionList
+		require.NoError(t, o.hub.List(t.Context(), &list, client.InNamespace(namespace)))
+		want := map[string]string{}
+		for i := range list.Items {
+			want[list.Items[i].Name] = list.Items[i].ResourceVersion
 		}
-		return maps.Equal(want, has) || o.broken != nil
-	}, patience, 10*time.Millisecond)
+		for range 100 {
+			if maps.Equal(want, o.versions()) {
+				return true
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return false
+	}, patience, time.Millisecond)
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	require.NoError(t, o.broken)

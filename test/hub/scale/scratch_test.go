@@ -70,7 +70,8 @@ func pointers[T any](items []T) []*T {
 
 // difference says where the PlacementDecisions and the status of Placements are not
 // what a Scheduler that remembers nothing decides; "" if they are. With oblivious, it
-// does not know either what was decided before.
+// does not know either what was decided before, and so not which slice of its group a
+// cluster is in: then only the groups are compared.
 func (l listing) difference(t testing.TB, oblivious bool) string {
 	t.Helper()
 	scheduler, err := placement.NewScheduler(placement.Config{})
@@ -87,16 +88,36 @@ func (l listing) difference(t testing.TB, oblivious bool) string {
 		has := slices.DeleteFunc(slices.Clone(l.decisions), func(d *clusterv1beta1.PlacementDecision) bool {
 			return d.Labels[clusterv1beta1.PlacementLabel] != object.Name
 		})
+		if oblivious {
+			require.NotNil(t, result.Decision, object.Name)
+			if wanted := groupsOf(result.Decision.Objects(object)); !cmp.Equal(wanted, groupsOf(has)) {
+				fmt.Fprintf(&out, "%s: groups (-want +got):\n%s", object.Name, cmp.Diff(wanted, groupsOf(has)))
+			}
+			continue
+		}
 		if result.Decision != nil {
 			for _, step := range placement.Updates(has, result.Decision.Objects(object)) {
 				fmt.Fprintf(&out, "%s: %s is to be changed (delete: %t)\n", object.Name, step.Object.Name, step.Delete)
 			}
 		}
-		if wanted := result.ApplyTo(object.Status); !oblivious && !equality.Semantic.DeepEqual(wanted, object.Status) {
+		if wanted := result.ApplyTo(object.Status); !equality.Semantic.DeepEqual(wanted, object.Status) {
 			fmt.Fprintf(&out, "%s: status (-want +got):\n%s", object.Name, cmp.Diff(wanted, object.Status))
 		}
 	}
 	return out.String()
+}
+
+// groupsOf are the clusters of each decision group, sorted, by its index and name.
+func groupsOf(objects []*clusterv1beta1.PlacementDecision) map[string][]string {
+	result := map[string][]string{}
+	for _, object := range objects {
+		group := object.Labels[clusterv1beta1.DecisionGroupIndexLabel] + " " + object.Labels[clusterv1beta1.DecisionGroupNameLabel]
+		result[group] = append(result[group], clustersOf(object)...)
+	}
+	for group := range result {
+		slices.Sort(result[group])
+	}
+	return result
 }
 
 // requireSettled waits until everything is as it is decided from scratch.

@@ -1,0 +1,115 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"slices"
+	"sync/atomic"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// Each scheduling cycle comes with a list of all slices of the cluster, in any order.
+// Usually they are the same objects as before; then they are not sorted by node again.
+
+// sliceIndex is the slices of a cluster by node. It is not modified, but for what is kept
+// in it.
+type sliceIndex struct {
+	// positions has all slices, each with a number of its own.
+	positions map[*resourceapi.ResourceSlice]int
+	// local has those with a node name, other those without.
+	local map[string]*nodeSlices
+	other []*resourceapi.ResourceSlice
+}
+
+// nodeSlices are the slices that name a node.
+type nodeSlices struct {
+	slices []*resourceapi.ResourceSlice
+	// byDevice: some of them leave it to devices to name nodes.
+	byDevice bool
+	// inventory is the inventory of the node if it depends on nothing but these slices.
+	inventory atomic.Pointer[keptInventory]
+}
+
+type keptInventory struct {
+	features  structured.Features
+	inventory *inventory
+}
+
+// noSlices is what nodes have that no slice names.
+var noSlices = &nodeSlices{}
+
+// indexOf returns the index of the slices.
+func (c *Cache) indexOf(all []*resourceapi.ResourceSlice) *sliceIndex {
+	if known := c.index.Load(); known != nil && known.has(all) {
+		return known
+	}
+	made := newSliceIndex(all)
+	c.index.Store(made)
+	return made
+}
+
+func newSliceIndex(all []*resourceapi.ResourceSlice) *sliceIndex {
+	index := &sliceIndex{positions: make(map[*resourceapi.ResourceSlice]int, len(all)), local: make(map[string]*nodeSlices, len(all))}
+	for i, slice := range all {
+		index.positions[slice] = i
+		name := ptr.Deref(slice.Spec.NodeName, "")
+		if name == "" {
+			index.other = append(index.other, slice)
+			continue
+		}
+		of := index.local[name]
+		if of == nil {
+			of = &nodeSlices{}
+			index.local[name] = of
+		}
+		of.slices = append(of.slices, slice)
+		of.byDevice = of.byDevice || selectsByDevice(slice)
+	}
+	return index
+}
+
+// has tells whether the index is of these slices, in any order.
+func (x *sliceIndex) has(all []*resourceapi.ResourceSlice) bool {
+	if len(all) != len(x.positions) {
+		return false
+	}
+	seen := bound.NewBits(len(all))
+	for _, slice := range all {
+		position, known := x.positions[slice]
+		if !known || seen.Has(position) {
+			return false
+		}
+		seen.Add(position)
+	}
+	return true
+}
+
+// of returns the slices that name a node.
+func (x *sliceIndex) of(node string) *nodeSlices {
+	if found := x.local[node]; found != nil {
+		return found
+	}
+	return noSlices
+}
+
+// kept returns the inventory that was made with the same features.
+func (n *nodeSlices) kept(features structured.Features) *inventory {
+	if kept := n.inventory.Load(); kept != nil && kept.features == features {
+		return kept.inventory
+	}
+	return nil
+}
+
+// keep keeps an inventory that depends on nothing but the slices. Nodes without slices have
+// nothing to keep it in.
+func (n *nodeSlices) keep(features structured.Features, of *inventory) {
+	if n != noSlices && slices.Equal(n.slices, of.slices) {
+		n.inventory.Store(&keptInventory{features, of})
+	}
+}

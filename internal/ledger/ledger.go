@@ -1,0 +1,153 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ledger finds out whether devices are ever given to two claims. It reads every
+// version of every claim from a watch, so that nothing that was ever true escapes it.
+//
+//	l := ledger.New(judge)
+//	done, err := l.Follow(ctx, client, namespace) // before there are claims
+//	...
+//	l.Entries().Violations // none
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// Ledger knows who has which device, at every moment: the versions of claims come in the
+// order in which the API server stored them. It forgets claims that are gone, so that it
+// can be kept for days. It is safe for concurrent use.
+type Ledger struct {
+	judge       func(*resourceapi.ResourceClaim) string
+	mu          sync.Mutex
+	owners      map[string]string      // names of claims by "driver/pool/device"
+	devices     map[types.UID][]string // of claims that have any
+	events      int
+	allocations int
+	violations  []string
+}
+
+// New returns an empty ledger. judge tells what is wrong with the devices of an allocated
+// claim, empty if nothing is.
+func New(judge func(*resourceapi.ResourceClaim) string) *Ledger {
+	return &Ledger{judge: judge, owners: map[string]string{}, devices: map[types.UID][]string{}}
+}
+
+// Follow keeps the ledger until the context ends; then done is closed. It starts with the
+// claims that there are. All namespaces are followed if none is named.
+func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namespace string) (done <-chan struct{}, err error) {
+	claims := client.ResourceV1().ResourceClaims(namespace)
+	list, err := claims.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		l.Enter(watch.Event{Type: watch.Added, Object: &list.Items[i]})
+	}
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return claims.Watch(ctx, options)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for event := range watcher.ResultChan() {
+			l.Enter(event)
+		}
+	}()
+	return ended, nil
+}
+
+// Enter takes the next version of a claim.
+func (l *Ledger) Enter(event watch.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	claim, ok := event.Object.(*resourceapi.ResourceClaim)
+	if !ok {
+		if event.Type == watch.Error {
+			// From here on the ledger would have gaps.
+			l.violations = append(l.violations, fmt.Sprintf("versions of claims are missing: %v", apierrors.FromObject(event.Object)))
+		}
+		return
+	}
+	l.events++
+	had, has := l.devices[claim.UID], devicesOf(claim)
+	if event.Type == watch.Deleted {
+		has = nil
+	}
+	if slices.Equal(had, has) {
+		return
+	}
+	if len(had) > 0 && len(has) > 0 {
+		l.blame(claim, "changes its devices from %v to %v", had, has)
+	}
+	for _, device := range had {
+		delete(l.owners, device)
+	}
+	delete(l.devices, claim.UID)
+	if len(has) > 0 {
+		l.own(claim, has)
+	}
+}
+
+func (l *Ledger) own(claim *resourceapi.ResourceClaim, devices []string) {
+	l.allocations++
+	l.devices[claim.UID] = devices
+	for _, device := range devices {
+		if owner, taken := l.owners[device]; taken {
+			l.blame(claim, "gets device %s, which claim %s has", device, owner)
+		}
+		l.owners[device] = claim.Name
+	}
+	if complaint := l.judge(claim); complaint != "" {
+		l.blame(claim, "%s", complaint)
+	}
+}
+
+func (l *Ledger) blame(claim *resourceapi.ResourceClaim, format string, args ...any) {
+	l.violations = append(l.violations, fmt.Sprintf("claim %s at version %s: ", claim.Name, claim.ResourceVersion)+fmt.Sprintf(format, args...))
+}
+
+// Entries are the sums of a ledger.
+type Entries struct {
+	// Events are versions of claims, Allocations those with which a claim got devices.
+	Events, Allocations int
+	// InUse is the number of devices that claims have.
+	InUse int
+	// Violations is what was ever wrong.
+	Violations []string
+}
+
+// Entries returns the sums so far.
+func (l *Ledger) Entries() Entries {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Entries{l.events, l.allocations, len(l.owners), slices.Clone(l.violations)}
+}
+
+func devicesOf(claim *resourceapi.ResourceClaim) []string {
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	var devices []string
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		devices = append(devices, result.Driver+"/"+result.Pool+"/"+result.Device)
+	}
+	return devices
+}

@@ -1,0 +1,247 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// A group is cut into slices in order of names only once. If it always were, one
+// cluster that goes would move all later ones, and every later PlacementDecision of
+// the group would be written. So a cluster that stays in its group stays in its
+// slice:
+//
+//   - A former slice belongs to the group that most of its clusters are in now.
+//   - One that goes leaves a gap. New ones fill gaps, first where one went, then in the
+//     slices with the fewest clusters; what is left over makes new slices.
+//   - When the clusters of the emptiest slices, up to compactionWidth of them, have room
+//     in one slice less, one goes and its clusters move to the others. It is never the
+//     first slice of the group: some look for the first PlacementDecision by name.
+//
+// The change of one cluster so writes at most compactionWidth objects of a group.
+// The last rule also bounds how many slices n clusters have: if s slices are left,
+// any w = min(compactionWidth, s) of them have more than 100(w-1) clusters together.
+// Up to compactionWidth slices are therefore as few as possible, and more than that
+// fewer than n/100 * w/(w-1), which is one for 80 clusters.
+//
+// Sorted by score a group is cut anew each time: who asks for that order wants it
+// in the group and not only in each slice, and scores that change alone are written
+// no more often than spec.scoreRateLimit allows.
+
+// compactionWidth is how many slices one compaction may write, the one that goes
+// included.
+const compactionWidth = 5
+
+// part is a slice that is filled.
+type part struct {
+	// number is the one in its name; 0 is a new slice.
+	number int
+	// members are indices of members of the group.
+	members []int
+	// short tells that a cluster has gone, so that it is written in any case.
+	short bool
+}
+
+func (p *part) room() int { return MaxSliceLength - len(p.members) }
+
+// take moves as many members into the part as have room, and returns the others.
+func (p *part) take(members []int) []int {
+	n := min(p.room(), len(members))
+	p.members = append(p.members, members[:n]...)
+	return members[n:]
+}
+
+// intoSlices makes the slices of each group, in order of their numbers, from those that
+// there are.
+func intoSlices(groups []piece, former []formerSlice, byScore bool) [][]*part {
+	result, waiting := keep(groups, former)
+	for i := range groups {
+		if byScore {
+			result[i] = recut(result[i], len(groups[i].members))
+		} else {
+			result[i] = compact(fill(result[i], waiting[i]))
+		}
+	}
+	number(result)
+	for i, parts := range result {
+		slices.SortFunc(parts, byNumber)
+		if byScore {
+			deal(parts, len(groups[i].members))
+		}
+		for _, p := range parts {
+			slices.Sort(p.members)
+		}
+	}
+	return result
+}
+
+// spot is where a cluster is among the members of the groups.
+type spot struct{ group, index int }
+
+// keep returns the slices that the groups have already, each with the clusters that
+// stay in it, and for each group the members that are in none of them.
+func keep(groups []piece, former []formerSlice) (parts [][]*part, waiting [][]int) {
+	spots := map[string]spot{}
+	for g, group := range groups {
+		for i, m := range group.members {
+			spots[m.decision.ClusterName] = spot{g, i}
+		}
+	}
+	parts, waiting = make([][]*part, len(groups)), make([][]int, len(groups))
+	for _, slice := range former {
+		group := slice.groupNow(spots)
+		if group < 0 || group >= len(groups) {
+			continue
+		}
+		p := &part{number: slice.number}
+		for _, decision := range slice.decisions {
+			// Each cluster is placed once, whatever the objects say.
+			if at, ok := spots[decision.ClusterName]; ok && at.group == group && p.room() > 0 {
+				p.members = append(p.members, at.index)
+				delete(spots, decision.ClusterName)
+			}
+		}
+		p.short = len(p.members) < len(slice.decisions)
+		parts[group] = append(parts[group], p)
+	}
+	for g, group := range groups {
+		for i, m := range group.members {
+			if _, waits := spots[m.decision.ClusterName]; waits {
+				waiting[g] = append(waiting[g], i)
+			}
+		}
+	}
+	return parts, waiting
+}
+
+// groupNow is the group that most of the clusters are in. Of several it is the one
+// with the former index, as it is without any, else the first.
+func (s *formerSlice) groupNow(spots map[string]spot) int {
+	counts := map[int]int{}
+	for _, decision := range s.decisions {
+		if at, ok := spots[decision.ClusterName]; ok {
+			counts[at.group]++
+		}
+	}
+	group := s.group
+	for candidate, n := range counts {
+		if most := counts[group]; n > most || n == most && group != s.group && candidate < group {
+			group = candidate
+		}
+	}
+	return group
+}
+
+// fill adds members, in new slices where there is no room. There is at least one
+// slice in the end.
+func fill(parts []*part, waiting []int) []*part {
+	byNeed := slices.Clone(parts)
+	slices.SortStableFunc(byNeed, func(a, b *part) int {
+		return cmp.Or(compareBool(b.short, a.short), cmp.Compare(len(a.members), len(b.members)))
+	})
+	for _, p := range byNeed {
+		waiting = p.take(waiting)
+	}
+	for len(waiting) > 0 || len(parts) == 0 {
+		p := &part{}
+		waiting = p.take(waiting)
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// compact puts the emptiest slices together as long as one can go.
+func compact(parts []*part) []*part {
+	for len(parts) > 1 {
+		emptiest, total := slices.Clone(parts), 0
+		slices.SortStableFunc(emptiest, func(a, b *part) int { return cmp.Compare(len(a.members), len(b.members)) })
+		emptiest = emptiest[:min(compactionWidth, len(emptiest))]
+		for _, p := range emptiest {
+			total += len(p.members)
+		}
+		if total > MaxSliceLength*(len(emptiest)-1) {
+			break
+		}
+		leaving := slices.MaxFunc(emptiest, func(a, b *part) int {
+			return cmp.Or(compareBool(a != parts[0], b != parts[0]), compareBool(a.room() > 0, b.room() > 0), byNumber(a, b))
+		})
+		moving := leaving.members
+		for _, p := range emptiest {
+			if p != leaving {
+				moving = p.take(moving)
+			}
+		}
+		parts = slices.DeleteFunc(parts, func(p *part) bool { return p == leaving })
+	}
+	return parts
+}
+
+// compareBool has false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// recut returns as many slices as n clusters need, the present ones first. They have
+// no members yet.
+func recut(parts []*part, n int) []*part {
+	needed := max(1, (n+MaxSliceLength-1)/MaxSliceLength)
+	parts = parts[:min(needed, len(parts))]
+	for len(parts) < needed {
+		parts = append(parts, &part{})
+	}
+	return parts
+}
+
+// deal puts n members into slices in their order.
+func deal(parts []*part, n int) {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	for _, p := range parts {
+		p.members = nil
+		all = p.take(all)
+	}
+}
+
+// number gives each new slice the lowest number that no other one has.
+func number(groups [][]*part) {
+	taken := map[int]bool{0: true}
+	for _, parts := range groups {
+		for _, p := range parts {
+			taken[p.number] = true
+		}
+	}
+	next := 0
+	for _, parts := range groups {
+		for _, p := range parts {
+			for p.number == 0 {
+				if next++; !taken[next] {
+					p.number = next
+				}
+			}
+		}
+	}
+}
+
+func byNumber(a, b *part) int { return cmp.Compare(a.number, b.number) }
+
+// formerSlice is what a PlacementDecision says now.
+type formerSlice struct {
+	// number is the one in its name.
+	number int
+	// group is the index in its label, -1 if there is none.
+	group     int
+	decisions []clusterv1beta1.ClusterDecision
+}

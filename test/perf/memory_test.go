@@ -1,0 +1,101 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package perf
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/internal/shape"
+)
+
+// TestMemoryOfNodes pins what docs/limits.md says that a cache takes for a node, with claims
+// of one kind: on nodes of one hardware type of which others are in use on each, and on nodes
+// whose devices have serial numbers among their attributes, so that no two are equal.
+func TestMemoryOfNodes(t *testing.T) {
+	const nodes = 1000
+	tests := []struct {
+		scenario string
+		serials  bool
+		limit    int
+	}{
+		{"grid-4x4-4", false, 4 << 10},
+		{"grid-4x4-4", true, 32 << 10},
+		{"grid-8x8-4", false, 10 << 10},
+		{"grid-8x8-4", true, 112 << 10},
+	}
+	for _, test := range tests {
+		t.Run(fmt.Sprintf("%s/serials=%t", test.scenario, test.serials), func(t *testing.T) {
+			s := scenarioNamed(t, test.scenario)
+			cache := allocator.NewCache()
+			hardware := newHardware(t, s, nodes)
+			if test.serials {
+				hardware.number()
+			}
+			fleet := hardware.occupied(s.Occupancies(s.Layouts[2], nodes))
+			claim, err := s.Claim()
+			require.NoError(t, err)
+			fleet.askAll(t, cache, claim)
+			cache = allocator.NewCache() // what is compiled once is there
+			before := heap()
+			fleet.askAll(t, cache, claim)
+			perNode := (heap() - before) / nodes
+			t.Logf("%d bytes for a node", perNode)
+			require.Less(t, perNode, test.limit)
+			require.Greater(t, perNode, 500, "what is measured is not there")
+			runtime.KeepAlive(cache)
+			runtime.KeepAlive(fleet)
+		})
+	}
+}
+
+func scenarioNamed(t *testing.T, name string) shape.Scenario {
+	t.Helper()
+	for _, s := range shape.Scenarios() {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("no scenario %s", name)
+	return shape.Scenario{}
+}
+
+// number gives each device of each node an attribute of its own, which no expression reads:
+// no two nodes have the same devices any more.
+func (h *hardware) number() {
+	for _, slices := range h.slices {
+		for _, slice := range slices {
+			for i := range slice.Spec.Devices {
+				slice.Spec.Devices[i].Attributes["serial"] = resourceapi.DeviceAttribute{
+					StringValue: ptr.To(slice.Spec.Pool.Name + "-" + slice.Spec.Devices[i].Name),
+				}
+			}
+		}
+	}
+}
+
+// askAll asks an allocator that is dropped then for all nodes.
+func (f *fleet) askAll(t *testing.T, cache *allocator.Cache, claim *resourceapi.ResourceClaim) {
+	t.Helper()
+	a, err := f.celset(t.Context(), allocator.WithCache(cache))
+	require.NoError(t, err)
+	for _, node := range f.nodes {
+		_, err := a.Allocate(t.Context(), node, []*resourceapi.ResourceClaim{claim})
+		require.NoError(t, err, node.Name)
+	}
+}
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return int(memory.HeapAlloc)
+}

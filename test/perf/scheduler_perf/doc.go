@@ -1,0 +1,24 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scheduler_perf measures a whole scheduler with scheduler_perf, the benchmark of
+// Kubernetes: API server, scheduler and controllers run in the process of the test, etcd
+// beside it.
+//
+//	go test ./test/perf/scheduler_perf     # workloads labelled "short", for correctness
+//	make perf                              # those labelled "performance"
+//	make perf-report                       # writes docs/performance.md from the results
+//
+// performance-config.yaml has the workloads in scheduler_perf's format. The same pods come
+// with CEL constraints for our profile, and with only a count or with matchAttribute for
+// upstream's; both profiles are those of manifests/scheduler/config.yaml. The workloads of
+// upstream's own DRA benchmarks are read from the module that go.mod names, and run
+// twice: as they are, and through our plugin with "allocator: All".
+//
+// What workloads that are compared have in common stands together, and they run one after
+// the other, so that a machine that is busy with something else is to both of them.
+//
+// scheduler_perf can't create claims that are allocated. Devices, and the claims that
+// have them when a workload begins, are made by a function that it calls when the nodes
+// are there ([occupy]); the parameters say how many.
+package scheduler_perf

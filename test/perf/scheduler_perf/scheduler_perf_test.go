@@ -1,0 +1,164 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler_perf
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/kubernetes/pkg/scheduler"
+	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
+	"k8s.io/kubernetes/test/utils/client-go/ktesting"
+
+	"github.com/celset/celset/internal/ledger"
+	"github.com/celset/celset/internal/topology"
+)
+
+// TestSchedulerPerf runs the workloads labelled "short": all pods get what they ask for, and
+// no device goes to two claims.
+func TestSchedulerPerf(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes an API server")
+	}
+	perf.TestSchedulingLabelFilter = "short"
+	perf.RunIntegrationPerfScheduling(t, configFile, withRegistry(t, registry()), perf.WithNodeUpdateFn(
+		func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
+			if !isFirst(tCtx) {
+				return nil
+			}
+			mesh, err := occupy(tCtx, w, nodes)
+			if err != nil {
+				return err
+			}
+			return keepLedger(tCtx, mesh)
+		}))
+}
+
+// calls counts those of the function that scheduler_perf calls when it has created nodes, by
+// workload. The first is for the nodes, the others come before and after the measurement:
+// there is no other way to notice.
+var calls = map[string]int{}
+
+func isFirst(tCtx ktesting.TContext) bool {
+	calls[tCtx.Name()]++
+	if calls[tCtx.Name()] > 1 {
+		return false
+	}
+	tCtx.Cleanup(func() { delete(calls, tCtx.Name()) })
+	return true
+}
+
+// occupy makes devices for the nodes as the workload says.
+func occupy(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList) (topology.Topology, error) {
+	o, err := occupancyOf(w)
+	if err != nil {
+		return topology.Topology{}, err
+	}
+	mesh, err := meshOf(o.devices)
+	if err != nil {
+		return topology.Topology{}, err
+	}
+	return mesh, o.occupy(tCtx, tCtx.Client(), mesh, nodes.Items)
+}
+
+// keepLedger judges each allocation from now on until the workload ends.
+func keepLedger(tCtx ktesting.TContext, mesh topology.Topology) error {
+	l := ledger.New(func(claim *resourceapi.ResourceClaim) string { return judge(mesh, claim) })
+	ctx := tCtx.WithCancel()
+	done, err := l.Follow(ctx, tCtx.Client(), "")
+	if err != nil {
+		return err
+	}
+	before := l.Entries().Allocations
+	tCtx.Cleanup(func() {
+		ctx.Cancel("the workload is done")
+		<-done
+		entries := l.Entries()
+		require.Empty(tCtx, entries.Violations)
+		require.Greater(tCtx, entries.Allocations, before)
+	})
+	return nil
+}
+
+// judge tells whether a claim has a set of its shape. Those that there were from the
+// beginning have none.
+func judge(mesh topology.Topology, claim *resourceapi.ResourceClaim) string {
+	shape, ok := claim.Labels["celset.dev/shape"]
+	if !ok {
+		return ""
+	}
+	var names []string
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		names = append(names, result.Device)
+	}
+	if len(names) != int(claim.Spec.Devices.Requests[0].Exactly.Count) || !isShape(mesh, shape, names) {
+		return fmt.Sprintf("has %v, which is no %s", names, shape)
+	}
+	return ""
+}
+
+func isShape(mesh topology.Topology, shape string, names []string) bool {
+	switch shape {
+	case "grid", "block":
+		return mesh.IsBlock(names, 2, 2)
+	case "ring":
+		return isStretch(mesh, names)
+	case "match":
+		devices, err := mesh.Select(names)
+		return err == nil && !slices.ContainsFunc(devices, func(d topology.Device) bool {
+			return d.Coordinates.Row/2 != devices[0].Coordinates.Row/2 || d.Coordinates.Col/2 != devices[0].Coordinates.Col/2
+		})
+	default:
+		return true
+	}
+}
+
+// isStretch tells whether the devices follow each other, the first one the last one, too.
+func isStretch(mesh topology.Topology, names []string) bool {
+	ends := 0
+	for i := range mesh.Devices {
+		next := mesh.Devices[(i+1)%len(mesh.Devices)].Name
+		if slices.Contains(names, mesh.Devices[i].Name) && !slices.Contains(names, next) {
+			ends++
+		}
+	}
+	return ends == 1
+}
+
+// BenchmarkPerfScheduling runs the workloads labelled "performance", or what
+// -perf-scheduling-label-filter says.
+func BenchmarkPerfScheduling(b *testing.B) {
+	dir := resultsDir(b)
+	setResults(b, dir)
+	var watch *stopwatch
+	perf.RunBenchmarkPerfScheduling(b, configFile, "celset", registry(), perf.WithNodeUpdateFn(
+		func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) (err error) {
+			switch {
+			case isFirst(tCtx):
+				watch = nil
+				_, err = occupy(tCtx, w, nodes)
+			case watch == nil:
+				watch, err = newStopwatch()
+			default:
+				err = watch.stop(tCtx, dir)
+			}
+			return err
+		}))
+}
+
+// setResults has scheduler_perf write its files into the directory.
+func setResults(b *testing.B, dir string) {
+	b.Helper()
+	require.NoError(b, flag.Set("data-items-dir", dir))
+	require.NoError(b, flag.Set("test.benchtime", "1x"), "the first run counts: a second would take as long")
+	if !strings.Contains(perf.PerfSchedulingLabelFilter, "performance") {
+		b.Logf("only workloads labelled %s", perf.PerfSchedulingLabelFilter)
+	}
+}

@@ -1,0 +1,257 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler_perf
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler"
+	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
+	"k8s.io/kubernetes/test/utils/client-go/ktesting"
+	"sigs.k8s.io/yaml"
+)
+
+// topics are the folders of upstream's DRA workloads.
+var topics = []string{
+	".", "compatibilitygroups", "consumablecapacity", "devicetaints", "extendedresource", "extendedresource/scoring",
+	"listattributes", "partitionabledevices", "prioritizedlist", "workloadresourceclaims",
+}
+
+// The plugins that run upstream's workloads.
+const (
+	upstreamPlugin = "upstream"
+	ourPlugin      = "celset"
+)
+
+// object is a part of a YAML file.
+type object = map[string]any
+
+// BenchmarkPerfSchedulingUpstream runs upstream's own DRA workloads with upstream's plugin
+// and with ours, in turn. Their names are <test case>/<workload>/<plugin>.
+func BenchmarkPerfSchedulingUpstream(b *testing.B) {
+	dir := resultsDir(b)
+	setResults(b, dir)
+	root := upstreamDir(b)
+	ours, err := filepath.Abs(filepath.Join("config", "all.yaml"))
+	require.NoError(b, err)
+	for _, topic := range topics {
+		b.Chdir(filepath.Join(root, topic)) // templates are relative to it
+		twice := pairs{our: ours, into: b.TempDir(), begin: map[string]int{}}
+		config, err := twice.write(configFile)
+		require.NoError(b, err, topic)
+		if config == "" {
+			continue
+		}
+		perf.RunBenchmarkPerfScheduling(b, config, "upstream_"+strings.ReplaceAll(topic, "/", "_"), registry(),
+			perf.WithNodeUpdateFn(twice.measure(dir)))
+	}
+}
+
+// upstreamDir has upstream's DRA workloads, in the version that go.mod names.
+func upstreamDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := exec.CommandContext(tb.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+	require.NoError(tb, err)
+	return filepath.Join(strings.TrimSpace(string(dir)), "test", "integration", "scheduler_perf", "dra")
+}
+
+// pairs makes a configuration in which each workload is there twice.
+type pairs struct {
+	// our is the path of the configuration of a scheduler with our plugin, into the folder
+	// for files that are made.
+	our, into string
+	// begin is the number of createNodes operations before the measurement, by test case.
+	begin map[string]int
+}
+
+// write returns the path of a configuration with the workloads of a file that are for
+// performance, empty if there are none.
+func (p pairs) write(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var cases []object
+	if err := yaml.Unmarshal(content, &cases); err != nil {
+		return "", err
+	}
+	var all []object
+	for _, one := range cases {
+		made, err := p.of(one)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, made...)
+	}
+	if len(all) == 0 {
+		return "", nil
+	}
+	content, err = yaml.Marshal(all)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(p.into, configFile)
+	return path, os.WriteFile(path, content, 0o600)
+}
+
+func (p pairs) of(one object) (made []object, err error) {
+	operations, begin := marked(one["workloadTemplate"].([]any))
+	if operations == nil {
+		// It schedules no pods.
+		return nil, nil
+	}
+	for _, w := range one["workloads"].([]any) {
+		workload := maps.Clone(w.(object))
+		if labels, _ := workload["labels"].([]any); !slices.Contains(labels, any("performance")) {
+			continue
+		}
+		// It would be about other machines.
+		delete(workload, "threshold")
+		for _, plugin := range []string{upstreamPlugin, ourPlugin} {
+			name := fmt.Sprintf("%s/%s/%s", one["name"], workload["name"], plugin)
+			next := maps.Clone(one)
+			next["name"], next["workloadTemplate"] = name, operations
+			workload := maps.Clone(workload)
+			workload["name"] = "all"
+			next["workloads"] = []any{workload}
+			if plugin == ourPlugin {
+				if next["schedulerConfigPath"], err = p.config(one["schedulerConfigPath"]); err != nil {
+					return nil, err
+				}
+			}
+			p.begin[name] = begin
+			made = append(made, next)
+		}
+	}
+	return made, nil
+}
+
+// marked puts operations around the measurement that do nothing but call the function that
+// measures. nil if no pods are measured.
+func marked(operations []any) (all []any, begin int) {
+	mark := object{"opcode": "createNodes", "count": 0}
+	measured := false
+	for _, o := range operations {
+		operation := o.(object)
+		switch {
+		case operation["opcode"] == "createPods" && operation["collectMetrics"] == true:
+			all = append(all, mark, operation, mark)
+			measured = true
+			continue
+		case operation["opcode"] == "createNodes" && !measured:
+			begin++
+		}
+		all = append(all, operation)
+	}
+	if !measured {
+		return nil, 0
+	}
+	return all, begin
+}
+
+// config is the path of our configuration, with the settings of other plugins that the test
+// case has.
+func (p pairs) config(theirs any) (string, error) {
+	path, ok := theirs.(string)
+	if !ok {
+		return p.our, nil
+	}
+	var profiles [2]object
+	for i, file := range []string{p.our, path} {
+		var err error
+		if profiles[i], err = onlyProfile(file); err != nil {
+			return "", err
+		}
+	}
+	settings := slices.Concat(profiles[0]["pluginConfig"].([]any), profiles[1]["pluginConfig"].([]any))
+	profiles[0]["pluginConfig"] = settings
+	content, err := yaml.Marshal(object{
+		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": []any{profiles[0]},
+	})
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(p.into, "scheduler.yaml")
+	return path, os.WriteFile(path, content, 0o600)
+}
+
+func onlyProfile(file string) (object, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var config struct{ Profiles []object }
+	if err := yaml.Unmarshal(content, &config); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(config.Profiles) != 1 {
+		return nil, errors.New(file + ": not one profile")
+	}
+	return config.Profiles[0], nil
+}
+
+// measure starts and stops a stopwatch at the marks.
+func (p pairs) measure(dir string) perf.NodeUpdateFn {
+	var watch *stopwatch
+	calls := map[string]int{}
+	return func(tCtx ktesting.TContext, _ *scheduler.Scheduler, _ *perf.Workload, _ *corev1.NodeList) (err error) {
+		_, name, _ := strings.Cut(tCtx.Name(), "/")
+		name = strings.TrimSuffix(name, "/all")
+		switch calls[name] - p.begin[name] {
+		case 0:
+			watch, err = newStopwatch()
+		case 1:
+			err = watch.stop(tCtx, dir)
+		}
+		calls[name]++
+		return err
+	}
+}
+
+func TestUpstreamWorkloadsComeInPairs(t *testing.T) {
+	ours, err := filepath.Abs(filepath.Join("config", "all.yaml"))
+	require.NoError(t, err)
+	root := upstreamDir(t)
+	total := 0
+	for _, topic := range topics {
+		t.Chdir(filepath.Join(root, topic))
+		twice := pairs{our: ours, into: t.TempDir(), begin: map[string]int{}}
+		path, err := twice.write(configFile)
+		require.NoError(t, err)
+		if path == "" {
+			continue
+		}
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var cases []object
+		require.NoError(t, yaml.Unmarshal(content, &cases))
+		require.Len(t, twice.begin, len(cases))
+		for i := 0; i < len(cases); i += 2 {
+			name, other := cases[i]["name"].(string), cases[i+1]["name"].(string)
+			require.Equal(t, strings.TrimSuffix(name, upstreamPlugin), strings.TrimSuffix(other, ourPlugin))
+			require.Equal(t, cases[i]["workloads"], cases[i+1]["workloads"])
+			config, err := onlyProfile(cases[i+1]["schedulerConfigPath"].(string))
+			require.NoError(t, err)
+			require.Contains(t, fmt.Sprint(config["plugins"]), "DynamicResourcesCEL")
+			require.Contains(t, fmt.Sprint(config["pluginConfig"]), "allocator:All")
+			if theirs, ok := cases[i]["schedulerConfigPath"]; ok {
+				profile, err := onlyProfile(theirs.(string))
+				require.NoError(t, err)
+				require.Subset(t, config["pluginConfig"], profile["pluginConfig"])
+			}
+		}
+		total += len(cases)
+	}
+	require.Greater(t, total, 50)
+}

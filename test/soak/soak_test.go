@@ -1,0 +1,156 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/ledger"
+)
+
+// run says how long, and on how much.
+type run struct {
+	duration, sampleEvery, window time.Duration
+	nodes, pods, rate             int
+	log                           string // path of the file, empty for none
+}
+
+// chosenRun is a whole one if CELSET_SOAK has its duration, and otherwise one that tests
+// the test.
+func chosenRun(t *testing.T) run {
+	t.Helper()
+	text := os.Getenv("CELSET_SOAK")
+	if text == "" {
+		return run{duration: 10 * time.Second, sampleEvery: 2 * time.Second, window: 5 * time.Second, nodes: 20, pods: 60, rate: 15}
+	}
+	duration, err := time.ParseDuration(text)
+	require.NoError(t, err, "CELSET_SOAK is the duration of the run")
+	return run{
+		duration: duration, sampleEvery: time.Minute, window: 5 * time.Minute,
+		nodes: 1000, pods: 3000, rate: 10, log: os.Getenv("CELSET_SOAK_LOG"),
+	}
+}
+
+// drainTimeout is for deleting all pods and their claims in the end.
+const drainTimeout = 3 * time.Minute
+
+func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a control plane")
+	}
+	r := chosenRun(t)
+	cp, scheduler := startCluster(t, r.nodes)
+	to := t.Output()
+	if r.log != "" {
+		file, err := os.Create(r.log)
+		require.NoError(t, err)
+		defer file.Close()
+		to = io.MultiWriter(to, file)
+	}
+	p := &protocol{to: to, start: time.Now()}
+	l := ledger.New(judge)
+	watching, stopWatching := context.WithCancel(t.Context())
+	ledgerEnded, err := l.Follow(watching, cp.Client(), namespace)
+	require.NoError(t, err)
+	c := newChurn(cp.Client(), namespace)
+	require.NoError(t, c.watch(watching))
+
+	p.printf("%d nodes with %d devices each, %d pods of %d kinds for 2 profiles, %d new ones a second", r.nodes, len(mesh.Devices), r.pods, len(kinds), r.rate)
+	samples := keepGoing(t, r, p, l, c, scheduler)
+	drain(t, cp, l)
+	stopWatching()
+	<-ledgerEnded
+
+	last, err := takeSample(t.Context(), scheduler)
+	require.NoError(t, err)
+	e := l.Entries()
+	p.sample(last, e, c)
+	p.printf("end: %d versions of claims seen, %d allocations, %d violations", e.Events, e.Allocations, len(e.Violations))
+	require.Empty(t, e.Violations)
+	require.Empty(t, c.problems)
+	require.Positive(t, e.Allocations)
+	require.NoError(t, scheduler.Err())
+	requireNoLeak(t, samples, last)
+}
+
+// keepGoing exchanges pods, and writes down what it sees.
+func keepGoing(t *testing.T, r run, p *protocol, l *ledger.Ledger, c *churn, scheduler *controlplane.Process) []sample {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), r.duration)
+	defer cancel()
+	churned := make(chan struct{})
+	go func() {
+		defer close(churned)
+		c.run(ctx, r.pods, r.rate)
+	}()
+	sampling, windows := time.NewTicker(r.sampleEvery), time.NewTicker(r.window)
+	defer sampling.Stop()
+	defer windows.Stop()
+	var samples []sample
+	for {
+		select {
+		case <-churned:
+			return samples
+		case <-sampling.C:
+			s, err := takeSample(t.Context(), scheduler)
+			require.NoError(t, err)
+			samples = append(samples, s)
+			p.sample(s, l.Entries(), c)
+		case <-windows.C:
+			p.latencies(r.window, c.takeLatencies())
+		}
+	}
+}
+
+// drain deletes all pods and waits until nobody has a device any more.
+func drain(t *testing.T, cp *controlplane.ControlPlane, l *ledger.Ledger) {
+	t.Helper()
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+	require.NoError(t, cp.Client().CoreV1().Pods(namespace).DeleteCollection(t.Context(), now, metav1.ListOptions{}))
+	complaint := ""
+	err := wait.PollUntilContextTimeout(t.Context(), time.Second, drainTimeout, true, func(ctx context.Context) (bool, error) {
+		claims, err := cp.Client().ResourceV1().ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		inUse := l.Entries().InUse
+		complaint = fmt.Sprintf("%d claims are left, and %d devices in use", len(claims.Items), inUse)
+		return len(claims.Items) == 0 && inUse == 0, nil
+	})
+	require.NoError(t, err, complaint)
+}
+
+// requireNoLeak compares the end of a long run with its beginning. The cluster fills up
+// at first; from then on there is no reason to need more.
+func requireNoLeak(t *testing.T, samples []sample, last sample) {
+	t.Helper()
+	const fill = 6 // samples
+	if len(samples) < 2*fill {
+		return
+	}
+	early, late := mean(samples[fill:2*fill]), mean(samples[len(samples)-fill:])
+	require.Less(t, late.heap, 1.3*early.heap, "the heap grows")
+	require.Less(t, late.goroutines, early.goroutines+early.goroutines/5+50, "goroutines pile up")
+	require.Less(t, last.goroutines, early.goroutines+50, "goroutines are left")
+}
+
+func mean(samples []sample) sample {
+	var sum sample
+	for _, s := range samples {
+		sum.goroutines += s.goroutines
+		sum.heap += s.heap
+	}
+	return sample{sum.goroutines / len(samples), sum.heap / float64(len(samples))}
+}

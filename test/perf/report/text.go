@@ -21,7 +21,8 @@ after the other can differ by a factor of two for that reason alone; where there
 runs, the ratio is the median. The processor time of a pod is that of scheduler, API server
 and controllers together. It hardly depends on what else runs, so the column with its ratio
 is the one to trust. It is also what limits throughput where processors are what is short of:
-on a machine of its own the two ratios come close to each other.
+on a machine of its own the two ratios come close to each other. What is compared with always
+ran first.
 `
 
 const setsText = `Pods with CEL constraints on our profile, and the same pods with only a count of devices
@@ -53,7 +54,8 @@ for, and what it took to find it out for the others.
 
 const upstreamText = `The DRA workloads of Kubernetes as they are, with upstream's plugin, and with ours in the
 place of it with the argument ` + "`allocator: All`" + `: pods without CEL constraints, served by
-our allocator. Half of each pair runs right after the other.
+our allocator. The two of a pair run one after the other. Workloads that are not listed were
+not measured.
 
 `
 

@@ -33,7 +33,7 @@ type ledger struct {
 
 	mu          sync.Mutex
 	has         map[types.UID][]string // devices by claim
-	last        map[string][]string    // the same by name, of claims that ever had some
+	last        map[types.UID][]string // the same by the pod that the claim was made for
 	owners      map[string]string      // names of claims by device
 	allocations int                    // so far
 	faults      []error
@@ -65,7 +65,7 @@ func keepLedger(ctx context.Context) (*ledger, error) {
 }
 
 func newLedger() *ledger {
-	return &ledger{done: make(chan struct{}), has: map[types.UID][]string{}, last: map[string][]string{}, owners: map[string]string{}}
+	return &ledger{done: make(chan struct{}), has: map[types.UID][]string{}, last: map[types.UID][]string{}, owners: map[string]string{}}
 }
 
 func (l *ledger) close() {
@@ -105,7 +105,9 @@ func (l *ledger) enter(event watch.Event) {
 	}
 	l.has[claim.UID] = has
 	if len(has) > 0 {
-		l.last[claim.Name] = has
+		for _, owner := range claim.OwnerReferences {
+			l.last[owner.UID] = has
+		}
 		l.allocations++
 	}
 }
@@ -121,18 +123,20 @@ func devicesOf(claim *resourceapi.ResourceClaim) []string {
 	return devices
 }
 
-// devices are those that a claim has, or had before it went. Names of generated claims
-// don't come again. The ledger may be a little behind the API server.
-func (l *ledger) devices(ctx context.Context, claim string) ([]string, error) {
+// devices are those of the claim that was made for a pod, or had been before the claim
+// went. The name in the pod's status is of no use then: it may be that of a second claim,
+// made after the first was gone, before all had heard that the pod had ended. The ledger
+// may be a little behind the API server.
+func (l *ledger) devices(ctx context.Context, pod types.UID) ([]string, error) {
 	var devices []string
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(context.Context) (bool, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		devices = slices.Clone(l.last[claim])
+		devices = slices.Clone(l.last[pod])
 		return len(devices) > 0, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("claim %s has never had a device: %w", claim, err)
+		return nil, fmt.Errorf("no claim of it has ever had a device: %w", err)
 	}
 	return devices, nil
 }

@@ -227,7 +227,7 @@ func (s *story) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error
 	}
 	devices := devicesOf(claim)
 	if len(devices) == 0 {
-		if devices, err = cluster.ledger.devices(ctx, name); err != nil {
+		if devices, err = cluster.ledger.devices(ctx, pod.UID); err != nil {
 			return nil, fmt.Errorf("pod %s: %w", pod.Name, err)
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -85,12 +87,16 @@ func TestNamespacesOfThisProcess(t *testing.T) {
 		<-p.Done()
 	}
 	require.Equal(t, before, namespaces(t, "self"))
-	threads, err := os.ReadDir("/proc/self/task")
-	require.NoError(t, err)
-	for _, thread := range threads {
-		mounts, err := os.Readlink("/proc/self/task/" + thread.Name() + "/ns/mnt")
-		if err == nil { // or else it has just ended
-			require.Contains(t, before, mounts)
+	// The thread that a process was started on ends just after it has told that the
+	// process is done.
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		threads, err := os.ReadDir("/proc/self/task")
+		require.NoError(t, err)
+		for _, thread := range threads {
+			mounts, err := os.Readlink("/proc/self/task/" + thread.Name() + "/ns/mnt")
+			if err == nil { // or else it has just ended
+				assert.Contains(t, before, mounts)
+			}
 		}
-	}
+	}, 10*time.Second, 10*time.Millisecond)
 }

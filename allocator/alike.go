@@ -5,13 +5,11 @@ package allocator
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 )
 
@@ -33,9 +31,7 @@ import (
 // kindsKey is everything that the kinds of the devices of some hardware depend on.
 type kindsKey struct {
 	hardware *hardware
-	// attributes are those that are read, as text; all if all may be.
-	attributes string
-	all        bool
+	read     footprint
 }
 
 // alike returns for each position the number of a kind, the same for devices that are
@@ -96,8 +92,8 @@ func (f *failedKinds) add(s *search, p place, position int) {
 }
 
 func (s *search) findKinds() []int {
-	names, all := s.attributesRead()
-	seen := get(s.cache.kinds, kindsKey{s.hardware(), names, all}, func() []int { return s.kindsByContent(names, all) })
+	read := s.attributesRead()
+	seen := get(s.cache.kinds, kindsKey{s.hardware(), read}, func() []int { return s.kindsByContent(read) })
 	if seen == nil {
 		return nil
 	}
@@ -137,31 +133,27 @@ func numbered(n int, key func(int) string) []int {
 	return kinds
 }
 
-// attributesRead are the attributes that constraints read, as text. all is true if they
-// may read any.
-func (s *search) attributesRead() (names string, all bool) {
-	var read strings.Builder
+// attributesRead are the attributes that constraints read.
+func (s *search) attributesRead() footprint {
+	var read footprint
 	for _, c := range s.celConstraints {
-		names, any := c.reads()
-		all = all || any
-		read.WriteString(names)
+		read = read.with(readBy(c.expression))
 	}
 	for _, requests := range s.requests {
 		for _, alternatives := range requests {
 			for _, r := range alternatives {
-				all = all || len(r.derived) > 0
+				if len(r.derived) > 0 {
+					return anyAttribute
+				}
 				for _, c := range r.constraints {
 					if attribute, ok := c.(attributeReader); ok {
-						read.WriteString(string(attribute.attributeName()) + end)
+						read = read.with(attributeNamed(attribute.attributeName()))
 					}
 				}
 			}
 		}
 	}
-	if all {
-		return "", true
-	}
-	return read.String(), false
+	return read
 }
 
 // attributeReader is a constraint on one attribute.
@@ -169,38 +161,21 @@ type attributeReader interface {
 	attributeName() resourceapi.FullyQualifiedName
 }
 
-// end is after each name in a text of several: no name has it in it.
-const end = "\x00"
-
-// readBy are the attributes that an expression reads, as text.
-func readBy(expression *device.Expression) (names string, all bool) {
-	footprint := expression.Footprint()
-	var texts []string
-	for name := range footprint.Attributes {
-		texts = append(texts, name.Domain+"/"+name.ID+end)
-	}
-	slices.Sort(texts)
-	return strings.Join(texts, ""), footprint.All
-}
-
 // kindsByContent numbers the devices by driver, capacities and the attributes that are
 // read. nil if no two are equal.
-func (s *search) kindsByContent(names string, all bool) []int {
-	read := sets.New(strings.Split(names, end)...)
+func (s *search) kindsByContent(read footprint) []int {
+	readers := map[string]func(resourceapi.QualifiedName) bool{}
 	return numbered(len(s.candidates), func(i int) string {
 		c := s.candidates[i]
 		seen := resourceapi.Device{Attributes: c.device.Attributes, Capacity: c.device.Capacity}
-		if !all {
-			seen.Attributes = make(map[resourceapi.QualifiedName]resourceapi.DeviceAttribute)
-			for name, value := range c.device.Attributes {
-				qualified := string(name)
-				if !strings.Contains(qualified, "/") {
-					qualified = c.pool.driver + "/" + qualified
-				}
-				if read.Has(qualified) {
-					seen.Attributes[name] = value
-				}
+		if !read.all {
+			reads := readers[c.pool.driver]
+			if reads == nil {
+				reads = read.reader(c.pool.driver)
+				readers[c.pool.driver] = reads
 			}
+			seen.Attributes = maps.Clone(seen.Attributes)
+			maps.DeleteFunc(seen.Attributes, func(name resourceapi.QualifiedName, _ resourceapi.DeviceAttribute) bool { return !reads(name) })
 		}
 		raw, err := seen.Marshal()
 		if err != nil {

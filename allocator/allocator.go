@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -27,6 +28,8 @@ type Allocator struct {
 	slicesBy    *sliceIndex
 	definitions definitions
 	counts      counts
+	// lastRead is the footprint that was needed last.
+	lastRead atomic.Pointer[readByClaims]
 }
 
 var _ structured.Allocator = &Allocator{}

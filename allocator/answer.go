@@ -142,7 +142,7 @@ func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim,
 		inUse = binary.LittleEndian.AppendUint64(inUse, word)
 	}
 	key := answerKey{
-		hardware: of.hardware(), features: a.features, environment: a.environment,
+		hardware: a.hardwareOf(of, claims), features: a.features, environment: a.environment,
 		claims: content, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
 		inUse: string(inUse),
 	}

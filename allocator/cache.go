@@ -21,7 +21,8 @@ import (
 //	what                                  key
 //	slices by node                        all slices, by identity ([sliceIndex])
 //	pools and devices of a node           the node's slices, by identity ([inventory])
-//	devices as expressions see them       their content, without names ([hardware])
+//	devices as claims see them            their content but for names and for attributes that
+//	                                      the claims don't read ([hardware], [footprint])
 //	verdicts of selectors on devices      hardware, texts of the selectors
 //	tables of a CEL constraint            hardware, expression, size of the set
 //	verdicts of a CEL constraint on sets  hardware, expression, positions of the devices
@@ -31,9 +32,9 @@ import (
 // Nothing is kept of an evaluation that failed: it is repeated, and fails again.
 
 // The sizes bound the memory. A node with 64 devices takes about 7 KiB, its answers and
-// verdicts included, but 97 KiB if no other has the same hardware; tables take at most some
-// MiB each, usually tens of KiB; a verdict takes about 200 bytes, an answer about 500.
-// Besides, [sliceIndex] has each node of the cluster.
+// verdicts included, but 97 KiB if no other has the same in what the claims read; tables take
+// at most some MiB each, usually tens of KiB; a verdict takes about 200 bytes, an answer about
+// 500. Besides, [sliceIndex] has each node of the cluster.
 const (
 	maxInventories = 8192
 	maxContents    = 2 * maxInventories

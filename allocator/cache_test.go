@@ -160,7 +160,8 @@ func TestCacheIsBounded(t *testing.T) {
 		devices[2] = newDevice("mla-2", attrs{"index": 2, "serial": n})
 		f.addNode(slice("1", devices...))
 	}
-	f.addPod(claim("c").want("x", 2).cel("row").define("row", indices+".sum() == 3"))
+	f.addPod(claim("c").want("x", 2).cel("row").
+		define("row", indices+".sum() == 3 && devices.exists(d, has(d.attributes['mla.example.com'].serial))"))
 	cache := NewCache()
 	a := f.allocator(t, 0, WithCache(cache))
 	for range 2 {

@@ -18,8 +18,6 @@ import (
 type definition struct {
 	name       string
 	expression *device.Expression
-	// reads are the attributes that it reads, as [readBy] has them.
-	reads func() (names string, all bool)
 }
 
 // definitions remembers the definitions of the claims seen, by pointer: the
@@ -84,7 +82,6 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (map[int
 		result[constraint.Index] = &definition{
 			name:       constraint.Name,
 			expression: expression,
-			reads:      sync.OnceValues(func() (string, bool) { return readBy(expression) }),
 		}
 	}
 	return result, nil

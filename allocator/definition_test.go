@@ -191,7 +191,7 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, seen.count)
-	require.Len(t, classes.names, 2+3, "once for the definition and the content, and once a call for the request")
+	require.Len(t, classes.names, 3+3, "once for the definition, the content and the footprint, and once a call for the request")
 
 	broken := []*resourceapi.ResourceClaim{claim("c").want("x", 1).class("broken").cel("none").ResourceClaim}
 	for range 3 {

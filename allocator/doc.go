@@ -84,11 +84,11 @@
 //
 // # Not doing it twice
 //
-// Nodes of one hardware type differ in names and in what is in use. What was found out is
-// kept in a [Cache] under everything that it depends on: devices as expressions see them,
-// verdicts of selectors, tables, verdicts on sets, answers. An allocator that was made for
-// the next scheduling attempt finds them there. Devices that look the same to everything
-// that matters are tried once (alike.go).
+// Nodes of one hardware type differ in names, in serial numbers and in what is in use. What
+// was found out is kept in a [Cache] under everything that it depends on: devices as the
+// claims see them (footprint.go), verdicts of selectors, tables, verdicts on sets, answers.
+// An allocator that was made for the next scheduling attempt finds them there. Devices that
+// look the same to everything that matters are tried once (alike.go).
 //
 // # Errors, and looking ahead
 //

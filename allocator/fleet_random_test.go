@@ -152,7 +152,7 @@ func alter(t *rapid.T, s scenario) {
 		s.slices[last].driver("other.example.com")
 		return
 	}
-	switch rapid.IntRange(0, 7).Draw(t, "alteration") {
+	switch rapid.IntRange(0, 9).Draw(t, "alteration") {
 	case 0:
 		d.Taints = append(d.Taints, resourceapi.DeviceTaint{Key: "new", Effect: resourceapi.DeviceTaintEffectNoSchedule})
 	case 1:
@@ -172,7 +172,27 @@ func alter(t *rapid.T, s scenario) {
 		delete(d.Attributes, rapid.SampledFrom(slices.Sorted(maps.Keys(d.Attributes))).Draw(t, "attribute"))
 	case 7:
 		describe(t, d, len(d.Capacity) > 0)
+	case 8, 9:
+		id := rapid.SampledFrom(slices.Sorted(maps.Keys(d.Attributes))).Draw(t, "attribute")
+		d.Attributes[id] = otherValue(d.Attributes[id])
 	}
+}
+
+// otherValue is of the same type.
+func otherValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
+	switch {
+	case a.IntValue != nil:
+		a.IntValue = ptr.To(*a.IntValue + 1)
+	case a.BoolValue != nil:
+		a.BoolValue = ptr.To(!*a.BoolValue)
+	case a.StringValue != nil:
+		a.StringValue = ptr.To(*a.StringValue + "b")
+	case a.StringValues != nil:
+		a.StringValues = append(slices.Clone(a.StringValues), "d")
+	case a.VersionValue != nil:
+		a.VersionValue = ptr.To(*a.VersionValue + ".0") // none
+	}
+	return a
 }
 
 // takeSome marks devices that can be allocated once as allocated in the cycle, none

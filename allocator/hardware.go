@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -15,12 +17,13 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// hardware is the devices of a node as expressions see them: drivers, attributes and
-// capacities in the order of the candidates, without the names of devices, pools and
-// nodes. Nodes of one hardware type share it.
+// hardware is the devices of a node as expressions with some footprint see them: drivers,
+// capacities and those attributes in the order of the candidates, without the names of
+// devices, pools and nodes. Nodes of one hardware type share it.
 type hardware struct {
 	cache *Cache
-	// values are the devices, one value each, because identity is equality.
+	// values are the devices of the first such node, one value each, because identity is
+	// equality. Attributes beyond the footprint may have other values on other nodes.
 	values []*device.Device
 }
 
@@ -28,31 +31,102 @@ type hardware struct {
 // one.
 type fingerprint [sha256.Size]byte
 
-// hardwareOf finds the hardware of the candidates in the pools.
-func (c *Cache) hardwareOf(pools []*pool, candidates []*candidate) *hardware {
+// maxFootprints is for how many footprints the hardware of a node is kept.
+const maxFootprints = 16
+
+// keptHardware is the hardware of a node for the footprints that were needed last.
+type keptHardware struct {
+	// latest are the footprints, the newest last. It is replaced as a whole.
+	latest atomic.Pointer[[]seenHardware]
+}
+
+type seenHardware struct {
+	footprint
+	*hardware
+}
+
+func (k *keptHardware) get(f footprint) *hardware {
+	if latest := k.latest.Load(); latest != nil {
+		for i := range *latest {
+			if kept := &(*latest)[i]; kept.footprint == f {
+				return kept.hardware
+			}
+		}
+	}
+	return nil
+}
+
+// keep forgets the oldest if there are too many. What others keep at the same time may be
+// lost.
+func (k *keptHardware) keep(f footprint, h *hardware) {
+	var latest []seenHardware
+	if before := k.latest.Load(); before != nil {
+		latest = *before
+	}
+	latest = append(slices.Clone(latest[max(0, len(latest)-maxFootprints+1):]), seenHardware{f, h})
+	k.latest.Store(&latest)
+}
+
+// hardware is that of the node as the claims see it.
+func (s *search) hardware() *hardware {
+	if s.seen == nil {
+		s.seen = s.hardwareOf(s.inventory, s.claims)
+	}
+	return s.seen
+}
+
+// hardwareOf is the hardware of an inventory as the claims see it.
+func (a *Allocator) hardwareOf(of *inventory, claims []*resourceapi.ResourceClaim) *hardware {
+	return a.cache.hardwareOf(of, a.footprintOf(claims))
+}
+
+func (c *Cache) hardwareOf(of *inventory, read footprint) *hardware {
+	if known := of.known.get(read); known != nil {
+		return known
+	}
+	h := c.findHardware(of, read)
+	of.known.keep(read, h)
+	return h
+}
+
+func (c *Cache) findHardware(of *inventory, read footprint) *hardware {
 	var all []byte
-	for _, p := range pools {
+	for _, p := range of.pools {
 		for _, slice := range p.slices {
-			content := c.content(slice)
+			content := c.content(slice, read)
 			all = append(all, content[:]...)
 		}
 	}
-	return get(c.hardware, fingerprintOf(all), func() *hardware {
-		h := &hardware{cache: c, values: make([]*device.Device, len(candidates))}
-		for i, candidate := range candidates {
+	return get(c.hardware, hardwareKey{fingerprintOf(all), read}, func() *hardware {
+		h := &hardware{cache: c, values: make([]*device.Device, len(of.candidates))}
+		for i, candidate := range of.candidates {
 			h.values[i] = device.New(candidate.pool.driver, candidate.device)
 		}
 		return h
 	})
 }
 
-// content is the fingerprint of what expressions see of a slice.
-func (c *Cache) content(slice *resourceapi.ResourceSlice) fingerprint {
-	return get(c.contents, slice, func() fingerprint {
-		all := appendPart(nil, []byte(slice.Spec.Driver))
+// hardwareKey is everything that hardware depends on.
+type hardwareKey struct {
+	content fingerprint
+	footprint
+}
+
+// contentKey is what the content of a slice depends on.
+type contentKey struct {
+	slice *resourceapi.ResourceSlice
+	footprint
+}
+
+// content is the fingerprint of what expressions with the footprint see of a slice.
+func (c *Cache) content(slice *resourceapi.ResourceSlice, read footprint) fingerprint {
+	return get(c.contents, contentKey{slice, read}, func() fingerprint {
+		all, reads := appendPart(nil, []byte(slice.Spec.Driver)), read.reader(slice.Spec.Driver)
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
-			seen := resourceapi.Device{Attributes: d.Attributes, Capacity: d.Capacity, AllowMultipleAllocations: d.AllowMultipleAllocations}
+			seen := resourceapi.Device{
+				Attributes: withoutUnread(d.Attributes, reads), Capacity: d.Capacity, AllowMultipleAllocations: d.AllowMultipleAllocations,
+			}
 			part, err := seen.Marshal()
 			if err != nil {
 				// Content that can't be written is like no other.
@@ -63,6 +137,47 @@ func (c *Cache) content(slice *resourceapi.ResourceSlice) fingerprint {
 		return fingerprintOf(all)
 	})
 }
+
+// withoutUnread has no values of attributes that are not read.
+func withoutUnread(all attributes, reads func(resourceapi.QualifiedName) bool) attributes {
+	result, isCopy := all, false
+	for name, value := range all {
+		if reads(name) {
+			continue
+		}
+		if !isCopy {
+			result, isCopy = maps.Clone(all), true
+		}
+		result[name] = withoutValue(value)
+	}
+	return result
+}
+
+type attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
+
+// withoutValue is what matters of an attribute that is not read: upstream's selectors fail
+// on any device with an attribute of no known type, or with a version that is none.
+func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
+	switch {
+	case a.IntValues != nil:
+		a.IntValues = anyInts
+	case a.BoolValues != nil:
+		a.BoolValues = anyBools
+	case a.StringValues != nil:
+		a.StringValues = anyStrings
+	case a.VersionValues != nil:
+	case a.IntValue != nil:
+		a.IntValue = &anyInts[0]
+	case a.BoolValue != nil:
+		a.BoolValue = &anyBools[0]
+	case a.StringValue != nil:
+		a.StringValue = &anyStrings[0]
+	}
+	return a
+}
+
+// These take the place of values.
+var anyInts, anyBools, anyStrings = []int64{0}, []bool{false}, []string{""}
 
 func fingerprintOf(content []byte) fingerprint { return sha256.Sum256(content) }
 

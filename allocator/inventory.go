@@ -6,7 +6,6 @@ package allocator
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -23,8 +22,8 @@ type inventory struct {
 	// ordinary has those of them that are. hasShared: some are shared.
 	ordinary  bound.Bits
 	hasShared bool
-	// hardware is determined when it is first needed.
-	hardware func() *hardware
+	// known is its hardware, for claims with some footprints.
+	known keptHardware
 	// isPlain: no device has anything but attributes and capacities.
 	isPlain bool
 	// slices are what it was made from; selfContained: from nothing else.
@@ -80,7 +79,6 @@ func (a *Allocator) newInventory(node *v1.Node, forNode []*resourceapi.ResourceS
 		ordinary:      bound.NewBits(len(candidates)),
 		pools:         pools,
 		candidates:    candidates,
-		hardware:      sync.OnceValue(func() *hardware { return a.cache.hardwareOf(pools, candidates) }),
 		isPlain:       isPlain(pools, forNode),
 		slices:        forNode,
 		selfContained: selfContained,

@@ -173,7 +173,7 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 	hardwareOf := func(slices []*sliceBuilder) *hardware {
 		i, err := scenario{slices: slices}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return i.hardware()
+		return cache.hardwareOf(i, anyAttribute)
 	}
 	first := hardwareOf(original())
 	for name, test := range map[string]struct {

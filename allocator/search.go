@@ -26,6 +26,8 @@ type search struct {
 	traces bool
 	node   *v1.Node
 	*inventory
+	// seen is the node's hardware as the claims see it, once it was needed.
+	seen   *hardware
 	budget *cel.Budget
 
 	claims []*resourceapi.ResourceClaim

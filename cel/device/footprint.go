@@ -25,9 +25,13 @@ type Footprint struct {
 // Footprint tells which attributes the expression reads. They are found where they are
 // written in full, d.attributes['domain'].id or d.attributes['domain']['id'], with has,
 // in and optional access too. Anything else that attributes are used for reads all.
-func (e *Expression) Footprint() Footprint {
-	f := &footprint{program: e.AST(), Footprint: Footprint{Attributes: make(map[AttributeName]bool)}}
-	f.visit(e.AST().Expr())
+func (e *Expression) Footprint() Footprint { return FootprintOf(e.AST()) }
+
+// FootprintOf does so for any checked expression in which devices are objects with the
+// fields that they have in device selectors.
+func FootprintOf(checked *ast.AST) Footprint {
+	f := &footprint{program: checked, Footprint: Footprint{Attributes: make(map[AttributeName]bool)}}
+	f.visit(checked.Expr())
 	return f.Footprint
 }
 

@@ -17,22 +17,25 @@ import (
 )
 
 // TestMemoryOfNodes pins what docs/limits.md says that a cache takes for a node, with claims
-// of one kind: on nodes of one hardware type of which others are in use on each, and on nodes
-// whose devices have serial numbers among their attributes, so that no two are equal.
+// of one kind: on nodes of one hardware type of which others are in use on each, also if their
+// devices have serial numbers; and on nodes no two of which are equal, because an expression
+// may read those.
 func TestMemoryOfNodes(t *testing.T) {
 	const nodes = 1000
 	tests := []struct {
-		scenario string
-		serials  bool
-		limit    int
+		scenario      string
+		serials, read bool
+		limit         int
 	}{
-		{"grid-4x4-4", false, 4 << 10},
-		{"grid-4x4-4", true, 32 << 10},
-		{"grid-8x8-4", false, 10 << 10},
-		{"grid-8x8-4", true, 112 << 10},
+		{"grid-4x4-4", false, false, 4 << 10},
+		{"grid-4x4-4", true, false, 4 << 10},
+		{"grid-4x4-4", true, true, 32 << 10},
+		{"grid-8x8-4", false, false, 10 << 10},
+		{"grid-8x8-4", true, false, 10 << 10},
+		{"grid-8x8-4", true, true, 112 << 10},
 	}
 	for _, test := range tests {
-		t.Run(fmt.Sprintf("%s/serials=%t", test.scenario, test.serials), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/serials=%t/read=%t", test.scenario, test.serials, test.read), func(t *testing.T) {
 			s := scenarioNamed(t, test.scenario)
 			cache := allocator.NewCache()
 			hardware := newHardware(t, s, nodes)
@@ -40,7 +43,11 @@ func TestMemoryOfNodes(t *testing.T) {
 				hardware.number()
 			}
 			fleet := hardware.occupied(s.Occupancies(s.Layouts[2], nodes))
-			claim, err := s.Claim()
+			expression := s.Expression
+			if test.read {
+				expression = "(" + expression + ") && devices.all(d, d.attributes[d.driver].serial != '')"
+			}
+			claim, err := s.ClaimWith(expression)
 			require.NoError(t, err)
 			fleet.askAll(t, cache, claim)
 			cache = allocator.NewCache() // what is compiled once is there
@@ -67,8 +74,7 @@ func scenarioNamed(t *testing.T, name string) shape.Scenario {
 	return shape.Scenario{}
 }
 
-// number gives each device of each node an attribute of its own, which no expression reads:
-// no two nodes have the same devices any more.
+// number gives each device of each node an attribute of its own.
 func (h *hardware) number() {
 	for _, slices := range h.slices {
 		for _, slice := range slices {

@@ -1,0 +1,179 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/device"
+)
+
+// Drivers publish serial numbers, UUIDs and addresses, so that no two devices of a cluster
+// have the same attributes. No claim that asks for any four connected devices reads them.
+// What is found out about a node is therefore kept for all nodes that have the same in
+// those attributes that the claims read ([hardware]).
+
+// footprint is the attributes of devices that something reads, besides the drivers, the
+// capacities and the names of attributes. Footprints with the same attributes are equal.
+type footprint struct {
+	// names are the fully qualified names in ascending order, each with end after it.
+	names string
+	// all: any attribute may be read. There are no names then.
+	all bool
+}
+
+// end is after each name in a text of several: no name has it in it.
+const end = "\x00"
+
+var anyAttribute = footprint{all: true}
+
+func attributeNamed(name resourceapi.FullyQualifiedName) footprint {
+	return footprint{names: string(name) + end}
+}
+
+// readBy is the footprint of a CEL constraint. It is about the text and nothing else, as
+// analyses are.
+func readBy(expression *device.Expression) footprint {
+	return get(expressionFootprints, *expression, func() footprint { return newFootprint(expression.Footprint()) })
+}
+
+var expressionFootprints, selectorFootprints = newStore(maxAnalyses), newStore(maxAnalyses)
+
+func newFootprint(read device.Footprint) footprint {
+	if read.All {
+		return anyAttribute
+	}
+	names := make([]string, 0, len(read.Attributes))
+	for name := range read.Attributes {
+		names = append(names, name.Domain+"/"+name.ID+end)
+	}
+	slices.Sort(names)
+	return footprint{names: strings.Join(names, "")}
+}
+
+// with is what either reads.
+func (f footprint) with(other footprint) footprint {
+	switch {
+	case f.all || other.all:
+		return anyAttribute
+	case other.names == "" || f.names == other.names:
+		return f
+	case f.names == "":
+		return other
+	}
+	names := slices.Concat(slices.Collect(strings.SplitAfterSeq(f.names, end)), slices.Collect(strings.SplitAfterSeq(other.names, end)))
+	slices.Sort(names)
+	return footprint{names: strings.Join(slices.Compact(names), "")}
+}
+
+// reader tells of the attributes of a driver's devices whether they are read, by the names
+// that the devices have for them.
+func (f footprint) reader(driver string) func(resourceapi.QualifiedName) bool {
+	if f.all {
+		return func(resourceapi.QualifiedName) bool { return true }
+	}
+	names := sets.New[resourceapi.QualifiedName]()
+	for name := range strings.SplitSeq(f.names, end) {
+		names.Insert(resourceapi.QualifiedName(name))
+		if id, ok := strings.CutPrefix(name, driver+"/"); ok {
+			names.Insert(resourceapi.QualifiedName(id))
+		}
+	}
+	return names.Has
+}
+
+// readByClaims is the footprint of some claims.
+type readByClaims struct {
+	claims []*resourceapi.ResourceClaim
+	footprint
+}
+
+// footprintOf is all that an allocation for the claims reads. The claims of a pod are the
+// same objects for one node after the other.
+func (a *Allocator) footprintOf(claims []*resourceapi.ResourceClaim) footprint {
+	if last := a.lastRead.Load(); last != nil && slices.Equal(last.claims, claims) {
+		return last.footprint
+	}
+	var read footprint
+	for _, claim := range claims {
+		read = read.with(a.readByClaim(claim))
+	}
+	a.lastRead.Store(&readByClaims{slices.Clone(claims), read})
+	return read
+}
+
+func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) footprint {
+	read := a.readByConstraints(claim)
+	for i := range claim.Spec.Devices.Requests {
+		r := &claim.Spec.Devices.Requests[i]
+		if exactly := r.Exactly; exactly != nil {
+			read = read.with(a.readByRequest(exactly.DeviceClassName, exactly.Selectors, exactly.DerivedAttributes))
+		}
+		for j := range r.FirstAvailable {
+			sub := &r.FirstAvailable[j]
+			read = read.with(a.readByRequest(sub.DeviceClassName, sub.Selectors, sub.DerivedAttributes))
+		}
+	}
+	return read
+}
+
+func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) footprint {
+	definitions, err := a.definitions.of(a, claim)
+	if err != nil {
+		return anyAttribute
+	}
+	var read footprint
+	for i, constraint := range claim.Spec.Devices.Constraints {
+		switch d := definitions[i]; {
+		case d != nil:
+			read = read.with(readBy(d.expression))
+		case constraint.MatchAttribute != nil:
+			read = read.with(attributeNamed(*constraint.MatchAttribute))
+		case constraint.DistinctAttribute != nil:
+			read = read.with(attributeNamed(*constraint.DistinctAttribute))
+		default:
+			return anyAttribute
+		}
+	}
+	return read
+}
+
+func (a *Allocator) readByRequest(className string, selectors []resourceapi.DeviceSelector, derived []resourceapi.DeviceDerivedAttribute) footprint {
+	class, err := a.classes.Get(className)
+	if err != nil || len(derived) > 0 {
+		return anyAttribute
+	}
+	return a.readBySelectors(class.Spec.Selectors).with(a.readBySelectors(selectors))
+}
+
+func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) footprint {
+	var read footprint
+	for _, selector := range selectors {
+		if selector.CEL == nil {
+			return anyAttribute
+		}
+		read = read.with(a.readBySelector(selector.CEL.Expression))
+	}
+	return read
+}
+
+// readBySelector compiles the selector once more, because what it was compiled to is not to
+// be had any more.
+func (a *Allocator) readBySelector(expression string) footprint {
+	return get(selectorFootprints, expression, func() footprint {
+		compiled := a.selectors.GetOrCompile(expression)
+		if compiled.Error != nil {
+			return anyAttribute
+		}
+		checked, issues := compiled.Environment.Compile(expression)
+		if issues.Err() != nil {
+			return anyAttribute
+		}
+		return newFootprint(device.FootprintOf(checked.NativeRep()))
+	})
+}

@@ -1,0 +1,199 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+)
+
+// reading is the footprint with these attributes of the driver.
+func reading(ids ...string) footprint {
+	slices.Sort(ids)
+	var f footprint
+	for _, id := range ids {
+		f.names += driver + "/" + id + end
+	}
+	return f
+}
+
+func TestFootprintsOfClaims(t *testing.T) {
+	const serial = "device.attributes['" + driver + "'].serial"
+	cel := func(expression string) *claimBuilder {
+		return claim("c").want("x", 1).cel("e").define("e", expression)
+	}
+	odd := classOf("odd", serial+" == '1'", index+" % 2 == 1")
+	for name, test := range map[string]struct {
+		claims []*claimBuilder
+		want   footprint
+	}{
+		"nothing":                {[]*claimBuilder{claim("c").want("x", 1)}, footprint{}},
+		"selectors":              {[]*claimBuilder{claim("c").want("x", 1, index+" > 0", serial+" != ''")}, reading("index", "serial")},
+		"class":                  {[]*claimBuilder{claim("c").want("x", 1).class("odd")}, reading("index", "serial")},
+		"class and selector":     {[]*claimBuilder{claim("c").want("x", 1, "has(device.attributes['"+driver+"'].rank)").class("odd")}, reading("index", "rank", "serial")},
+		"alternatives":           {[]*claimBuilder{claim("c").firstAvailable("x", sub("a", 1, index+" == 0"), sub("b", 2, serial+" == ''"))}, reading("index", "serial")},
+		"attributes that match":  {[]*claimBuilder{claim("c").want("x", 2).match(driver + "/numa").distinct(driver + "/slot")}, reading("numa", "slot")},
+		"constraint":             {[]*claimBuilder{cel(indices + ".sum() > 9")}, reading("index")},
+		"several claims":         {[]*claimBuilder{cel("true"), claim("d").want("x", 1, serial+" == ''"), cel(indices + ".sum() > 9")}, reading("index", "serial")},
+		"driver and capacity":    {[]*claimBuilder{claim("c").want("x", 1, "device.driver == 'x' || device.capacity['x'].memory.isGreaterThan(quantity('1'))")}, footprint{}},
+		"all, by the selector":   {[]*claimBuilder{claim("c").want("x", 1, "device.attributes[device.driver].serial == ''")}, anyAttribute},
+		"all, by the constraint": {[]*claimBuilder{cel("devices.all(d, d.attributes[d.driver].serial == '')"), claim("d").want("x", 1, index+" > 0")}, anyAttribute},
+		"derived":                {[]*claimBuilder{claim("c").want("x", 1).derive(color, "'red'").match(color)}, anyAttribute},
+		"no such class":          {[]*claimBuilder{claim("c").want("x", 1).class("none")}, anyAttribute},
+		"no expression":          {[]*claimBuilder{claim("c").want("x", 1, "?")}, anyAttribute},
+		"no constraint":          {[]*claimBuilder{cel("?")}, anyAttribute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{claims: test.claims, classes: []*resourceapi.DeviceClass{odd}}
+			a, claims := s.allocator(t), s.apiClaims()
+			require.Equal(t, test.want, a.footprintOf(claims))
+			require.Equal(t, test.want, a.footprintOf(claims), "remembered")
+			require.Equal(t, footprint{}, a.footprintOf(nil), "not that of other claims")
+		})
+	}
+	t.Run("unknown types", func(t *testing.T) {
+		for _, edit := range []func(*resourceapi.DeviceClaim){
+			func(c *resourceapi.DeviceClaim) { c.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{{}} },
+			func(c *resourceapi.DeviceClaim) { c.Constraints = []resourceapi.DeviceConstraint{{}} },
+		} {
+			c := claim("c").want("x", 1)
+			edit(&c.Spec.Devices)
+			s := scenario{claims: []*claimBuilder{c}}
+			require.Equal(t, anyAttribute, s.allocator(t).footprintOf(s.apiClaims()))
+		}
+	})
+}
+
+// Footprints with the same attributes are equal, in whatever order they were found.
+func TestFootprintsAreSets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 6).Draw(t, "attributes")
+		var f footprint
+		for len(ids) > 0 {
+			n := rapid.IntRange(1, len(ids)).Draw(t, "together")
+			f = f.with(reading(slices.Compact(slices.Sorted(slices.Values(ids[:n])))...))
+			if ids = ids[n:]; len(ids) == 0 {
+				break
+			}
+		}
+		for _, id := range []string{"a", "b", "c", "d"} {
+			read := strings.Contains(f.names, driver+"/"+id+end)
+			require.Equal(t, read, f.reader(driver)(resourceapi.QualifiedName(id)))
+			require.Equal(t, read, f.reader(driver)(resourceapi.QualifiedName(driver+"/"+id)))
+			require.Equal(t, read, f.reader(otherDriver)(resourceapi.QualifiedName(driver+"/"+id)))
+			require.False(t, f.reader(otherDriver)(resourceapi.QualifiedName(id)))
+			require.True(t, anyAttribute.reader(otherDriver)(resourceapi.QualifiedName(id)))
+		}
+		require.Equal(t, f, f.with(f))
+		require.Equal(t, f, footprint{}.with(f))
+		require.Equal(t, anyAttribute, f.with(anyAttribute))
+		require.Equal(t, anyAttribute, anyAttribute.with(f))
+		sorted := slices.Collect(strings.SplitAfterSeq(f.names, end))
+		require.True(t, slices.IsSorted(sorted[:len(sorted)-1]))
+		require.Equal(t, sorted, slices.Compact(slices.Clone(sorted)))
+	})
+}
+
+// Nodes share hardware if they have the same in what is read. Of the rest it matters what
+// makes upstream's selectors fail.
+func TestHardwareIsWhatIsRead(t *testing.T) {
+	version := func(text string) resourceapi.DeviceAttribute {
+		return resourceapi.DeviceAttribute{VersionValue: &text}
+	}
+	hardware := func(cache *Cache, read footprint, a attrs) *hardware {
+		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+		require.NoError(t, err)
+		return cache.hardwareOf(i, read)
+	}
+	for name, test := range map[string]struct {
+		one, other attrs
+		same       bool
+	}{
+		"equal":                  {attrs{"serial": "1"}, attrs{"serial": "1"}, true},
+		"text":                   {attrs{"serial": "1"}, attrs{"serial": "2"}, true},
+		"number":                 {attrs{"serial": 1}, attrs{"serial": 2}, true},
+		"bool":                   {attrs{"serial": true}, attrs{"serial": false}, true},
+		"texts":                  {attrs{"serial": []string{"1"}}, attrs{"serial": []string{"2", "3"}}, true},
+		"numbers":                {attrs{"serial": []int64{1}}, attrs{"serial": []int64{1, 2}}, true},
+		"bools":                  {attrs{"serial": []bool{true}}, attrs{"serial": []bool{false}}, true},
+		"with domain":            {attrs{"other.example.com/rank": 1}, attrs{"other.example.com/rank": 2}, true},
+		"name":                   {attrs{"serial": "1"}, attrs{"number": "1"}, false},
+		"one more":               {attrs{"serial": "1"}, attrs{"serial": "1", "number": "1"}, false},
+		"type":                   {attrs{"serial": "1"}, attrs{"serial": 1}, false},
+		"type of list":           {attrs{"serial": []string{"1"}}, attrs{"serial": []int64{1}}, false},
+		"list":                   {attrs{"serial": "1"}, attrs{"serial": []string{"1"}}, false},
+		"unknown type":           {attrs{"serial": "1"}, attrs{"serial": resourceapi.DeviceAttribute{}}, false},
+		"broken version":         {attrs{"serial": version("1.0.0")}, attrs{"serial": version("one")}, false},
+		"read":                   {attrs{"rank": 1}, attrs{"rank": 2}, false},
+		"read, with domain":      {attrs{driver + "/rank": 1}, attrs{driver + "/rank": 2}, false},
+		"read, in two spellings": {attrs{driver + "/rank": 1}, attrs{"rank": 1}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache := NewCache()
+			require.Equal(t, test.same, hardware(cache, reading("rank"), test.one) == hardware(cache, reading("rank"), test.other))
+			equal := name == "equal"
+			require.Equal(t, equal, hardware(cache, anyAttribute, test.one) == hardware(cache, anyAttribute, test.other))
+			require.NotSame(t, hardware(cache, reading("rank"), test.one), hardware(cache, anyAttribute, test.one))
+		})
+	}
+}
+
+// Nodes that differ in what is not read have one answer, and each gets its own devices.
+func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
+	numbered := func(from int) []*sliceBuilder {
+		devices := ring(6)
+		for i := range devices {
+			devices[i].Attributes["serial"] = resourceapi.DeviceAttribute{StringValue: ptr.To(fmt.Sprint(from + i))}
+		}
+		return []*sliceBuilder{slice("1", devices...)}
+	}
+	s := rowOfThree()
+	cache := NewCache()
+	s.slices = numbered(0)
+	_, known := s.asked(t, cache)
+	require.False(t, known)
+	s.slices = numbered(6)
+	s.slices[0].pool("pool-2", 1, 1)
+	got, known := s.asked(t, cache)
+	require.True(t, known)
+	require.Equal(t, "pool-2", got.Results[0].Devices.Results[0].Pool)
+	s.requireRight(t, got)
+
+	// One that is read makes it another question.
+	s.claims[0].match(driver + "/serial")
+	for from := range 2 {
+		s.slices = numbered(6 * from)
+		got, known = s.asked(t, cache)
+		require.False(t, known)
+		s.requireRight(t, got)
+	}
+}
+
+// The hardware of a node is kept for some footprints, and found out again for others.
+func TestHardwareIsKeptForSomeFootprints(t *testing.T) {
+	cache := NewCache()
+	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+	require.NoError(t, err)
+	footprints := []footprint{anyAttribute}
+	for n := range 2 * maxFootprints {
+		footprints = append(footprints, reading(fmt.Sprint("attribute-", n)))
+	}
+	all := map[*hardware]bool{}
+	for range 2 {
+		for _, f := range footprints {
+			all[cache.hardwareOf(i, f)] = true
+			require.LessOrEqual(t, len(*i.known.latest.Load()), maxFootprints)
+			require.Same(t, cache.hardwareOf(i, f), i.known.get(f))
+		}
+	}
+	require.Len(t, all, len(footprints))
+	require.Nil(t, i.known.get(footprints[0]), "the oldest are forgotten")
+}

@@ -5,13 +5,14 @@
 // version of every claim from a watch, so that nothing that was ever true escapes it.
 //
 //	l := ledger.New(judge)
-//	done, err := l.Follow(ctx, client, namespace) // before there are claims
+//	done, err := l.Follow(ctx, client, namespace, "") // before there are claims
 //	...
-//	l.Entries().Violations // none
+//	l.Entries().Err() // nil
 package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -32,6 +33,7 @@ import (
 type Ledger struct {
 	judge       func(*resourceapi.ResourceClaim) string
 	mu          sync.Mutex
+	versions    map[types.UID]string   // of the claims that there are
 	owners      map[string]string      // names of claims by "driver/pool/device"
 	devices     map[types.UID][]string // of claims that have any
 	events      int
@@ -39,17 +41,18 @@ type Ledger struct {
 	violations  []string
 }
 
-// New returns an empty ledger. judge tells what is wrong with the devices of an allocated
-// claim, empty if nothing is.
+// New returns an empty ledger. judge is shown each claim that gets devices, one after the
+// other, and tells what is wrong with them, empty if nothing is.
 func New(judge func(*resourceapi.ResourceClaim) string) *Ledger {
-	return &Ledger{judge: judge, owners: map[string]string{}, devices: map[types.UID][]string{}}
+	return &Ledger{judge: judge, versions: map[types.UID]string{}, owners: map[string]string{}, devices: map[types.UID][]string{}}
 }
 
 // Follow keeps the ledger until the context ends; then done is closed. It starts with the
-// claims that there are. All namespaces are followed if none is named.
-func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namespace string) (done <-chan struct{}, err error) {
+// claims that there are. All namespaces are followed if none is named, and all claims if
+// labels, a label selector, is empty.
+func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namespace, labels string) (done <-chan struct{}, err error) {
 	claims := client.ResourceV1().ResourceClaims(namespace)
-	list, err := claims.List(ctx, metav1.ListOptions{})
+	list, err := claims.List(ctx, metav1.ListOptions{LabelSelector: labels})
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +61,7 @@ func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namesp
 	}
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = labels
 			return claims.Watch(ctx, options)
 		},
 	})
@@ -87,8 +91,10 @@ func (l *Ledger) Enter(event watch.Event) {
 		return
 	}
 	l.events++
-	had, has := l.devices[claim.UID], devicesOf(claim)
+	had, has := l.devices[claim.UID], DevicesOf(claim)
+	l.versions[claim.UID] = claim.ResourceVersion
 	if event.Type == watch.Deleted {
+		delete(l.versions, claim.UID)
 		has = nil
 	}
 	if slices.Equal(had, has) {
@@ -134,6 +140,15 @@ type Entries struct {
 	Violations []string
 }
 
+// Err is nil if nothing was ever wrong.
+func (e Entries) Err() error {
+	errs := make([]error, len(e.Violations))
+	for i, violation := range e.Violations {
+		errs[i] = errors.New(violation)
+	}
+	return errors.Join(errs...)
+}
+
 // Entries returns the sums so far.
 func (l *Ledger) Entries() Entries {
 	l.mu.Lock()
@@ -141,7 +156,24 @@ func (l *Ledger) Entries() Entries {
 	return Entries{l.events, l.allocations, len(l.owners), slices.Clone(l.violations)}
 }
 
-func devicesOf(claim *resourceapi.ResourceClaim) []string {
+// Difference tells where the ledger is not the same as the claims that are listed: one of
+// the two may be ahead. It is empty if they are of the same moment.
+func (l *Ledger) Difference(claims []resourceapi.ResourceClaim) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(claims) != len(l.versions) {
+		return fmt.Sprintf("there are %d claims, and %d in the ledger", len(claims), len(l.versions))
+	}
+	for i := range claims {
+		if l.versions[claims[i].UID] != claims[i].ResourceVersion {
+			return "the ledger has another version of claim " + claims[i].Name
+		}
+	}
+	return ""
+}
+
+// DevicesOf names the devices of a claim: "driver/pool/device".
+func DevicesOf(claim *resourceapi.ResourceClaim) []string {
 	if claim.Status.Allocation == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,7 +29,7 @@ func claim(name string, devices ...string) *resourceapi.ResourceClaim {
 }
 
 func noThirteen(c *resourceapi.ResourceClaim) string {
-	if devicesOf(c)[0] == "driver/pool/13" {
+	if DevicesOf(c)[0] == "driver/pool/13" {
 		return "has an unlucky device"
 	}
 	return ""
@@ -47,6 +48,10 @@ func TestLedger(t *testing.T) {
 			{Type: watch.Added, Object: claim("b", "1", "2")},
 			{Type: watch.Deleted, Object: claim("b", "1", "2")},
 			{Type: watch.Added, Object: claim("c", "1", "2")},
+		}},
+		{name: "the same devices", inUse: 2, events: []watch.Event{
+			{Type: watch.Added, Object: claim("a", "0", "1")},
+			{Type: watch.Modified, Object: claim("a", "0", "1")},
 		}},
 		{
 			name: "at the same time", inUse: 3, want: []string{"claim b at version : gets device driver/pool/1, which claim a has"},
@@ -73,6 +78,11 @@ func TestLedger(t *testing.T) {
 			}
 			require.Equal(t, test.want, l.Entries().Violations)
 			require.Equal(t, test.inUse, l.Entries().InUse)
+			if len(test.want) == 0 {
+				require.NoError(t, l.Entries().Err())
+				return
+			}
+			require.EqualError(t, l.Entries().Err(), strings.Join(test.want, "\n"))
 		})
 	}
 }
@@ -82,10 +92,26 @@ func TestFollowStartsWithWhatThereIs(t *testing.T) {
 	first.ResourceVersion = "1"
 	client := fake.NewClientset(first)
 	l := New(noThirteen)
-	_, err := l.Follow(t.Context(), client, "")
+	_, err := l.Follow(t.Context(), client, "", "")
 	if err != nil {
 		// The fake has no version to watch from.
 		require.ErrorContains(t, err, "resourceVersion")
 	}
 	require.Equal(t, 2, l.Entries().InUse)
+}
+
+func TestDifference(t *testing.T) {
+	a, b := claim("a", "0"), claim("b")
+	a.ResourceVersion, b.ResourceVersion = "1", "2"
+	l := New(noThirteen)
+	l.Enter(watch.Event{Type: watch.Added, Object: a})
+	require.Equal(t, "there are 2 claims, and 1 in the ledger", l.Difference([]resourceapi.ResourceClaim{*a, *b}))
+	l.Enter(watch.Event{Type: watch.Added, Object: b})
+	require.Empty(t, l.Difference([]resourceapi.ResourceClaim{*b, *a}))
+	newer := a.DeepCopy()
+	newer.ResourceVersion = "3"
+	require.Equal(t, "the ledger has another version of claim a", l.Difference([]resourceapi.ResourceClaim{*newer, *b}))
+	l.Enter(watch.Event{Type: watch.Deleted, Object: newer})
+	require.Empty(t, l.Difference([]resourceapi.ResourceClaim{*b}))
+	require.Equal(t, "the ledger has another version of claim a", l.Difference([]resourceapi.ResourceClaim{*a}))
 }

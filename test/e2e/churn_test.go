@@ -22,7 +22,7 @@ const (
 // TestChurn has pods come and go on the node while kubelet and drivers are restarted.
 // That no device was given away twice is for the ledger and the drivers to say.
 func TestChurn(t *testing.T) {
-	before := cluster.ledger.allocated()
+	before := cluster.ledger.Entries().Allocations
 	stories := []*story{ring, grid}
 	var pods []string
 	for i := range churnPods {
@@ -63,9 +63,9 @@ func TestChurn(t *testing.T) {
 	for _, s := range stories {
 		require.Equal(t, refusedBefore[s], refused(t, s), "the driver was to prepare a device for two claims")
 	}
-	require.Eventually(t, func() bool { return cluster.ledger.allocated()-before >= churnPods }, patience, pollPeriod,
+	require.Eventually(t, func() bool { return cluster.ledger.Entries().Allocations-before >= churnPods }, patience, pollPeriod,
 		"the ledger has read as many allocations as there were pods")
-	require.NoError(t, cluster.ledger.fault())
+	require.NoError(t, cluster.ledger.Entries().Err())
 }
 
 // comeAndGo is the life of a pod. What it saw is checked when it has ended: others may

@@ -39,7 +39,7 @@ var cluster struct {
 	node      *realnode.Node
 	manifests string // directory
 	drivers   map[string]*controlplane.Process
-	ledger    *ledger
+	ledger    *claimsLedger
 	// life is the context of what a test starts for the tests after it, too.
 	life context.Context
 }
@@ -90,7 +90,7 @@ func runInCluster(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	code = m.Run()
-	if err := errors.Join(stopCluster(), cluster.ledger.fault()); err != nil {
+	if err := errors.Join(stopCluster(), cluster.ledger.Entries().Err()); err != nil {
 		return 1, err
 	}
 	cancel()
@@ -137,9 +137,11 @@ func startCluster(ctx context.Context, dir string) (err error) {
 			err = errors.Join(err, stopCluster())
 		}
 	}()
-	if cluster.ledger, err = keepLedger(ctx); err != nil {
+	l, err := keepLedger(ctx)
+	if err != nil {
 		return err
 	}
+	cluster.ledger = l
 	if cluster.node, err = realnode.Start(ctx, cluster.ControlPlane, realnode.Options{}); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/celset/celset/internal/ledger"
 	"github.com/celset/celset/internal/topologydriver/cdi"
 )
 
@@ -225,7 +226,7 @@ func (s *story) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	devices := devicesOf(claim)
+	devices := ledger.DevicesOf(claim)
 	if len(devices) == 0 {
 		if devices, err = cluster.ledger.devices(ctx, pod.UID); err != nil {
 			return nil, fmt.Errorf("pod %s: %w", pod.Name, err)

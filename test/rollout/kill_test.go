@@ -72,8 +72,9 @@ func TestKilledAtEveryWrite(t *testing.T) {
 		s = start(t, g, enabled())
 	}
 	w.requireSettled(t)
+	entries := w.ledger.Entries()
 	t.Logf("%d kills in %s, %d versions of claims, %d allocations\n%s",
-		n, time.Since(began).Round(time.Second), w.ledger.events, w.ledger.allocate, table(killed))
+		n, time.Since(began).Round(time.Second), entries.Events, entries.Allocations, table(killed))
 	for _, p := range points {
 		require.NotZero(t, killed[p], p)
 	}

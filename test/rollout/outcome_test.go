@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/ledger"
 )
 
 // eventuallyPods waits until check has nothing to complain about any pod of a unit.
@@ -71,7 +73,7 @@ func (w *workload) requireFreed(t *testing.T) {
 			if err != nil {
 				return "", err
 			}
-			return strings.Join(devicesOf(claim), ", "), nil
+			return strings.Join(ledger.DevicesOf(claim), ", "), nil
 		})
 	}
 }

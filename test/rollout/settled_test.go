@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/celset/celset/internal/ledger"
 )
 
 const (
@@ -51,7 +53,7 @@ func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 		var pods map[types.UID]*corev1.Pod
 		var err error
 		if pods, claims, err = w.list(ctx); err == nil {
-			err = w.ledger.fault()
+			err = w.ledger.Entries().Err()
 		}
 		if err != nil {
 			return "", err
@@ -61,9 +63,9 @@ func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 		}
 		// Claims that nobody uses may still be tidied up, so that the ledger can be
 		// ahead of the list, too.
-		return w.ledger.difference(claims), nil
+		return w.ledger.Difference(claims), nil
 	})
-	require.NoError(t, w.ledger.fault())
+	require.NoError(t, w.ledger.Entries().Err())
 	return claims
 }
 
@@ -119,7 +121,7 @@ func (p *picture) complaintAboutClaim(claim *resourceapi.ResourceClaim) string {
 	if len(claim.Status.ReservedFor) == 0 && !p.keepsDevices(claim.Name) {
 		return "has devices and no user"
 	}
-	for _, device := range devicesOf(claim) {
+	for _, device := range ledger.DevicesOf(claim) {
 		if owner := p.owners[device]; owner != "" {
 			return fmt.Sprintf("has device %s, which claim %s has", device, owner)
 		}

@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/ledger"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -42,7 +43,7 @@ type workload struct {
 	namespace string
 	nodes     []string
 	templates map[string]*resourceapi.ResourceClaimTemplate // as in the file
-	ledger    *ledger
+	ledger    *ledger.Ledger
 	gates     []*gate // of all schedulers so far
 
 	made int // units so far

@@ -62,7 +62,7 @@ func TestSoak(t *testing.T) {
 	p := &protocol{to: to, start: time.Now()}
 	l := ledger.New(judge)
 	watching, stopWatching := context.WithCancel(t.Context())
-	ledgerEnded, err := l.Follow(watching, cp.Client(), namespace)
+	ledgerEnded, err := l.Follow(watching, cp.Client(), namespace, "")
 	require.NoError(t, err)
 	c := newChurn(cp.Client(), namespace)
 	require.NoError(t, c.watch(watching))

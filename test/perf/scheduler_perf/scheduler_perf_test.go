@@ -72,7 +72,7 @@ func occupy(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList) (t
 func keepLedger(tCtx ktesting.TContext, mesh topology.Topology) error {
 	l := ledger.New(func(claim *resourceapi.ResourceClaim) string { return judge(mesh, claim) })
 	ctx := tCtx.WithCancel()
-	done, err := l.Follow(ctx, tCtx.Client(), "")
+	done, err := l.Follow(ctx, tCtx.Client(), "", "")
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // version is a version of a claim of plain pods with devices of a ring.
@@ -28,41 +27,13 @@ func version(name string, devices ...int) *resourceapi.ResourceClaim {
 	return claim
 }
 
-func TestLedgerFindsFaults(t *testing.T) {
-	type events = []watch.Event
-	for name, tc := range map[string]struct {
-		events events
-		want   string
-	}{
-		"one after the other": {events: events{
-			{Type: watch.Added, Object: version("a", 0, 1)}, {Type: watch.Modified, Object: version("a")},
-			{Type: watch.Added, Object: version("b", 1, 2)}, {Type: watch.Deleted, Object: version("b", 1, 2)},
-			{Type: watch.Added, Object: version("a", 2, 3)},
-		}},
-		"the same": {events: events{{Type: watch.Added, Object: version("a", 0, 1)}, {Type: watch.Modified, Object: version("a", 0, 1)}}},
-		"a device twice": {
-			events: events{{Type: watch.Added, Object: version("a", 0, 1)}, {Type: watch.Added, Object: version("b", 1, 2)}},
-			want:   "gets device mla.example.com/node/mla-1, which claim a has",
-		},
-		"others for some": {
-			events: events{{Type: watch.Added, Object: version("a", 0, 1)}, {Type: watch.Modified, Object: version("a", 0, 2)}},
-			want:   "its devices change from",
-		},
-		"too few": {events: events{{Type: watch.Added, Object: version("a", 0)}}, want: "has [mla-0], which is no set of a plain"},
-		"gap":     {events: events{{Type: watch.Error, Object: &metav1.Status{Code: 410}}}, want: "events are missing"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLedger()
-			for _, event := range tc.events {
-				l.enter(event)
-			}
-			if tc.want == "" {
-				require.NoError(t, l.fault())
-				return
-			}
-			require.ErrorContains(t, l.fault(), tc.want)
-		})
-	}
+// The ledger is shown what no set of a kind is.
+func TestSetsAreJudged(t *testing.T) {
+	require.Empty(t, judge(version("a", 0, 1)))
+	require.Equal(t, "has [mla-0], which is no set of a plain", judge(version("a", 0)))
+	elsewhere := version("a", 0, 1)
+	elsewhere.Status.Allocation.Devices.Results[1].Pool = "other"
+	require.Contains(t, judge(elsewhere), "in pool other")
 }
 
 func TestKindsKnowTheirSets(t *testing.T) {

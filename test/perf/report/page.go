@@ -26,6 +26,7 @@ func (r *Results) Page(soak string) (page string, plots map[string]string) {
 	text.WriteString("\n## Sets of devices\n\n" + setsText)
 	text.WriteString(r.setsTable())
 	text.WriteString("\n![Processor time of a pod by the number of nodes](performance/nodes.svg)\n")
+	text.WriteString("\n### With more nodes\n\n" + growthText + r.growthTable())
 	text.WriteString("\n### What the search did\n\n" + searchText + r.searchTable())
 	text.WriteString("\n## Upstream's own workloads\n\n" + upstreamText)
 	text.WriteString(r.upstreamTable())

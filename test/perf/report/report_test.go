@@ -149,6 +149,21 @@ func TestPageHasTheNumbers(t *testing.T) {
 	}
 }
 
+func TestGrowth(t *testing.T) {
+	workload := func(name string, pods, cpu float64) *Workload {
+		return &Workload{Name: name, Runs: []Run{{Throughput: pods, CPU: cpu}}}
+	}
+	results := &Results{Workloads: []*Workload{
+		workload("Steady/5000nodes_16devices_half_grid", 10, 60), workload("Steady/1000nodes_16devices_half_grid", 30, 50),
+		workload("Steady/2000nodes_16devices_half_grid", 20, 55), workload("Steady/100nodes_16devices_half_grid", 40, 45),
+		workload("Steady/1000nodes_16devices_half_match", 30, 50), workload("Steady/5000nodes_16devices_half_match", 15, 150),
+		workload("Steady/5000nodes_16devices_half_count", 15, 150), workload("Burst/1000nodes_16devices_half_count", 15, 150),
+		workload("Steady/1000nodes_64devices_half_count", 15, 150),
+	}}
+	_, table, _ := strings.Cut(results.growthTable(), "---|\n")
+	require.Equal(t, "| half | 16 | match | upstream | 1000 to 5000 | x 2.00 | x 3.00 |\n| half | 16 | grid | celset | 1000 to 5000 | x 3.00 | x 1.20 |\n", table)
+}
+
 // Without results the plots are empty.
 func TestNoResults(t *testing.T) {
 	page, plots := (&Results{}).Page("")

@@ -46,6 +46,13 @@ it is bound. The heap is that of the whole process after a garbage collection.
 
 `
 
+const growthText = `By how much a pod takes longer, and more of the processor, in the larger cluster. Pods that
+differ in what they find on how many nodes can't be compared: on a fragmented cluster
+` + "`count`" + ` is done with a tenth of the nodes, ` + "`match`" + ` and ` + "`grid`" + ` ask all of
+them.
+
+`
+
 const searchText = `For one pod: nodes that the allocator was asked for, how many of them it knew the answer
 for, and what it took to find it out for the others.
 

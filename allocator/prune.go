@@ -47,7 +47,9 @@ type pruner struct {
 	// until the set was begun.
 	chosen             bound.Bits
 	possible, required levels
-	begun              bool
+	// none is no device.
+	none  bound.Bits
+	begun bool
 	// settled tells for each number of chosen devices whether the bounds looked at the set.
 	settled []bool
 	// refusals counts the devices that were refused.
@@ -201,6 +203,16 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	}
 	p.settled[level] = !hopeless
 	return !hopeless
+}
+
+// isProven tells whether the bounds say of the complete set that it is surely
+// satisfactory. They can only if they have seen all of its devices.
+func (c *celConstraint) isProven() bool {
+	p := &c.pruner
+	if !p.begun || !p.bounds.MayProve() || p.chosen.Count() != len(c.members) {
+		return false
+	}
+	return p.bounds.Bound(bound.Partial{Chosen: p.chosen, Possible: p.none}) == bound.True
 }
 
 // lacksDevices tells whether one of the requests can't get as many devices as it still

@@ -17,6 +17,13 @@ import (
 // refuses the device that was about to be added. It also tells which devices are in no
 // satisfactory completion; the search passes them over.
 //
+// When a set is complete, the same bounds may say that it is surely true. Then it is accepted
+// without an evaluation, at no cost. Whatever else they say, the expression is asked: also if
+// they had too much to look at, or could not ask CEL about a device.
+//
+// An evaluation may also fail because of what it costs. Where that can't be excluded for sets
+// of that size there are no bounds (bound.Analysis.Affordable).
+//
 // As in bound.go, a branch is cut only if the search would have met no error in it:
 //
 //   - the bound is "surely false", which includes that no completion fails;

@@ -46,6 +46,7 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
 	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
 	result.slots, result.guards = a.slots, a.guards
+	result.costs = newCosts(expression, size)
 	return result
 }
 

@@ -18,6 +18,7 @@ type Analysis struct {
 	// are true for every set.
 	usable    bool
 	conjuncts []condition
+	costs     costs
 	// provable: no conjunct is open.
 	provable bool
 	leaves   []*leaf

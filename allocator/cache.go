@@ -139,11 +139,11 @@ type tablesKey struct {
 }
 
 // tablesOf returns the tables of an expression over some hardware. nil if the expression
-// is not understood, or is too large for so many devices.
+// is not understood, is too large for so many devices, or may cost more than the limit.
 func (c *Cache) tablesOf(h *hardware, expression *device.Expression, size int) *bound.Tables {
 	return get(c.tables, tablesKey{h, analysisKey{*expression, size}}, func() *bound.Tables {
 		analysis := analysisOf(expression, size)
-		if !analysis.Understood() || !analysis.Fits(len(h.values)) {
+		if !analysis.Understood() || !analysis.Fits(len(h.values)) || !analysis.Affordable(h.values) {
 			return nil
 		}
 		return analysis.Tabulate(h.values)

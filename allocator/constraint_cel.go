@@ -40,9 +40,10 @@ type celConstraint struct {
 	members []*candidate
 	values  []*device.Device
 	// evaluations counts how often the expression was evaluated, hits how often the
-	// verdict was known. accepted and rejected count the complete sets by verdict, cuts
-	// the parts of sets that could not become satisfactory.
-	evaluations, hits, accepted, rejected, cuts int64
+	// verdict was known. accepted and rejected count the complete sets by verdict, proven
+	// those of the former that needed no evaluation, cuts the parts of sets that could not
+	// become satisfactory.
+	evaluations, hits, accepted, rejected, proven, cuts int64
 	// pruner finds the latter.
 	pruner pruner
 }
@@ -168,9 +169,18 @@ func (c *celConstraint) remove(removed *candidate) {
 	c.members = c.members[:len(c.members)-1]
 }
 
-// evaluate asks for the verdict on the complete set.
+// evaluate decides the complete set: from its bounds if they are sure, else by the verdict
+// on it.
 func (c *celConstraint) evaluate() (bool, error) {
 	if err := c.search.cancelled(); err != nil {
+		return false, err
+	}
+	if c.isProven() {
+		c.accepted++
+		c.proven++
+		return true, nil
+	}
+	if err := c.failure(); err != nil {
 		return false, err
 	}
 	satisfied, err := c.verdict()

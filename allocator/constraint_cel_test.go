@@ -230,7 +230,7 @@ func TestCELConstraintUndo(t *testing.T) {
 		require.Equal(t, step.want, added)
 	}
 	require.Equal(t, []*candidate{devices[0], devices[1]}, c.members)
-	require.Equal(t, []int64{1, 0, 1}, []int64{c.evaluations, c.rejected, c.accepted})
+	require.Equal(t, []int64{0, 0, 1, 1}, []int64{c.evaluations, c.rejected, c.accepted, c.proven})
 	c.remove(devices[1])
 	c.remove(devices[0])
 	r.undecide(len(r.decides))

@@ -92,11 +92,11 @@ func Example() {
 	for _, device := range results[0].Devices.Results {
 		fmt.Println(device.Device)
 	}
-	fmt.Println(a.Stats().Evaluations, "sets evaluated")
+	fmt.Println(a.Stats().Evaluations, "sets evaluated,", a.Stats().SetsProven, "proven")
 	// Output:
 	// mla-2
 	// mla-3
 	// mla-4
 	// mla-5
-	// 1 sets evaluated
+	// 0 sets evaluated, 1 proven
 }

@@ -17,6 +17,13 @@ import (
 // refuses the device that was about to be added. It also tells which devices are in no
 // satisfactory completion; the search passes them over.
 //
+// When a set is complete, the same bounds may say that it is surely true. Then it is accepted
+// without an evaluation, at no cost. Whatever else they say, the expression is asked: also if
+// they had too much to look at, or could not ask CEL about a device.
+//
+// An evaluation may also fail because of what it costs. Where that can't be excluded for sets
+// of that size there are no bounds (bound.Analysis.Affordable).
+//
 // As in bound.go, a branch is cut only if the search would have met no error in it:
 //
 //   - the bound is "surely false", which includes that no completion fails;
@@ -47,7 +54,9 @@ type pruner struct {
 	// until the set was begun.
 	chosen             bound.Bits
 	possible, required levels
-	begun              bool
+	// none is no device.
+	none  bound.Bits
+	begun bool
 	// settled tells for each number of chosen devices whether the bounds looked at the set.
 	settled []bool
 	// refusals counts the devices that were refused.
@@ -201,6 +210,16 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	}
 	p.settled[level] = !hopeless
 	return !hopeless
+}
+
+// isProven tells whether the bounds say of the complete set that it is surely
+// satisfactory. They can only if they have seen all of its devices.
+func (c *celConstraint) isProven() bool {
+	p := &c.pruner
+	if !p.begun || !p.bounds.MayProve() || p.chosen.Count() != len(c.members) {
+		return false
+	}
+	return p.bounds.Bound(bound.Partial{Chosen: p.chosen, Possible: p.none}) == bound.True
 }
 
 // lacksDevices tells whether one of the requests can't get as many devices as it still

@@ -55,8 +55,8 @@ func (c *celConstraint) prepare() bool {
 // makeRoom has memory for all levels of the search.
 func (c *celConstraint) makeRoom() {
 	p, requests, devices := &c.pruner, len(c.covered), len(c.search.candidates)
-	memory := bound.NewBitsList(1+2*requests, devices)
-	p.chosen, p.eligible, p.later = memory[0], memory[1:1+requests], memory[1+requests:]
+	memory := bound.NewBitsList(2+2*requests, devices)
+	p.chosen, p.none, p.eligible, p.later = memory[0], memory[1], memory[2:2+requests], memory[2+requests:]
 	p.possible, p.required = newLevels(p.size+1, devices)
 	p.settled = make([]bool, p.size+1)
 	c.members = make([]*candidate, 0, p.size)

@@ -20,6 +20,9 @@ type Stats struct {
 	Evaluations int64
 	// SetsAccepted is the number of complete sets that satisfied a CEL constraint.
 	SetsAccepted int64
+	// SetsProven is the number of those for which that followed from the structure of the
+	// expression, without an evaluation.
+	SetsProven int64
 	// TableEvaluations is the number of times a part of a CEL constraint was evaluated
 	// on one or two devices, to tell early which sets can't satisfy it.
 	TableEvaluations int64
@@ -44,6 +47,7 @@ func (s *search) stats() Stats {
 	for _, constraint := range s.celConstraints {
 		stats.Evaluations += constraint.evaluations
 		stats.SetsAccepted += constraint.accepted
+		stats.SetsProven += constraint.proven
 		stats.CacheHits += constraint.hits
 		stats.Cuts += constraint.cuts
 		if bounds := constraint.pruner.bounds; bounds != nil {
@@ -56,13 +60,14 @@ func (s *search) stats() Stats {
 
 // counts adds up what searches that run at the same time did.
 type counts struct {
-	steps, evaluations, setsAccepted, tableEvaluations, tableBuilds, cost, cacheHits, answersKnown, cuts atomic.Int64
+	steps, evaluations, setsAccepted, setsProven, tableEvaluations, tableBuilds, cost, cacheHits, answersKnown, cuts atomic.Int64
 }
 
 func (c *counts) add(s Stats) {
 	c.steps.Add(s.Steps)
 	c.evaluations.Add(s.Evaluations)
 	c.setsAccepted.Add(s.SetsAccepted)
+	c.setsProven.Add(s.SetsProven)
 	c.tableEvaluations.Add(s.TableEvaluations)
 	c.tableBuilds.Add(s.TableBuilds)
 	c.cost.Add(s.Cost)
@@ -77,6 +82,7 @@ func (a *Allocator) Stats() Stats {
 		Steps:            a.counts.steps.Load(),
 		Evaluations:      a.counts.evaluations.Load(),
 		SetsAccepted:     a.counts.setsAccepted.Load(),
+		SetsProven:       a.counts.setsProven.Load(),
 		TableEvaluations: a.counts.tableEvaluations.Load(),
 		TableBuilds:      a.counts.tableBuilds.Load(),
 		Cost:             a.counts.cost.Load(),

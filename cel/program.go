@@ -27,6 +27,9 @@ type Program struct {
 // Expression returns the source text.
 func (p *Program) Expression() string { return p.expression }
 
+// CostLimit is what one evaluation may cost, in CEL cost units.
+func (p *Program) CostLimit() uint64 { return p.environment.costLimit }
+
 // Evaluate returns the verdict on one input and charges the budget with what it
 // cost. Every error is an [*Error]. When ctx ends, the error wraps its cause and
 // its error.

@@ -125,6 +125,9 @@ func (e *Expression) Satisfied(ctx context.Context, devices []*Device, budget *c
 // bool, or dyn if it may still turn out to be one.
 func (e *Expression) OutputType() string { return e.program.OutputType().String() }
 
+// CostLimit is what one evaluation may cost, in CEL cost units.
+func (e *Expression) CostLimit() uint64 { return e.program.CostLimit() }
+
 // activation resolves the one variable there is.
 type activation struct {
 	devices ref.Val

@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -41,8 +43,10 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		return &Analysis{}
 	}
 	result.usable = true
+	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
 	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
 	result.slots, result.guards = a.slots, a.guards
+	result.costs = newCosts(expression, size)
 	return result
 }
 

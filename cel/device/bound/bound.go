@@ -18,7 +18,10 @@ type Analysis struct {
 	// are true for every set.
 	usable    bool
 	conjuncts []condition
-	leaves    []*leaf
+	costs     costs
+	// provable: no conjunct is open.
+	provable bool
+	leaves   []*leaf
 	// predicates has the number of variables of each predicate.
 	predicates []int
 	boxes      int
@@ -115,6 +118,10 @@ func (b *Bounds) Evaluations() int64 { return b.state.evaluations }
 
 // Builds counts the tables that these bounds began.
 func (b *Bounds) Builds() int64 { return b.state.builds }
+
+// MayProve tells whether there may be a complete set of which Bound says that it is surely
+// true: there is none if a conjunct is open.
+func (b *Bounds) MayProve() bool { return b.state.tables.provable }
 
 // Err returns why CEL could not be asked, nil if it could: the context has ended or
 // the budget is used up.

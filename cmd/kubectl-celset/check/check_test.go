@@ -148,6 +148,18 @@ func TestWhatIsReadAndUnderstood(t *testing.T) {
 	require.Less(t, constraint.Cost, constraint.CostLimit)
 }
 
+// An evaluation that fails because of its cost fails whatever the parts say.
+func TestTooExpensiveToRead(t *testing.T) {
+	const pair = "a.driver.contains(b.driver)"
+	expression := "devices.all(a, devices.all(b, " + strings.Repeat(pair+" && ", 300) + "true))"
+	for count, expensive := range map[int64]bool{2: false, 32: true} {
+		constraint := run(t, state(expression, nil, exactly("a", count))).Objects[0].Constraints[0]
+		require.Equal(t, expensive, constraint.TooExpensive)
+		require.Equal(t, !expensive, constraint.Pruned)
+		require.Equal(t, check.Understood, constraint.Conjuncts[0].Understanding)
+	}
+}
+
 func TestMistakesAreWhereTheyAre(t *testing.T) {
 	report := run(t, state("true &&\n devces.size() > 1", nil, exactly("a", 2)))
 	require.False(t, report.Valid())

@@ -27,7 +27,9 @@ func (c *checker) expression(result *Constraint, text string, candidates []candi
 	if cost, err := expression.EstimateCost(size); err == nil {
 		result.Cost, result.CostLimit = cost, cel.DefaultCostLimit
 	}
-	result.Pruned = bound.Analyze(expression, size).Understood()
+	analysis := bound.Analyze(expression, size)
+	result.TooExpensive = analysis.Understood() && !affordable(analysis, candidates)
+	result.Pruned = analysis.Understood() && !result.TooExpensive
 	result.Conjuncts = c.conjuncts(expression, size)
 	if place, found := expression.OrderDependence(); found {
 		result.Ordered = &Position{Line: place.Line, Column: place.Column}
@@ -40,6 +42,18 @@ func (c *checker) expression(result *Constraint, text string, candidates []candi
 	slices.SortFunc(result.Reads, func(a, b Attribute) int {
 		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// affordable tells whether no evaluation on candidates may cross the limit of its cost. If
+// there are none it is about devices without long texts and lists.
+func affordable(analysis *bound.Analysis, candidates []candidates) bool {
+	var devices []*device.Device
+	for _, on := range candidates {
+		for _, one := range on.devices {
+			devices = append(devices, device.New(one.id.Driver.String(), one.device))
+		}
+	}
+	return analysis.Affordable(devices)
 }
 
 func expressionError(err error) *ExpressionError {

@@ -54,6 +54,9 @@ type Constraint struct {
 	// Ordered is where the expression first speaks of the order of the devices. It is
 	// evaluated in one order only.
 	Ordered *Position `json:"ordered,omitempty"`
+	// TooExpensive: one evaluation might cross the limit, so that the search has to try each
+	// set although it understands the expression.
+	TooExpensive bool `json:"tooExpensive,omitempty"`
 	// Pruned: the search can rule out sets without evaluating them.
 	Pruned bool `json:"pruned"`
 	// Nodes have candidates for the sets.

@@ -138,7 +138,10 @@ func (p *printer) conjuncts(c Constraint) {
 	for i, conjunct := range c.Conjuncts {
 		p.entry(labelOf("conjuncts", i), "%d:%d %s: %s", conjunct.Line, conjunct.Column, conjunct.Understanding, shortened(conjunct.Text))
 	}
-	if !c.Pruned {
+	switch {
+	case c.TooExpensive:
+		p.entry("", "one evaluation might cost more than the limit: it is evaluated on one set after the other")
+	case !c.Pruned:
 		p.entry("", "nothing of it is understood: it is evaluated on one set after the other")
 	}
 }

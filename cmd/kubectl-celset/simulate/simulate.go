@@ -58,9 +58,11 @@ type Node struct {
 	Reason string `json:"reason,omitempty"`
 	// Claims are those that have no devices yet.
 	Claims []Claim `json:"claims,omitempty"`
-	// Steps and Evaluations are what the search took, Cuts what it spared.
+	// Steps and Evaluations are what the search took, Cuts what it spared. Proven sets needed
+	// no evaluation.
 	Steps       int64 `json:"steps"`
 	Evaluations int64 `json:"evaluations"`
+	Proven      int64 `json:"proven"`
 	Cuts        int64 `json:"cuts"`
 }
 
@@ -149,7 +151,7 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 	defer cancel()
 	allocations, err := a.Allocate(limited, node, pending)
 	stats := a.Stats()
-	answer.Steps, answer.Evaluations, answer.Cuts = stats.Steps, stats.Evaluations, stats.Cuts
+	answer.Steps, answer.Evaluations, answer.Proven, answer.Cuts = stats.Steps, stats.Evaluations, stats.SetsProven, stats.Cuts
 	switch {
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
 		answer.Reason = err.Error()

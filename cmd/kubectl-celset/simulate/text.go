@@ -36,7 +36,7 @@ func (n *Node) print(b *strings.Builder) {
 		return
 	}
 	effort := ""
-	if n.Evaluations > 0 {
+	if n.Evaluations+n.Proven > 0 {
 		effort = fmt.Sprintf(" (%s, %s)", counted(n.Steps, "step"), counted(n.Evaluations, "evaluation"))
 	}
 	fmt.Fprintf(b, "  node %s: yes%s\n", n.Name, effort)

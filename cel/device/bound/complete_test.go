@@ -1,0 +1,55 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/internal/randomexpr"
+)
+
+// TestCompleteSets: a complete set that is surely true by its bounds is true by CEL, and one
+// that is surely false is false. Those are accepted and refused without an evaluation.
+func TestCompleteSets(t *testing.T) {
+	e := environment(t)
+	sets, proven, refuted, satisfied := 0, 0, 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		text := randomexpr.Condition(rt, randomAttributes)
+		expression, err := e.Compile(text)
+		if err != nil {
+			return
+		}
+		size := rapid.IntRange(1, 4).Draw(rt, "size")
+		analysis := bound.Analyze(expression, size)
+		all := devices(rt, rapid.IntRange(size, 7).Draw(rt, "devices"))
+		bounds := analysis.Tabulate(all).NewBounds(rt.Context(), nil)
+		every := bound.Partial{Chosen: bound.NewBits(len(all)), Possible: bound.NewBits(len(all)), Left: size}
+		for i := range all {
+			every.Possible.Add(i)
+		}
+		completions(every, len(all), 0, func(set bound.Bits) {
+			sets++
+			is := outcome(rt, expression, all, set)
+			if is == bound.True {
+				satisfied++
+			}
+			may := bounds.Bound(bound.Partial{Chosen: set, Possible: bound.NewBits(len(all))})
+			require.Zero(rt, is&^may, "%s\n%b is %s, bounds say %s", text, set, is, may)
+			switch may {
+			case bound.True:
+				proven++
+				require.True(rt, bounds.MayProve(), text)
+			case bound.False:
+				refuted++
+			}
+		})
+	})
+	t.Logf("%d sets, %d satisfied, %d proven, %d refuted", sets, satisfied, proven, refuted)
+	require.Greater(t, proven, satisfied/2)
+	require.Greater(t, refuted, sets/4)
+}

@@ -1,0 +1,163 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package costbound
+
+import (
+	"math"
+
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+)
+
+// call reads a call of a function or operator.
+func (w *walker) call(e ast.Expr) part {
+	c := &called{walker: w, expr: e, name: e.AsCall().FunctionName(), args: operands(e.AsCall())}
+	c.sizes = make([]float64, len(c.args))
+	var cost float64
+	for i, arg := range c.args {
+		is := w.visit(arg)
+		cost += is.cost
+		c.sizes[i] = is.size
+	}
+	f, known := functions[c.name]
+	if !known || len(c.args) < f.operands {
+		return part{math.Inf(1), w.made(w.typeOf(e), math.Inf(1))}
+	}
+	if !extractors[c.name] {
+		for _, arg := range c.args {
+			w.contains(e, arg)
+		}
+	}
+	result := part{cost: cost + 1, size: w.sizeOf(w.typeOf(e))}
+	if f.cost != nil {
+		result.cost = cost + f.cost(c)
+	}
+	switch {
+	case f.keeps:
+		result.size = f.size(c)
+	case f.size != nil:
+		result.size = w.made(w.typeOf(e), f.size(c))
+	}
+	return result
+}
+
+// operands are the target, if there is one, and the arguments.
+func operands(call ast.CallExpr) []ast.Expr {
+	if !call.IsMemberFunction() {
+		return call.Args()
+	}
+	return append([]ast.Expr{call.Target()}, call.Args()...)
+}
+
+// called is a call with the sizes of its operands.
+type called struct {
+	*walker
+	expr  ast.Expr
+	name  string
+	args  []ast.Expr
+	sizes []float64
+}
+
+// at is the size of an operand, of none if it is missing.
+func (c *called) at(i int) float64 {
+	if i < len(c.sizes) {
+		return c.sizes[i]
+	}
+	return 0
+}
+
+// count is the number of elements of an operand.
+func (c *called) count(i int) float64 { return c.elementsOf(c.args[i], c.at(i)) }
+
+// number is an operand that is a literal, otherwise what is given.
+func (c *called) number(i int, otherwise float64) float64 {
+	if i >= len(c.args) {
+		return otherwise
+	}
+	if value, ok := c.args[i].AsLiteral().(types.Int); c.args[i].Kind() == ast.LiteralKind && ok {
+		return math.Abs(float64(value))
+	}
+	return math.Inf(1)
+}
+
+// bound is a cost or a size.
+type bound func(*called) float64
+
+// nothing: logical operators and conditionals are not charged.
+func nothing(*called) float64 { return 0 }
+
+// reading an operand as a string.
+func reading(i int) bound { return func(c *called) float64 { return 1 + traversed(c.at(i)) } }
+
+// sizeOfArg is the size of an operand.
+func sizeOfArg(i int) bound { return func(c *called) float64 { return c.at(i) } }
+
+func elementsOfArg(i int) bound { return func(c *called) float64 { return max(1, c.count(i)) } }
+
+// both are added.
+func both(c *called) float64 { return c.at(0) + c.at(1) }
+
+func readingBoth(c *called) float64 { return 1 + traversed(c.at(0)+c.at(1)) }
+
+// comparing two values.
+func comparing(c *called) float64 { return traversed(min(c.at(0), c.at(1))) }
+
+// searching one string in the other.
+func searching(c *called) float64 { return 1 + times(traversed(c.at(0)), traversed(c.at(1))) }
+
+// matching a string with a regular expression.
+func matching(c *called) float64 {
+	return 1 + times(traversed(1+c.at(0)), max(1, math.Ceil(c.at(1)*common.RegexStringLengthCostFactor)))
+}
+
+// traversing all that the first operand contains.
+func traversing(c *called) float64 { return 1 + c.traversal(c.typeOf(c.args[0]), c.at(0)) }
+
+// copying so many elements.
+func copying(size bound) bound {
+	return func(c *called) float64 { return 1 + common.ListCreateBaseCost + size(c) }
+}
+
+// comparingAll elements of a list with each other.
+func comparingAll(i int) bound {
+	return copying(func(c *called) float64 {
+		return math.Ceil((2 + common.StringTraversalCostFactor) * times(c.count(i), c.count(i)))
+	})
+}
+
+// pairs of the elements of two lists.
+func pairs(c *called) float64 { return 1 + 2*times(c.count(0), c.count(1)) }
+
+func readingTwice(c *called) float64 { return 1 + 2*traversed(c.at(0)) }
+
+// joined is the length of all strings of a list with separators.
+func joined(c *called) float64 { return times(c.at(0), c.text+c.at(1)) }
+
+func joining(c *called) float64 { return 1 + 2*traversed(joined(c)) }
+
+// replaced is a string with the third operand around each of its characters.
+func replaced(c *called) float64 { return times(c.at(0)+1, c.at(2)) + c.at(0) }
+
+// flattened: each element may be a list.
+func flattened(c *called) float64 { return times(c.at(0), math.Pow(c.elements, c.number(1, 1))) }
+
+func flattening(c *called) float64 {
+	return 1 + common.ListCreateBaseCost + times(c.at(0), max(1, c.number(1, 1)))
+}
+
+// quoted: each byte may take six.
+func quoted(c *called) float64 { return 2 + 6*c.at(0) }
+
+func oneMore(c *called) float64 { return c.at(0) + 1 }
+
+func larger(c *called) float64 { return max(c.at(1), c.at(2)) }
+
+// inserted has the entries of a map, and one more or those of another.
+func inserted(c *called) float64 { return c.at(0) + max(1, c.at(1)) }
+
+// comparingNetworks: an address has at most 16 bytes.
+func comparingNetworks(c *called) float64 { return 16 + traversed(c.at(1)) }
+
+func converted(c *called) float64 { return max(textOfScalar, c.at(0)) }

@@ -1,0 +1,240 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package costbound bounds what one evaluation of an expression over "devices" costs, so
+// that it can be told without an evaluation that none crosses the limit for one:
+//
+//	if costbound.Of(expression, 4, device.LargestSizes()) <= float64(expression.CostLimit()) {
+//		// No evaluation on four devices ends with that error.
+//	}
+//
+// CEL's own estimate ([device.Expression.EstimateCost]) is for people: it is close, but not
+// always above what is charged. It takes what a function makes of long strings to be
+// short, flattened lists to be as long as before, and a look into a value of unknown type to
+// be free. Here everything that is charged is counted, with the size of the largest value
+// that the expression can have made up to there. What is not known to be bounded is
+// infinite.
+package costbound
+
+import (
+	"math"
+
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/device"
+)
+
+// Of returns what an evaluation on a set of that many devices costs at most, in CEL cost
+// units, if no value of the devices is larger than the sizes. +Inf means that there is no
+// bound.
+func Of(expression *device.Expression, devices int, sizes device.Sizes) float64 {
+	w := &walker{
+		tree: expression.AST(), variables: make(map[string][]float64), devices: float64(devices),
+		text:     float64(sizes.Text),
+		elements: float64(max(sizes.Elements, devices)),
+		list:     float64(sizes.List),
+	}
+	return w.visit(expression.AST().Expr()).cost
+}
+
+// What a step costs besides calls: a look at a variable, a field or an element may be
+// charged as a step of its own.
+const (
+	identCost  = 1
+	selectCost = 2
+	indexCost  = 3
+)
+
+// textOfScalar is as long as anything that is neither string nor bytes becomes when it is
+// converted to a string.
+const textOfScalar = 64
+
+// walker goes through an expression in the order in which values are made. So a value that
+// is met was made of what was met before.
+type walker struct {
+	tree *ast.AST
+	// variables are the sizes of the values that names stand for, the innermost last;
+	// unknown if it can be any.
+	variables map[string][]float64
+	devices   float64
+	// text is the length of the longest string so far, elements of the longest list or map,
+	// list of the longest list that an attribute may be.
+	text, elements, list float64
+	// nested: there may be a value of type dyn that is more than a list of scalars.
+	nested bool
+}
+
+const (
+	unknown         = -1
+	devicesVariable = "devices"
+)
+
+// part is what is told of a part of the expression.
+type part struct {
+	// cost of evaluating it once, size of its value.
+	cost, size float64
+}
+
+func (w *walker) visit(e ast.Expr) part {
+	switch e.Kind() {
+	case ast.LiteralKind:
+		return part{size: w.literal(e)}
+	case ast.IdentKind:
+		return part{identCost, w.variable(e)}
+	case ast.SelectKind:
+		return part{w.visit(e.AsSelect().Operand()).cost + selectCost, w.sizeOf(w.typeOf(e))}
+	case ast.CallKind:
+		return w.call(e)
+	case ast.ListKind:
+		return w.listLiteral(e)
+	case ast.MapKind:
+		return w.mapLiteral(e)
+	case ast.ComprehensionKind:
+		return w.comprehension(e)
+	default:
+		return part{math.Inf(1), math.Inf(1)}
+	}
+}
+
+func (w *walker) typeOf(e ast.Expr) *types.Type { return w.tree.GetType(e.ID()) }
+
+// sizeOf is that of the largest value so far.
+func (w *walker) sizeOf(t *types.Type) float64 {
+	switch t.Kind() {
+	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.DurationKind, types.TimestampKind, types.NullTypeKind, types.TypeKind:
+		return 1
+	case types.StringKind, types.BytesKind:
+		return w.text
+	case types.ListKind, types.MapKind:
+		return w.elements
+	default:
+		return max(w.text, w.elements)
+	}
+}
+
+// made remembers the size of a value that was made.
+func (w *walker) made(t *types.Type, size float64) float64 {
+	switch t.Kind() {
+	case types.StringKind, types.BytesKind:
+		w.text = max(w.text, size)
+	case types.ListKind, types.MapKind:
+		w.elements = max(w.elements, size)
+	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind:
+	default:
+		w.text, w.elements, w.list = max(w.text, size), max(w.elements, size), max(w.list, size)
+	}
+	return size
+}
+
+func (w *walker) literal(e ast.Expr) float64 {
+	size := 1
+	switch value := e.AsLiteral().(type) {
+	case types.String:
+		size = len(value)
+	case types.Bytes:
+		size = len(value)
+	}
+	return w.made(w.typeOf(e), float64(size))
+}
+
+func (w *walker) variable(e ast.Expr) float64 {
+	name := e.AsIdent()
+	all, declared := w.variables[name]
+	switch {
+	case declared && len(all) > 0 && all[len(all)-1] != unknown:
+		return all[len(all)-1]
+	case len(all) == 0 && name == devicesVariable:
+		return w.devices
+	default:
+		return w.sizeOf(w.typeOf(e))
+	}
+}
+
+func (w *walker) declare(name string, size float64) {
+	w.variables[name] = append(w.variables[name], size)
+}
+
+func (w *walker) forget(name string) {
+	all := w.variables[name]
+	w.variables[name] = all[:len(all)-1]
+}
+
+func (w *walker) listLiteral(e ast.Expr) part {
+	var cost float64 = common.ListCreateBaseCost
+	for _, element := range e.AsList().Elements() {
+		cost += w.visit(element).cost
+		w.contains(e, element)
+	}
+	return part{cost, w.made(w.typeOf(e), float64(e.AsList().Size()))}
+}
+
+func (w *walker) mapLiteral(e ast.Expr) part {
+	var cost float64 = common.MapCreateBaseCost
+	for _, entry := range e.AsMap().Entries() {
+		key, value := entry.AsMapEntry().Key(), entry.AsMapEntry().Value()
+		cost += w.visit(key).cost + w.visit(value).cost
+		w.contains(e, key)
+		w.contains(e, value)
+	}
+	return part{cost, w.made(w.typeOf(e), float64(e.AsMap().Size()))}
+}
+
+// comprehension is a macro: CEL has no other loops.
+func (w *walker) comprehension(e ast.Expr) part {
+	c := e.AsComprehension()
+	over, first := w.visit(c.IterRange()), w.visit(c.AccuInit())
+	over.size = w.elementsOf(c.IterRange(), over.size)
+	if over.size == 0 {
+		// cel.bind and its like give a value a name.
+		w.declare(c.AccuVar(), first.size)
+	} else {
+		w.declare(c.AccuVar(), unknown)
+	}
+	w.declare(c.IterVar(), unknown)
+	if c.HasIterVar2() {
+		w.declare(c.IterVar2(), unknown)
+	}
+	once := w.visit(c.LoopCondition()).cost + w.visit(c.LoopStep()).cost
+	w.forget(c.IterVar())
+	if c.HasIterVar2() {
+		w.forget(c.IterVar2())
+	}
+	result := w.visit(c.Result())
+	w.forget(c.AccuVar())
+	if kind := c.AccuInit().Kind(); over.size > 0 && (kind == ast.ListKind || kind == ast.MapKind) {
+		result.size = w.made(w.typeOf(e), times(over.size, w.growth(c.LoopStep())))
+	}
+	return part{over.cost + first.cost + times(over.size, once) + result.cost, result.size}
+}
+
+// growth is by how much a step of a macro makes a list or map longer.
+func (w *walker) growth(step ast.Expr) float64 {
+	if step.Kind() != ast.CallKind {
+		return 0
+	}
+	args := step.AsCall().Args()
+	switch step.AsCall().FunctionName() {
+	case "_?_:_":
+		return max(w.growth(args[1]), w.growth(args[2]))
+	case "cel.@mapInsert":
+		if len(args) == 2 {
+			return w.elements
+		}
+	case "_+_":
+		if len(args) == 2 && args[1].Kind() == ast.ListKind {
+			return float64(args[1].AsList().Size())
+		}
+		return math.Inf(1)
+	}
+	return 1
+}
+
+// times has no NaN: nothing times anything is nothing.
+func times(x, y float64) float64 {
+	if x == 0 || y == 0 {
+		return 0
+	}
+	return x * y
+}

@@ -1,0 +1,99 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package costbound
+
+import (
+	"math"
+
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+)
+
+// Some functions are charged with all that a value contains. How much that is can be told
+// from its type, but for dyn. An attribute is a scalar or a list of such; that a value of
+// type dyn is no more than that is so as long as nothing else is made one.
+
+// traversal is the cost of going through a value with everything in it, if it has the given
+// number of elements or, as a string, that length.
+func (w *walker) traversal(t *types.Type, size float64) float64 {
+	switch t.Kind() {
+	case types.StringKind, types.BytesKind:
+		return traversed(size)
+	case types.ListKind:
+		element := t.Parameters()[0]
+		return times(size, w.traversal(element, w.sizeOf(element)))
+	case types.MapKind:
+		key, value := t.Parameters()[0], t.Parameters()[1]
+		return times(size, w.traversal(key, w.sizeOf(key))+w.traversal(value, w.sizeOf(value)))
+	case types.DynKind:
+		if w.nested {
+			return math.Inf(1)
+		}
+		return max(traversed(w.text), times(w.list, traversed(w.text)))
+	case types.AnyKind, types.TypeParamKind, types.UnknownKind, types.ErrorKind:
+		return math.Inf(1)
+	default:
+		return 1
+	}
+}
+
+// elementsOf is the number of elements of a value of the given size that is used as a list:
+// of scalars none can be.
+func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
+	if w.typeOf(e).Kind() == types.DynKind && !w.nested {
+		return min(size, w.list)
+	}
+	return size
+}
+
+// traversed is the cost of going through a string.
+func traversed(length float64) float64 {
+	return max(1, math.Ceil(length*common.StringTraversalCostFactor))
+}
+
+// contains notes that a value becomes part of another, or is returned as one of another
+// type.
+func (w *walker) contains(whole, value ast.Expr) {
+	of, is := w.typeOf(whole), w.typeOf(value)
+	if !hasDyn(of) || is.IsEquivalentType(of) {
+		return
+	}
+	w.nested = w.nested || !isFlat(is)
+	if is.Kind() == types.ListKind {
+		w.list = max(w.list, w.elements)
+	}
+}
+
+// hasDyn tells whether a value of the type may have a part of which the type is not known.
+func hasDyn(t *types.Type) bool {
+	if t.Kind() == types.DynKind {
+		return true
+	}
+	for _, parameter := range t.Parameters() {
+		if hasDyn(parameter) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFlat tells whether a value is a scalar or a list of such. Of a device that is not known
+// to be one, fields can be taken that are maps.
+func isFlat(t *types.Type) bool {
+	if t.Kind() == types.ListKind {
+		return isScalar(t.Parameters()[0])
+	}
+	return t.Kind() == types.DynKind || isScalar(t)
+}
+
+func isScalar(t *types.Type) bool {
+	switch t.Kind() {
+	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.DurationKind, types.TimestampKind,
+		types.StringKind, types.BytesKind, types.NullTypeKind, types.TypeKind:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,70 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// Sizes are those that no value of some devices exceeds.
+type Sizes struct {
+	// Text is the length of a string in bytes: of drivers, names and values.
+	Text int
+	// Elements is the number of elements of a list or map, List that of a list.
+	Elements, List int
+}
+
+// LargestSizes are the limits of the resource.k8s.io API.
+func LargestSizes() Sizes {
+	return Sizes{
+		Text: max(resourceapi.DriverNameMaxLength, resourceapi.DeviceMaxDomainLength, resourceapi.DeviceMaxIDLength,
+			resourceapi.DeviceAttributeMaxValueLength),
+		Elements: max(resourceapi.ResourceSliceMaxAttributesAndCapacitiesPerDevice, resourceapi.ResourceSliceMaxAttributeValuesPerDevice),
+		List:     resourceapi.ResourceSliceMaxAttributeValuesPerDevice,
+	}
+}
+
+// SizesOf looks at the devices.
+func SizesOf(devices []*Device) Sizes {
+	var result Sizes
+	for _, d := range devices {
+		result.text(d.driver)
+		result.Elements = max(result.Elements, len(d.source.Attributes), len(d.source.Capacity))
+		for name, attribute := range d.source.Attributes {
+			result.name(name)
+			result.attribute(&attribute)
+		}
+		for name := range d.source.Capacity {
+			result.name(name)
+		}
+	}
+	return result
+}
+
+func (s *Sizes) text(text string) { s.Text = max(s.Text, len(text)) }
+
+func (s *Sizes) name(name resourceapi.QualifiedName) {
+	domain, id, qualified := strings.Cut(string(name), "/")
+	s.Text = max(s.Text, len(domain))
+	if qualified {
+		s.Text = max(s.Text, len(id))
+	}
+}
+
+func (s *Sizes) attribute(a *resourceapi.DeviceAttribute) {
+	for _, text := range []*string{a.StringValue, a.VersionValue} {
+		if text != nil {
+			s.text(*text)
+		}
+	}
+	for _, list := range [][]string{a.StringValues, a.VersionValues} {
+		for _, text := range list {
+			s.text(text)
+		}
+	}
+	s.List = max(s.List, len(a.IntValues), len(a.BoolValues), len(a.StringValues), len(a.VersionValues))
+	s.Elements = max(s.Elements, s.List)
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"reflect"
 	"slices"
+	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -137,7 +138,8 @@ func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim,
 		// It could be shared once.
 		return nil
 	}
-	inUse := make([]byte, 0, 8*len(allocated))
+	var memory [32]byte
+	inUse := memory[:0]
 	for _, word := range allocated {
 		inUse = binary.LittleEndian.AppendUint64(inUse, word)
 	}
@@ -212,22 +214,47 @@ func claimContent(classes structured.DeviceClassLister, claim *resourceapi.Resou
 			return fingerprint{}, false
 		}
 	}
-	part, err := claim.Spec.Marshal()
-	if err != nil {
-		return fingerprint{}, false
-	}
-	all := appendPart(make([]byte, 0, 2*len(part)), part)
-	for _, name := range classNames(claim) {
-		class, err := classes.Get(name)
-		if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
-			return fingerprint{}, false
+	memory := contents.Get().(*[]byte)
+	defer contents.Put(memory)
+	all, ok := appendMessage((*memory)[:0], &claim.Spec)
+	for _, r := range claim.Spec.Devices.Requests {
+		if r.Exactly != nil && ok {
+			all, ok = appendClass(all, classes, r.Exactly.DeviceClassName)
 		}
-		if part, err = class.Spec.Marshal(); err != nil {
-			return fingerprint{}, false
+		for _, sub := range r.FirstAvailable {
+			if ok {
+				all, ok = appendClass(all, classes, sub.DeviceClassName)
+			}
 		}
-		all = appendPart(all, part)
 	}
-	return fingerprintOf(all), true
+	*memory = all
+	return fingerprintOf(all), ok
+}
+
+// contents is memory for claims and their classes while they are read.
+var contents = sync.Pool{New: func() any { return new([]byte) }}
+
+func appendClass(to []byte, classes structured.DeviceClassLister, name string) ([]byte, bool) {
+	class, err := classes.Get(name)
+	if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
+		return to, false
+	}
+	return appendMessage(to, &class.Spec)
+}
+
+// message is a protocol buffer.
+type message interface {
+	Size() int
+	MarshalToSizedBuffer(to []byte) (int, error)
+}
+
+// appendMessage appends such that different sequences of messages are different.
+func appendMessage(to []byte, m message) ([]byte, bool) {
+	size := m.Size()
+	to = binary.BigEndian.AppendUint64(to, uint64(size))
+	to = slices.Grow(to, size)[:len(to)+size]
+	_, err := m.MarshalToSizedBuffer(to[len(to)-size:])
+	return to, err == nil
 }
 
 // isUnwritten tells whether parameters are a Go object, of which the protocol buffer of a
@@ -238,17 +265,4 @@ func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
 
 func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) bool {
 	return isUnwritten(&configuration.DeviceConfiguration)
-}
-
-func classNames(claim *resourceapi.ResourceClaim) []string {
-	var names []string
-	for _, r := range claim.Spec.Devices.Requests {
-		if r.Exactly != nil {
-			names = append(names, r.Exactly.DeviceClassName)
-		}
-		for _, sub := range r.FirstAvailable {
-			names = append(names, sub.DeviceClassName)
-		}
-	}
-	return names
 }

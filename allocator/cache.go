@@ -63,15 +63,19 @@ type Cache struct {
 
 // NewCache returns an empty Cache.
 func NewCache() *Cache {
+	stores := [...]store{
+		{entries: lru.New(maxInventories)}, {size: maxContents}, {size: maxHardware}, {size: maxSelections},
+		{size: maxTables}, {size: maxVerdicts}, {size: maxAnswers}, {size: maxKinds},
+	}
 	return &Cache{
-		inventories: newStore(maxInventories),
-		contents:    newStore(maxContents),
-		hardware:    newStore(maxHardware),
-		selections:  newStore(maxSelections),
-		tables:      newStore(maxTables),
-		verdicts:    newStore(maxVerdicts),
-		answers:     newStore(maxAnswers),
-		kinds:       newStore(maxKinds),
+		inventories: &stores[0],
+		contents:    &stores[1],
+		hardware:    &stores[2],
+		selections:  &stores[3],
+		tables:      &stores[4],
+		verdicts:    &stores[5],
+		answers:     &stores[6],
+		kinds:       &stores[7],
 	}
 }
 
@@ -84,11 +88,39 @@ func WithCache(cache *Cache) Option {
 // store keeps what was used last.
 type store struct {
 	// mutex is held to look something up and to enter it, not to make it.
-	mutex   sync.Mutex
-	entries *lru.Cache
+	mutex sync.Mutex
+	// size is how many entries there may be.
+	size int
+	// onlyKey and only are the one entry that there is before there are entries: a search for
+	// one node needs no more than one in most stores.
+	onlyKey, only any
+	entries       *lru.Cache
 }
 
-func newStore(size int) *store { return &store{entries: lru.New(size)} }
+// look returns what is kept under the key.
+func (s *store) look(key any) (any, bool) {
+	if s.entries != nil {
+		return s.entries.Get(key)
+	}
+	return s.only, s.onlyKey == key
+}
+
+// keep enters what is not kept yet.
+func (s *store) keep(key, value any) {
+	switch {
+	case s.entries != nil:
+		s.entries.Add(key, value)
+	case s.onlyKey == nil:
+		s.onlyKey, s.only = key, value
+	default:
+		s.entries = lru.New(s.size)
+		s.entries.Add(s.onlyKey, s.only)
+		s.entries.Add(key, value)
+		s.onlyKey, s.only = nil, nil
+	}
+}
+
+func newStore(size int) *store { return &store{size: size} }
 
 // entry is something that is made once, by the first who needs it.
 type entry[V any] struct {
@@ -109,11 +141,11 @@ func get[V any](s *store, key any, create func() V) V {
 func enter[V any](s *store, key any, create func() V) V {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if known, ok := s.entries.Get(key); ok {
+	if known, ok := s.look(key); ok {
 		return known.(V)
 	}
 	made := create()
-	s.entries.Add(key, made)
+	s.keep(key, made)
 	return made
 }
 

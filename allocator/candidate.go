@@ -5,6 +5,7 @@ package allocator
 
 import (
 	resourceapi "k8s.io/api/resource/v1"
+	draapi "k8s.io/dynamic-resource-allocation/api"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 )
@@ -37,12 +38,15 @@ func listCandidates(features structured.Features, pools []*pool) []*candidate {
 	all := make([]candidate, count)
 	candidates := make([]*candidate, 0, count)
 	for _, p := range pools {
+		id := structured.MakeDeviceID(p.driver, p.name, "")
 		for _, slice := range p.slices {
 			for i := range slice.Spec.Devices {
 				d := &slice.Spec.Devices[i]
 				position := len(candidates)
+				// Driver and pool are the same for many devices, and take a look-up each.
+				id.Device = draapi.MakeUniqueString(d.Name)
 				all[position] = candidate{
-					id:       structured.MakeDeviceID(p.driver, p.name, d.Name),
+					id:       id,
 					device:   d,
 					slice:    slice,
 					pool:     p,

@@ -15,14 +15,17 @@ import (
 // objects of their own.
 
 func duplicateDevice(slices []*resourceapi.ResourceSlice) string {
-	names := sets.New[string]()
+	count := 0
+	for _, slice := range slices {
+		count += len(slice.Spec.Devices)
+	}
+	names := make(sets.Set[string], count)
 	for _, slice := range slices {
 		for i := range slice.Spec.Devices {
-			name := slice.Spec.Devices[i].Name
-			if names.Has(name) {
+			name, before := slice.Spec.Devices[i].Name, len(names)
+			if names[name] = (sets.Empty{}); len(names) == before {
 				return "duplicate device name " + name
 			}
-			names.Insert(name)
 		}
 	}
 	return ""

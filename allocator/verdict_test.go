@@ -26,7 +26,7 @@ func (s scenario) allocateWith(t testing.TB, cache *Cache, opts ...Option) ([]re
 // depend on which verdicts are known: known ones are charged, too.
 func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
 	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(6)...)},
+		slices: []*sliceBuilder{slice("1", ring(7)...)}, inUse: []string{"mla-6"},
 		claims: []*claimBuilder{claim("c").want("x", 2).cel("late").define("late", indices+".slice(0, 2) == [3, 5]")},
 	}
 	warm := NewCache()
@@ -72,7 +72,7 @@ func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
 func TestVerdictsAreShared(t *testing.T) {
 	const text = "devices.slice(0, 1).size() + devices.size() == 4"
 	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(4)...)},
+		slices: []*sliceBuilder{slice("1", ring(12)...)},
 		claims: []*claimBuilder{claim("c").want("x", 3).cel("three").define("three", text)},
 	}
 	other := func(c *claimBuilder, slices ...*sliceBuilder) scenario {
@@ -86,13 +86,13 @@ func TestVerdictsAreShared(t *testing.T) {
 		known bool
 	}{
 		"other request":    {other(claim("d").want("a", 2).want("b", 1).cel("other").define("other", text)), true},
-		"other node":       {other(claim("d").want("x", 3).cel("three").define("three", text).configure(opaque("{}")), slice("2", ring(4)...).pool("pool-2", 1, 1)), true},
-		"not plain":        {other(claim("d").want("x", 3).cel("three").define("three", text), slice("1", append(ring(3), newDevice("mla-3", attrs{"index": 3}, func(d *resourceapi.Device) { d.BindingConditions = []string{"x"} }))...)), true},
+		"other node":       {other(claim("d").want("x", 3).cel("three").define("three", text).configure(opaque("{}")), slice("2", ring(12)...).pool("pool-2", 1, 1)), true},
+		"not plain":        {other(claim("d").want("x", 3).cel("three").define("three", text), slice("1", append(ring(11), newDevice("mla-11", attrs{"index": 11}, func(d *resourceapi.Device) { d.BindingConditions = []string{"x"} }))...)), true},
 		"other expression": {other(claim("c").want("x", 3).cel("three").define("three", text+" ")), false},
 		"other devices":    {other(claim("c").want("x", 3, index+" > 0").cel("three").define("three", text)), false},
 		"other order":      {other(claim("c").want("a", 1, index+" == 1").want("b", 2).cel("three").define("three", text)), false},
 		"smaller set":      {other(claim("c").want("x", 2).cel("three").define("three", text)), false},
-		"other hardware":   {other(claim("c").want("x", 3).cel("three").define("three", text), slice("1", ring(5)...)), false},
+		"other hardware":   {other(claim("c").want("x", 3).cel("three").define("three", text), slice("1", ring(13)...)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := NewCache()
@@ -109,6 +109,45 @@ func TestVerdictsAreShared(t *testing.T) {
 			require.Equal(t, test.known, stats.CacheHits == 1)
 		})
 	}
+}
+
+// On a node with few devices, all of them free, the verdict on the first set is part of the
+// answer and not kept twice.
+func TestFirstVerdictIsPartOfTheAnswer(t *testing.T) {
+	s := rowOfThree()
+	cache := NewCache()
+	for i := range int64(2) {
+		results, stats, err := s.allocateWith(t, cache)
+		require.NoError(t, err)
+		require.NotEmpty(t, devicesOf(results))
+		require.Equal(t, []int64{1 - i, i}, []int64{stats.Evaluations, stats.AnswersKnown})
+	}
+	require.Zero(t, cache.verdicts.count())
+	require.Equal(t, 1, cache.answers.count())
+}
+
+// count is the number of entries.
+func (s *store) count() int {
+	switch {
+	case s.entries != nil:
+		return s.entries.Len()
+	case s.onlyKey != nil:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// A store with one entry has it, and keeps it when there are more.
+func TestStoreWithOneEntry(t *testing.T) {
+	s := newStore(2)
+	for i, want := range []int{1, 2, 2} {
+		require.Equal(t, i, *enter(s, i, func() *int { return new(i) }))
+		require.Equal(t, want, s.count())
+		require.Equal(t, i, *enter(s, i, func() *int { t.Error("it is known"); return nil }))
+	}
+	require.Equal(t, 10, *enter(s, 0, func() *int { return new(10) }), "the oldest was dropped")
+	require.Equal(t, 2, *enter(s, 2, func() *int { return nil }))
 }
 
 // The exhaustive search is asked to find out by itself.

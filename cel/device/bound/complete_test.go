@@ -24,9 +24,9 @@ func TestCompleteSets(t *testing.T) {
 		if err != nil {
 			return
 		}
-		size := rapid.IntRange(1, 4).Draw(rt, "size")
+		size := rapid.IntRange(1, 3).Draw(rt, "size")
 		analysis := bound.Analyze(expression, size)
-		all := devices(rt, rapid.IntRange(size, 7).Draw(rt, "devices"))
+		all := devices(rt, rapid.IntRange(size, 4).Draw(rt, "devices"))
 		bounds := analysis.Tabulate(all).NewBounds(rt.Context(), nil)
 		every := bound.Partial{Chosen: bound.NewBits(len(all)), Possible: bound.NewBits(len(all)), Left: size}
 		for i := range all {

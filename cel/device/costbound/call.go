@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 )
 
@@ -35,12 +36,23 @@ func (w *walker) call(e ast.Expr) part {
 		result.cost = cost + f.cost(c)
 	}
 	switch {
+	case c.name == operators.Add && w.typeOf(e).Kind() == types.DynKind && !w.nested:
+		result.size = c.sum()
 	case f.keeps:
 		result.size = f.size(c)
 	case f.size != nil:
 		result.size = w.made(w.typeOf(e), f.size(c))
 	}
 	return result
+}
+
+// sum is the size of a sum of values of unknown type, numbers, strings or lists: the latter
+// are no longer than those that can be operands.
+func (c *called) sum() float64 {
+	c.text = max(c.text, both(c))
+	c.list = max(c.list, c.count(0)+c.count(1))
+	c.elements = max(c.elements, c.list)
+	return both(c)
 }
 
 // operands are the target, if there is one, and the arguments.

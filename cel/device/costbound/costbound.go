@@ -35,6 +35,7 @@ func Of(expression *device.Expression, devices int, sizes device.Sizes) float64 
 		text:     float64(sizes.Text),
 		elements: float64(max(sizes.Elements, devices)),
 		list:     float64(sizes.List),
+		sizes:    sizes,
 	}
 	return w.visit(expression.AST().Expr()).cost
 }
@@ -62,6 +63,8 @@ type walker struct {
 	// text is the length of the longest string so far, elements of the longest list or map,
 	// list of the longest list that an attribute may be.
 	text, elements, list float64
+	// sizes are those of attributes.
+	sizes device.Sizes
 	// nested: there may be a value of type dyn that is more than a list of scalars.
 	nested bool
 }
@@ -84,7 +87,7 @@ func (w *walker) visit(e ast.Expr) part {
 	case ast.IdentKind:
 		return part{identCost, w.variable(e)}
 	case ast.SelectKind:
-		return part{w.visit(e.AsSelect().Operand()).cost + selectCost, w.sizeOf(w.typeOf(e))}
+		return part{w.visit(e.AsSelect().Operand()).cost + selectCost, w.sizeOfEntry(e)}
 	case ast.CallKind:
 		return w.call(e)
 	case ast.ListKind:

@@ -30,15 +30,15 @@ var functions = map[string]function{
 	"@in":                    {cost: elementsOfArg(1), operands: 2},
 	"_in_":                   {cost: elementsOfArg(1), operands: 2},
 	"in":                     {cost: elementsOfArg(1), operands: 2},
-	"_[_]":                   {cost: looking, operands: 2},
+	"_[_]":                   {cost: looking, size: entry, keeps: true, operands: 2},
 	"_[?_]":                  {cost: looking, operands: 2},
 	"_?._":                   {cost: looking, operands: 2},
 	"!_":                     {},
-	"-_":                     {},
-	"_-_":                    {},
-	"_*_":                    {},
-	"_/_":                    {},
-	"_%_":                    {},
+	"-_":                     {size: one},
+	"_-_":                    {size: one},
+	"_*_":                    {size: one},
+	"_/_":                    {size: one},
+	"_%_":                    {size: one},
 	"@not_strictly_false":    {},
 	"__not_strictly_false__": {},
 
@@ -66,7 +66,7 @@ var functions = map[string]function{
 	"strings.quote": {cost: reading(0), size: quoted, operands: 1},
 
 	// Lists, sets and maps.
-	"sum":                   {cost: traversing, operands: 1},
+	"sum":                   {cost: traversing, size: one, operands: 1},
 	"min":                   {cost: traversing, operands: 1},
 	"max":                   {cost: traversing, operands: 1},
 	"isSorted":              {cost: traversing, operands: 1},
@@ -122,8 +122,13 @@ var extractors = map[string]bool{
 	"_[_]": true, "_[?_]": true, "_?._": true, "first": true, "last": true, "value": true, "min": true, "max": true, "sum": true,
 }
 
+// one: the result is a number, or a time.
+func one(*called) float64 { return 1 }
+
 // looking at an element.
 func looking(*called) float64 { return indexCost }
+
+func entry(c *called) float64 { return c.sizeOfEntry(c.expr) }
 
 // literally is the number that the operand is.
 func literally(c *called) float64 { return c.number(0, 0) }

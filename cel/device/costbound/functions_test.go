@@ -111,6 +111,19 @@ func TestWithoutBound(t *testing.T) {
 	}
 }
 
+// What is added up may be numbers or strings. That is not told, but however often it is
+// done, attributes are no longer than they are.
+func TestSumsOfAttributes(t *testing.T) {
+	const sum = "(d.attributes['d'].x + o.attributes['d']['y'] - 1) * (d.attributes['d'].x * 2 + o.attributes['d'].y * 2) == 5 && " +
+		"devices.map(p, p.attributes['d'].x).sum() + devices.map(p, p.attributes['d'].y).sum() > 0 && "
+	text := "devices.all(d, devices.all(o, " + strings.Repeat(sum, 20) + "true))"
+	expression := compile(t, environment(t), text)
+	sizes := device.Sizes{Text: 64, Elements: 32}
+	few, many := costbound.Of(expression, 4, sizes), costbound.Of(expression, 8, sizes)
+	require.Less(t, few, 200_000.)
+	require.Less(t, many, 10*few)
+}
+
 // An evaluation that is within the bound does not meet a limit there; one unit less may be
 // too little.
 func TestBoundIsALimit(t *testing.T) {

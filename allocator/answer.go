@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"reflect"
 	"slices"
-	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -214,8 +213,8 @@ func claimContent(classes structured.DeviceClassLister, claim *resourceapi.Resou
 			return fingerprint{}, false
 		}
 	}
-	memory := contents.Get().(*[]byte)
-	defer contents.Put(memory)
+	memory := contentMemory.Get().(*[]byte)
+	defer contentMemory.Put(memory)
 	all, ok := appendMessage((*memory)[:0], &claim.Spec)
 	for _, r := range claim.Spec.Devices.Requests {
 		if r.Exactly != nil && ok {
@@ -231,30 +230,12 @@ func claimContent(classes structured.DeviceClassLister, claim *resourceapi.Resou
 	return fingerprintOf(all), ok
 }
 
-// contents is memory for claims and their classes while they are read.
-var contents = sync.Pool{New: func() any { return new([]byte) }}
-
 func appendClass(to []byte, classes structured.DeviceClassLister, name string) ([]byte, bool) {
 	class, err := classes.Get(name)
 	if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
 		return to, false
 	}
 	return appendMessage(to, &class.Spec)
-}
-
-// message is a protocol buffer.
-type message interface {
-	Size() int
-	MarshalToSizedBuffer(to []byte) (int, error)
-}
-
-// appendMessage appends such that different sequences of messages are different.
-func appendMessage(to []byte, m message) ([]byte, bool) {
-	size := m.Size()
-	to = binary.BigEndian.AppendUint64(to, uint64(size))
-	to = slices.Grow(to, size)[:len(to)+size]
-	_, err := m.MarshalToSizedBuffer(to[len(to)-size:])
-	return to, err == nil
 }
 
 // isUnwritten tells whether parameters are a Go object, of which the protocol buffer of a

@@ -4,8 +4,6 @@
 package allocator
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,10 +24,6 @@ type hardware struct {
 	// equality. Attributes beyond the footprint may have other values on other nodes.
 	values []*device.Device
 }
-
-// fingerprint stands for some content. Content is untrusted, so it is a cryptographic
-// one.
-type fingerprint [sha256.Size]byte
 
 // maxFootprints is for how many footprints the hardware of a node is kept.
 const maxFootprints = 16
@@ -121,19 +115,21 @@ type contentKey struct {
 // content is the fingerprint of what expressions with the footprint see of a slice.
 func (c *Cache) content(slice *resourceapi.ResourceSlice, read footprint) fingerprint {
 	return get(c.contents, contentKey{slice, read}, func() fingerprint {
-		all, reads := appendPart(nil, []byte(slice.Spec.Driver)), read.reader(slice.Spec.Driver)
+		memory := contentMemory.Get().(*[]byte)
+		defer contentMemory.Put(memory)
+		all, reads := appendPart((*memory)[:0], []byte(slice.Spec.Driver)), read.reader(slice.Spec.Driver)
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
 			seen := resourceapi.Device{
 				Attributes: withoutUnread(d.Attributes, reads), Capacity: d.Capacity, AllowMultipleAllocations: d.AllowMultipleAllocations,
 			}
-			part, err := seen.Marshal()
-			if err != nil {
+			var ok bool
+			if all, ok = appendMessage(all, &seen); !ok {
 				// Content that can't be written is like no other.
-				part = fmt.Appendf(nil, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
+				all = fmt.Appendf(all, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
 			}
-			all = appendPart(all, part)
 		}
+		*memory = all
 		return fingerprintOf(all)
 	})
 }
@@ -178,13 +174,6 @@ func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 
 // These take the place of values.
 var anyInts, anyBools, anyStrings = []int64{0}, []bool{false}, []string{""}
-
-func fingerprintOf(content []byte) fingerprint { return sha256.Sum256(content) }
-
-// appendPart appends such that different sequences of parts are different.
-func appendPart(to, part []byte) []byte {
-	return append(binary.BigEndian.AppendUint64(to, uint64(len(part))), part...)
-}
 
 // selectionKey is everything that the verdicts of selectors depend on.
 type selectionKey struct {

@@ -188,12 +188,15 @@ func isPlain(pools []*pool, of []*resourceapi.ResourceSlice) bool {
 			return false
 		}
 	}
+	// One variable for all devices: IsZero wants memory for what it is asked about.
+	var rest resourceapi.Device
+	more := reflect.ValueOf(&rest).Elem()
 	for _, slice := range of {
 		spec := slice.Spec
 		for i := range spec.Devices {
-			d := spec.Devices[i]
-			d.Name, d.Attributes, d.Capacity = "", nil, nil
-			if !reflect.ValueOf(d).IsZero() {
+			rest = spec.Devices[i]
+			rest.Name, rest.Attributes, rest.Capacity = "", nil, nil
+			if !more.IsZero() {
 				return false
 			}
 		}

@@ -4,9 +4,10 @@
 package allocator
 
 import (
+	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -117,39 +118,58 @@ func (c *Cache) content(slice *resourceapi.ResourceSlice, read footprint) finger
 	return get(c.contents, contentKey{slice, read}, func() fingerprint {
 		memory := contentMemory.Get().(*[]byte)
 		defer contentMemory.Put(memory)
-		all, reads := appendPart((*memory)[:0], []byte(slice.Spec.Driver)), read.reader(slice.Spec.Driver)
+		writer := contentWriter{to: appendPart((*memory)[:0], []byte(slice.Spec.Driver)), reads: read.reader(slice.Spec.Driver)}
 		for i := range slice.Spec.Devices {
-			d := &slice.Spec.Devices[i]
-			seen := resourceapi.Device{
-				Attributes: withoutUnread(d.Attributes, reads), Capacity: d.Capacity, AllowMultipleAllocations: d.AllowMultipleAllocations,
-			}
-			var ok bool
-			if all, ok = appendMessage(all, &seen); !ok {
-				// Content that can't be written is like no other.
-				all = fmt.Appendf(all, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
-			}
+			writer.device(&slice.Spec.Devices[i])
 		}
-		*memory = all
-		return fingerprintOf(all)
+		if writer.failed {
+			// Content that can't be written is like no other.
+			writer.to = fmt.Appendf(writer.to, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
+		}
+		*memory = writer.to
+		return fingerprintOf(writer.to)
 	})
 }
 
-// withoutUnread has no values of attributes that are not read.
-func withoutUnread(all attributes, reads func(resourceapi.QualifiedName) bool) attributes {
-	result, isCopy := all, false
-	for name, value := range all {
-		if reads(name) {
-			continue
-		}
-		if !isCopy {
-			result, isCopy = maps.Clone(all), true
-		}
-		result[name] = withoutValue(value)
-	}
-	return result
+// contentWriter writes devices such that different ones are different.
+type contentWriter struct {
+	to     []byte
+	reads  func(resourceapi.QualifiedName) bool
+	failed bool
+	// seen has what is seen of a device besides its attributes, which are in the order of
+	// their names.
+	seen       resourceapi.Device
+	attributes []namedAttribute
 }
 
-type attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
+type namedAttribute struct {
+	name  resourceapi.QualifiedName
+	value resourceapi.DeviceAttribute
+}
+
+func (w *contentWriter) device(d *resourceapi.Device) {
+	w.seen.Capacity, w.seen.AllowMultipleAllocations = d.Capacity, d.AllowMultipleAllocations
+	w.message(&w.seen)
+	w.attributes = w.attributes[:0]
+	for name, value := range d.Attributes {
+		if !w.reads(name) {
+			value = withoutValue(value)
+		}
+		w.attributes = append(w.attributes, namedAttribute{name, value})
+	}
+	slices.SortFunc(w.attributes, func(a, b namedAttribute) int { return strings.Compare(string(a.name), string(b.name)) })
+	w.to = binary.BigEndian.AppendUint64(w.to, uint64(len(w.attributes)))
+	for i := range w.attributes {
+		w.to = appendPart(w.to, []byte(w.attributes[i].name))
+		w.message(&w.attributes[i].value)
+	}
+}
+
+func (w *contentWriter) message(m message) {
+	var ok bool
+	w.to, ok = appendMessage(w.to, m)
+	w.failed = w.failed || !ok
+}
 
 // withoutValue is what matters of an attribute that is not read: upstream's selectors fail
 // on any device with an attribute of no known type, or with a version that is none.

@@ -68,8 +68,8 @@ not measured.
 const soakText = `Pods of both profiles, with and without CEL constraints, come and go on 1,000 nodes with
 16 devices each. A ledger follows all versions of all claims: a violation would be a device
 that two claims have at the same time, or a set that is not what its claim asks for. The
-scheduler's heap is measured after a garbage collection. The machine was busy with
-other work: latencies follow its load.
+scheduler's heap is measured after a garbage collection. Other programs ran beside it, at the
+lowest priority and from the fifth minute on: latencies follow them.
 
 `
 

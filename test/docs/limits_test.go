@@ -163,6 +163,7 @@ func cacheLimits(t *testing.T) []limit {
 		{"verdicts on sets", entries("maxVerdicts"), ours},
 		{"answers", entries("maxAnswers"), ours},
 		{"kinds of devices", entries("maxKinds"), ours},
+		{"sets of attributes for which the devices of a node are kept", number(constantOf(t, "allocator/hardware.go", "maxFootprints")), ours},
 	}
 }
 

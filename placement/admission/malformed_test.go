@@ -144,8 +144,10 @@ func TestSameAsTheController(t *testing.T) {
 		}
 		verdicts[len(verdict.Errors) == 0]++
 	})
-	require.NotZero(t, verdicts[true])
-	require.NotZero(t, verdicts[false])
+	if !testing.Short() { // with so few cases there may be none
+		require.NotZero(t, verdicts[true])
+		require.NotZero(t, verdicts[false])
+	}
 }
 
 // An update is refused only for a mistake that it makes.

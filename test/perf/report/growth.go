@@ -13,22 +13,22 @@ type growth struct {
 	few, many place
 }
 
-// growths go from the fewest nodes to the most, from a thousand on: in smaller clusters what
-// does not depend on nodes hides the rest.
+// growths go from each size of cluster to the largest of which there is the same.
 func (r *Results) growths() []growth {
-	const from = 1000
-	var all []growth
-	for _, p := range r.places() {
-		if p.kind != "Steady" || p.nodes < from {
-			continue
-		}
-		if i := slices.IndexFunc(all, func(g growth) bool { return g.few.in(p.nodes) == p }); i >= 0 {
-			all[i].many = p
-		} else {
-			all = append(all, growth{p, p})
+	largest := map[place]place{}
+	places := slices.DeleteFunc(r.places(), func(p place) bool { return p.kind != "Steady" })
+	for _, p := range places {
+		if known := largest[p.in(0)]; p.nodes > known.nodes {
+			largest[p.in(0)] = p
 		}
 	}
-	return slices.DeleteFunc(all, func(g growth) bool { return g.few == g.many })
+	var all []growth
+	for _, p := range places {
+		if g := (growth{p, largest[p.in(0)]}); g.few != g.many {
+			all = append(all, g)
+		}
+	}
+	return all
 }
 
 // in is the same with another number of nodes.

@@ -45,7 +45,7 @@ it is bound. The heap is that of the whole process after a garbage collection.
 `
 
 const growthText = `By how much a pod takes longer, and more of the processor, in the larger cluster. Pods that
-differ in what they find on how many nodes can't be compared: on a fragmented cluster
+find sets on different numbers of nodes can't be compared: on a fragmented cluster
 ` + "`count`" + ` is done with a tenth of the nodes, ` + "`match`" + ` and ` + "`grid`" + ` ask all of
 them.
 

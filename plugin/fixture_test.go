@@ -62,6 +62,14 @@ func start(t *testing.T, enabled bool, objects ...runtime.Object) (context.Conte
 	return startMeasured(t, compbase.NewKubeRegistry(), enabled, objects...)
 }
 
+// newMetrics returns metrics of their own registry.
+func newMetrics(t testing.TB) *metrics.Metrics {
+	t.Helper()
+	measured, err := metrics.New(compbase.NewKubeRegistry(), time.Now)
+	require.NoError(t, err)
+	return measured
+}
+
 // startMeasured is start with a registry for the metrics.
 func startMeasured(t *testing.T, registry metrics.Registry, enabled bool, objects ...runtime.Object) (context.Context, *DynamicResourcesCEL) {
 	t.Helper()

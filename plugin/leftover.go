@@ -22,7 +22,8 @@ import (
 // up to five minutes.
 
 // EventsToRegister returns upstream's events, with hints that have a pod tried again
-// when the claim that was left for its extended resources is gone.
+// when the claim that was left for its extended resources is gone, and one event more:
+// see freedInFlight.
 func (pl *DynamicResourcesCEL) EventsToRegister(ctx context.Context) ([]fwk.ClusterEventWithHint, error) {
 	events, err := pl.DynamicResources.EventsToRegister(ctx)
 	for i := range events {
@@ -30,6 +31,9 @@ func (pl *DynamicResourcesCEL) EventsToRegister(ctx context.Context) ([]fwk.Clus
 			events[i].QueueingHintFn = queueOwnerOfLeftover(events[i].QueueingHintFn)
 			events[i].PreQueueingHintFn = considerOwnerOfLeftover(events[i].PreQueueingHintFn)
 		}
+	}
+	if len(events) > 0 {
+		events = append(events, pl.freedInFlight())
 	}
 	return events, err
 }

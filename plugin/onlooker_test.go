@@ -6,18 +6,14 @@ package plugin
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	compbase "k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-
-	"github.com/celset/celset/plugin/metrics"
 )
 
 // counted counts how often the names of all devices in use, and all slices, are copied.
@@ -64,14 +60,12 @@ func (s countedSlices) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice,
 func TestNothingIsCopiedTwice(t *testing.T) {
 	for _, shares := range []bool{false, true} {
 		objects := []runtime.Object{class(), slice(0, 1, 2), constrain(t, claim(2), "two", "size(devices) == 2")}
-		measured, err := metrics.New(compbase.NewKubeRegistry(), time.Now)
-		require.NoError(t, err)
 		ctx, h := newHandle(t, objects...)
 		manager := &counted{SharedDRAManager: h.manager}
 		h.manager = manager
 		fts := features()
 		fts.EnableDRAConsumableCapacity = shares
-		pl, err := newPlugin(ctx, nil, h, fts, true, measured)
+		pl, err := newPlugin(ctx, nil, h, fts, true, newMetrics(t))
 		require.NoError(t, err)
 		h.start(ctx, t, objects...)
 		manager.states.Store(0)

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/featuregate"
-	compbase "k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -25,7 +24,6 @@ import (
 
 	"github.com/celset/celset/allocator"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/plugin/metrics"
 )
 
 const (
@@ -191,9 +189,7 @@ func TestPodWithoutClaimsIsSkipped(t *testing.T) {
 func TestDisabledDynamicResourceAllocation(t *testing.T) {
 	off := features()
 	off.EnableDynamicResourceAllocation = false
-	measured, err := metrics.New(compbase.NewKubeRegistry(), time.Now)
-	require.NoError(t, err)
-	pl, err := newPlugin(t.Context(), nil, &handle{}, off, true, measured)
+	pl, err := newPlugin(t.Context(), nil, &handle{}, off, true, newMetrics(t))
 	require.NoError(t, err)
 	_, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod(), nil)
 	require.True(t, status.IsSkip())

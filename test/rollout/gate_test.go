@@ -48,7 +48,8 @@ type point struct {
 
 // gate stands between one scheduler process and the API server. Writes after the one
 // that it is armed for wait until the gate is closed, and are then refused: what
-// reached the API server is what it was when the process died.
+// reached the API server is what it was when the process died. Or the gate only delays
+// one write, and lets the others pass.
 type gate struct {
 	server *httptest.Server
 	api    http.RoundTripper
@@ -68,7 +69,12 @@ type trap struct {
 	// sprung is closed when the scheduler is at the point.
 	sprung chan struct{}
 	done   bool
+	// released is closed to let the write go on. Nil: it ends with the process.
+	released chan struct{}
 }
+
+// release lets a write go on that was delayed.
+func (t *trap) release() { close(t.released) }
 
 var errClosed = errors.New("the gate is closed")
 
@@ -94,6 +100,14 @@ func (g *gate) arm(p point, n int) *trap {
 	return g.armed
 }
 
+// delay has the gate hold the n-th write of a kind from now until the trap releases it.
+func (g *gate) delay(w write, n int) *trap {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.armed = &trap{point: point{w, before}, left: n, sprung: make(chan struct{}), released: make(chan struct{})}
+	return g.armed
+}
+
 // close refuses what waits, and returns when no request is left.
 func (g *gate) close() {
 	close(g.closed)
@@ -114,7 +128,10 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	case fail:
 		return refusal(r), nil
 	case hit != nil && hit.point.side == before:
-		return nil, g.stop(hit)
+		if err := g.stop(hit); err != nil {
+			return nil, err
+		}
+		return g.api.RoundTrip(r)
 	}
 	// The API server gets all of what it was sent, whatever happens to the sender:
 	// so it is known when the write has happened.
@@ -130,7 +147,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 func (g *gate) pass(kind write, name string) (hit *trap, fail bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if t := g.armed; t != nil && t.done || isClosed(g.closed) {
+	if t := g.armed; t != nil && t.done && t.released == nil || isClosed(g.closed) {
 		g.mu.Unlock()
 		<-g.closed
 		g.mu.Lock()
@@ -151,8 +168,12 @@ func (g *gate) pass(kind write, name string) (hit *trap, fail bool, err error) {
 // stop tells that the scheduler is at the point, and holds it there.
 func (g *gate) stop(t *trap) error {
 	close(t.sprung)
-	<-g.closed
-	return errClosed
+	select {
+	case <-t.released:
+		return nil
+	case <-g.closed:
+		return errClosed
+	}
 }
 
 // hasUnreserved tells whether the scheduler took a pod from the claim of that name.

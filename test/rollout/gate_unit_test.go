@@ -97,6 +97,26 @@ func TestGateStopsBeforeAndAfterAWrite(t *testing.T) {
 	}
 }
 
+func TestGateDelaysAWrite(t *testing.T) {
+	api, g := newRecorder(t)
+	trap := g.delay(bind, 1)
+	var waiting sync.WaitGroup
+	waiting.Go(func() { assert.Equal(t, http.StatusOK, ask(t, g, http.MethodPost, podsPath+"/a/binding")) })
+	<-trap.sprung
+	require.Empty(t, api.seen())
+	require.Equal(t, http.StatusOK, ask(t, g, http.MethodPost, podsPath+"/b/binding"), "others pass")
+	trap.release()
+	waiting.Wait()
+	require.Equal(t, []string{"POST " + podsPath + "/b/binding", "POST " + podsPath + "/a/binding"}, api.seen())
+
+	trap = g.delay(bind, 1)
+	waiting.Go(func() { assert.Zero(t, ask(t, g, http.MethodPost, podsPath+"/c/binding"), "never released") })
+	<-trap.sprung
+	g.close()
+	waiting.Wait()
+	require.Len(t, api.seen(), 2)
+}
+
 func TestGateRefusesBindings(t *testing.T) {
 	api, g := newRecorder(t)
 	defer g.close()

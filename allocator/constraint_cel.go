@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // celConstraint is the CEL device constraint of KEP-5254: it collects devices
@@ -175,7 +176,7 @@ func (c *celConstraint) evaluate() (bool, error) {
 	if err := c.search.cancelled(); err != nil {
 		return false, err
 	}
-	if c.isProven() {
+	if c.outcome() == bound.True {
 		c.accepted++
 		c.proven++
 		return true, nil

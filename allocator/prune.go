@@ -46,19 +46,21 @@ type pruner struct {
 	bounds *bound.Bounds
 	// eligible has, for each covered request, the devices that it can have as far as
 	// the device alone decides. later has those of all covered requests after it.
-	eligible, later []bound.Bits
+	eligible, later deviceSets
 	// volatile: what is eligible also depends on what else was taken.
 	volatile bool
 	// chosen are the devices of the set. possible has for each number of chosen devices
 	// those that may come next or later, required those of them that must; both say nothing
 	// until the set was begun.
 	chosen             bound.Bits
-	possible, required levels
+	possible, required deviceSets
 	// none is no device.
 	none  bound.Bits
 	begun bool
+	// outcome is what the bounds say of the complete set, 0 if they were not asked.
+	outcome bound.Outcome
 	// settled tells for each number of chosen devices whether the bounds looked at the set.
-	settled []bool
+	settled bound.Bits
 	// refusals counts the devices that were refused.
 	refusals int
 }
@@ -103,7 +105,7 @@ func (c *celConstraint) startWith(devices []*candidate) bool {
 // joinFree adds the devices that the request, which is covered in the given place, can have
 // and that are not in use.
 func (c *celConstraint) joinFree(to bound.Bits, at int, r *request) {
-	eligible, available := c.pruner.eligible[at], c.search.available
+	eligible, available := c.pruner.eligible.at(at), c.search.available
 	for w, word := range eligible {
 		to[w] |= word &^ available.taken[w]
 	}
@@ -125,25 +127,27 @@ func (c *celConstraint) descend(r *request, added *candidate) bool {
 		return true
 	}
 	p.chosen.Add(added.position)
+	p.outcome = 0
 	next := p.possible.at(len(c.members))
 	next.Set(p.possible.at(len(c.members) - 1))
 	next.Remove(added.position)
 	at := c.placeOf(r)
+	eligible, later := p.eligible.at(at), p.later.at(at)
 	// What is before the device is for later requests only.
 	for w := range next {
-		now := p.eligible[at][w]
+		now := eligible[w]
 		switch {
 		case w < added.position/64:
 			now = 0
 		case w == added.position/64:
 			now &^= 1<<(added.position%64) - 1
 		}
-		next[w] &= now | p.later[at][w]
+		next[w] &= now | later[w]
 	}
 	if p.volatile {
 		c.passOverTaken(r, added.position+1, next)
 	}
-	if c.isDetermined(added) {
+	if c.isDetermined(added) || len(c.members) == p.size && c.outcome() == bound.True {
 		return true
 	}
 	if c.hasCompletion(r, added) {
@@ -162,7 +166,7 @@ func (c *celConstraint) isDetermined(added *candidate) bool {
 	if left == 0 || p.required.at(before).Count() != left || !p.required.at(before).Has(added.position) {
 		return false
 	}
-	p.settled[now] = false
+	p.settled.Remove(now)
 	p.required.at(now).Set(p.required.at(before))
 	p.required.at(now).Remove(added.position)
 	return p.possible.at(now).Count() == left-1
@@ -173,6 +177,7 @@ func (c *celConstraint) ascend(removed *candidate) {
 	p := &c.pruner
 	if p.begun {
 		p.chosen.Remove(removed.position)
+		p.outcome = 0
 	}
 	if p.first == beingTried {
 		p.first = failed
@@ -186,7 +191,7 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	p := &c.pruner
 	level := len(c.members)
 	p.required.at(level).Clear()
-	p.settled[level] = false
+	p.settled.Remove(level)
 	if !c.othersKeepQuiet(r, last) {
 		return true
 	}
@@ -194,32 +199,36 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	if p.refusals >= thoroughFrom {
 		effort = bound.Thorough
 	}
-	if c.lacksDevices() {
+	if c.lacksDevices() || p.outcome == bound.False {
 		c.cuts++
 		return false
 	}
 	partial := bound.Partial{
 		Chosen: p.chosen, Possible: p.possible.at(level), Required: p.required.at(level), Left: p.size - level,
-		Settled: level > 0 && p.settled[level-1] && p.possible.at(level).Count()+1 == p.possible.at(level-1).Count(),
+		Settled: level > 0 && p.settled.Has(level-1) && p.possible.at(level).Count()+1 == p.possible.at(level-1).Count(),
 	}
 	before := partial.Possible.Count()
 	hopeless := p.bounds.Hopeless(partial, effort)
 	c.cuts += int64(before - partial.Possible.Count())
 	if hopeless {
 		c.cuts++
-	}
-	p.settled[level] = !hopeless
-	return !hopeless
-}
-
-// isProven tells whether the bounds say of the complete set that it is surely
-// satisfactory. They can only if they have seen all of its devices.
-func (c *celConstraint) isProven() bool {
-	p := &c.pruner
-	if !p.begun || !p.bounds.MayProve() || p.chosen.Count() != len(c.members) {
 		return false
 	}
-	return p.bounds.Bound(bound.Partial{Chosen: p.chosen, Possible: p.none}) == bound.True
+	p.settled.Add(level)
+	return true
+}
+
+// outcome is what the bounds say of the complete set. If it is true, the set is surely
+// satisfactory. They can say something only if they have seen all of its devices.
+func (c *celConstraint) outcome() bound.Outcome {
+	p := &c.pruner
+	if !p.begun || !p.bounds.MayProve() || p.chosen.Count() != len(c.members) {
+		return bound.Open
+	}
+	if p.outcome == 0 {
+		p.outcome = p.bounds.Bound(bound.Partial{Chosen: p.chosen, Possible: p.none})
+	}
+	return p.outcome
 }
 
 // lacksDevices tells whether one of the requests can't get as many devices as it still
@@ -230,7 +239,7 @@ func (c *celConstraint) lacksDevices() bool {
 	for i, all := range c.covered {
 		wanted := max(0, all[0].count-taken)
 		taken = max(0, taken-all[0].count)
-		if wanted > 0 && p.possible.at(len(c.members)).CountAnd(p.eligible[i]) < wanted {
+		if wanted > 0 && p.possible.at(len(c.members)).CountAnd(p.eligible.at(i)) < wanted {
 			return true
 		}
 	}
@@ -261,7 +270,7 @@ func (c *celConstraint) passOverTaken(r *request, from int, possible bound.Bits)
 func (c *celConstraint) mayTake(r *request, from int, candidate *candidate) bool {
 	for i, all := range c.covered {
 		q := all[0]
-		if q.order < r.order || q == r && candidate.position < from || !c.pruner.eligible[i].Has(candidate.position) {
+		if q.order < r.order || q == r && candidate.position < from || !c.pruner.eligible.at(i).Has(candidate.position) {
 			continue
 		}
 		if !c.search.available.inUse(c.claimIndex, q, candidate) && c.hasRoom(q, candidate) && c.isAdmitted(q, candidate) {
@@ -299,7 +308,7 @@ func (c *celConstraint) next(r *request, position int) int {
 	if !p.required.at(chosen).IsEmpty() {
 		at := c.placeOf(r)
 		for first := p.required.at(chosen).Next(0); first >= 0 && first < next; first = p.required.at(chosen).Next(first + 1) {
-			if p.eligible[at].Has(first) && !p.later[at].Has(first) {
+			if p.eligible.at(at).Has(first) && !p.later.at(at).Has(first) {
 				return len(c.search.candidates)
 			}
 		}
@@ -344,8 +353,8 @@ func (c *celConstraint) mayFail(last *candidate) bool {
 	if p.begun {
 		partial.Possible.Set(p.possible.at(len(c.members)))
 	} else {
-		for _, eligible := range p.eligible {
-			partial.Possible.Join(eligible)
+		for i := range c.covered {
+			partial.Possible.Join(p.eligible.at(i))
 		}
 	}
 	if last != nil && !p.chosen.Has(last.position) {

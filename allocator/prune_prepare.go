@@ -54,37 +54,37 @@ func (c *celConstraint) prepare() bool {
 
 // makeRoom has memory for all levels of the search.
 func (c *celConstraint) makeRoom() {
-	p, requests, devices := &c.pruner, len(c.covered), len(c.search.candidates)
-	memory := bound.NewBitsList(2+2*requests, devices)
-	p.chosen, p.none, p.eligible, p.later = memory[0], memory[1], memory[2:2+requests], memory[2+requests:]
-	p.possible, p.required = newLevels(p.size+1, devices)
-	p.settled = make([]bool, p.size+1)
+	p, requests, levels := &c.pruner, len(c.covered), c.pruner.size+1
+	width := bound.Words(len(c.search.candidates))
+	memory := make(bound.Bits, (2+2*requests+2*levels)*width+bound.Words(levels))
+	cut := func(count int) deviceSets {
+		part := memory[: count*width : count*width]
+		memory = memory[count*width:]
+		return deviceSets{part, width}
+	}
+	p.chosen, p.none = cut(1).words, cut(1).words
+	p.eligible, p.later = cut(requests), cut(requests)
+	p.possible, p.required = cut(levels), cut(levels)
+	p.settled = memory
 	c.members = make([]*candidate, 0, p.size)
 }
 
-// levels are sets of devices, one for each number of devices that may be chosen.
-type levels struct {
+// deviceSets are sets of devices in one piece of memory.
+type deviceSets struct {
 	words bound.Bits
 	// width is the number of words of a set.
 	width int
 }
 
-// newLevels makes two of them in one piece of memory.
-func newLevels(count, devices int) (a, b levels) {
-	width := len(bound.NewBits(devices))
-	words := make(bound.Bits, 2*count*width)
-	return levels{words[:count*width], width}, levels{words[count*width:], width}
-}
-
-func (l levels) at(chosen int) bound.Bits {
-	return l.words[chosen*l.width : (chosen+1)*l.width : (chosen+1)*l.width]
+func (s deviceSets) at(i int) bound.Bits {
+	return s.words[i*s.width : (i+1)*s.width : (i+1)*s.width]
 }
 
 // findEligible looks at the devices for each covered request.
 func (c *celConstraint) findEligible() {
 	s, p := c.search, &c.pruner
 	for i, all := range c.covered {
-		r, eligible := all[0], p.eligible[i]
+		r, eligible := all[0], p.eligible.at(i)
 		eligible.Set(r.group.selections.passed)
 		if !r.adminAccess() {
 			eligible.Drop(s.available.allocated)
@@ -103,8 +103,8 @@ func (c *celConstraint) findEligible() {
 	}
 	p.volatile = p.volatile || c.last-c.first+1 > len(c.covered)
 	for i := len(c.covered) - 1; i > 0; i-- {
-		p.later[i-1].Set(p.later[i])
-		p.later[i-1].Join(p.eligible[i])
+		p.later.at(i - 1).Set(p.later.at(i))
+		p.later.at(i - 1).Join(p.eligible.at(i))
 	}
 }
 

@@ -32,7 +32,7 @@ func held(c *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 	extendedClass := class()
 	extendedClass.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
-	generated, waitsForItsClaim, extended, named, plain := pod(), pod(), pod(), pod(), pod()
+	generated, waitsForItsClaim, extended, plain := pod(), pod(), pod(), pod()
 	waitsForItsClaim.Spec.ResourceClaims[0] = v1.PodResourceClaim{Name: "mla", ResourceClaimTemplateName: ptr.To("template")}
 	generated.Spec.ResourceClaims[0] = waitsForItsClaim.Spec.ResourceClaims[0]
 	generated.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "mla", ResourceClaimName: ptr.To("claim")}}
@@ -40,7 +40,7 @@ func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 	extended.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{
 		Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), extendedResource: resource.MustParse("1")},
 	}}}
-	named = extended.DeepCopy()
+	named := extended.DeepCopy()
 	named.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "claim"}
 	plain.Spec.ResourceClaims = nil
 

@@ -8,12 +8,15 @@ import "math/bits"
 // Bits is a set of devices by their position in the list that was tabulated.
 type Bits []uint64
 
+// Words is the length of a set of positions below n.
+func Words(n int) int { return (n + 63) / 64 }
+
 // NewBits returns the empty set of positions below n.
-func NewBits(n int) Bits { return make(Bits, (n+63)/64) }
+func NewBits(n int) Bits { return make(Bits, Words(n)) }
 
 // NewBitsList returns count empty sets of positions below n.
 func NewBitsList(count, n int) []Bits {
-	words := (n + 63) / 64
+	words := Words(n)
 	all := make(Bits, count*words)
 	result := make([]Bits, count)
 	for i := range result {

@@ -98,17 +98,34 @@ type Bounds struct {
 	state state
 	// before is memory for one call after the other.
 	before Bits
+	// lent is memory that the state borrows, as much as most conditions do.
+	lent struct {
+		sets  [4]Bits
+		slots [4]int
+	}
 }
 
 // NewBounds returns bounds for one search. What CEL has to be asked for on the way
 // is interrupted by ctx and charged to the budget.
 func (t *Tables) NewBounds(ctx context.Context, budget *cel.Budget) *Bounds {
-	// What most conditions borrow, and two.
-	memory := NewBitsList(6, len(t.devices))
-	return &Bounds{
-		state:  state{tables: t, ctx: ctx, budget: budget, slots: make([]int, t.slots), required: memory[0], spare: memory[2:]},
-		before: memory[1],
+	b := &Bounds{}
+	width := Words(len(t.devices))
+	memory := make(Bits, (2+len(b.lent.sets))*width)
+	cut := func() Bits {
+		part := memory[:width:width]
+		memory = memory[width:]
+		return part
 	}
+	for i := range b.lent.sets {
+		b.lent.sets[i] = cut()
+	}
+	slots := b.lent.slots[:]
+	if t.slots > len(slots) {
+		slots = make([]int, t.slots)
+	}
+	b.before = cut()
+	b.state = state{tables: t, ctx: ctx, budget: budget, slots: slots, required: cut(), spare: b.lent.sets[:]}
+	return b
 }
 
 // Evaluations counts how often CEL was asked for an entry of a table by these bounds,

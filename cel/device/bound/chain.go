@@ -3,6 +3,8 @@
 
 package bound
 
+import "math/bits"
+
 // A stretch of a ring, with or without going over its end, is written so: all devices
 // but one have their successor with them.
 //
@@ -76,35 +78,45 @@ func (c *chains) link(follows *predicate, over int) bool {
 	c.next = c.numbers(len(c.tables.devices))
 	c.heads.Set(c.all)
 	made := follows.rowsOver(c.state, over)
-	for d := c.all.Next(0); d >= 0; d = c.all.Next(d + 1) {
-		r := made.at(d)
-		if r == nil {
-			r = follows.rowAt(c.state, over, d)
+	for w, word := range c.all {
+		for ; word != 0; word &= word - 1 {
+			d := w*64 + bits.TrailingZeros64(word)
+			r := made.at(d)
+			if r == nil {
+				r = follows.rowAt(c.state, over, d)
+			}
+			successor, ok := onlyOf(r.yes, c.all)
+			if !r.exact || !ok || !c.spend() {
+				return false
+			}
+			c.next[d] = successor
+			if successor < 0 {
+				continue
+			}
+			if !c.heads.Has(successor) {
+				return false
+			}
+			c.heads.Remove(successor)
 		}
-		count := r.yes.CountAnd(c.all)
-		if !r.exact || count > 1 || !c.spend() {
-			return false
-		}
-		c.next[d] = -1
-		if count == 0 {
-			continue
-		}
-		successor := firstOf(r.yes, c.all)
-		if !c.heads.Has(successor) {
-			return false
-		}
-		c.heads.Remove(successor)
-		c.next[d] = successor
 	}
 	return true
 }
 
-func firstOf(a, b Bits) int {
-	i := a.Next(0)
-	for !b.Has(i) {
-		i = a.Next(i + 1)
+// onlyOf is the one device that is in both sets, -1 if there is none. ok is false if there
+// are several.
+func onlyOf(a, b Bits) (device int, ok bool) {
+	device = -1
+	for w, word := range a {
+		word &= b[w]
+		switch {
+		case word == 0:
+		case device >= 0 || word&(word-1) != 0:
+			return 0, false
+		default:
+			device = w*64 + bits.TrailingZeros64(word)
+		}
 	}
-	return i
+	return device, true
 }
 
 // path is one of the paths, or a circle that is too long to be in the set as a whole: such

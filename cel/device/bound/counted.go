@@ -57,6 +57,10 @@ func (n *counted) refine(s *state) bool {
 
 func (n *counted) refineRow(s *state, r *row) bool {
 	chosen, possible := s.counts(r.yes)
+	if possible == 0 {
+		// Nothing can change the number any more.
+		return n.isWithin(chosen, chosen) && s.Left >= 0
+	}
 	others := s.Possible.Count() - possible
 	fewest, most := chosen+max(0, s.Left-others), chosen+min(s.Left, possible)
 	if !n.isWithin(fewest, most) {
@@ -65,11 +69,11 @@ func (n *counted) refineRow(s *state, r *row) bool {
 	if s.Left <= 0 {
 		return s.Left == 0
 	}
-	if int64(chosen+possible) == n.least && possible > 0 && !s.hypothetical {
+	if int64(chosen+possible) == n.least && !s.hypothetical {
 		s.require(r.yes)
 		return s.Left >= 0
 	}
-	if possible > 0 && !n.isWithin(chosen+1+max(0, s.Left-1-others), most) {
+	if !n.isWithin(chosen+1+max(0, s.Left-1-others), most) {
 		s.drop(r.yes)
 	}
 	if others > 0 && !n.isWithin(fewest, chosen+min(s.Left-1, possible)) {
@@ -78,18 +82,82 @@ func (n *counted) refineRow(s *state, r *row) bool {
 	return true
 }
 
-// refineEach refines the condition for each chosen device in the place of the outer
-// variable, and removes possible ones for which it is surely false when they are
-// chosen. ok is false if that takes more than counting.
-func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
+// ofEach is what becomes of the condition for all devices of the complete set in the place
+// of the outer variable. ok is false if that takes more than counting.
+func (n *counted) ofEach(s *state, outer int) (result Outcome, ok bool) {
+	over, ok := n.overEach(outer)
+	if !ok {
+		return 0, false
+	}
+	made := n.predicate.rowsOver(s, over)
+	for w, word := range s.Chosen {
+		for ; word != 0; word &= word - 1 {
+			i := w*64 + bits.TrailingZeros64(word)
+			r := made.at(i)
+			if r == nil {
+				r = n.predicate.rowAt(s, over, i)
+			}
+			if !r.exact || !s.spend() {
+				return 0, false
+			}
+			if count := s.Chosen.CountAnd(r.yes); !n.isWithin(count, count) {
+				return False, true
+			}
+		}
+	}
+	return True, true
+}
+
+// overEach is the place of the variable that is counted, among those of the predicate, if
+// the other one is the outer variable.
+func (n *counted) overEach(outer int) (over int, ok bool) {
 	p := n.predicate
 	if len(p.slots) != maxArity || outer == n.slot || !p.speaksOf(outer) {
-		return false, false
+		return 0, false
 	}
-	over := 0
 	if p.slots[1] == n.slot {
 		over = 1
 	}
+	return over, true
+}
+
+// refineEach refines the condition for each chosen device in the place of the outer
+// variable, and removes possible ones for which it is surely false when they are
+// chosen. ok is false if that takes more than counting; done is as for a [finisher].
+func (n *counted) refineEach(s *state, outer int) (holds, done, ok bool) {
+	over, ok := n.overEach(outer)
+	if !ok {
+		return false, false, false
+	}
+	removed := s.removed
+	defer func() { s.removed = s.removed || removed }()
+	// Once more: what is required now may require more, or just fit.
+	for range 2 {
+		s.removed = false
+		if holds, ok := n.refineChosen(s, over); !holds || !ok {
+			return false, false, ok
+		}
+		if !s.removed {
+			break
+		}
+		removed = true
+	}
+	holds, ok = true, true
+	switch {
+	case s.Left <= 0:
+		holds = s.Left == 0
+	case n.most < unlimited || int64(s.Left-1) < n.least || len(s.lacking) > 0:
+		ok = n.removeUnfit(s, over)
+	case s.hypothetical || s.settled != s.devices():
+		ok = n.removeIsolated(s, over)
+	}
+	return holds && ok, !s.removed, ok
+}
+
+// refineChosen refines the condition for each chosen device, and lists those that lack
+// all but one of the devices that are left to choose.
+func (n *counted) refineChosen(s *state, over int) (holds, ok bool) {
+	p := n.predicate
 	made := p.rowsOver(s, over)
 	s.lacking = s.lacking[:0]
 	for w, word := range s.Chosen {
@@ -110,12 +178,13 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 			}
 		}
 	}
-	if s.Left <= 0 {
-		return s.Left == 0, true
-	}
-	if n.most == unlimited && int64(s.Left-1) >= n.least && len(s.lacking) == 0 {
-		return true, !s.hypothetical && s.settled == s.devices() || n.removeIsolated(s, over)
-	}
+	return true, true
+}
+
+// removeUnfit removes the possible devices for which the condition would surely be false.
+func (n *counted) removeUnfit(s *state, over int) (ok bool) {
+	p := n.predicate
+	made := p.rowsOver(s, over)
 	size, left := s.Possible.Count(), s.Left-1
 	for w, word := range s.Possible {
 		for ; word != 0; word &= word - 1 {
@@ -125,7 +194,7 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 				r = p.rowAt(s, over, i)
 			}
 			if !r.exact || !s.spend() {
-				return false, false
+				return false
 			}
 			chosen, possible := s.counts(r.yes)
 			others := size - possible
@@ -141,7 +210,7 @@ func (n *counted) refineEach(s *state, outer int) (holds, ok bool) {
 			}
 		}
 	}
-	return true, true
+	return true
 }
 
 // removeIsolated removes the possible devices that count too few even if all that are
@@ -173,7 +242,7 @@ func (n *counted) removeIsolated(s *state, over int) (ok bool) {
 // lacksAll tells whether a chosen device needs all but one of the devices that are left
 // to choose.
 func (n *counted) lacksAll(s *state, r *row) bool {
-	return s.Left > 1 && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.least
+	return s.Left > 1 && n.least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.least
 }
 
 // isStarved tells whether choosing the possible device leaves too little for it: chosen

@@ -23,7 +23,8 @@ type refiner interface {
 // it alone.
 type finisher interface {
 	condition
-	// finish refines. If done is true, refining once more would remove and require nothing.
+	// finish is refine. If done is true, refining once more would remove and require
+	// nothing.
 	finish(s *state) (holds, done bool)
 }
 
@@ -33,6 +34,15 @@ func (s *state) refine(c condition) bool {
 		return r.refine(s)
 	}
 	return c.bound(s) != False
+}
+
+// finish refines, and tells whether it is known that refining once more would change
+// nothing.
+func (s *state) finish(c condition) (holds, done bool) {
+	if f, ok := c.(finisher); ok {
+		return f.finish(s)
+	}
+	return s.refine(c), false
 }
 
 // Effort is how much is done to find out that a partial set is hopeless.
@@ -79,21 +89,17 @@ func (b *Bounds) Hopeless(p Partial, effort Effort) bool {
 // refineAll goes on until nothing more can be removed. A completion with a removed
 // device is false, since false absorbs whatever the other conjuncts become.
 func (s *state) refineAll(effort Effort) bool {
-	if len(s.tables.conjuncts) == 1 {
-		if f, ok := s.tables.conjuncts[0].(finisher); ok {
-			if holds, done := f.finish(s); !holds || done {
-				return holds && s.Left >= 0 && s.Possible.Count() >= s.Left
-			}
-		}
-	}
 	for {
 		s.removed = false
+		done := len(s.tables.conjuncts) == 1
 		for _, c := range s.tables.conjuncts {
-			if !s.refine(c) {
+			holds, finished := s.finish(c)
+			if !holds {
 				return false
 			}
+			done = done && finished
 		}
-		if effort == Thorough && !s.removed {
+		if effort == Thorough && !s.removed && !done {
 			for _, c := range s.tables.conjuncts {
 				if _, refined := c.(refiner); !refined {
 					s.probe(c)
@@ -103,7 +109,7 @@ func (s *state) refineAll(effort Effort) bool {
 		switch {
 		case s.Left < 0 || s.Possible.Count() < s.Left:
 			return false
-		case !s.removed || s.exhausted:
+		case done || !s.removed || s.exhausted:
 			return true
 		}
 	}
@@ -176,13 +182,22 @@ func (n and) refine(s *state) bool { return s.refine(n.left) && s.refine(n.right
 
 // refine: a device is removed if it makes both sides surely false.
 func (n or) refine(s *state) bool {
+	holds, _ := n.finish(s)
+	return holds
+}
+
+// finish: with fewer devices a side removes no less. So what a finished side has kept it
+// keeps beside the devices that only the other has kept, and removes these again.
+func (n or) finish(s *state) (holds, done bool) {
 	before := s.borrow(s.Possible)
 	removed, hypothetical := s.removed, s.hypothetical
 	s.hypothetical = true
-	left := s.refine(n.left) && s.Possible.Count() >= s.Left
+	left, leftDone := s.finish(n.left)
+	left = left && s.Possible.Count() >= s.Left
 	afterLeft := s.borrow(s.Possible)
 	s.Possible.Set(before)
-	right := s.refine(n.right) && s.Possible.Count() >= s.Left
+	right, rightDone := s.finish(n.right)
+	right = right && s.Possible.Count() >= s.Left
 	switch {
 	case left && right:
 		s.Possible.Join(afterLeft)
@@ -193,5 +208,5 @@ func (n or) refine(s *state) bool {
 	s.removed = removed || before.Keep(s.Possible)
 	s.giveBack(before)
 	s.giveBack(afterLeft)
-	return left || right
+	return left || right, leftDone && rightDone
 }

@@ -20,6 +20,11 @@ func newForAll(list deviceList, slot int, holds condition) condition {
 }
 
 func (n forAll) bound(s *state) Outcome {
+	if c := n.counts(); c != nil && s.Left == 0 {
+		if result, ok := c.ofEach(s, n.slot); ok {
+			return result
+		}
+	}
 	result := n.ofChosen(s)
 	switch {
 	case s.Left == 0 || result == False:
@@ -80,13 +85,30 @@ func (n forAll) of(s *state, device int) Outcome {
 // refine asks for each chosen device in the list that the condition holds, and
 // removes possible ones for which it can't.
 func (n forAll) refine(s *state) bool {
-	if _, all := n.list.(allDevices); all {
-		if c, isCounted := n.holds.(*counted); isCounted {
-			if holds, ok := c.refineEach(s, n.slot); ok {
-				return holds
-			}
+	holds, _ := n.finish(s)
+	return holds
+}
+
+// finish: counting tells when nothing is left to be removed.
+func (n forAll) finish(s *state) (holds, done bool) {
+	if c := n.counts(); c != nil {
+		if holds, done, ok := c.refineEach(s, n.slot); ok {
+			return holds, done
 		}
 	}
+	return n.refineGeneral(s), false
+}
+
+// counts is the condition if it counts devices for each device of the set, else nil.
+func (n forAll) counts() *counted {
+	if _, all := n.list.(allDevices); !all {
+		return nil
+	}
+	c, _ := n.holds.(*counted)
+	return c
+}
+
+func (n forAll) refineGeneral(s *state) bool {
 	if failure(s, n.list) != 0 {
 		return n.bound(s) != False
 	}

@@ -18,11 +18,28 @@ type span struct {
 }
 
 func (n span) bound(s *state) Outcome {
+	if distance, ok := n.distance(s); ok {
+		return n.verdict(distance, distance)
+	}
 	if d, ok := n.distinct(s); ok {
 		number := d.number(s)
 		return d.verdict(number.least, number.most)
 	}
 	return n.general.bound(s)
+}
+
+// distance is that of a complete set of numbers. ok is false also for a distance that is
+// as large as an int64 can be: limits can't tell whether it is too small.
+func (n span) distance(s *state) (distance int64, ok bool) {
+	if s.Left > 0 || s.Chosen.IsEmpty() {
+		return 0, false
+	}
+	c := s.column(n.leaf)
+	if c == nil || !c.order.isBounded() || !c.order.has(s.Chosen) {
+		return 0, false
+	}
+	distance = c.order.reach(s.Chosen)
+	return distance, distance < unlimited
 }
 
 // distinct asks for one value instead, if all are strings, or all of another type that
@@ -60,7 +77,13 @@ func (n span) refine(s *state) bool {
 	if s.Left > 0 {
 		all.Join(s.Possible)
 	}
-	return all.IsEmpty() || o.values[o.most(all)]-o.values[o.least(all)] >= n.least
+	return all.IsEmpty() || o.reach(all) >= n.least
+}
+
+// reach is the distance of the greatest and the smallest number of the devices, of which
+// there is at least one.
+func (o *order) reach(devices Bits) int64 {
+	return o.values[o.most(devices)] - o.values[o.least(devices)]
 }
 
 // isBounded tells whether the distance of any two values can be computed.

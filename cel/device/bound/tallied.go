@@ -31,12 +31,23 @@ func newTallied(slot int, holds condition, l limits, general condition) conditio
 
 func (n tallied) bound(s *state) Outcome { return n.general.bound(s) }
 
-// refine bounds the number and goes on with the chosen devices for which the condition
-// is open.
+// refine removes what is in no set in which the number is right.
 func (n tallied) refine(s *state) bool {
-	if holds, done := n.finish(s); !holds || done {
-		return holds
+	holds, _ := n.finish(s)
+	return holds
+}
+
+// finish: only of stretches of paths it is known that nothing is left to be removed.
+func (n tallied) finish(s *state) (holds, done bool) {
+	if holds, done := n.refineChain(s); !holds || done {
+		return holds, done
 	}
+	return n.refineNumber(s), false
+}
+
+// refineNumber bounds the number and goes on with the chosen devices for which the
+// condition is open.
+func (n tallied) refineNumber(s *state) bool {
 	certain := s.borrow(s.Possible)
 	defer s.giveBack(certain)
 	surely, open, ok := n.classify(s, s.Chosen, nil)
@@ -65,9 +76,6 @@ func (n tallied) refine(s *state) bool {
 		return true
 	}
 }
-
-// finish is about stretches of paths only.
-func (n tallied) finish(s *state) (holds, done bool) { return n.refineChain(s) }
 
 // classify counts the devices for which the condition surely holds, keeps them in the
 // set certain, and counts those for which it may hold or not. ok is false if it may

@@ -72,6 +72,7 @@ var places = []string{
 var notMessages = []string{
 	"Done with allocation", "Allocation result found", "Device given back", "No explanation for the pod",
 	"claim for extended resources of the pod got deleted", "unavailable device class", "%v",
+	"pod of claim %s got deleted", "pod that could not be bound may have freed devices",
 	"%s %s %v %s", "up to %d", "any number of",
 	"CEL cost units", " && ", "the claims fit", "%s %s %s",
 	" write a cheaper expression,", " split the expression into simple conditions joined by &&,",

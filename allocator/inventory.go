@@ -32,18 +32,29 @@ type inventory struct {
 }
 
 // inventoryOf takes stock of a node. The result is kept as long as the node's slices
-// are the same objects, if it depends on nothing else.
+// are the same objects, or, if it depends on more, all slices and the node.
 func (a *Allocator) inventoryOf(node *v1.Node) (*inventory, error) {
-	local := a.slicesBy.of(node.Name)
-	if len(a.slicesBy.other) > 0 || local.byDevice {
-		return a.newInventory(node, slices.Concat(local.slices, a.slicesBy.other))
-	}
+	local, dependent := a.slicesBy.of(node.Name), &a.slicesBy.dependent
 	if kept := local.kept(a.features); kept != nil {
 		return kept, nil
 	}
+	if kept := dependent.get(a.features, node); kept != nil {
+		return kept, nil
+	}
+	if len(a.slicesBy.other) > 0 || local.byDevice {
+		made, err := a.newInventory(node, slices.Concat(local.slices, a.slicesBy.other))
+		if err == nil {
+			dependent.keep(a.features, node, made)
+		}
+		return made, err
+	}
 	known, err := a.knownInventory(node, local.slices)
-	if err == nil && known.selfContained {
+	switch {
+	case err != nil:
+	case known.selfContained:
 		local.keep(a.features, known)
+	default:
+		dependent.keep(a.features, node, known)
 	}
 	return known, err
 }

@@ -91,8 +91,9 @@ func TestInventoriesOfFeatures(t *testing.T) {
 	require.Same(t, before, again, "both are kept")
 }
 
-// What depends on more than the slices with the node's name is never kept.
-func TestInventoriesThatAreNotKept(t *testing.T) {
+// What depends on more than the slices with the node's name is kept as long as all slices
+// and the node are the same objects.
+func TestInventoriesThatDependOnMore(t *testing.T) {
 	perDevice := func(b *sliceBuilder) *sliceBuilder {
 		return b.edit(func(s *resourceapi.ResourceSliceSpec) {
 			s.NodeName, s.PerDeviceNodeSelection = ptr.To(nodeName), ptr.To(true)
@@ -109,12 +110,58 @@ func TestInventoriesThatAreNotKept(t *testing.T) {
 		"too many slices":       {slice("1", ring(1)...), slice("2", newDevice("x", nil))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := scenario{slices: slices}
-			before, after := takeStock(t, NewCache(), newNode(nodeName, "big"), s, s)
-			require.NotSame(t, before, after)
-			require.Equal(t, inventoryNames(before), inventoryNames(after))
+			cache, node, s := NewCache(), newNode(nodeName, "big"), scenario{slices: slices}
+			before, after := takeStock(t, cache, node, s, s)
+			require.Same(t, before, after)
+			require.NotEmpty(t, before.pools)
+
+			onMoreFeatures, _ := takeStock(t, cache, node, scenario{slices: slices, features: listsOn}, s)
+			require.NotSame(t, before, onMoreFeatures)
+
+			relabelled := newNode(nodeName, "big")
+			again, _ := takeStock(t, cache, relabelled, s, s)
+			require.NotSame(t, before, again, "another version of the node")
+			require.Equal(t, inventoryNames(before), inventoryNames(again))
+
+			elsewhere := scenario{slices: append([]*sliceBuilder{slice("0", newDevice("z", nil)).pool("pool-0", 1, 1).onNode("node-3")}, slices...)}
+			again, _ = takeStock(t, cache, relabelled, elsewhere, s)
+			require.NotSame(t, before, again, "more slices")
+			require.Equal(t, inventoryNames(before), inventoryNames(again))
 		})
 	}
+}
+
+// A node whose labels change has other devices at once.
+func TestInventoriesFollowLabels(t *testing.T) {
+	s, cache := scenario{slices: []*sliceBuilder{slice("1", ring(2)...).onNodesWith("big")}}, NewCache()
+	for range 2 {
+		with, _ := takeStock(t, cache, newNode(nodeName, "big"), s, s)
+		require.Len(t, with.candidates, 2)
+		without, _ := takeStock(t, cache, newNode(nodeName), s, s)
+		require.Empty(t, without.candidates)
+	}
+}
+
+// What is kept has a limit, and a new version of a node takes the place of the former one.
+func TestDependentInventoriesAreBounded(t *testing.T) {
+	var kept dependentInventories
+	none := structured.Features{}
+	half := &inventory{candidates: make([]*candidate, maxDependentDevices/2-1)}
+	one, two, three := newNode("node-1"), newNode("node-2"), newNode("node-3")
+	kept.keep(none, one, half)
+	kept.keep(none, two, half)
+	require.Equal(t, maxDependentDevices, kept.size)
+	kept.keep(none, three, &inventory{})
+	require.Nil(t, kept.get(none, three), "no room")
+	require.Same(t, half, kept.get(none, two))
+
+	newer := newNode("node-2")
+	kept.keep(none, newer, &inventory{})
+	require.Nil(t, kept.get(none, two))
+	require.NotNil(t, kept.get(none, newer))
+	kept.keep(none, three, &inventory{})
+	require.NotNil(t, kept.get(none, three), "there is room again")
+	require.Equal(t, maxDependentDevices/2+2, kept.size)
 }
 
 // So what changes elsewhere is noticed.

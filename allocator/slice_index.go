@@ -25,6 +25,8 @@ type sliceIndex struct {
 	// local has those with a node name, other those without.
 	local map[string]*nodeSlices
 	other []*resourceapi.ResourceSlice
+	// dependent has the inventories that depend on more than the slices of the node.
+	dependent dependentInventories
 }
 
 // nodeSlices are the slices that name a node.

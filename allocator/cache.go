@@ -20,7 +20,8 @@ import (
 //
 //	what                                  key
 //	slices by node                        all slices, by identity ([sliceIndex])
-//	pools and devices of a node           the node's slices, by identity ([inventory])
+//	pools and devices of a node           the node's slices, by identity ([inventory]), or all
+//	                                      slices and the node ([dependentInventories])
 //	devices as claims see them            their content but for names and for attributes that
 //	                                      the claims don't read ([hardware], [footprint])
 //	verdicts of selectors on devices      hardware, texts of the selectors
@@ -52,8 +53,8 @@ const (
 // and changes no answer. Only a reason why claims don't fit ([WithReasons]) may say more
 // when more is known.
 //
-// ResourceSlices that an allocator with a Cache has seen must not be modified any
-// more, not even after the allocator was dropped: informers and their listers keep to
+// ResourceSlices and Nodes that an allocator with a Cache has seen must not be modified
+// any more, not even after the allocator was dropped: informers and their listers keep to
 // that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
 	inventories, contents, hardware, selections, tables, verdicts, answers, kinds *store

@@ -68,6 +68,11 @@ place of it with the argument ` + "`allocator: All`" + `: pods without CEL const
 our allocator. The two of a pair run one after the other. Workloads that are not listed were
 not measured.
 
+An attempt ends when the pod is bound. Where all pods come at once it is mostly waiting for the
+API server, and the longer the sooner nodes are found, because more pods are written at the same
+time. Of ` + "`ExtendedResourceScoring/2000pods_200nodes`" + ` a pod's Filter takes 5.4 ms on
+average instead of 8.1, its PreBind 531 ms instead of 358.
+
 In ` + "`SharedPodGroupResourceClaim`" + ` the two ran a quarter of an hour apart. A hundred pools
 belong to all nodes there, by a node selector: what they have for a node is kept by ours, and
 gathered anew for each pod and node by upstream's.

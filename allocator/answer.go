@@ -133,7 +133,7 @@ func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim,
 	if !ok {
 		return nil
 	}
-	if len(a.state.sharedDevices) > 0 && slices.ContainsFunc(of.candidates, func(c *candidate) bool { return a.state.isShared(c.id) }) {
+	if a.state.hasShared() && slices.ContainsFunc(of.candidates, func(c *candidate) bool { return a.state.isShared(c.id) }) {
 		// It could be shared once.
 		return nil
 	}

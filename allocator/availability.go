@@ -77,11 +77,11 @@ func (a *availability) hasCapacity(r *request, c *candidate) (bool, error) {
 	if !a.features.ConsumableCapacity || len(c.device.Capacity) == 0 && !r.wantsCapacity() {
 		return true, nil
 	}
-	consumed, ok, err := consumption(c.device, r.spec.Capacity, a.features.FractionalCapacityRange)
+	enough, err := hasRoom(c.device, r.spec.Capacity, a.features.FractionalCapacityRange, a.shares[c.position], a.state.AggregatedCapacity[c.id])
 	if err != nil {
 		return false, r.errorf("checking capacity for device %s: %w", c.id, err)
 	}
-	return ok && consumed.fit(c.device, append(a.shares[c.position][:len(a.shares[c.position]):len(a.shares[c.position])], a.state.consumed(c.id))...), nil
+	return enough, nil
 }
 
 // reservation is what took a device, to give it back.

@@ -29,63 +29,82 @@ var (
 // capacities is an amount for each capacity of a device.
 type capacities map[resourceapi.QualifiedName]resource.Quantity
 
-// requestedCapacity returns what is requested of one capacity, nil for nothing.
-func requestedCapacity(request *resourceapi.CapacityRequirements, name resourceapi.QualifiedName) *resource.Quantity {
-	if request == nil {
-		return nil
-	}
-	if quantity, found := request.Requests[name]; found {
-		return &quantity
-	}
-	return nil
-}
-
 // consumption is what an allocation of the device for the request consumes. ok is
 // false if the device can't serve the request, however much of it is free: it
 // lacks a capacity or the policy of one forbids the amount.
 func consumption(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool) (consumed capacities, ok bool, err error) {
-	if request != nil {
-		for name := range request.Requests {
-			if _, found := device.Capacity[name]; !found {
-				return nil, false, nil
-			}
-		}
-	}
 	consumed = make(capacities, len(device.Capacity))
-	for name, capacity := range device.Capacity {
-		amount, err := consumedAmount(requestedCapacity(request, name), capacity, fractional)
-		if err == nil && amount.Sign() < 0 {
-			err = errNegativeCapacity
-		}
-		if err != nil {
-			return nil, false, fmt.Errorf("capacity %q: %w", name, err)
-		}
+	ok, err = eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {
 		consumed[name] = amount
-	}
-	// Errors come before mere mismatches, so that it doesn't depend on the order
-	// of the map which of them is met.
-	for name, amount := range consumed {
-		if !permitted(amount, device.Capacity[name].RequestPolicy, fractional) {
-			return nil, false, nil
-		}
+	})
+	if !ok || err != nil {
+		return nil, false, err
 	}
 	return consumed, true, nil
 }
 
-// consumedAmount rounds a request up to what the policy permits.
-func consumedAmount(request *resource.Quantity, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
+// hasRoom tells whether the device can serve the request beside what others consume:
+// shares one by one, and the rest together, which may be nil.
+func hasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []capacities, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
+	fits := true
+	ok, err := eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, total resource.Quantity) {
+		for _, share := range shares {
+			total.Add(share[name])
+		}
+		if consumed := rest[name]; consumed != nil {
+			total.Add(*consumed)
+		}
+		fits = fits && total.Cmp(device.Capacity[name].Value) <= 0
+	})
+	return ok && fits && err == nil, err
+}
+
+// eachConsumed visits the amounts of consumption, each a copy of its own. What it has visited
+// means nothing if it is not ok in the end.
+//
+// Errors come before mere mismatches, so that it doesn't depend on the order of the map which
+// of them is met.
+func eachConsumed(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, visit func(resourceapi.QualifiedName, resource.Quantity)) (ok bool, err error) {
+	var requests map[resourceapi.QualifiedName]resource.Quantity
+	if request != nil {
+		requests = request.Requests
+	}
+	for name := range requests {
+		if _, found := device.Capacity[name]; !found {
+			return false, nil
+		}
+	}
+	ok = true
+	for name, capacity := range device.Capacity {
+		requested, found := requests[name]
+		amount, err := consumedAmount(requested, found, capacity, fractional)
+		if err == nil && amount.Sign() < 0 {
+			err = errNegativeCapacity
+		}
+		if err != nil {
+			return false, fmt.Errorf("capacity %q: %w", name, err)
+		}
+		if ok = ok && permitted(amount, capacity.RequestPolicy, fractional); ok {
+			visit(name, amount)
+		}
+	}
+	return ok, nil
+}
+
+// consumedAmount rounds a request, if there is one, up to what the policy permits.
+func consumedAmount(request resource.Quantity, requested bool, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
 	policy := capacity.RequestPolicy
 	switch {
-	case request == nil && policy != nil && policy.Default != nil:
+	case !requested && policy != nil && policy.Default != nil:
 		return policy.Default.DeepCopy(), nil
-	case request == nil:
+	case !requested:
 		return capacity.Value.DeepCopy(), nil
 	case policy == nil:
 		return request.DeepCopy(), nil
 	case policy.ValidRange != nil && policy.ValidRange.Min != nil:
-		return roundUpInRange(*request, policy.ValidRange, fractional)
+		return roundUpInRange(request, policy.ValidRange, fractional)
 	default:
-		return roundUpToValue(*request, policy.ValidValues), nil
+		return roundUpToValue(request, policy.ValidValues), nil
 	}
 }
 
@@ -247,19 +266,4 @@ func (u unit) quantity(value int64, format resource.Format) resource.Quantity {
 	default:
 		return *resource.NewMilliQuantity(value, format)
 	}
-}
-
-// fit tells whether the device has room for the amounts beside what others
-// consume.
-func (c capacities) fit(device *resourceapi.Device, others ...capacities) bool {
-	for name, amount := range c {
-		total := amount.DeepCopy()
-		for _, other := range others {
-			total.Add(other[name])
-		}
-		if total.Cmp(device.Capacity[name].Value) > 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -171,15 +171,34 @@ func TestCeilToStep(t *testing.T) {
 	}
 }
 
-func TestFit(t *testing.T) {
+func TestHasRoom(t *testing.T) {
 	d := newDevice("a", nil, having("memory", "10", nil), having("cores", "4", nil))
 	of := func(memory, cores string) capacities {
 		return capacities{"memory": resource.MustParse(memory), "cores": resource.MustParse(cores)}
 	}
-	require.True(t, of("10", "4").fit(&d))
-	require.False(t, of("10", "5").fit(&d))
-	require.True(t, of("4", "1").fit(&d, of("5", "2"), of("1", "1")))
-	require.False(t, of("4", "1").fit(&d, of("5", "2"), of("2", "1")))
+	room := func(memory, cores string, shares []capacities, rest capacities) bool {
+		together := map[resourceapi.QualifiedName]*resource.Quantity{}
+		for name, amount := range rest {
+			together[name] = &amount
+		}
+		request := requesting(requesting(nil, "memory", memory), "cores", cores)
+		enough, err := hasRoom(&d, request, false, shares, together)
+		require.NoError(t, err)
+		for name, amount := range rest {
+			require.Zero(t, amount.Cmp(*together[name]), "nothing is added to what others consume")
+		}
+		return enough
+	}
+	require.True(t, room("10", "4", nil, nil))
+	require.False(t, room("10", "5", nil, nil))
+	require.True(t, room("4", "1", []capacities{of("5", "2")}, of("1", "1")))
+	require.False(t, room("4", "1", []capacities{of("5", "2")}, of("2", "1")))
+	require.False(t, room("4", "1", []capacities{of("5", "2"), of("2", "0")}, nil))
 	// Others may consume what the device does not have any more.
-	require.True(t, of("4", "1").fit(&d, capacities{"colors": resource.MustParse("1")}))
+	require.True(t, room("4", "1", nil, capacities{"colors": resource.MustParse("1")}))
+	// The one is not enough although the other is, whichever is looked at first.
+	for range 20 {
+		require.False(t, room("4", "5", nil, nil))
+		require.False(t, room("11", "1", nil, nil))
+	}
 }

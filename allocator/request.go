@@ -237,9 +237,9 @@ func (s *search) isPartOfAll(r *request, c *candidate) (bool, error) {
 	if err != nil || !selected || !s.features.ConsumableCapacity {
 		return selected, err
 	}
-	consumed, ok, err := consumption(c.device, r.spec.Capacity, s.features.FractionalCapacityRange)
+	enough, err := hasRoom(c.device, r.spec.Capacity, s.features.FractionalCapacityRange, nil, nil)
 	if err != nil {
 		return false, r.errorf("checking capacity for device %s: %w", c.device.Name, err)
 	}
-	return ok && consumed.fit(c.device), nil
+	return enough, nil
 }

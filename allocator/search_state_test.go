@@ -135,7 +135,10 @@ func requireConsistent(t require.TestingT, s *search) {
 // requireNotOverbooked is about the choices of one device.
 func requireNotOverbooked(t require.TestingT, s *search, c *candidate, choices []choice) {
 	byClaim, requests := sets.New[int](), sets.New[*request]()
-	consumed := s.state.consumed(c.id)
+	consumed := capacities{}
+	for name, amount := range s.state.AggregatedCapacity[c.id] {
+		consumed[name] = amount.DeepCopy()
+	}
 	for _, chosen := range choices {
 		require.False(t, requests.Has(chosen.request), "%s stands twice in one request", c.id)
 		requests.Insert(chosen.request)

@@ -4,6 +4,8 @@
 package allocator
 
 import (
+	"sync"
+
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 )
@@ -13,37 +15,36 @@ import (
 // device at a time.
 type allocatedState struct {
 	structured.AllocatedState
-	sharedDevices sets.Set[structured.DeviceID]
+	// sharedDevices is made when it is needed first: most claims don't need it, and it is as
+	// large as the cluster.
+	sharedDevices func() sets.Set[structured.DeviceID]
 }
 
 func newAllocatedState(state structured.AllocatedState) *allocatedState {
-	s := &allocatedState{AllocatedState: state, sharedDevices: sets.New[structured.DeviceID]()}
-	for share := range state.AllocatedSharedDeviceIDs {
-		s.sharedDevices.Insert(share.GetDeviceID())
-	}
-	for device := range state.AggregatedCapacity {
-		s.sharedDevices.Insert(device)
-	}
-	return s
+	return &allocatedState{state, sync.OnceValue(func() sets.Set[structured.DeviceID] {
+		devices := sets.New[structured.DeviceID]()
+		for share := range state.AllocatedSharedDeviceIDs {
+			devices.Insert(share.GetDeviceID())
+		}
+		for device := range state.AggregatedCapacity {
+			devices.Insert(device)
+		}
+		return devices
+	})}
+}
+
+// hasShared tells whether any device is shared.
+func (s *allocatedState) hasShared() bool {
+	return len(s.AllocatedSharedDeviceIDs) > 0 || len(s.AggregatedCapacity) > 0
 }
 
 // isShared tells whether the device has been allocated shares of, with capacity
 // or without.
 func (s *allocatedState) isShared(id structured.DeviceID) bool {
-	return len(s.sharedDevices) > 0 && s.sharedDevices.Has(id)
+	return s.hasShared() && s.sharedDevices().Has(id)
 }
 
 // isAllocated tells whether the device is in use at all.
 func (s *allocatedState) isAllocated(id structured.DeviceID) bool {
 	return s.AllocatedDevices.Has(id) || s.isShared(id)
-}
-
-// consumed is what the shares of the device consume together.
-func (s *allocatedState) consumed(id structured.DeviceID) capacities {
-	aggregated := s.AggregatedCapacity[id]
-	consumed := make(capacities, len(aggregated))
-	for name, quantity := range aggregated {
-		consumed[name] = *quantity
-	}
-	return consumed
 }

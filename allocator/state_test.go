@@ -35,7 +35,7 @@ func TestAllocatedStateOfDevices(t *testing.T) {
 			id := deviceID(name)
 			require.Equal(t, want.allocated, s.isAllocated(id))
 			require.Equal(t, want.shared, s.isShared(id))
-			consumed := s.consumed(id)
+			consumed := s.AggregatedCapacity[id]
 			require.Len(t, consumed, len(want.consumed))
 			for name, quantity := range consumed {
 				require.Equal(t, want.consumed[string(name)], quantity.Value())

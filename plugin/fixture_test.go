@@ -113,8 +113,8 @@ func (h *handle) start(ctx context.Context, t testing.TB, objects ...runtime.Obj
 		if err != nil || len(listed) != count[*resourceapi.ResourceClaim](objects) {
 			return false
 		}
-		inUse, err := h.manager.ResourceClaims().ListAllAllocatedDevices()
-		return err == nil && len(inUse) == allocated(objects)
+		inUse, err := h.manager.ResourceClaims().GatherAllocatedState()
+		return err == nil && len(inUse.AllocatedDevices)+len(inUse.AllocatedSharedDeviceIDs) == allocated(objects)
 	}, waitFor, tick)
 }
 

@@ -4,9 +4,8 @@
 package perf
 
 import (
-	"sort"
+	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
@@ -34,9 +33,7 @@ func ringOfTwelve(tb testing.TB) shape.Scenario {
 
 // BenchmarkUnread compares the search with the reference where it can't do better:
 // what it costs to have tried. Both have a compiled expression and nothing in the
-// cache. They take turns, because a machine's speed changes by more in a second than
-// they differ by: "ratio" is the middle of the ratios of all pairs, fast-ns and
-// exhaustive-ns are the middles of the times. ns/op is a pair.
+// cache, and they take turns.
 func BenchmarkUnread(b *testing.B) {
 	s := ringOfTwelve(b)
 	h := newHardware(b, s, 1)
@@ -61,40 +58,17 @@ func (f *fleet) inTurn(b *testing.B, claim *resourceapi.ResourceClaim) {
 	if _, err := f.verify(ctx, a, claim); err != nil {
 		b.Fatal(err)
 	}
-	timed := func(newAllocator func() (*allocator.Allocator, error)) float64 {
-		start := time.Now()
-		a, err := newAllocator()
-		if err == nil {
-			err = f.allocate(ctx, a, claim)
-		}
-		elapsed := time.Since(start)
+	allocate := func(options ...allocator.Option) error {
+		a, err := f.celset(ctx, options...)
 		if err != nil {
-			b.Fatal(err)
+			return err
 		}
-		return float64(elapsed.Nanoseconds())
+		return f.allocate(ctx, a, claim)
 	}
-	searches := []func() (*allocator.Allocator, error){
-		func() (*allocator.Allocator, error) { return f.celset(ctx, newCache()) },
-		func() (*allocator.Allocator, error) { return f.exhaustive(ctx) },
-	}
-	var fast, exhaustive, ratios []float64
-	for first := 0; b.Loop(); first = 1 - first {
-		// Who comes second finds the devices in the processor's cache.
-		var times [2]float64
-		times[first] = timed(searches[first])
-		times[1-first] = timed(searches[1-first])
-		fast = append(fast, times[0])
-		exhaustive = append(exhaustive, times[1])
-		ratios = append(ratios, times[0]/times[1])
-	}
-	b.ReportMetric(middle(fast), "fast-ns")
-	b.ReportMetric(middle(exhaustive), "exhaustive-ns")
-	b.ReportMetric(middle(ratios), "ratio")
-}
-
-func middle(values []float64) float64 {
-	sort.Float64s(values)
-	return values[len(values)/2]
+	inTurn(b, func() error { return allocate(newCache()) },
+		func() error {
+			return allocate(allocator.WithExhaustiveSearch(), allocator.WithCostBudget(math.MaxUint64))
+		})
 }
 
 // TestUnreadIsUnread: each set is evaluated, up to the answer.

@@ -56,11 +56,11 @@ func hasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequiremen
 		}
 		fits = fits && total.Cmp(device.Capacity[name].Value) <= 0
 	})
-	return ok && fits && err == nil, err
+	return ok && fits, err
 }
 
 // eachConsumed visits the amounts of consumption, each a copy of its own. What it has visited
-// means nothing if it is not ok in the end.
+// means nothing if it is not ok in the end, which it never is with an error.
 //
 // Errors come before mere mismatches, so that it doesn't depend on the order of the map which
 // of them is met.

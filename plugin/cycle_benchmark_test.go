@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/plugin/metrics"
@@ -85,25 +86,32 @@ func benchmarkCycle(b *testing.B, objects []runtime.Object, infos []fwk.NodeInfo
 	if ours {
 		constrain(b, wanted, "square", square)
 	}
-	objects = append(objects, class(), wanted)
+	enough := max(100, len(infos)*(50-len(infos)/125)/100) // as the scheduler has it
+	measureCycles(b, nil, features(), append(objects, class(), wanted), infos, enough)
+}
+
+// measureCycles runs a plugin that knows the objects, and returns on how many nodes the pod
+// fits, which are not more than enough.
+func measureCycles(b *testing.B, args runtime.Object, enabled plfeature.Features, objects []runtime.Object, infos []fwk.NodeInfo, enough int) (found int) {
+	b.Helper()
 	measured, err := metrics.New(compbase.NewKubeRegistry(), time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}
 	ctx, h := newHandle(b, objects...)
-	pl, err := newPlugin(ctx, nil, h, features(), true, measured)
+	pl, err := newPlugin(ctx, args, h, enabled, true, measured)
 	if err != nil {
 		b.Fatal(err)
 	}
 	h.start(ctx, b, objects...)
 	ctx = klog.NewContext(ctx, klog.Background())
-	enough := max(100, len(infos)*(50-len(infos)/125)/100) // as the scheduler has it
 	b.ReportAllocs()
 	for b.Loop() {
-		if found := runCycle(ctx, b, pl, infos, enough); found == 0 {
+		if found = runCycle(ctx, b, pl, infos, enough); found == 0 {
 			b.Fatal("no node fits")
 		}
 	}
+	return found
 }
 
 // runCycle returns on how many nodes the pod fits.

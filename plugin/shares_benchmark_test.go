@@ -6,7 +6,6 @@ package plugin
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -14,13 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	compbase "k8s.io/component-base/metrics"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
-
-	"github.com/celset/celset/plugin/metrics"
 )
 
 const (
@@ -85,26 +80,11 @@ func BenchmarkCycleOfShares(b *testing.B) {
 	for _, of := range []string{"Constrained", "All"} {
 		b.Run("allocator="+of, func(b *testing.B) {
 			objects, infos := sharedCluster(1000)
-			objects = append(objects, class(), sharing())
-			measured, err := metrics.New(compbase.NewKubeRegistry(), time.Now)
-			if err != nil {
-				b.Fatal(err)
-			}
-			ctx, h := newHandle(b, objects...)
 			enabled := features()
 			enabled.EnableDRAConsumableCapacity = true
-			args := &runtime.Unknown{Raw: fmt.Appendf(nil, `{"apiVersion": "config.celset.dev/v1alpha1", "kind": "DynamicResourcesCELArgs", "allocator": %q}`, of)}
-			pl, err := newPlugin(ctx, args, h, enabled, true, measured)
-			if err != nil {
-				b.Fatal(err)
-			}
-			h.start(ctx, b, objects...)
-			ctx = klog.NewContext(ctx, klog.Background())
-			b.ReportAllocs()
-			for b.Loop() {
-				if found := runCycle(ctx, b, pl, infos, len(infos)); found != 1 {
-					b.Fatal(found, "nodes fit")
-				}
+			args := &runtime.Unknown{Raw: fmt.Appendf(nil, `{"allocator": %q}`, of)}
+			if found := measureCycles(b, args, enabled, append(objects, class(), sharing()), infos, len(infos)); found != 1 {
+				b.Fatal(found, "nodes fit")
 			}
 		})
 	}

@@ -4,7 +4,6 @@
 package perf
 
 import (
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,17 +57,13 @@ func (f *fleet) inTurn(b *testing.B, claim *resourceapi.ResourceClaim) {
 	if _, err := f.verify(ctx, a, claim); err != nil {
 		b.Fatal(err)
 	}
-	allocate := func(options ...allocator.Option) error {
-		a, err := f.celset(ctx, options...)
+	allocate := func(a *allocator.Allocator, err error) error {
 		if err != nil {
 			return err
 		}
 		return f.allocate(ctx, a, claim)
 	}
-	inTurn(b, func() error { return allocate(newCache()) },
-		func() error {
-			return allocate(allocator.WithExhaustiveSearch(), allocator.WithCostBudget(math.MaxUint64))
-		})
+	inTurn(b, func() error { return allocate(f.celset(ctx, newCache())) }, func() error { return allocate(f.exhaustive(ctx)) })
 }
 
 // TestUnreadIsUnread: each set is evaluated, up to the answer.

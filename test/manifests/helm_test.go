@@ -194,6 +194,7 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, args)
 	}
+	requirePlacementsSent(t, objects)
 	deployment := find(t, objects, "Deployment", "celset-scheduler")
 	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	require.NoError(t, err)
@@ -202,6 +203,17 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 	content, _, err := unstructured.NestedString(config.Object, "data", "config.yaml")
 	require.NoError(t, err)
 	require.Equal(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration", strings.TrimSpace(content))
+}
+
+// requirePlacementsSent demands that the webhook is sent all Placements, not only those with
+// the annotation, where celset-placement decides all.
+func requirePlacementsSent(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	webhooks, _, err := unstructured.NestedSlice(find(t, objects, "ValidatingWebhookConfiguration", "celset-webhook").Object, "webhooks")
+	require.NoError(t, err)
+	i := slices.IndexFunc(webhooks, func(webhook any) bool { return webhook.(map[string]any)["name"] == "placements.celset.dev" })
+	require.GreaterOrEqual(t, i, 0)
+	require.NotContains(t, webhooks[i], "matchConditions")
 }
 
 // TestChartRendersWhatKustomizeRenders compares all objects, with the rights among them.

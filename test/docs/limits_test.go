@@ -155,6 +155,7 @@ func cacheLimits(t *testing.T) []limit {
 		{"compiled constraints", number(cel.DefaultCacheSize) + " entries", ours},
 		{"compiled selectors", number(constantOf(t, "plugin/plugin.go", "selectorCacheSize")) + " entries", ours + ", as in Kubernetes"},
 		{"nodes and their pools", entries("maxInventories"), ours},
+		{"nodes and their devices by node selectors, or of pools that span nodes", number(constantOf(t, "allocator/inventory_dependent.go", "maxDependentDevices")) + " in all", ours},
 		{"contents of ResourceSlices", entries("maxContents"), ours},
 		{"different hardware", entries("maxHardware"), ours},
 		{"verdicts of selectors", entries("maxSelections"), ours},

@@ -178,7 +178,7 @@ func (s *search) kindsByContent(read footprint) []int {
 			maps.DeleteFunc(seen.Attributes, func(name resourceapi.QualifiedName, _ resourceapi.DeviceAttribute) bool { return !reads(name) })
 		}
 		raw, err := seen.Marshal()
-		if err != nil {
+		if err != nil || hasEmptyList(seen.Attributes) {
 			return fmt.Sprint("unknown ", i)
 		}
 		return c.pool.driver + " " + string(raw)

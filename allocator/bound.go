@@ -44,6 +44,8 @@ type group struct {
 	// searches, nil if they are not.
 	selections selections
 	known      *selectionRow
+	// last is what the selectors said last.
+	last judgement
 }
 
 // groupOf finds the group of a request, or makes one.

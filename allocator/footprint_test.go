@@ -102,11 +102,14 @@ func TestFootprintsAreSets(t *testing.T) {
 	})
 }
 
-// Nodes share hardware if they have the same in what is read. Of the rest it matters what
-// makes upstream's selectors fail.
+// Nodes share hardware, and devices look alike to selectors, if they have the same in what is
+// read. Of the rest it matters what makes upstream's selectors fail.
 func TestHardwareIsWhatIsRead(t *testing.T) {
 	version := func(text string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{VersionValue: &text}
+	}
+	versions := func(texts ...string) resourceapi.DeviceAttribute {
+		return resourceapi.DeviceAttribute{VersionValues: texts}
 	}
 	hardware := func(cache *Cache, read footprint, a attrs) *hardware {
 		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
@@ -130,8 +133,13 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 		"type":                   {attrs{"serial": "1"}, attrs{"serial": 1}, false},
 		"type of list":           {attrs{"serial": []string{"1"}}, attrs{"serial": []int64{1}}, false},
 		"list":                   {attrs{"serial": "1"}, attrs{"serial": []string{"1"}}, false},
+		"empty list":             {attrs{"serial": []string{}}, attrs{"serial": []string{"1"}}, true},
+		"empty list or none":     {attrs{"serial": []string{}}, attrs{"serial": resourceapi.DeviceAttribute{}}, false},
+		"read, empty or none":    {attrs{"rank": []int64{}}, attrs{"rank": resourceapi.DeviceAttribute{}}, false},
+		"read, empty lists":      {attrs{"rank": []int64{}}, attrs{"rank": []bool{}}, false},
 		"unknown type":           {attrs{"serial": "1"}, attrs{"serial": resourceapi.DeviceAttribute{}}, false},
 		"broken version":         {attrs{"serial": version("1.0.0")}, attrs{"serial": version("one")}, false},
+		"broken versions":        {attrs{"serial": versions("1.0.0")}, attrs{"serial": versions("one")}, false},
 		"read":                   {attrs{"rank": 1}, attrs{"rank": 2}, false},
 		"read, with domain":      {attrs{driver + "/rank": 1}, attrs{driver + "/rank": 2}, false},
 		"read, in two spellings": {attrs{driver + "/rank": 1}, attrs{"rank": 1}, false},
@@ -142,6 +150,10 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 			equal := name == "equal"
 			require.Equal(t, equal, hardware(cache, anyAttribute, test.one) == hardware(cache, anyAttribute, test.other))
 			require.NotSame(t, hardware(cache, reading("rank"), test.one), hardware(cache, anyAttribute, test.one))
+			one, other := newDevice("x", test.one), newDevice("y", test.other)
+			require.Equal(t, test.same, lookAlike(&one, &other, reading("rank").reader(driver)))
+			require.Equal(t, equal, lookAlike(&one, &other, anyAttribute.reader(driver)))
+			require.Equal(t, test.same, lookAlike(&other, &one, reading("rank").reader(driver)))
 		})
 	}
 }

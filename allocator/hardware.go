@@ -161,6 +161,7 @@ func (w *contentWriter) device(d *resourceapi.Device) {
 	w.to = binary.BigEndian.AppendUint64(w.to, uint64(len(w.attributes)))
 	for i := range w.attributes {
 		w.to = appendPart(w.to, []byte(w.attributes[i].name))
+		w.to = append(w.to, emptyList(&w.attributes[i].value))
 		w.message(&w.attributes[i].value)
 	}
 }
@@ -169,6 +170,32 @@ func (w *contentWriter) message(m message) {
 	var ok bool
 	w.to, ok = appendMessage(w.to, m)
 	w.failed = w.failed || !ok
+}
+
+// emptyList tells what kind of empty list an attribute is, 0 if it is none. To expressions an
+// empty list is a value, but the protocol buffer of the attribute has nothing of it. No API
+// server sends those.
+func emptyList(a *resourceapi.DeviceAttribute) byte {
+	switch {
+	case a.IntValues != nil && len(a.IntValues) == 0:
+		return 1
+	case a.BoolValues != nil && len(a.BoolValues) == 0:
+		return 2
+	case a.StringValues != nil && len(a.StringValues) == 0:
+		return 3
+	case a.VersionValues != nil && len(a.VersionValues) == 0:
+		return 4
+	}
+	return 0
+}
+
+func hasEmptyList(attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute) bool {
+	for _, a := range attributes {
+		if emptyList(&a) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutValue is what matters of an attribute that is not read: upstream's selectors fail

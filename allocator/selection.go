@@ -73,7 +73,7 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 			return known == selected, nil
 		}
 	}
-	matches, err := s.matchesSelectors(r, c)
+	matches, err := s.judge(r, c)
 	if err != nil {
 		return false, err
 	}
@@ -105,9 +105,6 @@ func (s *search) selectionRowOf(r *request) *selectionRow {
 }
 
 func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {
-	if err := s.cancelled(); err != nil {
-		return false, err
-	}
 	matches, err := s.evaluateSelectors(fmt.Sprintf("class %s", r.class.Name), r.class.Spec.Selectors, c)
 	if err != nil || !matches {
 		return false, err

@@ -26,13 +26,13 @@ func NewBitsList(count, n int) []Bits {
 }
 
 // Has tells whether position i is in the set.
-func (b Bits) Has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
+func (b Bits) Has(i int) bool { return b[uint(i)/64]&(1<<(uint(i)%64)) != 0 }
 
 // Add adds position i.
-func (b Bits) Add(i int) { b[i/64] |= 1 << (i % 64) }
+func (b Bits) Add(i int) { b[uint(i)/64] |= 1 << (uint(i) % 64) }
 
 // Remove removes position i.
-func (b Bits) Remove(i int) { b[i/64] &^= 1 << (i % 64) }
+func (b Bits) Remove(i int) { b[uint(i)/64] &^= 1 << (uint(i) % 64) }
 
 // Count returns the size of the set.
 func (b Bits) Count() int {

@@ -182,6 +182,8 @@ type state struct {
 	// spare are sets that are not in use, spareNumbers is memory for numbers of devices.
 	spare        []Bits
 	spareNumbers []int
+	// paths are those that were found last.
+	paths []path
 }
 
 // isTransient tells whether CEL may be asked again later.

@@ -157,20 +157,20 @@ func (p path) longest() int {
 
 // refine looks for the path that has the stretch. If some of it is chosen it is that one.
 func (c *chains) refine() bool {
-	c.findCircles()
+	c.findPaths()
 	touched := path{head: -1}
-	c.keep.Set(c.all)
-	for head := c.heads.Next(0); head >= 0; head = c.heads.Next(head + 1) {
-		switch p := c.pathFrom(head); {
+	for _, p := range c.paths {
+		switch {
 		case p.first >= 0 && touched.head >= 0:
 			return false
 		case p.first >= 0:
 			touched = p
 		}
 	}
-	for head := c.heads.Next(0); head >= 0; head = c.heads.Next(head + 1) {
-		if p := c.pathFrom(head); touched.head >= 0 && head != touched.head || p.longest()+c.circling < c.size {
-			c.dropPath(p)
+	c.keep.Set(c.all)
+	for _, p := range c.paths {
+		if touched.head >= 0 && p.head != touched.head || p.longest()+c.circling < c.size {
+			c.remove(c.keep, p)
 		}
 	}
 	switch {
@@ -193,38 +193,46 @@ func (c *chains) refine() bool {
 	return c.Left >= 0
 }
 
-// findCircles counts what is in circles that fit into the set. In those that don't a
-// device becomes the head: a chosen one if there is one.
-func (c *chains) findCircles() {
+// findPaths follows the heads, and counts what is in circles that fit into the set. Of those
+// that don't a device becomes the head: a chosen one if there is one.
+func (c *chains) findPaths() {
+	c.paths = c.paths[:0]
+	inPaths := 0
+	for head := c.heads.Next(0); head >= 0; head = c.heads.Next(head + 1) {
+		p := c.pathFrom(head)
+		c.paths = append(c.paths, p)
+		inPaths += p.length
+	}
+	if inPaths == c.all.Count() {
+		return
+	}
 	rest := c.borrow(c.all)
 	defer c.giveBack(rest)
-	visit := func(head int) (length int) {
-		for d := head; d >= 0 && rest.Has(d); d = c.next[d] {
-			rest.Remove(d)
-			length++
-		}
-		return length
-	}
-	for head := c.heads.Next(0); head >= 0; head = c.heads.Next(head + 1) {
-		visit(head)
+	for _, p := range c.paths {
+		c.remove(rest, p)
 	}
 	for head := rest.Next(0); head >= 0; head = rest.Next(head + 1) {
-		if length := visit(head); length < c.size {
-			c.circling += length
+		p := c.pathFrom(head)
+		c.remove(rest, p)
+		if p.length < c.size {
+			c.circling += p.length
 			continue
 		}
-		first := head
-		for range max(0, c.pathFrom(head).first) {
-			first = c.next[first]
+		for range p.first {
+			p.head = c.next[p.head]
 		}
-		c.heads.Add(first)
+		if p.first > 0 {
+			p.first, p.last = 0, p.last-p.first
+		}
+		c.paths = append(c.paths, p)
 	}
 }
 
-func (c *chains) dropPath(p path) {
+// remove removes the devices of a path from a set.
+func (c *chains) remove(from Bits, p path) {
 	d := p.head
 	for range p.length {
-		c.keep.Remove(d)
+		from.Remove(d)
 		d = c.next[d]
 	}
 }

@@ -144,7 +144,7 @@ func startDebugged(t *testing.T) (*debugged, client.Client) {
 	go func() { done <- run(t.Context(), o) }()
 	// The control plane is stopped after this: clean-ups run in reverse order.
 	t.Cleanup(func() { require.NoError(t, <-done) })
-	get(t, "http://"+o.health+"/readyz")
+	get(t, "http://"+o.Health+"/readyz")
 	require.Eventually(t, func() bool {
 		connection, err := net.Dial("tcp", o.debug)
 		return err == nil && connection.Close() == nil

@@ -42,26 +42,21 @@ func TestFlags(t *testing.T) {
 		args []string
 		err  string
 	}{
-		"unknown flag":    {[]string{"--nonsense"}, "unknown flag: --nonsense"},
-		"argument":        {[]string{"now"}, `unknown command "now"`},
-		"no kubeconfig":   {[]string{"--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
-		"no workers":      {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--workers=0"}, "--workers: 0 is not positive"},
-		"short lease":     {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-lease-duration=5s"}, "must be longer than --leader-elect-renew-deadline 10s"},
-		"no address":      {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--debug-bind-address="}, "--debug-bind-address is empty"},
-		"eager candidate": {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-retry-period=11s"}, "longer than --leader-elect-retry-period 11s"},
+		"unknown flag":          {[]string{"--nonsense"}, "unknown flag: --nonsense"},
+		"argument":              {[]string{"now"}, `unknown command "now"`},
+		"no address of metrics": {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--metrics-bind-address="}, "--metrics-bind-address is empty"},
+		"no kubeconfig":         {[]string{"--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
+		"no workers":            {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--workers=0"}, "--workers: 0 is not positive"},
+		"short lease":           {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-lease-duration=5s"}, "must be longer than --leader-elect-renew-deadline 10s"},
+		"no address":            {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--debug-bind-address="}, "--debug-bind-address is empty"},
+		"eager candidate":       {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-retry-period=11s"}, "longer than --leader-elect-retry-period 11s"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := newOptions()
-			command := newCommand()
-			command.SetArgs(test.args)
-			command.SetOut(io.Discard)
-			command.SetErr(io.Discard)
-			// Flags of logging may be applied only once in a process, so what comes
-			// after them is run as the command would.
-			command.RunE = nil
-			command.ResetFlags()
-			o.addFlags(command.Flags())
+			command := newCommand(o)
+			// Flags of logging may be applied only once in a process, so what comes after them is
+			// run as the command would.
 			err := command.ParseFlags(test.args)
 			if err == nil {
 				err = command.ValidateArgs(command.Flags().Args())
@@ -83,8 +78,8 @@ func TestRun(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, o) }()
 
-	require.Contains(t, get(t, "http://"+o.health+"/healthz"), "ok")
-	require.Contains(t, get(t, "http://"+o.health+"/readyz"), "ok")
+	require.Contains(t, get(t, "http://"+o.Health+"/healthz"), "ok")
+	require.Contains(t, get(t, "http://"+o.Health+"/readyz"), "ok")
 	c := newClient(t, controlPlane)
 	populate(t, c)
 	object := placementOf("any", `managedCluster.metadata.name == "c1"`)
@@ -92,10 +87,10 @@ func TestRun(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return c.Get(ctx, client.ObjectKeyFromObject(object), object) == nil && object.Status.NumberOfSelectedClusters == 1
 	}, time.Minute, 50*time.Millisecond, "no cluster is selected")
-	require.Contains(t, get(t, "http://"+o.metrics+"/metrics"),
+	require.Contains(t, get(t, "http://"+o.Metrics+"/metrics"),
 		fmt.Sprintf(`controller_runtime_reconcile_total{controller=%q,result="success"}`, controller.Name))
-	require.Contains(t, get(t, "http://"+o.metrics+"/metrics"), fmt.Sprintf(`controller_runtime_max_concurrent_reconciles{controller=%q}`, binding.Name))
-	requireMeasured(t, get(t, "http://"+o.metrics+"/metrics"))
+	require.Contains(t, get(t, "http://"+o.Metrics+"/metrics"), fmt.Sprintf(`controller_runtime_max_concurrent_reconciles{controller=%q}`, binding.Name))
+	requireMeasured(t, get(t, "http://"+o.Metrics+"/metrics"))
 	requirePreviewed(t, o, controlPlane.RESTConfig().BearerToken, object)
 	lease, err := controlPlane.Client().CoordinationV1().Leases(namespace).Get(ctx, controller.Name, metav1.GetOptions{})
 	require.NoError(t, err)
@@ -131,10 +126,10 @@ func startHub(t *testing.T, users ...string) (*controlplane.ControlPlane, *optio
 	require.NoError(t, err)
 
 	o := newOptions()
-	o.secure, o.several = false, true
-	o.kubeconfig, err = controlPlane.KubeconfigFor(serviceAccount)
+	o.Secure, o.several = false, true
+	o.Kubeconfig, err = controlPlane.KubeconfigFor(serviceAccount)
 	require.NoError(t, err)
-	o.health, o.metrics, o.debug, o.election.ResourceNamespace = freeAddress(t), freeAddress(t), freeAddress(t), namespace
+	o.Health, o.Metrics, o.debug, o.election.ResourceNamespace = freeAddress(t), freeAddress(t), freeAddress(t), namespace
 	return controlPlane, o
 }
 

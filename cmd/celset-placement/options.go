@@ -14,17 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	componentbaseconfig "k8s.io/component-base/config"
 	configoptions "k8s.io/component-base/config/options"
-	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/version/verflag"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
@@ -34,30 +30,21 @@ import (
 
 // options are what the flags say.
 type options struct {
-	kubeconfig string
-	qps        float32
-	burst      int
+	program.ManagerOptions
 	all        bool
 	bindings   bool
 	workers    int
-	health     string
-	metrics    string
-	secure     bool
 	debug      string
 	debugCerts string
 	election   componentbaseconfig.LeaderElectionConfiguration
-	logging    *logsapi.LoggingConfiguration
 	// several allows more than one program in a process, one after the other.
 	several bool
 }
 
-// noAddress serves nothing.
-const noAddress = "0"
-
 func newOptions() *options {
 	return &options{
-		qps: 500, burst: 1000, workers: controller.DefaultWorkers,
-		health: ":8081", metrics: ":8443", secure: true, debug: noAddress,
+		ManagerOptions: program.NewManagerOptions(500),
+		workers:        controller.DefaultWorkers, debug: program.NoAddress,
 		election: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -65,30 +52,22 @@ func newOptions() *options {
 			RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
 			ResourceLock:  "leases", ResourceName: controller.Name,
 		},
-		logging: logsapi.NewLoggingConfiguration(),
 	}
 }
 
-func (o *options) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "Path of a kubeconfig of the hub. Without it, the service account of the pod is used.")
-	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "Requests a second to the API server.")
-	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "Requests to the API server in a burst.")
+func (o *options) AddFlags(flags *pflag.FlagSet) {
+	o.ManagerOptions.AddFlags(flags)
 	flags.BoolVar(&o.all, "all-placements", o.all, "Decide all Placements that are not disabled, not only those with the annotation celset.dev/placement. No other placement controller may run on the hub.")
 	flags.BoolVar(&o.bindings, "bindings", o.bindings, "Also keep a ManagedClusterSetBinding for every set that the ServiceAccount placement of a namespace may bind.")
 	flags.IntVar(&o.workers, "workers", o.workers, "How many Placements are decided at a time.")
-	flags.StringVar(&o.health, "health-probe-bind-address", o.health, "Address of /healthz and /readyz; 0 for none.")
-	flags.StringVar(&o.metrics, "metrics-bind-address", o.metrics, "Address of /metrics; 0 for none.")
-	flags.BoolVar(&o.secure, "metrics-secure", o.secure, "Serve metrics over TLS, to those whom the API server authenticates and authorizes.")
 	flags.StringVar(&o.debug, "debug-bind-address", o.debug, "Address of /debug/placements, which tells over TLS why a Placement selects what it selects, to those who may get it; 0 for none.")
 	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. Without it, a self-signed certificate is made.")
 	configoptions.BindLeaderElectionFlags(&o.election, flags)
-	logsapi.AddFlags(o.logging, flags)
-	verflag.AddFlags(flags)
 }
 
 // validate says which flags can't be.
 func (o *options) validate() error {
-	var errs []error
+	errs := []error{o.Validate()}
 	if o.workers < 1 {
 		errs = append(errs, fmt.Errorf("--workers: %d is not positive; give at least 1", o.workers))
 	}
@@ -102,16 +81,6 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
-// clientConfig says how to reach the hub.
-func (o *options) clientConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("configuration of the hub's client: %w; give --kubeconfig, or run in a pod", err)
-	}
-	config.QPS, config.Burst = o.qps, o.burst
-	return config, nil
-}
-
 // manager sets all controllers up.
 func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := o.validate(); err != nil {
@@ -121,12 +90,8 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	shown := server.Options{BindAddress: o.metrics, SecureServing: o.secure}
-	if o.secure {
-		shown.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: shown, HealthProbeBindAddress: o.health,
+		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: o.MetricsServer(), HealthProbeBindAddress: o.Health,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
@@ -168,7 +133,7 @@ func (o *options) addControllers(mgr manager.Manager) error {
 
 // addDebugging serves previews of Placements if there is an address to serve them at.
 func (o *options) addDebugging(mgr manager.Manager) error {
-	if o.debug == noAddress {
+	if o.debug == program.NoAddress {
 		return nil
 	}
 	preview, err := controller.NewPreview(mgr.GetClient(), placement.Config{}, nil)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/version/verflag"
 
+	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/topologydriver"
 )
@@ -34,14 +35,9 @@ func parse(t *testing.T, args ...string) (*options, error) {
 	t.Helper()
 	o := newOptions()
 	o.registry = metrics.NewKubeRegistry()
-	command := newCommand()
-	command.SetOut(io.Discard)
-	command.SetErr(io.Discard)
+	command := newCommand(o)
 	// Flags of logging may be applied only once in a process, so what comes after them is
 	// run as the command would.
-	command.RunE = nil
-	command.ResetFlags()
-	o.addFlags(command.Flags())
 	err := command.ParseFlags(args)
 	if err == nil {
 		err = command.ValidateArgs(command.Flags().Args())
@@ -70,7 +66,7 @@ func TestFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, err := parse(t, test.args...)
 			if err == nil {
-				o.health = noAddress
+				o.Health = program.NoAddress
 				if !strings.Contains(strings.Join(test.args, " "), "--kubelet-root-dir") {
 					o.kubeletDir, o.cdiDir = shortDir(t), shortDir(t)
 				}
@@ -152,16 +148,16 @@ func TestRun(t *testing.T) {
 	go func() { done <- run(ctx, o) }()
 
 	require.Eventually(t, func() bool {
-		code, _ := get("http://" + o.health + "/healthz")
+		code, _ := get("http://" + o.Health + "/healthz")
 		return code == http.StatusOK
 	}, time.Minute, 50*time.Millisecond)
-	code, _ := get("http://" + o.health + "/readyz")
+	code, _ := get("http://" + o.Health + "/readyz")
 	require.Equal(t, http.StatusInternalServerError, code, "there is no kubelet")
 	require.Eventually(t, func() bool {
 		slices, err := client.ResourceV1().ResourceSlices().List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(slices.Items) == 1 && len(slices.Items[0].Spec.Devices) == 6 && slices.Items[0].Spec.Driver == "mesh.example.com"
 	}, time.Minute, 50*time.Millisecond)
-	_, page := get("http://" + o.metrics + "/metrics")
+	_, page := get("http://" + o.Metrics + "/metrics")
 	for _, line := range []string{
 		`celset_topology_driver_published_devices{driver="mesh.example.com"} 6`,
 		`celset_topology_driver_prepared_claims{driver="mesh.example.com"} 0`,
@@ -176,7 +172,7 @@ func TestRun(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(o.kubeletDir, "plugins_registry"))
 	require.NoError(t, err)
 	require.Empty(t, entries)
-	code, _ = get("http://" + o.health + "/healthz")
+	code, _ = get("http://" + o.Health + "/healthz")
 	require.Zero(t, code)
 }
 
@@ -209,7 +205,7 @@ func TestPage(t *testing.T) {
 	page := string(content)
 	o := newOptions()
 	own, shared := pflag.NewFlagSet("own", pflag.ContinueOnError), pflag.NewFlagSet("shared", pflag.ContinueOnError)
-	o.addFlags(own)
+	o.AddFlags(own)
 	logsapi.AddFlags(logsapi.NewLoggingConfiguration(), shared)
 	verflag.AddFlags(shared)
 	own.VisitAll(func(flag *pflag.Flag) {

@@ -12,12 +12,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
-	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/component-base/version/verflag"
 
+	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topologydriver"
 	"github.com/celset/celset/internal/topologydriver/cdi"
@@ -25,34 +23,30 @@ import (
 
 // options are what the flags say.
 type options struct {
+	program.Options
 	wiring     topologydriver.Wiring
 	kind       string
 	node       string
 	podUID     string
-	kubeconfig string
-	qps        float32
-	burst      int
 	kubeletDir string
 	cdiDir     string
-	health     string
-	metrics    string
-	logging    *logsapi.LoggingConfiguration
 	// registry is that of the process.
 	registry topologydriver.Registry
 }
 
 func newOptions() *options {
 	return &options{
-		wiring: topologydriver.Wiring{Devices: 8, Rows: 4, Columns: 4}, kind: string(topology.Ring),
+		Options: program.NewOptions(5, ":8080"),
+		wiring:  topologydriver.Wiring{Devices: 8, Rows: 4, Columns: 4}, kind: string(topology.Ring),
 		// A DaemonSet has no other way to say what differs from node to node.
 		node: os.Getenv("NODE_NAME"), podUID: os.Getenv("POD_UID"),
-		qps: 5, burst: 10, kubeletDir: "/var/lib/kubelet", cdiDir: cdi.DefaultDir,
-		health: ":8081", metrics: ":8080",
-		logging: logsapi.NewLoggingConfiguration(), registry: processRegistry{},
+		kubeletDir: "/var/lib/kubelet", cdiDir: cdi.DefaultDir,
+		registry: processRegistry{},
 	}
 }
 
-func (o *options) addFlags(flags *pflag.FlagSet) {
+func (o *options) AddFlags(flags *pflag.FlagSet) {
+	o.Options.AddFlags(flags)
 	flags.StringVar(&o.kind, "topology", o.kind, "How the devices are wired: "+kinds()+".")
 	flags.IntVar(&o.wiring.Devices, "devices", o.wiring.Devices, "Number of devices of a ring, of bridge pairs, or of couples, where GPUs and NICs count.")
 	flags.IntVar(&o.wiring.Rows, "rows", o.wiring.Rows, "Rows of a mesh or torus.")
@@ -63,15 +57,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.wiring.PeerList, "peer-list", o.wiring.PeerList, "Have devices of a hybrid cube mesh list their peers in an attribute of a list type, too. Needs the feature gate DRAListTypeAttributes in the API server.")
 	flags.StringVar(&o.node, "node-name", o.node, "Name of the node, and of the pool of its devices. The default is the environment variable NODE_NAME.")
 	flags.StringVar(&o.podUID, "pod-uid", o.podUID, "UID of the driver's pod. With it, two pods may run on the node for as long as a rolling update takes. The default is the environment variable POD_UID.")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "Path of a kubeconfig. Without it, the service account of the pod is used.")
-	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "Requests a second to the API server.")
-	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "Requests to the API server in a burst.")
 	flags.StringVar(&o.kubeletDir, "kubelet-root-dir", o.kubeletDir, "Root directory of the kubelet. Sockets and checkpoints of drivers are in its folders plugins and plugins_registry.")
 	flags.StringVar(&o.cdiDir, "cdi-dir", o.cdiDir, "Directory for CDI specs, one that the container runtime reads.")
-	flags.StringVar(&o.health, "health-probe-bind-address", o.health, "Address of /healthz and /readyz; 0 for none.")
-	flags.StringVar(&o.metrics, "metrics-bind-address", o.metrics, "Address of /metrics; 0 for none.")
-	logsapi.AddFlags(o.logging, flags)
-	verflag.AddFlags(flags)
 }
 
 func kinds() string {
@@ -84,13 +71,12 @@ func kinds() string {
 
 // validate says which flags can't be. Topologies say themselves what they can't be.
 func (o *options) validate() error {
-	var errs []error
+	errs := []error{o.Validate()}
 	if o.node == "" {
 		errs = append(errs, errors.New("--node-name is empty, and there is no NODE_NAME: give the name of the Node object"))
 	}
 	for _, given := range []struct{ flag, value string }{
 		{"--kubelet-root-dir", o.kubeletDir}, {"--cdi-dir", o.cdiDir},
-		{"--health-probe-bind-address", o.health}, {"--metrics-bind-address", o.metrics},
 	} {
 		if given.value == "" {
 			errs = append(errs, fmt.Errorf("%s is empty; leave the flag out for its default", given.flag))
@@ -124,11 +110,10 @@ func (o *options) config() (topologydriver.Options, error) {
 }
 
 func (o *options) client() (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	config, err := o.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("configuration of the client: %w; give --kubeconfig, or run in a pod", err)
+		return nil, err
 	}
-	config.QPS, config.Burst = o.qps, o.burst
 	return kubernetes.NewForConfig(config)
 }
 

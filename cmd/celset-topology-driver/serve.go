@@ -14,11 +14,9 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
+	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/internal/topologydriver"
 )
-
-// noAddress serves nothing.
-const noAddress = "0"
 
 // Clients of a node-local port are given little time.
 const (
@@ -43,7 +41,7 @@ func metricsPage() http.Handler {
 
 // serve answers at the address that a flag gives until the context ends.
 func serve(ctx context.Context, flag, address string, handler http.Handler) error {
-	if address == noAddress {
+	if address == program.NoAddress {
 		return nil
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)

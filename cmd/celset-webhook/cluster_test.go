@@ -166,10 +166,10 @@ func (c *cluster) serve(t *testing.T, files map[string][]byte) (o *options, stop
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(o.certDir, name), content, 0o600))
 	}
-	o.placements, o.secure = true, false
-	o.health, o.metrics = localAddress(freePort(t)), localAddress(freePort(t))
+	o.placements, o.Secure = true, false
+	o.Health, o.Metrics = localAddress(freePort(t)), localAddress(freePort(t))
 	var err error
-	o.kubeconfig, err = c.KubeconfigFor(serviceAccount)
+	o.Kubeconfig, err = c.KubeconfigFor(serviceAccount)
 	require.NoError(t, err)
 	c.install(t, files, o.port)
 
@@ -181,8 +181,8 @@ func (c *cluster) serve(t *testing.T, files map[string][]byte) (o *options, stop
 		require.NoError(t, <-done)
 	})
 	t.Cleanup(stop)
-	require.Eventually(t, func() bool { return answers("http://" + o.health + "/readyz") }, time.Minute, 50*time.Millisecond)
-	require.True(t, answers("http://"+o.health+"/healthz"))
+	require.Eventually(t, func() bool { return answers("http://" + o.Health + "/readyz") }, time.Minute, 50*time.Millisecond)
+	require.True(t, answers("http://"+o.Health+"/healthz"))
 	return o, stop
 }
 

@@ -9,47 +9,22 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/component-base/cli"
-	logsapi "k8s.io/component-base/logs/api/v1"
-	_ "k8s.io/component-base/logs/json/register"
-	"k8s.io/component-base/version/verflag"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/celset/celset/cmd/internal/program"
 )
 
-func main() {
-	command := newCommand()
-	command.SetContext(ctrl.SetupSignalHandler())
-	os.Exit(cli.Run(command))
-}
+func main() { program.Main(newCommand(newOptions())) }
 
-func newCommand() *cobra.Command {
-	o := newOptions()
-	command := &cobra.Command{
-		Use:   "celset-webhook",
-		Short: "Check CEL device constraints, and Placements, before they are stored",
-		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
-			command.SilenceUsage = true
-			if err := logsapi.ValidateAndApply(o.logging, nil); err != nil {
-				return err
-			}
-			log.SetLogger(klog.Background())
-			return run(command.Context(), o)
-		},
-	}
-	o.addFlags(command.Flags())
-	return command
+func newCommand(o *options) *cobra.Command {
+	return program.NewCommand("celset-webhook", "Check CEL device constraints, and Placements, before they are stored", o,
+		func(ctx context.Context) error { return run(ctx, o) })
 }
 
 // run answers until the context ends.
 func run(ctx context.Context, o *options) error {
-	config, err := o.clientConfig()
+	config, err := o.ClientConfig()
 	if err != nil {
 		return err
 	}

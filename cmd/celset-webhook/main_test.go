@@ -4,7 +4,6 @@
 package main
 
 import (
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,27 +15,22 @@ func TestFlags(t *testing.T) {
 		args []string
 		err  string
 	}{
-		"unknown flag":       {[]string{"--nonsense"}, "unknown flag: --nonsense"},
-		"argument":           {[]string{"now"}, `unknown command "now"`},
-		"no kubeconfig":      {[]string{"--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
-		"no devices":         {[]string{kubeconfig, "--devices-per-node=0"}, "--devices-per-node: 0 is not positive"},
-		"no scheduler":       {[]string{kubeconfig, "--scheduler-names="}, "--scheduler-names: give the names"},
-		"no port":            {[]string{kubeconfig, "--webhook-port=0"}, "--webhook-port: 0 is no port"},
-		"placements of none": {[]string{kubeconfig, "--all-placements"}, "give --placements, too"},
-		"no API server":      {[]string{kubeconfig}, "connection refused"},
+		"unknown flag":          {[]string{"--nonsense"}, "unknown flag: --nonsense"},
+		"argument":              {[]string{"now"}, `unknown command "now"`},
+		"no address of metrics": {[]string{kubeconfig, "--metrics-bind-address="}, "--metrics-bind-address is empty"},
+		"no kubeconfig":         {[]string{"--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
+		"no devices":            {[]string{kubeconfig, "--devices-per-node=0"}, "--devices-per-node: 0 is not positive"},
+		"no scheduler":          {[]string{kubeconfig, "--scheduler-names="}, "--scheduler-names: give the names"},
+		"no port":               {[]string{kubeconfig, "--webhook-port=0"}, "--webhook-port: 0 is no port"},
+		"placements of none":    {[]string{kubeconfig, "--all-placements"}, "give --placements, too"},
+		"no API server":         {[]string{kubeconfig}, "connection refused"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := newOptions()
-			command := newCommand()
-			command.SetArgs(test.args)
-			command.SetOut(io.Discard)
-			command.SetErr(io.Discard)
-			// Flags of logging may be applied only once in a process, so what comes
-			// after them is run as the command would.
-			command.RunE = nil
-			command.ResetFlags()
-			o.addFlags(command.Flags())
+			command := newCommand(o)
+			// Flags of logging may be applied only once in a process, so what comes after them is
+			// run as the command would.
 			err := command.ParseFlags(test.args)
 			if err == nil {
 				err = command.ValidateArgs(command.Flags().Args())

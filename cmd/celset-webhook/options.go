@@ -15,26 +15,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/version/verflag"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/celset/celset/admission"
+	"github.com/celset/celset/cmd/internal/program"
 	placementadmission "github.com/celset/celset/placement/admission"
 )
 
 // options are what the flags say.
 type options struct {
-	kubeconfig    string
-	qps           float32
-	burst         int
+	program.ManagerOptions
 	host          string
 	port          int
 	certDir       string
@@ -44,26 +38,18 @@ type options struct {
 	devices       int
 	placements    bool
 	allPlacements bool
-	health        string
-	metrics       string
-	secure        bool
-	logging       *logsapi.LoggingConfiguration
 }
 
 func newOptions() *options {
 	return &options{
-		qps: 100, burst: 200,
-		port: 9443, certDir: "/certificates", certName: "tls.crt", keyName: "tls.key",
+		ManagerOptions: program.NewManagerOptions(100),
+		port:           9443, certDir: "/certificates", certName: "tls.crt", keyName: "tls.key",
 		schedulers: []string{admission.DefaultSchedulerName}, devices: admission.DefaultDevices,
-		health: ":8081", metrics: ":8443", secure: true,
-		logging: logsapi.NewLoggingConfiguration(),
 	}
 }
 
-func (o *options) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "Path of a kubeconfig. Without it, the service account of the pod is used.")
-	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "Requests a second to the API server.")
-	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "Requests to the API server in a burst.")
+func (o *options) AddFlags(flags *pflag.FlagSet) {
+	o.ManagerOptions.AddFlags(flags)
 	flags.StringVar(&o.host, "webhook-bind-host", o.host, "Host or IP address to serve the webhooks on; all if empty.")
 	flags.IntVar(&o.port, "webhook-port", o.port, "Port to serve the webhooks on.")
 	flags.StringVar(&o.certDir, "cert-dir", o.certDir, "Directory of the server's certificate and key. They are read again when they change.")
@@ -73,16 +59,11 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.devices, "devices-per-node", o.devices, "How many devices a node is taken to have for a request when sets are counted for a warning.")
 	flags.BoolVar(&o.placements, "placements", o.placements, "Also check Placements of Open Cluster Management, those that celset-placement decides.")
 	flags.BoolVar(&o.allPlacements, "all-placements", o.allPlacements, "Check all Placements that are not disabled, as celset-placement with the same flag decides them.")
-	flags.StringVar(&o.health, "health-probe-bind-address", o.health, "Address of /healthz and /readyz; 0 for none.")
-	flags.StringVar(&o.metrics, "metrics-bind-address", o.metrics, "Address of /metrics; 0 for none.")
-	flags.BoolVar(&o.secure, "metrics-secure", o.secure, "Serve metrics over TLS, to those whom the API server authenticates and authorizes.")
-	logsapi.AddFlags(o.logging, flags)
-	verflag.AddFlags(flags)
 }
 
 // validate says which flags can't be.
 func (o *options) validate() error {
-	var errs []error
+	errs := []error{o.Validate()}
 	if o.devices < 1 {
 		errs = append(errs, fmt.Errorf("--devices-per-node: %d is not positive; give at least 1", o.devices))
 	}
@@ -98,16 +79,6 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
-// clientConfig says how to reach the API server.
-func (o *options) clientConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("configuration of the client: %w; give --kubeconfig, or run in a pod", err)
-	}
-	config.QPS, config.Burst = o.qps, o.burst
-	return config, nil
-}
-
 // manager sets the webhooks up. Replicas know nothing of each other: there is no leader.
 func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := o.validate(); err != nil {
@@ -117,12 +88,8 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	metrics := server.Options{BindAddress: o.metrics, SecureServing: o.secure}
-	if o.secure {
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Metrics: metrics, HealthProbeBindAddress: o.health,
+		Scheme: scheme, Metrics: o.MetricsServer(), HealthProbeBindAddress: o.Health,
 		// Classes are all that is read by cache; what else is may not be listed.
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&resourceapi.DeviceClass{}: {}}, ReaderFailOnMissingInformer: true},
 		WebhookServer: webhook.NewServer(webhook.Options{

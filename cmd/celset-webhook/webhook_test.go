@@ -88,7 +88,7 @@ func TestWebhook(t *testing.T) {
 		} {
 			require.Equal(t, status, post(t, o, files["ca.crt"], path), path)
 		}
-		require.True(t, answers("http://"+o.metrics+"/metrics"))
+		require.True(t, answers("http://"+o.Metrics+"/metrics"))
 	})
 	t.Run("without it", func(t *testing.T) {
 		stop()

@@ -167,7 +167,7 @@ var rules = []rule{
 	},
 	{
 		folder: "cmd/celset-placement",
-		ours:   []string{"placement"},
+		ours:   []string{"cmd/internal/program", "placement"},
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
 	},
 	{
@@ -182,8 +182,18 @@ var rules = []rule{
 	},
 	{
 		folder: "cmd/celset-webhook",
-		ours:   []string{"admission", "placement/admission"},
+		ours:   []string{"admission", "cmd/internal/program", "placement/admission"},
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/placement/controller", module + "/internal"},
+	},
+	{
+		// It knows how a program is started, and not what for.
+		folder: "cmd/internal/program",
+		ours:   []string{},
+		direct: []string{
+			"github.com/spf13/cobra", "github.com/spf13/pflag", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd",
+			"k8s.io/component-base", "k8s.io/klog/v2", "sigs.k8s.io/controller-runtime",
+		},
+		never: []string{"k8s.io/kubernetes"},
 	},
 	{
 		folder: "internal/topology",
@@ -294,7 +304,7 @@ var rules = []rule{
 	},
 	{
 		folder: "cmd/celset-topology-driver",
-		ours:   []string{"internal/topology", "internal/topologydriver"},
+		ours:   []string{"cmd/internal/program", "internal/topology", "internal/topologydriver"},
 		never:  []string{module + "/allocator", module + "/plugin", module + "/cel", module + "/placement", module + "/admission"},
 	},
 	{

@@ -1,0 +1,109 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package program
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// NoAddress as an address serves nothing.
+const NoAddress = "0"
+
+// Options are what the flags say that all programs have.
+type Options struct {
+	// Kubeconfig is a path, empty in a pod. QPS and Burst limit requests to the API server.
+	Kubeconfig string
+	QPS        float32
+	Burst      int
+	// Health and Metrics are the addresses of probes and metrics.
+	Health, Metrics string
+
+	logging *logsapi.LoggingConfiguration
+}
+
+// NewOptions returns the defaults, for a program that sends so many requests a second to the
+// API server, and in a burst twice as many.
+func NewOptions(qps int, metrics string) Options {
+	return Options{QPS: float32(qps), Burst: 2 * qps, Health: ":8081", Metrics: metrics, logging: logsapi.NewLoggingConfiguration()}
+}
+
+// AddFlags adds the flags, with what the options are as their defaults.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path of a kubeconfig. Without it, the service account of the pod is used.")
+	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests a second to the API server.")
+	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests to the API server in a burst.")
+	flags.StringVar(&o.Health, "health-probe-bind-address", o.Health, "Address of /healthz and /readyz; 0 for none.")
+	flags.StringVar(&o.Metrics, "metrics-bind-address", o.Metrics, "Address of /metrics; 0 for none.")
+	logsapi.AddFlags(o.logging, flags)
+	verflag.AddFlags(flags)
+}
+
+// Validate says which of the addresses is none.
+func (o *Options) Validate() error {
+	var errs []error
+	for _, given := range []struct{ flag, address string }{
+		{"--health-probe-bind-address", o.Health}, {"--metrics-bind-address", o.Metrics},
+	} {
+		if given.address == "" {
+			errs = append(errs, fmt.Errorf("%s is empty; leave the flag out for its default, or give 0 for none", given.flag))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ClientConfig says how to reach the API server.
+func (o *Options) ClientConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("configuration of the client: %w; give --kubeconfig, or run in a pod", err)
+	}
+	config.QPS, config.Burst = o.QPS, o.Burst
+	return config, nil
+}
+
+func (o *Options) applyLogging() error {
+	if err := logsapi.ValidateAndApply(o.logging, nil); err != nil {
+		return err
+	}
+	log.SetLogger(klog.Background())
+	return nil
+}
+
+// ManagerOptions are those of programs with a manager of controller-runtime.
+type ManagerOptions struct {
+	Options
+	// Secure: metrics are served over TLS, and not to everybody.
+	Secure bool
+}
+
+// NewManagerOptions returns the defaults as [NewOptions] does.
+func NewManagerOptions(qps int) ManagerOptions {
+	return ManagerOptions{Options: NewOptions(qps, ":8443"), Secure: true}
+}
+
+// AddFlags adds the flags, with what the options are as their defaults.
+func (o *ManagerOptions) AddFlags(flags *pflag.FlagSet) {
+	o.Options.AddFlags(flags)
+	flags.BoolVar(&o.Secure, "metrics-secure", o.Secure, "Serve metrics over TLS, to those whom the API server authenticates and authorizes.")
+}
+
+// MetricsServer is how the manager serves metrics.
+func (o *ManagerOptions) MetricsServer() server.Options {
+	options := server.Options{BindAddress: o.Metrics, SecureServing: o.Secure}
+	if o.Secure {
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options
+}

@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/version/verflag"
 
 	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/internal/controlplane"
@@ -207,7 +206,6 @@ func TestPage(t *testing.T) {
 	own, shared := pflag.NewFlagSet("own", pflag.ContinueOnError), pflag.NewFlagSet("shared", pflag.ContinueOnError)
 	o.AddFlags(own)
 	logsapi.AddFlags(logsapi.NewLoggingConfiguration(), shared)
-	verflag.AddFlags(shared)
 	own.VisitAll(func(flag *pflag.Flag) {
 		if shared.Lookup(flag.Name) == nil {
 			require.Contains(t, page, "`--"+flag.Name, "the page does not describe it")

@@ -80,26 +80,29 @@ func resolveTargets(ctx context.Context, root string, names []string) ([]target,
 	targets := make([]target, 0, len(names))
 	version := ""
 	for _, name := range names {
-		dep, ok := dependencies[name]
-		if !ok {
-			command, err := commandTarget(root, name)
-			if err != nil {
-				return nil, err
-			}
-			targets = append(targets, command)
-			continue
+		t, isKubernetes, err := targetOf(root, name)
+		if err != nil {
+			return nil, err
 		}
-		t := target{name: name, pkg: dep.pkg, dir: filepath.Join(root, dep.dir), tags: dep.tags, static: dep.static}
-		if dep.kubernetes {
-			var err error
+		if isKubernetes {
 			if version, err = kubernetesVersion(ctx, root, version); err != nil {
 				return nil, err
 			}
-			t.ldflags = versionStamp(version)
+			t.ldflags = VersionStamp(version)
 		}
 		targets = append(targets, t)
 	}
 	return targets, nil
+}
+
+// targetOf finds a dependency or a command of this module. celset-scheduler is a
+// kube-scheduler, and says so.
+func targetOf(root, name string) (t target, isKubernetes bool, err error) {
+	if dep, ok := dependencies[name]; ok {
+		return target{name: name, pkg: dep.pkg, dir: filepath.Join(root, dep.dir), tags: dep.tags, static: dep.static}, dep.kubernetes, nil
+	}
+	t, err = commandTarget(root, name)
+	return t, name == CelsetScheduler, err
 }
 
 func commandTarget(root, name string) (target, error) {
@@ -125,9 +128,9 @@ func kubernetesVersion(ctx context.Context, root, known string) (string, error) 
 	return strings.TrimSpace(out), nil
 }
 
-// versionStamp sets what a release build of Kubernetes would set. Without it a
-// server calls itself v0.0.0, and `kubectl version` fails to compare.
-func versionStamp(version string) string {
+// VersionStamp returns flags for the linker that set what a release build of Kubernetes would
+// set. Without it a server calls itself v0.0.0, and `kubectl version` fails to compare.
+func VersionStamp(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	var flags []string

@@ -129,6 +129,13 @@ func TestResolveTargets(t *testing.T) {
 	require.Equal(t, filepath.Join(root, "hack", "tools", "kwok"), targets[2].dir)
 	require.Equal(t, target{name: "devcluster", pkg: "./cmd/devcluster", dir: root}, targets[3])
 
+	require.Empty(t, targets[3].ldflags)
+
+	stamp := targets[1].ldflags
+	targets, err = resolveTargets(t.Context(), root, []string{CelsetScheduler})
+	require.NoError(t, err)
+	require.Equal(t, target{name: CelsetScheduler, pkg: "./cmd/celset-scheduler", dir: root, ldflags: stamp}, targets[0], "it is a kube-scheduler")
+
 	targets, err = resolveTargets(t.Context(), root, []string{Containerd, CNILoopback})
 	require.NoError(t, err)
 	require.Equal(t, []string{"build", "-o", "out", "-tags", "no_btrfs,no_devmapper,no_zfs", "github.com/containerd/containerd/v2/cmd/containerd"}, targets[0].args("out"))
@@ -159,7 +166,7 @@ func TestAllBinaries(t *testing.T) {
 }
 
 func TestVersionStamp(t *testing.T) {
-	stamp := versionStamp("v1.37.1")
+	stamp := VersionStamp("v1.37.1")
 	for _, flag := range []string{"gitVersion=v1.37.1", "gitMajor=1", "gitMinor=37"} {
 		require.Contains(t, stamp, "-X k8s.io/component-base/version."+flag)
 		require.Contains(t, stamp, "-X k8s.io/client-go/pkg/version."+flag)

@@ -188,7 +188,7 @@ var rules = []rule{
 	{
 		// It knows how a program is started, and not what for.
 		folder: "cmd/internal/program",
-		ours:   []string{},
+		ours:   []string{"cmd/internal/version"},
 		direct: []string{
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd",
 			"k8s.io/component-base", "k8s.io/klog/v2", "sigs.k8s.io/controller-runtime",
@@ -242,7 +242,7 @@ var rules = []rule{
 		// A plugin for kubectl is small, and what it says comes from the search, not from
 		// the scheduler.
 		folder: "cmd/kubectl-celset",
-		ours:   []string{"allocator", "apis", "cel", "internal/clusterstate", "internal/topology"},
+		ours:   []string{"allocator", "apis", "cel", "cmd/internal/version", "internal/clusterstate", "internal/topology"},
 		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", module + "/plugin", module + "/placement"},
 	},
 	{

@@ -6,12 +6,15 @@ package manifests
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/controlplane"
 )
 
 // koConfig has the fields of ko's configuration that we use.
@@ -42,6 +45,12 @@ func TestImagesAreBuilt(t *testing.T) {
 		require.Equal(t, build.ID, filepath.Base(build.Main), "images are named like programs")
 		require.Contains(t, string(makefile), build.Main)
 		built[build.ID] = true
+		flags := strings.Join(build.Ldflags, " ")
+		if build.ID == controlplane.CelsetScheduler {
+			require.Equal(t, "-s -w "+controlplane.VersionStamp(kubernetesVersion(t)), flags, "it is a kube-scheduler")
+		} else {
+			require.Equal(t, "-s -w", flags)
+		}
 	}
 	for _, folder := range kustomizations(t) {
 		for _, object := range rendered(t, folder) {
@@ -55,4 +64,14 @@ func TestImagesAreBuilt(t *testing.T) {
 			}
 		}
 	}
+}
+
+// kubernetesVersion is the one that go.mod pins.
+func kubernetesVersion(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("../../go.mod")
+	require.NoError(t, err)
+	required := regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v\S+)$`).FindStringSubmatch(string(content))
+	require.Len(t, required, 2, "go.mod requires Kubernetes once")
+	return required[1]
 }

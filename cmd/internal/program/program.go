@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package program is what commands that run for long have in common: flags for the API
-// server, for addresses and for logging, and how a command applies them. The scheduler is not
+// server, for addresses, for logging and for the version, and how a command applies them. The scheduler is not
 // among them, for its flags are those of kube-scheduler.
 //
 //	type options struct {
@@ -29,8 +29,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
-	"k8s.io/component-base/version/verflag"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/celset/celset/cmd/internal/version"
 )
 
 // Main runs the command until it ends, or is told to by SIGINT or SIGTERM, and ends the
@@ -50,11 +51,11 @@ type Flags interface {
 // a process can do once.
 func NewCommand(use, short string, o Flags, run func(context.Context) error) *cobra.Command {
 	command := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Args:  cobra.NoArgs,
+		Use:     use,
+		Short:   short,
+		Version: version.Get(),
+		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
 			command.SilenceUsage = true
 			if err := o.applyLogging(); err != nil {
 				return err

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/celset/celset/cmd/internal/version"
 )
 
 type options struct {
@@ -56,6 +59,14 @@ func TestCommand(t *testing.T) {
 		Contexts:       map[string]*clientcmdapi.Context{"any": {Cluster: "any"}},
 		CurrentContext: "any",
 	}, kubeconfig))
+	var said strings.Builder
+	command.SetOut(&said)
+	command.SetArgs([]string{"--version"})
+	require.NoError(t, command.Execute())
+	require.Equal(t, "any version "+version.Get()+"\n", said.String())
+	require.Nil(t, inRun)
+	require.NoError(t, command.Flags().Set("version", "false"))
+
 	command.SetArgs([]string{
 		"--kubeconfig=" + kubeconfig, "--kube-api-qps=7.5", "--kube-api-burst=9", "--health-probe-bind-address=:1",
 		"--metrics-bind-address=:2", "--metrics-secure=false", "--workers=3", "--logging-format=json", "-v=1",

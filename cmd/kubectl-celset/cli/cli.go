@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/celset/celset/cmd/internal/version"
 )
 
 // Exit codes of the program.
@@ -54,6 +56,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Long:          "kubectl celset looks at CEL device constraints in a cluster or in files. It changes nothing.\n" + exitCodes,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       version.Get(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl celset"},
 	}
 	command.SetIn(streams.In)

@@ -1,0 +1,22 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package version tells which version of celset a program is. The scheduler does not say it
+// with --version, where a kube-scheduler says that of Kubernetes.
+package version
+
+import "runtime/debug"
+
+// unknown is what the go command calls the version of a module that it does not know.
+const unknown = "(devel)"
+
+// Get returns the version of this module that the program was built from: a release, or one
+// that has time and commit in it.
+func Get() string { return of(debug.ReadBuildInfo()) }
+
+func of(info *debug.BuildInfo, ok bool) string {
+	if !ok || info.Main.Version == "" {
+		return unknown
+	}
+	return info.Main.Version
+}

@@ -22,7 +22,7 @@ type Allocator struct {
 	options
 	features    structured.Features
 	state       *allocatedState
-	classes     structured.DeviceClassLister
+	classes     *seenClasses
 	selectors   *dracel.Cache
 	allSlices   []*resourceapi.ResourceSlice
 	slicesBy    *sliceIndex
@@ -36,7 +36,7 @@ var _ structured.Allocator = &Allocator{}
 
 // NewAllocator takes what [structured.NewAllocator] takes and, besides, options.
 // Nothing of what it is given is modified, and nothing may be modified while the
-// Allocator is in use.
+// Allocator is in use. A class is looked up once: an Allocator sees it as it was then.
 func NewAllocator(_ context.Context,
 	features structured.Features,
 	allocatedState structured.AllocatedState,
@@ -49,7 +49,7 @@ func NewAllocator(_ context.Context,
 		options:   defaultOptions(),
 		features:  features,
 		state:     newAllocatedState(allocatedState),
-		classes:   classLister,
+		classes:   &seenClasses{DeviceClassLister: classLister},
 		selectors: celCache,
 		allSlices: slices,
 	}

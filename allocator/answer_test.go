@@ -306,34 +306,3 @@ func TestAnswersWithoutKey(t *testing.T) {
 		}
 	}
 }
-
-// vanishing is a lister whose classes are gone after some calls.
-type vanishing struct {
-	classes
-	left int
-}
-
-func (v *vanishing) Get(name string) (*resourceapi.DeviceClass, error) {
-	if v.left--; v.left < 0 {
-		return classes{}.Get(name)
-	}
-	return v.classes.Get(name)
-}
-
-func TestClassesThatVanish(t *testing.T) {
-	s := rowOfThree()
-	found := 0
-	for calls := range 6 {
-		a := s.allocator(t)
-		a.classes = &vanishing{classes{driver: classOf(driver)}, calls}
-		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-		if err != nil {
-			require.ErrorContains(t, err, driver)
-			require.Zero(t, found, "it was there long enough before")
-			continue
-		}
-		found++
-		require.Equal(t, []string{"mla=mla-0", "mla=mla-1", "mla=mla-2"}, devicesOf(results))
-	}
-	require.Greater(t, found, 1)
-}

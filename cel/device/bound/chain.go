@@ -170,7 +170,7 @@ func (c *chains) refine() bool {
 	c.keep.Set(c.all)
 	for _, p := range c.paths {
 		if touched.head >= 0 && p.head != touched.head || p.longest()+c.circling < c.size {
-			c.remove(c.keep, p)
+			c.removePath(c.keep, p)
 		}
 	}
 	switch {
@@ -209,11 +209,11 @@ func (c *chains) findPaths() {
 	rest := c.borrow(c.all)
 	defer c.giveBack(rest)
 	for _, p := range c.paths {
-		c.remove(rest, p)
+		c.removePath(rest, p)
 	}
 	for head := rest.Next(0); head >= 0; head = rest.Next(head + 1) {
 		p := c.pathFrom(head)
-		c.remove(rest, p)
+		c.removePath(rest, p)
 		if p.length < c.size {
 			c.circling += p.length
 			continue
@@ -228,8 +228,8 @@ func (c *chains) findPaths() {
 	}
 }
 
-// remove removes the devices of a path from a set.
-func (c *chains) remove(from Bits, p path) {
+// removePath removes the devices of a path from a set.
+func (c *chains) removePath(from Bits, p path) {
 	d := p.head
 	for range p.length {
 		from.Remove(d)

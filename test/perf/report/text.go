@@ -84,8 +84,8 @@ upstream's.
 const soakText = `Pods of both profiles, with and without CEL constraints, come and go on 1,000 nodes with
 16 devices each. A ledger follows all versions of all claims: a violation would be a device
 that two claims have at the same time, or a set that is not what its claim asks for. The
-scheduler's heap is measured after a garbage collection. Other programs ran beside it, at the
-lowest priority and from the fifth minute on: latencies follow them.
+scheduler's heap is measured after a garbage collection. API server, etcd, kubelets' stand-in
+and scheduler share the machine's two processors, and latencies follow its speed.
 
 `
 

@@ -5,7 +5,8 @@ package bound
 
 import "math/bits"
 
-// Bits is a set of devices by their position in the list that was tabulated.
+// Bits is a set of devices by their position in the list that was tabulated. Positions are
+// not negative: without a sign, dividing them by 64 takes one instruction.
 type Bits []uint64
 
 // Words is the length of a set of positions below n.

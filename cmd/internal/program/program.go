@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package program is what commands that run for long have in common: flags for the API
-// server, for addresses, for logging and for the version, and how a command applies them. The scheduler is not
-// among them, for its flags are those of kube-scheduler.
+// server, for addresses, for logging and for the version, and how a command applies them. The
+// scheduler is not among them, for its flags are those of kube-scheduler.
 //
 //	type options struct {
 //		program.Options

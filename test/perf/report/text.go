@@ -19,12 +19,13 @@ The machine did nothing else meanwhile. The processor time of a pod is that of s
 server and controllers together. What is compared with always ran first. Single runs of ten
 seconds differ by some percent: the four runs with 100 nodes gave 0.87 to 1.10 of upstream's.
 
-Not all was measured with one version. Of the newest, in which less is computed for complete
+Not all was measured with one version. Of a later one, in which less is computed for complete
 sets, are the cluster of 100 nodes, the match, ring and block of half full 1,000 and one of two
 runs with its count and grid, the burst, and upstream's workloads of 1,000 nodes, those of 2,000
 and 5,000 pods, the empty and full ones of partitionable devices, and the full one of consumable
-capacity. Shares of devices are compared with less work since; only the full 1,000 nodes of
-consumable capacity were measured again.
+capacity. Since then shares of devices are compared with less work, for which only the full
+1,000 nodes of consumable capacity were measured again, and selectors are evaluated less often,
+for which only the half hour below was.
 `
 
 const setsText = `Pods with CEL constraints on our profile, and the same pods with only a count of devices

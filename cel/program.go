@@ -31,6 +31,9 @@ func (p *Program) Expression() string { return p.expression }
 // CostLimit is what one evaluation may cost, in CEL cost units.
 func (p *Program) CostLimit() uint64 { return p.environment.limits.Cost }
 
+// Limits are those of one evaluation.
+func (p *Program) Limits() meter.Limits { return p.environment.limits }
+
 // Evaluate returns the verdict on one input and charges the budget with what it
 // cost. Every error is an [*Error]. When ctx ends, the error wraps its cause and
 // its error.

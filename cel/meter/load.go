@@ -86,6 +86,8 @@ var (
 	// folding makes a text of the same length by way of its characters.
 	folding = reading(40, 6, 6)
 
+	equalling = known{load: func(c *Call) Load { return Load{Nanoseconds: 20 + 10*min(c.First.Deep, c.Second.Deep)} }}
+
 	ordering = known{load: func(c *Call) Load {
 		return Load{Nanoseconds: 10 + min(c.First.Size, c.Second.Size)/8}
 	}}
@@ -135,8 +137,10 @@ var loads = func() map[string]known {
 			total := c.First.Size + c.Second.Size
 			return Load{30 + 20*total, 16 * total}
 		}},
-		operators.In: {deep: [2]bool{true, false}, load: func(c *Call) Load {
-			return Load{Nanoseconds: 20 + 30*c.Second.Size*c.First.Deep}
+		operators.Equals:    equalling,
+		operators.NotEquals: equalling,
+		operators.In: {deep: [2]bool{true, true}, load: func(c *Call) Load {
+			return Load{Nanoseconds: 20 + 10*min(c.Second.Size*c.First.Deep, c.Second.Deep+c.Second.Size)}
 		}},
 		"size": {load: func(c *Call) Load { return Load{Nanoseconds: 10 + c.First.Size/2} }},
 		"cel.@mapInsert": {deep: [2]bool{false, true}, load: func(c *Call) Load {
@@ -212,6 +216,7 @@ var loads = func() map[string]known {
 	}
 	for _, function := range []string{
 		operators.LogicalNot, operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
+		operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.Index, operators.OptIndex, operators.OptSelect,
 		operators.NotStrictlyFalse, operators.OldNotStrictlyFalse,
 		"dyn", "type", "first", "last", "hasValue", "value", "or", "orValue", "unwrapOpt",
 		"optional.of", "optional.none", "optional.unwrap",
@@ -286,7 +291,7 @@ func formattedSize(values *operands, limit float64) float64 {
 		return 0
 	}
 	// A number is written in 400 characters, and as many more as its precision says.
-	const longest, perValue = 400, 6 * bytesPerValue
+	const longest, perValue = 400, 6 * BytesPerValue
 	size := float64(len(format)) + perValue*valuesIn(values.second, limit)
 	number := 0.0
 	for _, c := range string(format) {
@@ -334,6 +339,14 @@ func (b *builder) loaderOf(of interpreter.InterpretableCall) loader {
 	switch {
 	case function == operators.Add:
 		return adding
+	case function == "cel.@mapInsert":
+		return func(a *account, c *call, values *operands) Load {
+			of := callOf(a, c, values, is)
+			if _, inPlace := values.first.(traits.MutableMapper); inPlace {
+				of.First = Operand{}
+			}
+			return is.load(of)
+		}
 	case listed && is.load == nil:
 		return nil
 	case !listed && b.loads != nil:
@@ -364,7 +377,12 @@ func callOf(a *account, c *call, values *operands, is known) *Call {
 		result.First = operandOf(values.first, is.deep[0], limit)
 	}
 	if values.count > 1 {
-		result.Second = operandOf(values.second, is.deep[1], limit)
+		// What is compared with a plain value is not looked into.
+		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values.first))
+		result.Second = operandOf(values.second, into, limit)
+		if !into {
+			result.Second.Deep = noLimit
+		}
 	}
 	if len(values.all) > 2 {
 		result.Third = operandOf(values.all[2], is.deep[1], limit)
@@ -417,9 +435,9 @@ func addedTexts(length int) Load {
 // comparing two values that may have others in them.
 func comparing(a *account, first, second ref.Val) Load {
 	limit := a.left() / 10
-	deep := valuesIn(first, limit)
-	if deep > bytesPerValue {
-		deep = min(deep, valuesIn(second, deep))
+	of := Call{First: Operand{Deep: valuesIn(first, limit)}, Second: Operand{Deep: noLimit}}
+	if of.First.Deep > BytesPerValue {
+		of.Second.Deep = valuesIn(second, of.First.Deep)
 	}
-	return Load{Nanoseconds: 20 + 30*deep}
+	return equalling.load(&of)
 }

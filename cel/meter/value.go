@@ -26,9 +26,10 @@ type Operand struct {
 	Value float64
 }
 
-const bytesPerValue = 64
+// BytesPerValue is how long a text is that counts as one value.
+const BytesPerValue = 64
 
-func textDeep(length int) float64 { return 1 + float64(length)/bytesPerValue }
+func textDeep(length int) float64 { return 1 + float64(length)/BytesPerValue }
 
 // operandOf looks at a value. Deep is counted if that is asked for, up to a limit.
 func operandOf(value ref.Val, deep bool, limit float64) Operand {

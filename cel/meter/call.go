@@ -211,7 +211,7 @@ func (e *equality) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		result = values.second
 	default:
 		if isContainer(values.first) && isContainer(values.second) {
-			account.load(comparing(account, values.first, values.second), e.Function(), e.ID())
+			account.load(comparing(values.first, values.second), e.Function(), e.ID())
 		}
 		result = types.Equal(values.first, values.second)
 		if e.not {

@@ -86,7 +86,7 @@ var (
 	// folding makes a text of the same length by way of its characters.
 	folding = reading(40, 6, 6)
 
-	equalling = known{load: func(c *Call) Load { return Load{Nanoseconds: 20 + 10*min(c.First.Deep, c.Second.Deep)} }}
+	equalling = known{load: func(c *Call) Load { return Load{Nanoseconds: 20 + 25*min(c.First.Deep, c.Second.Deep)} }}
 
 	ordering = known{load: func(c *Call) Load {
 		return Load{Nanoseconds: 10 + min(c.First.Size, c.Second.Size)/8}
@@ -140,7 +140,7 @@ var loads = func() map[string]known {
 		operators.Equals:    equalling,
 		operators.NotEquals: equalling,
 		operators.In: {deep: [2]bool{true, true}, load: func(c *Call) Load {
-			return Load{Nanoseconds: 20 + 10*min(c.Second.Size*c.First.Deep, c.Second.Deep+c.Second.Size)}
+			return Load{Nanoseconds: 20 + 25*min(c.Second.Size*c.First.Deep, c.Second.Deep+c.Second.Size)}
 		}},
 		"size": {load: func(c *Call) Load { return Load{Nanoseconds: 10 + c.First.Size/2} }},
 		"cel.@mapInsert": {deep: [2]bool{false, true}, load: func(c *Call) Load {
@@ -285,14 +285,14 @@ func joinedSize(values *operands, limit float64) float64 {
 }
 
 // formattedSize is the length of a text with values in it.
-func formattedSize(values *operands, limit float64) float64 {
+func formattedSize(values *operands, _ float64) float64 {
 	format, ok := values.first.(types.String)
 	if !ok {
 		return 0
 	}
 	// A number is written in 400 characters, and as many more as its precision says.
 	const longest, perValue = 400, 6 * BytesPerValue
-	size := float64(len(format)) + perValue*valuesIn(values.second, limit)
+	size := float64(len(format)) + perValue*counted(values.second)
 	number := 0.0
 	for _, c := range string(format) {
 		if c >= '0' && c <= '9' {
@@ -309,12 +309,12 @@ func formattedSize(values *operands, limit float64) float64 {
 }
 
 // flattenedSize is the number of elements after lists in a list were dissolved.
-func flattenedSize(values *operands, limit float64) float64 {
+func flattenedSize(values *operands, _ float64) float64 {
 	depth := int64(1)
 	if given, ok := values.second.(types.Int); ok && values.count == 2 {
 		depth = int64(given)
 	}
-	return dissolved(values.first, depth, limit)
+	return dissolved(values.first, depth, mostValues)
 }
 
 func dissolved(value ref.Val, depth int64, limit float64) float64 {
@@ -367,28 +367,26 @@ var everything = known{deep: [2]bool{true, true}}
 
 // callOf looks at the operands.
 func callOf(a *account, c *call, values *operands, is known) *Call {
-	// Looking takes time, too: what is counted is charged for by the load.
-	limit := a.left() / 10
 	result := Call{Count: values.count}
 	if zone, ok := values.second.(types.String); ok {
 		result.NoZone = isOffset(string(zone))
 	}
 	if values.count > 0 {
-		result.First = operandOf(values.first, is.deep[0], limit)
+		result.First = operandOf(values.first, is.deep[0])
 	}
 	if values.count > 1 {
 		// What is compared with a plain value is not looked into.
 		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values.first))
-		result.Second = operandOf(values.second, into, limit)
+		result.Second = operandOf(values.second, into)
 		if !into {
 			result.Second.Deep = noLimit
 		}
 	}
 	if len(values.all) > 2 {
-		result.Third = operandOf(values.all[2], is.deep[1], limit)
+		result.Third = operandOf(values.all[2], is.deep[1])
 	}
 	if is.result != nil {
-		result.Result = is.result(values, max(limit, a.bytesLeft()))
+		result.Result = is.result(values, a.bytesLeft())
 	}
 	if isMatching(c.Function()) {
 		result.Pattern, result.Compiled = c.patternOf(values)
@@ -433,11 +431,10 @@ func addedTexts(length int) Load {
 }
 
 // comparing two values that may have others in them.
-func comparing(a *account, first, second ref.Val) Load {
-	limit := a.left() / 10
-	of := Call{First: Operand{Deep: valuesIn(first, limit)}, Second: Operand{Deep: noLimit}}
+func comparing(first, second ref.Val) Load {
+	of := Call{First: Operand{Deep: counted(first)}, Second: Operand{Deep: noLimit}}
 	if of.First.Deep > BytesPerValue {
-		of.Second.Deep = valuesIn(second, of.First.Deep)
+		of.Second.Deep = counted(second)
 	}
 	return equalling.load(&of)
 }

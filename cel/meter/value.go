@@ -14,6 +14,10 @@ import (
 
 const noLimit = math.MaxFloat64
 
+// mostValues is how many values in a value are counted. What has more has a part many
+// times: no call goes through it.
+const mostValues = 1 << 18
+
 // Operand says how large an operand of a call is, or at most is.
 type Operand struct {
 	// Size is the number of bytes of a text, of elements of a list, of entries of a map.
@@ -31,8 +35,8 @@ const BytesPerValue = 64
 
 func textDeep(length int) float64 { return 1 + float64(length)/BytesPerValue }
 
-// operandOf looks at a value. Deep is counted if that is asked for, up to a limit.
-func operandOf(value ref.Val, deep bool, limit float64) Operand {
+// operandOf looks at a value. Deep is counted if that is asked for.
+func operandOf(value ref.Val, deep bool) Operand {
 	switch value := value.(type) {
 	case types.String:
 		return Operand{Size: float64(len(value)), Deep: textDeep(len(value))}
@@ -56,12 +60,12 @@ func operandOf(value ref.Val, deep bool, limit float64) Operand {
 	case traits.Sizer:
 		result := Operand{Size: float64(value.Size().(types.Int)), Deep: 1}
 		if deep {
-			result.Deep = valuesIn(value.(ref.Val), limit)
+			result.Deep = counted(value.(ref.Val))
 		}
 		return result
 	case *types.Optional:
 		if value.HasValue() {
-			return operandOf(value.GetValue(), deep, limit)
+			return operandOf(value.GetValue(), deep)
 		}
 	}
 	return Operand{Size: 1, Deep: 1}
@@ -77,6 +81,14 @@ func isContainer(value ref.Val) bool {
 	default:
 		return false
 	}
+}
+
+// counted is valuesIn, or more than any call may go through if they are too many.
+func counted(value ref.Val) float64 {
+	if count := valuesIn(value, mostValues); count <= mostValues {
+		return count
+	}
+	return noLimit
 }
 
 // valuesIn counts the values in a value, itself included, and stops when they are more

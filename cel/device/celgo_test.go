@@ -1,0 +1,130 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/randomexpr"
+)
+
+// byCELGo has the environment of devices, and evaluates with nothing but cel-go.
+type byCELGo struct {
+	env *celgo.Env
+}
+
+func newByCELGo(t testing.TB) byCELGo {
+	t.Helper()
+	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: utilversion.MajorMinor(1, 0),
+		EnvOptions:        []celgo.EnvOption{celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())), ext.Bindings(ext.BindingsVersion(0))},
+		DeclTypes:         []*apiservercel.DeclType{deviceType},
+	})
+	require.NoError(t, err)
+	return byCELGo{set.StoredExpressionsEnv()}
+}
+
+// satisfied returns what cel-go says, and what it charges; false if it does not compile.
+func (b byCELGo) satisfied(t require.TestingT, text string, set []*Device) (value ref.Val, cost uint64, failure error, compiles bool) {
+	checked, issues := b.env.Compile(text)
+	if issues.Err() != nil {
+		return nil, 0, nil, false
+	}
+	program, err := b.env.Program(checked, celgo.CostLimit(math.MaxUint64))
+	if err != nil {
+		return nil, 0, nil, false
+	}
+	values := make([]ref.Val, len(set))
+	for i, device := range set {
+		values[i] = device
+	}
+	value, details, failure := program.Eval(activation{types.NewRefValList(types.DefaultTypeAdapter, values)})
+	require.NotNil(t, details)
+	return value, *details.ActualCost(), failure, true
+}
+
+// requireSame compares verdict, failure and costs.
+func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string, set []*Device) {
+	value, cost, failure, compiles := b.satisfied(t, text, set)
+	expression, err := ours.Compile(text)
+	if !compiles {
+		require.Error(t, err, text)
+		return
+	}
+	require.NoError(t, err, text)
+	if strings.Contains(text, "optMap") || strings.Contains(text, "optFlatMap") {
+		// Ours look at the value once.
+		cost = math.MaxUint64
+	}
+	budget := cel.NewBudget(math.MaxUint64)
+	verdict, err := expression.Satisfied(context.Background(), set, budget)
+	switch {
+	case failure != nil && strings.Contains(failure.Error(), "internal error"):
+		// Its cost tracker can't cope with operands that failed.
+	case failure != nil:
+		require.Error(t, err, text)
+	case value.Type() == types.BoolType:
+		require.NoError(t, err, text)
+		require.Equal(t, bool(value.(types.Bool)), verdict, text)
+		if cost != math.MaxUint64 {
+			require.Equal(t, cost, budget.Spent(), text)
+		}
+	}
+}
+
+func TestSameAsCELGo(t *testing.T) {
+	ours, err := NewEnvironment(cel.Config{CostLimit: math.MaxUint64})
+	require.NoError(t, err)
+	theirs := newByCELGo(t)
+	for _, e := range corpus.Expressions() {
+		var set []*Device
+		for _, d := range e.Hardware.Devices() {
+			set = append(set, New(d.Driver, &d.Device))
+			theirs.requireSame(t, ours, e.Text, set)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := randomexpr.Condition(t, randomexpr.Attributes{
+			Domain: "d", Ints: []string{"x", "y"}, String: "s", Strings: "list", Version: "version", Bool: "flag", Capacity: "memory", Drivers: []string{"d", "e"},
+		})
+		theirs.requireSame(t, ours, text, randomDevices(t))
+	})
+}
+
+func randomDevices(t *rapid.T) []*Device {
+	result := make([]*Device, rapid.IntRange(0, 5).Draw(t, "devices"))
+	for i := range result {
+		d := &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+			"y":         {IntValue: new(rapid.Int64Range(-1, 4).Draw(t, "y"))},
+			"d/s":       {StringValue: new(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "s"))},
+			"d/list":    {StringValues: rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3).Draw(t, "list")},
+			"d/version": {VersionValue: new("1.2.0")},
+			"d/flag":    {BoolValue: new(rapid.Bool().Draw(t, "flag"))},
+		}}
+		if rapid.IntRange(0, 3).Draw(t, "x") > 0 {
+			d.Attributes["d/x"] = resourceapi.DeviceAttribute{IntValue: new(rapid.Int64Range(0, 4).Draw(t, "int"))}
+		}
+		d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"d/memory": {Value: *resource.NewQuantity(1<<30, resource.BinarySI)}}
+		result[i] = New(rapid.SampledFrom([]string{"d", "e"}).Draw(t, "driver"), d)
+	}
+	return result
+}

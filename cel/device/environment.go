@@ -20,6 +20,7 @@ import (
 
 const (
 	devicesVariable = "devices"
+	deviceVariable  = "device"
 
 	driverField                   = "driver"
 	attributesField               = "attributes"
@@ -83,6 +84,23 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 		ext.Bindings(ext.BindingsVersion(0)),
 		// Conjuncts are written as they were.
 		celgo.EnableMacroCallTracking(),
+	}
+	core, err := cel.NewEnvironment(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Environment{core: core}, nil
+}
+
+// NewSelectorEnvironment returns an environment for what device selectors say of one
+// "device", to judge them before upstream's evaluator gets them: what it compiles is not to be
+// evaluated.
+func NewSelectorEnvironment(config cel.Config) (*Environment, error) {
+	config.Name = "selectors"
+	config.Types = []*apiservercel.DeclType{deviceType}
+	config.Options = []celgo.EnvOption{
+		celgo.Variable(deviceVariable, deviceType.CelType()),
+		ext.Bindings(ext.BindingsVersion(0)),
 	}
 	core, err := cel.NewEnvironment(config)
 	if err != nil {

@@ -290,11 +290,16 @@ func formattedSize(values *operands, _ float64) float64 {
 	if !ok {
 		return 0
 	}
-	// A number is written in 400 characters, and as many more as its precision says.
+	return FormattedSize(string(format), counted(values.second))
+}
+
+// FormattedSize is how long a text with so many values in it is at most. A number is written
+// in 400 characters, and as many more as its precision says.
+func FormattedSize(format string, values float64) float64 {
 	const longest, perValue = 400, 6 * BytesPerValue
-	size := float64(len(format)) + perValue*counted(values.second)
+	size := float64(len(format)) + perValue*values
 	number := 0.0
-	for _, c := range string(format) {
+	for _, c := range format {
 		if c >= '0' && c <= '9' {
 			number = 10*number + float64(c-'0')
 			continue

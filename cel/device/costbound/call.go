@@ -10,6 +10,9 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/celset/celset/cel/meter"
 )
 
 // call reads a call of a function or operator.
@@ -23,8 +26,9 @@ func (w *walker) call(e ast.Expr) part {
 		c.sizes[i] = is.size
 	}
 	f, known := functions[c.name]
-	if !known || len(c.args) < f.operands {
+	if !known || len(c.args) < f.operands || w.exponents && c.mayHaveExponent() {
 		w.made(w.typeOf(e), math.Inf(1))
+		w.worst.compare(e, unbounded.load)
 		return unbounded
 	}
 	if !extractors[c.name] {
@@ -44,7 +48,9 @@ func (w *walker) call(e ast.Expr) part {
 	case f.size != nil:
 		result.size = w.made(w.typeOf(e), f.size(c))
 	}
-	result.load = added(of.load, c.load(result.size))
+	own := c.load(result.size)
+	w.worst.compare(e, own)
+	result.load = added(of.load, own)
 	return result
 }
 
@@ -175,3 +181,19 @@ func inserted(c *called) float64 { return c.at(0) + max(1, c.at(1)) }
 func comparingNetworks(c *called) float64 { return 16 + traversed(c.at(1)) }
 
 func converted(c *called) float64 { return max(textOfScalar, c.at(0)) }
+
+// validating a text by the longest pattern of a format.
+func validating(c *called) float64 {
+	return 1 + times(traversed(1+c.at(1)), math.Ceil(apiservercel.MaxNameFormatRegexSize*common.RegexStringLengthCostFactor))
+}
+
+// formatted is the length of a text with values in it: as many as the text has percent
+// signs, of which one may be all that there is. Only of a literal it is known how precise
+// its numbers are.
+func formatted(c *called) float64 {
+	text, ok := c.args[0].AsLiteral().(types.String)
+	if c.args[0].Kind() != ast.LiteralKind || !ok {
+		return math.Inf(1)
+	}
+	return meter.FormattedSize(string(text), c.operand(1).Deep)
+}

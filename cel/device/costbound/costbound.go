@@ -33,6 +33,8 @@ type Bound struct {
 	Cost float64
 	// Load is what the calls of functions take.
 	Load meter.Load
+	// Heaviest is the call that takes most.
+	Heaviest Place
 }
 
 // Units is what is charged for an evaluation at most, as [meter.Expense.Units].
@@ -46,15 +48,53 @@ func (b Bound) Within(limits meter.Limits) bool {
 // Of returns what an evaluation on a set of that many devices takes at most, if no value
 // of the devices is larger than the sizes.
 func Of(expression *device.Expression, devices int, sizes device.Sizes) Bound {
-	w := &walker{
+	return newWalker(expression, devices, sizes).bound()
+}
+
+func newWalker(expression *device.Expression, devices int, sizes device.Sizes) *walker {
+	return &walker{
 		tree: expression.AST(), variables: make(map[string][]float64), devices: float64(devices),
 		text:     float64(sizes.Text),
 		elements: float64(max(sizes.Elements, devices)),
 		list:     float64(sizes.List),
 		sizes:    sizes,
 	}
-	is := w.visit(expression.AST().Expr())
-	return Bound{is.cost, is.load}
+}
+
+func (w *walker) bound() Bound {
+	is := w.visit(w.tree.Expr())
+	return Bound{is.cost, is.load, w.worst.at(w.tree)}
+}
+
+// Place is a call in an expression.
+type Place struct {
+	// Function is its name as CEL has it.
+	Function string
+	// Line and Column are counted from 1; zero if they are not known.
+	Line, Column int
+}
+
+// heaviest is the call that takes most by itself.
+type heaviest struct {
+	expr ast.Expr
+	load meter.Load
+}
+
+func (h *heaviest) compare(expr ast.Expr, load meter.Load) {
+	if h.expr == nil || load.Nanoseconds > h.load.Nanoseconds || load.Nanoseconds == h.load.Nanoseconds && load.Bytes > h.load.Bytes {
+		h.expr, h.load = expr, load
+	}
+}
+
+func (h *heaviest) at(tree *ast.AST) Place {
+	if h.expr == nil {
+		return Place{}
+	}
+	result := Place{Function: h.expr.AsCall().FunctionName()}
+	if at := tree.SourceInfo().GetStartLocation(h.expr.ID()); at.Line() > 0 {
+		result.Line, result.Column = at.Line(), at.Column()+1
+	}
+	return result
 }
 
 // What a step costs besides calls: a look at a variable, a field or an element may be
@@ -84,6 +124,10 @@ type walker struct {
 	sizes device.Sizes
 	// nested: there may be a value of type dyn that is more than a list of scalars.
 	nested bool
+	// exponents are computed as they are written, which our own evaluation does not do.
+	exponents bool
+	// worst is the heaviest call so far.
+	worst heaviest
 	// growing are the variables that macros append to in place, the innermost last.
 	growing []string
 }

@@ -105,6 +105,15 @@ var functions = map[string]function{
 	"add":        {}, "sub": {}, "sign": {}, "asInteger": {}, "isInteger": {}, "asApproximateFloat": {},
 	"isGreaterThan": {}, "isLessThan": {}, "compareTo": {}, "major": {}, "minor": {}, "patch": {},
 
+	// Formats and URLs.
+	"format":       {cost: reading(0), size: formatted, operands: 2},
+	"validate":     {cost: validating, operands: 2},
+	"format.named": {}, "format.byte": {}, "format.date": {}, "format.datetime": {}, "format.uri": {}, "format.uuid": {},
+	"format.dns1035Label": {}, "format.dns1035LabelPrefix": {}, "format.dns1123Label": {}, "format.dns1123LabelPrefix": {},
+	"format.dns1123Subdomain": {}, "format.dns1123SubdomainPrefix": {}, "format.labelValue": {}, "format.qualifiedName": {},
+	"url": {cost: reading(0), operands: 1}, "isURL": {cost: reading(0), operands: 1},
+	"getScheme": {}, "getHost": {}, "getHostname": {}, "getPort": {}, "getEscapedPath": {}, "getQuery": {},
+
 	// Addresses.
 	"ip":             {cost: reading(0), operands: 1},
 	"isIP":           {cost: reading(0), operands: 1},

@@ -1,0 +1,91 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package costbound
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/meter"
+)
+
+// SelectorLimits are those of a device selector on one device. Upstream's evaluator charges for
+// a call after it was made, and is not interrupted during one: so what a selector may take
+// is found out before. One that compares attributes takes less than a hundredth.
+var SelectorLimits = meter.Limits{Cost: 100_000, Bytes: cel.DefaultMemoryLimit}
+
+// Selectors judges device selectors. It is safe for concurrent use.
+type Selectors struct {
+	environment *device.Environment
+}
+
+// NewSelectors returns a judge of selectors, which remembers as many of them as config says.
+func NewSelectors(config cel.Config) (*Selectors, error) {
+	environment, err := device.NewSelectorEnvironment(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Selectors{environment}, nil
+}
+
+// Check returns what is wrong with a selector that takes too long to compile, or may take
+// more than [SelectorLimits] on a device that the API allows: an [*cel.Error] or a
+// [*SelectorError]. One that does not compile is left to those who evaluate it.
+func (s *Selectors) Check(selector string) error {
+	expression, err := s.environment.Compile(selector)
+	if failure, ok := errors.AsType[*cel.Error](err); ok {
+		if failure.Reason == cel.ReasonTooLong {
+			return err
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w := newWalker(expression, 0, device.LargestSizes())
+	w.exponents = true
+	bound := w.bound()
+	if bound.Within(SelectorLimits) {
+		return nil
+	}
+	return &SelectorError{Selector: selector, Heaviest: bound.Heaviest}
+}
+
+// mayHaveExponent tells whether a call reads a text as a quantity that has a large exponent,
+// or is computed: 1e2000000000 has two billion digits once it is compared.
+func (c *called) mayHaveExponent() bool {
+	if c.name != "quantity" && c.name != "isQuantity" {
+		return false
+	}
+	if text, ok := c.args[0].AsLiteral().(types.String); c.args[0].Kind() == ast.LiteralKind && ok {
+		_, isLarge := meter.ClampExponent(string(text))
+		return isLarge
+	}
+	return !c.isAttribute(c.args[0])
+}
+
+// SelectorError says that a device selector may take more time or memory on one device than
+// it may have.
+type SelectorError struct {
+	// Selector is its text.
+	Selector string
+	// Heaviest is the call that takes most.
+	Heaviest Place
+}
+
+// Error says which call, and what to do.
+func (e *SelectorError) Error() string {
+	function := e.Heaviest.Function
+	if symbol, isOperator := operators.FindReverse(function); isOperator && symbol != "" {
+		function = symbol
+	}
+	return fmt.Sprintf("the selector may take more than %d CEL cost units or %d bytes on one device, most of it in %s at line %d, column %d: "+
+		"compare attributes directly, with shorter texts and lists", SelectorLimits.Cost, SelectorLimits.Bytes, function, e.Heaviest.Line, e.Heaviest.Column)
+}

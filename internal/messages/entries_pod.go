@@ -145,6 +145,21 @@ func definitions() Group {
 				Cause: "Expressions have the limit that device selectors have.",
 				Cure:  "A relation is shorter than a list of all that satisfies it: compare attributes instead of enumerating devices.",
 			},
+			{
+				ID: "expression-too-large", Texts: []string{
+					"the expression has more than %d words and signs: split it into several",
+					"the expression has more than %d parts after its macros are expanded: split it into several",
+					"the expression is nested more than %d levels deep: give parts a name with cel.bind, or split it into several",
+					"lists, maps and types are nested more than %d levels deep",
+				},
+				Cause: "Compiling takes time and memory that grow faster than the text, so what is compiled is bounded.",
+				Cure:  "Several constraints are joined like `&&`. A macro over the devices says in one line what a list of conditions says in hundreds.",
+			},
+			{
+				ID: "macro-variable", Texts: []string{"…() variable name must be a simple identifier"},
+				Cause: "The first argument of `optMap` or `optFlatMap` is no name.",
+				Cure:  "Write a name there, and use it in the second argument.",
+			},
 		},
 	}
 }

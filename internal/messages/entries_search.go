@@ -77,9 +77,23 @@ func evaluations() Group {
 				Cure:  "The vendor of the driver has to correct it. Until then an expression that does not read the attribute works.",
 			},
 			{
-				ID: "cost-limit", Texts: []string{"one evaluation exceeds the cost limit of %d: %s"},
-				Cause: "One evaluation on one set is too expensive. The limit is that of device selectors.",
-				Cure:  "Ask for fewer devices or write a cheaper expression: three nested loops over 32 devices are 32,768 rounds.",
+				ID: "cost-limit", Texts: []string{"one evaluation exceeds the cost limit of %d%s: %s", " with this call of %s"},
+				Cause: "One evaluation on one set is too expensive. The limit is that of device selectors. If a call is named, it was not made: " +
+					"it would have taken the rest of the limit by itself.",
+				Cure: "Ask for fewer devices or write a cheaper expression: three nested loops over 32 devices are 32,768 rounds. Of a call that " +
+					"is named, make the operands smaller: shorter texts, shorter lists, a simpler regular expression.",
+			},
+			{
+				ID: "memory-limit", Texts: []string{"one evaluation exceeds the memory limit of %d bytes%s: make shorter texts and lists"},
+				Cause: "The texts, lists and maps that the functions of one evaluation make would be larger than that together.",
+				Cure:  "`replace` with an empty text, `join` and `+` in loops, `lists.range` and `format` make much of little: write the comparison without them.",
+			},
+			{
+				ID: "selector-limit", Texts: []string{"the selector may take more than %d CEL cost units or %d bytes on one device, most of it in %s at line %d, column %d: " +
+					"compare attributes directly, with shorter texts and lists"},
+				Cause: "A device selector is evaluated by Kubernetes' own evaluator, which can't be stopped during a call. What it may take is found " +
+					"out before, from the largest devices that the API allows.",
+				Cure: "Write the call that is named with smaller operands. Large exponents of quantities, and quantities of computed texts, have no bound.",
 			},
 			{
 				ID: "interrupted", Texts: []string{"evaluation interrupted: …", "filter operation aborted: %w"},

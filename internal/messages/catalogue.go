@@ -77,6 +77,8 @@ var notMessages = []string{
 	"CEL cost units", " && ", "the claims fit", "%s %s %s",
 	" write a cheaper expression,", " split the expression into simple conditions joined by &&,",
 	"the evaluations together exceed the cost budget", "the search exceeds the step budget",
+	"no such overload: %s %d", "no such overload: %s", "internal error: %v",
+	"evaluation needs more than %d %s", "evaluation needs more than %d %s with this call of %s",
 	"ask for fewer devices or write a cheaper expression",
 	"narrow the candidates with selectors or matchAttribute, or write a cheaper expression",
 }

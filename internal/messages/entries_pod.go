@@ -156,6 +156,15 @@ func definitions() Group {
 				Cure:  "Several constraints are joined like `&&`. A macro over the devices says in one line what a list of conditions says in hundreds.",
 			},
 			{
+				ID: "pattern-too-large", Texts: []string{
+					"the regular expression has %d bytes, the limit is %d",
+					"the regular expression names %d classes of characters, the limit is %d",
+					"the regular expression is compiled to more than %d instructions: repeat less",
+				},
+				Cause: "A counted repetition such as `(a{100}){100}` takes a few characters and ten thousand instructions; a class such as `\\pL` is a large table.",
+				Cure:  "Write a simpler pattern, or compare with `startsWith`, `contains` or a list of values.",
+			},
+			{
 				ID: "macro-variable", Texts: []string{"…() variable name must be a simple identifier"},
 				Cause: "The first argument of `optMap` or `optFlatMap` is no name.",
 				Cure:  "Write a name there, and use it in the second argument.",

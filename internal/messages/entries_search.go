@@ -101,7 +101,7 @@ func evaluations() Group {
 				Cure:  "See \"timed out\" below.",
 			},
 			{
-				ID: "internal-plan", Texts: []string{"plan a part of %q: %w", "extend the CEL environment for %s: %w", "extend the Kubernetes CEL environment for %s: %w"},
+				ID: "internal-plan", Texts: []string{"bind function %s: %w", "plan a part of %q: %w", "extend the CEL environment for %s: %w", "extend the Kubernetes CEL environment for %s: %w"},
 				Cause: "A defect of celset, or a build with another version of a library.",
 				Cure:  "Report it.",
 			},

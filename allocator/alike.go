@@ -167,7 +167,7 @@ func (s *search) kindsByContent(read footprint) []int {
 	readers := map[string]func(resourceapi.QualifiedName) bool{}
 	return numbered(len(s.candidates), func(i int) string {
 		c := s.candidates[i]
-		seen := resourceapi.Device{Attributes: c.device.Attributes, Capacity: c.device.Capacity}
+		seen := resourceapi.Device{Attributes: c.device.Attributes}
 		if !read.all {
 			reads := readers[c.pool.driver]
 			if reads == nil {
@@ -181,6 +181,6 @@ func (s *search) kindsByContent(read footprint) []int {
 		if err != nil || hasEmptyList(seen.Attributes) {
 			return fmt.Sprint("unknown ", i)
 		}
-		return c.pool.driver + " " + string(raw)
+		return c.pool.driver + " " + string(append(appendCapacities(nil, c.device.Capacity), raw...))
 	})
 }

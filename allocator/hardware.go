@@ -136,9 +136,7 @@ type contentWriter struct {
 	to     []byte
 	reads  func(resourceapi.QualifiedName) bool
 	failed bool
-	// seen has what is seen of a device besides its attributes, which are in the order of
-	// their names.
-	seen       resourceapi.Device
+	// attributes are those of a device in the order of their names.
 	attributes []namedAttribute
 }
 
@@ -148,8 +146,7 @@ type namedAttribute struct {
 }
 
 func (w *contentWriter) device(d *resourceapi.Device) {
-	w.seen.Capacity, w.seen.AllowMultipleAllocations = d.Capacity, d.AllowMultipleAllocations
-	w.message(&w.seen)
+	w.to = appendBool(appendCapacities(w.to, d.Capacity), d.AllowMultipleAllocations)
 	w.attributes = w.attributes[:0]
 	for name, value := range d.Attributes {
 		if !w.reads(name) {

@@ -78,6 +78,16 @@ func TestNearestMissIsNamed(t *testing.T) {
 		fail(ctx, t, pl, "node-0", nodeName, "node-2").Message())
 }
 
+// Whose they are is nobody's business in another namespace: conditions and events are read
+// by those who may see the pod.
+func TestClaimsOfOtherNamespacesAreNotNamed(t *testing.T) {
+	other, another := owned("secret", 0), owned("secret", 1)
+	other.Namespace, another.Namespace, another.UID = "hidden", "concealed", "another"
+	ctx, pl := start(t, true, class(), slice(0, 1, 3, 4), other, another, constrain(t, claim(4), "any", "true"))
+	require.Equal(t, "nearest miss: node node-1: request mla wants 4 devices, 2 of 4 that match are free; in the way: 2 claims of other namespaces with mla-0, mla-1",
+		fail(ctx, t, pl, nodeName).Message())
+}
+
 func TestShortageIsNamed(t *testing.T) {
 	ctx, pl := start(t, true, class(), slice(0, 1, 3), owned("train", 0, 1), constrain(t, claim(2), "any", "true"))
 	require.Equal(t, "nearest miss: node node-1: request mla wants 2 devices, 1 of 3 that match are free; in the way: claim default/train with mla-0, mla-1",

@@ -20,5 +20,6 @@
 //
 // Who is in the way? If the claims would fit on the node with all of its devices free,
 // owners are made to keep their devices one after the other, as long as the claims fit.
-// Those who can't keep theirs are named: not all of them could keep what they have.
+// Those who can't keep theirs are named: not all of them could keep what they have. Claims of
+// other namespaces are counted, unless [Problem.NamesAll] says that the reader may know them.
 package explain

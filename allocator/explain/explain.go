@@ -32,8 +32,10 @@ type Explanation struct {
 	Unmet *Condition `json:"unmet,omitempty"`
 	// Never: the claims would not fit if all devices of the node were free.
 	Never bool `json:"never"`
-	// InTheWay are claims that can't all keep what they have.
+	// InTheWay are claims that can't all keep what they have, those that may be named.
 	InTheWay []Owner `json:"inTheWay,omitempty"`
+	// OthersInTheWay are the rest of them.
+	OthersInTheWay *Others `json:"othersInTheWay,omitempty"`
 }
 
 // Request is a request of one of the claims.
@@ -92,7 +94,8 @@ func (p *Problem) explain(ctx context.Context, a *allocator.Allocator, node *v1.
 		return err
 	}
 	owners, ever, err := p.inTheWay(ctx, node, p.owners(devices))
-	e.InTheWay, e.Never = owners, !ever && err == nil
+	e.Never = !ever && err == nil
+	e.InTheWay, e.OthersInTheWay = p.named(owners)
 	return err
 }
 

@@ -26,6 +26,16 @@ type Owner struct {
 	ids   sets.Set[structured.DeviceID]
 }
 
+// Others are claims of other namespaces. The devices are no secret, slices are for
+// everybody; whose they are is.
+type Others struct {
+	// Claims is how many they are.
+	Claims int `json:"claims"`
+	// Devices are what they have of the node, "driver/pool/device", in ascending order: not
+	// even which of them belong together is told.
+	Devices []string `json:"devices"`
+}
+
 // maxOwners limits the searches: with more owners it is not tried who of them can keep what
 // they have.
 const maxOwners = 64
@@ -48,6 +58,30 @@ func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	}
 	slices.SortFunc(all, func(a, b Owner) int { return strings.Compare(a.Claim, b.Claim) })
 	return all
+}
+
+// named parts owners into those that may be named, and the others, nil if there are none.
+func (p *Problem) named(owners []Owner) ([]Owner, *Others) {
+	var named []Owner
+	var others Others
+	devices := sets.New[string]()
+	for _, owner := range owners {
+		if p.mayName(owner.claim) {
+			named = append(named, owner)
+			continue
+		}
+		others.Claims++
+		devices.Insert(owner.Devices...)
+	}
+	if others.Claims == 0 {
+		return named, nil
+	}
+	others.Devices = sets.List(devices)
+	return named, &others
+}
+
+func (p *Problem) mayName(claim *resourceapi.ResourceClaim) bool {
+	return p.NamesAll || slices.ContainsFunc(p.Claims, func(own *resourceapi.ResourceClaim) bool { return own.Namespace == claim.Namespace })
 }
 
 // inTheWay finds owners of whom not all can keep their devices, and as few as possible in

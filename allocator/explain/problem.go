@@ -23,6 +23,10 @@ type Problem struct {
 	// Allocated are all claims that may have devices. Those without an allocation don't
 	// matter.
 	Allocated []*resourceapi.ResourceClaim
+	// NamesAll: whoever reads the answer may read the claims of all namespaces. Else those of
+	// other namespaces than that of Claims are counted and not named: the users of one
+	// namespace have no right to know of the objects in another.
+	NamesAll  bool
 	Classes   structured.DeviceClassLister
 	Slices    []*resourceapi.ResourceSlice
 	Features  structured.Features

@@ -27,7 +27,7 @@ func (e *Explanation) String() string {
 	switch {
 	case e.Never:
 		parts = append(parts, "it would not fit either if all devices of the node were free")
-	case len(e.InTheWay) > 0:
+	case len(e.InTheWay) > 0 || e.OthersInTheWay != nil:
 		parts = append(parts, "in the way: "+e.owners())
 	}
 	return strings.Join(parts, "; ")
@@ -93,14 +93,25 @@ func (e *Explanation) owners() string {
 			all = append(all, fmt.Sprintf("and %d more", len(e.InTheWay)-i))
 			break
 		}
-		all = append(all, fmt.Sprintf("claim %s with %s", owner.Claim, strings.Join(owner.names(), ", ")))
+		all = append(all, fmt.Sprintf("claim %s with %s", owner.Claim, strings.Join(namesOf(owner.Devices), ", ")))
+	}
+	if e.OthersInTheWay != nil {
+		all = append(all, fmt.Sprintf("%s with %s", e.OthersInTheWay, strings.Join(namesOf(e.OthersInTheWay.Devices), ", ")))
 	}
 	return strings.Join(all, ", ")
 }
 
-// names are those of the first devices, without driver and pool.
-func (o *Owner) names() []string {
-	names := sets.List(sets.New(o.Devices...))
+// String counts the claims.
+func (o *Others) String() string {
+	if o.Claims == 1 {
+		return "a claim of another namespace"
+	}
+	return fmt.Sprintf("%d claims of other namespaces", o.Claims)
+}
+
+// namesOf are those of the first devices, without driver and pool.
+func namesOf(devices []string) []string {
+	names := sets.List(sets.New(devices...))
 	for i, name := range names {
 		names[i] = name[strings.LastIndex(name, "/")+1:]
 	}

@@ -21,14 +21,12 @@ import (
 // taint rules and nodes. The API may have any version of resource.k8s.io since v1beta1.
 //
 // Nodes and taint rules that may not be read, and rules that the API does not have, are a
-// warning.
+// warning. So are the claims of other namespaces: the devices that they have look free then.
 func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace string) (*Objects, error) {
 	dra := draclient.New(client)
 	o := &Objects{}
 	return o, errors.Join(
-		read(&o.Claims, "ResourceClaims", func() (*resourceapi.ResourceClaimList, error) {
-			return dra.ResourceClaims(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-		}, func(list *resourceapi.ResourceClaimList) []resourceapi.ResourceClaim { return list.Items }),
+		o.readClaims(ctx, dra, namespace),
 		read(&o.Templates, "ResourceClaimTemplates", func() (*resourceapi.ResourceClaimTemplateList, error) {
 			return dra.ResourceClaimTemplates(namespace).List(ctx, metav1.ListOptions{})
 		}, func(list *resourceapi.ResourceClaimTemplateList) []resourceapi.ResourceClaimTemplate {
@@ -50,6 +48,21 @@ func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace str
 			return dra.DeviceTaintRules().List(ctx, metav1.ListOptions{})
 		}, func(list *resourceapi.DeviceTaintRuleList) []resourceapi.DeviceTaintRule { return list.Items })),
 	)
+}
+
+// readClaims reads those of all namespaces, or else of the one.
+func (o *Objects) readClaims(ctx context.Context, dra *draclient.Client, namespace string) error {
+	from := func(namespace string) error {
+		return read(&o.Claims, "ResourceClaims", func() (*resourceapi.ResourceClaimList, error) {
+			return dra.ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
+		}, func(list *resourceapi.ResourceClaimList) []resourceapi.ResourceClaim { return list.Items })
+	}
+	err := from(metav1.NamespaceAll)
+	if namespace == metav1.NamespaceAll || !apierrors.IsForbidden(err) {
+		return err
+	}
+	o.Warnings = append(o.Warnings, fmt.Sprintf("claims of other namespaces can't be seen, and the devices that they have look free: %v", err))
+	return from(namespace)
 }
 
 func read[T, L any](into *[]*T, what string, list func() (L, error), items func(L) []T) error {

@@ -76,6 +76,26 @@ func TestReadClusterWithFewRights(t *testing.T) {
 	require.ErrorContains(t, err, "list ResourceSlices: ")
 }
 
+// Who has rights in one namespace gets an answer, and is told what it does not know of.
+func TestReadClusterWithRightsInANamespace(t *testing.T) {
+	client := fake.NewClientset(someObjects()...)
+	client.PrependReactor("list", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetNamespace() == "a" {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(resourceapi.Resource("resourceclaims"), "", nil)
+	})
+	objects, err := clusterstate.ReadCluster(t.Context(), client, "a")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a/c"}, names(objects.Claims))
+	require.Len(t, objects.Warnings, 1)
+	require.Contains(t, objects.Warnings[0], "claims of other namespaces can't be seen, and the devices that they have look free: list ResourceClaims: ")
+	for _, namespace := range []string{"", "b"} {
+		_, err = clusterstate.ReadCluster(t.Context(), client, namespace)
+		require.ErrorContains(t, err, "list ResourceClaims: ", namespace)
+	}
+}
+
 func TestOverlay(t *testing.T) {
 	below := &clusterstate.Objects{
 		Claims:   []*resourceapi.ResourceClaim{{ObjectMeta: named("a", "x"), Spec: wants("below")}, {ObjectMeta: named("b", "x")}},

@@ -57,8 +57,8 @@ func waiting() Group {
 					"in the way: …",
 				},
 				Cause: "Of the nodes that were refused this one lacks least. \"In the way\" are claims of which at least one would have " +
-					"to give up its devices.",
-				Cure: "It is an explanation and no error. `kubectl celset explain` says the same for every node.",
+					"to give up its devices. Only those of the pod's own namespace are named; others are counted, as \"2 claims of other namespaces\".",
+				Cure: "It is an explanation and no error. `kubectl celset explain` says the same for every node, and names the claims that you may read.",
 			},
 			{
 				ID:    "never",

@@ -91,9 +91,7 @@ func problem(c *scenario.Case) bruteforce.Problem {
 
 // sameAsBruteForce returns the outcome of our allocator if it is right.
 func sameAsBruteForce(t require.TestingT, c *scenario.Case) outcome {
-	before := c.Clone()
 	got := ours(c)
-	requireUnmodified(t, before, c)
 	requireSolution(t, c, got, "our allocator")
 	return got
 }

@@ -129,10 +129,10 @@ func requireSameWithReasons(t require.TestingT, c *scenario.Case, want outcome, 
 	requireEqual(t, c, want, ours(c, append(options, allocator.WithReasons())...), "ours gives another answer when asked for reasons")
 }
 
-// requireUnmodified also holds upstream to its word: what it modified, the next
-// allocator would see.
+// requireUnmodified holds upstream to its word: what it modified, the next allocator would
+// see.
 func requireUnmodified(t require.TestingT, before, after *scenario.Case) {
 	if !equality.Semantic.DeepEqual(before, after) {
-		require.Failf(t, "input modified", "by one of the allocators (-before +after):\n%s", cmp.Diff(before, after))
+		require.Failf(t, "input modified", "by upstream's allocator (-before +after):\n%s", cmp.Diff(before, after))
 	}
 }

@@ -253,8 +253,11 @@ func normalized(t *testing.T, objects []*unstructured.Unstructured) []*unstructu
 			object.SetName(config)
 		case "ValidatingWebhookConfiguration":
 			unwrapBundles(t, object)
-		case "CustomResourceDefinition":
+		case "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
 			unstructured.RemoveNestedField(object.Object, "metadata", "annotations", "helm.sh/resource-policy")
+			if len(object.GetAnnotations()) == 0 {
+				unstructured.RemoveNestedField(object.Object, "metadata", "annotations")
+			}
 		case "Deployment":
 			unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations")
 			volumes, found, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "volumes")

@@ -76,6 +76,7 @@ func explainAll(ctx context.Context, state *clusterstate.State, subject *cluster
 	problem := &explain.Problem{
 		Claims:    subject.Pending(),
 		Allocated: state.Claims,
+		NamesAll:  true, // they were read with the rights of who asks
 		Classes:   state.Classes(),
 		Slices:    state.Slices(features.DeviceTaints),
 		Features:  features,

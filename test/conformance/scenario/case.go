@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -103,7 +104,18 @@ func (c *Case) Clone() *Case {
 	result.Claims = cloneAll(c.Claims)
 	result.Allocated = slices.Clone(c.Allocated)
 	result.Shares = slices.Clone(c.Shares)
+	for i := range result.Shares {
+		result.Shares[i].Consumed = cloneAmounts(c.Shares[i].Consumed)
+	}
 	return &result
+}
+
+func cloneAmounts(from map[resourceapi.QualifiedName]resource.Quantity) map[resourceapi.QualifiedName]resource.Quantity {
+	result := maps.Clone(from)
+	for name, amount := range result {
+		result[name] = amount.DeepCopy()
+	}
+	return result
 }
 
 func cloneAll[T interface{ DeepCopy() T }](from []T) []T {

@@ -1,0 +1,119 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/celset/celset/cmd/kubectl-celset/cli"
+)
+
+// Who may read one namespace learns nothing of the objects in another: neither from what the
+// scheduler says of a pod, nor from the command line, which has the rights of its caller.
+
+func TestPodIsNotToldOfOtherNamespaces(t *testing.T) {
+	t.Parallel()
+	l, neighbour := newLab(t, "tenant", 1), newLab(t, "neighbour", 0)
+	ring := l.ring(t, 8)
+	driver := ring.Drivers()[0]
+	neighbour.occupy(t, l.nodes[0], ring, "mla-2")
+	own := l.occupy(t, l.nodes[0], ring, "mla-5")
+
+	l.run(t, "some", celsetProfile, request("mla", driver, 4), constrained("ring4", contiguous(driver, 4)))
+	l.run(t, "all", celsetProfile, request("mla", driver, 8), constrained("ring8", contiguous(driver, 8)))
+	l.requireRefused(t, "all", "in the way: claim "+l.namespace+"/"+own+" with mla-5, a claim of another namespace with mla-2")
+	l.requireRefused(t, "some", "in the way: ")
+	for _, name := range []string{"some", "all"} {
+		pod := l.pod(t, name)
+		notes, err := l.notes(t.Context(), pod, "FailedScheduling")
+		require.NoError(t, err)
+		for _, condition := range pod.Status.Conditions {
+			notes = append(notes, condition.Message)
+		}
+		require.NotContains(t, strings.Join(notes, "\n"), neighbour.namespace)
+	}
+}
+
+// tenant gives a user the rights that a namespace's users have, and those to read what is in
+// no namespace.
+func (l *lab) tenant(t *testing.T) string {
+	t.Helper()
+	user := "tenant-of-" + l.namespace
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
+	read := []string{"get", "list"}
+	_, err := client().RbacV1().Roles(l.namespace).Create(t.Context(), &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{resourceapi.GroupName}, Resources: []string{"resourceclaims", "resourceclaimtemplates"}, Verbs: read},
+			{APIGroups: []string{corev1.GroupName}, Resources: []string{"pods"}, Verbs: read},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = client().RbacV1().RoleBindings(l.namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = client().RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{resourceapi.GroupName}, Resources: []string{"deviceclasses", "resourceslices"}, Verbs: read},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	cleanup(t, func(ctx context.Context) error {
+		return client().RbacV1().ClusterRoles().Delete(ctx, user, metav1.DeleteOptions{})
+	})
+	_, err = client().RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	cleanup(t, func(ctx context.Context) error {
+		return client().RbacV1().ClusterRoleBindings().Delete(ctx, user, metav1.DeleteOptions{})
+	})
+	return user
+}
+
+func TestCommandLineShowsWhatItsCallerMayRead(t *testing.T) {
+	t.Parallel()
+	l, neighbour := newLab(t, "caller", 1), newLab(t, "unseen", 0)
+	ring := l.ring(t, 8)
+	driver := ring.Drivers()[0]
+	neighbour.occupy(t, l.nodes[0], ring, "mla-2")
+	own := l.occupy(t, l.nodes[0], ring, "mla-5")
+	l.createClaim(t, "all", request("mla", driver, 8), constrained("ring8", contiguous(driver, 8)))
+	user := l.tenant(t)
+
+	// As the administrator, who is told of both.
+	explained := l.celset(t, cli.ExitNegative, nil, "explain", "claim/all", "--node", l.nodes[0])
+	require.Contains(t, explained, "in the way: claim "+neighbour.namespace+"/")
+	require.Contains(t, explained, "in the way: claim "+l.namespace+"/"+own)
+
+	for command, want := range map[string]string{
+		"explain":  "in the way: claim " + l.namespace + "/" + own,
+		"simulate": "request mla: 7 of 8 devices",
+	} {
+		var stdout, stderr bytes.Buffer
+		args := []string{
+			command, "claim/all", "--node", l.nodes[0], "--as=" + user,
+			"--kubeconfig=" + cluster.Kubeconfig(), "--namespace=" + l.namespace,
+		}
+		streams := genericiooptions.IOStreams{In: nil, Out: &stdout, ErrOut: &stderr}
+		require.Equal(t, cli.ExitNegative, cli.Run(t.Context(), args, streams), "%s%s", &stdout, &stderr)
+		require.Contains(t, stdout.String(), want)
+		require.Contains(t, stderr.String(), "warning: claims of other namespaces can't be seen, and the devices that they have look free: ")
+		require.NotContains(t, stdout.String()+stderr.String(), neighbour.namespace)
+	}
+}

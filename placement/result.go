@@ -52,6 +52,13 @@ type Result struct {
 	Evaluated  int
 	Remembered int
 	Cost       uint64
+	// TotalCost is what all answers cost, those included that are remembered: about what
+	// it would cost to decide again if everything changed.
+	TotalCost uint64
+	// Overrun says that the evaluations took longer than they may, so that the former
+	// decision stands; nil if they did not. What was evaluated is remembered: another
+	// attempt goes on from there.
+	Overrun *Overrun
 
 	now time.Time
 }

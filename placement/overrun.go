@@ -102,8 +102,9 @@ func (r *run) tooLong(name string, failure error, reason *Late) {
 	limit := deadlineIn(failure)
 	overrun := r.overran(limit)
 	overrun.Late = append(overrun.Late, Removal{name, reason})
-	// Where the context of the run has not ended, that of this evaluation has.
-	reason.Limit, reason.Alone = limit.Limit, r.cause() == nil
+	// Another Deadline than that of the run is that of the evaluation, though the run may
+	// have none left either by now.
+	reason.Limit, reason.Alone = limit.Limit, limit != deadlineIn(r.cause())
 	if reason.Alone {
 		overrun.Limit, overrun.Evaluations = limit, true
 	}

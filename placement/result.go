@@ -28,6 +28,9 @@ type Result struct {
 	Conditions []metav1.Condition
 	// Warnings are worth an event each.
 	Warnings []Warning
+	// OutOfRange is of how many candidates the values that a prioritizer reads are not in
+	// their range, by its name.
+	OutOfRange map[string]int
 	// Misconfigurations are what is wrong with the Placement.
 	Misconfigurations []*Misconfiguration
 	// Requeue is when the outcome may change though no object does: a toleration ends,

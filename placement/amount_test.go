@@ -101,7 +101,7 @@ func TestScoresAreInRange(t *testing.T) {
 
 // FuzzAmounts takes any text that is a quantity, as it is and in JSON. Those with more
 // digits than fit a number are computed when they are decoded, which is bounded before
-// that, see package placement/controller/amounts.
+// that, see controller.Guard.
 func FuzzAmounts(f *testing.F) {
 	for _, seed := range []string{"1", "1e1000", "-1e16000000", "1Ei", ".5", "1e-400", "12e2147483647"} {
 		f.Add(seed)

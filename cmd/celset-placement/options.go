@@ -98,6 +98,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
+	controller.Guard(config)
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: o.MetricsServer(), HealthProbeBindAddress: o.Health,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,

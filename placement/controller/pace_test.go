@@ -61,11 +61,11 @@ func TestWhichPlacementsAreExpensive(t *testing.T) {
 
 func TestTurnsEnd(t *testing.T) {
 	p := newPaced(t)
-	for range 7 {
+	for range 19 {
 		require.Equal(t, DefaultTurn, p.paces.turn(p.object, p.now))
 		require.Equal(t, verdict{turn: TurnContinued, slow: true}, p.end(DefaultTurn, pending))
 	}
-	require.Equal(t, verdict{turn: TurnFailed, delay: time.Second, slow: true}, p.end(DefaultTurn, pending), "eight turns are two seconds")
+	require.Equal(t, verdict{turn: TurnFailed, delay: time.Second, slow: true}, p.end(DefaultTurn, pending), "twenty turns are five seconds")
 
 	require.Zero(t, p.paces.turn(p.object, p.now))
 	p.now = p.now.Add(400 * time.Millisecond)

@@ -40,6 +40,9 @@ func WithDeadline(ctx context.Context, after, limit time.Duration) (context.Cont
 
 // deadlineIn finds the Deadline that an error comes from, nil if there is none.
 func deadlineIn(err error) *Deadline {
+	if err == nil {
+		return nil
+	}
 	var result *Deadline
 	if errors.As(err, &result) {
 		return result

@@ -39,6 +39,8 @@
 //     plugin, field and, in CEL expressions, line and column;
 //   - where an eligible ManagedClusterSet can't be understood;
 //   - with an error: the context ended, or the snapshot could not be read;
+//   - where evaluations take longer than they may: time is not to say who is selected,
+//     and the condition PlacementEvaluationFailed names what takes it ([Overrun]);
 //   - where no cluster is selected, and some of the former ones only because the
 //     evaluation of their expressions failed.
 //
@@ -52,6 +54,7 @@
 // A [Scheduler] remembers, for each generation of a Placement, what its predicates
 // say of each version of a cluster, and of the AddOnPlacementScores that they looked
 // at: after a change of one cluster one is evaluated. The results are those of a
-// new Scheduler. [Result.Requeue] is when to ask again though nothing changed,
+// new Scheduler. Where time was too short for all clusters, the next call goes on with
+// the others. [Result.Requeue] is when to ask again though nothing changed,
 // [Result.Reads] which scores to watch.
 package placement

@@ -34,10 +34,11 @@ func (r *run) filterByPredicates(memory *memory) ([]*Candidate, error) {
 	}
 	memory.answers = answers
 	if len(r.plan.predicates) > 0 {
-		r.result.Remembered = len(answers) - r.result.Evaluated
+		r.result.Remembered = len(answers) - r.result.Evaluated - r.skipped
 	}
 	passing := 0
 	for i := range answers {
+		r.result.TotalCost += answers[i].match.cost
 		if answers[i].match.reason == nil {
 			passing++
 		}

@@ -22,6 +22,9 @@ import (
 // all of it, and is right as long as none differs. Objects without UID or version,
 // as dry runs have them, are not remembered.
 //
+// An answer that was not found in time is none: it has no version, so the cluster is
+// evaluated next time, and only it.
+//
 // Everything after the predicates costs little, and is done anew each time.
 
 // memory is what is known of one Placement.
@@ -154,7 +157,7 @@ func (r *run) matches(memory *memory, clusters []*clusterv1.ManagedCluster) ([]a
 				continue
 			}
 		}
-		one, err := r.evaluate(memory.plan.predicates, c)
+		one, err := r.evaluate(memory.plan, c)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +190,7 @@ func (r *run) refresh(memory *memory, clusters []*clusterv1.ManagedCluster) erro
 		if holds {
 			continue
 		}
-		one, err := r.evaluate(memory.plan.predicates, c)
+		one, err := r.evaluate(memory.plan, c)
 		if err != nil {
 			return err
 		}
@@ -216,22 +219,28 @@ func (r *run) holds(a *answer, cluster *clusterv1.ManagedCluster) (bool, error) 
 }
 
 // evaluate asks the predicates. It fails if the context ends or the snapshot does;
-// a failed expression is an answer.
-func (r *run) evaluate(predicates predicates, of *clusterv1.ManagedCluster) (answer, error) {
+// a failed expression is an answer, and so is that time was too short.
+func (r *run) evaluate(plan *plan, of *clusterv1.ManagedCluster) (answer, error) {
+	if plan.timed && r.hurries() {
+		return r.late(of, nil), nil
+	}
 	result := answer{object: of, name: of.Name, version: versionOf(of)}
 	recorder := &r.recorder
 	recorder.reads, recorder.fleeting = nil, false
-	result.match = predicates.match(r.ctx, of, cluster.Hub{Scores: recorder, Now: r.now})
+	result.match = plan.predicates.match(&r.alarm, of, cluster.Hub{Scores: recorder, Now: r.now})
 	if err := r.interrupted(); err != nil {
 		return answer{}, err
 	}
 	if recorder.err != nil {
 		return answer{}, recorder.err
 	}
-	if len(predicates) > 0 {
+	if len(plan.predicates) > 0 {
 		r.result.Evaluated++
 	}
 	r.result.Cost += result.match.cost
+	if result.match.late != nil {
+		return r.late(of, result.match.late), nil
+	}
 	result.reads = recorder.reads
 	if recorder.fleeting {
 		result.version = version{}

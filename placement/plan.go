@@ -16,7 +16,9 @@ import (
 
 // plan is what the spec of a Placement means. It is not modified.
 type plan struct {
-	predicates     predicates
+	predicates predicates
+	// timed tells that predicates have expressions.
+	timed          bool
 	prioritizers   []Prioritizer
 	spread         []spreadConstraint
 	groups         []group
@@ -30,7 +32,7 @@ type plan struct {
 
 func (s *Scheduler) plan(placement *clusterv1beta1.Placement) *plan {
 	spec, p := &placement.Spec, &plan{}
-	p.predicates = compilePredicates(s.environment, spec, &p.wrong)
+	p.predicates, p.timed = compilePredicates(s.environment, spec, &p.wrong), timed(spec)
 	validateTolerations(spec.Tolerations, &p.wrong)
 	p.prioritizers = prioritizersOf(&spec.PrioritizerPolicy, &p.wrong)
 	p.spread = spreadConstraints(&spec.SpreadPolicy, &p.wrong)

@@ -4,8 +4,8 @@
 package placement
 
 import (
-	"context"
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,6 +18,13 @@ import (
 // predicates are ORed; no predicate at all matches everything.
 type predicates []*cluster.Selector
 
+// timed tells whether a Placement has an expression, which takes time.
+func timed(spec *clusterv1beta1.PlacementSpec) bool {
+	return slices.ContainsFunc(spec.Predicates, func(p clusterv1beta1.ClusterPredicate) bool {
+		return len(p.RequiredClusterSelector.CelSelector.CelExpressions) > 0
+	})
+}
+
 // match is the verdict of all predicates on one cluster.
 type match struct {
 	// predicate is the index of the first one that matches, -1 if none does or if
@@ -27,6 +34,9 @@ type match struct {
 	reason Reason
 	// cost is that of all evaluations, in CEL cost units.
 	cost uint64
+	// late is the failure of an evaluation that took too long, nil if none did. Then the
+	// others say nothing.
+	late error
 }
 
 func compilePredicates(environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) predicates {
@@ -43,8 +53,9 @@ func compilePredicates(environment *cluster.Environment, spec *clusterv1beta1.Pl
 }
 
 // match asks the predicates in order until one matches. A failed one does not
-// match, as an error in CEL's || does not matter if the other side is true.
-func (p predicates) match(ctx context.Context, of *clusterv1.ManagedCluster, hub cluster.Hub) match {
+// match, as an error in CEL's || does not matter if the other side is true. One that
+// takes too long says nothing: with more time it might match.
+func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluster.Hub) match {
 	result := match{predicate: -1}
 	if len(p) == 0 {
 		return result
@@ -52,9 +63,13 @@ func (p predicates) match(ctx context.Context, of *clusterv1.ManagedCluster, hub
 	object, failures := cluster.New(of), []error(nil)
 	var unmatched []*field.Path
 	for i, selector := range p {
-		verdict, err := selector.Match(ctx, object, hub)
+		verdict, err := selector.Match(alarm.start(), object, hub)
+		alarm.stop()
 		result.cost += verdict.Cost
 		switch {
+		case deadlineIn(err) != nil:
+			result.late = err
+			return result
 		case err != nil:
 			failures = append(failures, err)
 		case verdict.Matches:

@@ -46,8 +46,8 @@ type scorer func(r *run, candidates []*Candidate) ([]int64, error)
 var builtIn = map[string]scorer{
 	Steady:                    steady,
 	Balance:                   balance,
-	ResourceAllocatableCPU:    allocatable("cpu"),
-	ResourceAllocatableMemory: allocatable("memory"),
+	ResourceAllocatableCPU:    allocatable(ResourceAllocatableCPU, "cpu"),
+	ResourceAllocatableMemory: allocatable(ResourceAllocatableMemory, "memory"),
 }
 
 // additive are the weights of a policy that does not say otherwise.
@@ -118,7 +118,9 @@ func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *m
 	return Prioritizer{}
 }
 
-// prioritize gives the candidates their scores and totals.
+// prioritize gives the candidates their scores and totals. Scores are in their range,
+// and so are weights, whatever a scorer makes of what clusters report: a total would
+// need more prioritizers than an object can have to overflow.
 func (r *run) prioritize(candidates []*Candidate) error {
 	prioritizers := r.plan.prioritizers
 	all := make([]int64, len(candidates)*len(prioritizers))
@@ -133,6 +135,7 @@ func (r *run) prioritize(candidates []*Candidate) error {
 			return err
 		}
 		for i, score := range scores {
+			score = min(max(score, MinScore), MaxScore)
 			candidates[i].Scores[j] = score
 			candidates[i].Total += int64(p.Weight) * score
 		}

@@ -37,7 +37,7 @@ func addOn(of clusterv1beta1.AddOnScore) scorer {
 			}
 		}
 		r.warn(ReasonScoreExpired, addOnName(&of), "AddOnPlacementScores %s expired; they count as 0", expired)
-		r.warn(ReasonScoreOutOfRange, addOnName(&of),
+		r.outOfRange(ReasonScoreOutOfRange, addOnName(&of),
 			fmt.Sprintf("AddOnPlacementScores %%s are not from %d to %d; they count as the nearest of these", MinScore, MaxScore), clamped)
 		return result, nil
 	}

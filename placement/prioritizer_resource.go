@@ -3,17 +3,26 @@
 
 package placement
 
-import clusterv1 "open-cluster-management.io/api/cluster/v1"
+import (
+	"fmt"
+
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+)
 
 // allocatable is the share that the allocatable amount of a resource has between
 // the least, -100, and the most, 100, of all candidates; 100 if these are equal. A
-// cluster that does not say both capacity and allocatable has 0.
-func allocatable(resource clusterv1.ResourceName) scorer {
-	return func(_ *run, candidates []*Candidate) ([]int64, error) {
-		amounts, known := make([]float64, len(candidates)), make([]bool, len(candidates))
+// cluster that does not say both capacity and allocatable, or says what can't be true,
+// has 0.
+func allocatable(plugin string, resource clusterv1.ResourceName) scorer {
+	return func(r *run, candidates []*Candidate) ([]int64, error) {
+		amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
 		least, most, any := 0.0, 0.0, false
+		var unbelievable []string
 		for i, c := range candidates {
-			if amounts[i], known[i] = amountOf(&c.Cluster.Status, resource); !known[i] {
+			if amounts[i], known[i] = amountOf(&c.Cluster.Status, resource); known[i] == outOfRange {
+				unbelievable = append(unbelievable, c.Cluster.Name)
+			}
+			if known[i] != usable {
 				continue
 			}
 			if !any || amounts[i] < least {
@@ -24,10 +33,11 @@ func allocatable(resource clusterv1.ResourceName) scorer {
 			}
 			any = true
 		}
+		r.outOfRange(ReasonAmountOutOfRange, plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
 		result := make([]int64, len(candidates))
 		for i := range candidates {
 			switch {
-			case !known[i]:
+			case known[i] != usable:
 			case most == least:
 				result[i] = MaxScore
 			default:
@@ -36,12 +46,4 @@ func allocatable(resource clusterv1.ResourceName) scorer {
 		}
 		return result, nil
 	}
-}
-
-func amountOf(status *clusterv1.ManagedClusterStatus, resource clusterv1.ResourceName) (float64, bool) {
-	amount, ok := status.Allocatable[resource]
-	if _, hasCapacity := status.Capacity[resource]; !ok || !hasCapacity {
-		return 0, false
-	}
-	return amount.AsApproximateFloat64(), true
 }

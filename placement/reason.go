@@ -12,7 +12,7 @@ import (
 )
 
 // Reason says why a cluster is not selected: it is one of [*Unmatched], [*Failed],
-// [*Untolerated], [*NoTopology], [*Skewed] and [*Surplus]. String is a sentence
+// [*Late], [*Untolerated], [*NoTopology], [*Skewed] and [*Surplus]. String is a sentence
 // without its subject, "the cluster".
 type Reason interface {
 	fmt.Stringer

@@ -28,6 +28,9 @@ type Result struct {
 	Conditions []metav1.Condition
 	// Warnings are worth an event each.
 	Warnings []Warning
+	// OutOfRange is of how many candidates the values that a prioritizer reads are not in
+	// their range, by its name.
+	OutOfRange map[string]int
 	// Misconfigurations are what is wrong with the Placement.
 	Misconfigurations []*Misconfiguration
 	// Requeue is when the outcome may change though no object does: a toleration ends,
@@ -52,6 +55,13 @@ type Result struct {
 	Evaluated  int
 	Remembered int
 	Cost       uint64
+	// TotalCost is what all answers cost, those included that are remembered: about what
+	// it would cost to decide again if everything changed.
+	TotalCost uint64
+	// Overrun says that the evaluations took longer than they may, so that the former
+	// decision stands; nil if they did not. What was evaluated is remembered: another
+	// attempt goes on from there.
+	Overrun *Overrun
 
 	now time.Time
 }

@@ -43,6 +43,10 @@ type Config struct {
 	Environment *cluster.Environment
 	// Observer is told what runs; nil means nobody is.
 	Observer Observer
+	// EvaluationTimeout is how long the expressions of one predicate may take on one
+	// cluster; zero is without limit, for those who trust the expressions. How long all
+	// may take together is said by the context, see [WithDeadline].
+	EvaluationTimeout time.Duration
 }
 
 // Scheduler decides Placements. It remembers what predicates say of clusters, and
@@ -51,6 +55,7 @@ type Config struct {
 type Scheduler struct {
 	environment *cluster.Environment
 	observer    Observer
+	timeout     time.Duration
 
 	mutex    sync.Mutex
 	memories map[types.UID]*memory
@@ -65,7 +70,10 @@ func NewScheduler(config Config) (*Scheduler, error) {
 		}
 		config.Environment = environment
 	}
-	return &Scheduler{environment: config.Environment, observer: config.Observer, memories: map[types.UID]*memory{}}, nil
+	return &Scheduler{
+		environment: config.Environment, observer: config.Observer, timeout: config.EvaluationTimeout,
+		memories: map[types.UID]*memory{},
+	}, nil
 }
 
 // run is the state of one call of Schedule.
@@ -80,8 +88,11 @@ type run struct {
 	// former is what the PlacementDecisions say now.
 	former   *former
 	recorder recorder
-	horizon  horizon
-	result   *Result
+	alarm    alarm
+	// skipped is how many clusters were not evaluated, for lack of time.
+	skipped int
+	horizon horizon
+	result  *Result
 }
 
 // Schedule decides one Placement. Neither it nor the snapshot is modified.
@@ -89,7 +100,8 @@ type run struct {
 // An error means that the decision could not be made and should be tried again:
 // the context ended, or the snapshot could not be read. The result is there all
 // the same, with conditions to write and without a Decision. Anything wrong with
-// objects is no error but a result.
+// objects is no error but a result, also that evaluations take longer than they may:
+// than the Scheduler allows, or than ctx does if a [Deadline] ends it.
 func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) (*Result, error) {
 	if s.observer == nil {
 		return s.decide(ctx, placement, snapshot, now)
@@ -108,8 +120,10 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, now: now,
 		key:      types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name},
 		recorder: recorder{snapshot: snapshot, now: now},
+		alarm:    alarm{parent: ctx, limit: s.timeout},
 		result:   &Result{now: now},
 	}
+	defer r.alarm.close()
 	memory := s.memoryOf(placement)
 	defer memory.mutex.Unlock()
 	err := r.schedule(memory)
@@ -180,6 +194,10 @@ func (r *run) choose(memory *memory) error {
 	if err != nil {
 		return err
 	}
+	if r.result.Overrun != nil {
+		r.overrun()
+		return nil
+	}
 	if err := r.prioritize(candidates); err != nil {
 		return err
 	}
@@ -222,11 +240,21 @@ func (r *run) lost(failed []Removal) bool {
 	return false
 }
 
+// interrupted is an error if nobody waits for the result any more. A Deadline is for
+// evaluations: what follows them takes little time, and is done.
 func (r *run) interrupted() error {
-	if r.ctx.Err() != nil {
-		return fmt.Errorf("scheduling was interrupted: %w", context.Cause(r.ctx))
+	if cause := r.cause(); cause != nil && deadlineIn(cause) == nil {
+		return fmt.Errorf("scheduling was interrupted: %w", cause)
 	}
 	return nil
+}
+
+// cause is why the context ended, nil if it has not.
+func (r *run) cause() error {
+	if r.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(r.ctx)
 }
 
 func (r *run) observe(kind, name string) (end func()) {

@@ -13,11 +13,13 @@ const (
 	ReasonScoreExpired = "ScoreExpired"
 	// ReasonScoreOutOfRange says that scores of candidates were clamped.
 	ReasonScoreOutOfRange = "ScoreOutOfRange"
+	// ReasonAmountOutOfRange says that amounts of candidates can't be true.
+	ReasonAmountOutOfRange = "AmountOutOfRange"
 )
 
 // Warning is something that does not keep a Placement from being decided: an event.
 type Warning struct {
-	// Reason is ReasonScoreExpired or ReasonScoreOutOfRange.
+	// Reason is ReasonScoreExpired, ReasonScoreOutOfRange or ReasonAmountOutOfRange.
 	Reason string
 	// Plugin is the prioritizer it is about.
 	Plugin string
@@ -29,6 +31,18 @@ type Warning struct {
 func (r *run) warn(reason, plugin, format string, subjects []string) {
 	if len(subjects) > 0 {
 		r.result.Warnings = append(r.result.Warnings, Warning{reason, plugin, fmt.Sprintf(format, firstOf(subjects))})
+	}
+}
+
+// outOfRange warns about subjects with values that are out of their range, and counts
+// them.
+func (r *run) outOfRange(reason, plugin, format string, subjects []string) {
+	r.warn(reason, plugin, format, subjects)
+	if len(subjects) > 0 {
+		if r.result.OutOfRange == nil {
+			r.result.OutOfRange = map[string]int{}
+		}
+		r.result.OutOfRange[plugin] += len(subjects)
 	}
 }
 

@@ -47,6 +47,8 @@ func TestFlags(t *testing.T) {
 		"no address of metrics": {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--metrics-bind-address="}, "--metrics-bind-address is empty"},
 		"no kubeconfig":         {[]string{"--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
 		"no workers":            {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--workers=0"}, "--workers: 0 is not positive"},
+		"no time":              {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--evaluation-timeout=0s"}, "--evaluation-timeout 0s must be positive"},
+		"too long a turn":      {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--evaluation-turn=6s"}, "at most --evaluation-turn 6s, and that at most --placement-timeout 5s"},
 		"short lease":           {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-lease-duration=5s"}, "must be longer than --leader-elect-renew-deadline 10s"},
 		"no address":            {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--debug-bind-address="}, "--debug-bind-address is empty"},
 		"eager candidate":       {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-retry-period=11s"}, "longer than --leader-elect-retry-period 11s"},

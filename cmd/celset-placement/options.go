@@ -34,6 +34,7 @@ type options struct {
 	all        bool
 	bindings   bool
 	workers    int
+	timeouts   controller.Timeouts
 	debug      string
 	debugCerts string
 	election   componentbaseconfig.LeaderElectionConfiguration
@@ -45,6 +46,7 @@ func newOptions() *options {
 	return &options{
 		ManagerOptions: program.NewManagerOptions(500),
 		workers:        controller.DefaultWorkers, debug: program.NoAddress,
+		timeouts: controller.Timeouts{Evaluation: placement.DefaultEvaluationTimeout, Turn: controller.DefaultTurn, Total: placement.DefaultTimeout},
 		election: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -59,7 +61,10 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.ManagerOptions.AddFlags(flags)
 	flags.BoolVar(&o.all, "all-placements", o.all, "Decide all Placements that are not disabled, not only those with the annotation celset.dev/placement. No other placement controller may run on the hub.")
 	flags.BoolVar(&o.bindings, "bindings", o.bindings, "Also keep a ManagedClusterSetBinding for every set that the ServiceAccount placement of a namespace may bind.")
-	flags.IntVar(&o.workers, "workers", o.workers, "How many Placements are decided at a time.")
+	flags.IntVar(&o.workers, "workers", o.workers, "How many Placements are decided at a time, besides an expensive one.")
+	flags.DurationVar(&o.timeouts.Evaluation, "evaluation-timeout", o.timeouts.Evaluation, "How long the CEL expressions of one predicate of a Placement may take on one cluster.")
+	flags.DurationVar(&o.timeouts.Turn, "evaluation-turn", o.timeouts.Turn, "How long the CEL expressions of a Placement are evaluated before others are. What takes longer goes on in a queue with one worker.")
+	flags.DurationVar(&o.timeouts.Total, "placement-timeout", o.timeouts.Total, "How long the CEL expressions of a Placement may take on all clusters. What takes longer is tried again after a while, from where it ended.")
 	flags.StringVar(&o.debug, "debug-bind-address", o.debug, "Address of /debug/placements, which tells over TLS why a Placement selects what it selects, to those who may get it; 0 for none.")
 	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. Without it, a self-signed certificate is made.")
 	configoptions.BindLeaderElectionFlags(&o.election, flags)
@@ -70,6 +75,9 @@ func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.workers < 1 {
 		errs = append(errs, fmt.Errorf("--workers: %d is not positive; give at least 1", o.workers))
+	}
+	if t := o.timeouts; t.Evaluation <= 0 || t.Turn < t.Evaluation || t.Total < t.Turn {
+		errs = append(errs, fmt.Errorf("--evaluation-timeout %s must be positive and at most --evaluation-turn %s, and that at most --placement-timeout %s", t.Evaluation, t.Turn, t.Total))
 	}
 	if e := o.election; e.LeaderElect && (e.RetryPeriod.Duration <= 0 || e.RenewDeadline.Duration <= e.RetryPeriod.Duration || e.LeaseDuration.Duration <= e.RenewDeadline.Duration) {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration %s must be longer than --leader-elect-renew-deadline %s, and that longer than --leader-elect-retry-period %s",
@@ -90,6 +98,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
+	controller.Guard(config)
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: o.MetricsServer(), HealthProbeBindAddress: o.Health,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,
@@ -127,7 +136,7 @@ func (o *options) addControllers(mgr manager.Manager) error {
 		return err
 	}
 	return controller.Add(mgr, controller.Options{
-		All: o.all, Workers: o.workers, Scheduler: scheduling, Observer: measured, SkipNameValidation: o.several,
+		All: o.all, Workers: o.workers, Timeouts: o.timeouts, Scheduler: scheduling, Observer: measured, SkipNameValidation: o.several,
 	})
 }
 
@@ -136,7 +145,7 @@ func (o *options) addDebugging(mgr manager.Manager) error {
 	if o.debug == program.NoAddress {
 		return nil
 	}
-	preview, err := controller.NewPreview(mgr.GetClient(), placement.Config{}, nil)
+	preview, err := controller.NewPreview(mgr.GetClient(), controller.Options{Timeouts: o.timeouts})
 	if err != nil {
 		return err
 	}

@@ -24,10 +24,14 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Name of the controller in logs, metrics and events.
-const Name = "celset-placement"
+// Names of the controller in logs, metrics and events, and of the one for expensive
+// Placements.
+const (
+	Name     = "celset-placement"
+	SlowName = Name + "-slow"
+)
 
-// DefaultWorkers is how many Placements are decided at a time.
+// DefaultWorkers is how many Placements are decided at a time, besides an expensive one.
 const DefaultWorkers = 4
 
 // Options say how [Add] sets the controller up.
@@ -35,10 +39,13 @@ type Options struct {
 	// All takes all Placements but disabled ones, not only those with
 	// [placement.TakeAnnotation].
 	All bool
-	// Workers is how many Placements are decided at a time; 0 is [DefaultWorkers].
+	// Workers is how many Placements are decided at a time, besides an expensive one; 0 is
+	// [DefaultWorkers].
 	Workers int
-	// Scheduler is how they are decided.
+	// Scheduler is how they are decided. Its EvaluationTimeout is that of Timeouts.
 	Scheduler placement.Config
+	// Timeouts are how long they may be evaluated.
+	Timeouts Timeouts
 	// Observer is told what is written; nil means nobody is.
 	Observer Observer
 	// Now is the clock; nil is that of the machine.
@@ -53,9 +60,14 @@ type Observer interface {
 	// ObserveWriting is called when the PlacementDecisions of a Placement start to be
 	// written, and what it returns with the error, if any, when that ends.
 	ObserveWriting() (end func(error))
+	// ObserveTurn is called when a Placement was evaluated, by the worker of the slow queue
+	// or one of the usual, with one of [TurnDone], [TurnContinued] and [TurnFailed].
+	ObserveTurn(turn string, slow bool)
 }
 
 type unobserved struct{}
+
+func (unobserved) ObserveTurn(string, bool) {}
 
 func (unobserved) ObserveWriting() (end func(error)) { return func(error) {} }
 
@@ -80,17 +92,21 @@ type reconciler struct {
 	scheduler *placement.Scheduler
 	ledger    *ledger
 	records   *records
-	observer  Observer
-	clusters  collected[[]*clusterv1.ManagedCluster]
-	scores    collected[scores]
-	all       bool
-	now       func() time.Time
+	paces     *paces
+	// usual and slow lead to the queues.
+	usual, slow lane
+	observer    Observer
+	clusters    collected[[]*clusterv1.ManagedCluster]
+	scores      collected[scores]
+	all         bool
+	now         func() time.Time
 }
 
 // Add adds the controller to a manager whose scheme has the kinds of [AddToScheme].
 // It runs when the manager does, where leaders are elected only as the leader.
 func Add(mgr manager.Manager, options Options) error {
-	scheduler, err := placement.NewScheduler(options.Scheduler)
+	timeouts := options.Timeouts.orDefaults()
+	scheduler, err := newScheduler(options.Scheduler, timeouts)
 	if err != nil {
 		return fmt.Errorf("placement controller: %w", err)
 	}
@@ -105,7 +121,8 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
-		scheduler: scheduler, ledger: newLedger(), records: newRecords(), observer: options.Observer, all: options.All, now: options.Now,
+		scheduler: scheduler, ledger: newLedger(), records: newRecords(), paces: newPaces(timeouts),
+		observer: options.Observer, all: options.All, now: options.Now,
 	}
 	r.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
 		clusters, err := collectClusters(ctx, r.client)
@@ -113,9 +130,20 @@ func Add(mgr manager.Manager, options Options) error {
 		return unchanged(r.clusters.value, clusters), err
 	}
 	r.scores.collect = func(ctx context.Context) (scores, error) { return collectScores(ctx, r.client) }
-	return r.watches(builder.ControllerManagedBy(mgr).Named(Name)).
-		WithOptions(ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation}).
-		Complete(r)
+	with := ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation, NewQueue: newQueue}
+	err = r.watches(builder.ControllerManagedBy(mgr).Named(Name)).WatchesRawSource(r.usual.source()).WithOptions(with).
+		Complete(worker{reconciler: r})
+	if err != nil {
+		return err
+	}
+	with.MaxConcurrentReconciles = 1
+	return builder.ControllerManagedBy(mgr).Named(SlowName).WatchesRawSource(r.slow.source()).WithOptions(with).
+		Complete(worker{reconciler: r, slow: true})
+}
+
+func newScheduler(config placement.Config, timeouts Timeouts) (*placement.Scheduler, error) {
+	config.EvaluationTimeout = timeouts.Evaluation
+	return placement.NewScheduler(config)
 }
 
 // watches names what is watched. Periodic resyncs, in which nothing has changed, are

@@ -6,6 +6,7 @@
 //
 //	scheme := runtime.NewScheme()
 //	err := controller.AddToScheme(scheme)
+//	controller.Guard(config)
 //	mgr, err := manager.New(config, manager.Options{Scheme: scheme, Cache: controller.Cache()})
 //	err = controller.Add(mgr, controller.Options{Workers: 4})
 //	err = mgr.Start(ctx)
@@ -23,7 +24,16 @@
 // a ManagedClusterSet bound to its namespace changes, or joins or leaves one; when a
 // set or a binding changes; when an AddOnPlacementScore changes that its prioritizers
 // or expressions read; and when a toleration or a score expires. One Placement is
-// decided by one worker at a time, different ones by several.
+// decided by one worker at a time, different ones by several, in turns of their
+// namespaces.
+//
+// # How long that may take
+//
+// [Timeouts] bound evaluations. A Placement is evaluated for one turn; if that does not
+// suffice it goes on in a second queue, which has one worker, and belongs there as long
+// as it is expensive. When all its turns together take too long, its condition says so,
+// and it waits, each time longer. [Guard] keeps what clusters report from taking time
+// when it is read.
 //
 // # How decisions are written
 //

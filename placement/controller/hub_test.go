@@ -87,6 +87,7 @@ func startHub() (*hub, error) {
 	}
 	config := controlPlane.RESTConfig()
 	config.QPS = -1
+	Guard(config)
 	h := &hub{controlPlane: controlPlane}
 	managed, err := h.start(ctx, config)
 	h.stop = func() error {

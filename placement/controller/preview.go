@@ -22,19 +22,21 @@ import (
 type Preview struct {
 	reader    client.Reader
 	scheduler *placement.Scheduler
+	timeout   time.Duration
 	now       func() time.Time
 }
 
-// NewPreview returns a Preview that reads from a cache with the options of [Cache].
-// The scheduler's configuration should have no observer, so that metrics tell of the
-// controller only. now is the clock; nil is that of the machine.
-func NewPreview(reader client.Reader, scheduler placement.Config, now func() time.Time) (*Preview, error) {
-	result := &Preview{reader: reader, now: now}
+// NewPreview returns a Preview that reads from a cache with the options of [Cache]. Of
+// the options those count that say how Placements are decided: Scheduler, which should
+// have no observer, so that metrics tell of the controller only, Timeouts and Now.
+func NewPreview(reader client.Reader, options Options) (*Preview, error) {
+	timeouts := options.Timeouts.orDefaults()
+	result := &Preview{reader: reader, timeout: timeouts.Total, now: options.Now}
 	if result.now == nil {
 		result.now = time.Now
 	}
 	var err error
-	if result.scheduler, err = placement.NewScheduler(scheduler); err != nil {
+	if result.scheduler, err = newScheduler(options.Scheduler, timeouts); err != nil {
 		return nil, fmt.Errorf("preview of placement: %w", err)
 	}
 	return result, nil
@@ -50,8 +52,9 @@ func (p *Preview) Placement(ctx context.Context, key types.NamespacedName) (*clu
 }
 
 // Schedule decides a Placement, which needs not be on the hub: its former decisions
-// are those of the Placement there with its namespace and name. Errors are those of
-// [placement.Scheduler.Schedule]; without a result the hub could not be read.
+// are those of the Placement there with its namespace and name. The evaluations may take
+// as long as the controller lets them take in one decision, all at once. Errors are those
+// of [placement.Scheduler.Schedule]; without a result the hub could not be read.
 func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error) {
 	decisions, err := p.decisions(ctx)
 	if err != nil {
@@ -73,7 +76,9 @@ func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement
 	// that somebody wrote. Nothing is remembered of what has no generation.
 	unknown := object.DeepCopy()
 	unknown.Generation = 0
-	result, err := p.scheduler.Schedule(ctx, unknown, snapshot, p.now())
+	limited, cancel := placement.WithDeadline(ctx, p.timeout, p.timeout)
+	defer cancel()
+	result, err := p.scheduler.Schedule(limited, unknown, snapshot, p.now())
 	for i := range result.Conditions {
 		result.Conditions[i].ObservedGeneration = object.Generation
 	}

@@ -32,7 +32,7 @@ func TestPreview(t *testing.T) {
 	object := f.place(t, "p", `"tier" in managedCluster.metadata.labels`)
 	f.requireSelected(t, object, "a")
 
-	preview, err := NewPreview(f.hub, placement.Config{}, nil)
+	preview, err := NewPreview(f.hub, Options{})
 	must(t, err)
 	key := client.ObjectKeyFromObject(object)
 	live, err := preview.Placement(t.Context(), key)
@@ -78,7 +78,7 @@ func (u unreadable) List(context.Context, client.ObjectList, ...client.ListOptio
 func TestPreviewOfAHubThatCannotBeRead(t *testing.T) {
 	gone := errors.New("gone")
 	for read, kind := range []string{"PlacementDecisions", "ManagedClusters", "AddOnPlacementScores", "ManagedClusterSets", "ManagedClusterSetBindings"} {
-		preview, err := NewPreview(unreadable{failed: gone, after: &read}, placement.Config{}, nil)
+		preview, err := NewPreview(unreadable{failed: gone, after: &read}, Options{})
 		must(t, err)
 		result, err := preview.Schedule(t.Context(), &clusterv1beta1.Placement{})
 		require.ErrorIs(t, err, gone)

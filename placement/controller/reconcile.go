@@ -21,8 +21,33 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Reconcile decides a Placement, writes its PlacementDecisions and then its status.
-func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+// worker decides the Placements of one queue.
+type worker struct {
+	*reconciler
+	slow bool
+}
+
+// Reconcile decides a Placement, or hands it over to the other queue.
+func (w worker) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	slow := w.paces.slow(request.NamespacedName)
+	if slow == w.slow {
+		return w.reconcile(ctx, request)
+	}
+	w.laneOf(slow).add(request)
+	return reconcile.Result{}, nil
+}
+
+func (r *reconciler) laneOf(slow bool) *lane {
+	if slow {
+		return &r.slow
+	}
+	return &r.usual
+}
+
+// reconcile decides a Placement, writes its PlacementDecisions and then its status. If
+// there is more to evaluate than it has time for, nothing is written, and it goes on when
+// others had their turn.
+func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	object, err := r.placement(ctx, request.NamespacedName)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return reconcile.Result{}, err
@@ -34,13 +59,35 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.records.forget(request.NamespacedName)
 	}
 	if !responsible {
+		r.paces.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	result, err := r.settle(ctx, object)
-	if result != nil {
+	verdict := verdictOf(r.paces, object, result, err, r.now())
+	if result != nil && verdict.turn != TurnContinued {
 		err = errors.Join(err, r.report(ctx, object, result))
 	}
+	if err == nil && result != nil && (verdict.turn != TurnContinued || verdict.delay == 0) {
+		r.observer.ObserveTurn(verdict.turn, r.paces.slow(request.NamespacedName))
+	}
+	r.paces.move(object, verdict.slow)
+	if verdict.turn == TurnContinued && verdict.delay == 0 {
+		r.slow.add(request)
+		return reconcile.Result{}, nil
+	}
+	if verdict.turn != TurnDone && err == nil {
+		return reconcile.Result{RequeueAfter: verdict.delay}, nil
+	}
 	return r.outcome(result, err)
+}
+
+// verdictOf is what becomes of a Placement. What was not decided for another reason than
+// time says nothing of how long it takes.
+func verdictOf(paces *paces, object *clusterv1beta1.Placement, result *placement.Result, err error, now time.Time) verdict {
+	if err != nil {
+		return paces.judge(object, nil, now)
+	}
+	return paces.judge(object, result, now)
 }
 
 // placement gets a Placement, from the API server if the cache does not have the
@@ -77,11 +124,24 @@ func (r *reconciler) schedule(ctx context.Context, object *clusterv1beta1.Placem
 		if err != nil {
 			return nil, err
 		}
-		result, err := r.scheduler.Schedule(ctx, object, snapshot, r.now())
-		if !r.records.note(object, result.Reads) || err != nil {
+		result, err := r.attempt(ctx, object, snapshot)
+		if !r.records.note(object, result.Reads) || err != nil || result.Overrun != nil {
 			return result, err
 		}
 	}
+}
+
+// attempt lets the evaluations take as long as they may now.
+func (r *reconciler) attempt(ctx context.Context, object *clusterv1beta1.Placement, snapshot *placement.Snapshot) (*placement.Result, error) {
+	start := r.now()
+	turn := r.paces.turn(object, start)
+	limited, cancel := placement.WithDeadline(ctx, turn, r.paces.timeouts.Total)
+	defer cancel()
+	result, err := r.scheduler.Schedule(limited, object, snapshot, start)
+	if err == nil && turn > 0 {
+		r.paces.spend(object, r.now().Sub(start), result.Overrun == nil)
+	}
+	return result, err
 }
 
 // settle decides a Placement and writes its PlacementDecisions. The result is nil if

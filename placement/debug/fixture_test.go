@@ -45,6 +45,10 @@ type bench struct {
 	broken error
 	// before, if not nil, is called before a Placement is decided.
 	before func(context.Context)
+	// scheduled, if not nil, is called instead where it matters of which namespace it is,
+	// and limit says how long the evaluations may take.
+	scheduled func(context.Context, string)
+	limit     func(context.Context) (context.Context, context.CancelFunc)
 
 	mutex sync.Mutex
 	asked []authorizer.AttributesRecord
@@ -79,6 +83,10 @@ func newBench(t *testing.T, change ...func(*debug.Options)) *bench {
 	return b
 }
 
+func keyOf(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
 // store puts a Placement with a spec in YAML into the namespace ns.
 func (b *bench) store(t *testing.T, name, spec string) *clusterv1beta1.Placement {
 	t.Helper()
@@ -86,7 +94,7 @@ func (b *bench) store(t *testing.T, name, spec string) *clusterv1beta1.Placement
 		Namespace: "ns", Name: name, Generation: 7, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "somebody"}},
 	}}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &object.Spec))
-	b.placements[types.NamespacedName{Namespace: "ns", Name: name}] = object
+	b.placements[keyOf("ns", name)] = object
 	return object
 }
 
@@ -105,8 +113,16 @@ func (b *bench) Schedule(ctx context.Context, object *clusterv1beta1.Placement) 
 	if b.before != nil {
 		b.before(ctx)
 	}
+	if b.scheduled != nil {
+		b.scheduled(ctx, object.Namespace)
+	}
 	if b.broken != nil {
 		return nil, b.broken
+	}
+	if b.limit != nil {
+		limited, cancel := b.limit(ctx)
+		defer cancel()
+		ctx = limited
 	}
 	return b.scheduler.Schedule(ctx, object, b.snapshot, now)
 }
@@ -133,7 +149,7 @@ func (b *bench) Authorize(_ context.Context, a authorizer.Attributes) (authorize
 	switch who := a.GetUser().GetName(); {
 	case who == "broken":
 		return authorizer.DecisionNoOpinion, "", apierrors.NewNotFound(schema.GroupResource{Resource: "subjectaccessreviews"}, "")
-	case who == "reader" && a.GetVerb() == "get" && a.GetNamespace() == "ns",
+	case who == "root", who == "reader" && a.GetVerb() == "get" && a.GetNamespace() == "ns",
 		who == "author" && a.GetVerb() == "create" && a.GetNamespace() == "ns":
 		return authorizer.DecisionAllow, "", nil
 	case who == "stranger":

@@ -29,10 +29,6 @@ const Path = "/debug/placements"
 const (
 	// DefaultTimeout is how long one answer may take.
 	DefaultTimeout = 30 * time.Second
-	// concurrent is how many Placements are decided at a time. Nothing is remembered
-	// from one to the next, so each takes as long as the first decision does, and the
-	// controller needs the processors, too.
-	concurrent = 2
 	// clusterParameter names a cluster to tell of.
 	clusterParameter = "cluster"
 )
@@ -65,8 +61,7 @@ type Options struct {
 
 type handler struct {
 	Options
-	// running has room for those that are being decided.
-	running chan struct{}
+	turns *turns
 }
 
 // NewHandler returns a handler of everything below [Path].
@@ -77,7 +72,7 @@ func NewHandler(options Options) (http.Handler, error) {
 	if options.Timeout <= 0 {
 		options.Timeout = DefaultTimeout
 	}
-	return &handler{Options: options, running: make(chan struct{}, concurrent)}, nil
+	return &handler{Options: options, turns: newTurns()}, nil
 }
 
 // ServeHTTP answers one request.
@@ -148,15 +143,19 @@ func (h *handler) post(w http.ResponseWriter, request *http.Request, who user.In
 	return h.decide(request, object)
 }
 
-// decide waits for its turn.
+// decide waits for its turn. How long it takes then is bounded by who decides, and all
+// of it by the context.
 func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement) (*Report, error) {
 	ctx := request.Context()
-	select {
-	case h.running <- struct{}{}:
-		defer func() { <-h.running }()
-	case <-ctx.Done():
+	end, err := h.turns.take(ctx, object.Namespace)
+	switch {
+	case errors.Is(err, errTooMany):
+		return nil, refusalOf(apierrors.NewTooManyRequests(
+			fmt.Sprintf("%d others wait for Placements of the namespace %s to be decided; ask again later", maxWaiting, object.Namespace), 1))
+	case err != nil:
 		return nil, refusalOf(apierrors.NewServerTimeout(resource.GroupResource(), "decide", int(h.Timeout.Seconds())))
 	}
+	defer end()
 	result, err := h.Placements.Schedule(ctx, object)
 	if result == nil {
 		return nil, fmt.Errorf("decide Placement %s/%s: %w", object.Namespace, object.Name, err)

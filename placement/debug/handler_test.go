@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,41 +171,6 @@ func TestTimeout(t *testing.T) {
 	require.Contains(t, report.Error, "scheduling was interrupted")
 	require.True(t, report.Stands)
 	require.Contains(t, report.Status.Conditions[len(report.Status.Conditions)-1].Message, "the former decision stands")
-}
-
-// However many ask, few are decided at a time, and who waits too long is told.
-func TestTurns(t *testing.T) {
-	b := newBench(t)
-	var running, most atomic.Int32
-	b.before = func(context.Context) {
-		n := running.Add(1)
-		defer running.Add(-1)
-		for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
-		}
-		time.Sleep(time.Millisecond)
-	}
-	var callers sync.WaitGroup
-	for range 20 {
-		callers.Go(func() { b.do(t, http.MethodGet, debug.Path+"/ns/p", "reader", "", "") })
-	}
-	callers.Wait()
-	require.EqualValues(t, 2, most.Load())
-
-	b = newBench(t, func(o *debug.Options) { o.Timeout = 10 * time.Millisecond })
-	release := make(chan struct{})
-	b.before = func(context.Context) { <-release }
-	var timeouts atomic.Int32
-	for range 3 {
-		callers.Go(func() {
-			response := b.do(t, http.MethodGet, debug.Path+"/ns/p", "reader", "", "")
-			if strings.Contains(response.Body.String(), string(metav1.StatusReasonServerTimeout)) {
-				timeouts.Add(1)
-				close(release)
-			}
-		})
-	}
-	callers.Wait()
-	require.EqualValues(t, 1, timeouts.Load(), "two had their turn")
 }
 
 func TestNewHandlerRefuses(t *testing.T) {

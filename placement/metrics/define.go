@@ -7,6 +7,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/placement"
 )
 
 const subsystem = "celset_placement"
@@ -22,6 +23,13 @@ const (
 	remembered = "remembered"
 	compiled   = "compiled"
 	refused    = "refused"
+	usual      = "usual"
+	slow       = "slow"
+	done       = "done"
+	continued  = "continued"
+	overran    = "failed"
+	// addOn is what all prioritizers that read AddOnPlacementScores are called.
+	addOn = "AddOn"
 	// unknown is the reason of an evaluation that fails without one.
 	unknown = "Unknown"
 )
@@ -43,6 +51,10 @@ func (m *Metrics) define() {
 		"Time to write the PlacementDecisions of one Placement where they differ from what is decided, by outcome: written, conflict (somebody else changed them, it is tried again) or error.", "outcome")
 	m.matches = countBy("cluster_matches_total",
 		"Number of clusters that the predicates of a Placement were asked about, by the source of the answer: evaluated, or remembered since nothing that it depends on has changed.", "source")
+	m.turns = countBy("turns_total",
+		"Number of times that the CEL expressions of a Placement were evaluated, by the queue that it came from (usual, or slow if it is expensive) and the outcome: done, continued (it goes on when others had their turn) or failed (it takes too long, so the former decision stands).", "queue", "outcome")
+	m.outOfRange = countBy("values_out_of_range_total",
+		"Number of values, counted each time that they are read, that are not in their range, by the prioritizer that reads them: an amount of a resource that is negative or too large to be true counts as missing, a score as the nearest one in the range.", "plugin_name")
 	m.evaluationTime = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "cel_evaluation_duration_seconds", Buckets: durations(), StabilityLevel: metrics.ALPHA,
 		Help: "Time to evaluate one CEL expression on one cluster.",
@@ -75,6 +87,7 @@ func (m *Metrics) start() {
 	for vector, values := range map[*metrics.CounterVec][]string{
 		m.matches:      {evaluated, remembered},
 		m.compilations: {compiled, refused, remembered},
+		m.outOfRange:   {placement.ResourceAllocatableCPU, placement.ResourceAllocatableMemory, addOn},
 		m.failures: {
 			string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonBudget),
 			string(cel.ReasonInterrupted), unknown,
@@ -82,6 +95,11 @@ func (m *Metrics) start() {
 	} {
 		for _, value := range values {
 			vector.WithLabelValues(value)
+		}
+	}
+	for _, queue := range []string{usual, slow} {
+		for _, outcome := range []string{done, continued, overran} {
+			m.turns.WithLabelValues(queue, outcome)
 		}
 	}
 }

@@ -18,6 +18,11 @@
 //     observed where there is nothing to write.
 //   - celset_placement_cluster_matches_total{source}: how often predicates were
 //     evaluated on a cluster, and how often the answer was remembered.
+//   - celset_placement_turns_total{queue, outcome}: how often the expressions of a
+//     Placement were evaluated, done, continued or failed, in the usual queue or in the
+//     slow one.
+//   - celset_placement_values_out_of_range_total{plugin_name}: amounts and scores that
+//     prioritizers read and that can't be true.
 //   - celset_placement_cel_evaluation_duration_seconds and
 //     celset_placement_cel_evaluation_cost: one evaluation of one expression on one
 //     cluster. Selection without CEL is not observed, and no slower.

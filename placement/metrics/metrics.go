@@ -31,6 +31,8 @@ type Metrics struct {
 	plugins    *metrics.HistogramVec
 	writing    *metrics.HistogramVec
 	matches    *metrics.CounterVec
+	turns      *metrics.CounterVec
+	outOfRange *metrics.CounterVec
 
 	evaluationTime *metrics.Histogram
 	evaluationCost *metrics.Histogram
@@ -54,7 +56,7 @@ func New(options Options) (*Metrics, error) {
 	m := &Metrics{now: options.Now}
 	m.define()
 	for _, one := range []metrics.Registerable{
-		m.scheduling, m.plugins, m.writing, m.matches, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
+		m.scheduling, m.plugins, m.writing, m.matches, m.turns, m.outOfRange, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
 	} {
 		// They are made here, since the registry is none of Kubernetes, which would do it.
 		one.Create(nil)

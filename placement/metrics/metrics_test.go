@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	compbase "k8s.io/component-base/metrics"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/placement/metrics"
 )
 
@@ -195,6 +197,43 @@ func TestOutcomes(t *testing.T) {
 	})
 }
 
+func TestTurns(t *testing.T) {
+	b := newBench(t)
+	require.Len(t, b.series(t, "celset_placement_turns_total"), 6, "all are there from the start")
+	for _, turn := range []string{controller.TurnDone, controller.TurnContinued, controller.TurnContinued, controller.TurnFailed} {
+		b.ObserveTurn(turn, turn != controller.TurnDone)
+	}
+	require.Len(t, b.series(t, "celset_placement_turns_total"), 6)
+	b.requireValues(t, map[string]uint64{"turns_total done usual": 1, "turns_total continued slow": 2, "turns_total failed slow": 1})
+}
+
+// series are those of a metric.
+func (b *bench) series(t *testing.T, name string) []string {
+	t.Helper()
+	families, err := b.registry.Gather()
+	require.NoError(t, err)
+	var result []string
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, metric := range family.GetMetric() {
+				result = append(result, metric.String())
+			}
+		}
+	}
+	return result
+}
+
+func TestValuesOutOfRange(t *testing.T) {
+	b := newBench(t)
+	b.snapshot.Clusters[0].Status.Allocatable = clusterv1.ResourceList{"cpu": resource.MustParse("1e1000")}
+	b.snapshot.Clusters[0].Status.Capacity = b.snapshot.Clusters[0].Status.Allocatable
+	spec := `prioritizerPolicy: {mode: Exact, configurations: [
+  {weight: 1, scoreCoordinate: {type: BuiltIn, builtIn: ResourceAllocatableCPU}}]}`
+	require.NoError(t, b.schedule(t, 1, spec))
+	require.NoError(t, b.schedule(t, 1, spec))
+	require.EqualValues(t, 2, b.values(t)["values_out_of_range_total ResourceAllocatableCPU"])
+}
+
 type broken struct{}
 
 func (broken) FindScore(string, string) (*clusterv1alpha1.AddOnPlacementScore, error) {
@@ -233,7 +272,7 @@ func TestConventions(t *testing.T) {
 	b.ObserveWriting()(nil)
 	families, err := b.registry.Gather()
 	require.NoError(t, err)
-	require.Len(t, families, 8)
+	require.Len(t, families, 10)
 	for _, family := range families {
 		require.True(t, strings.HasPrefix(family.GetName(), "celset_placement_"), family.GetName())
 		require.True(t, strings.HasPrefix(family.GetHelp(), "[ALPHA] "), family.GetHelp())

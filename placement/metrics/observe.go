@@ -28,6 +28,9 @@ func (m *Metrics) ObserveSchedule() (end func(*placement.Result, error)) {
 		m.scheduling.WithLabelValues(outcome).Observe(elapsed())
 		m.matches.WithLabelValues(evaluated).Add(float64(result.Evaluated))
 		m.matches.WithLabelValues(remembered).Add(float64(result.Remembered))
+		for name, n := range result.OutOfRange {
+			m.outOfRange.WithLabelValues(pluginOf(name)).Add(float64(n))
+		}
 	}
 }
 
@@ -58,6 +61,16 @@ func (m *Metrics) ObserveWriting() (end func(error)) {
 		}
 		m.writing.WithLabelValues(outcome).Observe(elapsed())
 	}
+}
+
+// ObserveTurn is called when the expressions of a Placement were evaluated, with what
+// becomes of it: "done", "continued" or "failed".
+func (m *Metrics) ObserveTurn(turn string, expensive bool) {
+	queue := usual
+	if expensive {
+		queue = slow
+	}
+	m.turns.WithLabelValues(queue, turn).Inc()
 }
 
 // Now implements [cel.Timer].

@@ -191,10 +191,18 @@ func placementLimits(t *testing.T) []limit {
 		{"scores", fmt.Sprintf("%d to %d", placement.MinScore, placement.MaxScore), "Open Cluster Management"},
 		{"weight of a prioritizer", "±" + number(constantOf(t, "placement/prioritizer.go", "maxWeight")), "Open Cluster Management"},
 		{"spread constraints", number(constantOf(t, "placement/spread.go", "maxSpreadConstraints")), "Open Cluster Management"},
-		{"Placements decided at a time", number(controller.DefaultWorkers), ours},
+		{"time for the expressions of a predicate on a cluster", placement.DefaultEvaluationTimeout.String(), "argument of celset-placement: `--evaluation-timeout`"},
+		{"time for all evaluations of a Placement before others have their turn", controller.DefaultTurn.String(), "argument of celset-placement: `--evaluation-turn`"},
+		{"time for all evaluations of a Placement", placement.DefaultTimeout.String(), "argument of celset-placement: `--placement-timeout`"},
+		{"cost of all evaluations of a Placement that is not expensive", number(controller.ExpensiveCost), ours},
+		{"time until a Placement is tried again that takes too long", duration(t, "placement/controller/pace.go", "firstDelay") + " to " + duration(t, "placement/controller/pace.go", "lastDelay"), ours},
+		{"Placements decided at a time", number(controller.DefaultWorkers) + ", and an expensive one", ours},
 		{"errors in one answer of admission", number(constantOf(t, "placement/admission/webhook.go", "maxErrors")), ours},
 		{"length of a condition's message", number(constantOf(t, "placement/condition.go", "maxMessage")) + " bytes", upstreams},
 		{"time for one answer of the debug endpoint", duration(t, "placement/debug/handler.go", "DefaultTimeout"), ours},
+		{"answers of the debug endpoint made at a time, of a namespace one", number(constantOf(t, "placement/debug/turns.go", "concurrent")), ours},
+		{"requests to it that wait, about a namespace", number(constantOf(t, "placement/debug/turns.go", "maxWaiting")), ours},
+		{"digits and point of an amount that a ManagedCluster reports", number(constantOf(t, "placement/controller/guard_filter.go", "maxQuantity")) + ", exponents two", ours},
 	}
 }
 

@@ -115,7 +115,7 @@ func TestPageDescribesWhatIsRegistered(t *testing.T) {
 // Nothing about a single object can be told from a metric.
 func TestNoLabelNamesObjects(t *testing.T) {
 	allowed := []string{
-		"budget", "cache", "constraint", "driver", "operation", "outcome", "plugin_name", "plugin_type", "reason", "scope", "source", "state",
+		"budget", "cache", "constraint", "driver", "operation", "outcome", "plugin_name", "plugin_type", "queue", "reason", "scope", "source", "state",
 	}
 	for component := range components {
 		for name, m := range registered(t, component) {

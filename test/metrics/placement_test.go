@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/placement/metrics"
 )
 
@@ -26,6 +27,13 @@ func exercisePlacement(t *testing.T, r *recorder) {
 	measured.ObserveSchedule()(&placement.Result{Decision: &placement.Decision{}}, nil)
 	measured.ObserveSchedule()(&placement.Result{}, nil)
 	measured.ObserveSchedule()(&placement.Result{}, errors.New("any"))
+	measured.ObserveSchedule()(&placement.Result{OutOfRange: map[string]int{
+		placement.ResourceAllocatableCPU: 1, placement.ResourceAllocatableMemory: 1, "AddOn/resource/score": 1,
+	}}, nil)
+	for _, turn := range []string{controller.TurnDone, controller.TurnContinued, controller.TurnFailed} {
+		measured.ObserveTurn(turn, false)
+		measured.ObserveTurn(turn, true)
+	}
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "placementdecisions"}, "a", errors.New("changed"))
 	for _, err := range []error{nil, conflict, errors.New("any")} {
 		measured.ObserveWriting()(err)

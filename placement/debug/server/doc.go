@@ -4,7 +4,7 @@
 // Package server serves package debug from a controller manager, over TLS and to those
 // whom the hub knows:
 //
-//	preview, err := controller.NewPreview(mgr.GetClient(), placement.Config{}, nil)
+//	preview, err := controller.NewPreview(mgr.GetClient(), controller.Options{})
 //	err = server.Add(mgr, server.Options{Address: ":8444", Placements: preview})
 //
 // Who asks shows a bearer token, which a TokenReview proves, and a SubjectAccessReview

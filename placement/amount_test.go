@@ -1,0 +1,126 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/placement"
+)
+
+// reporting is a cluster that reports amounts, in JSON as it is sent.
+func reporting(t require.TestingT, name, capacity, allocatable string) *clusterv1.ManagedCluster {
+	result := managed(name)
+	status := fmt.Sprintf(`{"capacity": {"cpu": %s}, "allocatable": {"cpu": %s}}`, capacity, allocatable)
+	require.NoError(t, json.Unmarshal([]byte(status), &result.Status), status)
+	return result
+}
+
+const byCPU = "ResourceAllocatableCPU 10"
+
+func TestAmountsThatCannotBeTrue(t *testing.T) {
+	for _, amount := range []string{
+		`"1e1000"`, `1e1000`, `"1e308"`, `"1e309"`, `"-1e1000"`, `"-1"`, `-1`, `"-5m"`, `"1e16000000"`, `1e16000000`, `"1e2147483647"`, `"-1e2147483647"`,
+		`"10E"`, `"9223372036854775808000"`,
+	} {
+		for _, said := range []*clusterv1.ManagedCluster{reporting(t, "liar", amount, amount), reporting(t, "liar", `"8"`, amount), reporting(t, "liar", amount, `"8"`)} {
+			t.Run(amount, func(t *testing.T) {
+				h := newHub(reporting(t, "least", `8`, `"2"`), said, reporting(t, "most", `8`, `"6"`))
+				result := schedule(t, placed(t, exactly(byCPU)), h)
+				require.Equal(t, map[string]int64{"least": -100, "liar": 0, "most": 100}, scoresOf(t, result, placement.ResourceAllocatableCPU))
+				require.Equal(t, []string{"most", "liar", "least"}, ranked(result))
+				require.EqualValues(t, 1000, result.Candidates[0].Total)
+				require.Equal(t, []placement.Warning{{
+					Reason: placement.ReasonAmountOutOfRange, Plugin: placement.ResourceAllocatableCPU,
+					Message: "The amounts of cpu that ManagedClusters liar report are no numbers from 0 to 2^63-1; they count as missing",
+				}}, result.Warnings)
+				require.Equal(t, map[string]int{placement.ResourceAllocatableCPU: 1}, result.OutOfRange)
+			})
+		}
+	}
+}
+
+func TestAmountsThatCanBeTrue(t *testing.T) {
+	for _, amount := range []string{`0`, `"0"`, `"0e1000"`, `"1n"`, `"1e-300"`, `"1e-16000000"`, `"9E"`, `"9223372036854775807"`, `"7Ei"`, `null`} {
+		result := schedule(t, placed(t, exactly(byCPU)), newHub(reporting(t, "a", amount, amount)))
+		require.Empty(t, result.OutOfRange, amount)
+		require.Equal(t, map[string]int64{"a": 100}, scoresOf(t, result, placement.ResourceAllocatableCPU), amount)
+	}
+}
+
+// hostile draws a quantity in JSON that can be decoded.
+func hostile(t *rapid.T) string {
+	sign := rapid.SampledFrom([]string{"", "-", "+"}).Draw(t, "sign")
+	digits := rapid.StringMatching(`[0-9]{1,15}(\.[0-9]{0,2})?`).Draw(t, "digits")
+	suffix := rapid.OneOf(
+		rapid.SampledFrom([]string{"", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}),
+		rapid.Map(rapid.Int32Range(0, math.MaxInt32), func(n int32) string { return fmt.Sprintf("e%d", n) }),
+		rapid.Map(rapid.IntRange(-6, 6), func(n int) string { return fmt.Sprintf("E%d", n) }),
+	).Draw(t, "suffix")
+	return `"` + sign + digits + suffix + `"`
+}
+
+// Whatever clusters report: scores are in their range, and totals follow from them.
+func TestScoresAreInRange(t *testing.T) {
+	object := placed(t, exactly(byCPU, "ResourceAllocatableMemory -10", "Balance 10")+addOn("r", "s", -10))
+	s := newScheduler(t)
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHub()
+		for i := range rapid.IntRange(1, 6).Draw(t, "clusters") {
+			name := fmt.Sprintf("c%d", i)
+			h.clusters = append(h.clusters, reporting(t, name, hostile(t), hostile(t)))
+			score := h.score(name, "r", map[string]int32{"s": 0})
+			score.Status.Scores[0].Value = rapid.Int32().Draw(t, "score")
+		}
+		result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
+		require.NoError(t, err)
+		for i, c := range result.Candidates {
+			total := int64(0)
+			for j, score := range c.Scores {
+				require.LessOrEqual(t, score, int64(placement.MaxScore))
+				require.GreaterOrEqual(t, score, int64(placement.MinScore))
+				total += score * int64(result.Prioritizers[j].Weight)
+			}
+			require.Equal(t, total, c.Total)
+			if i > 0 {
+				require.LessOrEqual(t, c.Total, result.Candidates[i-1].Total)
+			}
+		}
+	})
+}
+
+// FuzzAmounts takes any text that is a quantity, as it is and in JSON. Those with more
+// digits than fit a number are computed when they are decoded, which is bounded before
+// that, see controller.Guard.
+func FuzzAmounts(f *testing.F) {
+	for _, seed := range []string{"1", "1e1000", "-1e16000000", "1Ei", ".5", "1e-400", "12e2147483647"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.ContainsAny(text, "eE") && len(text) > 15 {
+			t.Skip("it may take long to be decoded")
+		}
+		quantity, err := resource.ParseQuantity(text)
+		if err != nil {
+			t.Skip("no quantity")
+		}
+		c := managed("c")
+		c.Status.Capacity = clusterv1.ResourceList{"cpu": quantity}
+		c.Status.Allocatable = c.Status.Capacity
+		result := schedule(t, placed(t, exactly(byCPU)), newHub(c, reporting(t, "a", "1", "1"), reporting(t, "b", "2", "2")))
+		for _, score := range scoresOf(t, result, placement.ResourceAllocatableCPU) {
+			require.LessOrEqual(t, score, int64(placement.MaxScore))
+			require.GreaterOrEqual(t, score, int64(placement.MinScore))
+		}
+	})
+}

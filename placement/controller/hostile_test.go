@@ -1,0 +1,316 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement"
+)
+
+// model is the controller without a manager, in a bubble of synctest: the time that an
+// evaluation takes is none of the machine, and the same each time.
+type model struct {
+	*reconciler
+	t       *testing.T
+	client  client.WithWatch
+	queues  map[bool]workqueue.TypedRateLimitingInterface[reconcile.Request]
+	workers sync.WaitGroup
+
+	mutex sync.Mutex
+	// takes is how long an evaluation takes.
+	takes time.Duration
+	// busy are the Placements that are being decided.
+	busy map[types.NamespacedName]bool
+	// turns are how they ended, by queue.
+	turns map[bool]map[string]int
+}
+
+// A model is a [cel.Timer], which is asked for the time when an evaluation starts and
+// when it has ended.
+func (m *model) Now() time.Time {
+	m.mutex.Lock()
+	takes := m.takes
+	m.mutex.Unlock()
+	time.Sleep(takes / 2)
+	return time.Now()
+}
+func (m *model) ObserveCompilation(string, bool, error)  {}
+func (m *model) ObserveEvaluation(string, uint64, error) {}
+func (m *model) ObserveDuration(string, time.Duration)   {}
+func (m *model) ObserveWriting() (end func(error))       { return func(error) {} }
+func (m *model) ObserveTurn(turn string, slow bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.turns[slow][turn]++
+}
+
+// newModel has as many clusters in the set global, and one in the set small.
+func newModel(t *testing.T, clusters int, takes time.Duration) *model {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, AddToScheme(scheme))
+	m := &model{
+		t: t, takes: takes, busy: map[types.NamespacedName]bool{}, turns: map[bool]map[string]int{false: {}, true: {}},
+		queues: map[bool]workqueue.TypedRateLimitingInterface[reconcile.Request]{},
+		client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&clusterv1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}).Build(),
+	}
+	environment, err := cluster.NewEnvironment(cel.Config{Observer: m})
+	must(t, err)
+	timeouts := Timeouts{}.orDefaults()
+	scheduler, err := newScheduler(placement.Config{Environment: environment}, timeouts)
+	must(t, err)
+	m.reconciler = &reconciler{
+		client: m.client, reader: m.client, events: &events.FakeRecorder{}, scheduler: scheduler, ledger: newLedger(),
+		records: newRecords(), paces: newPaces(timeouts), observer: m, now: time.Now,
+	}
+	m.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) { return collectClusters(ctx, m.client) }
+	m.scores.collect = func(ctx context.Context) (scores, error) { return collectScores(ctx, m.client) }
+	for i := range clusters {
+		m.join(fmt.Sprintf("c%03d", i), "global")
+	}
+	m.join("small", "small")
+	for _, name := range []string{"global", "small"} {
+		must(t, m.client.Create(t.Context(), &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	}
+	return m
+}
+
+// join creates a cluster with a list that is longer than what is looked at without
+// asking whether there is still time.
+func (m *model) join(name, set string) {
+	must(m.t, m.client.Create(m.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID(name), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: set},
+		Annotations: map[string]string{"list": strings.Repeat("a,", 300) + "a"},
+	}}))
+}
+
+// place creates a Placement that chooses from a set.
+func (m *model) place(namespace, name, set string) types.NamespacedName {
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID(key.String()), Generation: 1, Annotations: map[string]string{placement.TakeAnnotation: "true"},
+	}}
+	object.Spec.ClusterSets = []string{set}
+	object.Spec.Predicates = predicates(`managedCluster.metadata.annotations["list"].split(",").all(x, x == "a")`)
+	must(m.t, m.client.Create(m.t.Context(), object))
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}}
+	must(m.t, client.IgnoreAlreadyExists(m.client.Create(m.t.Context(), binding)))
+	return key
+}
+
+// start starts the workers, and stop ends them. One Placement is decided by one at a time.
+func (m *model) start() (stop func()) {
+	for slow, lane := range map[bool]*lane{false: &m.usual, true: &m.slow} {
+		queue := newQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))
+		m.queues[slow] = queue
+		must(m.t, lane.source().Start(m.t.Context(), queue))
+	}
+	for range DefaultWorkers {
+		m.workers.Go(func() { m.work(false) })
+	}
+	m.workers.Go(func() { m.work(true) })
+	return func() {
+		m.queues[false].ShutDown()
+		m.queues[true].ShutDown()
+		m.workers.Wait()
+	}
+}
+
+func (m *model) work(slow bool) {
+	w, queue := worker{reconciler: m.reconciler, slow: slow}, m.queues[slow]
+	for {
+		request, shutdown := queue.Get()
+		if shutdown {
+			return
+		}
+		deciding := m.paces.slow(request.NamespacedName) == slow
+		if deciding {
+			m.begin(request.NamespacedName)
+		}
+		result, err := w.Reconcile(m.t.Context(), request)
+		if deciding {
+			m.end(request.NamespacedName)
+		}
+		switch {
+		case err != nil:
+			m.t.Error(err)
+		case result.RequeueAfter > 0:
+			queue.AddAfter(request, result.RequeueAfter)
+		}
+		queue.Done(request)
+	}
+}
+
+func (m *model) begin(key types.NamespacedName) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.busy[key] {
+		m.t.Error(key, "is decided by two at once")
+	}
+	m.busy[key] = true
+}
+
+func (m *model) end(key types.NamespacedName) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.busy[key] = false
+}
+
+// condition is one of a Placement, "" if it was not decided yet.
+func (m *model) condition(key types.NamespacedName, kind string) string {
+	object := &clusterv1beta1.Placement{}
+	must(m.t, m.client.Get(m.t.Context(), key, object))
+	if c := meta.FindStatusCondition(object.Status.Conditions, kind); c != nil {
+		return string(c.Status) + " " + c.Message
+	}
+	return ""
+}
+
+// until is how long it takes until something is so.
+func (m *model) until(what string, is func() bool) time.Duration {
+	m.t.Helper()
+	start := time.Now()
+	for !is() {
+		if time.Since(start) > time.Hour {
+			m.t.Fatal(what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return time.Since(start)
+}
+
+func (m *model) decided(key types.NamespacedName) func() bool {
+	return func() bool {
+		return strings.HasPrefix(m.condition(key, clusterv1beta1.PlacementConditionSatisfied), "True")
+	}
+}
+
+// However many expensive Placements somebody makes, those of others are decided, also if
+// they are expensive.
+func TestExpensivePlacementsLetOthersBeDecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel(t, 80, 90*time.Millisecond)
+		stop := m.start()
+		defer stop()
+		var hostile []types.NamespacedName
+		for i := range 12 {
+			hostile = append(hostile, m.place("hostile", fmt.Sprint("p", i), "global"))
+			m.usual.add(reconcile.Request{NamespacedName: hostile[i]})
+		}
+		time.Sleep(time.Millisecond)
+		cheap := m.place("polite", "cheap", "small")
+		m.usual.add(reconcile.Request{NamespacedName: cheap})
+		require.Less(t, m.until("a cheap one is decided", m.decided(cheap)), time.Second)
+
+		expensive := m.place("diligent", "expensive", "global")
+		m.usual.add(reconcile.Request{NamespacedName: expensive})
+		took := m.until("an expensive one has an outcome", func() bool { return m.condition(expensive, placement.ConditionEvaluationFailed) != "" })
+		require.Less(t, took, 12*time.Second, "each second turn is its own")
+		require.Contains(t, m.condition(expensive, placement.ConditionEvaluationFailed), "True The evaluation takes longer than 5s on all clusters together; the former decision stands")
+		require.Less(t, m.until("what was evaluated is remembered", m.decided(expensive)), 15*time.Second)
+		require.Contains(t, m.condition(expensive, placement.ConditionEvaluationFailed), "False")
+
+		for range 10 {
+			cheap := m.place("polite", fmt.Sprint("cheap", time.Now().UnixNano()), "small")
+			m.usual.add(reconcile.Request{NamespacedName: cheap})
+			require.Less(t, m.until("others are decided", m.decided(cheap)), time.Second)
+		}
+		for _, key := range hostile {
+			m.until("in the end all are decided", m.decided(key))
+		}
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		require.Equal(t, 13, m.turns[false][TurnContinued], "each held a usual worker for one turn")
+		require.Zero(t, m.turns[false][TurnFailed])
+		require.GreaterOrEqual(t, m.turns[true][TurnFailed], 13, "seven seconds are more than five")
+		require.Equal(t, 13, m.turns[true][TurnDone])
+	})
+}
+
+// Expressions that never end in time are tried less and less often, and who mends the
+// Placement need not wait.
+func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel(t, 10, 300*time.Millisecond)
+		stop := m.start()
+		defer stop()
+		key := m.place("hostile", "p", "global")
+		request := reconcile.Request{NamespacedName: key}
+		m.usual.add(request)
+		m.until("it has failed", func() bool { return m.condition(key, placement.ConditionEvaluationFailed) != "" })
+		require.Contains(t, m.condition(key, placement.ConditionEvaluationFailed), "c000 can't be evaluated in time: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0] takes longer than 100ms")
+		for range 3600 {
+			time.Sleep(time.Second)
+			m.usual.add(request) // clusters change all the time
+		}
+		m.mutex.Lock()
+		failed := m.turns[true][TurnFailed] + m.turns[false][TurnFailed]
+		m.takes = time.Millisecond
+		m.mutex.Unlock()
+		require.Greater(t, failed, 10)
+		require.Less(t, failed, 25, "after some minutes each five minutes")
+
+		object := &clusterv1beta1.Placement{}
+		must(t, m.client.Get(t.Context(), key, object))
+		object.Generation++
+		must(t, m.client.Update(t.Context(), object))
+		m.usual.add(request)
+		require.Less(t, m.until("it is mended", m.decided(key)), time.Second)
+		require.False(t, m.paces.slow(key))
+	})
+}
+
+// While a Placement waits, whoever unbinds its set is obeyed.
+func TestWaitingPlacementsObey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel(t, 10, time.Millisecond)
+		stop := m.start()
+		defer stop()
+		key := m.place("ns", "p", "global")
+		request := reconcile.Request{NamespacedName: key}
+		m.usual.add(request)
+		m.until("it is decided", m.decided(key))
+		m.mutex.Lock()
+		m.takes = time.Second
+		m.mutex.Unlock()
+		object := &clusterv1beta1.Placement{}
+		must(t, m.client.Get(t.Context(), key, object))
+		object.Generation++
+		must(t, m.client.Update(t.Context(), object))
+		m.usual.add(request)
+		m.until("it fails", func() bool { return strings.HasPrefix(m.condition(key, placement.ConditionEvaluationFailed), "True") })
+		selected := func() int {
+			list, err := decisionsOf(t.Context(), m.client, key)
+			must(t, err)
+			return len(list[0].Status.Decisions)
+		}
+		require.Equal(t, 10, selected(), "the former decision stands")
+		must(t, m.client.Delete(t.Context(), &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "global"}}))
+		m.usual.add(request)
+		require.Less(t, m.until("nothing is left to choose from", func() bool { return selected() == 0 }), time.Second)
+	})
+}

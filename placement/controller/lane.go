@@ -1,0 +1,51 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Expensive Placements have a queue and a worker of their own, so that the others keep
+// theirs. All events go to the usual queue; its workers hand over what is expensive.
+// Which of the two a Placement belongs to changes only where it has been decided, as the
+// last thing that is done: whoever finds it in the other queue hands it over and does
+// nothing else. So a Placement is decided by one worker at a time.
+
+// lane is a way into the queue of a controller, also before that is there.
+type lane struct {
+	mutex   sync.Mutex
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
+	waiting []reconcile.Request
+}
+
+// source opens the lane when the controller starts.
+func (l *lane) source() source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		l.queue = queue
+		for _, request := range l.waiting {
+			queue.Add(request)
+		}
+		l.waiting = nil
+		return nil
+	})
+}
+
+// add queues a Placement.
+func (l *lane) add(request reconcile.Request) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.queue == nil {
+		l.waiting = append(l.waiting, request)
+		return
+	}
+	l.queue.Add(request)
+}

@@ -1,0 +1,107 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+func requestOf(namespace, name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+func TestNamespacesTakeTurns(t *testing.T) {
+	q := newFairQueue()
+	for i := range 100 {
+		q.Push(requestOf("many", fmt.Sprint(i)))
+	}
+	for _, name := range []string{"a", "b"} {
+		q.Push(requestOf("few", name))
+	}
+	require.Equal(t, requestOf("many", "0"), q.Pop())
+	q.Push(requestOf("one", "c"))
+	for _, want := range []reconcile.Request{
+		requestOf("few", "a"), requestOf("many", "1"), requestOf("one", "c"), requestOf("few", "b"), requestOf("many", "2"), requestOf("many", "3"),
+	} {
+		require.Equal(t, want, q.Pop())
+	}
+	require.Equal(t, 96, q.Len())
+}
+
+// Whatever comes and goes: nothing is lost, each namespace keeps its order, and who waits
+// is overtaken at most once by each namespace that waits.
+func TestTheQueueIsFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q, waiting := newFairQueue(), map[string][]reconcile.Request{}
+		// overtaken is how often each namespace had its turn since another one waits.
+		overtaken, n := map[string]map[string]int{}, 0
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				namespace := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "namespace")
+				if len(waiting[namespace]) == 0 {
+					overtaken[namespace] = map[string]int{}
+				}
+				n++
+				waiting[namespace] = append(waiting[namespace], requestOf(namespace, fmt.Sprint(n)))
+				q.Push(requestOf(namespace, fmt.Sprint(n)))
+			},
+			"pop": func(t *rapid.T) {
+				if q.Len() == 0 {
+					t.Skip("nothing waits")
+				}
+				got := q.Pop()
+				require.Equal(t, waiting[got.Namespace][0], got)
+				waiting[got.Namespace] = waiting[got.Namespace][1:]
+				for namespace, items := range waiting {
+					if namespace == got.Namespace || len(items) == 0 {
+						continue
+					}
+					overtaken[namespace][got.Namespace]++
+					require.LessOrEqual(t, overtaken[namespace][got.Namespace], 1)
+				}
+				overtaken[got.Namespace] = map[string]int{}
+			},
+			"": func(t *rapid.T) {
+				length := 0
+				for _, items := range waiting {
+					length += len(items)
+				}
+				require.Equal(t, length, q.Len())
+			},
+		})
+	})
+}
+
+func TestAControllersQueueIsFair(t *testing.T) {
+	q := newQueue("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	for _, request := range []reconcile.Request{requestOf("a", "1"), requestOf("a", "1"), requestOf("a", "2"), requestOf("b", "3")} {
+		q.Add(request)
+	}
+	for _, want := range []reconcile.Request{requestOf("a", "1"), requestOf("b", "3"), requestOf("a", "2")} {
+		got, _ := q.Get()
+		require.Equal(t, want, got)
+	}
+	require.Zero(t, q.Len())
+}
+
+func TestALaneIsThereBeforeItsQueue(t *testing.T) {
+	l := &lane{}
+	l.add(requestOf("a", "1"))
+	q := newQueue("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	require.NoError(t, l.source().Start(t.Context(), q))
+	l.add(requestOf("b", "2"))
+	for _, want := range []reconcile.Request{requestOf("a", "1"), requestOf("b", "2")} {
+		got, _ := q.Get()
+		require.Equal(t, want, got)
+	}
+}

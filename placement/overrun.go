@@ -1,0 +1,136 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+// Time must not decide who is selected: a machine that is busy would deselect what an
+// idle one selects. So what is not evaluated in time is neither selected nor not
+// selected, and the former decision stands. What was evaluated is remembered, and the
+// next attempt goes on from there.
+
+// Overrun says that the evaluations took longer than they may.
+type Overrun struct {
+	// Limit is the one that was exceeded: that of one evaluation, or of all together.
+	Limit *Deadline
+	// Evaluations tells that single evaluations took too long. They will do so again, so
+	// no attempt gets further than they do.
+	Evaluations bool
+	// Late are the clusters that were being evaluated when that was found, with the
+	// reason [*Late].
+	Late []Removal
+	// Pending is how many of the available clusters are not evaluated.
+	Pending int
+}
+
+// maxLate is after how many evaluations that take too long no more are begun. The
+// condition names as many.
+const maxLate = named
+
+// Late is the reason of a cluster that was not evaluated in time.
+type Late struct {
+	// Expression leads to the one that was being evaluated; nil if none was begun.
+	Expression *field.Path
+	// Limit is the one that was exceeded, Alone whether by this evaluation alone.
+	Limit time.Duration
+	Alone bool
+}
+
+func (*Late) reason() {}
+
+// String names the expression.
+func (l *Late) String() string {
+	switch {
+	case l.Expression == nil:
+		return "is not evaluated yet"
+	case l.Alone:
+		return fmt.Sprintf("can't be evaluated in time: %s takes longer than %s", l.Expression, l.Limit)
+	default:
+		return fmt.Sprintf("is not evaluated yet: %s was not done when %s for all clusters were over", l.Expression, l.Limit)
+	}
+}
+
+// hurries tells whether no evaluation is to be begun any more: there is no time left, or
+// it is known already that it does not suffice.
+func (r *run) hurries() bool {
+	if o := r.result.Overrun; o != nil && (!o.Evaluations || len(o.Late) >= maxLate) {
+		return true
+	}
+	if limit := deadlineIn(r.cause()); limit != nil {
+		r.overran(limit)
+		return true
+	}
+	return false
+}
+
+// overran notes that a limit is exceeded. That of single evaluations says more than that
+// of all.
+func (r *run) overran(limit *Deadline) *Overrun {
+	if r.result.Overrun == nil {
+		r.result.Overrun = &Overrun{Limit: limit}
+	}
+	return r.result.Overrun
+}
+
+// late is what is known of a cluster that was not evaluated in time. It has no version,
+// so that it is evaluated next time. failure is nil if nothing was begun.
+func (r *run) late(of *clusterv1.ManagedCluster, failure error) answer {
+	reason := &Late{}
+	if failure == nil {
+		r.skipped++
+	} else {
+		r.tooLong(of.Name, failure, reason)
+	}
+	r.result.Overrun.Pending++
+	return answer{object: of, name: of.Name, match: match{predicate: -1, reason: reason}}
+}
+
+// tooLong notes that an evaluation was ended, and by what.
+func (r *run) tooLong(name string, failure error, reason *Late) {
+	limit := deadlineIn(failure)
+	overrun := r.overran(limit)
+	overrun.Late = append(overrun.Late, Removal{name, reason})
+	// Another Deadline than that of the run is that of the evaluation, though the run may
+	// have none left either by now.
+	reason.Limit, reason.Alone = limit.Limit, limit != deadlineIn(r.cause())
+	if reason.Alone {
+		overrun.Limit, overrun.Evaluations = limit, true
+	}
+	if at := (*cluster.Error)(nil); errors.As(failure, &at) {
+		reason.Expression = at.Path
+	}
+}
+
+// overrun sets the conditions where evaluations took too long.
+func (r *run) overrun() {
+	r.condition(ConditionEvaluationFailed, metav1.ConditionTrue, ReasonEvaluationFailed,
+		r.result.Overrun.message(len(r.result.Available.Clusters)))
+	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The evaluation takes too long; "+standing)
+}
+
+// message says what took too long, and what to do.
+func (o *Overrun) message(available int) string {
+	var texts []string
+	if o.Evaluations {
+		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on a cluster; %s. Write a cheaper expression, or put what is cheap and rules out much before it:", o.Limit.Limit, standing))
+	} else {
+		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on all clusters together; %s. It goes on after a while; write cheaper expressions, or put what is cheap and rules out much before them:", o.Limit.Limit, standing))
+	}
+	for _, removal := range o.Late {
+		texts = append(texts, removal.Cluster+" "+removal.Reason.String())
+	}
+	texts = append(texts, fmt.Sprintf("%d of %d clusters are evaluated", available-o.Pending, available))
+	return strings.Join(texts, "\n")
+}

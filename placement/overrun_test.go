@@ -1,0 +1,220 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement"
+)
+
+// slowly is an expression that takes as long as the scores of a cluster take to be
+// found, and notices that time is over.
+const slowly = `managedCluster.scores("r").all(s, s.value > 0)`
+
+// slow is a hub on which scores take time to be found. Used in a bubble of synctest,
+// the time is none of the machine.
+type slow struct {
+	*hub
+	takes map[string]time.Duration
+	// asked are the clusters whose scores were looked for.
+	asked []string
+}
+
+func newSlow(takes time.Duration, names ...string) *slow {
+	result := &slow{newHub(several(names...)...), map[string]time.Duration{}, nil}
+	// Of that many some are looked at after the time is over.
+	values := map[string]int32{}
+	for i := range 300 {
+		values[fmt.Sprint("s", i)] = 1
+	}
+	for _, name := range names {
+		result.score(name, "r", values)
+		result.takes[name] = takes
+	}
+	return result
+}
+
+func (s *slow) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	s.asked = append(s.asked, namespace)
+	time.Sleep(s.takes[namespace])
+	return s.hub.FindScore(namespace, name)
+}
+
+// schedule decides with limits on each evaluation and on all.
+func (s *slow) schedule(t *testing.T, scheduler *placement.Scheduler, object *clusterv1beta1.Placement, all time.Duration) *placement.Result {
+	t.Helper()
+	s.asked = nil
+	ctx, cancel := placement.WithDeadline(t.Context(), all, all)
+	defer cancel()
+	snapshot := s.snapshot()
+	snapshot.Scores = s
+	result, err := scheduler.Schedule(ctx, object, snapshot, now)
+	require.NoError(t, err)
+	// Answers that are remembered are compared with the scores, which is not to take time.
+	late := map[string]bool{}
+	for _, removal := range result.Filters[0].Removed {
+		_, late[removal.Cluster] = removal.Reason.(*placement.Late)
+	}
+	for name := range s.takes {
+		if !late[name] {
+			s.takes[name] = 0
+		}
+	}
+	return result
+}
+
+func newHurried(t *testing.T) *placement.Scheduler {
+	t.Helper()
+	result, err := placement.NewScheduler(placement.Config{Environment: environment, EvaluationTimeout: 100 * time.Millisecond})
+	require.NoError(t, err)
+	return result
+}
+
+// requireOverrun demands that the former decision stands, and why.
+func requireOverrun(t *testing.T, result *placement.Result, message ...string) {
+	t.Helper()
+	require.NotNil(t, result.Overrun, result.Describe())
+	require.Nil(t, result.Decision)
+	require.Empty(t, result.Candidates)
+	for _, text := range message {
+		requireCondition(t, result, placement.ConditionEvaluationFailed, metav1.ConditionTrue, placement.ReasonEvaluationFailed, text)
+	}
+	requireCondition(t, result, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, placement.ReasonConfigured, "")
+	requireSatisfied(t, result, metav1.ConditionFalse, placement.ReasonNotScheduled, "The evaluation takes too long; the former decision stands")
+}
+
+const firstExpression = "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"
+
+func TestAnEvaluationThatTakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s, object := newSlow(time.Millisecond, "a", "b", "c"), newHurried(t), placed(t, withExpressions(slowly))
+		h.decided("ns", "p", "b")
+		h.takes["b"] = time.Second
+		result := h.schedule(t, s, object, time.Minute)
+		requireOverrun(t, result,
+			"The evaluation takes longer than 100ms on a cluster; the former decision stands. Write a cheaper expression",
+			"\nb can't be evaluated in time: "+firstExpression+" takes longer than 100ms\n2 of 3 clusters are evaluated")
+		require.True(t, result.Overrun.Evaluations)
+		require.Equal(t, []string{"a", "b", "c"}, h.asked, "one does not keep others from being evaluated")
+
+		h.schedule(t, s, object, time.Minute)
+		require.Contains(t, h.asked, "b", "time may suffice when it is tried again")
+		h.takes["b"] = 99 * time.Millisecond
+		result = h.schedule(t, s, object, time.Minute)
+		require.Nil(t, result.Overrun)
+		require.Equal(t, 3, result.Decision.Clusters)
+		require.Equal(t, 1, result.Evaluated, "the others are remembered")
+		require.Greater(t, result.TotalCost, 2*result.Cost)
+	})
+}
+
+func TestManyEvaluationsThatTakeTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newSlow(time.Second, "a", "b", "c", "d", "e"), newHurried(t)
+		result := h.schedule(t, s, placed(t, withExpressions(slowly)), time.Minute)
+		requireOverrun(t, result, "a can't be", "b can't be", "c can't be", "0 of 5 clusters are evaluated")
+		require.Equal(t, []string{"a", "b", "c"}, h.asked, "more need not be known")
+		require.Equal(t, 3, result.Evaluated)
+		require.Zero(t, result.Remembered)
+		require.Equal(t, 5, result.Overrun.Pending)
+		require.Equal(t, "is not evaluated yet", result.Filters[0].Removed[4].Reason.String())
+	})
+}
+
+// A predicate that takes too long says nothing, even if another one matches: the reason
+// of the decision would be another on a faster machine.
+func TestAnotherPredicateDoesNotSaveTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newSlow(time.Second, "a"), newHurried(t)
+		object := placed(t, withExpressions(slowly))
+		object.Spec.Predicates = append(object.Spec.Predicates, clusterv1beta1.ClusterPredicate{})
+		requireOverrun(t, h.schedule(t, s, object, time.Minute), "0 of 1 clusters")
+	})
+}
+
+// Each attempt goes on where the last one had to stop, also while clusters change.
+func TestAllEvaluationsTogetherTakeTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		for i := range 10 {
+			names = append(names, fmt.Sprintf("c%d", i))
+		}
+		h, s, object := newSlow(40*time.Millisecond, names...), newHurried(t), placed(t, withExpressions(slowly))
+		h.decided("ns", "p", "c9")
+		result := h.schedule(t, s, object, 100*time.Millisecond)
+		requireOverrun(t, result,
+			"The evaluation takes longer than 100ms on all clusters together; the former decision stands. It goes on after a while",
+			"c2 is not evaluated yet: "+firstExpression+" was not done when 100ms for all clusters were over\n2 of 10 clusters are evaluated")
+		require.False(t, result.Overrun.Evaluations)
+		require.Equal(t, names[:3], h.asked)
+
+		result = h.schedule(t, s, object, 100*time.Millisecond)
+		requireOverrun(t, result, "4 of 10 clusters")
+		require.Equal(t, 2, result.Remembered)
+
+		h.clusters, names = h.clusters[1:], names[1:]
+		requireOverrun(t, h.schedule(t, s, object, 100*time.Millisecond), "5 of 9 clusters")
+		h.update(0, func(c *clusterv1.ManagedCluster) { c.Labels["a"], h.takes[c.Name] = "b", 40*time.Millisecond })
+		requireOverrun(t, h.schedule(t, s, object, 100*time.Millisecond), "6 of 9 clusters")
+		result = h.schedule(t, s, object, time.Minute)
+		require.Equal(t, 9, result.Decision.Clusters)
+		require.Equal(t, 3, result.Evaluated)
+		require.Equal(t, 6, result.Remembered)
+	})
+}
+
+// What is decided with interruptions is what is decided without.
+func TestInterruptionsChangeNoDecision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		object := placed(t, withExpressions(slowly+` && managedCluster.metadata.name != "c3"`)+"numberOfClusters: 4\n")
+		names := []string{"c1", "c2", "c3", "c4", "c5", "c6"}
+		want := newSlow(0, names...).schedule(t, newHurried(t), object, time.Hour)
+		h, s := newSlow(30*time.Millisecond, names...), newHurried(t)
+		require.NotNil(t, want.Decision)
+		for attempt := 1; ; attempt++ {
+			require.Less(t, attempt, 10)
+			got := h.schedule(t, s, object, 50*time.Millisecond)
+			if got.Overrun == nil {
+				require.Equal(t, want.Decision, got.Decision)
+				require.Greater(t, attempt, 3)
+				return
+			}
+		}
+	})
+}
+
+// The end of the program is not a limit, and a deadline matters to evaluations only.
+func TestWhatIsNoOverrun(t *testing.T) {
+	stopped, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the program ends"))
+	h := newHub(several("a")...)
+	result, err := newHurried(t).Schedule(stopped, placed(t, withExpressions(`true`)), h.snapshot(), now)
+	require.ErrorContains(t, err, "the program ends")
+	require.Nil(t, result.Overrun)
+
+	late, cancelLate := placement.WithDeadline(t.Context(), -time.Second, time.Second)
+	defer cancelLate()
+	for _, spec := range []string{``, `predicates: [{requiredClusterSelector: {labelSelector: {}}}]`} {
+		result, err = newHurried(t).Schedule(late, placed(t, spec), h.snapshot(), now)
+		require.NoError(t, err)
+		require.Equal(t, 1, result.Decision.Clusters, "nothing is to be evaluated")
+	}
+	result, err = newHurried(t).Schedule(late, placed(t, withExpressions(`true`)), h.snapshot(), now)
+	require.NoError(t, err)
+	requireOverrun(t, result, "The evaluation takes longer than 1s", "0 of 1 clusters")
+	require.True(t, strings.HasSuffix(result.Overrun.Limit.Error(), "1s"))
+}

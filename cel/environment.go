@@ -26,10 +26,10 @@ const (
 	// may reach. It is the limit that Kubernetes has for device selectors.
 	DefaultCostLimit uint64 = resourceapi.CELSelectorExpressionMaxCost
 
-	// DefaultCacheSize is how many compilations an Environment remembers. With
-	// expressions of at most [MaxExpressionLength] it bounds the memory that
-	// untrusted expressions can take.
-	DefaultCacheSize = 128
+	// DefaultCacheBytes is what the compilations that an Environment remembers may
+	// take. A usual expression takes 30 to 70 KiB, one of [MaxExpressionLength] up to
+	// some MiB.
+	DefaultCacheBytes int64 = 32 << 20
 )
 
 // Config describes an [Environment].
@@ -63,9 +63,9 @@ type Config struct {
 	EstimateLimit uint64
 	// Advice is added to errors about costs.
 	Advice Advice
-	// CacheSize is the number of compilations remembered; zero means
-	// [DefaultCacheSize].
-	CacheSize int
+	// CacheBytes is what the compilations that are remembered may take, in bytes of
+	// memory; zero means [DefaultCacheBytes].
+	CacheBytes int64
 	// Observer is told about compilations and evaluations, a [Timer] also about the
 	// time that the latter take; nil means nobody is.
 	Observer Observer
@@ -105,7 +105,7 @@ func NewEnvironment(config Config) (*Environment, error) {
 		costs:         config.Costs,
 		estimateLimit: config.EstimateLimit,
 		advice:        config.Advice,
-		cache:         newCompilations(config.CacheSize),
+		cache:         newCompilations(config.CacheBytes),
 		observer:      config.Observer,
 		timer:         timer,
 	}, nil
@@ -143,8 +143,8 @@ func (c *Config) setDefaults() {
 	if c.Advice == (Advice{}) {
 		c.Advice = adviceOnDevices
 	}
-	if c.CacheSize <= 0 {
-		c.CacheSize = DefaultCacheSize
+	if c.CacheBytes <= 0 {
+		c.CacheBytes = DefaultCacheBytes
 	}
 	if c.Observer == nil {
 		c.Observer = unobserved{}

@@ -128,6 +128,9 @@ func (e *Expression) OutputType() string { return e.program.OutputType().String(
 // CostLimit is what one evaluation may cost, in CEL cost units.
 func (e *Expression) CostLimit() uint64 { return e.program.CostLimit() }
 
+// Size is about how many bytes of memory the compiled expression takes.
+func (e *Expression) Size() int { return e.program.Size() }
+
 // activation resolves the one variable there is.
 type activation struct {
 	devices ref.Val

@@ -58,6 +58,15 @@ func (m *Memory) Used() int64 {
 	return m.used
 }
 
+// Forget drops all that is kept.
+func (m *Memory) Forget() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for m.ends.next != &m.ends {
+		m.drop(m.ends.next)
+	}
+}
+
 // element is a place in the order of use. All of it is guarded by the mutex of the memory.
 type element struct {
 	// next is older, previous newer. Both are nil if the element is not kept.

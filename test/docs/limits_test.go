@@ -149,21 +149,13 @@ func readingLimits(t *testing.T) []limit {
 }
 
 func cacheLimits(t *testing.T) []limit {
-	const file = "allocator/cache.go"
-	entries := func(name string) string { return number(constantOf(t, file, name)) + " entries" }
 	return []limit{
-		{"compiled constraints", number(cel.DefaultCacheSize) + " entries", ours},
+		{"what was found out of devices and claims, together", size(allocator.DefaultCacheBytes), changeable + "`cacheSize`"},
+		{"expressions that were read", size(constantOf(t, "allocator/cache.go", "readingBytes")), ours},
+		{"compiled constraints, or compiled expressions of Placements", size(cel.DefaultCacheBytes), ours},
 		{"compiled selectors", number(constantOf(t, "plugin/plugin.go", "selectorCacheSize")) + " entries", ours + ", as in Kubernetes"},
-		{"nodes and their pools", entries("maxInventories"), ours},
 		{"nodes and their devices by node selectors, or of pools that span nodes", number(constantOf(t, "allocator/inventory_dependent.go", "maxDependentDevices")) + " in all", ours},
-		{"contents of ResourceSlices", entries("maxContents"), ours},
-		{"different hardware", entries("maxHardware"), ours},
-		{"verdicts of selectors", entries("maxSelections"), ours},
-		{"tables of expressions", entries("maxTables"), ours},
-		{"expressions that were read", entries("maxAnalyses"), ours},
-		{"verdicts on sets", entries("maxVerdicts"), ours},
-		{"answers", entries("maxAnswers"), ours},
-		{"kinds of devices", entries("maxKinds"), ours},
+		{"part of its memory that one entry may take", fmt.Sprintf("1/%d", constantOf(t, "cel/memo/memory.go", "largestShare")), ours},
 		{"sets of attributes for which the devices of a node are kept", number(constantOf(t, "allocator/hardware.go", "maxFootprints")), ours},
 	}
 }

@@ -52,6 +52,7 @@ func TestLimits(t *testing.T) {
 func TestDefaultsAgree(t *testing.T) {
 	require.Equal(t, uint64(configv1alpha1.DefaultBudgetCost), allocator.DefaultCostBudget)
 	require.Equal(t, configv1alpha1.DefaultBudgetSteps, allocator.DefaultStepBudget)
+	require.Equal(t, configv1alpha1.DefaultCacheSize, allocator.DefaultCacheBytes)
 	require.Equal(t, v1alpha1.MaxExpressionLength, cel.MaxExpressionLength)
 }
 

@@ -47,5 +47,14 @@ func (s *Slot[V]) Keep(value *V, size Size) {
 	s.memory.charge(&s.element, int(unsafe.Sizeof(*s)+unsafe.Sizeof(*value))+size.Bytes, size.Parts)
 }
 
+// Forget empties the slot.
+func (s *Slot[V]) Forget() {
+	s.memory.mutex.Lock()
+	defer s.memory.mutex.Unlock()
+	if s.isKept() {
+		s.memory.drop(&s.element)
+	}
+}
+
 // dropped implements owner.
 func (s *Slot[V]) dropped() { s.value.Store(nil) }

@@ -102,16 +102,21 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 // reads all attributes, and such a claim.
 func (f *fleet) addDifferentNodes(nodes, attributes int) {
 	for n := range nodes {
-		devices := ring(16)
-		for i := range devices {
-			for a := range attributes {
-				devices[i].Attributes[resourceapi.QualifiedName(fmt.Sprint("attribute-", a))] =
-					resourceapi.DeviceAttribute{StringValue: ptr.To(fmt.Sprint("value-", n, "-", i))}
-			}
-		}
-		f.addNode(slice("1", devices...))
+		f.addNode(slice("1", wide(16, attributes, n)...))
 	}
 	f.addPod(claim("c").want("x", 16).cel("row").define("row", inARow+" && devices.all(d, d.attributes[d.driver].index >= 0)"))
+}
+
+// wide are devices with that many attributes besides an index, whose values no other node has.
+func wide(devices, attributes, node int) []resourceapi.Device {
+	result := ring(devices)
+	for i := range result {
+		for a := range attributes {
+			result[i].Attributes[resourceapi.QualifiedName(fmt.Sprint("attribute-", a))] =
+				resourceapi.DeviceAttribute{StringValue: ptr.To(fmt.Sprint("value-", node, "-", i))}
+		}
+	}
+	return result
 }
 
 func heap() int64 {

@@ -184,6 +184,7 @@ func placementLimits(t *testing.T) []limit {
 		{"scores", fmt.Sprintf("%d to %d", placement.MinScore, placement.MaxScore), "Open Cluster Management"},
 		{"weight of a prioritizer", "±" + number(constantOf(t, "placement/prioritizer.go", "maxWeight")), "Open Cluster Management"},
 		{"spread constraints", number(constantOf(t, "placement/spread.go", "maxSpreadConstraints")), "Open Cluster Management"},
+		{"what is remembered of verdicts on clusters, for all Placements together", size(constantOf(t, "placement/remembered.go", "rememberedBytes")), ours},
 		{"Placements decided at a time", number(controller.DefaultWorkers), ours},
 		{"errors in one answer of admission", number(constantOf(t, "placement/admission/webhook.go", "maxErrors")), ours},
 		{"length of a condition's message", number(constantOf(t, "placement/condition.go", "maxMessage")) + " bytes", upstreams},

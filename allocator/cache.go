@@ -23,7 +23,7 @@ import (
 // Nothing is kept of an evaluation that failed: it is repeated, and fails again.
 
 // DefaultCacheBytes is what a [Cache] may take: enough for 5,000 nodes of one hardware type
-// and many claims, or for 2,500 nodes with 64 devices no two of which are alike in what
+// and many claims, or for 1,800 nodes with 64 devices no two of which are alike in what
 // claims read.
 const DefaultCacheBytes int64 = 256 << 20
 
@@ -115,21 +115,22 @@ var (
 // analyzed is what was read in an expression.
 type analyzed struct {
 	*bound.Analysis
-	of *definition
+	// program is what the expression was compiled to.
+	program memo.Part
 }
 
 // analysisOf reads an expression for sets of the given size.
-func analysisOf(d *definition, size int) *bound.Analysis {
+func analysisOf(d *definition, size int) analyzed {
 	return analyses.Get(analysisKey{d.key, size}, func() analyzed {
-		return analyzed{bound.Analyze(d.expression, size), d}
-	}).Analysis
+		return analyzed{bound.Analyze(d.expression, size), memo.Part{Of: *d.expression, Bytes: d.expression.Size()}}
+	})
 }
 
 // tabulated is the tables of an expression over some hardware.
 type tabulated struct {
 	*bound.Tables
 	hardware *hardware
-	of       *definition
+	program  memo.Part
 }
 
 // tablesOf returns the tables of an expression over some hardware. nil if the expression
@@ -143,7 +144,7 @@ func (c *Cache) tablesOf(h *hardware, d *definition, size int) *bound.Tables {
 		}
 		tables := analysis.Tabulate(h.values)
 		tables.Grown = entry.Grow
-		return tabulated{tables, h, d}, nil
+		return tabulated{tables, h, analysis.program}, nil
 	})
 	return found.Tables
 }

@@ -32,11 +32,6 @@ func sizeOfDevice(d *resourceapi.Device) int {
 
 func (h *hardware) part() memo.Part { return memo.Part{Of: h, Bytes: h.bytes} }
 
-// program is what the definition's expression was compiled to.
-func (d *definition) program() memo.Part {
-	return memo.Part{Of: *d.expression, Bytes: d.expression.Size()}
-}
-
 func sizeOfContent(key contentKey, _ *fingerprint) memo.Size {
 	return memo.Size{Bytes: len(key.names)}
 }
@@ -63,12 +58,12 @@ func sizeOfTables(_ tablesKey, t *tabulated) memo.Size {
 		return memo.Size{}
 	}
 	return memo.Size{Bytes: t.Tables.Size(), Parts: []memo.Part{
-		t.hardware.part(), t.of.program(), {Of: t.Analysis, Bytes: t.Analysis.Size()},
+		t.hardware.part(), t.program, {Of: t.Analysis, Bytes: t.Analysis.Size()},
 	}}
 }
 
 func sizeOfAnalysis(_ analysisKey, a *analyzed) memo.Size {
-	return memo.Size{Bytes: a.Analysis.Size(), Parts: []memo.Part{a.of.program()}}
+	return memo.Size{Bytes: a.Analysis.Size(), Parts: []memo.Part{a.program}}
 }
 
 func sizeOfExpressionFootprint(_ expressionKey, f *footprint) memo.Size {

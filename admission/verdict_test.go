@@ -167,8 +167,8 @@ func TestMemoryIsFlat(t *testing.T) {
 		t.Skip("judges a thousand claims")
 	}
 	// It is full after each round.
-	const remembered, objects = 8, 250
-	environment, err := device.NewEnvironment(cel.Config{CacheSize: remembered})
+	const remembered, objects, bytes = 8, 250, 2 << 20
+	environment, err := device.NewEnvironment(cel.Config{CacheBytes: bytes})
 	require.NoError(t, err)
 	checker, generator := newChecker(t, Options{Environment: environment}), worldGen()
 	judge := func(round int) {

@@ -28,12 +28,6 @@ import (
 // constraint nothing is passed over. Nor is anything if one of them is for all devices: it
 // takes them in order, and which of two devices is in use decides what it meets first.
 
-// kindsKey is everything that the kinds of the devices of some hardware depend on.
-type kindsKey struct {
-	hardware *hardware
-	read     footprint
-}
-
 // alike returns for each position the number of a kind, the same for devices that are
 // alike. nil if no two devices are.
 func (s *search) alike() []int {
@@ -93,7 +87,7 @@ func (f *failedKinds) add(s *search, p place, position int) {
 
 func (s *search) findKinds() []int {
 	read := s.attributesRead()
-	seen := get(s.cache.kinds, kindsKey{s.hardware(), read}, func() []int { return s.kindsByContent(read) })
+	seen := s.cache.kinds.Get(kindsKey{s.hardware().number, read}, func() []int { return s.kindsByContent(read) })
 	if seen == nil {
 		return nil
 	}
@@ -137,7 +131,7 @@ func numbered(n int, key func(int) string) []int {
 func (s *search) attributesRead() footprint {
 	var read footprint
 	for _, c := range s.celConstraints {
-		read = read.with(readBy(c.expression))
+		read = read.with(readBy(c.definition))
 	}
 	for _, requests := range s.requests {
 		for _, alternatives := range requests {

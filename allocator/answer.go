@@ -4,15 +4,14 @@
 package allocator
 
 import (
-	"encoding/binary"
 	"reflect"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/memo"
 )
 
 // Five thousand nodes of one hardware type, all of them free, have one answer to a
@@ -20,19 +19,6 @@ import (
 // with CEL constraints is kept under all that it depends on. That is told only for
 // devices which have nothing but attributes and capacities (isPlain): taints, counters,
 // shares, binding conditions or node selection make each node its own case.
-
-// answerKey is everything that an answer depends on, for plain inventories.
-type answerKey struct {
-	hardware    *hardware
-	features    structured.Features
-	environment *device.Environment
-	claims      fingerprint
-	costBudget  uint64
-	stepBudget  int64
-	reasons     bool
-	// inUse has a bit for each device.
-	inUse string
-}
 
 // keptAnswer is how a search ended.
 type keptAnswer struct {
@@ -52,18 +38,21 @@ type placeOfChoice struct {
 	claim, request, position int
 }
 
+// answerEntry has an answer or room for it.
+type answerEntry = memo.Entry[answerKey, keptAnswer]
+
 // answer looks the answer up, or searches.
 func (s *search) answer() (found bool, reason string, err error) {
 	if s.kept == nil {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	known, hit, err := s.kept.get(s.ctx, func() (keptAnswer, bool, error) {
+	known, hit, err := find(s.ctx, s.kept, func() (keptAnswer, error) {
 		found, err := s.run()
 		if err != nil {
-			return keptAnswer{}, false, err
+			return keptAnswer{}, err
 		}
-		return s.describe(found), true, nil
+		return s.describe(found), nil
 	})
 	if hit {
 		s.hits++
@@ -125,7 +114,7 @@ func (s *search) replay(known keptAnswer) {
 
 // answerTo is where the answer to claims is kept, on a node of which the given devices are in
 // use. It is nil if the answer may depend on more than a key says.
-func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) *memo[keptAnswer] {
+func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) *answerEntry {
 	if a.unbounded || !of.isPlain {
 		return nil
 	}
@@ -137,17 +126,7 @@ func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim,
 		// It could be shared once.
 		return nil
 	}
-	var memory [32]byte
-	inUse := memory[:0]
-	for _, word := range allocated {
-		inUse = binary.LittleEndian.AppendUint64(inUse, word)
-	}
-	key := answerKey{
-		hardware: a.hardwareOf(of, claims), features: a.features, environment: a.environment,
-		claims: content, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
-		inUse: string(inUse),
-	}
-	return enter(a.cache.answers, key, newMemo[keptAnswer])
+	return a.cache.answers.At(a.answerKeyOf(a.hardwareOf(of, claims), content, allocated))
 }
 
 // contentOf is what an answer depends on of claims that all have CEL constraints.
@@ -170,11 +149,11 @@ func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint,
 // knownRefusal is the answer for claims that are known not to fit on such a node, else nil.
 // Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none of
 // the checks that a search begins with, because a search with the same key has passed them.
-func knownRefusal(kept *memo[keptAnswer]) *keptAnswer {
+func knownRefusal(kept *answerEntry) *keptAnswer {
 	if kept == nil {
 		return nil
 	}
-	if known := kept.look(); known != nil && !known.found {
+	if known := kept.Look(); known != nil && !known.found {
 		return known
 	}
 	return nil

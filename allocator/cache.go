@@ -4,79 +4,81 @@
 package allocator
 
 import (
-	"sync"
+	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 
-	"k8s.io/dynamic-resource-allocation/structured"
-	"k8s.io/utils/lru"
-
-	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/memo"
 )
 
 // Nodes of one hardware type differ in names and in what is in use, and from one
 // scheduling attempt to the next little changes. So what is found out about devices
-// is kept under a key of everything that it depends on:
-//
-//	what                                  key
-//	slices by node                        all slices, by identity ([sliceIndex])
-//	pools and devices of a node           the node's slices, by identity ([inventory]), or all
-//	                                      slices and the node ([dependentInventories])
-//	devices as claims see them            their content but for names and for attributes that
-//	                                      the claims don't read ([hardware], [footprint])
-//	verdicts of selectors on devices      hardware, texts of the selectors
-//	tables of a CEL constraint            hardware, expression, size of the set
-//	verdicts of a CEL constraint on sets  hardware, expression, positions of the devices
-//	kinds of devices ([search.alike])     hardware, attributes that are read
-//	answers to claims                     hardware, claims, what is in use ([keptAnswer])
+// is kept under a key of everything that it depends on (keys.go), as long as there is room
+// for it (sizes.go). What nodes have is not among it: that is bounded by the cluster, and
+// kept as long as it is right ([sliceIndex]).
 //
 // Nothing is kept of an evaluation that failed: it is repeated, and fails again.
 
-// The sizes bound the memory. A node with 64 devices takes about 7 KiB, its answers and
-// verdicts included, but 97 KiB if no other has the same in what the claims read; tables take
-// at most some MiB each, usually tens of KiB; a verdict takes about 200 bytes, an answer about
-// 500. Besides, [sliceIndex] has each node of the cluster.
-const (
-	maxInventories = 8192
-	maxContents    = 2 * maxInventories
-	maxHardware    = 256
-	maxSelections  = 1024
-	maxTables      = 64
-	maxAnalyses    = 256
-	maxVerdicts    = 1 << 16
-	maxAnswers     = 1 << 14
-	maxKinds       = 1024
-)
+// DefaultCacheBytes is what a [Cache] may take: enough for 5,000 nodes of one hardware type
+// and many claims, or for 1,800 nodes with 64 devices no two of which are alike in what
+// claims read.
+const DefaultCacheBytes int64 = 256 << 20
 
 // Cache is what allocators share to find out nothing twice: tables of expressions,
-// verdicts of selectors and of constraints. It is safe for concurrent use, bounded,
+// verdicts of selectors and of constraints. It is safe for concurrent use, bounded in bytes,
 // and changes no answer. Only a reason why claims don't fit ([WithReasons]) may say more
 // when more is known.
+//
+// What was not used for the longest time goes first, whoever asked for it. Claims by the
+// thousand that nobody repeats drive out what others use: that takes them time.
 //
 // ResourceSlices and Nodes that an allocator with a Cache has seen must not be modified
 // any more, not even after the allocator was dropped: informers and their listers keep to
 // that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
-	inventories, contents, hardware, selections, tables, verdicts, answers, kinds *store
+	memory     *memo.Memory
+	contents   *memo.Memo[contentKey, fingerprint]
+	hardware   *memo.Memo[hardwareKey, *hardware]
+	selections *memo.Memo[selectionKey, *selectionRow]
+	tables     *memo.Memo[tablesKey, tabulated]
+	verdicts   *memo.Memo[verdictKey, setVerdict]
+	answers    *memo.Memo[answerKey, keptAnswer]
+	kinds      *memo.Memo[kindsKey, []int]
+	// hardwareMade numbers hardware.
+	hardwareMade atomic.Uint64
 	// index is of the slices that there were last.
 	index atomic.Pointer[sliceIndex]
 }
 
+// CacheOption changes a [Cache].
+type CacheOption func(*cacheOptions)
+
+type cacheOptions struct{ bytes int64 }
+
+// CacheBytes replaces [DefaultCacheBytes].
+func CacheBytes(limit int64) CacheOption {
+	return func(o *cacheOptions) { o.bytes = limit }
+}
+
 // NewCache returns an empty Cache.
-func NewCache() *Cache {
-	stores := [...]store{
-		{entries: lru.New(maxInventories)}, {size: maxContents}, {size: maxHardware}, {size: maxSelections},
-		{size: maxTables}, {size: maxVerdicts}, {size: maxAnswers}, {size: maxKinds},
+func NewCache(opts ...CacheOption) *Cache {
+	options := cacheOptions{bytes: DefaultCacheBytes}
+	for _, opt := range opts {
+		opt(&options)
 	}
+	memory := memo.New(options.bytes)
 	return &Cache{
-		inventories: &stores[0],
-		contents:    &stores[1],
-		hardware:    &stores[2],
-		selections:  &stores[3],
-		tables:      &stores[4],
-		verdicts:    &stores[5],
-		answers:     &stores[6],
-		kinds:       &stores[7],
+		memory:     memory,
+		contents:   memo.In(memory, sizeOfContent),
+		hardware:   memo.In(memory, sizeOfHardware),
+		selections: memo.In(memory, sizeOfSelections),
+		tables:     memo.In(memory, sizeOfTables),
+		verdicts:   memo.In(memory, sizeOfVerdict),
+		answers:    memo.In(memory, sizeOfAnswer),
+		kinds:      memo.In(memory, sizeOfKinds),
 	}
 }
 
@@ -86,105 +88,63 @@ func WithCache(cache *Cache) Option {
 	return func(o *options) { o.cache, o.sharesCache = cache, true }
 }
 
-// store keeps what was used last.
-type store struct {
-	// mutex is held to look something up and to enter it, not to make it.
-	mutex sync.Mutex
-	// size is how many entries there may be.
-	size int
-	// onlyKey and only are the one entry that there is before there are entries: a search for
-	// one node needs no more than one in most stores.
-	onlyKey, only any
-	entries       *lru.Cache
-}
+// Used is about how many bytes are taken of those that there may be.
+func (c *Cache) Used() int64 { return c.memory.Used() }
 
-// look returns what is kept under the key.
-func (s *store) look(key any) (any, bool) {
-	if s.entries != nil {
-		return s.entries.Get(key)
+// find returns what the entry has, or finds it out, and tells whether it was known.
+func find[K comparable, V any](ctx context.Context, entry *memo.Entry[K, V], create func() (V, error)) (value V, known bool, err error) {
+	value, known, err = entry.Find(ctx, create)
+	if errors.Is(err, memo.ErrInterrupted) {
+		err = fmt.Errorf("filter operation aborted: %w", cel.ContextError(ctx))
 	}
-	return s.only, s.onlyKey == key
+	return value, known, err
 }
 
-// keep enters what is not kept yet.
-func (s *store) keep(key, value any) {
-	switch {
-	case s.entries != nil:
-		s.entries.Add(key, value)
-	case s.onlyKey == nil:
-		s.onlyKey, s.only = key, value
-	default:
-		s.entries = lru.New(s.size)
-		s.entries.Add(s.onlyKey, s.only)
-		s.entries.Add(key, value)
-		s.onlyKey, s.only = nil, nil
-	}
+// readingBytes bounds what is known of expressions, whatever devices they are about.
+const readingBytes = 32 << 20
+
+// What expressions say is shared by all allocators of the process, as the environment is
+// that compiles expressions: it is about the text and nothing else.
+var (
+	readings             = memo.New(readingBytes)
+	analyses             = memo.In(readings, sizeOfAnalysis)
+	expressionFootprints = memo.In(readings, sizeOfExpressionFootprint)
+	selectorFootprints   = memo.In(readings, sizeOfSelectorFootprint)
+)
+
+// analyzed is what was read in an expression.
+type analyzed struct {
+	*bound.Analysis
+	// program is what the expression was compiled to.
+	program memo.Part
 }
-
-func newStore(size int) *store { return &store{size: size} }
-
-// entry is something that is made once, by the first who needs it.
-type entry[V any] struct {
-	once  sync.Once
-	value V
-}
-
-// get returns what is kept under the key, or else makes it: once, however many ask for
-// it at the same time.
-func get[V any](s *store, key any, create func() V) V {
-	e := enter(s, key, func() *entry[V] { return new(entry[V]) })
-	e.once.Do(func() { e.value = create() })
-	return e.value
-}
-
-// enter returns what is kept under the key, or else makes it while others wait, which
-// must not take long.
-func enter[V any](s *store, key any, create func() V) V {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if known, ok := s.look(key); ok {
-		return known.(V)
-	}
-	made := create()
-	s.keep(key, made)
-	return made
-}
-
-// analysisKey is everything that an analysis depends on.
-type analysisKey struct {
-	expression device.Expression
-	size       int
-}
-
-// analyses are shared by all allocators of the process, as the environment is that
-// compiles expressions: they are about the text and nothing else.
-var analyses = newStore(maxAnalyses)
 
 // analysisOf reads an expression for sets of the given size.
-func analysisOf(expression *device.Expression, size int) *bound.Analysis {
-	return get(analyses, analysisKey{*expression, size}, func() *bound.Analysis { return bound.Analyze(expression, size) })
+func analysisOf(d *definition, size int) analyzed {
+	return analyses.Get(analysisKey{d.key, size}, func() analyzed {
+		return analyzed{bound.Analyze(d.expression, size), memo.Part{Of: *d.expression, Bytes: d.expression.Size()}}
+	})
 }
 
-// tablesKey is everything that tables depend on.
-type tablesKey struct {
+// tabulated is the tables of an expression over some hardware.
+type tabulated struct {
+	*bound.Tables
 	hardware *hardware
-	analysisKey
+	program  memo.Part
 }
 
 // tablesOf returns the tables of an expression over some hardware. nil if the expression
 // is not understood, is too large for so many devices, or may cost more than the limit.
-func (c *Cache) tablesOf(h *hardware, expression *device.Expression, size int) *bound.Tables {
-	return get(c.tables, tablesKey{h, analysisKey{*expression, size}}, func() *bound.Tables {
-		analysis := analysisOf(expression, size)
+func (c *Cache) tablesOf(h *hardware, d *definition, size int) *bound.Tables {
+	entry := c.tables.At(tablesKey{h.number, analysisKey{d.key, size}})
+	found, _, _ := entry.Find(context.Background(), func() (tabulated, error) {
+		analysis := analysisOf(d, size)
 		if !analysis.Understood() || !analysis.Fits(len(h.values)) || !analysis.Affordable(h.values) {
-			return nil
+			return tabulated{}, nil
 		}
-		return analysis.Tabulate(h.values)
+		tables := analysis.Tabulate(h.values)
+		tables.Grown = entry.Grow
+		return tabulated{tables, h, analysis.program}, nil
 	})
-}
-
-// inventoryKey is what an inventory depends on, besides the slices, which are compared.
-type inventoryKey struct {
-	node     string
-	features structured.Features
+	return found.Tables
 }

@@ -153,23 +153,26 @@ func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
 
 // What does not fit into a Cache any more is found out again.
 func TestCacheIsBounded(t *testing.T) {
+	const nodes, limit = 200, 64 << 10
 	f := newFleet(1)
 	f.classes[driver] = classOf(driver)
-	for n := range maxHardware + 10 {
+	for n := range nodes {
 		devices := ring(3)
 		devices[2] = newDevice("mla-2", attrs{"index": 2, "serial": n})
 		f.addNode(slice("1", devices...))
 	}
 	f.addPod(claim("c").want("x", 2).cel("row").
 		define("row", indices+".sum() == 3 && devices.exists(d, has(d.attributes['mla.example.com'].serial))"))
-	cache := NewCache()
-	a := f.allocator(t, 0, WithCache(cache))
-	for range 2 {
-		for _, q := range f.questions() {
-			got := f.ask(t.Context(), a, q)
-			require.Equal(t, []string{"x=mla-1", "x=mla-2"}, devicesOf(got.Results))
+	for _, cache := range []*Cache{NewCache(CacheBytes(limit)), NewCache(CacheBytes(0))} {
+		a := f.allocator(t, 0, WithCache(cache))
+		for range 2 {
+			for _, q := range f.questions() {
+				got := f.ask(t.Context(), a, q)
+				require.Equal(t, []string{"x=mla-1", "x=mla-2"}, devicesOf(got.Results))
+				require.LessOrEqual(t, cache.Used(), cache.memory.Limit())
+			}
 		}
+		require.Less(t, cache.hardware.Len(), nodes)
+		require.Less(t, cache.answers.Len(), nodes)
 	}
-	require.Equal(t, maxHardware, cache.hardware.entries.Len())
-	require.Equal(t, maxTables, cache.tables.entries.Len())
 }

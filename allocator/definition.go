@@ -18,6 +18,7 @@ import (
 type definition struct {
 	name       string
 	expression *device.Expression
+	key        expressionKey
 }
 
 // definitions remembers the definitions of the claims seen, by pointer: the
@@ -82,6 +83,7 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (map[int
 		result[constraint.Index] = &definition{
 			name:       constraint.Name,
 			expression: expression,
+			key:        newExpressionKey(a.environment, constraint.Expression),
 		}
 	}
 	return result, nil

@@ -38,11 +38,9 @@ func attributeNamed(name resourceapi.FullyQualifiedName) footprint {
 
 // readBy is the footprint of a CEL constraint. It is about the text and nothing else, as
 // analyses are.
-func readBy(expression *device.Expression) footprint {
-	return get(expressionFootprints, *expression, func() footprint { return newFootprint(expression.Footprint()) })
+func readBy(d *definition) footprint {
+	return expressionFootprints.Get(d.key, func() footprint { return newFootprint(d.expression.Footprint()) })
 }
-
-var expressionFootprints, selectorFootprints = newStore(maxAnalyses), newStore(maxAnalyses)
 
 func newFootprint(read device.Footprint) footprint {
 	if read.All {
@@ -131,7 +129,7 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) footprin
 	for i, constraint := range claim.Spec.Devices.Constraints {
 		switch d := definitions[i]; {
 		case d != nil:
-			read = read.with(readBy(d.expression))
+			read = read.with(readBy(d))
 		case constraint.MatchAttribute != nil:
 			read = read.with(attributeNamed(*constraint.MatchAttribute))
 		case constraint.DistinctAttribute != nil:
@@ -165,7 +163,7 @@ func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) foot
 // readBySelector compiles the selector once more, because what it was compiled to is not to
 // be had any more.
 func (a *Allocator) readBySelector(expression string) footprint {
-	return get(selectorFootprints, expression, func() footprint {
+	return selectorFootprints.Get(expression, func() footprint {
 		compiled := a.selectors.GetOrCompile(expression)
 		if compiled.Error != nil {
 			return anyAttribute

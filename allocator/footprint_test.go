@@ -202,7 +202,7 @@ func TestHardwareIsKeptForSomeFootprints(t *testing.T) {
 	for range 2 {
 		for _, f := range footprints {
 			all[cache.hardwareOf(i, f)] = true
-			require.LessOrEqual(t, len(*i.known.latest.Load()), maxFootprints)
+			require.LessOrEqual(t, len(*i.known.Look()), maxFootprints)
 			require.Same(t, cache.hardwareOf(i, f), i.known.get(f))
 		}
 	}

@@ -9,39 +9,41 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"weak"
 
 	resourceapi "k8s.io/api/resource/v1"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/memo"
 )
 
 // hardware is the devices of a node as expressions with some footprint see them: drivers,
 // capacities and those attributes in the order of the candidates, without the names of
 // devices, pools and nodes. Nodes of one hardware type share it.
 type hardware struct {
-	cache *Cache
+	number hardwareNumber
 	// values are the devices of the first such node, one value each, because identity is
 	// equality. Attributes beyond the footprint may have other values on other nodes.
 	values []*device.Device
+	// bytes is about what it takes.
+	bytes int
 }
 
 // maxFootprints is for how many footprints the hardware of a node is kept.
 const maxFootprints = 16
 
-// keptHardware is the hardware of a node for the footprints that were needed last.
-type keptHardware struct {
-	// latest are the footprints, the newest last. It is replaced as a whole.
-	latest atomic.Pointer[[]seenHardware]
-}
-
+// seenHardware is the hardware of a node for some footprint.
 type seenHardware struct {
 	footprint
 	*hardware
 }
 
-func (k *keptHardware) get(f footprint) *hardware {
-	if latest := k.latest.Load(); latest != nil {
+// keptHardware is the hardware of a node for the footprints that were needed last, the newest
+// last. The list is replaced as a whole.
+type keptHardware struct{ *memo.Slot[[]seenHardware] }
+
+func (k keptHardware) get(f footprint) *hardware {
+	if latest := k.Look(); latest != nil {
 		for i := range *latest {
 			if kept := &(*latest)[i]; kept.footprint == f {
 				return kept.hardware
@@ -53,13 +55,13 @@ func (k *keptHardware) get(f footprint) *hardware {
 
 // keep forgets the oldest if there are too many. What others keep at the same time may be
 // lost.
-func (k *keptHardware) keep(f footprint, h *hardware) {
+func (k keptHardware) keep(f footprint, h *hardware) {
 	var latest []seenHardware
-	if before := k.latest.Load(); before != nil {
+	if before := k.Look(); before != nil {
 		latest = *before
 	}
 	latest = append(slices.Clone(latest[max(0, len(latest)-maxFootprints+1):]), seenHardware{f, h})
-	k.latest.Store(&latest)
+	k.Keep(&latest, sizeOfSeenHardware(latest))
 }
 
 // hardware is that of the node as the claims see it.
@@ -92,30 +94,21 @@ func (c *Cache) findHardware(of *inventory, read footprint) *hardware {
 			all = append(all, content[:]...)
 		}
 	}
-	return get(c.hardware, hardwareKey{fingerprintOf(all), read}, func() *hardware {
-		h := &hardware{cache: c, values: make([]*device.Device, len(of.candidates))}
-		for i, candidate := range of.candidates {
-			h.values[i] = device.New(candidate.pool.driver, candidate.device)
-		}
-		return h
-	})
+	return c.hardware.Get(hardwareKey{fingerprintOf(all), read}, func() *hardware { return c.newHardware(of) })
 }
 
-// hardwareKey is everything that hardware depends on.
-type hardwareKey struct {
-	content fingerprint
-	footprint
-}
-
-// contentKey is what the content of a slice depends on.
-type contentKey struct {
-	slice *resourceapi.ResourceSlice
-	footprint
+func (c *Cache) newHardware(of *inventory) *hardware {
+	h := &hardware{number: hardwareNumber(c.hardwareMade.Add(1)), values: make([]*device.Device, len(of.candidates))}
+	for i, candidate := range of.candidates {
+		h.values[i] = device.New(candidate.pool.driver, candidate.device)
+		h.bytes += sizeOfDevice(candidate.device)
+	}
+	return h
 }
 
 // content is the fingerprint of what expressions with the footprint see of a slice.
 func (c *Cache) content(slice *resourceapi.ResourceSlice, read footprint) fingerprint {
-	return get(c.contents, contentKey{slice, read}, func() fingerprint {
+	return c.contents.Get(contentKey{weak.Make(slice), read}, func() fingerprint {
 		memory := contentMemory.Get().(*[]byte)
 		defer contentMemory.Put(memory)
 		writer := contentWriter{to: appendPart((*memory)[:0], []byte(slice.Spec.Driver)), reads: read.reader(slice.Spec.Driver)}
@@ -218,14 +211,6 @@ func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 
 // These take the place of values.
 var anyInts, anyBools, anyStrings = []int64{0}, []bool{false}, []string{""}
-
-// selectionKey is everything that the verdicts of selectors depend on.
-type selectionKey struct {
-	hardware *hardware
-	compiler *dracel.Cache
-	// selectors are the texts, each with its length in front.
-	selectors string
-}
 
 // selectionRow remembers which devices pass the selectors of a request. A verdict is
 // entered when the selectors were evaluated for the device.

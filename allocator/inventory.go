@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/memo"
 )
 
 // inventory is what a node has, whatever is in use of it. It is not modified.
@@ -48,32 +49,15 @@ func (a *Allocator) inventoryOf(node *v1.Node) (*inventory, error) {
 		}
 		return made, err
 	}
-	known, err := a.knownInventory(node, local.slices)
+	made, err := a.newInventory(node, local.slices)
 	switch {
 	case err != nil:
-	case known.selfContained:
-		local.keep(a.features, known)
+	case made.selfContained:
+		local.keep(a.features, made)
 	default:
-		dependent.keep(a.features, node, known)
+		dependent.keep(a.features, node, made)
 	}
-	return known, err
-}
-
-// knownInventory is of a node with the same slices as before when one of another node has
-// changed.
-func (a *Allocator) knownInventory(node *v1.Node, local []*resourceapi.ResourceSlice) (*inventory, error) {
-	key := inventoryKey{node.Name, a.features}
-	if known, ok := a.cache.inventories.entries.Get(key); ok && slices.Equal(known.(*inventory).slices, local) {
-		return known.(*inventory), nil
-	}
-	made, err := a.newInventory(node, local)
-	if err != nil {
-		return nil, err
-	}
-	if made.selfContained {
-		a.cache.inventories.entries.Add(key, made)
-	}
-	return made, nil
+	return made, err
 }
 
 func selectsByDevice(slice *resourceapi.ResourceSlice) bool {
@@ -93,6 +77,7 @@ func (a *Allocator) newInventory(node *v1.Node, forNode []*resourceapi.ResourceS
 		isPlain:       isPlain(pools, forNode),
 		slices:        forNode,
 		selfContained: selfContained,
+		known:         keptHardware{memo.NewSlot[[]seenHardware](a.cache.memory)},
 	}
 	for i, c := range candidates {
 		if c.ordinary {

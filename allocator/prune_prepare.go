@@ -37,7 +37,7 @@ func (c *celConstraint) prepare() bool {
 	if p.size == 0 || len(c.covered) > 1 && s.hasShared {
 		return false
 	}
-	tables := s.cache.tablesOf(s.hardware(), c.expression, p.size)
+	tables := s.cache.tablesOf(s.hardware(), c.definition, p.size)
 	if tables == nil {
 		return false
 	}

@@ -55,7 +55,7 @@ type search struct {
 	backtracked bool
 
 	// kept is where the answer is kept, nil if it is not.
-	kept *memo[keptAnswer]
+	kept *answerEntry
 
 	steps int64
 	// hits is 1 if the answer was known.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
@@ -91,17 +90,11 @@ func (s *search) selectionRowOf(r *request) *selectionRow {
 	if !s.sharesCache && !s.isConstrained() || slices.ContainsFunc(s.slices, selectsByDevice) {
 		return nil
 	}
-	var texts strings.Builder
-	for _, selectors := range [][]resourceapi.DeviceSelector{r.class.Spec.Selectors, r.spec.Selectors} {
-		for _, selector := range selectors {
-			if selector.CEL == nil {
-				return nil
-			}
-			fmt.Fprintf(&texts, "%d %s", len(selector.CEL.Expression), selector.CEL.Expression)
-		}
+	key, ok := s.selectionKeyOf(r)
+	if !ok {
+		return nil
 	}
-	key := selectionKey{s.hardware(), s.selectors, texts.String()}
-	return get(s.cache.selections, key, func() *selectionRow { return newSelectionRow(len(s.candidates)) })
+	return s.cache.selections.Get(key, func() *selectionRow { return newSelectionRow(len(s.candidates)) })
 }
 
 func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {

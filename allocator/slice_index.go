@@ -25,6 +25,8 @@ type sliceIndex struct {
 	// local has those with a node name, other those without.
 	local map[string]*nodeSlices
 	other []*resourceapi.ResourceSlice
+	// none is for the nodes that no slice names.
+	none nodeSlices
 	// dependent has the inventories that depend on more than the slices of the node.
 	dependent dependentInventories
 }
@@ -43,15 +45,16 @@ type keptInventory struct {
 	inventory *inventory
 }
 
-// noSlices is what nodes have that no slice names.
-var noSlices = &nodeSlices{}
-
 // indexOf returns the index of the slices.
 func (c *Cache) indexOf(all []*resourceapi.ResourceSlice) *sliceIndex {
-	if known := c.index.Load(); known != nil && known.has(all) {
+	known := c.index.Load()
+	if known != nil && known.has(all) {
 		return known
 	}
 	made := newSliceIndex(all)
+	if known != nil {
+		made.inherit(known)
+	}
 	c.index.Store(made)
 	return made
 }
@@ -76,6 +79,15 @@ func newSliceIndex(all []*resourceapi.ResourceSlice) *sliceIndex {
 	return index
 }
 
+// inherit takes over what is known of the nodes whose slices are the same.
+func (x *sliceIndex) inherit(from *sliceIndex) {
+	for name, of := range x.local {
+		if before := from.local[name]; before != nil && slices.Equal(before.slices, of.slices) {
+			of.inventory.Store(before.inventory.Load())
+		}
+	}
+}
+
 // has tells whether the index is of these slices, in any order.
 func (x *sliceIndex) has(all []*resourceapi.ResourceSlice) bool {
 	if len(all) != len(x.positions) {
@@ -97,7 +109,7 @@ func (x *sliceIndex) of(node string) *nodeSlices {
 	if found := x.local[node]; found != nil {
 		return found
 	}
-	return noSlices
+	return &x.none
 }
 
 // kept returns the inventory that was made with the same features.
@@ -108,10 +120,7 @@ func (n *nodeSlices) kept(features structured.Features) *inventory {
 	return nil
 }
 
-// keep keeps an inventory that depends on nothing but the slices. Nodes without slices have
-// nothing to keep it in.
+// keep keeps an inventory that depends on nothing but the slices.
 func (n *nodeSlices) keep(features structured.Features, of *inventory) {
-	if n != noSlices && slices.Equal(n.slices, of.slices) {
-		n.inventory.Store(&keptInventory{features, of})
-	}
+	n.inventory.Store(&keptInventory{features, of})
 }

@@ -74,10 +74,13 @@ func TestInventoriesAreKeptBesideSlices(t *testing.T) {
 	require.Same(t, made, a.slicesBy.of(nodeName).kept(a.features))
 	require.Nil(t, a.slicesBy.of(nodeName).kept(structured.Features{ListTypeAttributes: !a.features.ListTypeAttributes}))
 
-	// A node without slices shares nothing with others.
-	_, err = a.inventoryOf(newNode("another"))
+	// Nodes without slices have the same: nothing.
+	none, err := a.inventoryOf(newNode("another"))
 	require.NoError(t, err)
-	require.Nil(t, noSlices.kept(a.features))
+	require.Empty(t, none.candidates)
+	other, err := a.inventoryOf(newNode("other"))
+	require.NoError(t, err)
+	require.Same(t, none, other)
 }
 
 // A refusal that is known is what a search says, and takes none.

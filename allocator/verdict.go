@@ -3,22 +3,6 @@
 
 package allocator
 
-import (
-	"encoding/binary"
-
-	resourceapi "k8s.io/api/resource/v1"
-
-	"github.com/celset/celset/cel/device"
-)
-
-// verdictKey is everything that the verdict of an expression on a set depends on.
-type verdictKey struct {
-	hardware   *hardware
-	expression device.Expression
-	// devices are the positions of the members in the order of the set, four bytes each.
-	devices string
-}
-
 // setVerdict is the verdict on a set.
 type setVerdict struct {
 	satisfied bool
@@ -34,11 +18,7 @@ func (c *celConstraint) verdict() (bool, error) {
 		v, err := c.evaluateSet()
 		return v.satisfied, err
 	}
-	m := enter(s.cache.verdicts, c.verdictKey(), newMemo[setVerdict])
-	v, known, err := m.get(s.ctx, func() (setVerdict, bool, error) {
-		v, err := c.evaluateSet()
-		return v, true, err
-	})
+	v, known, err := find(s.ctx, s.cache.verdicts.At(c.verdictKey()), c.evaluateSet)
 	if known {
 		c.hits++
 		err = s.budget.Charge(v.cost)
@@ -61,13 +41,4 @@ func (c *celConstraint) evaluateSet() (setVerdict, error) {
 	before := c.search.budget.Spent()
 	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.budget)
 	return setVerdict{satisfied, c.search.budget.Spent() - before}, err
-}
-
-func (c *celConstraint) verdictKey() verdictKey {
-	var memory [4 * resourceapi.AllocationResultsMaxSize]byte
-	devices := memory[:0]
-	for _, member := range c.members {
-		devices = binary.BigEndian.AppendUint32(devices, uint32(member.position))
-	}
-	return verdictKey{c.search.hardware(), *c.expression, string(devices)}
 }

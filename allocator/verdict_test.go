@@ -122,32 +122,8 @@ func TestFirstVerdictIsPartOfTheAnswer(t *testing.T) {
 		require.NotEmpty(t, devicesOf(results))
 		require.Equal(t, []int64{1 - i, i}, []int64{stats.Evaluations, stats.AnswersKnown})
 	}
-	require.Zero(t, cache.verdicts.count())
-	require.Equal(t, 1, cache.answers.count())
-}
-
-// count is the number of entries.
-func (s *store) count() int {
-	switch {
-	case s.entries != nil:
-		return s.entries.Len()
-	case s.onlyKey != nil:
-		return 1
-	default:
-		return 0
-	}
-}
-
-// A store with one entry has it, and keeps it when there are more.
-func TestStoreWithOneEntry(t *testing.T) {
-	s := newStore(2)
-	for i, want := range []int{1, 2, 2} {
-		require.Equal(t, i, *enter(s, i, func() *int { return new(i) }))
-		require.Equal(t, want, s.count())
-		require.Equal(t, i, *enter(s, i, func() *int { t.Error("it is known"); return nil }))
-	}
-	require.Equal(t, 10, *enter(s, 0, func() *int { return new(10) }), "the oldest was dropped")
-	require.Equal(t, 2, *enter(s, 2, func() *int { return nil }))
+	require.Zero(t, cache.verdicts.Len())
+	require.Equal(t, 1, cache.answers.Len())
 }
 
 // The exhaustive search is asked to find out by itself.

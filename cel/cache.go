@@ -4,9 +4,12 @@
 package cel
 
 import (
-	"sync"
+	"context"
+	"regexp/syntax"
 
-	"k8s.io/utils/lru"
+	"github.com/google/cel-go/common/ast"
+
+	"github.com/celset/celset/cel/memo"
 )
 
 // compilations remembers the outcome of the most recently used compilations.
@@ -14,40 +17,92 @@ import (
 // waits for that compilation: it costs milliseconds, and the parallel Filter of
 // a scheduler asks for the same expression from many goroutines at once.
 type compilations struct {
-	mutex   sync.Mutex
-	entries *lru.Cache
+	outcomes *memo.Memo[string, compilation]
 }
 
-// compilation is the outcome for one expression. The fields are written once,
-// before done.Do returns.
+// compilation is the outcome for one expression.
 type compilation struct {
-	done    sync.Once
 	program *Program
 	err     error
 }
 
-func newCompilations(size int) *compilations {
-	return &compilations{entries: lru.New(size)}
+func newCompilations(bytes int64) *compilations {
+	return &compilations{memo.In(memo.New(bytes), sizeOfCompilation)}
 }
 
 // get returns the outcome for an expression and whether it was there already.
-func (c *compilations) get(expression string, compile func(string) (*Program, error)) (*compilation, bool) {
-	entry, hit := c.entry(expression)
-	entry.done.Do(func() { entry.program, entry.err = compile(expression) })
-	return entry, hit
-}
-
-func (c *compilations) entry(expression string) (*compilation, bool) {
+func (c *compilations) get(expression string, compile func(string) (*Program, error)) (outcome compilation, hit bool) {
+	find := func() (compilation, error) {
+		program, err := compile(expression)
+		return compilation{program, err}, nil
+	}
 	// Too long to be worth remembering, and refused without being parsed.
 	if len(expression) > MaxExpressionLength {
-		return &compilation{}, false
+		outcome, _ = find()
+		return outcome, false
 	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if found, ok := c.entries.Get(expression); ok {
-		return found.(*compilation), true
+	outcome, hit, _ = c.outcomes.At(expression).Find(context.Background(), find)
+	return outcome, hit
+}
+
+// What a compiled expression takes, measured: so much by itself, and for each part of its
+// syntax tree, of which there are the tree, types, references, positions and a plan. Of a
+// mistake the error has the text, and CEL's report of it.
+const (
+	programBytes    = 16 << 10
+	partBytes       = 420
+	literalBytes    = 130
+	instructionSize = 56
+	mistakeBytes    = 2 << 10
+	mistakeTexts    = 8
+)
+
+func sizeOfCompilation(expression string, outcome *compilation) memo.Size {
+	if outcome.program == nil {
+		return memo.Size{Bytes: mistakeBytes + mistakeTexts*len(expression)}
 	}
-	entry := &compilation{}
-	c.entries.Add(expression, entry)
-	return entry, false
+	return memo.Size{Bytes: outcome.program.Size()}
+}
+
+// Size is about how many bytes of memory the program takes.
+func (p *Program) Size() int {
+	bytes := programBytes + 2*len(p.expression)
+	ast.PostOrderVisit(p.AST().Expr(), ast.NewExprVisitor(func(part ast.Expr) {
+		if part.Kind() == ast.LiteralKind {
+			bytes += literalBytes
+		} else {
+			bytes += partBytes
+		}
+		bytes += sizeOfPattern(part)
+	}))
+	return bytes
+}
+
+// patternFunctions take a regular expression as their last argument but for limits. One that
+// is written in the expression is compiled with it, and may be a thousand times as large as
+// its text.
+var patternFunctions = map[string]bool{"matches": true, "find": true, "findAll": true}
+
+func sizeOfPattern(part ast.Expr) int {
+	if part.Kind() != ast.CallKind || !patternFunctions[part.AsCall().FunctionName()] {
+		return 0
+	}
+	bytes := 0
+	for _, argument := range part.AsCall().Args() {
+		if argument.Kind() != ast.LiteralKind {
+			continue
+		}
+		pattern, ok := argument.AsLiteral().Value().(string)
+		if !ok {
+			continue
+		}
+		parsed, err := syntax.Parse(pattern, syntax.Perl)
+		if err != nil {
+			continue
+		}
+		if compiled, err := syntax.Compile(parsed.Simplify()); err == nil {
+			bytes += instructionSize * len(compiled.Inst)
+		}
+	}
+	return bytes
 }

@@ -5,6 +5,8 @@ package cel_test
 
 import (
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -51,36 +53,66 @@ func TestCompilationsAreRemembered(t *testing.T) {
 	require.Equal(t, 3, observed.misses())
 }
 
+// What was not asked for for the longest time is forgotten when there is no room.
 func TestCacheIsBounded(t *testing.T) {
+	const room = 8
+	numbered := func(n int) string { return fmt.Sprintf("n == %d", n) }
+	program := compile(t, newEnvironment(t, cel.Config{}), numbered(0))
 	observed := &recorder{}
-	environment := newEnvironment(t, cel.Config{Observer: observed, CacheSize: 2})
-	for _, step := range []struct {
-		n      int
-		misses int
-	}{
-		{n: 1, misses: 1},
-		{n: 2, misses: 2},
-		{n: 1, misses: 2},
-		{n: 3, misses: 3}, // 2 was not used for the longest time
-		{n: 1, misses: 3},
-		{n: 2, misses: 4},
-		{n: 3, misses: 5},
-	} {
-		compile(t, environment, fmt.Sprintf("n == %d", step.n))
-		require.Equal(t, step.misses, observed.misses())
+	environment := newEnvironment(t, cel.Config{Observer: observed, CacheBytes: int64(room * (program.Size() + 1<<10))})
+	for range 2 {
+		for n := range room {
+			compile(t, environment, numbered(n))
+		}
+		require.Equal(t, room, observed.misses())
+	}
+	for _, step := range []struct{ n, misses int }{{0, 8}, {8, 9}, {2, 9}, {0, 9}, {1, 10}, {3, 11}} {
+		compile(t, environment, numbered(step.n))
+		require.Equal(t, step.misses, observed.misses(), "%d", step.n)
 	}
 }
 
-func TestDefaultCacheSize(t *testing.T) {
+// A mistake takes little, and is remembered as a program is.
+func TestMistakesAreBounded(t *testing.T) {
 	observed := &recorder{}
-	environment := newEnvironment(t, cel.Config{Observer: observed})
-	for range 2 {
-		for n := range cel.DefaultCacheSize {
-			_, err := environment.Compile(fmt.Sprintf("%d", n)) // wrong type: quicker than a program
-			_ = requireError(t, err, cel.ReasonType)
-		}
+	environment := newEnvironment(t, cel.Config{Observer: observed, CacheBytes: 256 << 10})
+	for n := range 1000 {
+		_, err := environment.Compile(fmt.Sprintf("%d", n)) // wrong type
+		_ = requireError(t, err, cel.ReasonType)
 	}
-	require.Equal(t, cel.DefaultCacheSize, observed.misses())
+	_, err := environment.Compile("999")
+	_ = requireError(t, err, cel.ReasonType)
+	require.Equal(t, 1000, observed.misses())
+	_, err = environment.Compile("0")
+	_ = requireError(t, err, cel.ReasonType)
+	require.Equal(t, 1001, observed.misses())
+}
+
+// Whoever writes as many expressions as he likes, as large as they may be, takes no more
+// memory than there is for them.
+func TestFloodOfExpressions(t *testing.T) {
+	const limit, expressions = 8 << 20, 60
+	environment := newEnvironment(t, cel.Config{CacheBytes: limit})
+	compile(t, environment, cubic)
+	before := heap()
+	largest := 0
+	for n := range expressions {
+		program := compile(t, environment, fmt.Sprintf("n != %d && %s true", n, strings.Repeat("[n, 1].all(x, x > 0) || ", 400)))
+		largest = max(largest, program.Size())
+	}
+	taken := heap() - before
+	t.Logf("%d bytes are taken by what takes %d each", taken, largest)
+	require.Greater(t, expressions*largest, 4*limit, "it is a flood")
+	require.Less(t, taken, 2*limit)
+	runtime.KeepAlive(environment)
+}
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return int(memory.HeapAlloc)
 }
 
 func TestConcurrentCallersCompileOnce(t *testing.T) {
@@ -99,7 +131,7 @@ func TestConcurrentCallersCompileOnce(t *testing.T) {
 // Different expressions don't wait for each other's result.
 func TestConcurrentCompilationsOfDifferentExpressions(t *testing.T) {
 	observed := &recorder{}
-	environment := newEnvironment(t, cel.Config{Observer: observed, CacheSize: 4})
+	environment := newEnvironment(t, cel.Config{Observer: observed, CacheBytes: 100 << 10})
 	inParallel(16, func(i int) {
 		expression := fmt.Sprintf("n == %d", i%8)
 		if program, err := environment.Compile(expression); err != nil || program.Expression() != expression {

@@ -29,14 +29,14 @@ const (
 	// may reach. It is the limit that Kubernetes has for device selectors.
 	DefaultCostLimit uint64 = resourceapi.CELSelectorExpressionMaxCost
 
-	// DefaultCacheSize is how many compilations an Environment remembers. With
-	// expressions of at most [MaxExpressionLength] it bounds the memory that
-	// untrusted expressions can take.
-	DefaultCacheSize = 128
-
 	// DefaultMemoryLimit is how many bytes of texts, lists and maps the functions of one
 	// evaluation may make. A scheduler evaluates on sixteen nodes at a time.
 	DefaultMemoryLimit uint64 = 2 << 20
+
+	// DefaultCacheBytes is what the compilations that an Environment remembers may
+	// take. A usual expression takes 30 to 70 KiB, one of [MaxExpressionLength] up to
+	// some MiB.
+	DefaultCacheBytes int64 = 32 << 20
 )
 
 // Config describes an [Environment].
@@ -76,9 +76,9 @@ type Config struct {
 	EstimateLimit uint64
 	// Advice is added to errors about costs.
 	Advice Advice
-	// CacheSize is the number of compilations remembered; zero means
-	// [DefaultCacheSize].
-	CacheSize int
+	// CacheBytes is what the compilations that are remembered may take, in bytes of
+	// memory; zero means [DefaultCacheBytes].
+	CacheBytes int64
 	// Observer is told about compilations and evaluations, a [Timer] also about the
 	// time that the latter take; nil means nobody is.
 	Observer Observer
@@ -124,7 +124,7 @@ func NewEnvironment(config Config) (*Environment, error) {
 		costs:         config.Costs,
 		estimateLimit: config.EstimateLimit,
 		advice:        config.Advice,
-		cache:         newCompilations(config.CacheSize),
+		cache:         newCompilations(config.CacheBytes),
 		observer:      config.Observer,
 		timer:         timer,
 	}, nil
@@ -197,8 +197,8 @@ func (c *Config) setDefaults() {
 	if c.Advice == (Advice{}) {
 		c.Advice = adviceOnDevices
 	}
-	if c.CacheSize <= 0 {
-		c.CacheSize = DefaultCacheSize
+	if c.CacheBytes <= 0 {
+		c.CacheBytes = DefaultCacheBytes
 	}
 	if c.Observer == nil {
 		c.Observer = unobserved{}

@@ -41,7 +41,7 @@ func (c *counter) ObserveEvaluation(string, uint64, error) { c.n++ }
 
 // environment is shared because to make one takes many milliseconds.
 var environment = func() *cluster.Environment {
-	result, err := cluster.NewEnvironment(cel.Config{Observer: evaluations, CacheSize: 1000})
+	result, err := cluster.NewEnvironment(cel.Config{Observer: evaluations, CacheBytes: 1 << 30})
 	if err != nil {
 		panic(err)
 	}

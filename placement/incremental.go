@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/memo"
 )
 
 // What the predicates of a Placement say of a cluster depends on the spec of the
@@ -27,15 +28,26 @@ import (
 //
 // Everything after the predicates costs little, and is done anew each time.
 
-// memory is what is known of one Placement.
+// memory is what is known of one Placement. It is there while a decision is made; in between
+// it is in kept, as long as there is room.
 type memory struct {
 	mutex sync.Mutex
+	known
+	// kept is nil if nothing is to be remembered.
+	kept *memo.Slot[known]
+}
+
+// known is what is remembered of one Placement.
+type known struct {
 	// generation is that of the spec that plan comes from, zero if there is none.
 	generation int64
 	plan       *plan
 	// answers are those of the last run, sorted by the names of the clusters.
 	answers []answer
 	joined  joined
+	// parts are what measured, a plan, takes.
+	parts    []memo.Part
+	measured *plan
 }
 
 // answer is a match with all that it depends on.
@@ -91,14 +103,16 @@ func (s *Scheduler) memoryOf(placement *clusterv1beta1.Placement) *memory {
 	result := &memory{}
 	if placement.UID != "" && placement.Generation != 0 {
 		s.mutex.Lock()
-		if known := s.memories[placement.UID]; known != nil {
-			result = known
+		if before := s.memories[placement.UID]; before != nil {
+			result = before
 		} else {
+			result.kept = memo.NewSlot[known](remembered)
 			s.memories[placement.UID] = result
 		}
 		s.mutex.Unlock()
 	}
 	result.mutex.Lock()
+	result.recall()
 	if result.plan == nil || result.generation != placement.Generation {
 		result.generation, result.plan, result.answers = placement.Generation, s.plan(placement), nil
 	}
@@ -110,6 +124,9 @@ func (s *Scheduler) memoryOf(placement *clusterv1beta1.Placement) *memory {
 func (s *Scheduler) Forget(placement types.UID) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if forgotten := s.memories[placement]; forgotten != nil {
+		forgotten.kept.Forget()
+	}
 	delete(s.memories, placement)
 }
 

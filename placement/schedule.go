@@ -125,7 +125,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	defer r.alarm.close()
 	memory := s.memoryOf(placement)
-	defer memory.mutex.Unlock()
+	defer memory.release()
 	err := r.schedule(memory)
 	if err != nil {
 		r.stand(err)

@@ -105,7 +105,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		claims:           handle.SharedDRAManager(),
 		watched:          watched,
 		constraints:      constraints,
-		cache:            allocator.NewCache(),
+		cache:            allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value())),
 		metrics:          measured,
 		selectors: dracel.NewCache(selectorCacheSize, dracel.Features{
 			EnableConsumableCapacity: features.EnableDRAConsumableCapacity,

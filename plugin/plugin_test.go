@@ -211,6 +211,7 @@ func TestArguments(t *testing.T) {
 	_, pl := start(t, true)
 	require.EqualValues(t, allocator.DefaultCostBudget, *pl.budget.Cost, "the defaults of the arguments are those of the allocator")
 	require.Equal(t, allocator.DefaultStepBudget, *pl.budget.Steps)
+	require.Equal(t, allocator.DefaultCacheBytes, defaults.CacheSize.Value())
 
 	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)})
 	require.ErrorContains(t, err, "filterTimeuot")

@@ -32,7 +32,7 @@ type Environment struct {
 	core *cel.Environment
 }
 
-// NewEnvironment returns an environment with the cost limit, the cache size and
+// NewEnvironment returns an environment with the cost limit, the bound of the cache and
 // the observer of config; the rest is set here.
 func NewEnvironment(config cel.Config) (*Environment, error) {
 	base, err := celgo.NewEnv(libraries()...)
@@ -56,8 +56,8 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 			Evaluation: "nest fewer macros, or narrow the lists that they go through",
 			Budget:     "write fewer or cheaper expressions",
 		},
-		CacheSize: config.CacheSize,
-		Observer:  config.Observer,
+		CacheBytes: config.CacheBytes,
+		Observer:   config.Observer,
 	})
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 )
 
 var testEnvironment = func() *Environment {
-	result, err := NewEnvironment(cel.Config{CacheSize: 1000})
+	result, err := NewEnvironment(cel.Config{CacheBytes: 1 << 30})
 	if err != nil {
 		panic(err)
 	}

@@ -109,6 +109,15 @@ func unlessEmpty(selector labels.Selector) labels.Selector {
 	return selector
 }
 
+// Programs are the compiled expressions.
+func (s *Selector) Programs() []*cel.Program {
+	programs := make([]*cel.Program, len(s.expressions))
+	for i, e := range s.expressions {
+		programs[i] = e.program
+	}
+	return programs
+}
+
 // ScoreNames tells which AddOnPlacementScores the selector reads.
 func (s *Selector) ScoreNames() ScoreNames { return s.scores }
 

@@ -150,6 +150,9 @@ func (e *Expression) CostLimit() uint64 { return e.program.CostLimit() }
 // Limits are those of one evaluation.
 func (e *Expression) Limits() meter.Limits { return e.program.Limits() }
 
+// Size is about how many bytes of memory the compiled expression takes.
+func (e *Expression) Size() int { return e.program.Size() }
+
 // activation resolves the one variable there is.
 type activation struct {
 	devices ref.Val

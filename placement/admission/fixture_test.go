@@ -20,7 +20,7 @@ import (
 // config has one environment for all tests because to make one takes many
 // milliseconds.
 var config = func() placement.Config {
-	environment, err := cluster.NewEnvironment(cel.Config{CacheSize: 1000})
+	environment, err := cluster.NewEnvironment(cel.Config{CacheBytes: 1 << 30})
 	if err != nil {
 		panic(err)
 	}

@@ -130,7 +130,7 @@ func selectorCache(c *scenario.Case) *dracel.Cache {
 }
 
 var environment = sync.OnceValues(func() (*device.Environment, error) {
-	return device.NewEnvironment(cel.Config{CacheSize: 100_000})
+	return device.NewEnvironment(cel.Config{CacheBytes: 16 << 30})
 })
 
 // ours runs the allocator under test, and checks that it writes to nothing.

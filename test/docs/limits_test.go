@@ -52,6 +52,7 @@ func TestLimits(t *testing.T) {
 func TestDefaultsAgree(t *testing.T) {
 	require.Equal(t, uint64(configv1alpha1.DefaultBudgetCost), allocator.DefaultCostBudget)
 	require.Equal(t, configv1alpha1.DefaultBudgetSteps, allocator.DefaultStepBudget)
+	require.Equal(t, configv1alpha1.DefaultCacheSize, allocator.DefaultCacheBytes)
 	require.Equal(t, v1alpha1.MaxExpressionLength, cel.MaxExpressionLength)
 }
 
@@ -149,21 +150,13 @@ func readingLimits(t *testing.T) []limit {
 }
 
 func cacheLimits(t *testing.T) []limit {
-	const file = "allocator/cache.go"
-	entries := func(name string) string { return number(constantOf(t, file, name)) + " entries" }
 	return []limit{
-		{"compiled constraints", number(cel.DefaultCacheSize) + " entries", ours},
+		{"what was found out of devices and claims, together", size(allocator.DefaultCacheBytes), changeable + "`cacheSize`"},
+		{"expressions that were read", size(constantOf(t, "allocator/cache.go", "readingBytes")), ours},
+		{"compiled constraints, or compiled expressions of Placements", size(cel.DefaultCacheBytes), ours},
 		{"compiled selectors", number(constantOf(t, "plugin/plugin.go", "selectorCacheSize")) + " entries", ours + ", as in Kubernetes"},
-		{"nodes and their pools", entries("maxInventories"), ours},
 		{"nodes and their devices by node selectors, or of pools that span nodes", number(constantOf(t, "allocator/inventory_dependent.go", "maxDependentDevices")) + " in all", ours},
-		{"contents of ResourceSlices", entries("maxContents"), ours},
-		{"different hardware", entries("maxHardware"), ours},
-		{"verdicts of selectors", entries("maxSelections"), ours},
-		{"tables of expressions", entries("maxTables"), ours},
-		{"expressions that were read", entries("maxAnalyses"), ours},
-		{"verdicts on sets", entries("maxVerdicts"), ours},
-		{"answers", entries("maxAnswers"), ours},
-		{"kinds of devices", entries("maxKinds"), ours},
+		{"part of its memory that one entry may take", fmt.Sprintf("1/%d", constantOf(t, "cel/memo/memory.go", "largestShare")), ours},
 		{"sets of attributes for which the devices of a node are kept", number(constantOf(t, "allocator/hardware.go", "maxFootprints")), ours},
 	}
 }
@@ -197,6 +190,7 @@ func placementLimits(t *testing.T) []limit {
 		{"cost of all evaluations of a Placement that is not expensive", number(controller.ExpensiveCost), ours},
 		{"time until a Placement is tried again that takes too long", duration(t, "placement/controller/pace.go", "firstDelay") + " to " + duration(t, "placement/controller/pace.go", "lastDelay"), ours},
 		{"Placements decided at a time", number(controller.DefaultWorkers) + ", and an expensive one", ours},
+		{"what is remembered of verdicts on clusters, for all Placements together", size(constantOf(t, "placement/remembered.go", "rememberedBytes")), ours},
 		{"errors in one answer of admission", number(constantOf(t, "placement/admission/webhook.go", "maxErrors")), ours},
 		{"length of a condition's message", number(constantOf(t, "placement/condition.go", "maxMessage")) + " bytes", upstreams},
 		{"time for one answer of the debug endpoint", duration(t, "placement/debug/handler.go", "DefaultTimeout"), ours},

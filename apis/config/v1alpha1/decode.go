@@ -12,6 +12,7 @@ import (
 	"time"
 
 	goyaml "go.yaml.in/yaml/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -37,13 +38,14 @@ func DecodeArgs(raw []byte) (*DynamicResourcesCELArgs, error) {
 	return args, nil
 }
 
-// written is [DynamicResourcesCELArgs] with durations as they are written. The
-// decoder would not say which field holds a malformed metav1.Duration.
+// written is [DynamicResourcesCELArgs] with durations and quantities as they are
+// written. The decoder would not say which field holds a malformed one.
 type written struct {
 	metav1.TypeMeta `json:",inline"`
 	FilterTimeout   *string       `json:"filterTimeout"`
 	BindingTimeout  *string       `json:"bindingTimeout"`
 	Budget          *Budget       `json:"budget"`
+	CacheSize       *string       `json:"cacheSize"`
 	Allocator       AllocatorMode `json:"allocator"`
 }
 
@@ -63,7 +65,19 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	args := &DynamicResourcesCELArgs{TypeMeta: w.TypeMeta, Budget: w.Budget, Allocator: w.Allocator}
 	args.FilterTimeout, errs = parseDuration(w.FilterTimeout, path.Child("filterTimeout"), errs)
 	args.BindingTimeout, errs = parseDuration(w.BindingTimeout, path.Child("bindingTimeout"), errs)
+	args.CacheSize, errs = parseQuantity(w.CacheSize, path.Child("cacheSize"), errs)
 	return args, errs
+}
+
+func parseQuantity(text *string, path *field.Path, errs field.ErrorList) (*resource.Quantity, field.ErrorList) {
+	if text == nil {
+		return nil, errs
+	}
+	quantity, err := resource.ParseQuantity(*text)
+	if err != nil {
+		return nil, append(errs, field.Invalid(path, *text, `must be a quantity, such as "256Mi" or "1Gi"`))
+	}
+	return &quantity, errs
 }
 
 func parseDuration(text *string, path *field.Path, errs field.ErrorList) (*metav1.Duration, field.ErrorList) {

@@ -5,12 +5,14 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
@@ -23,6 +25,7 @@ func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 		FilterTimeout:  &metav1.Duration{Duration: filter},
 		BindingTimeout: &metav1.Duration{Duration: binding},
 		Budget:         &Budget{Cost: ptr.To[int64](100_000_000), Steps: ptr.To[int64](1_000_000)},
+		CacheSize:      ptr.To(resource.MustParse("256Mi")),
 		Allocator:      AllocatorConstrained,
 	}
 }
@@ -34,6 +37,11 @@ func withBudget(args *DynamicResourcesCELArgs, cost, steps int64) *DynamicResour
 
 func withAllocator(args *DynamicResourcesCELArgs, mode AllocatorMode) *DynamicResourcesCELArgs {
 	args.Allocator = mode
+	return args
+}
+
+func withCacheSize(args *DynamicResourcesCELArgs, size string) *DynamicResourcesCELArgs {
+	args.CacheSize = ptr.To(resource.MustParse(size))
 	return args
 }
 
@@ -58,6 +66,8 @@ func TestDecodeArgs(t *testing.T) {
 		"cost only":         {raw: `{"budget":{"cost":9223372036854775807}}`, want: withBudget(argsOf(10*time.Second, 600*time.Second), math.MaxInt64, 1_000_000)},
 		"steps only":        {raw: "budget:\n  steps: 1", want: withBudget(argsOf(10*time.Second, 600*time.Second), 100_000_000, 1)},
 		"power of ten":      {raw: "budget: {cost: 1e9}", want: withBudget(argsOf(10*time.Second, 600*time.Second), 1_000_000_000, 1_000_000)},
+		"cache size":        {raw: "cacheSize: 1Gi", want: withCacheSize(argsOf(10*time.Second, 600*time.Second), "1Gi")},
+		"smallest cache":    {raw: `{"cacheSize":"1048576"}`, want: withCacheSize(argsOf(10*time.Second, 600*time.Second), "1048576")},
 		"empty budget":      {raw: "budget: {}", want: defaults},
 		"no budget":         {raw: "budget: null", want: defaults},
 		"typed":             {raw: `{"apiVersion":"config.celset.dev/v1alpha1","kind":"DynamicResourcesCELArgs"}`, want: defaults},
@@ -93,6 +103,11 @@ func TestDecodeArgsErrors(t *testing.T) {
 			raw:  "budget: {cost: 0, steps: -1}",
 			want: "[args.budget.cost: Invalid value: 0: must be at least 1, args.budget.steps: Invalid value: -1: must be at least 1]",
 		},
+		"cache as number":    {raw: "cacheSize: 268435456", want: "args.cacheSize: Invalid value: must be a string, but is: number"},
+		"malformed cache":    {raw: "cacheSize: 1 Gi", want: `args.cacheSize: Invalid value: "1 Gi": must be a quantity, such as "256Mi" or "1Gi"`},
+		"cache too small":    {raw: "cacheSize: 1023Ki", want: "args.cacheSize: Invalid value: 1047552: must be at least 1048576 bytes, which is 1Mi"},
+		"fraction of a byte": {raw: "cacheSize: 1048576500m", want: "args.cacheSize: Invalid value: must be a whole number of bytes, at most 1Ti"},
+		"cache too large":    {raw: `cacheSize: "1e2000000000"`, want: "args.cacheSize: Invalid value: must be a whole number of bytes, at most 1Ti"},
 		"unknown limit":      {raw: "budget: {evaluations: 1}", want: "args.budget.evaluations: Invalid value: unknown field" + hint},
 		"duplicate limit":    {raw: `{"budget":{"cost":1,"cost":2}}`, want: "args.budget.cost: Invalid value: duplicate field" + hint},
 		"limit as text":      {raw: `budget: {steps: "1"}`, want: "args.budget.steps: Invalid value: must be an integer, but is: string"},
@@ -135,6 +150,7 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 			time.Duration(rapid.Int64Min(0).Draw(t, "filter")),
 			time.Duration(rapid.Int64Min(int64(time.Second)).Draw(t, "binding")),
 		)
+		want = withCacheSize(want, fmt.Sprintf("%dKi", rapid.Int64Range(1<<10, 1<<30).Draw(t, "cache")))
 		want = withBudget(want, rapid.Int64Min(1).Draw(t, "cost"), rapid.Int64Min(1).Draw(t, "steps"))
 		asJSON, err := json.Marshal(want)
 		require.NoError(t, err)
@@ -152,7 +168,7 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 // accepts is valid and complete.
 func FuzzDecodeArgs(f *testing.F) {
 	for _, seed := range []string{
-		"", "{}", "null", "---\n---", "filterTimeout: 1s", `{"bindingTimeout":"1s"}`, "a: &a [*a]", "? {}", "kind: 0x1", "\xff", "<<: {}", "budget: {cost: 1}",
+		"", "{}", "null", "---\n---", "filterTimeout: 1s", `{"bindingTimeout":"1s"}`, "a: &a [*a]", "? {}", "kind: 0x1", "\xff", "<<: {}", "budget: {cost: 1}", "cacheSize: 1Gi",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -167,5 +183,6 @@ func FuzzDecodeArgs(f *testing.F) {
 		require.NotNil(t, args.BindingTimeout)
 		require.NotNil(t, args.Budget.Cost)
 		require.NotNil(t, args.Budget.Steps)
+		require.NotNil(t, args.CacheSize)
 	})
 }

@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -23,6 +24,7 @@ func SetDefaults(args *DynamicResourcesCELArgs) {
 	setDefault(&args.Budget, Budget{})
 	setDefault(&args.Budget.Cost, DefaultBudgetCost)
 	setDefault(&args.Budget.Steps, DefaultBudgetSteps)
+	setDefault(&args.CacheSize, *resource.NewQuantity(DefaultCacheSize, resource.BinarySI))
 }
 
 func setDefault[T any](setting **T, value T) {

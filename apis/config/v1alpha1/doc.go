@@ -11,6 +11,7 @@
 //	    args:
 //	      filterTimeout: 30s
 //	      budget: {cost: 300000000, steps: 3000000}
+//	      cacheSize: 512Mi
 //
 // The scheduler decodes, defaults and validates the arguments of its in-tree
 // plugins only. Those of any other plugin reach the plugin as they are written;

@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -35,6 +36,13 @@ const (
 	DefaultBudgetSteps int64 = 1_000_000
 )
 
+// DefaultCacheSize is what the allocator's cache may take. With less than MinCacheSize next
+// to nothing would be remembered from one node to the other.
+const (
+	DefaultCacheSize int64 = 256 << 20
+	MinCacheSize     int64 = 1 << 20
+)
+
 // DynamicResourcesCELArgs are the arguments of the plugin DynamicResourcesCEL.
 // In a KubeSchedulerConfiguration apiVersion and kind may be left out.
 type DynamicResourcesCELArgs struct {
@@ -53,6 +61,12 @@ type DynamicResourcesCELArgs struct {
 	// pod with CEL device constraints. Unlike the time it takes, that does not depend
 	// on the machine and on what else it does.
 	Budget *Budget `json:"budget,omitempty"`
+
+	// CacheSize limits the memory for what was found out about devices and claims, which
+	// further nodes and pods need again. What was not used for the longest time is
+	// forgotten first, and found out again when it is needed: the search takes longer, and
+	// finds the same. At least 1Mi. Default: 256Mi.
+	CacheSize *resource.Quantity `json:"cacheSize,omitempty"`
 
 	// Allocator says for which pods the plugin uses its own allocator. Default:
 	// Constrained.

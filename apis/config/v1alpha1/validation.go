@@ -4,6 +4,9 @@
 package v1alpha1
 
 import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -22,6 +25,9 @@ func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 	}
 	if args.Budget != nil {
 		errs = append(errs, validateBudget(args.Budget, path.Child("budget"))...)
+	}
+	if args.CacheSize != nil {
+		errs = append(errs, validateCacheSize(args.CacheSize, path.Child("cacheSize"))...)
 	}
 	switch args.Allocator {
 	case "", AllocatorConstrained, AllocatorAll:
@@ -42,6 +48,21 @@ func validateBudget(budget *Budget, path *field.Path) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// maxCacheSize is more than there is: 1Ti.
+const maxCacheSize = 1 << 40
+
+func validateCacheSize(size *resource.Quantity, path *field.Path) field.ErrorList {
+	// AsInt64 is quick whatever the exponent.
+	bytes, ok := size.AsInt64()
+	if !ok || bytes > maxCacheSize {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be a whole number of bytes, at most 1Ti")}
+	}
+	if bytes < MinCacheSize {
+		return field.ErrorList{field.Invalid(path, bytes, fmt.Sprintf("must be at least %d bytes, which is 1Mi", MinCacheSize))}
+	}
+	return nil
 }
 
 // validateType demands that apiVersion and kind, where they are given, are

@@ -46,8 +46,33 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
 	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
 	result.slots, result.guards = a.slots, a.guards
+	result.bytes = a.bytes()
 	result.costs = newCosts(expression, size)
 	return result
+}
+
+// What an analysis takes, measured: for each node of the syntax tree that is read or was made,
+// and for each leaf that is planned.
+const (
+	readBytes     = 60
+	madeBytes     = 300
+	plannedBytes  = 2 << 10
+	plannedByNode = 300
+)
+
+func (a *analyzer) bytes() int {
+	bytes := readBytes*nodesOf(a.tree.Expr()) + madeBytes*a.copies
+	for _, l := range a.leaves {
+		bytes += plannedBytes + plannedByNode*l.nodes
+	}
+	return bytes
+}
+
+// nodesOf is the number of nodes of a syntax tree.
+func nodesOf(expr ast.Expr) int {
+	nodes := 0
+	ast.PostOrderVisit(expr, ast.NewExprVisitor(func(ast.Expr) { nodes++ }))
+	return nodes
 }
 
 // conjuncts splits at the top-level "&&".

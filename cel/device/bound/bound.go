@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"unsafe"
 
 	"github.com/celset/celset/cel"
 )
@@ -27,6 +28,8 @@ type Analysis struct {
 	boxes      int
 	guards     []guard
 	slots      int
+	// bytes is about what all this takes, also when all leaves are planned.
+	bytes int
 }
 
 // Understood tells whether bounds can tell anything at all.
@@ -47,6 +50,9 @@ func (a *Analysis) Open() int {
 	}
 	return count
 }
+
+// Size is about how many bytes of memory the analysis takes, without the expression.
+func (a *Analysis) Size() int { return int(unsafe.Sizeof(*a)) + a.bytes }
 
 // What bounds may take is limited, because expressions and devices are untrusted:
 // quantifiers in quantifiers cost the number of devices to the power of their depth.

@@ -3,7 +3,10 @@
 
 package bound
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
 // box is a conjunction of conditions on distances ([span]): a bounding box with a side
 // for each of them.
@@ -123,8 +126,19 @@ func (s *state) places(n box) []place {
 		}
 	}
 	// Two searches may both get here; what they find is the same.
-	t.Store(&places)
+	if t.CompareAndSwap(nil, &places) {
+		s.tables.grow(sizeOfPlaces(places, len(s.tables.devices)))
+	}
 	return places
+}
+
+// sizeOfPlaces is what places take.
+func sizeOfPlaces(places []place, devices int) int {
+	bytes := cap(places) * int(unsafe.Sizeof(place{}))
+	for _, p := range places {
+		bytes += (1 + cap(p.edges)) * setSize(devices)
+	}
+	return bytes
 }
 
 func allOf(n int) Bits {

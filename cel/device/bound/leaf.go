@@ -26,6 +26,8 @@ type leaf struct {
 	names []string
 	// index is the leaf's place in Analysis.leaves.
 	index int
+	// nodes is the number of nodes of its syntax tree.
+	nodes int
 	// part plans the evaluation when it is first needed. nil if that is impossible.
 	part func() *device.Part
 }
@@ -37,7 +39,7 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
 		a.guardLeaf(known, expr)
 		return known
 	}
-	l := &leaf{index: len(a.leaves), part: sync.OnceValue(func() *device.Part {
+	l := &leaf{index: len(a.leaves), nodes: nodesOf(expr), part: sync.OnceValue(func() *device.Part {
 		part, err := a.expression.Part(a.tree, expr)
 		if err != nil {
 			return nil
@@ -83,6 +85,17 @@ func entryOf(value ref.Val) entry {
 	default:
 		return openEntry
 	}
+}
+
+// smallText is the length of a text up to which it counts as a part of the entry.
+const smallText = 16
+
+// textSize is what the text in the entry takes.
+func (e *entry) textSize() int {
+	if text, ok := e.key.(types.String); ok && len(text) > smallText {
+		return len(text) + smallText
+	}
+	return 0
 }
 
 // value is a leaf for the devices that the slots have: a condition and a quantity.

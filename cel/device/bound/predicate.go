@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // predicate is a condition on the devices that one or two variables stand for, such
@@ -75,6 +76,15 @@ func (t *predicateTable) init(arity, devices int) {
 	}
 }
 
+// size is what the table takes without rows.
+func (t *predicateTable) size() int {
+	bytes := int(unsafe.Sizeof(*t))
+	for i := range t.rows {
+		bytes += (len(t.rows[i]) + len(t.opposites[i])) * int(unsafe.Sizeof(atomic.Pointer[row]{}))
+	}
+	return bytes
+}
+
 // row returns the row over the devices that the slot may have, the other slots being
 // as they are. The predicate must speak of the slot.
 func (p *predicate) row(s *state, slot int) *row {
@@ -122,6 +132,7 @@ func (p *predicate) fill(s *state, over, outer int) *row {
 	if s.err == nil {
 		t.opposites[over][outer].Store(r.opposite)
 		t.rows[over][outer].Store(r)
+		s.tables.grow(2*int(unsafe.Sizeof(row{})) + 5*8*Words(len(s.tables.devices)))
 	}
 	if p.negated {
 		return r.opposite

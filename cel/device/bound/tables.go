@@ -6,6 +6,7 @@ package bound
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/celset/celset/cel/device"
 )
@@ -16,6 +17,9 @@ import (
 // [Bounds].
 type Tables struct {
 	*Analysis
+	// Grown, if there is such, is told when the tables take more bytes of memory than before.
+	// It must be set before the tables are used.
+	Grown   func(bytes int)
 	devices []*device.Device
 	leaves  []leafTable
 	// predicates are by predicate.index.
@@ -37,6 +41,22 @@ func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 		t.predicates[i].init(arity, len(devices))
 	}
 	return t
+}
+
+// Size is about how many bytes of memory the tables take before they are filled, without the
+// analysis and the devices. What they take later is said to Grown.
+func (t *Tables) Size() int {
+	bytes := int(unsafe.Sizeof(*t)) + len(t.leaves)*int(unsafe.Sizeof(leafTable{})) + len(t.boxes)*int(unsafe.Sizeof(t.boxes[0]))
+	for i := range t.predicates {
+		bytes += t.predicates[i].size()
+	}
+	return bytes
+}
+
+func (t *Tables) grow(bytes int) {
+	if t.Grown != nil && bytes > 0 {
+		t.Grown(bytes)
+	}
 }
 
 // leafTable has what CEL says: all entries of a leaf of one variable or none, which
@@ -96,6 +116,7 @@ func (s *state) column(l *leaf) *column {
 	c.order, c.groups, c.misbehaviour = newOrder(c.entries), newGroups(c.entries), newMisbehaviour(c.entries, len(s.tables.devices))
 	t.column.Store(c)
 	s.builds++
+	s.tables.grow(c.size())
 	return c
 }
 
@@ -107,13 +128,31 @@ func (s *state) pair(t *leafTable, l *leaf, first, second int) *entry {
 	if t.pairs == nil {
 		t.pairs = make([]entry, n*n)
 		s.builds++
+		s.tables.grow(len(t.pairs) * int(unsafe.Sizeof(entry{})))
 	}
 	e := &t.pairs[first*n+second]
-	if !e.known && !s.evaluate(l, e, [maxArity]int{first, second}) {
+	if e.known {
+		return e
+	}
+	if !s.evaluate(l, e, [maxArity]int{first, second}) {
 		return &openEntry
 	}
+	s.tables.grow(e.textSize())
 	return e
 }
+
+// size is what the column takes.
+func (c *column) size() int {
+	sets := len(c.order.upTo) + 1 + len(c.groups.members) + 1 + len(c.misbehaviour)
+	bytes := int(unsafe.Sizeof(*c)) + len(c.entries)*int(unsafe.Sizeof(entry{})) + len(c.order.values)*8 + sets*setSize(len(c.entries))
+	for i := range c.entries {
+		bytes += c.entries[i].textSize()
+	}
+	return bytes
+}
+
+// setSize is what a set of devices takes in a list of sets.
+func setSize(devices int) int { return int(unsafe.Sizeof(Bits{})) + 8*Words(devices) }
 
 // evaluate asks CEL. It is false if CEL could not be asked: nothing may be
 // remembered then.

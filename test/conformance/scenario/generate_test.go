@@ -82,7 +82,7 @@ func TestSliceNamesAreUnique(t *testing.T) {
 }
 
 func TestReferencesResolve(t *testing.T) {
-	environment, err := device.NewEnvironment(cel.Config{CacheSize: 10_000})
+	environment, err := device.NewEnvironment(cel.Config{CacheBytes: 4 << 30})
 	require.NoError(t, err)
 	checkCases(t, func(t *rapid.T, profile Profile, c *Case) {
 		references := 0

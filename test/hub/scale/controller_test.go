@@ -90,7 +90,7 @@ func (m *meter) reset() (writes map[string]int, evaluations int) {
 func (h *hub) control(t testing.TB) (m *meter, stop func()) {
 	t.Helper()
 	m = &meter{writes: map[string]int{}}
-	environment, err := cluster.NewEnvironment(cel.Config{Observer: m, CacheSize: 1000})
+	environment, err := cluster.NewEnvironment(cel.Config{Observer: m, CacheBytes: 1 << 30})
 	require.NoError(t, err)
 	config := h.controlPlane.RESTConfig()
 	config.QPS = -1

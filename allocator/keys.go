@@ -1,0 +1,142 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"weak"
+
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// Each key has everything that what is kept under it depends on:
+//
+//	what                                  key
+//	contents of slices                    the slice, by identity; what is read of it
+//	devices as claims see them            their content but for names and for attributes that
+//	                                      the claims don't read ([hardware], [footprint])
+//	verdicts of selectors on devices      hardware, texts of the selectors
+//	what an expression says               its text, the environment, size of the set
+//	tables of a CEL constraint            hardware, expression, size of the set
+//	verdicts of a CEL constraint on sets  hardware, expression, positions of the devices
+//	kinds of devices ([search.alike])     hardware, attributes that are read
+//	answers to claims                     hardware, claims, what is in use ([keptAnswer])
+//
+// Keys hold nothing that is larger than they are: texts stand in them as fingerprints,
+// hardware as its number, slices as weak pointers. So what is dropped from the cache is
+// dropped, though there be keys with it.
+
+// expressionKey is an expression as it was compiled.
+type expressionKey struct {
+	environment *device.Environment
+	text        fingerprint
+}
+
+func newExpressionKey(environment *device.Environment, text string) expressionKey {
+	return expressionKey{environment, fingerprintOf([]byte(text))}
+}
+
+// analysisKey is everything that an analysis depends on.
+type analysisKey struct {
+	expression expressionKey
+	size       int
+}
+
+// contentKey is what the content of a slice depends on.
+type contentKey struct {
+	slice weak.Pointer[resourceapi.ResourceSlice]
+	footprint
+}
+
+// hardwareKey is everything that hardware depends on.
+type hardwareKey struct {
+	content fingerprint
+	footprint
+}
+
+// hardwareNumber tells the hardware of a Cache apart.
+type hardwareNumber uint64
+
+// selectionKey is everything that the verdicts of selectors depend on.
+type selectionKey struct {
+	hardware  hardwareNumber
+	compiler  *dracel.Cache
+	selectors fingerprint
+}
+
+// selectionKeyOf is false if one of the selectors is none.
+func (s *search) selectionKeyOf(r *request) (key selectionKey, ok bool) {
+	var texts strings.Builder
+	for _, selectors := range [][]resourceapi.DeviceSelector{r.class.Spec.Selectors, r.spec.Selectors} {
+		for _, selector := range selectors {
+			if selector.CEL == nil {
+				return selectionKey{}, false
+			}
+			fmt.Fprintf(&texts, "%d %s", len(selector.CEL.Expression), selector.CEL.Expression)
+		}
+	}
+	return selectionKey{s.hardware().number, s.selectors, fingerprintOf([]byte(texts.String()))}, true
+}
+
+// tablesKey is everything that tables depend on.
+type tablesKey struct {
+	hardware hardwareNumber
+	analysisKey
+}
+
+// verdictKey is everything that the verdict of an expression on a set depends on.
+type verdictKey struct {
+	hardware   hardwareNumber
+	expression expressionKey
+	// devices are the positions of the members in the order of the set, four bytes each.
+	devices string
+}
+
+func (c *celConstraint) verdictKey() verdictKey {
+	var memory [4 * resourceapi.AllocationResultsMaxSize]byte
+	devices := memory[:0]
+	for _, member := range c.members {
+		devices = binary.BigEndian.AppendUint32(devices, uint32(member.position))
+	}
+	return verdictKey{c.search.hardware().number, c.key, string(devices)}
+}
+
+// kindsKey is everything that the kinds of the devices of some hardware depend on.
+type kindsKey struct {
+	hardware hardwareNumber
+	read     footprint
+}
+
+// answerKey is everything that an answer depends on, for plain inventories.
+type answerKey struct {
+	hardware    hardwareNumber
+	features    structured.Features
+	environment *device.Environment
+	claims      fingerprint
+	costBudget  uint64
+	stepBudget  int64
+	reasons     bool
+	// inUse has a bit for each device.
+	inUse string
+}
+
+func (a *Allocator) answerKeyOf(h *hardware, claims fingerprint, allocated bound.Bits) answerKey {
+	var memory [32]byte
+	inUse := memory[:0]
+	for _, word := range allocated {
+		inUse = binary.LittleEndian.AppendUint64(inUse, word)
+	}
+	return answerKey{
+		hardware: h.number, features: a.features, environment: a.environment,
+		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
+		inUse: string(inUse),
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/corpus"
+)
+
+// What an expression is said to take is about what it takes: usual ones, and those that try to
+// take as much as they can.
+func TestExpressionsTakeWhatIsSaid(t *testing.T) {
+	tests := map[string]string{
+		"constant":    "true",
+		"short":       "devices.size() > 0",
+		"conjuncts":   strings.Repeat("devices.size() > 0 && ", 200) + "true",
+		"macros":      strings.Repeat("devices.all(d, d.driver == 'a') && ", 100) + "true",
+		"attributes":  strings.Repeat("devices.all(d, d.attributes['m.x'].index == 1) && ", 100) + "true",
+		"nested":      "devices.all(a, devices.all(b, devices.all(c, devices.all(d, a == b && c == d))))",
+		"list":        "[" + strings.Repeat("1,", 5000) + "1].size() > 0",
+		"map":         "{" + strings.Repeat("'a': 1,", 1000) + "'b': 2}.size() > 0",
+		"text":        "'" + strings.Repeat("a", 10000) + "' == 'b'",
+		"patterns":    strings.Repeat("'a'.matches('^(a|b)*$') || ", 360) + "true",
+		"repetitions": strings.Repeat("'a'.matches('([ab]c){200}') || ", 100) + "true",
+	}
+	for i, e := range corpus.Expressions() {
+		if i%20 == 0 {
+			tests["corpus: "+e.Name] = e.Text
+		}
+	}
+	environment, err := device.NewEnvironment(cel.Config{CacheBytes: 1 << 40})
+	require.NoError(t, err)
+	_, err = environment.Compile("1 == 1 && 'a'.matches('b') && devices.exists(d, d.driver == 'c')")
+	require.NoError(t, err)
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			const copies = 4
+			before, said := heap(), 0
+			for n := range copies {
+				compiled, err := environment.Compile(text + strings.Repeat(" ", n))
+				require.NoError(t, err)
+				said += compiled.Size()
+			}
+			requireAbout(t, said/copies, (heap()-before)/copies)
+		})
+	}
+	runtime.KeepAlive(environment)
+}
+
+// requireAbout allows for a factor of two.
+func requireAbout(t *testing.T, said, taken int) {
+	t.Helper()
+	t.Logf("%d bytes are said, %d are taken", said, taken)
+	require.Less(t, taken, 2*said)
+	require.Greater(t, 2*taken, said)
+}
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return int(memory.HeapAlloc)
+}

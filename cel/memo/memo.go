@@ -1,0 +1,82 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memo
+
+import (
+	"context"
+	"unsafe"
+)
+
+// Memo is one kind of what is kept in a [Memory]. It is safe for concurrent use.
+type Memo[K comparable, V any] struct {
+	memory *Memory
+	size   func(K, *V) Size
+	// entryBytes is what an entry takes without what its key and value point to.
+	entryBytes int
+	entries    map[K]*Entry[K, V]
+	// most is how many entries there were since the map was made. A map does not become
+	// smaller.
+	most int
+}
+
+// In makes a kind of entries. size says what the key and the value point to; they themselves
+// are counted. It is called once for each value, when that is known.
+func In[K comparable, V any](memory *Memory, size func(key K, value *V) Size) *Memo[K, V] {
+	var slot struct {
+		key   K
+		entry *Entry[K, V]
+	}
+	// A map is half full to full.
+	return &Memo[K, V]{memory: memory, size: size, entryBytes: int(unsafe.Sizeof(Entry[K, V]{}) + 2*unsafe.Sizeof(slot))}
+}
+
+// At returns the entry for the key, which may be without a value.
+func (m *Memo[K, V]) At(key K) *Entry[K, V] {
+	m.memory.mutex.Lock()
+	defer m.memory.mutex.Unlock()
+	if known := m.entries[key]; known != nil {
+		m.memory.use(&known.element)
+		return known
+	}
+	if m.entries == nil {
+		m.entries = make(map[K]*Entry[K, V])
+	}
+	made := &Entry[K, V]{memo: m, key: key}
+	made.owner = made
+	m.entries[key] = made
+	m.most = max(m.most, len(m.entries))
+	m.memory.insert(&made.element)
+	m.memory.charge(&made.element, m.entryBytes, nil)
+	return made
+}
+
+// Get returns the value for the key. If it is not known it is made, while others who ask for
+// it wait.
+func (m *Memo[K, V]) Get(key K, create func() V) V {
+	value, _, _ := m.At(key).Find(context.Background(), func() (V, error) { return create(), nil })
+	return value
+}
+
+// Len is the number of entries.
+func (m *Memo[K, V]) Len() int {
+	m.memory.mutex.Lock()
+	defer m.memory.mutex.Unlock()
+	return len(m.entries)
+}
+
+// smallMap is the number of entries up to which nothing is gained by a smaller map.
+const smallMap = 64
+
+// remove forgets an entry. The memory is locked.
+func (m *Memo[K, V]) remove(key K) {
+	delete(m.entries, key)
+	if m.most <= smallMap || len(m.entries) > m.most/2 {
+		return
+	}
+	smaller := make(map[K]*Entry[K, V], len(m.entries))
+	for key, entry := range m.entries {
+		smaller[key] = entry
+	}
+	m.entries, m.most = smaller, len(smaller)
+}

@@ -1,0 +1,93 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/celset/celset/cel/memo"
+)
+
+// What Schedulers remember grows with Placements times clusters, and with the expressions of
+// Placements, which anybody writes. So it has a bound in bytes: what is known of the Placement
+// that was not decided for the longest time is forgotten first, and found out again when it is
+// decided the next time.
+
+// rememberedBytes is the bound for all Schedulers of a process.
+const rememberedBytes = 256 << 20
+
+var remembered = memo.New(rememberedBytes)
+
+// What an answer takes besides itself, measured: a reason with the path of the selector, and
+// the text of a failure.
+const (
+	reasonBytes  = 150
+	failureBytes = 1000
+)
+
+// recall gets what is kept. The memory is locked.
+func (m *memory) recall() {
+	if m.kept == nil {
+		return
+	}
+	if kept := m.kept.Look(); kept != nil {
+		m.known = *kept
+	}
+}
+
+// release keeps what is known if there is room, and unlocks the memory.
+func (m *memory) release() {
+	defer m.mutex.Unlock()
+	if m.kept != nil {
+		now := m.known
+		m.kept.Keep(&now, now.size())
+	}
+	m.known = known{}
+}
+
+// size is what is known of a Placement.
+func (k *known) size() memo.Size {
+	if k.measured != k.plan {
+		k.parts, k.measured = k.plan.expressions(), k.plan
+	}
+	return memo.Size{Bytes: sizeOfAnswers(k.answers) + k.joined.size(), Parts: k.parts}
+}
+
+func sizeOfAnswers(answers []answer) int {
+	bytes := cap(answers) * int(unsafe.Sizeof(answer{}))
+	for i := range answers {
+		bytes += cap(answers[i].reads) * int(unsafe.Sizeof(read{}))
+		switch answers[i].match.reason.(type) {
+		case nil:
+		case *Failed:
+			bytes += failureBytes
+		default:
+			bytes += reasonBytes
+		}
+	}
+	return bytes
+}
+
+func (j *joined) size() int {
+	return cap(j.eligible)*int(unsafe.Sizeof(version{})) + (cap(j.clusters)+cap(j.sets))*int(unsafe.Sizeof(int(0)))
+}
+
+// expressions are those of the selectors, compiled. Placements with the same ones share them.
+func (p *plan) expressions() []memo.Part {
+	selectors := slices.Clone(p.predicates)
+	for _, g := range p.groups {
+		selectors = append(selectors, g.selector)
+	}
+	var parts []memo.Part
+	for _, selector := range selectors {
+		if selector == nil {
+			continue
+		}
+		for _, program := range selector.Programs() {
+			parts = append(parts, memo.Part{Of: program, Bytes: program.Size()})
+		}
+	}
+	return parts
+}

@@ -87,12 +87,13 @@ func classify(c *scenario.Case, results []resourceapi.AllocationResult, err erro
 	return o
 }
 
-// anonymize replaces share IDs, which are random, by one and the same. It is an
-// error if they are not unique.
+// anonymize replaces share IDs, which are random, by one and the same, and has amounts
+// written. It is an error if the IDs are not unique.
 func anonymize(results []resourceapi.AllocationResult) error {
 	seen := make(map[types.UID]bool)
 	for i := range results {
 		for j := range results[i].Devices.Results {
+			written(results[i].Devices.Results[j].ConsumedCapacity)
 			id := &results[i].Devices.Results[j].ShareID
 			if *id == nil {
 				continue
@@ -105,6 +106,14 @@ func anonymize(results []resourceapi.AllocationResult) error {
 		}
 	}
 	return nil
+}
+
+// written gives all amounts their texts, so that equal ones are the same in memory.
+func written(consumed map[resourceapi.QualifiedName]resource.Quantity) {
+	for name, amount := range consumed {
+		_ = amount.String()
+		consumed[name] = amount
+	}
 }
 
 var someShare types.UID = "share"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,6 +85,9 @@ func eachQuantity(v reflect.Value, visit func(*resource.Quantity)) {
 		visit(v.Addr().Interface().(*resource.Quantity))
 		return
 	}
+	if !hasQuantities(v.Type()) {
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -107,6 +111,27 @@ func eachQuantity(v reflect.Value, visit func(*resource.Quantity)) {
 			v.SetMapIndex(key, element)
 		}
 	}
+}
+
+// typesWithQuantities are those that were looked at, and whether there are any in them. Most
+// of an object is of others.
+var typesWithQuantities sync.Map // reflect.Type -> bool
+
+func hasQuantities(t reflect.Type) bool {
+	if known, ok := typesWithQuantities.Load(t); ok {
+		return known.(bool)
+	}
+	has := t == quantityType
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		has = hasQuantities(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			has = has || t.Field(i).IsExported() && hasQuantities(t.Field(i).Type)
+		}
+	}
+	typesWithQuantities.Store(t, has)
+	return has
 }
 
 // TestLooksAreNoticed: it is enough to ask one quantity for its text, wherever it is.

@@ -215,8 +215,8 @@ func TestBeginning(t *testing.T) {
 		"celset_constraint_compilations_total":        3,
 		"celset_search_cuts_total":                    1,
 		"celset_cache_hits_total":                     2,
-		"celset_budget_exhaustions_total":             2,
-		"celset_refused_scheduling_attempts_total":    2,
+		"celset_budget_exhaustions_total":             4,
+		"celset_refused_scheduling_attempts_total":    5,
 	}, newBench(t).families(t)))
 }
 

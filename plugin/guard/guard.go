@@ -153,6 +153,16 @@ func (g *Guard) isThrottled(namespace string, now time.Time) bool {
 	return g.othersWait(namespace, now)
 }
 
+// Current returns the claims of the pod that is being tried, none if nothing is known of them.
+func (g *Guard) Current() []types.UID {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.current == nil {
+		return nil
+	}
+	return slices.Clone(g.current.keys)
+}
+
 // Suspect has claims and pods back off that were being tried when the scheduler ended. They
 // failed so often.
 func (g *Guard) Suspect(keys []types.UID, failures int, until time.Time, message string) {

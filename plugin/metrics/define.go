@@ -48,6 +48,10 @@ func (m *Metrics) define() {
 		Subsystem: subsystem, Name: "search_cuts_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of devices that the search did not try, or gave up at once, because no set with them could satisfy a CEL device constraint.",
 	})
+	m.stuck = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "stuck_scheduling_cycles_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of scheduling cycles, of any profile, that made no progress for longer than the flag --cycle-timeout allows, so that /livez failed.",
+	})
 	m.hits = counters("cache_hits_total",
 		"Number of times that something was known from an earlier search, by cache: the answer to all claims of a pod on such a node, or the verdict of a CEL device constraint on such a set.", "cache")
 	m.exhaustions = counters("budget_exhaustions_total",

@@ -54,7 +54,7 @@ func (a *limitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims [
 // until then is used; if nothing was, the claims back off.
 func notLookedAt(attempt *guard.Attempt, over error) error {
 	attempt.Failed(over)
-	return fmt.Errorf("%v%w", over, structured.ErrFailedAllocationOnNode)
+	return fmt.Errorf("%s%w", over.Error(), structured.ErrFailedAllocationOnNode)
 }
 
 // note has the claims back off if a search was too long.

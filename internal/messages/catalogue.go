@@ -77,6 +77,8 @@ var notMessages = []string{
 	"CEL cost units", " && ", "the claims fit", "%s %s %s",
 	" write a cheaper expression,", " split the expression into simple conditions joined by &&,",
 	"the evaluations together exceed the cost budget", "the search exceeds the step budget",
+	"the evaluations on all nodes together exceed the cost budget", "the searches on all nodes together exceed the step budget",
+	"A scheduling cycle makes no progress, /livez fails", "Can't write down which pod is being tried",
 	"ask for fewer devices or write a cheaper expression",
 	"narrow the candidates with selectors or matchAttribute, or write a cheaper expression",
 }

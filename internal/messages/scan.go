@@ -18,7 +18,7 @@ import (
 // scheduler, gets to read, by their folders.
 var Packages = []string{
 	"apis/celset/v1alpha1", "apis/config/v1alpha1", "apis/internal/strictjson",
-	"cel", "cel/device", "allocator", "allocator/explain", "plugin", "admission",
+	"cel", "cel/device", "allocator", "allocator/explain", "plugin", "plugin/guard", "plugin/watchdog", "admission",
 }
 
 // Gap stands in a text for what is put together with + and is no literal.

@@ -216,7 +216,7 @@ func TestNamespaceWithoutShareIsRefused(t *testing.T) {
 	a.admit(t)
 	a.guard.CycleBegan("default")
 	a.guard.Watch(queue{{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "waits"}}})
-	require.Equal(t, "pods of namespace default took more than 20% of the scheduler's time, and pods of other namespaces wait: "+
+	require.Equal(t, "pods of namespace default took more than 20 percent of the scheduler's time, and pods of other namespaces wait: "+
 		"tried again when these had their turn", a.refuse(t))
 	a.requireRefusals(t, "share", 1)
 	a.guard.CycleEnded()

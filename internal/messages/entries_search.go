@@ -131,7 +131,7 @@ func budgets() Group {
 				Cure:  "See what it said. A new claim is tried at once; the same one [at that time](fairness.md#back-off).",
 			},
 			{
-				ID: "share", Texts: []string{"pods of namespace %s took more than %d%% of the scheduler's time, and pods of other namespaces wait: tried again when these had their turn"},
+				ID: "share", Texts: []string{"pods of namespace %s took more than %d percent of the scheduler's time, and pods of other namespaces wait: tried again when these had their turn"},
 				Cause: "The namespace has used up its [share](fairness.md#share) while others wait.",
 				Cure:  "None is needed: it is tried as soon as nobody waits who has not. If that lasts, look which claims of the namespace take long.",
 			},

@@ -141,7 +141,7 @@ func (b backOff) message() string {
 }
 
 func (l *Limits) message(namespace string) string {
-	return fmt.Sprintf("pods of namespace %s took more than %d%% of the scheduler's time, and pods of other namespaces wait: "+
+	return fmt.Sprintf("pods of namespace %s took more than %d percent of the scheduler's time, and pods of other namespaces wait: "+
 		"tried again when these had their turn", namespace, l.SharePercent)
 }
 

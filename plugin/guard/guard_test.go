@@ -161,7 +161,7 @@ func TestOthersGoFirst(t *testing.T) {
 			for ; ; tries++ {
 				if refusal := b.try(pod("hostile", fmt.Sprint(tries)), takes, nil); refusal != nil {
 					require.Equal(t, ReasonShare, refusal.Reason)
-					require.Equal(t, "pods of namespace hostile took more than 20% of the scheduler's time, and pods of other namespaces wait: "+
+					require.Equal(t, "pods of namespace hostile took more than 20 percent of the scheduler's time, and pods of other namespaces wait: "+
 						"tried again when these had their turn", refusal.Message)
 					break
 				}

@@ -108,6 +108,7 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	}
 	s.kept = kept
 	results, err = s.allocate()
+	s.chargeAttempt()
 	stats = s.stats()
 	a.counts.add(stats)
 	return results, stats, err

@@ -16,8 +16,9 @@ import (
 // A search may have more sets to look at than anybody can wait for, and reading the
 // expression does not always help. Two budgets end it, so that the same input has
 // the same outcome on a slow machine and on a fast one: the cost of all evaluations,
-// which cel.Budget counts, and the steps, for a search that evaluates little. The
-// time limit of the context is the last resort.
+// which cel.Budget counts, and the steps, for a search that evaluates little. An
+// [AttemptBudget] bounds both for all nodes together. The time limit of the context is
+// the last resort.
 //
 // Searches without CEL constraints have no budget: they are to behave as upstream's,
 // which knows the context only.
@@ -35,7 +36,7 @@ const (
 
 // BudgetError says that an Allocate call used up a budget before it had an answer.
 // It is about the claim, not about the node: on other nodes the search would be as
-// long. Nothing was allocated.
+// long, or was. Nothing was allocated.
 type BudgetError struct {
 	// Claim is the claim with the constraint.
 	Claim types.NamespacedName
@@ -46,6 +47,8 @@ type BudgetError struct {
 	// Unit and Limit are the budget.
 	Unit  BudgetUnit
 	Limit uint64
+	// Attempt tells that it is the budget of all nodes together ([WithAttemptBudget]).
+	Attempt bool
 	// SetsLeft is how many of the Sets that the constraint could get on the node were
 	// not decided, with the prioritized lists and everything that the constraint does
 	// not cover as the search last tried them. Requests count as if each were alone: if
@@ -57,10 +60,16 @@ type BudgetError struct {
 
 // Error says what to do, too.
 func (e *BudgetError) Error() string {
-	what, raise := "the evaluations together exceed the cost budget", "cost"
-	cheaper := " write a cheaper expression,"
-	if e.Unit == BudgetSteps {
+	what, raise, cheaper := "the evaluations together exceed the cost budget", "cost", " write a cheaper expression,"
+	switch {
+	case e.Attempt && e.Unit == BudgetSteps:
+		what, raise = "the searches on all nodes together exceed the step budget", "attemptSteps"
+	case e.Attempt:
+		what, raise = "the evaluations on all nodes together exceed the cost budget", "attemptCost"
+	case e.Unit == BudgetSteps:
 		what, raise = "the search exceeds the step budget", "steps"
+	}
+	if e.Unit == BudgetSteps {
 		cheaper = " split the expression into simple conditions joined by &&,"
 	}
 	return fmt.Sprintf("claim %s, constraint %s, node %s: %s of %d %s, with %d of %d sets of devices left undecided: "+

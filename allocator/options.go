@@ -33,6 +33,7 @@ type options struct {
 	reasons        bool
 	costBudget     uint64
 	stepBudget     int64
+	attempt        *AttemptBudget
 	environment    *device.Environment
 	cache          *Cache
 	sharesCache    bool

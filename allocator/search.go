@@ -58,6 +58,8 @@ type search struct {
 	kept *answerEntry
 
 	steps int64
+	// charged is what the budget of the attempt knows of.
+	charged charged
 	// hits is 1 if the answer was known.
 	hits int64
 
@@ -229,14 +231,17 @@ func (s *search) step() error {
 	if err := s.cancelled(); err != nil {
 		return err
 	}
-	return s.checkSteps()
+	if err := s.checkSteps(); err != nil {
+		return err
+	}
+	return s.checkAttempt()
 }
 
-// cancelled is an error if the context ended. It is asked before everything that may
+// cancelled is an error if the context or the attempt ended. It is asked before everything that may
 // take long: a step may evaluate expressions on many devices.
 func (s *search) cancelled() error {
 	if s.ctx.Err() == nil {
-		return nil
+		return s.attempt.ended()
 	}
 	return fmt.Errorf("filter operation aborted: %w", cel.ContextError(s.ctx))
 }

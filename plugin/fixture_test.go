@@ -6,6 +6,9 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,14 +24,17 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	compbase "k8s.io/component-base/metrics"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
+	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -45,7 +51,20 @@ type handle struct {
 	client  kubernetes.Interface
 	factory informers.SharedInformerFactory
 	manager fwk.SharedDRAManager
+	// activated has the pods that were to be tried.
+	activated atomic.Pointer[[]string]
 }
+
+func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
+	names := slices.Sorted(maps.Keys(pods))
+	if known := h.activated.Load(); known != nil {
+		names = append(slices.Clone(*known), names...)
+	}
+	h.activated.Store(&names)
+}
+
+// newGuard returns a guard whose time is now.
+func newGuard() *guard.Guard { return guard.New(clock.RealClock{}) }
 
 func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
@@ -76,7 +95,7 @@ func startMeasured(t *testing.T, registry metrics.Registry, enabled bool, object
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
 	ctx, h := newHandle(t, objects...)
-	pl, err := newPlugin(ctx, nil, h, features(), enabled, measured)
+	pl, err := newPlugin(ctx, nil, h, features(), enabled, measured, newGuard())
 	require.NoError(t, err)
 	h.start(ctx, t, objects...)
 	return ctx, pl

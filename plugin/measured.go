@@ -5,27 +5,38 @@ package plugin
 
 import (
 	"context"
+	"errors"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// measuredAllocator is our allocator with a stopwatch.
+// measuredAllocator is our allocator with a stopwatch, and a limit for the whole attempt.
 type measuredAllocator struct {
 	*allocator.Allocator
 	metrics *metrics.Metrics
+	attempt *guard.Attempt
 }
 
 var _ structured.Allocator = &measuredAllocator{}
 
 // Allocate implements [structured.Allocator].
 func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	if over := a.attempt.Over(); over != nil {
+		return nil, notLookedAt(a.attempt, over)
+	}
+	defer a.attempt.Progress()
 	end := a.metrics.ObserveAllocation(claims)
 	results, stats, err := a.AllocateWithStats(ctx, node, claims)
 	end(results != nil, stats, err)
+	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
+		return nil, notLookedAt(a.attempt, over)
+	}
+	note(a.attempt, err)
 	return results, err
 }

@@ -109,7 +109,7 @@ func TestMetricsOfSearches(t *testing.T) {
 			},
 		},
 		"budget for costs": {
-			claim: unreadable, nodes: []string{nodeName}, budget: configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000)},
+			claim: unreadable, nodes: []string{nodeName}, budget: configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)},
 			want: map[string]float64{
 				"allocation_duration_seconds cel budget": 1,
 				"allocation_steps cel budget":            1, "allocation_steps cel budget sum": 2,
@@ -123,7 +123,7 @@ func TestMetricsOfSearches(t *testing.T) {
 			},
 		},
 		"budget for steps": {
-			claim: unreadable, nodes: []string{nodeName}, budget: configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1)},
+			claim: unreadable, nodes: []string{nodeName}, budget: configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)},
 			want: map[string]float64{
 				"allocation_duration_seconds cel budget": 1,
 				"allocation_steps cel budget":            1, "allocation_steps cel budget sum": 2,

@@ -44,6 +44,15 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 	if err != nil || len(claims) == 0 {
 		return result, status
 	}
+	attempt := pl.attemptIn(state)
+	defer attempt.Progress()
+	timeout := attempt.Remaining(nearMissTimeout)
+	if timeout <= 0 {
+		// The attempt was long enough.
+		return result, status
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	miss, err := pl.nearestMiss(ctx, pod, nodes)
 	if err != nil {
 		// What was found out until then may be nothing.
@@ -73,8 +82,6 @@ func (pl *DynamicResourcesCEL) isOurs(state fwk.CycleState) bool {
 
 // nearestMiss explains the node on which the requests lack least. nil if there is none.
 func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
-	ctx, cancel := context.WithTimeout(ctx, nearMissTimeout)
-	defer cancel()
 	claims, err := pl.unallocatedClaims(pod)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 		h.manager = manager
 		fts := features()
 		fts.EnableDRAConsumableCapacity = shares
-		pl, err := newPlugin(ctx, nil, h, fts, true, newMetrics(t))
+		pl, err := newPlugin(ctx, nil, h, fts, true, newMetrics(t), newGuard())
 		require.NoError(t, err)
 		h.start(ctx, t, objects...)
 		manager.states.Store(0)

@@ -7,12 +7,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/featuregate"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -20,12 +23,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/utils/clock"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -49,11 +55,16 @@ type DynamicResourcesCEL struct {
 	claims      fwk.SharedDRAManager
 	selectors   *dracel.Cache
 	constraints *device.Environment
+	judge       *costbound.Selectors
 	watched     *onlooker
 	// cache is what the allocators of all scheduling cycles share.
 	cache    *allocator.Cache
 	exchange *exchange
 	metrics  *metrics.Metrics
+	// guard is what all profiles share; activate has the queue try a pod.
+	guard          *guard.Guard
+	attemptTimeout time.Duration
+	activate       func(*v1.Pod)
 }
 
 var (
@@ -72,16 +83,25 @@ var (
 // NewFactory returns the factory to register under [Name]. The gates are read
 // when the factory is called, that is after flags were parsed.
 func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
+	return NewGuardedFactory(gates, guard.New(clock.RealClock{}))
+}
+
+// NewGuardedFactory is NewFactory with a guard that the program shows the scheduling queue
+// to. Without that, namespaces have no share of the scheduler's time.
+func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
+	var run sync.Once
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		measured, err := metrics.Default()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", Name, err)
 		}
-		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured)
+		run.Do(func() { go guard.Run(ctx) })
+		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, guard)
 	}
 }
 
-func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool, measured *metrics.Metrics) (*DynamicResourcesCEL, error) {
+func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool,
+	measured *metrics.Metrics, guard *guard.Guard) (*DynamicResourcesCEL, error) {
 	decoded, err := decodeArgs(args)
 	if err != nil {
 		return nil, err
@@ -95,6 +115,10 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, err
 	}
+	judge, err := costbound.NewSelectors(cel.Config{})
+	if err != nil {
+		return nil, err
+	}
 	pl := &DynamicResourcesCEL{
 		DynamicResources: upstream.(*dynamicresources.DynamicResources),
 		enabled:          enabled,
@@ -105,13 +129,18 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		claims:           handle.SharedDRAManager(),
 		watched:          watched,
 		constraints:      constraints,
+		judge:            judge,
 		cache:            allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value())),
 		metrics:          measured,
+		guard:            guard,
+		attemptTimeout:   decoded.AttemptTimeout.Duration,
+		activate:         activator(ctx, handle),
 		selectors: dracel.NewCache(selectorCacheSize, dracel.Features{
 			EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
 			EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
 		}),
 	}
+	guard.Configure(limitsOf(decoded))
 	if !features.EnableDynamicResourceAllocation {
 		// Upstream's plugin does nothing then, and keeps no state.
 		return pl, nil
@@ -161,32 +190,60 @@ func probe(ctx context.Context, upstream *dynamicresources.DynamicResources) (*e
 // Name returns [Name].
 func (pl *DynamicResourcesCEL) Name() string { return Name }
 
-// PreFilter runs upstream's PreFilter. If the pod then has claims to allocate and
-// one of them has a CEL constraint, the constraints are checked, so that a
-// mistake in one is reported before any node is looked at, and our allocator
-// takes over. With the argument "allocator: All" it does for every pod.
+// PreFilter refuses a pod at once that is not to be tried now, and then runs upstream's
+// PreFilter. If the pod then has claims to allocate and one of them has a CEL constraint, the
+// constraints are checked, so that a mistake is reported once and not once a node, and
+// upstream's Filter is made to use our allocator.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	attempt, status := pl.admitClaims(pod)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	defer attempt.Progress()
 	var result *fwk.PreFilterResult
-	var status *fwk.Status
 	seen := pl.watched.during(func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
 	if !status.IsSuccess() || pl.exchange == nil {
 		return result, status
 	}
-	claims, err := pl.constrainedClaims(pod)
-	if err != nil {
-		return nil, fwk.AsStatus(err)
+	field, status := pl.allocatorIn(state)
+	if !status.IsSuccess() || *field == nil {
+		// Nothing is to be allocated: the claims were when upstream looked.
+		return result, status
 	}
-	if len(claims) == 0 && !pl.always {
-		return result, nil
+	if attempt == nil {
+		// The devices are for extended resources.
+		if attempt, status = pl.admit(pod, nil); !status.IsSuccess() {
+			return nil, status
+		}
+		defer attempt.Progress()
 	}
-	if len(claims) > 0 && !pl.enabled {
-		pl.metrics.ObserveRefusal(metrics.RefusalGate)
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(claims[0]))
-	}
-	if status := pl.useOurAllocator(ctx, state, seen, claims); !status.IsSuccess() {
+	if status := pl.chooseAllocator(ctx, field, pod, seen, attempt); !status.IsSuccess() {
 		return nil, status
 	}
 	return result, nil
+}
+
+// chooseAllocator leaves upstream's allocator in the cycle state, with a limit for its time,
+// or puts ours there.
+func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *structured.Allocator, pod *v1.Pod, seen *material, attempt *guard.Attempt) *fwk.Status {
+	all, err := pl.unallocatedClaims(pod)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	if err := checkSelectors(pl.judge, all); err != nil {
+		pl.metrics.ObserveRefusal(metrics.RefusalSelector)
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	claims := constrained(all)
+	if len(claims) == 0 && !pl.always {
+		*field = newLimitedAllocator(*field, attempt)
+		return nil
+	}
+	if len(claims) > 0 && !pl.enabled {
+		pl.metrics.ObserveRefusal(metrics.RefusalGate)
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(claims[0]))
+	}
+	return pl.useOurAllocator(ctx, field, seen, claims, attempt)
 }
 
 func gateMessage(claim *resourceapi.ResourceClaim) string {
@@ -198,26 +255,31 @@ func gateMessage(claim *resourceapi.ResourceClaim) string {
 // have a CEL constraint.
 func (pl *DynamicResourcesCEL) constrainedClaims(pod *v1.Pod) ([]*resourceapi.ResourceClaim, error) {
 	claims, err := pl.unallocatedClaims(pod)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasReference(claim) }), nil
+	return constrained(claims), err
 }
 
-func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.CycleState, seen *material, claims []*resourceapi.ResourceClaim) *fwk.Status {
+// constrained are the claims with a CEL constraint.
+func constrained(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
+	return slices.DeleteFunc(slices.Clone(claims), func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasReference(claim) })
+}
+
+// allocatorIn is where upstream has its allocator.
+func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Allocator, *fwk.Status) {
 	data, err := state.Read(dynamicresources.Name)
 	if err != nil {
-		return fwk.AsStatus(err)
+		return nil, fwk.AsStatus(err)
 	}
 	field, err := pl.exchange.allocator(data)
 	if err != nil {
-		return fwk.AsStatus(err)
+		return nil, fwk.AsStatus(err)
 	}
-	if *field == nil {
-		// Nothing is to be allocated: the claims were when upstream looked.
-		return nil
-	}
-	ours, err := pl.newAllocator(ctx, *seen)
+	return field, nil
+}
+
+func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, field *structured.Allocator, seen *material, claims []*resourceapi.ResourceClaim, attempt *guard.Attempt) *fwk.Status {
+	budget := allocator.NewAttemptBudget(uint64(*pl.budget.AttemptCost), *pl.budget.AttemptSteps)
+	attempt.OnOver(budget.End)
+	ours, err := pl.newAllocator(ctx, *seen, allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -225,17 +287,18 @@ func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, state fwk.Cy
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	*field = &measuredAllocator{ours, pl.metrics}
+	*field = &measuredAllocator{ours, pl.metrics, attempt}
 	return nil
 }
 
-func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, seen material) (*allocator.Allocator, error) {
+func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, seen material, opts ...allocator.Option) (*allocator.Allocator, error) {
 	all, err := pl.gatherMaterial(ctx, seen)
 	if err != nil {
 		return nil, err
 	}
-	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
-		pl.claims.DeviceClasses(), all.slices, pl.selectors,
+	opts = append(opts,
 		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),
 		allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(*pl.budget.Steps))
+	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
+		pl.claims.DeviceClasses(), all.slices, pl.selectors, opts...)
 }

@@ -108,13 +108,13 @@ func TestBudgetIsAnErrorOfThePod(t *testing.T) {
 		want   string
 	}{
 		"cost": {
-			configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000)},
+			configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)},
 			"claim default/claim, constraint shape, node node-1: the evaluations together exceed the cost budget of 1 CEL cost units, " +
 				"with 3 of 3 sets of devices left undecided: narrow the candidates with selectors or matchAttribute, write a cheaper expression, " +
 				"or raise budget.cost in the scheduler plugin's DynamicResourcesCELArgs",
 		},
 		"steps": {
-			configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1)},
+			configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)},
 			"claim default/claim, constraint shape, node node-1: the search exceeds the step budget of 1 steps, " +
 				"with 3 of 3 sets of devices left undecided: narrow the candidates with selectors or matchAttribute, " +
 				"split the expression into simple conditions joined by &&, or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs",
@@ -189,7 +189,7 @@ func TestPodWithoutClaimsIsSkipped(t *testing.T) {
 func TestDisabledDynamicResourceAllocation(t *testing.T) {
 	off := features()
 	off.EnableDynamicResourceAllocation = false
-	pl, err := newPlugin(t.Context(), nil, &handle{}, off, true, newMetrics(t))
+	pl, err := newPlugin(t.Context(), nil, &handle{}, off, true, newMetrics(t), newGuard())
 	require.NoError(t, err)
 	_, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod(), nil)
 	require.True(t, status.IsSkip())
@@ -209,9 +209,9 @@ func TestArguments(t *testing.T) {
 	require.Equal(t, configv1alpha1.AllocatorAll, given.Allocator)
 
 	_, pl := start(t, true)
-	require.EqualValues(t, allocator.DefaultCostBudget, *pl.budget.Cost, "the defaults of the arguments are those of the allocator")
-	require.Equal(t, allocator.DefaultStepBudget, *pl.budget.Steps)
 	require.Equal(t, allocator.DefaultCacheBytes, defaults.CacheSize.Value())
+	require.Less(t, uint64(*pl.budget.AttemptCost), allocator.DefaultCostBudget, "others wait for this scheduler")
+	require.Less(t, *pl.budget.AttemptSteps, allocator.DefaultStepBudget)
 
 	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)})
 	require.ErrorContains(t, err, "filterTimeuot")

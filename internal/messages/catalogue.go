@@ -82,6 +82,8 @@ var notMessages = []string{
 	"the evaluations together exceed the cost budget", "the search exceeds the step budget",
 	"no such overload: %s %d", "no such overload: %s", "internal error: %v",
 	"evaluation needs more than %d %s", "evaluation needs more than %d %s with this call of %s",
+	"the evaluations on all nodes together exceed the cost budget", "the searches on all nodes together exceed the step budget",
+	"A scheduling cycle makes no progress, /livez fails", "Can't write down which pod is being tried",
 	"ask for fewer devices or write a cheaper expression",
 	"narrow the candidates with selectors or matchAttribute, or write a cheaper expression",
 }

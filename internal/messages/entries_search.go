@@ -120,7 +120,8 @@ func budgets() Group {
 					"narrow the candidates with selectors or matchAttribute,%s or raise budget.%s in the scheduler plugin's DynamicResourcesCELArgs"},
 				Cause: "There are more sets than the search can look at, and the expression does not tell it which to leave out.",
 				Cure: "In this order: write the expression so that [more of it can be read](constraints.md#what-makes-it-fast); narrow the candidates " +
-					"with a selector or a `matchAttribute` in the same claim; raise `budget.cost` or `budget.steps`, and `filterTimeout` with them.",
+					"with a selector or a `matchAttribute` in the same claim; raise the budget that it names, and `attemptTimeout` with it. " +
+					"`budget.attemptCost` and `budget.attemptSteps` are for all nodes of an attempt together.",
 			},
 			{
 				ID: "budget-cost", Texts: []string{"the evaluations together exceed the cost budget of %d: %s"},
@@ -131,6 +132,40 @@ func budgets() Group {
 				ID: "timed-out", Elsewhere: true, Texts: []string{"timed out trying to allocate devices"},
 				Cause: "The search for one node took longer than `filterTimeout`. The budgets usually end it before.",
 				Cure:  "As above; or the machine is overloaded.",
+			},
+			{
+				ID: "attempt-over", Texts: []string{"not looked at, for the attempt to schedule the pod took longer than %v, and others wait: " +
+					"raise attemptTimeout in the scheduler plugin's DynamicResourcesCELArgs if it needs more"},
+				Cause: "Pods of other namespaces wait, and the attempt took its time on other nodes: [whose turn it is](fairness.md#an-attempt).",
+				Cure:  "None is needed if it fits somewhere else: it is tried again. Else narrow the nodes or the candidates, or raise `attemptTimeout`.",
+			},
+			{
+				ID: "back-off", Texts: []string{"taking too much of the scheduler's time, %d times in a row: tried again at %s; the last time: %s"},
+				Cause: "The last attempts for a claim of the pod used up a budget or their time; the text ends with what the last one said. The time is UTC.",
+				Cure:  "See what it said. A new claim is tried at once; the same one [at that time](fairness.md#back-off).",
+			},
+			{
+				ID: "share", Texts: []string{"pods of namespace %s took more than %d percent of the scheduler's time, and pods of other namespaces wait: tried again when these had their turn"},
+				Cause: "The namespace has used up its [share](fairness.md#share) while others wait.",
+				Cure:  "None is needed: it is tried as soon as nobody waits who has not. If that lasts, look which claims of the namespace take long.",
+			},
+			{
+				ID: "interrupted-attempt", Texts: []string{"the scheduler ended while it tried pod %s/%s, which it did since %s: pods that are not known to do that are tried first"},
+				Cause: "The event `SchedulingInterrupted`. The scheduler crashed, was killed or was restarted because it hung; the pod need not be at fault.",
+				Cure:  "None is needed if it happens once: the pod is [tried again](fairness.md#watchdog). If it happens again, look at the pod's claims, and report it.",
+			},
+			{
+				ID: "no-progress", Texts: []string{"a scheduling cycle has made no progress for %v, the limit is %v"},
+				Cause: "`/livez` of the scheduler says so. Something that nobody foresaw takes longer than `--cycle-timeout`.",
+				Cure:  "The kubelet restarts it. The log names the pod; report it.",
+			},
+			{
+				ID: "journal", Texts: []string{
+					"read which pods were being tried: %w", "read which pods were being tried: annotation %s of Lease %s: %w",
+					"write which pods were being tried: %w",
+				},
+				Cause: "In the log of the scheduler: it can't use the Lease `celset-scheduler-attempts`, most often for want of rights.",
+				Cure:  "Apply `manifests/scheduler/rbac.yaml`. Until then a pod that the scheduler ended with is tried again in its order.",
 			},
 		},
 	}
@@ -167,6 +202,11 @@ func requests() Group {
 				},
 				Cause: "The API server stores something that this version does not know: it is newer.",
 				Cure:  "Update celset: [versions](versions.md).",
+			},
+			{
+				ID: "selector-length", Texts: []string{"claim %s, request %s: selector #%d is longer than %d bytes"},
+				Cause: "The claim has a device selector that the API server would have refused.",
+				Cure:  "Make a claim with a shorter one.",
 			},
 			{
 				ID: "selector", Texts: []string{"%s: selector #%d: CEL compile error: %w", "%s: selector #%d on device %s: CEL runtime error: %w"},
@@ -241,12 +281,17 @@ func scheduler() Group {
 			},
 			{
 				ID: "arguments-duration", Texts: []string{`must be a duration with a unit, such as "10s" or "1m30s"`, "must be zero, for no limit, or positive", "must be at least …"},
-				Cause: "`filterTimeout` or `bindingTimeout` is out of range or has no unit.",
+				Cause: "`filterTimeout`, `bindingTimeout`, `attemptTimeout` or one of `backOff` or `share` is out of range or has no unit.",
 				Cure:  "As it says.",
 			},
 			{
 				ID: "arguments-budget", Texts: []string{"must be at least 1"},
-				Cause: "`budget.cost` or `budget.steps` is zero or less. There is no way to have no budget.",
+				Cause: "One of `budget` is zero or less. There is no way to have no budget.",
+				Cure:  "Leave it out for the default.",
+			},
+			{
+				ID: "arguments-share", Texts: []string{"must be from 1 to 100"},
+				Cause: "`share.percent` is no percentage. 100 means that no namespace is put off.",
 				Cure:  "Leave it out for the default.",
 			},
 			{

@@ -15,9 +15,9 @@ const subsystem = "celset"
 var (
 	// durations are up to 10 s, the default filterTimeout, and some more.
 	durations = []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3, 10, 30}
-	// steps are up to the default of budget.steps, and some more.
+	// steps are up to ten times the default of budget.steps, for those who raise it.
 	steps = []float64{0, 1, 3, 10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6}
-	// spending is up to the default of budget.cost, and some more.
+	// spending is far beyond the default of budget.cost, for those who raise it.
 	spending = []float64{0, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8}
 	// costs are up to the limit of one evaluation.
 	costs = []float64{10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6}
@@ -48,12 +48,16 @@ func (m *Metrics) define() {
 		Subsystem: subsystem, Name: "search_cuts_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of devices that the search did not try, or gave up at once, because no set with them could satisfy a CEL device constraint.",
 	})
+	m.stuck = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "stuck_scheduling_cycles_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of scheduling cycles, of any profile, that made no progress for longer than the flag --cycle-timeout allows, so that /livez failed.",
+	})
 	m.hits = counters("cache_hits_total",
 		"Number of times that something was known from an earlier search, by cache: the answer to all claims of a pod on such a node, or the verdict of a CEL device constraint on such a set.", "cache")
 	m.exhaustions = counters("budget_exhaustions_total",
 		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
 	m.refusals = counters("refused_scheduling_attempts_total",
-		"Number of times that the scheduling of a pod was refused because of its CEL device constraints before any node was looked at, by reason.", "reason")
+		"Number of times that the scheduling of a pod was refused because of its claims before any node was looked at, by reason.", "reason")
 }
 
 func histograms(name, help string, buckets []float64, labels ...string) *metrics.HistogramVec {
@@ -76,8 +80,8 @@ func (m *Metrics) begin() {
 		m.failures:     failures,
 		m.compilations: {compiled, refused, remembered},
 		m.hits:         {cacheAnswers, cacheVerdicts},
-		m.exhaustions:  {budgetCost, budgetSteps},
-		m.refusals:     {string(RefusalGate), string(RefusalConstraint)},
+		m.exhaustions:  {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},
+		m.refusals:     {string(RefusalGate), string(RefusalConstraint), string(RefusalSelector), string(RefusalBackOff), string(RefusalShare)},
 	} {
 		for _, value := range values {
 			vector.WithLabelValues(value)

@@ -83,10 +83,16 @@ func outcomeOf(found bool, err error) Outcome {
 // budgetOf is the value of the label "budget" for a budget that was used up: how the
 // arguments of the plugin call it.
 func budgetOf(err *allocator.BudgetError) string {
-	if err.Unit == allocator.BudgetSteps {
+	switch {
+	case err.Attempt && err.Unit == allocator.BudgetSteps:
+		return budgetAttemptSteps
+	case err.Attempt:
+		return budgetAttemptCost
+	case err.Unit == allocator.BudgetSteps:
 		return budgetSteps
+	default:
+		return budgetCost
 	}
-	return budgetCost
 }
 
 // Refusal is a value of the label "reason": why the scheduling of a pod was refused
@@ -98,6 +104,13 @@ const (
 	RefusalGate Refusal = "gate_disabled"
 	// RefusalConstraint means that a CEL device constraint is not defined, or is wrong.
 	RefusalConstraint Refusal = "invalid_constraint"
+	// RefusalSelector means that a device selector of a claim is wrong.
+	RefusalSelector Refusal = "invalid_selector"
+	// RefusalBackOff means that the claims back off, for their attempts took too much.
+	RefusalBackOff Refusal = "back_off"
+	// RefusalShare means that the namespace has used up its share of the scheduler's time
+	// while others wait.
+	RefusalShare Refusal = "share"
 )
 
 // Values of labels.
@@ -110,6 +123,9 @@ const (
 
 	budgetCost  = "cost"
 	budgetSteps = "steps"
+	// Those of all nodes together.
+	budgetAttemptCost  = "attemptCost"
+	budgetAttemptSteps = "attemptSteps"
 
 	compiled   = "compiled"
 	refused    = "refused"

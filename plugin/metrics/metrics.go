@@ -27,8 +27,9 @@ type Metrics struct {
 	durations, steps, spending                                       *metrics.HistogramVec
 	cost                                                             *metrics.Histogram
 	evaluations, failures, compilations, hits, exhaustions, refusals *metrics.CounterVec
-	cuts                                                             *metrics.Counter
+	cuts, stuck                                                      *metrics.Counter
 	claims                                                           *claims
+	cycle                                                            *cycle
 }
 
 var _ cel.Observer = (*Metrics)(nil)
@@ -36,11 +37,11 @@ var _ cel.Observer = (*Metrics)(nil)
 // New registers metrics, which go by the given clock. It fails where such metrics are
 // registered already.
 func New(registry Registry, now func() time.Time) (*Metrics, error) {
-	m := &Metrics{now: now, claims: newClaims()}
+	m := &Metrics{now: now, claims: newClaims(), cycle: newCycle()}
 	m.define()
 	for _, one := range []metrics.Registerable{
 		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.hits,
-		m.exhaustions, m.refusals,
+		m.exhaustions, m.refusals, m.stuck,
 	} {
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
@@ -48,6 +49,9 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	}
 	if err := registry.CustomRegister(m.claims); err != nil {
 		return nil, fmt.Errorf("register metric %s: %w", claimsName, err)
+	}
+	if err := registry.CustomRegister(m.cycle); err != nil {
+		return nil, fmt.Errorf("register metric %s: %w", cycleName, err)
 	}
 	m.begin()
 	return m, nil

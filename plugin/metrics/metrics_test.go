@@ -215,9 +215,25 @@ func TestBeginning(t *testing.T) {
 		"celset_constraint_compilations_total":        3,
 		"celset_search_cuts_total":                    1,
 		"celset_cache_hits_total":                     2,
-		"celset_budget_exhaustions_total":             2,
-		"celset_refused_scheduling_attempts_total":    2,
+		"celset_budget_exhaustions_total":             4,
+		"celset_refused_scheduling_attempts_total":    5,
+		"celset_stuck_scheduling_cycles_total":        1,
 	}, newBench(t).families(t)))
+}
+
+func TestCycle(t *testing.T) {
+	b := newBench(t)
+	require.NotContains(t, b.families(t), "celset_scheduling_cycle_age_seconds", "nobody watches")
+	b.WatchCycle(func() time.Duration { return 1500 * time.Millisecond })
+	b.ObserveStuckCycle()
+	families, err := b.registry.Gather()
+	require.NoError(t, err)
+	values := map[string]float64{}
+	for _, family := range families {
+		values[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue() + family.GetMetric()[0].GetCounter().GetValue()
+	}
+	require.InDelta(t, 1.5, values["celset_scheduling_cycle_age_seconds"], 0)
+	require.InDelta(t, 1, values["celset_stuck_scheduling_cycles_total"], 0)
 }
 
 // Names, units and help texts are as Prometheus wants them.
@@ -225,6 +241,7 @@ func TestConventions(t *testing.T) {
 	b := newBench(t)
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))})(true, allocator.Stats{}, nil)
 	b.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
+	b.WatchCycle(func() time.Duration { return 0 })
 	families, err := b.registry.Gather()
 	require.NoError(t, err)
 	for _, family := range families {

@@ -54,6 +54,9 @@ func (m *Metrics) ObserveRefusal(reason Refusal) {
 	m.refusals.WithLabelValues(string(reason)).Inc()
 }
 
+// ObserveStuckCycle is called when a scheduling cycle makes no progress.
+func (m *Metrics) ObserveStuckCycle() { m.stuck.Inc() }
+
 // ObserveEvaluation implements [github.com/celset/celset/cel.Observer].
 func (m *Metrics) ObserveEvaluation(_ string, cost uint64, err error) {
 	m.cost.Observe(float64(cost))

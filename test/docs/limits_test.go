@@ -39,6 +39,7 @@ func TestLimits(t *testing.T) {
 		"claim":        table(claimLimits()),
 		"expression":   table(expressionLimits(t)),
 		"search":       table(searchLimits(t)),
+		"turns":        table(turnLimits(t)),
 		"sets":         setCounts(),
 		"reading":      table(readingLimits(t)),
 		"caches":       table(cacheLimits(t)),
@@ -47,12 +48,14 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestDefaultsAgree: the allocator and the plugin's arguments have the same ones, and so
-// have the check of a definition and that of an expression.
+// TestDefaultsAgree: who uses the allocator alone has more time than a scheduler, for which
+// others wait; an attempt and what is saved up are less than the second that is promised; the
+// check of a definition and that of an expression are the same.
 func TestDefaultsAgree(t *testing.T) {
-	require.Equal(t, uint64(configv1alpha1.DefaultBudgetCost), allocator.DefaultCostBudget)
-	require.Equal(t, configv1alpha1.DefaultBudgetSteps, allocator.DefaultStepBudget)
 	require.Equal(t, configv1alpha1.DefaultCacheSize, allocator.DefaultCacheBytes)
+	require.Less(t, uint64(configv1alpha1.DefaultBudgetAttemptCost), allocator.DefaultCostBudget)
+	require.Less(t, configv1alpha1.DefaultBudgetAttemptSteps, allocator.DefaultStepBudget)
+	require.Less(t, configv1alpha1.DefaultAttemptTimeout+configv1alpha1.DefaultShareBurst, time.Second)
 	require.Equal(t, v1alpha1.MaxExpressionLength, cel.MaxExpressionLength)
 }
 
@@ -115,12 +118,32 @@ func expressionLimits(t *testing.T) []limit {
 
 func searchLimits(t *testing.T) []limit {
 	return []limit{
-		{"cost of all evaluations", number(configv1alpha1.DefaultBudgetCost), changeable + "`budget.cost`"},
-		{"steps", number(configv1alpha1.DefaultBudgetSteps), changeable + "`budget.steps`"},
-		{"time", configv1alpha1.DefaultFilterTimeout.String(), changeable + "`filterTimeout`"},
+		{"cost of all evaluations for one node", number(configv1alpha1.DefaultBudgetCost), changeable + "`budget.cost`"},
+		{"steps for one node", number(configv1alpha1.DefaultBudgetSteps), changeable + "`budget.steps`"},
+		{"cost of all evaluations for all nodes", number(configv1alpha1.DefaultBudgetAttemptCost) + ", at least that for one", changeable + "`budget.attemptCost`"},
+		{"steps for all nodes", number(configv1alpha1.DefaultBudgetAttemptSteps) + ", at least those for one", changeable + "`budget.attemptSteps`"},
+		{"time for one node", configv1alpha1.DefaultFilterTimeout.String(), changeable + "`filterTimeout`"},
 		{"time to wait for binding conditions of devices", configv1alpha1.DefaultBindingTimeout.String() +
 			", at least " + configv1alpha1.MinBindingTimeout.String(), changeable + "`bindingTimeout`"},
 		{"time to take stock of allocations", duration(t, "plugin/allocatedstate.go", "gatherTimeout"), ours},
+	}
+}
+
+func turnLimits(t *testing.T) []limit {
+	return []limit{
+		{"time for an attempt while others wait", configv1alpha1.DefaultAttemptTimeout.String(), changeable + "`attemptTimeout`"},
+		{"back-off after the first attempt over a limit", configv1alpha1.DefaultBackOffInitial.String(), changeable + "`backOff.initial`"},
+		{"the longest back-off", configv1alpha1.DefaultBackOffMax.String(), changeable + "`backOff.max`"},
+		{"share of a namespace while others wait", number(int(configv1alpha1.DefaultSharePercent)) + " %", changeable + "`share.percent`"},
+		{"time that a namespace saves up", configv1alpha1.DefaultShareBurst.String(), changeable + "`share.burst`"},
+		{"claims that back off", number(constantOf(t, "plugin/guard/backoff.go", "maxBackOffs")), ours},
+		{"namespaces whose time is known", number(constantOf(t, "plugin/guard/share.go", "maxShares")), ours},
+		{"pods that wait for their turn", number(constantOf(t, "plugin/guard/putoff.go", "maxPutOff")), ours},
+		{"a scheduling cycle without progress", duration(t, "plugin/watchdog/watchdog.go", "DefaultTimeout"), "flag `--cycle-timeout`"},
+		{"an attempt is written down after", duration(t, "plugin/watchdog/watchdog.go", "recordAfter"), ours},
+		{"a pod is put off that the scheduler ended with", duration(t, "plugin/watchdog/journal.go", "putOffInitial") +
+			", up to " + duration(t, "plugin/watchdog/journal.go", "putOffMax"), ours},
+		{"such pods that are known", number(constantOf(t, "plugin/watchdog/journal.go", "maxAttempts")), ours},
 	}
 }
 

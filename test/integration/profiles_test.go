@@ -51,6 +51,8 @@ func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
 		allProfile: {Allocator: configv1alpha1.AllocatorAll},
 		hastyProfile: {
 			FilterTimeout:  &metav1.Duration{Duration: hastyFilterTimeout},
+			AttemptTimeout: &metav1.Duration{},
+			Budget:         &configv1alpha1.Budget{Cost: ptr.To[int64](1_000_000_000), Steps: ptr.To[int64](10_000_000)},
 			BindingTimeout: &metav1.Duration{Duration: hastyBindingTimeout},
 		},
 		frugalProfile: {Budget: &configv1alpha1.Budget{Cost: ptr.To(frugalCost)}},

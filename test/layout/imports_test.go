@@ -95,6 +95,25 @@ var rules = []rule{
 		never: []string{"sigs.k8s.io/controller-runtime"},
 	},
 	{
+		// Whose turn it is depends on pods and times, and on no scheduler.
+		folder: "plugin/guard",
+		ours:   []string{},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
+		never:  server,
+	},
+	{
+		// What is watched is told; what is written down goes to the API server.
+		folder: "plugin/watchdog",
+		ours:   []string{},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "k8s.io/utils"},
+		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
+	},
+	{
+		folder: "cmd/celset-scheduler",
+		ours:   []string{"plugin"},
+		never:  []string{"sigs.k8s.io/controller-runtime", module + "/placement", module + "/admission", module + "/internal"},
+	},
+	{
 		// Measuring takes claims and counts, and no scheduler.
 		folder: "plugin/metrics",
 		ours:   []string{"allocator", "apis", "cel"},

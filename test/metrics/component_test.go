@@ -123,6 +123,7 @@ func exerciseScheduler(t *testing.T, r *recorder) {
 		for _, err := range []error{
 			errors.New("any"), context.Canceled, context.DeadlineExceeded,
 			&allocator.BudgetError{Unit: allocator.BudgetCost}, &allocator.BudgetError{Unit: allocator.BudgetSteps},
+			&allocator.BudgetError{Unit: allocator.BudgetCost, Attempt: true}, &allocator.BudgetError{Unit: allocator.BudgetSteps, Attempt: true},
 		} {
 			measured.ObserveAllocation(claims)(false, allocator.Stats{}, fmt.Errorf("wrapped: %w", err))
 		}
@@ -134,8 +135,13 @@ func exerciseScheduler(t *testing.T, r *recorder) {
 	measured.ObserveCompilation("devices", true, nil)
 	measured.ObserveCompilation("devices", false, nil)
 	measured.ObserveCompilation("devices", false, errors.New("any"))
-	measured.ObserveRefusal(metrics.RefusalGate)
-	measured.ObserveRefusal(metrics.RefusalConstraint)
+	for _, reason := range []metrics.Refusal{
+		metrics.RefusalGate, metrics.RefusalConstraint, metrics.RefusalSelector, metrics.RefusalBackOff, metrics.RefusalShare,
+	} {
+		measured.ObserveRefusal(reason)
+	}
+	measured.ObserveStuckCycle()
+	measured.WatchCycle(func() time.Duration { return 0 })
 	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
 }
 

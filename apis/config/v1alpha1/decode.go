@@ -42,11 +42,20 @@ func DecodeArgs(raw []byte) (*DynamicResourcesCELArgs, error) {
 // written. The decoder would not say which field holds a malformed one.
 type written struct {
 	metav1.TypeMeta `json:",inline"`
-	FilterTimeout   *string       `json:"filterTimeout"`
-	BindingTimeout  *string       `json:"bindingTimeout"`
-	Budget          *Budget       `json:"budget"`
-	CacheSize       *string       `json:"cacheSize"`
-	Allocator       AllocatorMode `json:"allocator"`
+	FilterTimeout   *string `json:"filterTimeout"`
+	BindingTimeout  *string `json:"bindingTimeout"`
+	AttemptTimeout  *string `json:"attemptTimeout"`
+	Budget          *Budget `json:"budget"`
+	BackOff         *struct {
+		Initial *string `json:"initial"`
+		Max     *string `json:"max"`
+	} `json:"backOff"`
+	Share *struct {
+		Percent *int32  `json:"percent"`
+		Burst   *string `json:"burst"`
+	} `json:"share"`
+	CacheSize *string       `json:"cacheSize"`
+	Allocator AllocatorMode `json:"allocator"`
 }
 
 func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.ErrorList) {
@@ -66,6 +75,17 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	args.FilterTimeout, errs = parseDuration(w.FilterTimeout, path.Child("filterTimeout"), errs)
 	args.BindingTimeout, errs = parseDuration(w.BindingTimeout, path.Child("bindingTimeout"), errs)
 	args.CacheSize, errs = parseQuantity(w.CacheSize, path.Child("cacheSize"), errs)
+	args.AttemptTimeout, errs = parseDuration(w.AttemptTimeout, path.Child("attemptTimeout"), errs)
+	if w.BackOff != nil {
+		path := path.Child("backOff")
+		args.BackOff = &BackOff{}
+		args.BackOff.Initial, errs = parseDuration(w.BackOff.Initial, path.Child("initial"), errs)
+		args.BackOff.Max, errs = parseDuration(w.BackOff.Max, path.Child("max"), errs)
+	}
+	if w.Share != nil {
+		args.Share = &Share{Percent: w.Share.Percent}
+		args.Share.Burst, errs = parseDuration(w.Share.Burst, path.Child("share").Child("burst"), errs)
+	}
 	return args, errs
 }
 

@@ -24,14 +24,31 @@ func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 		TypeMeta:       metav1.TypeMeta{APIVersion: "config.celset.dev/v1alpha1", Kind: "DynamicResourcesCELArgs"},
 		FilterTimeout:  &metav1.Duration{Duration: filter},
 		BindingTimeout: &metav1.Duration{Duration: binding},
-		Budget:         &Budget{Cost: ptr.To[int64](100_000_000), Steps: ptr.To[int64](1_000_000)},
 		CacheSize:      ptr.To(resource.MustParse("256Mi")),
+		AttemptTimeout: &metav1.Duration{Duration: 500 * time.Millisecond},
+		Budget:         budgetOf(5_000_000, 100_000),
+		BackOff:        &BackOff{Initial: &metav1.Duration{Duration: time.Second}, Max: &metav1.Duration{Duration: 5 * time.Minute}},
+		Share:          &Share{Percent: ptr.To[int32](20), Burst: &metav1.Duration{Duration: 250 * time.Millisecond}},
 		Allocator:      AllocatorConstrained,
 	}
 }
 
 func withBudget(args *DynamicResourcesCELArgs, cost, steps int64) *DynamicResourcesCELArgs {
-	args.Budget = &Budget{Cost: &cost, Steps: &steps}
+	args.Budget = budgetOf(cost, steps)
+	return args
+}
+
+// budgetOf has the defaults for an attempt, or more if a node may have more.
+func budgetOf(cost, steps int64) *Budget {
+	return &Budget{
+		Cost: &cost, Steps: &steps,
+		AttemptCost: ptr.To(max(10_000_000, cost)), AttemptSteps: ptr.To(max(200_000, steps)),
+	}
+}
+
+func with(edit func(*DynamicResourcesCELArgs)) *DynamicResourcesCELArgs {
+	args := argsOf(10*time.Second, 600*time.Second)
+	edit(args)
 	return args
 }
 
@@ -63,14 +80,27 @@ func TestDecodeArgs(t *testing.T) {
 		"no filter timeout": {raw: "filterTimeout: 0s", want: argsOf(0, 600*time.Second)},
 		"allocator":         {raw: "allocator: All", want: withAllocator(argsOf(10*time.Second, 600*time.Second), AllocatorAll)},
 		"budget":            {raw: "budget: {cost: 7, steps: 8}", want: withBudget(argsOf(10*time.Second, 600*time.Second), 7, 8)},
-		"cost only":         {raw: `{"budget":{"cost":9223372036854775807}}`, want: withBudget(argsOf(10*time.Second, 600*time.Second), math.MaxInt64, 1_000_000)},
-		"steps only":        {raw: "budget:\n  steps: 1", want: withBudget(argsOf(10*time.Second, 600*time.Second), 100_000_000, 1)},
-		"power of ten":      {raw: "budget: {cost: 1e9}", want: withBudget(argsOf(10*time.Second, 600*time.Second), 1_000_000_000, 1_000_000)},
 		"cache size":        {raw: "cacheSize: 1Gi", want: withCacheSize(argsOf(10*time.Second, 600*time.Second), "1Gi")},
 		"smallest cache":    {raw: `{"cacheSize":"1048576"}`, want: withCacheSize(argsOf(10*time.Second, 600*time.Second), "1048576")},
-		"empty budget":      {raw: "budget: {}", want: defaults},
-		"no budget":         {raw: "budget: null", want: defaults},
-		"typed":             {raw: `{"apiVersion":"config.celset.dev/v1alpha1","kind":"DynamicResourcesCELArgs"}`, want: defaults},
+		"cost only":         {raw: `{"budget":{"cost":9223372036854775807}}`, want: withBudget(argsOf(10*time.Second, 600*time.Second), math.MaxInt64, 100_000)},
+		"steps only":        {raw: "budget:\n  steps: 1", want: withBudget(argsOf(10*time.Second, 600*time.Second), 5_000_000, 1)},
+		"power of ten":      {raw: "budget: {cost: 1e9}", want: withBudget(argsOf(10*time.Second, 600*time.Second), 1_000_000_000, 100_000)},
+		"attempt": {raw: "budget: {attemptCost: 3, attemptSteps: 4}\nattemptTimeout: 0s", want: with(func(args *DynamicResourcesCELArgs) {
+			args.AttemptTimeout = &metav1.Duration{}
+			args.Budget.AttemptCost, args.Budget.AttemptSteps = ptr.To[int64](3), ptr.To[int64](4)
+		})},
+		"back-off": {raw: "backOff: {initial: 10m}", want: with(func(args *DynamicResourcesCELArgs) {
+			args.BackOff.Initial, args.BackOff.Max = &metav1.Duration{Duration: 10 * time.Minute}, &metav1.Duration{Duration: 10 * time.Minute}
+		})},
+		"longest back-off": {raw: `{"backOff":{"max":"1m","initial":null}}`, want: with(func(args *DynamicResourcesCELArgs) {
+			args.BackOff.Max = &metav1.Duration{Duration: time.Minute}
+		})},
+		"share": {raw: "share: {percent: 100, burst: 1ms}", want: with(func(args *DynamicResourcesCELArgs) {
+			args.Share = &Share{Percent: ptr.To[int32](100), Burst: &metav1.Duration{Duration: time.Millisecond}}
+		})},
+		"empty budget": {raw: "budget: {}", want: defaults},
+		"no budget":    {raw: "budget: null", want: defaults},
+		"typed":        {raw: `{"apiVersion":"config.celset.dev/v1alpha1","kind":"DynamicResourcesCELArgs"}`, want: defaults},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := DecodeArgs([]byte(tc.raw))
@@ -108,6 +138,19 @@ func TestDecodeArgsErrors(t *testing.T) {
 		"cache too small":    {raw: "cacheSize: 1023Ki", want: "args.cacheSize: Invalid value: 1047552: must be at least 1048576 bytes, which is 1Mi"},
 		"fraction of a byte": {raw: "cacheSize: 1048576500m", want: "args.cacheSize: Invalid value: must be a whole number of bytes, at most 1Ti"},
 		"cache too large":    {raw: `cacheSize: "1e2000000000"`, want: "args.cacheSize: Invalid value: must be a whole number of bytes, at most 1Ti"},
+		"no attempt":         {raw: "attemptTimeout: -1ns", want: `args.attemptTimeout: Invalid value: "-1ns": must be zero, for no limit, or positive`},
+		"attempt of none":    {raw: "budget: {attemptCost: 0}", want: "args.budget.attemptCost: Invalid value: 0: must be at least 1"},
+		"back-off": {
+			raw:  "backOff: {initial: 10s, max: 9s}",
+			want: `args.backOff.max: Invalid value: "9s": must be at least 10s`,
+		},
+		"short back-off": {
+			raw:  "backOff: {initial: 0s, max: 0s}",
+			want: `[args.backOff.initial: Invalid value: "0s": must be at least 1s, args.backOff.max: Invalid value: "0s": must be at least 1s]`,
+		},
+		"malformed back-off": {raw: "backOff: {max: long}", want: `args.backOff.max: Invalid value: "long"` + duration},
+		"no share":           {raw: "share: {percent: 0, burst: 0s}", want: `[args.share.percent: Invalid value: 0: must be from 1 to 100, args.share.burst: Invalid value: "0s": must be at least 1ms]`},
+		"large share":        {raw: "share: {percent: 101}", want: "args.share.percent: Invalid value: 101: must be from 1 to 100"},
 		"unknown limit":      {raw: "budget: {evaluations: 1}", want: "args.budget.evaluations: Invalid value: unknown field" + hint},
 		"duplicate limit":    {raw: `{"budget":{"cost":1,"cost":2}}`, want: "args.budget.cost: Invalid value: duplicate field" + hint},
 		"limit as text":      {raw: `budget: {steps: "1"}`, want: "args.budget.steps: Invalid value: must be an integer, but is: string"},
@@ -152,6 +195,13 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 		)
 		want = withCacheSize(want, fmt.Sprintf("%dKi", rapid.Int64Range(1<<10, 1<<30).Draw(t, "cache")))
 		want = withBudget(want, rapid.Int64Min(1).Draw(t, "cost"), rapid.Int64Min(1).Draw(t, "steps"))
+		want.AttemptTimeout.Duration = time.Duration(rapid.Int64Min(0).Draw(t, "attempt"))
+		want.BackOff.Initial.Duration = time.Duration(rapid.Int64Range(int64(time.Second), int64(time.Hour)).Draw(t, "initial"))
+		want.BackOff.Max.Duration = time.Duration(rapid.Int64Min(int64(time.Hour)).Draw(t, "max"))
+		want.Share = &Share{
+			Percent: ptr.To(rapid.Int32Range(1, 100).Draw(t, "percent")),
+			Burst:   &metav1.Duration{Duration: time.Duration(rapid.Int64Min(int64(time.Millisecond)).Draw(t, "burst"))},
+		}
 		asJSON, err := json.Marshal(want)
 		require.NoError(t, err)
 		asYAML, err := yaml.Marshal(want)
@@ -168,7 +218,7 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 // accepts is valid and complete.
 func FuzzDecodeArgs(f *testing.F) {
 	for _, seed := range []string{
-		"", "{}", "null", "---\n---", "filterTimeout: 1s", `{"bindingTimeout":"1s"}`, "a: &a [*a]", "? {}", "kind: 0x1", "\xff", "<<: {}", "budget: {cost: 1}", "cacheSize: 1Gi",
+		"", "{}", "null", "---\n---", "filterTimeout: 1s", `{"bindingTimeout":"1s"}`, "a: &a [*a]", "? {}", "kind: 0x1", "\xff", "<<: {}", "budget: {cost: 1}", "cacheSize: 1Gi", "share: {percent: 5}", "backOff: {max: 2s}",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -184,5 +234,12 @@ func FuzzDecodeArgs(f *testing.F) {
 		require.NotNil(t, args.Budget.Cost)
 		require.NotNil(t, args.Budget.Steps)
 		require.NotNil(t, args.CacheSize)
+		require.NotNil(t, args.Budget.AttemptCost)
+		require.NotNil(t, args.Budget.AttemptSteps)
+		require.NotNil(t, args.AttemptTimeout)
+		require.NotNil(t, args.BackOff.Initial)
+		require.NotNil(t, args.BackOff.Max)
+		require.NotNil(t, args.Share.Percent)
+		require.NotNil(t, args.Share.Burst)
 	})
 }

@@ -21,10 +21,20 @@ func SetDefaults(args *DynamicResourcesCELArgs) {
 	}
 	setDefault(&args.FilterTimeout, metav1.Duration{Duration: DefaultFilterTimeout})
 	setDefault(&args.BindingTimeout, metav1.Duration{Duration: DefaultBindingTimeout})
+	setDefault(&args.AttemptTimeout, metav1.Duration{Duration: DefaultAttemptTimeout})
 	setDefault(&args.Budget, Budget{})
 	setDefault(&args.Budget.Cost, DefaultBudgetCost)
 	setDefault(&args.Budget.Steps, DefaultBudgetSteps)
 	setDefault(&args.CacheSize, *resource.NewQuantity(DefaultCacheSize, resource.BinarySI))
+	// Who raises the budget of a node only means it.
+	setDefault(&args.Budget.AttemptCost, max(DefaultBudgetAttemptCost, *args.Budget.Cost))
+	setDefault(&args.Budget.AttemptSteps, max(DefaultBudgetAttemptSteps, *args.Budget.Steps))
+	setDefault(&args.BackOff, BackOff{})
+	setDefault(&args.BackOff.Initial, metav1.Duration{Duration: DefaultBackOffInitial})
+	setDefault(&args.BackOff.Max, metav1.Duration{Duration: max(DefaultBackOffMax, args.BackOff.Initial.Duration)})
+	setDefault(&args.Share, Share{})
+	setDefault(&args.Share.Percent, DefaultSharePercent)
+	setDefault(&args.Share.Burst, metav1.Duration{Duration: DefaultShareBurst})
 }
 
 func setDefault[T any](setting **T, value T) {

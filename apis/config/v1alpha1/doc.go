@@ -10,8 +10,8 @@
 //	  - name: DynamicResourcesCEL
 //	    args:
 //	      filterTimeout: 30s
-//	      budget: {cost: 300000000, steps: 3000000}
 //	      cacheSize: 512Mi
+//	      budget: {cost: 20000000, steps: 400000}
 //
 // The scheduler decodes, defaults and validates the arguments of its in-tree
 // plugins only. Those of any other plugin reach the plugin as they are written;

@@ -29,11 +29,37 @@ const (
 	MinBindingTimeout     = time.Second
 )
 
-// The defaults of the budget are those of the allocator: about what a search gets
-// done in DefaultFilterTimeout.
+// One process schedules one pod at a time, so what one pod's search takes is what all
+// others wait. The defaults are such that an attempt ends within a second on two cores:
+// a search spends 5 to 11 cost units a microsecond, or takes 100,000 to 250,000 steps a
+// second, on one core. BenchmarkBudgets in test/perf has the figures. A node is searched by
+// one core, and the nodes of an attempt by as many as there are, of which two are counted
+// on.
 const (
-	DefaultBudgetCost  int64 = 100_000_000
-	DefaultBudgetSteps int64 = 1_000_000
+	DefaultBudgetCost         int64 = 5_000_000
+	DefaultBudgetSteps        int64 = 100_000
+	DefaultBudgetAttemptCost  int64 = 2 * DefaultBudgetCost
+	DefaultBudgetAttemptSteps int64 = 2 * DefaultBudgetSteps
+)
+
+// What a pod of another namespace may have to wait for is an attempt that just began and
+// what its namespace has saved up: together less than a second.
+const (
+	DefaultAttemptTimeout       = 500 * time.Millisecond
+	DefaultSharePercent   int32 = 20
+	DefaultShareBurst           = 250 * time.Millisecond
+)
+
+// The defaults of the back-off.
+const (
+	DefaultBackOffInitial = time.Second
+	DefaultBackOffMax     = 5 * time.Minute
+)
+
+// The least values that make sense.
+const (
+	MinBackOff    = time.Second
+	MinShareBurst = time.Millisecond
 )
 
 // DefaultCacheSize is what the allocator's cache may take. With less than MinCacheSize next
@@ -57,9 +83,14 @@ type DynamicResourcesCELArgs struct {
 	// of the allocated devices. At least 1s. Default: 600s.
 	BindingTimeout *metav1.Duration `json:"bindingTimeout,omitempty"`
 
-	// Budget limits how much work the search for devices on one node may be for a
-	// pod with CEL device constraints. Unlike the time it takes, that does not depend
-	// on the machine and on what else it does.
+	// AttemptTimeout limits how long one attempt to schedule a pod with claims may take
+	// on all nodes together while pods of other namespaces wait. As long as nobody waits,
+	// an attempt goes on. 0 means no limit. Default: 500ms.
+	AttemptTimeout *metav1.Duration `json:"attemptTimeout,omitempty"`
+
+	// Budget limits how much work the search for devices may be for a pod with CEL
+	// device constraints. Unlike the time it takes, that does not depend on the machine
+	// and on what else it does.
 	Budget *Budget `json:"budget,omitempty"`
 
 	// CacheSize limits the memory for what was found out about devices and claims, which
@@ -68,22 +99,61 @@ type DynamicResourcesCELArgs struct {
 	// finds the same. At least 1Mi. Default: 256Mi.
 	CacheSize *resource.Quantity `json:"cacheSize,omitempty"`
 
+	// BackOff is how long a claim whose attempt used up a budget or its time is left
+	// alone. The values of the first profile with this plugin are for all of them.
+	BackOff *BackOff `json:"backOff,omitempty"`
+
+	// Share is the part of the scheduler's time that the pods of one namespace may take
+	// while pods of other namespaces wait. The values of the first profile with this
+	// plugin are for all of them.
+	Share *Share `json:"share,omitempty"`
+
 	// Allocator says for which pods the plugin uses its own allocator. Default:
 	// Constrained.
 	Allocator AllocatorMode `json:"allocator,omitempty"`
 }
 
-// Budget is what one search may use up. If it would need more, scheduling of the
-// pod is aborted with an error that says how far the search got, and tried again
-// later.
+// Budget is what searches may use up. If they would need more, scheduling of the pod is
+// aborted with an error that says how far the search got, and tried again later.
 type Budget struct {
-	// Cost is what all evaluations of CEL device constraints may cost together,
-	// in CEL cost units. At least 1. Default: 100000000.
+	// Cost is what all evaluations of CEL device constraints may cost together for one
+	// node, in CEL cost units. At least 1. Default: 5000000.
 	Cost *int64 `json:"cost,omitempty"`
 
-	// Steps is how many steps the search may take: how often it looks for one
-	// more device. At least 1. Default: 1000000.
+	// Steps is how many steps the search may take on one node: how often it looks for
+	// one more device. At least 1. Default: 100000.
 	Steps *int64 `json:"steps,omitempty"`
+
+	// AttemptCost is what Cost is, for all nodes of one attempt to schedule the pod
+	// together. At least 1. Default: 10000000.
+	AttemptCost *int64 `json:"attemptCost,omitempty"`
+
+	// AttemptSteps is what Steps is, for all nodes of one attempt to schedule the pod
+	// together. At least 1. Default: 200000.
+	AttemptSteps *int64 `json:"attemptSteps,omitempty"`
+}
+
+// BackOff doubles with each attempt that fails because of a budget or the time. It is
+// forgotten when the claim gets its devices or is deleted.
+type BackOff struct {
+	// Initial is the time after the first such attempt. At least 1s. Default: 1s.
+	Initial *metav1.Duration `json:"initial,omitempty"`
+
+	// Max is the longest time. At least Initial. Default: 5m.
+	Max *metav1.Duration `json:"max,omitempty"`
+}
+
+// Share is about namespaces that have used up their part: their pods are put off as long
+// as there are pods of namespaces that have not. Who is alone is not put off.
+type Share struct {
+	// Percent is the part of the scheduler's time. From 1 to 100, where 100 means that
+	// nobody is put off. Default: 20.
+	Percent *int32 `json:"percent,omitempty"`
+
+	// Burst is the time that a namespace may take at once after it took none for a
+	// while, and no more than this is remembered of what it took in excess. At least
+	// 1ms. Default: 250ms.
+	Burst *metav1.Duration `json:"burst,omitempty"`
 }
 
 // AllocatorMode says for which pods the plugin uses its own allocator and not

@@ -23,6 +23,16 @@ func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("bindingTimeout"), args.BindingTimeout.Duration.String(),
 			"must be at least "+MinBindingTimeout.String()))
 	}
+	if args.AttemptTimeout != nil && args.AttemptTimeout.Duration < 0 {
+		errs = append(errs, field.Invalid(path.Child("attemptTimeout"), args.AttemptTimeout.Duration.String(),
+			"must be zero, for no limit, or positive"))
+	}
+	if args.BackOff != nil {
+		errs = append(errs, validateBackOff(args.BackOff, path.Child("backOff"))...)
+	}
+	if args.Share != nil {
+		errs = append(errs, validateShare(args.Share, path.Child("share"))...)
+	}
 	if args.Budget != nil {
 		errs = append(errs, validateBudget(args.Budget, path.Child("budget"))...)
 	}
@@ -42,7 +52,7 @@ func validateBudget(budget *Budget, path *field.Path) field.ErrorList {
 	for _, limit := range []struct {
 		name  string
 		value *int64
-	}{{"cost", budget.Cost}, {"steps", budget.Steps}} {
+	}{{"cost", budget.Cost}, {"steps", budget.Steps}, {"attemptCost", budget.AttemptCost}, {"attemptSteps", budget.AttemptSteps}} {
 		if limit.value != nil && *limit.value < 1 {
 			errs = append(errs, field.Invalid(path.Child(limit.name), *limit.value, "must be at least 1"))
 		}
@@ -63,6 +73,32 @@ func validateCacheSize(size *resource.Quantity, path *field.Path) field.ErrorLis
 		return field.ErrorList{field.Invalid(path, bytes, fmt.Sprintf("must be at least %d bytes, which is 1Mi", MinCacheSize))}
 	}
 	return nil
+}
+
+func validateBackOff(backOff *BackOff, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	least := MinBackOff
+	if initial := backOff.Initial; initial != nil {
+		if initial.Duration < MinBackOff {
+			errs = append(errs, field.Invalid(path.Child("initial"), initial.Duration.String(), "must be at least "+MinBackOff.String()))
+		}
+		least = max(least, initial.Duration)
+	}
+	if longest := backOff.Max; longest != nil && longest.Duration < least {
+		errs = append(errs, field.Invalid(path.Child("max"), longest.Duration.String(), "must be at least "+least.String()))
+	}
+	return errs
+}
+
+func validateShare(share *Share, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if percent := share.Percent; percent != nil && (*percent < 1 || *percent > 100) {
+		errs = append(errs, field.Invalid(path.Child("percent"), *percent, "must be from 1 to 100"))
+	}
+	if burst := share.Burst; burst != nil && burst.Duration < MinShareBurst {
+		errs = append(errs, field.Invalid(path.Child("burst"), burst.Duration.String(), "must be at least "+MinShareBurst.String()))
+	}
+	return errs
 }
 
 // validateType demands that apiVersion and kind, where they are given, are

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/celset/celset/allocator"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cmd/kubectl-celset/simulate"
 )
 
@@ -33,8 +33,8 @@ func newSimulateCommand(o *options) *cobra.Command {
 	gates := newGates()
 	settings := simulate.Options{
 		FilterTimeout: 10 * time.Second,
-		CostBudget:    allocator.DefaultCostBudget,
-		StepBudget:    allocator.DefaultStepBudget,
+		CostBudget:    uint64(configv1alpha1.DefaultBudgetCost),
+		StepBudget:    configv1alpha1.DefaultBudgetSteps,
 	}
 	var nodes []string
 	command := &cobra.Command{

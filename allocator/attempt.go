@@ -1,0 +1,111 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// The budgets of an Allocate call are about one node. A scheduler asks for thousands of
+// nodes in one attempt to place a pod, and an attempt that stays just below the budget on
+// each of them lasts for minutes. So all Allocate calls of one attempt may share a budget
+// as well.
+
+// A search reports what it used up in batches, so that searches which run at the same time
+// don't contend for the counters: after so many steps, and after evaluations that cost so
+// much. The budget is exceeded by at most this for each of them, and one evaluation.
+const (
+	attemptStepBatch = 256
+	attemptCostBatch = 20_000
+)
+
+// AttemptBudget is what all Allocate calls of one attempt may use up together, on whatever
+// nodes and at the same time. It is safe for concurrent use.
+//
+// That the attempt failed depends on the nodes that were visited, and on what was known of
+// them, but not on which of the searches went first: it is the sum that counts.
+type AttemptBudget struct {
+	costLimit uint64
+	stepLimit int64
+	cost      atomic.Uint64
+	steps     atomic.Int64
+	end       atomic.Pointer[error]
+}
+
+// NewAttemptBudget returns a budget of cost, in CEL cost units, and steps, as in [Stats].
+func NewAttemptBudget(cost uint64, steps int64) *AttemptBudget {
+	return &AttemptBudget{costLimit: cost, stepLimit: steps}
+}
+
+// Cost returns what was charged so far, in CEL cost units.
+func (b *AttemptBudget) Cost() uint64 { return b.cost.Load() }
+
+// Steps returns how many steps were charged so far.
+func (b *AttemptBudget) Steps() int64 { return b.steps.Load() }
+
+// End ends all searches of the attempt, those that are running too, with or without CEL
+// constraints. Their errors wrap err. Only the first call has an effect.
+func (b *AttemptBudget) End(err error) { b.end.CompareAndSwap(nil, &err) }
+
+// ended is why the attempt was ended, nil if it was not.
+func (b *AttemptBudget) ended() error {
+	if b == nil {
+		return nil
+	}
+	if err := b.end.Load(); err != nil {
+		return fmt.Errorf("filter operation aborted: %w", *err)
+	}
+	return nil
+}
+
+// WithAttemptBudget lets searches with CEL constraints share a budget, beside those of
+// [WithCostBudget] and [WithStepBudget], which are for each of them. An Allocate call that
+// would exceed it returns a [*BudgetError].
+func WithAttemptBudget(budget *AttemptBudget) Option {
+	return func(o *options) { o.attempt = budget }
+}
+
+// charged is what a search has reported to the budget of the attempt.
+type charged struct {
+	steps int64
+	cost  uint64
+}
+
+// checkAttempt reports the work if there is enough of it, and before the first step, so
+// that nothing is begun when the budget is used up.
+func (s *search) checkAttempt() error {
+	if s.attempt == nil || len(s.celConstraints) == 0 {
+		return nil
+	}
+	if s.steps > 1 && s.steps-s.charged.steps < attemptStepBatch && s.budget.Spent()-s.charged.cost < attemptCostBatch {
+		return nil
+	}
+	s.chargeAttempt()
+	switch {
+	case s.attempt.cost.Load() > s.attempt.costLimit:
+		return s.busyWith().attemptError(BudgetCost, s.attempt.costLimit)
+	case s.attempt.steps.Load() > s.attempt.stepLimit:
+		return s.busyWith().attemptError(BudgetSteps, uint64(max(0, s.attempt.stepLimit)))
+	default:
+		return nil
+	}
+}
+
+// chargeAttempt reports what was not reported yet.
+func (s *search) chargeAttempt() {
+	if s.attempt == nil || len(s.celConstraints) == 0 {
+		return
+	}
+	now := charged{s.steps, s.budget.Spent()}
+	s.attempt.steps.Add(now.steps - s.charged.steps)
+	s.attempt.cost.Add(now.cost - s.charged.cost)
+	s.charged = now
+}
+
+func (c *celConstraint) attemptError(unit BudgetUnit, limit uint64) *BudgetError {
+	err := c.budgetError(unit, limit, nil)
+	err.Attempt = true
+	return err
+}

@@ -1,0 +1,107 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/cache"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+	"k8s.io/component-base/version/verflag"
+	kubeapp "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubeoptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/utils/clock"
+
+	"github.com/celset/celset/plugin"
+	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/watchdog"
+)
+
+// options are kube-scheduler's and what this program adds.
+type options struct {
+	*kubeoptions.Options
+	cycleTimeout time.Duration
+	plugins      []kubeapp.Option
+}
+
+// NewCommand returns the command, with further plugins. The feature gates of the process
+// know the plugin's then, so it is to be called once.
+func NewCommand(plugins ...kubeapp.Option) *cobra.Command {
+	utilruntime.Must(plugin.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
+	o := &options{Options: kubeoptions.NewOptions(), cycleTimeout: watchdog.DefaultTimeout, plugins: plugins}
+	cmd := &cobra.Command{
+		Use: "celset-scheduler",
+		Long: `kube-scheduler with the plugin DynamicResourcesCEL, which does something in profiles
+that enable it in place of DynamicResources. It takes kube-scheduler's flags and --cycle-timeout.`,
+		Args:              cobra.NoArgs,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return o.ComponentGlobalsRegistry.Set() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			if err := logsapi.ValidateAndApply(o.Logs, o.gates()); err != nil {
+				return err
+			}
+			cliflag.PrintFlags(cmd.Flags())
+			return o.run(server.SetupSignalContext())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	global := o.Flags.FlagSet("global")
+	verflag.AddFlags(global)
+	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
+	o.Flags.FlagSet("celset").DurationVar(&o.cycleTimeout, "cycle-timeout", o.cycleTimeout,
+		"How long a scheduling cycle may make no progress before /livez and /healthz fail. 0 means that they never do.")
+	for _, flags := range o.Flags.FlagSets {
+		cmd.Flags().AddFlagSet(flags)
+	}
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, *o.Flags, columns)
+}
+
+func (o *options) gates() featuregate.FeatureGate {
+	return o.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
+}
+
+// run schedules until ctx ends.
+func (o *options) run(ctx context.Context) error {
+	if o.cycleTimeout < 0 {
+		return fmt.Errorf("--cycle-timeout=%v: must be zero, for no limit, or positive", o.cycleTimeout)
+	}
+	if o.InformerName == nil {
+		name, err := cache.NewInformerName("kube-scheduler")
+		if err != nil {
+			return err
+		}
+		o.InformerName = name
+	}
+	guard := guard.New(clock.RealClock{})
+	registered := append([]kubeapp.Option{kubeapp.WithPlugin(plugin.Name, plugin.NewGuardedFactory(utilfeature.DefaultFeatureGate, guard))}, o.plugins...)
+	config, scheduler, err := kubeapp.Setup(ctx, o.Options, registered...)
+	if err != nil {
+		return err
+	}
+	if err := watch(ctx, config, scheduler, guard, o.cycleTimeout); err != nil {
+		return err
+	}
+	if gates, ok := o.gates().(featuregate.MutableFeatureGate); ok {
+		gates.AddMetrics()
+	}
+	o.ComponentGlobalsRegistry.AddMetrics()
+	return kubeapp.Run(ctx, config, scheduler)
+}

@@ -1,0 +1,261 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	compbase "k8s.io/component-base/metrics"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// queue is what the guard sees of the scheduling queue.
+type queue []*v1.Pod
+
+func (q queue) PodsInActiveQ() []*v1.Pod { return q }
+
+// admission is a plugin whose guard has a clock that stands still.
+type admission struct {
+	*DynamicResourcesCEL
+	ctx      context.Context
+	clock    *clocktesting.FakePassiveClock
+	guard    *guard.Guard
+	handle   *handle
+	registry compbase.KubeRegistry
+}
+
+func startAdmission(t *testing.T, objects ...runtime.Object) *admission {
+	t.Helper()
+	a := &admission{
+		clock:    clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
+		registry: compbase.NewKubeRegistry(),
+	}
+	a.guard = guard.New(a.clock)
+	measured, err := metrics.New(a.registry, time.Now)
+	require.NoError(t, err)
+	a.ctx, a.handle = newHandle(t, objects...)
+	a.DynamicResourcesCEL, err = newPlugin(a.ctx, nil, a.handle, features(), true, measured, a.guard)
+	require.NoError(t, err)
+	a.handle.start(a.ctx, t, objects...)
+	return a
+}
+
+func (a *admission) pass(d time.Duration) { a.clock.SetTime(a.clock.Now().Add(d)) }
+
+func (a *admission) activated() []string { return ptr.Deref(a.handle.activated.Load(), nil) }
+
+// refuse expects that PreFilter does not let the pod pass.
+func (a *admission) refuse(t *testing.T) string {
+	t.Helper()
+	_, status := a.PreFilter(a.ctx, framework.NewCycleState(), pod(), nil)
+	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+	return status.Message()
+}
+
+// admit expects that it does.
+func (a *admission) admit(t *testing.T) fwk.CycleState {
+	t.Helper()
+	state := framework.NewCycleState()
+	_, status := a.PreFilter(a.ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	return state
+}
+
+func (a *admission) requireRefusals(t *testing.T, reason string, want int) {
+	t.Helper()
+	families, err := a.registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "celset_refused_scheduling_attempts_total" && metric.GetLabel()[0].GetValue() == reason {
+				require.EqualValues(t, want, metric.GetCounter().GetValue())
+				return
+			}
+		}
+	}
+	t.Errorf("no refusals because of %s are counted", reason)
+}
+
+// TestClaimOverBudgetBacksOff has a claim that uses up the budget of each attempt. It is
+// refused until its time has come, and then activated without any event in the cluster.
+func TestClaimOverBudgetBacksOff(t *testing.T) {
+	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
+	a.budget = &configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)}
+	for i, want := range []string{"12:00:01Z", "12:00:03Z", "12:00:07Z"} {
+		state := a.admit(t)
+		require.Equal(t, fwk.Error, a.Filter(a.ctx, state, pod(), node(nodeName)).Code())
+		message := a.refuse(t)
+		require.Contains(t, message, "tried again at 2026-01-02T"+want)
+		require.Contains(t, message, "claim default/claim, constraint shape, node node-1: the evaluations together exceed the cost budget of 1 ")
+		wait, any := a.guard.Look()
+		require.True(t, any)
+		require.Len(t, a.activated(), i)
+		a.pass(wait)
+		a.guard.Look()
+		require.Len(t, a.activated(), i+1)
+	}
+	require.Equal(t, "default/pod", a.activated()[0])
+	a.requireRefusals(t, "back_off", 3)
+
+	// With a larger budget the search has an answer: what was is forgotten.
+	a.budget.Cost = ptr.To[int64](1000)
+	a.requireNoFit(t)
+	a.budget = &configv1alpha1.Budget{Cost: ptr.To[int64](2), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)}
+	require.Equal(t, fwk.Error, a.Filter(a.ctx, a.admit(t), pod(), node(nodeName)).Code())
+	require.Contains(t, a.refuse(t), " 1 times in a row")
+}
+
+// requireNoFit expects that the search has the answer that there are no devices.
+func (a *admission) requireNoFit(t *testing.T) {
+	t.Helper()
+	state := a.admit(t)
+	require.Equal(t, fwk.UnschedulableAndUnresolvable, a.Filter(a.ctx, state, pod(), node(nodeName)).Code())
+}
+
+func TestReservedClaimDoesNotBackOff(t *testing.T) {
+	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+	state := a.admit(t)
+	a.attemptIn(state).Failed(context.DeadlineExceeded)
+	require.True(t, a.Filter(a.ctx, state, pod(), node(nodeName)).IsSuccess(), "one node was too much, another has devices")
+	require.True(t, a.Reserve(a.ctx, state, pod(), nodeName).IsSuccess())
+	a.Unreserve(a.ctx, state, pod(), nodeName)
+	a.admit(t)
+}
+
+// TestAttemptBudget: a budget for a node may be left on each of them.
+func TestAttemptBudget(t *testing.T) {
+	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
+	a.budget = &configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1)}
+	state := a.admit(t)
+	status := a.Filter(a.ctx, state, pod(), node(nodeName))
+	require.True(t, status.IsSuccess() || status.Code() == fwk.UnschedulableAndUnresolvable, "what was begun is finished: %v", status)
+	allocator := usedAllocator(t, a.DynamicResourcesCEL, state).(*measuredAllocator)
+	_, err := allocator.Allocate(a.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, []*resourceapi.ResourceClaim{constrain(t, claim(2), "shape", unread+" || false")})
+	require.ErrorContains(t, err, "the searches on all nodes together exceed the step budget of 1 steps")
+	require.ErrorContains(t, err, "or raise budget.attemptSteps in the scheduler plugin's DynamicResourcesCELArgs")
+}
+
+// TestAttemptIsOver: when its time is over and others wait, nothing more is looked at, with
+// our allocator or upstream's. It is no error: what was found is used.
+func TestAttemptIsOver(t *testing.T) {
+	for name, c := range map[string]*resourceapi.ResourceClaim{
+		"with CEL constraint":    constrain(t, claim(2), "ring2", ring2),
+		"without CEL constraint": claim(2),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := startAdmission(t, class(), slice(0, 2, 3), c)
+			a.guard.Watch(queue{{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "waits"}}})
+			state := a.admit(t)
+			a.pass(499 * time.Millisecond)
+			a.guard.Look()
+			require.True(t, a.Filter(a.ctx, state, pod(), node(nodeName)).IsSuccess())
+			a.pass(time.Millisecond)
+			a.guard.Look()
+			status := a.Filter(a.ctx, state, pod(), node("node-2"))
+			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+			require.Contains(t, status.Message(), "not looked at, for the attempt to schedule the pod took longer than 500ms, and others wait")
+			require.Contains(t, a.refuse(t), "tried again at 2026-01-02T12:00:0")
+		})
+	}
+}
+
+// endless is an allocator that ends with its context only.
+type endless struct{ structured.Allocator }
+
+func (endless) Allocate(ctx context.Context, _ *v1.Node, _ []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// Upstream's allocator ends while it searches.
+func TestUpstreamIsInterrupted(t *testing.T) {
+	a := startAdmission(t, class(), slice(0, 2, 3), claim(2))
+	state := a.admit(t)
+	limited := usedAllocator(t, a.DynamicResourcesCEL, state).(*limitedAllocator)
+	limited.Allocator = endless{}
+	ended := make(chan *fwk.Status)
+	go func() { ended <- a.Filter(a.ctx, state, pod(), node(nodeName)) }()
+	a.pass(time.Second)
+	a.guard.Look()
+	status := <-ended
+	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+	require.Contains(t, status.Message(), "not looked at")
+
+	// The framework's own cancellation is left as it is.
+	a.pass(time.Minute)
+	state = a.admit(t)
+	usedAllocator(t, a.DynamicResourcesCEL, state).(*limitedAllocator).Allocator = endless{}
+	ctx, cancel := context.WithCancel(a.ctx)
+	cancel()
+	require.Contains(t, a.Filter(ctx, state, pod(), node(nodeName)).Message(), "asked by caller to stop allocating devices")
+}
+
+func TestNamespaceWithoutShareIsRefused(t *testing.T) {
+	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+	a.guard.CycleBegan("default")
+	a.pass(time.Second)
+	a.guard.CycleEnded()
+	a.admit(t)
+	a.guard.CycleBegan("default")
+	a.guard.Watch(queue{{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "waits"}}})
+	require.Equal(t, "pods of namespace default took more than 20 percent of the scheduler's time, and pods of other namespaces wait: "+
+		"tried again when these had their turn", a.refuse(t))
+	a.requireRefusals(t, "share", 1)
+	a.guard.CycleEnded()
+	a.guard.Look()
+	require.Empty(t, a.activated())
+	a.guard.Watch(queue{})
+	a.pass(25 * time.Millisecond)
+	a.guard.Look()
+	require.Equal(t, []string{"default/pod"}, a.activated())
+	a.admit(t)
+}
+
+// A pod without claims, or whose claims are allocated, is none of the guard's business.
+func TestOtherPodsAreNotGuarded(t *testing.T) {
+	allocated := constrain(t, claim(2), "ring2", ring2)
+	allocated.Status.Allocation = &resourceapi.AllocationResult{}
+	a := startAdmission(t, class(), slice(0, 2, 3), allocated)
+	a.guard.Suspect([]types.UID{"pod", "claim"}, 1, a.clock.Now().Add(time.Hour), "x")
+	a.admit(t)
+	_, status := a.PreFilter(a.ctx, framework.NewCycleState(), &v1.Pod{}, nil)
+	require.True(t, status.IsSkip())
+}
+
+func TestSelectorsAreJudged(t *testing.T) {
+	long := "device.driver == '" + strings.Repeat("x", resourceapi.CELSelectorExpressionMaxLength) + "'"
+	selectors := []resourceapi.DeviceSelector{
+		{CEL: &resourceapi.CELDeviceSelector{Expression: "true"}}, {}, {CEL: &resourceapi.CELDeviceSelector{Expression: long}},
+	}
+	exactly := claim(2)
+	exactly.Spec.Devices.Requests[0].Exactly.Selectors = selectors
+	alternative := claim(2)
+	alternative.Spec.Devices.Requests[0] = resourceapi.DeviceRequest{Name: "mla", FirstAvailable: []resourceapi.DeviceSubRequest{
+		{Name: "large", DeviceClassName: className, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 2, Selectors: selectors},
+	}}
+	for name, c := range map[string]*resourceapi.ResourceClaim{"mla": exactly, "mla/large": alternative} {
+		t.Run(name, func(t *testing.T) {
+			a := startAdmission(t, class(), slice(0, 2, 3), c)
+			require.Equal(t, "claim default/claim, request "+name+": selector #2 is longer than 10240 bytes", a.refuse(t))
+			a.requireRefusals(t, "invalid_selector", 1)
+		})
+	}
+}

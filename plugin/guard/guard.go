@@ -1,0 +1,174 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+// Limits are the arguments of the plugin that are for all its profiles.
+type Limits struct {
+	// SharePercent is the part of the scheduler's time that a namespace may take while
+	// others wait; 100 means that there are no shares. ShareBurst is what it may take at
+	// once.
+	SharePercent int32
+	ShareBurst   time.Duration
+	// BackOffInitial is how long a claim is left alone after an attempt that used up a
+	// budget or its time. It is doubled each time, up to BackOffMax.
+	BackOffInitial, BackOffMax time.Duration
+}
+
+// Queue is what is seen of the scheduling queue: the pods that could be tried now.
+type Queue interface {
+	PodsInActiveQ() []*v1.Pod
+}
+
+// Guard is shared by all profiles of a scheduler. It is safe for concurrent use.
+type Guard struct {
+	clock clock.PassiveClock
+
+	// mutex guards what follows. It is not taken per node.
+	mutex      sync.Mutex
+	configured bool
+	limits     Limits
+	queue      Queue
+	waiting    waiting
+	shares     shares
+	backOffs   backOffs
+	putOff     putOff
+	// current is the attempt that was admitted last, nil if it is known to have ended.
+	current *Attempt
+	cycle   cycle
+	// loop is when the loop of Run looks next.
+	loop loop
+}
+
+// New returns a Guard without limits: see [Guard.Configure].
+func New(clock clock.PassiveClock) *Guard {
+	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}}
+}
+
+// Configure sets the limits. Those of the first call are for all.
+func (g *Guard) Configure(limits Limits) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if !g.configured {
+		g.configured, g.limits = true, limits
+	}
+}
+
+// Watch shows the scheduling queue. The program that does so must also tell when scheduling
+// cycles begin and end.
+func (g *Guard) Watch(queue Queue) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.queue = queue
+}
+
+// Reason is why a pod is refused.
+type Reason string
+
+const (
+	// ReasonBackOff means that its claims back off.
+	ReasonBackOff Reason = "back_off"
+	// ReasonShare means that its namespace has used up its share.
+	ReasonShare Reason = "share"
+)
+
+// Refusal says why a pod is not tried now. It will be activated.
+type Refusal struct {
+	Reason  Reason
+	Message string
+}
+
+// Request is a pod that is to be tried.
+type Request struct {
+	Pod *v1.Pod
+	// Claims are those that want devices.
+	Claims []types.UID
+	// Timeout is how long the attempt may take while others wait. 0 means any time.
+	Timeout time.Duration
+	// Activate puts a pod into the queue of those that can be tried.
+	Activate func(*v1.Pod)
+}
+
+// keys are what backs off: claims may be shared by pods, and pods come again with other
+// names. A pod without claims has extended resources.
+func (r *Request) keys() []types.UID {
+	if len(r.Claims) > 0 {
+		return r.Claims
+	}
+	return []types.UID{r.Pod.UID}
+}
+
+// Admit begins an attempt, or refuses it. That takes microseconds.
+func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	now := g.clock.Now()
+	g.settle(now)
+	// A pod may be named for itself as well: see Suspect.
+	if entry, waits := g.backOffs.of(slices.Concat(r.keys(), []types.UID{r.Pod.UID}), now); waits {
+		g.putOff.until(r, entry.until)
+		g.lookAt(entry.until, now)
+		return nil, &Refusal{ReasonBackOff, entry.message()}
+	}
+	if g.isThrottled(r.Pod.Namespace, now) && g.putOff.share(r) {
+		g.lookAt(now.Add(pollInterval), now)
+		return nil, &Refusal{ReasonShare, g.limits.message(r.Pod.Namespace)}
+	}
+	a := &Attempt{guard: g, namespace: r.Pod.Namespace, keys: r.keys(), timeout: r.Timeout, began: now}
+	g.current = a
+	if a.timeout > 0 {
+		g.lookAt(now.Add(a.timeout), now)
+	}
+	return a, nil
+}
+
+// message has the time as it is on the clock and not what is left of it, so that it does not
+// change each time that the pod is refused.
+func (b backOff) message() string {
+	return fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at %s; the last time: %s",
+		b.failures, b.until.UTC().Round(time.Second).Format(time.RFC3339), b.last)
+}
+
+func (l *Limits) message(namespace string) string {
+	return fmt.Sprintf("pods of namespace %s took more than %d percent of the scheduler's time, and pods of other namespaces wait: "+
+		"tried again when these had their turn", namespace, l.SharePercent)
+}
+
+// isThrottled tells whether a namespace has no tokens while others that have some wait.
+func (g *Guard) isThrottled(namespace string, now time.Time) bool {
+	if g.limits.SharePercent >= 100 || g.shares.tokens(namespace, now, &g.limits) > 0 {
+		return false
+	}
+	return g.othersWait(namespace, now)
+}
+
+// Current returns the claims of the pod that is being tried, none if nothing is known of them.
+func (g *Guard) Current() []types.UID {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.current == nil {
+		return nil
+	}
+	return slices.Clone(g.current.keys)
+}
+
+// Suspect has claims and pods back off that were being tried when the scheduler ended. They
+// failed so often.
+func (g *Guard) Suspect(keys []types.UID, failures int, until time.Time, message string) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	for _, key := range keys {
+		g.backOffs.set(key, backOff{failures, until, message}, g.clock.Now(), &g.limits)
+	}
+}

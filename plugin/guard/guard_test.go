@@ -1,0 +1,394 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// bench is a scheduler with a clock that stands still.
+type bench struct {
+	*Guard
+	clock *clocktesting.FakePassiveClock
+	// mutex guards what follows.
+	mutex     sync.Mutex
+	active    []*v1.Pod
+	activated []string
+}
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func newBench() *bench {
+	b := &bench{clock: clocktesting.NewFakePassiveClock(noon)}
+	b.Guard = New(b.clock)
+	b.Configure(Limits{SharePercent: 20, ShareBurst: 250 * time.Millisecond, BackOffInitial: time.Second, BackOffMax: 5 * time.Minute})
+	b.Watch(b)
+	return b
+}
+
+func (b *bench) PodsInActiveQ() []*v1.Pod {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.active
+}
+
+func (b *bench) pass(d time.Duration) { b.clock.SetTime(b.clock.Now().Add(d)) }
+
+func pod(namespace, name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name)}}
+}
+
+// wait puts pods into the queue, which is looked at again then.
+func (b *bench) wait(pods ...*v1.Pod) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.active = pods
+	b.waiting = waiting{}
+}
+
+func (b *bench) request(p *v1.Pod, claims ...types.UID) Request {
+	return Request{Pod: p, Claims: claims, Timeout: 500 * time.Millisecond, Activate: func(p *v1.Pod) {
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		b.activated = append(b.activated, p.Namespace+"/"+p.Name)
+	}}
+}
+
+// try runs a scheduling cycle that takes so long. It returns why it was refused.
+func (b *bench) try(p *v1.Pod, takes time.Duration, fails error) *Refusal {
+	b.CycleBegan(p.Namespace)
+	defer b.CycleEnded()
+	attempt, refusal := b.Admit(b.request(p, "claim-of-"+p.UID))
+	if refusal != nil {
+		return refusal
+	}
+	b.pass(takes)
+	if fails != nil {
+		attempt.Failed(fails)
+	}
+	return nil
+}
+
+func TestBackOffDoubles(t *testing.T) {
+	b := newBench()
+	p := pod("a", "expensive")
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
+		want *= time.Second
+		require.Nil(t, b.try(p, 0, errors.New("over budget")), "attempt %d", i)
+		for range 2 {
+			refusal := b.try(p, 0, nil)
+			require.NotNil(t, refusal)
+			require.Equal(t, ReasonBackOff, refusal.Reason)
+			require.Equal(t, fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at %s; the last time: over budget",
+				i+1, b.clock.Now().Add(want).Format(time.RFC3339)), refusal.Message, "the message is the same each time")
+		}
+		wait, any := b.Look()
+		require.True(t, any)
+		require.Equal(t, want, wait)
+		b.pass(want - 1)
+		b.Look()
+		require.Empty(t, b.activated)
+		b.pass(1)
+		b.Look()
+		require.Equal(t, []string{"a/expensive"}, b.activated)
+		b.activated = nil
+		_, any = b.Look()
+		require.False(t, any, "nothing is left to be done")
+	}
+	require.Nil(t, b.try(p, 0, nil))
+	require.Nil(t, b.try(p, 0, errors.New("over budget")))
+	require.Contains(t, b.try(p, 0, nil).Message, " 1 times in a row", "an attempt within the limits forgets")
+}
+
+// Pods that share a claim wait for it, another claim of the same name is another claim, and
+// a pod without claims backs off itself.
+func TestBackOffIsOfClaims(t *testing.T) {
+	b := newBench()
+	attempt, _ := b.Admit(b.request(pod("a", "1"), "x", "y"))
+	attempt.Failed(errors.New("first"))
+	attempt.Failed(errors.New("another node said so as well"))
+	_, refusal := b.Admit(b.request(pod("a", "2"), "y"))
+	require.Contains(t, refusal.Message, "first")
+	_, refusal = b.Admit(b.request(pod("a", "2"), "z"))
+	require.Nil(t, refusal)
+
+	attempt, _ = b.Admit(b.request(pod("a", "3")))
+	attempt.Failed(errors.New("no claim"))
+	_, refusal = b.Admit(b.request(pod("a", "3")))
+	require.NotNil(t, refusal)
+	_, refusal = b.Admit(b.request(pod("a", "4")))
+	require.Nil(t, refusal)
+}
+
+func TestBackOffsAreBounded(t *testing.T) {
+	b := newBench()
+	for i := range maxBackOffs + 10 {
+		b.pass(time.Millisecond)
+		attempt, refusal := b.Admit(b.request(pod("a", "p"), types.UID(fmt.Sprint(i))))
+		require.Nil(t, refusal)
+		attempt.Failed(errors.New("x"))
+	}
+	require.Len(t, b.backOffs.entries, maxBackOffs)
+	_, refusal := b.Admit(b.request(pod("a", "p"), types.UID(fmt.Sprint(maxBackOffs+9))))
+	require.NotNil(t, refusal, "those that are tried last stay")
+	b.pass(time.Hour)
+	attempt, _ := b.Admit(b.request(pod("a", "p"), "new"))
+	attempt.Failed(errors.New("x"))
+	require.Len(t, b.backOffs.entries, 1, "the others are gone for long")
+}
+
+// TestOthersGoFirst has a namespace with many pods whose attempts take as long as they may.
+// A pod of another namespace waits for one of them and for what that namespace had saved up.
+func TestOthersGoFirst(t *testing.T) {
+	for _, takes := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond} {
+		t.Run(takes.String(), func(t *testing.T) {
+			b := newBench()
+			b.wait(pod("other", "waits"))
+			start := b.clock.Now()
+			tries := 0
+			for ; ; tries++ {
+				if refusal := b.try(pod("hostile", fmt.Sprint(tries)), takes, nil); refusal != nil {
+					require.Equal(t, ReasonShare, refusal.Reason)
+					require.Equal(t, "pods of namespace hostile took more than 20 percent of the scheduler's time, and pods of other namespaces wait: "+
+						"tried again when these had their turn", refusal.Message)
+					break
+				}
+			}
+			require.LessOrEqual(t, b.clock.Since(start), 750*time.Millisecond)
+			require.Nil(t, b.try(pod("other", "waits"), time.Millisecond, nil))
+
+			b.Look()
+			require.Empty(t, b.activated, "somebody still waits")
+			b.wait()
+			b.Look()
+			require.Equal(t, []string{fmt.Sprintf("hostile/%d", tries)}, b.activated)
+			require.Nil(t, b.try(pod("hostile", "again"), takes, nil), "who is alone is not put off")
+		})
+	}
+}
+
+// A namespace gets its share, and no more, as long as others wait.
+func TestShare(t *testing.T) {
+	b := newBench()
+	b.wait(pod("other", "waits"))
+	took, total := time.Duration(0), 100*time.Second
+	for start := b.clock.Now(); b.clock.Since(start) < total; {
+		const takes = 50 * time.Millisecond
+		if b.try(pod("hostile", "p"), takes, nil) == nil {
+			took += takes
+		}
+		// The pods of the others take little each, and come from many namespaces.
+		b.pass(time.Millisecond)
+	}
+	require.InDelta(t, 20, took.Seconds(), 1)
+}
+
+// Namespaces that all have used up their shares don't wait for each other.
+func TestSharesLeaveNoTimeUnused(t *testing.T) {
+	b := newBench()
+	b.wait(pod("a", "waits"), pod("b", "waits"))
+	refused := 0
+	for i := range 1000 {
+		if b.try(pod([]string{"a", "b"}[i%2], "p"), 10*time.Millisecond, nil) != nil {
+			refused++
+		}
+	}
+	require.Less(t, refused, 20)
+}
+
+func TestNoShares(t *testing.T) {
+	b := &bench{clock: clocktesting.NewFakePassiveClock(noon)}
+	b.Guard = New(b.clock)
+	b.Configure(Limits{SharePercent: 100, ShareBurst: time.Millisecond})
+	b.Configure(Limits{SharePercent: 1, ShareBurst: time.Millisecond})
+	b.Watch(b)
+	b.wait(pod("other", "waits"))
+	for range 10 {
+		require.Nil(t, b.try(pod("a", "p"), time.Second, nil), "the first profile decides")
+	}
+}
+
+// A namespace that was busy for an hour, alone, is not in debt for an hour.
+func TestDebtIsBounded(t *testing.T) {
+	b := newBench()
+	require.Nil(t, b.try(pod("a", "p"), time.Hour, nil))
+	b.wait(pod("other", "waits"))
+	require.NotNil(t, b.try(pod("a", "p"), 0, nil))
+	b.pass(1300 * time.Millisecond)
+	b.wait(pod("other", "waits"))
+	require.Nil(t, b.try(pod("a", "p"), 0, nil))
+}
+
+func TestSharesAreBounded(t *testing.T) {
+	b := newBench()
+	for i := range maxShares + 100 {
+		b.CycleBegan(fmt.Sprint(i))
+		b.pass(time.Microsecond)
+		b.CycleEnded()
+	}
+	require.LessOrEqual(t, len(b.shares.buckets), maxShares)
+	require.Greater(t, len(b.shares.buckets), 1)
+}
+
+func TestFewAreActivatedAtOnce(t *testing.T) {
+	b := newBench()
+	b.wait(pod("other", "waits"))
+	require.Nil(t, b.try(pod("a", "p"), time.Second, nil))
+	for i := range 100 {
+		require.NotNil(t, b.try(pod("a", fmt.Sprint(i)), 0, nil))
+	}
+	b.wait()
+	b.Look()
+	require.Len(t, b.activated, maxActivated)
+	require.Equal(t, "a/0", b.activated[0])
+	b.Look()
+	require.Len(t, b.activated, 100)
+	require.Equal(t, "a/99", b.activated[99])
+	require.Empty(t, b.putOff.sharing)
+}
+
+func TestAttemptEndsWhenOthersWait(t *testing.T) {
+	b := newBench()
+	b.CycleBegan("a")
+	attempt, _ := b.Admit(b.request(pod("a", "p"), "claim"))
+	var told []error
+	attempt.OnOver(func(err error) { told = append(told, err) })
+	b.wait(pod("other", "waits"))
+	b.pass(499 * time.Millisecond)
+	wait, any := b.Look()
+	require.True(t, any)
+	require.Equal(t, time.Millisecond, wait)
+	require.NoError(t, attempt.Over())
+	require.Equal(t, time.Millisecond, attempt.Remaining(time.Second))
+
+	b.wait(pod("a", "of the same namespace"))
+	b.pass(time.Hour)
+	wait, any = b.Look()
+	require.True(t, any)
+	require.Equal(t, pollInterval, wait)
+	require.NoError(t, attempt.Over(), "nobody waits")
+
+	b.wait(pod("other", "waits"))
+	b.Look()
+	require.EqualError(t, attempt.Over(), "not looked at, for the attempt to schedule the pod took longer than 500ms, and others wait: "+
+		"raise attemptTimeout in the scheduler plugin's DynamicResourcesCELArgs if it needs more")
+	attempt.OnOver(func(err error) { told = append(told, err) })
+	require.Len(t, told, 2)
+	require.Equal(t, attempt.Over(), told[0])
+	_, any = b.Look()
+	require.False(t, any)
+}
+
+func TestAttemptThatEndedIsLeftAlone(t *testing.T) {
+	b := newBench()
+	b.CycleBegan("a")
+	attempt, _ := b.Admit(b.request(pod("a", "p"), "claim"))
+	b.CycleEnded()
+	b.wait(pod("other", "waits"))
+	b.pass(time.Hour)
+	_, any := b.Look()
+	require.False(t, any)
+	require.NoError(t, attempt.Over())
+}
+
+// In a program that does not show its queue, an attempt ends when its time is over.
+func TestWithoutQueue(t *testing.T) {
+	b := newBench()
+	b.queue = nil
+	attempt, _ := b.Admit(b.request(pod("a", "p"), "claim"))
+	b.pass(300 * time.Millisecond)
+	attempt.Progress()
+	b.pass(200 * time.Millisecond)
+	b.Look()
+	require.Error(t, attempt.Over())
+	b.pass(time.Second)
+
+	_, refusal := b.Admit(b.request(pod("a", "q"), "another"))
+	require.Nil(t, refusal, "there are no shares")
+	require.Equal(t, -50*time.Millisecond, b.shares.tokens("a", b.clock.Now(), &b.limits), "the attempt was last seen after 300 ms")
+}
+
+// A profile may have no limit, and what does not go through the plugin has no attempt.
+func TestNoAttempt(t *testing.T) {
+	var none *Attempt
+	none.Progress()
+	none.Failed(errors.New("x"))
+	none.Succeeded()
+	none.OnOver(func(error) { t.Error("called") })
+	require.NoError(t, none.Over())
+	require.Equal(t, time.Second, none.Remaining(time.Second))
+
+	b := newBench()
+	r := b.request(pod("a", "p"))
+	r.Timeout = 0
+	attempt, _ := b.Admit(r)
+	b.wait(pod("other", "waits"))
+	b.pass(time.Hour)
+	b.Look()
+	require.NoError(t, attempt.Over())
+	require.Equal(t, time.Second, attempt.Remaining(time.Second))
+}
+
+func TestSuspect(t *testing.T) {
+	b := newBench()
+	p := pod("a", "p")
+	b.Suspect([]types.UID{p.UID}, 3, noon.Add(time.Minute), "the scheduler ended")
+	refusal := b.try(p, 0, nil)
+	require.Equal(t, "taking too much of the scheduler's time, 3 times in a row: tried again at 2026-01-02T12:01:00Z; the last time: the scheduler ended",
+		refusal.Message)
+	b.pass(time.Minute)
+	b.Look()
+	require.Equal(t, []string{"a/p"}, b.activated)
+	require.Nil(t, b.try(p, 0, nil))
+}
+
+// TestRun uses the real time: the loop wakes up for what is due and ends.
+func TestRun(t *testing.T) {
+	b := newBench()
+	b.Guard = New(realClock{})
+	b.Configure(Limits{SharePercent: 20, ShareBurst: 250 * time.Millisecond, BackOffInitial: 50 * time.Millisecond, BackOffMax: time.Second})
+	b.Watch(b)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.Run(ctx)
+	}()
+	r := b.request(pod("a", "p"), "claim")
+	r.Timeout = 20 * time.Millisecond
+	b.CycleBegan("a")
+	attempt, refusal := b.Admit(r)
+	require.Nil(t, refusal)
+	b.mutex.Lock()
+	b.active = []*v1.Pod{pod("other", "waits")}
+	b.mutex.Unlock()
+	require.Eventually(t, func() bool { return attempt.Over() != nil }, 5*time.Second, time.Millisecond)
+	attempt.Failed(attempt.Over())
+	b.CycleEnded()
+	_, refusal = b.Admit(r)
+	require.NotNil(t, refusal)
+	require.Eventually(t, func() bool {
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		return len(b.activated) == 1
+	}, 5*time.Second, time.Millisecond)
+	cancel()
+	<-ended
+}
+
+type realClock struct{}
+
+func (realClock) Now() time.Time                  { return time.Now() }
+func (realClock) Since(t time.Time) time.Duration { return time.Since(t) }

@@ -1,0 +1,100 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"time"
+)
+
+// pollInterval is how often it is looked whether others wait, while there is somebody whom
+// that concerns.
+const pollInterval = 25 * time.Millisecond
+
+// loop is when Run looks next. It sleeps as long as there is nothing to look for, and an
+// attempt that begins wakes it only if it would be late.
+type loop struct {
+	next time.Time
+	kick chan struct{}
+}
+
+// lookAt has Run look at that time or before.
+func (g *Guard) lookAt(at, now time.Time) {
+	if !g.loop.next.IsZero() && !g.loop.next.After(at) && g.loop.next.After(now.Add(-time.Second)) {
+		return
+	}
+	g.loop.next = at
+	select {
+	case g.loop.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Run activates pods when it is their turn and ends attempts whose time is over, until ctx
+// ends.
+func (g *Guard) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.loop.kick:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if wait, any := g.Look(); any {
+			timer.Reset(wait)
+		}
+	}
+}
+
+// Look does what is due and returns after what time there will be more, if that is known.
+func (g *Guard) Look() (wait time.Duration, any bool) {
+	activate, over, next := g.look()
+	if over != nil {
+		over.end()
+	}
+	// Without the lock: that is held by who waits for the queue's.
+	for _, r := range activate {
+		r.activate(r.pod)
+	}
+	if next.IsZero() {
+		return 0, false
+	}
+	return max(0, next.Sub(g.clock.Now())), true
+}
+
+func (g *Guard) look() (activate []refused, over *Attempt, next time.Time) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	now := g.clock.Now()
+	activate, next = g.putOff.due(now)
+	activate = append(activate, g.putOff.turn(func(namespace string) bool { return g.isThrottled(namespace, now) })...)
+	if len(g.putOff.order) > 0 {
+		next = earlier(next, now.Add(pollInterval))
+	}
+	if a := g.current; a != nil && a.timeout > 0 {
+		end := a.began.Add(a.timeout)
+		switch {
+		case end.After(now):
+			next = earlier(next, end)
+		case a.Over() != nil:
+		case g.queue == nil || g.othersWait(a.namespace, now):
+			over = a
+		default:
+			next = earlier(next, now.Add(pollInterval))
+		}
+	}
+	g.loop.next = next
+	return activate, over, next
+}
+
+// earlier takes the zero time for never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,68 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/plugin/guard"
+)
+
+// limitedAllocator is upstream's allocator with a limit for the time of the whole attempt.
+// Upstream limits the time for a node only.
+type limitedAllocator struct {
+	structured.Allocator
+	attempt *guard.Attempt
+	// over ends with the attempt's time.
+	over context.Context
+}
+
+var _ structured.Allocator = &limitedAllocator{}
+
+func newLimitedAllocator(upstream structured.Allocator, attempt *guard.Attempt) *limitedAllocator {
+	over, cancel := context.WithCancelCause(context.Background())
+	attempt.OnOver(cancel)
+	return &limitedAllocator{upstream, attempt, over}
+}
+
+// Allocate implements [structured.Allocator].
+func (a *limitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	if over := a.attempt.Over(); over != nil {
+		return nil, notLookedAt(a.attempt, over)
+	}
+	defer a.attempt.Progress()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(a.over, func() { cancel(context.Cause(a.over)) })()
+	results, err := a.Allocator.Allocate(ctx, node, claims)
+	if over := a.attempt.Over(); over != nil && err != nil && ctx.Err() != nil {
+		return nil, notLookedAt(a.attempt, over)
+	}
+	note(a.attempt, err)
+	return results, err
+}
+
+// notLookedAt is what is said of a node when the attempt is over. What was found on others
+// until then is used; if nothing was, the claims back off.
+func notLookedAt(attempt *guard.Attempt, over error) error {
+	attempt.Failed(over)
+	return fmt.Errorf("%s%w", over.Error(), structured.ErrFailedAllocationOnNode)
+}
+
+// note has the claims back off if a search was too long.
+func note(attempt *guard.Attempt, err error) {
+	if err == nil {
+		return
+	}
+	if _, overBudget := errors.AsType[*allocator.BudgetError](err); overBudget || errors.Is(err, context.DeadlineExceeded) {
+		attempt.Failed(err)
+	}
+}

@@ -16,6 +16,8 @@ func texts() []Case {
 	return attack(Time, both,
 		Case{Name: "replace-of-nothing", Attack: Memory, Text: fmt.Sprintf("cel.bind(a, '%s', a.replace('', a).replace('', a).size() > 0)", a), Why: "nothing is everywhere, so a text is put between all letters, twice"},
 		Case{Name: "replace-nested", Attack: Memory, Text: fmt.Sprintf("cel.bind(a, '%s', a.replace('', a.replace('', a)).size() > 0)", a), Why: "the same, inside out"},
+		Case{Name: "replace-of-replaced", Attack: Memory, Text: fmt.Sprintf("cel.bind(a, '%s', cel.bind(b, a.replace('', a), b.replace('', b).size() > 0))", times(700, "a")), Why: "a text just under the limit, put between all its letters"},
+		Case{Name: "replace-literal", Attack: Memory, Text: fmt.Sprintf("'%[1]s'.replace('', '%[1]s').replace('', '%[1]s'.replace('', '%[1]s')).size() > 0", times(990, "a")), Why: "constants only"},
 		Case{Name: "replace-once", Attack: Memory, Text: fmt.Sprintf("cel.bind(a, '%s', a.replace('', a + a + a + a).size() > 0)", a), Why: "64 MB in one call"},
 		Case{Name: "replace-grows", Attack: Memory, Text: grown + ".size() > 0", Why: "ten times the letters with each of nine calls"},
 		Case{Name: "replace-limit", Text: "'a'.replace('', 'a', 9223372036854775807).replace('', 'a', -9223372036854775807) == 'aaa'", Why: "limits out of range"},

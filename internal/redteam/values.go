@@ -57,7 +57,7 @@ func doublings() []Case {
 		Case{Name: "double-join", Attack: Memory, Text: doubled(60, "['a']", sum, with("X.join().size() > 0")), Why: "a text of all elements"},
 		Case{Name: "double-format", Attack: Memory, Text: list("'%s'.format([X]).size() > 0"), Why: "a text of all elements"},
 		Case{Name: "double-devices", Where: Device, Devices: 32, Text: doubled(50, "devices", sum, with("X == X")), Why: "the set itself, doubled"},
-		Case{Name: "double-claims", Where: Cluster, Text: doubled(50, "managedCluster.status.clusterClaims", sum, with("X == X")), Why: "a list of the cluster, doubled"},
+		Case{Name: "double-claims", Where: Cluster, Reported: Reported{Claims: map[string]string{"a": "b"}}, Text: doubled(50, "managedCluster.status.clusterClaims", sum, with("X == X")), Why: "a list of the cluster, doubled"},
 		Case{Name: "double-26", Text: doubled(26, "[1]", sum, with("X == X")), Why: "few enough levels to end, after a minute"},
 		Case{Name: "double-20", Text: doubled(20, "[1]", sum, with("X == X && X == X && X == X")), Why: "few enough levels to end within seconds"},
 		Case{Name: "nest-equal", Text: doubled(60, "[1]", pair, with("X == X")), Why: "a list has another one twice; sixty levels"},

@@ -215,8 +215,15 @@ var rules = []rule{
 	{
 		// Texts only: what they are tried on is somebody else's business.
 		folder: "internal/redteam",
+		alone:  true,
 		ours:   []string{},
 		direct: []string{},
+	},
+	{
+		folder: "internal/redteam/expensive",
+		ours:   []string{"cel"},
+		direct: []string{"github.com/google/cel-go", "k8s.io/api", "open-cluster-management.io/api", "golang.org/x/sys/unix"},
+		never:  server,
 	},
 	{
 		folder: "internal/fleet",

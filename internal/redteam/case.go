@@ -60,17 +60,19 @@ type Case struct {
 	Devices int64
 	// Constraints is how many times a claim has the expression; zero: once.
 	Constraints int
-	// Reported is what a managed cluster has in its status, for [Report] and for
+	// Reported is what a managed cluster says of itself, for [Report] and for
 	// expressions that read it.
 	Reported Reported
 }
 
-// Reported are parts of the status of a ManagedCluster.
+// Reported are parts of a ManagedCluster.
 type Reported struct {
 	// Allocatable are quantities by resource.
 	Allocatable map[string]string
 	// Claims are values by name.
 	Claims map[string]string
+	// Annotations can be longer than claims.
+	Annotations map[string]string
 }
 
 // Is tells whether the case can be written there.

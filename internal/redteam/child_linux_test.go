@@ -149,7 +149,7 @@ func managedCluster(reported Reported) (*clusterv1.ManagedCluster, error) {
 		claims = append(claims, map[string]string{"name": name, "value": value})
 	}
 	content, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"name": "cluster"},
+		"metadata": map[string]any{"name": "cluster", "annotations": reported.Annotations},
 		"status":   map[string]any{"allocatable": reported.Allocatable, "clusterClaims": claims},
 	})
 	if err != nil {

@@ -7,20 +7,20 @@ import "fmt"
 
 // clusters read a managed cluster, or use what only expressions over clusters have.
 func clusters() []Case {
-	long := Reported{Claims: map[string]string{"text": times(60000, "a"), "list": joined(20000, "a", ","), "json": "[" + joined(20000, "[1]", ",") + "]"}}
-	claim := func(name string) string {
-		return "managedCluster.status.clusterClaims.filter(c, c.name == '" + name + "')[0].value"
+	long := Reported{Annotations: map[string]string{"text": times(60000, "a"), "list": joined(20000, "a", ","), "json": "[" + joined(15000, "[1]", ",") + "]"}}
+	text := func(name string) string {
+		return "managedCluster.metadata.annotations." + name
 	}
 	return attack(Time, Cluster,
-		Case{Name: "cluster-claim-repeat", Attack: Memory, Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, a.replace('a', a.substring(0, 100)).size() > 0)", claim("text")), Why: "6 MB from a claim of 60 KB"},
-		Case{Name: "cluster-claim-nothing", Attack: Memory, Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, a.replace('', a).size() > 0)", claim("text")), Why: "3.6 GB from a claim of 60 KB"},
-		Case{Name: "cluster-claim-regex", Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, a.matches('(a?){200}(a|aa|aaa)*b$'))", claim("text")), Why: "60 KB times a pattern"},
-		Case{Name: "cluster-claim-regex-100", Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, %s)", claim("text"), numbered(100, "||", func(i int) string { return fmt.Sprintf("a.matches('((a{1,%d}){20})*b$')", i+1) })), Why: "the same a hundred times"},
-		Case{Name: "cluster-claim-split", Reported: long, Text: fmt.Sprintf("cel.bind(l, %s.split(','), l.exists(x, l.exists(y, x + y == 'b')))", claim("list")), Why: "a claim of 20,000 parts"},
-		Case{Name: "cluster-claim-split-in", Reported: long, Text: fmt.Sprintf("cel.bind(l, %s.split(','), l.all(x, x + 'b' in l) || sets.contains(l, l))", claim("list")), Why: "each part looked for among all"},
-		Case{Name: "cluster-claim-json", Attack: Memory, Reported: long, Text: fmt.Sprintf("parseJSON(%[1]s) == parseJSON(%[1]s)", claim("json")), Why: "a text becomes 20,000 lists"},
-		Case{Name: "cluster-claim-json-loops", Reported: long, Text: fmt.Sprintf("[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, parseJSON(%s).size() > 0)))", claim("json")), Why: "the same a thousand times"},
-		Case{Name: "cluster-claim-nested-repeat", Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, [1,2,3,4,5,6,7,8,9,10].all(i, [1,2,3,4,5,6,7,8,9,10].all(j, !a.matches('(a{1,20}){1,20}b'))))", claim("text")), Why: "nested repetitions over 60 KB"},
+		Case{Name: "cluster-text-repeat", Attack: Memory, Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, a.replace('a', a.substring(0, 100)).size() > 0)", text("text")), Why: "6 MB from an annotation of 60 KB"},
+		Case{Name: "cluster-text-nothing", Attack: Memory, Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, a.replace('', a).size() > 0)", text("text")), Why: "3.6 GB from an annotation of 60 KB"},
+		Case{Name: "cluster-text-regex", Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, a.matches('(a?){200}(a|aa|aaa)*b$'))", text("text")), Why: "60 KB times a pattern"},
+		Case{Name: "cluster-text-regex-100", Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, %s)", text("text"), numbered(100, "||", func(i int) string { return fmt.Sprintf("a.matches('((a{1,%d}){20})*b$')", i+1) })), Why: "the same a hundred times"},
+		Case{Name: "cluster-text-split", Reported: long, Text: fmt.Sprintf("cel.bind(l, %s.split(','), l.exists(x, l.exists(y, x + y == 'b')))", text("list")), Why: "an annotation of 20,000 parts"},
+		Case{Name: "cluster-text-split-in", Reported: long, Text: fmt.Sprintf("cel.bind(l, %s.split(','), l.all(x, x + 'b' in l) || sets.contains(l, l))", text("list")), Why: "each part looked for among all"},
+		Case{Name: "cluster-text-json", Attack: Memory, Reported: long, Text: fmt.Sprintf("parseJSON(%[1]s) == parseJSON(%[1]s)", text("json")), Why: "a text becomes 15,000 lists"},
+		Case{Name: "cluster-text-json-loops", Reported: long, Text: fmt.Sprintf("[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, parseJSON(%s).size() > 0)))", text("json")), Why: "the same a thousand times"},
+		Case{Name: "cluster-text-nested-repeat", Reported: long, Text: fmt.Sprintf("cel.bind(a, %s, [1,2,3,4,5,6,7,8,9,10].all(i, [1,2,3,4,5,6,7,8,9,10].all(j, !a.matches('(a{1,20}){1,20}b'))))", text("text")), Why: "nested repetitions over 60 KB"},
 		Case{Name: "json-deep", Attack: Memory, Text: "parseJSON('" + nested(30000, "[", "", "]") + "') == []", Why: "readers of JSON are recursive"},
 		Case{Name: "json-deep-computed", Attack: Panic, Text: doubled(17, "'[[[[[[[[[['", sum, with("parseJSON(X) == 1")), Why: "a million levels"},
 		Case{Name: "json-wide", Attack: Memory, Text: doubled(17, "'1,1,1,1,1,'", sum, with("parseJSON('[' + X + '1]').size() > 0")), Why: "655,360 numbers"},
@@ -57,7 +57,7 @@ func reports() []Case {
 		Case{Name: "report-as-float", Reported: memory("1e16000000"), Text: "quantity(managedCluster.status.allocatable.memory).asApproximateFloat() > 0.0", Why: "another way to read it"},
 		Case{Name: "report-sum", Reported: memory("1e16000000"), Text: "quantity(managedCluster.status.allocatable.memory).add(quantity(managedCluster.status.allocatable.cpu)).isGreaterThan(quantity('1'))", Why: "another way to read it"},
 		Case{Name: "report-as-text", Attack: Memory, Reported: memory("1e16000000"), Text: "managedCluster.status.allocatable.memory.size() > 0", Why: "the text could have all digits"},
-		Case{Name: "report-claim-long", Attack: Memory, Reported: Reported{Claims: map[string]string{"version": times(200000, "9") + ".0.0"}}, Text: "managedCluster.status.clusterClaims.exists(c, c.name == 'version' && semver(c.value, true).isGreaterThan(semver('1.0.0')))", Why: "a version of 200,000 digits"},
+		Case{Name: "report-version-long", Attack: Memory, Reported: Reported{Annotations: map[string]string{"version": times(60000, "9") + ".0.0"}}, Text: "semver(managedCluster.metadata.annotations.version, true).isGreaterThan(semver('1.0.0'))", Why: "a version of 60,000 digits"},
 		Case{Name: "report-claims", Reported: Reported{Claims: manyClaims(2000)}, Text: "managedCluster.status.clusterClaims.all(a, managedCluster.status.clusterClaims.exists(b, a.name == b.name))", Why: "2,000 claims, compared with each other"},
 	)
 }

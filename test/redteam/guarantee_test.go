@@ -214,33 +214,54 @@ func (s *siege) try(t *testing.T, shots []shot) *result {
 	return r
 }
 
-// mend starts programs again that have ended, or that don't answer alice any more.
+// mend starts programs again that have ended, or that don't answer alice any more. What
+// was too much may go on for a while, or leave memory in use; so as not to blame it on what
+// comes next, the program starts again, too.
 func (s *siege) mend(t *testing.T, r *result) {
 	t.Helper()
 	for _, p := range s.programs {
-		if how, ended := p.hasEnded(); ended {
-			r.broken = append(r.broken, fmt.Sprintf("%s ended: %s", p.name, how))
-			p.ended = append(p.ended, how)
-			p.restart(t)
-			continue
+		how, broken := p.hasEnded()
+		if broken {
+			how = "ended: " + how
+		} else if probe := s.unanswered(t, p, r); probe != nil {
+			how, broken = "does not answer: "+probe.name, true
 		}
-		for _, probe := range s.probes {
-			if probe.program != p || r.delays[probe] < patience/3 {
-				continue
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience/3)
-			probe.n++
-			err := probe.once(ctx, probe.n)
-			cancel()
-			if err != nil {
-				how := "does not answer: " + probe.name
-				r.broken = append(r.broken, p.name+" "+how)
-				p.ended = append(p.ended, how)
-				p.restart(t)
-				break
-			}
+		if broken {
+			r.broken = append(r.broken, p.name+" "+how)
+			p.ended = append(p.ended, how)
+		}
+		if broken || r.isTooMuch(p) {
+			p.restart(t)
 		}
 	}
+}
+
+// unanswered finds out whether a program that was late still does not answer.
+func (s *siege) unanswered(t *testing.T, of *program, r *result) *probe {
+	t.Helper()
+	for _, p := range s.probes {
+		if p.program != of || r.delays[p] < patience/2 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience/2)
+		p.n++
+		err := p.once(ctx, p.n)
+		cancel()
+		if err != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// isTooMuch tells whether a program was late, or has grown, by more than is promised.
+func (r *result) isTooMuch(of *program) bool {
+	for p, delay := range r.delays {
+		if p.program == of && delay > mostDelay {
+			return true
+		}
+	}
+	return r.growth[of] > mostGrowth+of.caches
 }
 
 // note remembers the worst of all.

@@ -212,7 +212,7 @@ type probe struct {
 }
 
 // patience is how long alice waits for one thing.
-const patience = 15 * time.Second
+const patience = 10 * time.Second
 
 // repeat does it until stop is closed, and returns the longest time it took. What was
 // not done in time counts as that time.

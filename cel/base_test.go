@@ -64,7 +64,7 @@ func TestLimitsOnOwnBase(t *testing.T) {
 // A bad constant makes a program that fails where it is read, not one that
 // can't be made.
 func TestOptimizations(t *testing.T) {
-	config := cel.Config{Base: plain(t), Optimizations: []celgo.ProgramOption{celgo.EvalOptions(celgo.OptOptimize)}}
+	config := cel.Config{Base: plain(t), OptimizeConstants: true}
 	optimized := newEnvironment(t, config)
 	verdict, err := compile(t, optimized, "anything.matches('^te[x]t$')").Evaluate(t.Context(), input(t, 1), nil)
 	require.NoError(t, err)

@@ -12,9 +12,11 @@ import (
 	"github.com/google/cel-go/common/decls"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/version"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/celset/celset/cel/meter"
 )
 
 const (
@@ -30,6 +32,10 @@ const (
 	// expressions of at most [MaxExpressionLength] it bounds the memory that
 	// untrusted expressions can take.
 	DefaultCacheSize = 128
+
+	// DefaultMemoryLimit is how many bytes of texts, lists and maps the functions of one
+	// evaluation may make. A scheduler evaluates on sixteen nodes at a time.
+	DefaultMemoryLimit uint64 = 2 << 20
 )
 
 // Config describes an [Environment].
@@ -45,16 +51,22 @@ type Config struct {
 	Types []*apiservercel.DeclType
 	// Options declare the variables and functions of this kind of input.
 	Options []cel.EnvOption
-	// Optimizations are used to plan the expressions in which they find nothing
-	// wrong. An expression with a constant that can't be evaluated, such as a
-	// malformed regular expression, is planned without them: it compiles, and fails
-	// where that constant is needed.
-	Optimizations []cel.ProgramOption
+	// OptimizeConstants evaluates constants when an expression is compiled, where Base is
+	// set: the environment of Kubernetes does so always. An expression with a constant
+	// that can't be evaluated, such as a malformed regular expression, compiles all the
+	// same, and fails where that constant is needed.
+	OptimizeConstants bool
+	// Meter says how evaluations are charged where Base is set. The environment of
+	// Kubernetes is charged as Kubernetes does.
+	Meter meter.Config
 	// MaxLength is the longest expression that is compiled, in bytes; zero means
 	// [MaxExpressionLength]. Longer ones than that are never remembered.
 	MaxLength int
 	// CostLimit bounds one evaluation; zero means [DefaultCostLimit].
 	CostLimit uint64
+	// MemoryLimit bounds what one evaluation makes, in bytes; zero means
+	// [DefaultMemoryLimit].
+	MemoryLimit uint64
 	// Costs knows what functions cost and how large the inputs are; nil means what
 	// Base says.
 	Costs CostEstimator
@@ -76,9 +88,10 @@ type Config struct {
 type Environment struct {
 	name          string
 	env           *cel.Env
-	optimizations []cel.ProgramOption
+	planner       *meter.Planner
+	constants     constants
 	maxLength     int
-	costLimit     uint64
+	limits        meter.Limits
 	costs         CostEstimator
 	estimateLimit uint64
 	advice        Advice
@@ -95,13 +108,18 @@ func NewEnvironment(config Config) (*Environment, error) {
 		return nil, err
 	}
 	config.setDefaults()
+	planner, err := meter.NewPlanner(env, config.Meter)
+	if err != nil {
+		return nil, fmt.Errorf("extend the CEL environment for %s: %w", config.Name, err)
+	}
 	timer, _ := config.Observer.(Timer)
 	return &Environment{
 		name:          config.Name,
 		env:           env,
-		optimizations: config.Optimizations,
+		planner:       planner,
+		constants:     config.constants(),
 		maxLength:     config.MaxLength,
-		costLimit:     config.CostLimit,
+		limits:        meter.Limits{Cost: config.CostLimit, Bytes: config.MemoryLimit},
 		costs:         config.Costs,
 		estimateLimit: config.EstimateLimit,
 		advice:        config.Advice,
@@ -109,6 +127,29 @@ func NewEnvironment(config Config) (*Environment, error) {
 		observer:      config.Observer,
 		timer:         timer,
 	}, nil
+}
+
+// constants says when constants are evaluated.
+type constants int
+
+const (
+	// inPlace: where they are needed.
+	inPlace constants = iota
+	// lateConstants: when the expression is compiled, if nothing is wrong with them.
+	lateConstants
+	// earlyConstants: when the expression is compiled.
+	earlyConstants
+)
+
+func (c *Config) constants() constants {
+	switch {
+	case c.Base == nil:
+		return earlyConstants
+	case c.OptimizeConstants:
+		return lateConstants
+	default:
+		return inPlace
+	}
 }
 
 // extend uses what Kubernetes uses for stored expressions, that is every library
@@ -139,6 +180,17 @@ func (c *Config) setDefaults() {
 	}
 	if c.CostLimit == 0 {
 		c.CostLimit = DefaultCostLimit
+	}
+	if c.MemoryLimit == 0 {
+		c.MemoryLimit = DefaultMemoryLimit
+	}
+	switch {
+	case c.Base == nil && c.Costs == nil:
+		c.Meter = meter.Config{Estimator: &library.CostEstimator{}, OperatorsAsCEL: true, FreePresenceTests: true}
+	case c.Base == nil:
+		c.Meter = meter.Config{Estimator: c.Costs, FreePresenceTests: true}
+	case c.Costs != nil:
+		c.Meter.Estimator = c.Costs
 	}
 	if c.Advice == (Advice{}) {
 		c.Advice = adviceOnDevices
@@ -197,29 +249,17 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 	if err != nil {
 		return nil, &Error{Reason: ReasonInvalid, Expression: expression, Message: err.Error(), err: err}
 	}
-	return &Program{environment: e, expression: expression, ast: ast, program: plan, loops: loops(ast)}, nil
+	return &Program{environment: e, expression: expression, ast: ast, program: plan}, nil
 }
 
 // plan returns the program of a checked expression.
-func (e *Environment) plan(ast *cel.Ast) (cel.Program, error) {
-	options := e.programOptions()
-	if len(e.optimizations) > 0 {
-		if program, err := e.env.Program(ast, append(options, e.optimizations...)...); err == nil {
+func (e *Environment) plan(checked *cel.Ast) (*meter.Program, error) {
+	if e.constants == lateConstants {
+		if program, err := e.planner.Plan(checked.NativeRep(), true); err == nil {
 			return program, nil
 		}
 	}
-	return e.env.Program(ast, options...)
-}
-
-func (e *Environment) programOptions() []cel.ProgramOption {
-	options := []cel.ProgramOption{
-		cel.CostLimit(e.costLimit),
-		cel.InterruptCheckFrequency(celconfig.CheckFrequency),
-	}
-	if e.costs != nil {
-		options = append(options, cel.CostTracking(e.costs))
-	}
-	return options
+	return e.planner.Plan(checked.NativeRep(), e.constants == earlyConstants)
 }
 
 // boolLike accepts what may still turn out to be a bool when it is evaluated,

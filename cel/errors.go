@@ -4,14 +4,17 @@
 package cel
 
 import (
+	"context"
 	"errors"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/interpreter"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
+
+	"github.com/celset/celset/cel/meter"
 )
 
 // Reason tells errors apart.
@@ -31,6 +34,8 @@ const (
 	ReasonRuntime Reason = "Runtime"
 	// ReasonCostLimit means that one evaluation cost more than the limit for one.
 	ReasonCostLimit Reason = "CostLimit"
+	// ReasonMemory means that one evaluation would have made more than it may.
+	ReasonMemory Reason = "Memory"
 	// ReasonBudget means that all evaluations together cost more than their [Budget].
 	ReasonBudget Reason = "Budget"
 	// ReasonInterrupted means that the context ended. The error wraps the context's cause.
@@ -105,12 +110,12 @@ func place(at common.Location) (line, column int) {
 
 // evaluationError says what stopped an evaluation. value is what the program
 // returned beside err: CEL keeps the position of a runtime error in it.
-func (p *Program) evaluationError(value ref.Val, err error, cause error) *Error {
-	var cancelled interpreter.EvalCancelledError
-	switch {
-	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
-		return p.costLimitError()
-	case cause != nil:
+func (p *Program) evaluationError(ctx context.Context, value ref.Val, err error) *Error {
+	if limit, ok := errors.AsType[*meter.LimitError](err); ok {
+		return p.limitError(limit)
+	}
+	if _, ended := errors.AsType[*meter.InterruptedError](err); ended {
+		cause := ContextError(ctx)
 		return &Error{
 			Reason:     ReasonInterrupted,
 			Expression: p.expression,
@@ -118,17 +123,36 @@ func (p *Program) evaluationError(value ref.Val, err error, cause error) *Error 
 			err:        cause,
 		}
 	}
-	message := dracel.EnhanceRuntimeError(err).Error()
-	result := positioned(ReasonRuntime, p.ast.Source(), p.location(value), message)
+	result := positioned(ReasonRuntime, p.ast.Source(), p.location(value), shortened(dracel.EnhanceRuntimeError(err).Error()))
 	result.err = err
 	return result
+}
+
+// maxMessage is the length of the message of a runtime error, in bytes: it may have a text in
+// it that the expression made.
+const maxMessage = 1024
+
+func shortened(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }
 
 // location finds where a runtime error comes from, the start of the expression
 // if CEL does not tell.
 func (p *Program) location(value ref.Val) common.Location {
-	if failure, ok := value.(*types.Err); ok && failure.NodeID() != 0 {
-		if at := p.ast.NativeRep().SourceInfo().GetStartLocation(failure.NodeID()); at.Line() > 0 {
+	if failure, ok := value.(*types.Err); ok {
+		return p.start(failure.NodeID())
+	}
+	return p.start(0)
+}
+
+// start is where a part of the expression starts, the start of the expression if it is not
+// known.
+func (p *Program) start(id int64) common.Location {
+	if id != 0 {
+		if at := p.ast.NativeRep().SourceInfo().GetStartLocation(id); at.Line() > 0 {
 			return at
 		}
 	}

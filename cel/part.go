@@ -13,7 +13,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/interpreter"
+
+	"github.com/celset/celset/cel/meter"
 )
 
 // AST is the checked expression. It must not be modified.
@@ -22,18 +23,19 @@ func (p *Program) AST() *ast.AST { return p.ast.NativeRep() }
 // Part is a part of an expression that is evaluated by itself, with values for
 // the variables that it does not declare. It is safe for concurrent use.
 type Part struct {
-	program cel.Program
+	program *meter.Program
+	limits  meter.Limits
 }
 
 // Part plans a part of the program. tree has its types and references: it is the
 // program's AST, or one that was made of it.
 func (p *Program) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
 	checked := ast.NewCheckedAST(ast.NewAST(expr, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
-	program, err := p.environment.env.PlanProgram(checked, p.environment.programOptions()...)
+	program, err := p.environment.planner.Plan(checked, p.environment.constants == earlyConstants)
 	if err != nil {
 		return nil, fmt.Errorf("plan a part of %q: %w", p.expression, err)
 	}
-	return &Part{program: program}, nil
+	return &Part{program, p.environment.limits}, nil
 }
 
 // Value evaluates the part and charges the budget. A failure that the rest of the
@@ -48,15 +50,15 @@ func (p *Part) Value(ctx context.Context, input cel.Activation, budget *Budget) 
 	if cause := ContextError(ctx); cause != nil {
 		return nil, interrupted(cause)
 	}
-	value, details, err := p.program.ContextEval(ctx, input)
-	if failure := budget.Charge(actualCost(details)); failure != nil {
+	value, expense, err := p.program.Eval(ctx, input, p.limits)
+	if failure := budget.Charge(expense.Units()); failure != nil {
 		return nil, failure
 	}
 	if err == nil {
 		return value, nil
 	}
-	if cause := interruption(ctx, err); cause != nil {
-		return nil, interrupted(cause)
+	if _, ended := errors.AsType[*meter.InterruptedError](err); ended {
+		return nil, interrupted(ContextError(ctx))
 	}
 	if isAbort(err) {
 		return nil, &Error{Reason: ReasonRuntime, Message: err.Error(), err: err}
@@ -71,6 +73,6 @@ func interrupted(cause error) *Error {
 // isAbort recognizes what CEL stops an evaluation with: a limit, or a panic that
 // it turns into an error.
 func isAbort(err error) bool {
-	var cancelled interpreter.EvalCancelledError
-	return errors.As(err, &cancelled) || strings.Contains(err.Error(), "internal error")
+	_, isLimit := errors.AsType[*meter.LimitError](err)
+	return isLimit || strings.Contains(err.Error(), "internal error")
 }

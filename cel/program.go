@@ -6,11 +6,14 @@ package cel
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/celset/celset/cel/meter"
 )
 
 // Program is a compiled expression that evaluates to bool. It is safe for
@@ -19,27 +22,28 @@ type Program struct {
 	environment *Environment
 	expression  string
 	ast         *cel.Ast
-	program     cel.Program
-	// loops tells that there is something to interrupt.
-	loops bool
+	program     *meter.Program
 }
 
 // Expression returns the source text.
 func (p *Program) Expression() string { return p.expression }
 
 // CostLimit is what one evaluation may cost, in CEL cost units.
-func (p *Program) CostLimit() uint64 { return p.environment.costLimit }
+func (p *Program) CostLimit() uint64 { return p.environment.limits.Cost }
+
+// Limits are those of one evaluation.
+func (p *Program) Limits() meter.Limits { return p.environment.limits }
 
 // Evaluate returns the verdict on one input and charges the budget with what it
 // cost. Every error is an [*Error]. When ctx ends, the error wraps its cause and
 // its error.
 func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Budget) (bool, error) {
-	value, details, err := p.run(ctx, input)
-	cost := actualCost(details)
+	value, expense, err := p.run(ctx, input)
+	cost := expense.Units()
 	verdict, failure := false, budget.charge(cost, p.environment.advice)
 	switch {
 	case err != nil:
-		failure = p.evaluationError(value, err, interruption(ctx, err))
+		failure = p.evaluationError(ctx, value, err)
 	case failure == nil:
 		result, ok := value.(types.Bool)
 		if !ok {
@@ -55,36 +59,15 @@ func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Bu
 }
 
 // run evaluates, and measures how long that takes if somebody wants to know.
-func (p *Program) run(ctx context.Context, input cel.Activation) (ref.Val, *cel.EvalDetails, error) {
+func (p *Program) run(ctx context.Context, input cel.Activation) (ref.Val, meter.Expense, error) {
 	timer := p.environment.timer
 	if timer == nil {
-		return p.eval(ctx, input)
+		return p.program.Eval(ctx, input, p.environment.limits)
 	}
 	start := timer.Now()
-	value, details, err := p.eval(ctx, input)
+	value, expense, err := p.program.Eval(ctx, input, p.environment.limits)
 	timer.ObserveDuration(p.environment.name, timer.Now().Sub(start))
-	return value, details, err
-}
-
-// eval leaves the context out where nothing would look at it: an evaluation without a
-// macro is over before a derived context is made.
-func (p *Program) eval(ctx context.Context, input cel.Activation) (ref.Val, *cel.EvalDetails, error) {
-	if p.loops {
-		return p.program.ContextEval(ctx, input)
-	}
-	return p.program.Eval(input)
-}
-
-// loops tells whether an expression goes through a list or a map.
-func loops(of *cel.Ast) bool {
-	return len(ast.MatchDescendants(ast.NavigateAST(of.NativeRep()), ast.KindMatcher(ast.ComprehensionKind))) > 0
-}
-
-func actualCost(details *cel.EvalDetails) uint64 {
-	if details == nil || details.ActualCost() == nil {
-		return 0
-	}
-	return *details.ActualCost()
+	return value, expense, err
 }
 
 func (p *Program) typeError(got string) *Error {
@@ -92,9 +75,27 @@ func (p *Program) typeError(got string) *Error {
 		fmt.Sprintf("the expression must return bool, it returned %s", got))
 }
 
-func (p *Program) costLimitError() *Error {
-	return positioned(ReasonCostLimit, p.ast.Source(), p.location(nil),
-		fmt.Sprintf("one evaluation exceeds the cost limit of %d: %s", p.environment.costLimit, p.environment.advice.Evaluation))
+// limitError says which limit, and which call would have crossed it.
+func (p *Program) limitError(limit *meter.LimitError) *Error {
+	by := ""
+	if limit.Function != "" {
+		by = fmt.Sprintf(" with this call of %s", shownName(limit.Function))
+	}
+	at, advice := p.start(limit.ID), p.environment.advice.Evaluation
+	if limit.Unit == meter.UnitBytes {
+		return positioned(ReasonMemory, p.ast.Source(), at,
+			fmt.Sprintf("one evaluation exceeds the memory limit of %d bytes%s: make shorter texts and lists", limit.Limit, by))
+	}
+	return positioned(ReasonCostLimit, p.ast.Source(), at,
+		fmt.Sprintf("one evaluation exceeds the cost limit of %d%s: %s", limit.Limit, by, advice))
+}
+
+// shownName is how a function is written.
+func shownName(function string) string {
+	if symbol, isOperator := operators.FindReverse(function); isOperator && symbol != "" {
+		return symbol
+	}
+	return strings.TrimPrefix(function, "@")
 }
 
 // OutputType is the type of the result as far as it is known before an evaluation: bool,

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/meter"
 )
 
 const (
@@ -43,14 +44,15 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 		config.CostLimit = cel.DefaultCostLimit
 	}
 	core, err := cel.NewEnvironment(cel.Config{
-		Name:          clusterVariable,
-		Base:          base,
-		Options:       declarations(),
-		Optimizations: []celgo.ProgramOption{celgo.EvalOptions(celgo.OptOptimize)},
-		MaxLength:     maxCharacters * utf8.UTFMax,
-		CostLimit:     config.CostLimit,
-		Costs:         newCosts(),
-		EstimateLimit: config.CostLimit,
+		Name:              clusterVariable,
+		Base:              base,
+		Options:           declarations(),
+		OptimizeConstants: true,
+		Meter:             meter.Config{OperatorsAsCEL: true, ChargesTexts: true, ReadsMakeLists: true},
+		MaxLength:         maxCharacters * utf8.UTFMax,
+		CostLimit:         config.CostLimit,
+		Costs:             newCosts(),
+		EstimateLimit:     config.CostLimit,
 		Advice: cel.Advice{
 			Evaluation: "nest fewer macros, or narrow the lists that they go through",
 			Budget:     "write fewer or cheaper expressions",

@@ -65,6 +65,21 @@ func scores(receiver, name ref.Val) ref.Val {
 	return scoreItems(object)
 }
 
+// scoresSize is how many bytes scores() goes through: the annotation, and the items.
+func scoresSize(args []ref.Val) float64 {
+	const perItem = 50
+	cluster, ok := args[0].(*input)
+	if !ok || len(args) < 2 {
+		return 0
+	}
+	name, _ := args[1].(types.String)
+	object, err := cluster.hub.find(cluster.name, string(name))
+	if err != nil || object == nil {
+		return 0
+	}
+	return float64(len(object.Annotations[QuantitiesAnnotation]) + perItem*len(object.Status.Scores))
+}
+
 // find fails if there are no scores that hold: an empty list would satisfy
 // all(), and so select clusters that nothing is known of.
 func (h Hub) find(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {

@@ -15,6 +15,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/meter"
 )
 
 const (
@@ -127,6 +128,9 @@ func (e *Expression) OutputType() string { return e.program.OutputType().String(
 
 // CostLimit is what one evaluation may cost, in CEL cost units.
 func (e *Expression) CostLimit() uint64 { return e.program.CostLimit() }
+
+// Limits are those of one evaluation.
+func (e *Expression) Limits() meter.Limits { return e.program.Limits() }
 
 // activation resolves the one variable there is.
 type activation struct {

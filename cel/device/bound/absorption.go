@@ -32,8 +32,8 @@ var absorbed = sets.New(
 	"charAt", "contains", "endsWith", "find", "findAll", "format", "join", "lowerAscii", "matches", "replace", "split",
 	"startsWith", "strings.quote", "substring", "trim", "upperAscii",
 	// Lists and maps, some of them strings as well.
-	"cel.@mapInsert", "first", "includes", "indexOf", "isSorted", "last", "lastIndexOf", "lists.range", "max", "min", "reverse",
-	"sets.contains", "sets.equivalent", "sets.intersects", "size", "slice", "sum",
+	"cel.@mapInsert", "first", "includes", "indexOf", "isSorted", "last", "lastIndexOf", "max", "min", "reverse",
+	"sets.contains", "sets.equivalent", "sets.intersects", "size", "slice", "sum", "distinct", "sort", "@sortByAssociatedKeys",
 	// Optional values.
 	"hasValue", "optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "or", "orValue", "unwrapOpt", "value",
 	// Quantities and versions.

@@ -23,12 +23,10 @@ import (
 
 // notAbsorbed are the functions that bounds must not find in an expression.
 var notAbsorbed = map[string]string{
-	"flatten":               "its cost is counted with a depth that may have failed",
-	"sort":                  "its cost is counted with a list that may have failed",
-	"@sortByAssociatedKeys": "its cost is counted with a list that may have failed",
-	"distinct":              "its cost is counted with a list that may have failed",
-	operators.In:            "values that can't be hashed are not looked up but panic",
-	operators.OldIn:         "values that can't be hashed are not looked up but panic",
+	"flatten":       "its cost is counted with a depth that may have failed",
+	"lists.range":   "it is not made if it is too long",
+	operators.In:    "values that can't be hashed are not looked up but panic",
+	operators.OldIn: "values that can't be hashed are not looked up but panic",
 }
 
 // unreachable are functions that no expression over devices can call: there is no

@@ -28,7 +28,7 @@ func newCosts(expression *device.Expression, size int) costs {
 }
 
 func (c costs) isWithin(sizes device.Sizes) bool {
-	return costbound.Of(c.expression, c.size, sizes) <= float64(c.expression.CostLimit())
+	return costbound.Of(c.expression, c.size, sizes).Within(c.expression.Limits())
 }
 
 // Affordable tells whether no evaluation on some of the devices crosses the limit for one.

@@ -16,24 +16,25 @@ import (
 func (w *walker) call(e ast.Expr) part {
 	c := &called{walker: w, expr: e, name: e.AsCall().FunctionName(), args: operands(e.AsCall())}
 	c.sizes = make([]float64, len(c.args))
-	var cost float64
+	var of part
 	for i, arg := range c.args {
 		is := w.visit(arg)
-		cost += is.cost
+		of.and(is)
 		c.sizes[i] = is.size
 	}
 	f, known := functions[c.name]
 	if !known || len(c.args) < f.operands {
-		return part{math.Inf(1), w.made(w.typeOf(e), math.Inf(1))}
+		w.made(w.typeOf(e), math.Inf(1))
+		return unbounded
 	}
 	if !extractors[c.name] {
 		for _, arg := range c.args {
 			w.contains(e, arg)
 		}
 	}
-	result := part{cost: cost + 1, size: w.sizeOf(w.typeOf(e))}
+	result := part{cost: of.cost + 1, size: w.sizeOf(w.typeOf(e))}
 	if f.cost != nil {
-		result.cost = cost + f.cost(c)
+		result.cost = of.cost + f.cost(c)
 	}
 	switch {
 	case c.name == operators.Add && w.typeOf(e).Kind() == types.DynKind && !w.nested:
@@ -43,6 +44,7 @@ func (w *walker) call(e ast.Expr) part {
 	case f.size != nil:
 		result.size = w.made(w.typeOf(e), f.size(c))
 	}
+	result.load = added(of.load, c.load(result.size))
 	return result
 }
 

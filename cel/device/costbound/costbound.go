@@ -4,7 +4,7 @@
 // Package costbound bounds what one evaluation of an expression over "devices" costs, so
 // that it can be told without an evaluation that none crosses the limit for one:
 //
-//	if costbound.Of(expression, 4, device.LargestSizes()) <= float64(expression.CostLimit()) {
+//	if costbound.Of(expression, 4, device.LargestSizes()).Within(expression.Limits()) {
 //		// No evaluation on four devices ends with that error.
 //	}
 //
@@ -13,7 +13,7 @@
 // short, flattened lists to be as long as before, and a look into a value of unknown type to
 // be free. Here everything that is charged is counted, with the size of the largest value
 // that the expression can have made up to there. What is not known to be bounded is
-// infinite.
+// infinite. So is it with what calls take beside what they are charged ([meter.Load]).
 package costbound
 
 import (
@@ -24,12 +24,28 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/meter"
 )
 
-// Of returns what an evaluation on a set of that many devices costs at most, in CEL cost
-// units, if no value of the devices is larger than the sizes. +Inf means that there is no
-// bound.
-func Of(expression *device.Expression, devices int, sizes device.Sizes) float64 {
+// Bound is what no evaluation exceeds. +Inf means that there is no bound.
+type Bound struct {
+	// Cost is what CEL charges, in CEL cost units.
+	Cost float64
+	// Load is what the calls of functions take.
+	Load meter.Load
+}
+
+// Units is what is charged for an evaluation at most, as [meter.Expense.Units].
+func (b Bound) Units() float64 { return max(b.Cost, b.Load.Units()) }
+
+// Within tells whether no evaluation crosses one of the limits.
+func (b Bound) Within(limits meter.Limits) bool {
+	return b.Units() <= float64(limits.Cost) && b.Load.Bytes <= float64(limits.Bytes)
+}
+
+// Of returns what an evaluation on a set of that many devices takes at most, if no value
+// of the devices is larger than the sizes.
+func Of(expression *device.Expression, devices int, sizes device.Sizes) Bound {
 	w := &walker{
 		tree: expression.AST(), variables: make(map[string][]float64), devices: float64(devices),
 		text:     float64(sizes.Text),
@@ -37,7 +53,8 @@ func Of(expression *device.Expression, devices int, sizes device.Sizes) float64 
 		list:     float64(sizes.List),
 		sizes:    sizes,
 	}
-	return w.visit(expression.AST().Expr()).cost
+	is := w.visit(expression.AST().Expr())
+	return Bound{is.cost, is.load}
 }
 
 // What a step costs besides calls: a look at a variable, a field or an element may be
@@ -67,6 +84,8 @@ type walker struct {
 	sizes device.Sizes
 	// nested: there may be a value of type dyn that is more than a list of scalars.
 	nested bool
+	// growing are the variables that macros append to in place, the innermost last.
+	growing []string
 }
 
 const (
@@ -78,16 +97,31 @@ const (
 type part struct {
 	// cost of evaluating it once, size of its value.
 	cost, size float64
+	// load of the calls in it.
+	load meter.Load
 }
+
+// and adds what another part takes.
+func (p *part) and(other part) {
+	p.cost += other.cost
+	p.load = added(p.load, other.load)
+}
+
+func added(a, b meter.Load) meter.Load {
+	return meter.Load{Nanoseconds: a.Nanoseconds + b.Nanoseconds, Bytes: a.Bytes + b.Bytes}
+}
+
+var unbounded = part{math.Inf(1), math.Inf(1), meter.Load{Nanoseconds: math.Inf(1), Bytes: math.Inf(1)}}
 
 func (w *walker) visit(e ast.Expr) part {
 	switch e.Kind() {
 	case ast.LiteralKind:
 		return part{size: w.literal(e)}
 	case ast.IdentKind:
-		return part{identCost, w.variable(e)}
+		return part{cost: identCost, size: w.variable(e)}
 	case ast.SelectKind:
-		return part{w.visit(e.AsSelect().Operand()).cost + selectCost, w.sizeOfEntry(e)}
+		of := w.visit(e.AsSelect().Operand())
+		return part{of.cost + selectCost, w.sizeOfEntry(e), of.load}
 	case ast.CallKind:
 		return w.call(e)
 	case ast.ListKind:
@@ -97,7 +131,7 @@ func (w *walker) visit(e ast.Expr) part {
 	case ast.ComprehensionKind:
 		return w.comprehension(e)
 	default:
-		return part{math.Inf(1), math.Inf(1)}
+		return unbounded
 	}
 }
 
@@ -165,23 +199,26 @@ func (w *walker) forget(name string) {
 }
 
 func (w *walker) listLiteral(e ast.Expr) part {
-	var cost float64 = common.ListCreateBaseCost
+	result := part{cost: common.ListCreateBaseCost}
 	for _, element := range e.AsList().Elements() {
-		cost += w.visit(element).cost
+		result.and(w.visit(element))
 		w.contains(e, element)
 	}
-	return part{cost, w.made(w.typeOf(e), float64(e.AsList().Size()))}
+	result.size = w.made(w.typeOf(e), float64(e.AsList().Size()))
+	return result
 }
 
 func (w *walker) mapLiteral(e ast.Expr) part {
-	var cost float64 = common.MapCreateBaseCost
+	result := part{cost: common.MapCreateBaseCost}
 	for _, entry := range e.AsMap().Entries() {
 		key, value := entry.AsMapEntry().Key(), entry.AsMapEntry().Value()
-		cost += w.visit(key).cost + w.visit(value).cost
+		result.and(w.visit(key))
+		result.and(w.visit(value))
 		w.contains(e, key)
 		w.contains(e, value)
 	}
-	return part{cost, w.made(w.typeOf(e), float64(e.AsMap().Size()))}
+	result.size = w.made(w.typeOf(e), float64(e.AsMap().Size()))
+	return result
 }
 
 // comprehension is a macro: CEL has no other loops.
@@ -199,7 +236,12 @@ func (w *walker) comprehension(e ast.Expr) part {
 	if c.HasIterVar2() {
 		w.declare(c.IterVar2(), unknown)
 	}
-	once := w.visit(c.LoopCondition()).cost + w.visit(c.LoopStep()).cost
+	if isEmpty(c.AccuInit()) {
+		w.growing = append(w.growing, c.AccuVar())
+		defer func() { w.growing = w.growing[:len(w.growing)-1] }()
+	}
+	once := w.visit(c.LoopCondition())
+	once.and(w.visit(c.LoopStep()))
 	w.forget(c.IterVar())
 	if c.HasIterVar2() {
 		w.forget(c.IterVar2())
@@ -209,7 +251,16 @@ func (w *walker) comprehension(e ast.Expr) part {
 	if kind := c.AccuInit().Kind(); over.size > 0 && (kind == ast.ListKind || kind == ast.MapKind) {
 		result.size = w.made(w.typeOf(e), times(over.size, w.growth(c.LoopStep())))
 	}
-	return part{over.cost + first.cost + times(over.size, once) + result.cost, result.size}
+	result.cost += times(over.size, once.cost)
+	result.load = added(result.load, meter.Load{Nanoseconds: times(over.size, once.load.Nanoseconds), Bytes: times(over.size, once.load.Bytes)})
+	result.and(over)
+	result.and(first)
+	return result
+}
+
+// isEmpty tells whether a value is what macros append to in place: an empty list or map.
+func isEmpty(e ast.Expr) bool {
+	return e.Kind() == ast.ListKind && e.AsList().Size() == 0 || e.Kind() == ast.MapKind && e.AsMap().Size() == 0
 }
 
 // growth is by how much a step of a macro makes a list or map longer.

@@ -42,7 +42,7 @@ func compile(t testing.TB, e *device.Environment, text string) *device.Expressio
 func requireBounded(t require.TestingT, expression *device.Expression, text string, set []*device.Device, sizes device.Sizes) (actual uint64, bound float64) {
 	budget := cel.NewBudget(math.MaxUint64)
 	_, _ = expression.Satisfied(context.Background(), set, budget) // a failure is charged, too
-	bound = costbound.Of(expression, len(set), sizes)
+	bound = costbound.Of(expression, len(set), sizes).Units()
 	require.False(t, math.IsNaN(bound), text)
 	require.LessOrEqual(t, float64(budget.Spent()), bound, "%s\nof %d devices", text, len(set))
 	return budget.Spent(), bound
@@ -140,7 +140,7 @@ func mentions(t testing.TB, e *device.Environment, text, function string) bool {
 func TestKnownExpressionsAreWithinTheLimit(t *testing.T) {
 	e := environment(t)
 	within := func(name, text string, devices int, sizes device.Sizes) {
-		require.LessOrEqual(t, costbound.Of(compile(t, e, text), devices, sizes), float64(cel.DefaultCostLimit), name)
+		require.LessOrEqual(t, costbound.Of(compile(t, e, text), devices, sizes).Units(), float64(cel.DefaultCostLimit), name)
 	}
 	for _, s := range shape.Scenarios() {
 		size := 0

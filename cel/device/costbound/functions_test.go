@@ -107,7 +107,7 @@ func TestWithoutBound(t *testing.T) {
 		"[dyn([[['a']]]), dyn(1)].includes(1)",
 		"dyn([['a']]).flatten(devices.size()).size() == 1",
 	} {
-		require.True(t, math.IsInf(costbound.Of(compile(t, e, text), 4, device.LargestSizes()), 1), text)
+		require.True(t, math.IsInf(costbound.Of(compile(t, e, text), 4, device.LargestSizes()).Units(), 1), text)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestSumsOfAttributes(t *testing.T) {
 	text := "devices.all(d, devices.all(o, " + strings.Repeat(sum, 20) + "true))"
 	expression := compile(t, environment(t), text)
 	sizes := device.Sizes{Text: 64, Elements: 32}
-	few, many := costbound.Of(expression, 4, sizes), costbound.Of(expression, 8, sizes)
+	few, many := costbound.Of(expression, 4, sizes).Units(), costbound.Of(expression, 8, sizes).Units()
 	require.Less(t, few, 200_000.)
 	require.Less(t, many, 10*few)
 }
@@ -128,7 +128,7 @@ func TestSumsOfAttributes(t *testing.T) {
 // too little.
 func TestBoundIsALimit(t *testing.T) {
 	const text = "devices.all(d, d.driver == 'd')"
-	bound := costbound.Of(compile(t, environment(t), text), 3, device.LargestSizes())
+	bound := costbound.Of(compile(t, environment(t), text), 3, device.LargestSizes()).Units()
 	set := []*device.Device{device.New("d", &resourceapi.Device{}), device.New("d", &resourceapi.Device{}), device.New("d", &resourceapi.Device{})}
 	limited, err := device.NewEnvironment(cel.Config{CostLimit: uint64(bound)})
 	require.NoError(t, err)

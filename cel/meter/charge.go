@@ -1,0 +1,237 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meter
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// charge is what CEL charges for a call that was made, in CEL cost units. The result is
+// that of the call, or why it was not made.
+type charge func(values *operands, result ref.Val) uint64
+
+// chargeOf asks in the order that cel-go asks in: what the libraries say of an overload,
+// the estimator, and what CEL says of an overload.
+func (b *builder) chargeOf(of interpreter.InterpretableCall) charge {
+	if found, ok := libraryCharges[of.OverloadID()]; ok && (found.of != textLibrary || b.hasNewTexts()) {
+		return found.charge
+	}
+	otherwise := defaultCharge(of.OverloadID())
+	estimator, function, overload := b.config.Estimator, of.Function(), of.OverloadID()
+	asCEL := b.config.OperatorsAsCEL
+	switch {
+	case estimator == nil || asCEL && isOperator(function) && function != operators.Equals:
+		return otherwise
+	case asCEL && function == operators.Equals:
+		return func(values *operands, result ref.Val) uint64 {
+			if isPlain(values.first) {
+				return otherwise(values, result)
+			}
+			return estimated(estimator, function, overload, values, result, otherwise)
+		}
+	default:
+		return func(values *operands, result ref.Val) uint64 {
+			return estimated(estimator, function, overload, values, result, otherwise)
+		}
+	}
+}
+
+func estimated(by interpreter.ActualCostEstimator, function, overload string, values *operands, result ref.Val, otherwise charge) uint64 {
+	if cost := by.CallCost(function, overload, values.list(), result); cost != nil {
+		return *cost
+	}
+	return otherwise(values, result)
+}
+
+// isOperator tells whether only CEL itself knows the costs.
+func isOperator(function string) bool {
+	return strings.HasPrefix(function, "_") || strings.HasPrefix(function, "@") || function == operators.LogicalNot || function == operators.Negate
+}
+
+// isPlain tells whether a value is of a type that CEL has, and no container.
+func isPlain(value ref.Val) bool {
+	switch value.(type) {
+	case types.Bool, types.Int, types.Uint, types.Double, types.String, types.Bytes, types.Duration, types.Timestamp, types.Null:
+		return true
+	default:
+		return false
+	}
+}
+
+func one(*operands, ref.Val) uint64 { return 1 }
+
+func defaultCharge(overload string) charge {
+	switch overload {
+	case overloads.StartsWithString, overloads.EndsWithString:
+		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.second)) }
+	case overloads.StringToBytes, overloads.BytesToString, overloads.ExtQuoteString, overloads.ExtFormatString:
+		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first)) }
+	case overloads.InList:
+		return func(o *operands, _ ref.Val) uint64 { return sizeOf(o.second) }
+	case overloads.LessString, overloads.GreaterString, overloads.LessEqualsString, overloads.GreaterEqualsString,
+		overloads.LessBytes, overloads.GreaterBytes, overloads.LessEqualsBytes, overloads.GreaterEqualsBytes,
+		overloads.Equals, overloads.NotEquals:
+		return func(o *operands, _ ref.Val) uint64 { return traversed(smallerSize(o.first, o.second)) }
+	case overloads.AddString, overloads.AddBytes:
+		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first) + sizeOf(o.second)) }
+	case overloads.Matches, overloads.MatchesString:
+		return func(o *operands, _ ref.Val) uint64 {
+			return traversed(1+sizeOf(o.first)) * uint64(math.Ceil(float64(sizeOf(o.second))*common.RegexStringLengthCostFactor))
+		}
+	case overloads.ContainsString:
+		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first)) * traversed(sizeOf(o.second)) }
+	default:
+		return one
+	}
+}
+
+// traversed is the cost of going through so many characters.
+func traversed(size uint64) uint64 {
+	return uint64(math.Ceil(float64(size) * common.StringTraversalCostFactor))
+}
+
+// sizeOf is the number of characters, elements or entries, and one for anything else.
+func sizeOf(value ref.Val) uint64 {
+	switch value := value.(type) {
+	case traits.Sizer:
+		return uint64(value.Size().(types.Int))
+	case *types.Optional:
+		if value.HasValue() {
+			return sizeOf(value.GetValue())
+		}
+	}
+	return 1
+}
+
+// smallerSize is the smaller one of two sizes. A long text is not gone through because
+// of a short one.
+func smallerSize(a, b ref.Val) uint64 {
+	first, isText := a.(types.String)
+	second, areTexts := b.(types.String)
+	if !isText || !areTexts {
+		return min(sizeOf(a), sizeOf(b))
+	}
+	if len(first) > len(second) {
+		first, second = second, first
+	}
+	count := utf8.RuneCountInString(string(first))
+	if count > len(second)/utf8.UTFMax {
+		count = min(count, utf8.RuneCountInString(string(second)))
+	}
+	return uint64(count)
+}
+
+// library is one that has charges of its own.
+type library int
+
+const (
+	listLibrary library = iota
+	setLibrary
+	// textLibrary has had charges since its version 5.
+	textLibrary
+)
+
+// hasNewTexts tells whether the environment has the strings library with charges.
+func (b *builder) hasNewTexts() bool { return b.config.ChargesTexts }
+
+// libraryCharges are those of cel-go's extension libraries, by overload.
+var libraryCharges = func() map[string]struct {
+	of     library
+	charge charge
+} {
+	result := map[string]struct {
+		of     library
+		charge charge
+	}{}
+	add := func(of library, by charge, overloads ...string) {
+		for _, overload := range overloads {
+			result[overload] = struct {
+				of     library
+				charge charge
+			}{of, by}
+		}
+	}
+	add(setLibrary, pairs(1), "list_sets_contains_list", "list_sets_intersects_list")
+	add(setLibrary, pairs(2), "list_sets_equivalent_list")
+	add(listLibrary, func(_ *operands, result ref.Val) uint64 { return allocated(1, unwrappedSize(result)) },
+		"list_slice", "lists_range", "list_reverse")
+	add(listLibrary, func(o *operands, _ ref.Val) uint64 { return selfCompared(o.first) }, "list_distinct")
+	add(listLibrary, flattened, "list_flatten", "list_flatten_int")
+	for _, element := range []string{"int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes"} {
+		add(listLibrary, func(o *operands, _ ref.Val) uint64 { return selfCompared(o.first) }, "list_"+element+"_sort")
+		add(listLibrary, func(o *operands, _ ref.Val) uint64 { return selfCompared(o.second) }, "list_"+element+"_sortByAssociatedKeys")
+	}
+	add(textLibrary, func(o *operands, _ ref.Val) uint64 { return 2 + traversed(unwrappedSize(o.first)) }, "string_char_at_int")
+	add(textLibrary, func(o *operands, _ ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o.first)*unwrappedSize(o.second))
+	}, "string_index_of_string", "string_index_of_string_int", "string_last_index_of_string", "string_last_index_of_string_int")
+	add(textLibrary, func(o *operands, result ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o.first)) + unwrappedSize(result)
+	}, "string_lower_ascii", "string_upper_ascii", "string_substring_int", "string_substring_int_int", "string_trim", "string_reverse")
+	add(textLibrary, func(o *operands, result ref.Val) uint64 {
+		return 1 + traversed(max(1, unwrappedSize(o.first))*max(1, unwrappedSize(o.second))) + unwrappedSize(result)
+	}, "string_replace_string_string", "string_replace_string_string_int")
+	add(textLibrary, func(o *operands, result ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o.first)+1) + unwrappedSize(result) + common.ListCreateBaseCost
+	}, "string_split_string", "string_split_string_int")
+	add(textLibrary, func(o *operands, result ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o.first)+1) + unwrappedSize(result)
+	}, "list_join", "list_join_string")
+	return result
+}()
+
+// unwrappedSize is sizeOf without a look into optional values.
+func unwrappedSize(value ref.Val) uint64 {
+	if sizer, ok := value.(traits.Sizer); ok {
+		return uint64(sizer.Size().(types.Int))
+	}
+	return 1
+}
+
+func pairs(times uint64) charge {
+	return func(o *operands, _ ref.Val) uint64 {
+		return 1 + times*unwrappedSize(o.first)*unwrappedSize(o.second)
+	}
+}
+
+// allocated is the cost of a call that makes a list.
+func allocated(factor float64, size uint64) uint64 {
+	if factor < 0 {
+		factor = 1
+	}
+	return uint64(float64(size)*factor) + 1 + common.ListCreateBaseCost
+}
+
+// selfCompared is the cost of comparing the elements of a list with each other.
+func selfCompared(value ref.Val) uint64 {
+	list, ok := value.(traits.Lister)
+	if !ok {
+		return 1
+	}
+	size, factor := unwrappedSize(list), 2.0
+	if size > 0 {
+		if t := list.Get(types.IntZero).Type(); t == types.StringType || t == types.BytesType {
+			factor += common.StringTraversalCostFactor
+		}
+	}
+	return allocated(factor, size*size)
+}
+
+func flattened(o *operands, _ ref.Val) uint64 {
+	depth := 1.0
+	if given, ok := o.second.(types.Int); ok && o.count == 2 {
+		depth = float64(given)
+	}
+	return allocated(depth, unwrappedSize(o.first))
+}

@@ -1,0 +1,443 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meter
+
+import (
+	"math"
+	"strings"
+
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// Load is what a call takes.
+type Load struct {
+	// Nanoseconds is how long it takes at most, about, on a slow core.
+	Nanoseconds float64
+	// Bytes is the size of what it makes at most, about.
+	Bytes float64
+}
+
+// Call is a call as far as its load depends on it.
+type Call struct {
+	// Operands are the target, if there is one, and the arguments. Those that are missing
+	// have no size.
+	First, Second, Third Operand
+	// Count is how many operands there are.
+	Count int
+	// Result is the size of the result where [ResultSize] has one: bytes of a text, elements
+	// of a list.
+	Result float64
+	// Pattern is the regular expression that is the second operand, and Compiled tells that
+	// it was compiled before.
+	Pattern
+	Compiled bool
+	// NoZone tells that the second operand is no name of a time zone.
+	NoZone bool
+}
+
+// LoadOf returns the load of a call of a function, which grows with each operand: for
+// operands that are larger it is no smaller.
+func LoadOf(function string, of Call) Load {
+	if known, ok := loads[function]; ok {
+		if known.load == nil {
+			return Load{}
+		}
+		return known.load(&of)
+	}
+	return unknownLoad(&of)
+}
+
+// unknownLoad is that of a function that is not listed: it goes through all that it is given, and
+// may return all of it.
+func unknownLoad(c *Call) Load {
+	all := c.First.Deep + c.Second.Deep + c.Third.Deep
+	texts := c.First.Size + c.Second.Size + c.Third.Size
+	return Load{100 + 50*all + 20*texts, 64*all + 4*texts}
+}
+
+// known is a function with a load. What is free is listed as well: it takes no longer than
+// what it is charged with.
+type known struct {
+	load func(*Call) Load
+	// deep are the operands of which all values are counted.
+	deep [2]bool
+	// result is the size of the result before it is made.
+	result func(values *operands, limit float64) float64
+}
+
+func constant(nanoseconds float64) known {
+	return known{load: func(*Call) Load { return Load{Nanoseconds: nanoseconds} }}
+}
+
+// reading a text: so long for each byte, with so many bytes made of each.
+func reading(base, each, makes float64) known {
+	return known{load: func(c *Call) Load { return Load{base + each*c.First.Size, makes * c.First.Size} }}
+}
+
+var (
+	free = known{}
+	// parsing a text as a scalar. The error has the text in it.
+	parsing = reading(80, 3, 4)
+	// folding makes a text of the same length by way of its characters.
+	folding = reading(40, 6, 6)
+
+	equalling = known{load: func(c *Call) Load { return Load{Nanoseconds: 20 + 10*min(c.First.Deep, c.Second.Deep)} }}
+
+	ordering = known{load: func(c *Call) Load {
+		return Load{Nanoseconds: 10 + min(c.First.Size, c.Second.Size)/8}
+	}}
+	sorting = known{load: func(c *Call) Load {
+		n := max(c.First.Size, c.Second.Size)
+		return Load{100 + 60*n*math.Log2(n+2), 48 * n}
+	}}
+	copying  = known{load: func(c *Call) Load { return Load{40 + 20*c.First.Size, 16 * c.First.Size} }}
+	visiting = known{deep: [2]bool{true, false}, load: func(c *Call) Load {
+		return Load{Nanoseconds: 40 + 30*c.First.Deep}
+	}}
+	// crossing compares each element of one list with each of another.
+	crossing = known{deep: [2]bool{true, true}, load: func(c *Call) Load {
+		return Load{Nanoseconds: 40 + 30*min(c.First.Deep*c.Second.Size, c.Second.Deep*c.First.Size)}
+	}}
+	// seeking looks for a value among the elements of a list, or for a text in a text.
+	seeking = known{deep: [2]bool{true, true}, load: func(c *Call) Load {
+		return Load{50 + 12*(c.First.Size+c.Second.Size) + max(30*c.First.Deep, c.First.Size*c.Second.Size), 4 * (c.First.Size + c.Second.Size)}
+	}}
+	matching = known{load: func(c *Call) Load {
+		result := compiling(c)
+		result.Nanoseconds += 2.5 * (c.First.Size + 1) * c.Steps
+		result.Bytes += c.First.Size / 4
+		return result
+	}}
+	// inZone looks a time zone up, which is read from a file each time.
+	inZone = known{load: func(c *Call) Load {
+		if c.Count < 2 || c.NoZone {
+			return Load{}
+		}
+		return Load{50_000 + 3*c.Second.Size, 16 << 10}
+	}}
+	network = reading(150, 10, 1)
+)
+
+func compiling(c *Call) Load {
+	if c.Compiled {
+		return Load{Nanoseconds: 150}
+	}
+	return Load{2_000 + 40*c.Second.Size + 400*c.Instructions, 200*c.Instructions + 50*c.Second.Size}
+}
+
+// loads are those of all functions of the environments of devices and of clusters.
+var loads = func() map[string]known {
+	result := map[string]known{
+		operators.Add: {load: func(c *Call) Load {
+			total := c.First.Size + c.Second.Size
+			return Load{30 + 20*total, 16 * total}
+		}},
+		operators.Equals:    equalling,
+		operators.NotEquals: equalling,
+		operators.In: {deep: [2]bool{true, true}, load: func(c *Call) Load {
+			return Load{Nanoseconds: 20 + 10*min(c.Second.Size*c.First.Deep, c.Second.Deep+c.Second.Size)}
+		}},
+		"size": {load: func(c *Call) Load { return Load{Nanoseconds: 10 + c.First.Size/2} }},
+		"cel.@mapInsert": {deep: [2]bool{false, true}, load: func(c *Call) Load {
+			return Load{100 + 60*c.First.Size + 60*c.Second.Deep, 64 * (c.First.Size + c.Second.Size)}
+		}},
+		"charAt":        folding,
+		"substring":     folding,
+		"lowerAscii":    folding,
+		"upperAscii":    folding,
+		"trim":          folding,
+		"bytes":         reading(50, 1, 1),
+		"string":        reading(150, 1, 1),
+		"startsWith":    ordering,
+		"endsWith":      ordering,
+		"contains":      {load: func(c *Call) Load { return Load{Nanoseconds: 20 + 2*(c.First.Size+c.Second.Size)} }},
+		"indexOf":       seeking,
+		"lastIndexOf":   seeking,
+		"includes":      {deep: [2]bool{false, true}, load: func(c *Call) Load { return Load{Nanoseconds: 50 + 30*c.First.Size*c.Second.Deep} }},
+		"replace":       {result: replacedSize, load: func(c *Call) Load { return Load{60 + 4*c.First.Size + c.Result, c.Result} }},
+		"split":         {result: splitSize, load: func(c *Call) Load { return Load{60 + 4*c.First.Size + 30*c.Result, 16 * c.Result} }},
+		"join":          {result: joinedSize, load: func(c *Call) Load { return Load{60 + 30*c.First.Size + c.Result, 2 * c.Result} }},
+		"format":        {deep: [2]bool{false, true}, result: formattedSize, load: func(c *Call) Load { return Load{300 + 20*c.First.Size + 100*c.Second.Deep + c.Result/2, 4 * c.Result} }},
+		"strings.quote": reading(60, 10, 6),
+		"reverse":       {load: func(c *Call) Load { return Load{40 + 20*c.First.Size, 16 * c.First.Size} }},
+		"matches":       matching,
+		"find":          matching,
+		"findAll": {load: func(c *Call) Load {
+			result := compiling(c)
+			// Each match may look at all that is left.
+			result.Nanoseconds += c.Steps * (c.First.Size + 1) * (2.5 + c.First.Size/2)
+			result.Bytes += 24*c.First.Size + 24
+			return result
+		}},
+		"lists.range": {load: func(c *Call) Load { return Load{40 + 20*c.First.Value, 24 * c.First.Value} }},
+		"distinct":    {deep: [2]bool{true, false}, load: func(c *Call) Load { return Load{40 + 30*c.First.Size*c.First.Deep, 16 * c.First.Size} }},
+		"sort":        sorting, "@sortByAssociatedKeys": sorting,
+		"slice":    copying,
+		"flatten":  {result: flattenedSize, load: func(c *Call) Load { return Load{40 + 40*c.Result, 32 * c.Result} }},
+		"isSorted": visiting, "sum": visiting, "min": visiting, "max": visiting,
+		"math.@min": visiting, "math.@max": visiting,
+		"sets.contains": crossing, "sets.intersects": crossing,
+		"sets.equivalent": {deep: crossing.deep, load: func(c *Call) Load {
+			once := crossing.load(c)
+			return Load{Nanoseconds: 2 * once.Nanoseconds}
+		}},
+		"quantity":   {load: quantityLoad},
+		"isQuantity": {load: quantityLoad},
+		"semver":     reading(250, 20, 2),
+		"isSemver":   reading(250, 20, 2),
+		"compareTo":  {load: comparingParts}, "isGreaterThan": {load: comparingParts}, "isLessThan": {load: comparingParts},
+		"add": constant(150), "sub": constant(150), "asApproximateFloat": constant(150),
+		"asInteger": constant(100), "isInteger": constant(100),
+		"ip": network, "isIP": network, "cidr": network, "isCIDR": network, "ip.isCanonical": network,
+		"containsIP":   {load: func(c *Call) Load { return Load{Nanoseconds: 200 + 10*c.Second.Size} }},
+		"containsCIDR": {load: func(c *Call) Load { return Load{Nanoseconds: 200 + 10*c.Second.Size} }},
+		"url":          reading(500, 20, 3), "isURL": reading(500, 20, 3),
+		"getQuery": reading(300, 60, 12), "getEscapedPath": reading(60, 6, 2),
+		"getHost": reading(60, 6, 1), "getHostname": reading(60, 6, 1), "getPort": reading(60, 6, 1),
+		"format.named": {load: func(c *Call) Load { return Load{Nanoseconds: 100 + c.First.Size} }},
+		"validate":     {load: func(c *Call) Load { return Load{1_000 + 300*c.Second.Size, 8 * c.Second.Size} }},
+	}
+	for _, function := range []string{"bool", "int", "uint", "double", "duration", "timestamp"} {
+		result[function] = parsing
+	}
+	for _, function := range []string{operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals} {
+		result[function] = ordering
+	}
+	for _, function := range []string{
+		"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getMonth",
+		"getHours", "getMinutes", "getSeconds", "getMilliseconds",
+	} {
+		result[function] = inZone
+	}
+	for _, function := range []string{
+		operators.LogicalNot, operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
+		operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.Index, operators.OptIndex, operators.OptSelect,
+		operators.NotStrictlyFalse, operators.OldNotStrictlyFalse,
+		"dyn", "type", "first", "last", "hasValue", "value", "or", "orValue", "unwrapOpt",
+		"optional.of", "optional.none", "optional.unwrap",
+		"sign", "major", "minor", "patch", "getScheme",
+		"masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast",
+		"math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor",
+		"math.ceil", "math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc",
+	} {
+		result[function] = free
+	}
+	return result
+}()
+
+func quantityLoad(c *Call) Load {
+	return Load{200 + 10*c.First.Size + c.First.Size*c.First.Size/2000, 2 * c.First.Size}
+}
+
+func comparingParts(c *Call) Load {
+	return Load{Nanoseconds: 100 + min(c.First.Size, c.Second.Size)}
+}
+
+// replacedSize is that of a text in which one is replaced by a longer one.
+func replacedSize(values *operands, _ float64) float64 {
+	text, ok := values.first.(types.String)
+	if !ok || len(values.all) < 3 {
+		return 0
+	}
+	old, _ := values.second.(types.String)
+	by, _ := values.all[2].(types.String)
+	growth := float64(len(by) - len(old))
+	if growth <= 0 {
+		return float64(len(text))
+	}
+	count := strings.Count(string(text), string(old))
+	if len(values.all) == 4 {
+		if limit, ok := values.all[3].(types.Int); ok && limit >= 0 {
+			count = min(count, int(min(limit, math.MaxInt32)))
+		}
+	}
+	return float64(len(text)) + float64(count)*growth
+}
+
+// splitSize is the number of parts.
+func splitSize(values *operands, _ float64) float64 {
+	text, ok := values.first.(types.String)
+	if !ok {
+		return 0
+	}
+	by, _ := values.second.(types.String)
+	return float64(strings.Count(string(text), string(by)) + 1)
+}
+
+// joinedSize is the length of all texts of a list together, with separators.
+func joinedSize(values *operands, limit float64) float64 {
+	list, ok := values.first.(traits.Lister)
+	if !ok {
+		return 0
+	}
+	separator, _ := values.second.(types.String)
+	var size float64
+	for it := list.Iterator(); it.HasNext() == types.True && size <= limit; {
+		text, _ := it.Next().(types.String)
+		size += float64(len(text) + len(separator))
+	}
+	return size
+}
+
+// formattedSize is the length of a text with values in it.
+func formattedSize(values *operands, limit float64) float64 {
+	format, ok := values.first.(types.String)
+	if !ok {
+		return 0
+	}
+	// A number is written in 400 characters, and as many more as its precision says.
+	const longest, perValue = 400, 6 * BytesPerValue
+	size := float64(len(format)) + perValue*valuesIn(values.second, limit)
+	number := 0.0
+	for _, c := range string(format) {
+		if c >= '0' && c <= '9' {
+			number = 10*number + float64(c-'0')
+			continue
+		}
+		if c == '%' {
+			size += longest
+		}
+		size += number
+		number = 0
+	}
+	return size
+}
+
+// flattenedSize is the number of elements after lists in a list were dissolved.
+func flattenedSize(values *operands, limit float64) float64 {
+	depth := int64(1)
+	if given, ok := values.second.(types.Int); ok && values.count == 2 {
+		depth = int64(given)
+	}
+	return dissolved(values.first, depth, limit)
+}
+
+func dissolved(value ref.Val, depth int64, limit float64) float64 {
+	list, ok := value.(traits.Lister)
+	if !ok || depth < 0 {
+		return 1
+	}
+	count := 1.0
+	for it := list.Iterator(); it.HasNext() == types.True && count <= limit; {
+		count += dissolved(it.Next(), depth-1, limit-count)
+	}
+	return count
+}
+
+// loader finds out the load of a call from its operands.
+type loader func(*account, *call, *operands) Load
+
+// loaderOf is nil for functions that are free.
+func (b *builder) loaderOf(of interpreter.InterpretableCall) loader {
+	function := of.Function()
+	is, listed := loads[function]
+	switch {
+	case function == operators.Add:
+		return adding
+	case function == "cel.@mapInsert":
+		return func(a *account, c *call, values *operands) Load {
+			of := callOf(a, c, values, is)
+			if _, inPlace := values.first.(traits.MutableMapper); inPlace {
+				of.First = Operand{}
+			}
+			return is.load(of)
+		}
+	case listed && is.load == nil:
+		return nil
+	case !listed && b.loads != nil:
+		return func(a *account, c *call, values *operands) Load {
+			if load, ok := b.loads.CallLoad(function, values.list()); ok {
+				return load
+			}
+			return unknownLoad(callOf(a, c, values, everything))
+		}
+	case !listed:
+		return func(a *account, c *call, values *operands) Load { return unknownLoad(callOf(a, c, values, everything)) }
+	default:
+		return func(a *account, c *call, values *operands) Load { return is.load(callOf(a, c, values, is)) }
+	}
+}
+
+var everything = known{deep: [2]bool{true, true}}
+
+// callOf looks at the operands.
+func callOf(a *account, c *call, values *operands, is known) *Call {
+	// Looking takes time, too: what is counted is charged for by the load.
+	limit := a.left() / 10
+	result := Call{Count: values.count}
+	if zone, ok := values.second.(types.String); ok {
+		result.NoZone = isOffset(string(zone))
+	}
+	if values.count > 0 {
+		result.First = operandOf(values.first, is.deep[0], limit)
+	}
+	if values.count > 1 {
+		// What is compared with a plain value is not looked into.
+		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values.first))
+		result.Second = operandOf(values.second, into, limit)
+		if !into {
+			result.Second.Deep = noLimit
+		}
+	}
+	if len(values.all) > 2 {
+		result.Third = operandOf(values.all[2], is.deep[1], limit)
+	}
+	if is.result != nil {
+		result.Result = is.result(values, max(limit, a.bytesLeft()))
+	}
+	if isMatching(c.Function()) {
+		result.Pattern, result.Compiled = c.patternOf(values)
+	}
+	return &result
+}
+
+// isOffset tells whether a time zone is written so that it needs no file.
+func isOffset(zone string) bool {
+	return zone == "" || zone == "UTC" || strings.Contains(zone, ":")
+}
+
+// adding is by far the most frequent call: numbers are free, and the list that a macro
+// makes is appended to in place.
+func adding(_ *account, _ *call, values *operands) Load {
+	switch first := values.first.(type) {
+	case types.Int, types.Uint, types.Double, types.Duration, types.Timestamp:
+		return Load{}
+	case types.String:
+		second, _ := values.second.(types.String)
+		return addedTexts(len(first) + len(second))
+	case types.Bytes:
+		second, _ := values.second.(types.Bytes)
+		return addedTexts(len(first) + len(second))
+	case traits.Lister:
+		second, ok := values.second.(traits.Lister)
+		if !ok {
+			return Load{}
+		}
+		total := float64(second.Size().(types.Int))
+		if _, inPlace := first.(traits.MutableLister); !inPlace {
+			total += float64(first.Size().(types.Int))
+		}
+		return Load{30 + 20*total, 16 * total}
+	default:
+		return Load{}
+	}
+}
+
+func addedTexts(length int) Load {
+	return Load{40 + float64(length)/4, float64(length)}
+}
+
+// comparing two values that may have others in them.
+func comparing(a *account, first, second ref.Val) Load {
+	limit := a.left() / 10
+	of := Call{First: Operand{Deep: valuesIn(first, limit)}, Second: Operand{Deep: noLimit}}
+	if of.First.Deep > BytesPerValue {
+		of.Second.Deep = valuesIn(second, of.First.Deep)
+	}
+	return equalling.load(&of)
+}

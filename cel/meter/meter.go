@@ -1,0 +1,178 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meter
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/cel-go/interpreter"
+)
+
+// nanosecondsPerUnit is what a unit of cost stands for: no call of a function takes more
+// time for each unit that it is charged with. Steps of ordinary expressions take a sixth of it.
+const nanosecondsPerUnit = 250
+
+// The context is looked at after so many charges, or so many nanoseconds of calls.
+const (
+	chargesPerLook     = 128
+	nanosecondsPerLook = 20_000
+)
+
+// Limits are those of one evaluation.
+type Limits struct {
+	// Cost in CEL cost units, zero for none.
+	Cost uint64
+	// Bytes is the size of all that functions make, zero for none.
+	Bytes uint64
+}
+
+// Expense is what an evaluation took.
+type Expense struct {
+	// Cost is what CEL charges, in CEL cost units.
+	Cost uint64
+	// Load is what the calls of functions took.
+	Load Load
+}
+
+// Units is what is charged for it: the cost, or the time of calls, whichever is more.
+func (e Expense) Units() uint64 { return max(e.Cost, uint64(e.Load.Units())) }
+
+// Units is how much cost stands for the time.
+func (l Load) Units() float64 { return l.Nanoseconds / nanosecondsPerUnit }
+
+// LimitError says that an evaluation was ended because it needs more than it may have.
+type LimitError struct {
+	// Limit is the one that would have been crossed, in Unit.
+	Limit uint64
+	Unit  Unit
+	// Function is the call that was not made any more, empty if none was to be made. ID is
+	// that of its expression, zero if there is none.
+	Function string
+	ID       int64
+}
+
+// Unit tells limits apart.
+type Unit string
+
+const (
+	// UnitCost stands for CEL cost units.
+	UnitCost Unit = "CEL cost units"
+	// UnitBytes stands for bytes.
+	UnitBytes Unit = "bytes"
+)
+
+// Error says which limit.
+func (e *LimitError) Error() string {
+	if e.Function == "" {
+		return fmt.Sprintf("evaluation needs more than %d %s", e.Limit, e.Unit)
+	}
+	return fmt.Sprintf("evaluation needs more than %d %s with this call of %s", e.Limit, e.Unit, e.Function)
+}
+
+// InterruptedError says that the context of an evaluation ended.
+type InterruptedError struct {
+	// Err is the error of the context.
+	Err error
+}
+
+// Error says so.
+func (e *InterruptedError) Error() string { return "evaluation interrupted: " + e.Err.Error() }
+
+// Unwrap returns the error of the context.
+func (e *InterruptedError) Unwrap() error { return e.Err }
+
+// account is what one evaluation has spent and may spend. It ends the evaluation by a
+// panic with one of the errors above: an error value would be absorbed by "||".
+type account struct {
+	ctx    context.Context
+	limits Limits
+	// cost is what CEL charged, nanoseconds is what calls took by their loads, bytes what
+	// they made.
+	cost               uint64
+	nanoseconds, bytes float64
+	// charges and since are what was charged since the context was looked at.
+	charges int
+	since   float64
+}
+
+func (a *account) expense() Expense { return Expense{a.cost, Load{a.nanoseconds, a.bytes}} }
+
+// charge adds what CEL charges.
+func (a *account) charge(cost uint64) {
+	a.cost += cost
+	if a.cost < cost {
+		a.cost = ^uint64(0)
+	}
+	if a.limits.Cost > 0 && a.cost > a.limits.Cost {
+		panic(&LimitError{Limit: a.limits.Cost, Unit: UnitCost})
+	}
+	if a.charges++; a.charges >= chargesPerLook {
+		a.look()
+	}
+}
+
+// load adds what a call is about to take.
+func (a *account) load(of Load, function string, id int64) {
+	a.nanoseconds += of.Nanoseconds
+	if a.limits.Cost > 0 && a.nanoseconds > float64(a.limits.Cost)*nanosecondsPerUnit {
+		panic(&LimitError{Limit: a.limits.Cost, Unit: UnitCost, Function: function, ID: id})
+	}
+	a.bytes += of.Bytes
+	if a.limits.Bytes > 0 && a.bytes > float64(a.limits.Bytes) {
+		panic(&LimitError{Limit: a.limits.Bytes, Unit: UnitBytes, Function: function, ID: id})
+	}
+	if a.since += of.Nanoseconds; a.since >= nanosecondsPerLook {
+		a.look()
+	}
+}
+
+// left is how many nanoseconds the next call may take.
+func (a *account) left() float64 {
+	if a.limits.Cost == 0 {
+		return noLimit
+	}
+	return float64(a.limits.Cost)*nanosecondsPerUnit - a.nanoseconds
+}
+
+// look ends the evaluation if its context has ended.
+func (a *account) look() {
+	a.charges, a.since = 0, 0
+	if a.ctx == nil {
+		return
+	}
+	if err := a.ctx.Err(); err != nil {
+		panic(&InterruptedError{Err: err})
+	}
+}
+
+// scope is the outermost activation of an evaluation: the input, and its account.
+type scope struct {
+	interpreter.Activation
+	account account
+}
+
+// accountOf finds the account of the evaluation that a frame belongs to: as many steps
+// away as macros are nested.
+func accountOf(vars interpreter.Activation) *account {
+	if frame, ok := vars.(*interpreter.ExecutionFrame); ok {
+		vars = frame.Unwrap()
+	}
+	for vars != nil {
+		if s, ok := vars.(*scope); ok {
+			return &s.account
+		}
+		vars = vars.Parent()
+	}
+	// Constants are folded while an expression is planned, without an input.
+	return &account{}
+}
+
+// bytesLeft is how many bytes the next call may make.
+func (a *account) bytesLeft() float64 {
+	if a.limits.Bytes == 0 {
+		return noLimit
+	}
+	return float64(a.limits.Bytes) - a.bytes
+}

@@ -1,0 +1,167 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+const (
+	// MaxPatternLength is the longest regular expression that is compiled, in bytes, and
+	// MaxPatternInstructions the largest program that one is compiled to: a counted
+	// repetition takes a few characters and as many instructions as it says.
+	MaxPatternLength       = 16 << 10
+	MaxPatternInstructions = 20_000
+	// maxClasses is how many classes of Unicode characters a regular expression may name: each
+	// is a table of up to 10 KiB.
+	maxClasses = 64
+)
+
+// Pattern says how large a regular expression is.
+type Pattern struct {
+	// Instructions is the size of its program. Steps is how many of them may be tried for
+	// each character.
+	Instructions, Steps float64
+}
+
+// pattern is a regular expression that is a constant.
+type pattern struct {
+	Pattern
+	function   string
+	expression *regexp.Regexp
+}
+
+func isMatching(function string) bool {
+	return function == "matches" || function == "find" || function == "findAll"
+}
+
+// constantPattern compiles the pattern of a call if it is a constant. nil if it is none.
+func constantPattern(of interpreter.InterpretableCall) (*pattern, error) {
+	if !isMatching(of.Function()) || len(of.Args()) < 2 {
+		return nil, nil
+	}
+	literal, ok := of.Args()[1].(interpreter.InterpretableConst)
+	if !ok {
+		return nil, nil
+	}
+	text, ok := literal.Value().(types.String)
+	if !ok {
+		return nil, nil
+	}
+	size, err := PatternOf(string(text))
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := regexp.Compile(string(text))
+	if err != nil {
+		return nil, err
+	}
+	return &pattern{size, of.Function(), compiled}, nil
+}
+
+// match makes the call.
+func (p *pattern) match(values *operands) ref.Val {
+	text, ok := values.first.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(values.first)
+	}
+	switch p.function {
+	case "matches":
+		return types.Bool(p.expression.MatchString(string(text)))
+	case "find":
+		return types.String(p.expression.FindString(string(text)))
+	default:
+		count := int64(-1)
+		if len(values.all) > 2 {
+			given, ok := values.all[2].(types.Int)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(values.all[2])
+			}
+			count = int64(given)
+		}
+		return types.NewStringList(types.DefaultTypeAdapter, p.expression.FindAllString(string(text), int(count)))
+	}
+}
+
+// patternOf is the pattern of a call. A computed one that can't be compiled has no size: the
+// call will say what is wrong with it.
+func (c *call) patternOf(values *operands) (of Pattern, compiled bool) {
+	if c.pattern != nil {
+		return c.pattern.Pattern, true
+	}
+	text, ok := values.second.(types.String)
+	if !ok {
+		return Pattern{}, false
+	}
+	of, err := PatternOf(string(text))
+	if _, isTooLarge := errors.AsType[*PatternError](err); isTooLarge {
+		return Pattern{Instructions: noLimit}, false
+	}
+	return of, false
+}
+
+// PatternError says that a regular expression is too large to be compiled.
+type PatternError struct {
+	message string
+}
+
+// Error says by how much.
+func (e *PatternError) Error() string { return e.message }
+
+// PatternOf returns how large a regular expression is once it is compiled, without compiling
+// it. An error says that it is too large ([*PatternError]), or what is wrong with it.
+func PatternOf(text string) (Pattern, error) {
+	if len(text) > MaxPatternLength {
+		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression has %d bytes, the limit is %d", len(text), MaxPatternLength)}
+	}
+	if classes := strings.Count(text, `\p`) + strings.Count(text, `\P`); classes > maxClasses {
+		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression names %d classes of characters, the limit is %d", classes, maxClasses)}
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return Pattern{}, err
+	}
+	size := instructionsOf(parsed)
+	if size > MaxPatternInstructions {
+		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression is compiled to more than %d instructions: repeat less", MaxPatternInstructions)}
+	}
+	if parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0 {
+		// It is looked for as a text is.
+		return Pattern{size, 1}, nil
+	}
+	return Pattern{size, size}, nil
+}
+
+func instructionsOf(e *syntax.Regexp) float64 {
+	var sum float64
+	for _, sub := range e.Sub {
+		sum += instructionsOf(sub)
+	}
+	switch e.Op {
+	case syntax.OpLiteral:
+		return float64(len(e.Rune))
+	case syntax.OpCharClass:
+		// A class is one instruction, and searched for each character.
+		return 1 + math.Log2(float64(len(e.Rune)+1))/4
+	case syntax.OpRepeat:
+		times := float64(max(e.Min, e.Max))
+		if e.Max < 0 {
+			times = float64(e.Min) + 1
+		}
+		return max(1, times) * (sum + 1)
+	case syntax.OpCapture:
+		return sum + 2
+	default:
+		return sum + float64(len(e.Sub)) + 1
+	}
+}

@@ -1,0 +1,158 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meter
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// Config says how the expressions of an environment are planned and charged.
+type Config struct {
+	// Estimator knows what functions cost; nil means what CEL charges. It may be a
+	// [LoadEstimator], too.
+	Estimator interpreter.ActualCostEstimator
+	// OperatorsAsCEL is set for an Estimator that knows nothing of operators but of "==".
+	OperatorsAsCEL bool
+	// FreePresenceTests does not charge for has(), as Kubernetes does.
+	FreePresenceTests bool
+	// ChargesTexts is set for environments with the strings library from its version 5 on,
+	// which has charges of its own.
+	ChargesTexts bool
+	// ReadsMakeLists is set where a list is made each time that it is read from the input.
+	ReadsMakeLists bool
+}
+
+// LoadEstimator knows what functions take that are not CEL's or Kubernetes'.
+type LoadEstimator interface {
+	// CallLoad returns the load of a call, false if it does not know the function.
+	CallLoad(function string, args []ref.Val) (Load, bool)
+}
+
+// Planner makes programs of the checked expressions of one environment. It is safe for
+// concurrent use.
+type Planner struct {
+	config      Config
+	loads       LoadEstimator
+	dispatcher  interpreter.Dispatcher
+	interpreter interpreter.Interpreter
+}
+
+// NewPlanner binds the functions of the environment.
+func NewPlanner(env *cel.Env, config Config) (*Planner, error) {
+	dispatcher := interpreter.NewDispatcher()
+	for _, function := range env.Functions() {
+		bindings, err := function.Bindings()
+		if err != nil {
+			return nil, fmt.Errorf("bind function %s: %w", function.Name(), err)
+		}
+		if err := dispatcher.Add(bindings...); err != nil {
+			return nil, fmt.Errorf("bind function %s: %w", function.Name(), err)
+		}
+	}
+	adapter, provider := env.CELTypeAdapter(), env.CELTypeProvider()
+	attributes := interpreter.NewAttributeFactory(env.Container, adapter, provider)
+	loads, _ := config.Estimator.(LoadEstimator)
+	return &Planner{
+		config:      config,
+		loads:       loads,
+		dispatcher:  dispatcher,
+		interpreter: interpreter.NewInterpreter(dispatcher, env.Container, provider, adapter, attributes),
+	}, nil
+}
+
+// Plan makes a program. With optimize, constants are computed now: lists of constants,
+// conversions of constants, memberships in lists of constants, regular expressions. An
+// error says which of them can't be.
+func (p *Planner) Plan(checked *ast.AST, optimize bool) (*Program, error) {
+	b := &builder{Planner: p, optimize: optimize, presence: map[int64]bool{}, conditionals: map[int64]bool{}}
+	b.recognize(checked.Expr())
+	options := []interpreter.PlannerOption{}
+	if optimize {
+		options = append(options, interpreter.Optimize())
+	}
+	options = append(options, interpreter.CustomDecoratorV2(b.decorate))
+	root, err := p.interpreter.NewInterpretable(checked, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &Program{root: root}, nil
+}
+
+// builder plans one expression.
+type builder struct {
+	*Planner
+	optimize bool
+	// presence and conditionals are the ids of tests of presence, and of conditionals: an
+	// attribute does not tell whether it is one.
+	presence, conditionals map[int64]bool
+}
+
+func (b *builder) recognize(expr ast.Expr) {
+	ast.PostOrderVisit(expr, ast.NewExprVisitor(func(e ast.Expr) {
+		switch {
+		case e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly():
+			b.presence[e.ID()] = true
+		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == conditional:
+			b.conditionals[e.ID()] = true
+		}
+	}))
+}
+
+func (b *builder) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	switch step := step.(type) {
+	case *attribute, *call, *equality:
+		return step, nil
+	case interpreter.InterpretableConst:
+		return step, nil
+	case interpreter.InterpretableAttribute:
+		return b.attribute(step), nil
+	case interpreter.InterpretableCall:
+		return b.call(step)
+	case interpreter.InterpretableConstructor:
+		return newConstructor(step), nil
+	default:
+		return step, nil
+	}
+}
+
+// Program is a planned expression. It is safe for concurrent use.
+type Program struct {
+	root interpreter.InterpretableV2
+}
+
+// Eval evaluates the expression, and returns what that took, also if it fails. Errors
+// are those of cel-go, a [*LimitError] or an [*InterruptedError]; the value beside an
+// error of cel-go has its place.
+func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits Limits) (value ref.Val, expense Expense, err error) {
+	s := &scope{Activation: input, account: account{ctx: ctx, limits: limits}}
+	frame, err := interpreter.NewExecutionFrame(s)
+	if err != nil {
+		return nil, Expense{}, err
+	}
+	defer func() {
+		expense = s.account.expense()
+		switch failure := recover().(type) {
+		case nil:
+			frame.Close()
+		case *LimitError:
+			value, err = nil, failure
+		case *InterruptedError:
+			value, err = nil, failure
+		default:
+			value, err = nil, fmt.Errorf("internal error: %v", failure)
+		}
+	}()
+	value = p.root.Exec(frame)
+	if failure, failed := value.(*types.Err); failed {
+		err = failure
+	}
+	return value, Expense{}, err
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,10 +93,10 @@ func TestCostIsAboutProportionalToTime(t *testing.T) {
 			})
 			t.Logf("%s", report)
 			for _, m := range report.Overdue() {
-				t.Errorf("goes on for %s with a deadline of %s: %s", m.Time, expensive.Deadline, m.Expression)
+				t.Errorf("goes on for %s with a deadline of %s: %s", m.Time, expensive.Deadline, expensive.Abbreviate(m.Expression))
 			}
 			if report.Ratio() > mostTimes {
-				t.Errorf("a unit of cost takes %.1f times as long as in the median, in %s", report.Ratio(), report.Slowest[0].Expression)
+				t.Errorf("a unit of cost takes %.1f times as long as in the median, in %s", report.Ratio(), expensive.Abbreviate(report.Slowest[0].Expression))
 			}
 		})
 	}
@@ -145,6 +146,18 @@ func TestSameBytesSameExpression(t *testing.T) {
 		distinct[text] = true
 	}
 	require.Greater(t, len(distinct), 100)
+}
+
+func TestAbbreviate(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "",
+		"abcabc":                 "abcabc",
+		strings.Repeat("a", 100): "«a»100",
+		"'" + strings.Repeat("ab", 20) + "' == 'x'": "'«ab»20' == 'x'",
+		"[" + strings.Repeat("1,", 30) + "1]":       "[«1,»301]",
+	} {
+		require.Equal(t, want, expensive.Abbreviate(text))
+	}
 }
 
 // FuzzExpensive looks for expressions that go on after their context has ended, or

@@ -17,6 +17,8 @@ const (
 	mostDepth = 3
 	// mostLength is about how long an expression gets, so that it can be a constraint.
 	mostLength = 8000
+	// mostWritten is how many elements are written out.
+	mostWritten = 40
 )
 
 // generator makes one expression. Its choices are bytes: the same ones make the same
@@ -45,7 +47,7 @@ func (g *generator) one(options ...string) string {
 	return result
 }
 
-// repetitions are sizes that double-digit numbers of bytes choose among.
+// repetitions is how often a text of some length is repeated.
 func (g *generator) repetitions(of int) int {
 	n := []int{1, 2, 10, 50, 200, 1000, 3000}[g.choose(7)]
 	return max(1, min(n, (mostLength-g.length)/max(1, of)))

@@ -5,7 +5,6 @@ package expensive
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"time"
@@ -140,12 +139,4 @@ func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
-}
-
-func (m *Measured) String() string {
-	text := m.Expression
-	if len(text) > 120 {
-		text = fmt.Sprintf("%s… (%d bytes)", text[:120], len(text))
-	}
-	return text
 }

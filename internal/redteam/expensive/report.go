@@ -79,11 +79,11 @@ func (r *Report) String() string {
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "overload\tcost\ttime\tns/unit\ttimes the median\texpression")
 	for _, m := range r.Slowest[:min(shown, len(r.Slowest))] {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%.1f\t%.1f\t%s\n", m.Call, m.Cost, m.Time, m.PerUnit(), m.PerUnit()/max(r.MedianTime, 1e-9), &m)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%.1f\t%.1f\t%s\n", m.Call, m.Cost, m.Time, m.PerUnit(), m.PerUnit()/max(r.MedianTime, 1e-9), Abbreviate(m.Expression))
 	}
 	fmt.Fprintln(w, "\noverload\tcost\tbytes\tbytes/unit\ttimes the median\texpression")
 	for _, m := range r.Largest[:min(shown, len(r.Largest))] {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%.1f\t%s\n", m.Call, m.Cost, m.Bytes, m.BytesPerUnit(), m.BytesPerUnit()/max(r.MedianBytes, 1e-9), &m)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%.1f\t%s\n", m.Call, m.Cost, m.Bytes, m.BytesPerUnit(), m.BytesPerUnit()/max(r.MedianBytes, 1e-9), Abbreviate(m.Expression))
 	}
 	_ = w.Flush()
 	return text.String()

@@ -159,7 +159,8 @@ func (g *generator) list(of *types.Type, depth int) (string, bool) {
 		other, ok := g.value(of, 0)
 		return "[" + element + ", " + other + "]", ok
 	}
-	n := g.repetitions(len(element) + 1)
+	// Long lists are made by doubling: written out, it is the compiler that is measured.
+	n := min(mostWritten, g.repetitions(len(element)+1))
 	g.length += n * (len(element) + 1)
 	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]", true
 }
@@ -171,7 +172,7 @@ func (g *generator) mapOf(key, value *types.Type, depth int) (string, bool) {
 	}
 	switch key.Kind() {
 	case types.StringKind, types.DynKind, types.TypeParamKind:
-		n := g.repetitions(len(v) + 8)
+		n := min(mostWritten, g.repetitions(len(v)+8))
 		entries := make([]string, n)
 		for i := range entries {
 			entries[i] = fmt.Sprintf("'k%d': %s", i, v)

@@ -5,6 +5,7 @@ package cel
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
@@ -155,8 +156,9 @@ func (c *Config) constants() constants {
 // extend uses what Kubernetes uses for stored expressions, that is every library
 // of its version: whether an expression is new is known to admission only.
 func (c *Config) extend() (*cel.Env, error) {
+	options := append(slices.Clone(c.Options), optionalMacros())
 	if c.Base != nil {
-		env, err := c.Base.Extend(c.Options...)
+		env, err := c.Base.Extend(options...)
 		if err != nil {
 			return nil, fmt.Errorf("extend the CEL environment for %s: %w", c.Name, err)
 		}
@@ -165,7 +167,7 @@ func (c *Config) extend() (*cel.Env, error) {
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(
 		environment.VersionedOptions{
 			IntroducedVersion: version.MajorMinor(1, 0),
-			EnvOptions:        c.Options,
+			EnvOptions:        options,
 			DeclTypes:         c.Types,
 		})
 	if err != nil {
@@ -234,7 +236,17 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 			}
 		}
 	}()
-	ast, issues := e.env.Compile(expression)
+	if err := checkTokens(expression); err != nil {
+		return nil, err
+	}
+	parsed, issues := e.env.Parse(expression)
+	if issues.Err() != nil {
+		return nil, compileError(expression, issues)
+	}
+	if err := e.checkTree(parsed); err != nil {
+		return nil, err
+	}
+	ast, issues := e.env.Check(parsed)
 	if issues.Err() != nil {
 		return nil, compileError(expression, issues)
 	}

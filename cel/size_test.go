@@ -1,0 +1,69 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/cel"
+)
+
+// Each of these took seconds or a gigabyte to compile, or grows as if it would.
+func TestTextsThatGrow(t *testing.T) {
+	environment := newEnvironment(t, cel.Config{MaxLength: 100_000})
+	nested := func(open, middle, shut string, depth int) string {
+		return strings.Repeat(open, depth) + middle + strings.Repeat(shut, depth)
+	}
+	for name, refused := range map[string]struct{ text, message string }{
+		"lists":        {nested("[", "1", "]", 240) + " == []", "nested more than 12 levels deep"},
+		"maps":         {nested("{1: ", "1", "}", 100) + " == {}", "nested more than 12 levels deep"},
+		"types":        {nested("type(", "1", ")", 100) + " == int", "nested more than 12 levels deep"},
+		"macros":       {nested("[1].all(x, ", "true", ")", 60), "nested more than 100 levels deep"},
+		"calls":        {nested("dyn(", "1", ")", 200) + " == 1", "nested more than 100 levels deep"},
+		"words":        {strings.Repeat("1 +", 6000) + "1 == 1", "more than 10240 words and signs"},
+		"signs":        {strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
+		"after a raw":  {`r'\' == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
+		"after a text": {`"\"" == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
+		"expanded":     {strings.Repeat("[2, 1].sortBy(x, x) == [] || ", 300) + "true", "more than 5000 parts after its macros are expanded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := environment.Compile(refused.text)
+			failure := requireError(t, err, cel.ReasonTooLong)
+			require.Contains(t, failure.Message, refused.message)
+		})
+	}
+	compile(t, environment, "optional.of(true)"+strings.Repeat(".optMap(x, x)", 20)+".value()")
+	compile(t, environment, nested("(", "true", ")", 200))
+	compile(t, environment, "'"+strings.Repeat("a b ", 2000)+"' == ''")
+	compile(t, environment, strings.Repeat("// not a word of it counts\n", 300)+"true")
+}
+
+// The two macros do what CEL's do.
+func TestOptionalMacros(t *testing.T) {
+	environment := newEnvironment(t, cel.Config{})
+	for text, want := range map[string]bool{
+		"optional.of(2).optMap(x, x + 1).value() == 3":                                      true,
+		"optional.none().optMap(x, x + 1).hasValue()":                                       false,
+		"optional.of(2).optFlatMap(x, optional.of(x + 1)).value() == 3":                     true,
+		"optional.of(2).optFlatMap(x, optional.none()).hasValue()":                          false,
+		"optional.none().optFlatMap(x, optional.of(x)).hasValue()":                          false,
+		"optional.of(2).optMap(x, optional.of(3).optMap(y, x * y).value()).value() == 6":    true,
+		"optional.of(optional.of(2)).optFlatMap(x, x).value() == 2":                         true,
+		"optional.of(2).optMap(x, [x].map(y, y + x)).value() == [4]":                        true,
+		"[optional.of(1), optional.none()].map(o, o.optMap(x, x + 1).orValue(0)) == [2, 0]": true,
+		"[optional.of(1)].exists(x, x.optMap(x, x + 1).optMap(x, x + 1).optMap(x, x) == x)": false,
+	} {
+		verdict, err := compile(t, environment, text).Evaluate(t.Context(), input(t, 1), nil)
+		require.NoError(t, err, text)
+		require.Equal(t, want, verdict, text)
+	}
+	for _, text := range []string{"optional.of(2).optMap(x.y, 1).hasValue()", "optional.of(2).optFlatMap(1, optional.of(1)).hasValue()"} {
+		_, err := environment.Compile(text)
+		_ = requireError(t, err, cel.ReasonInvalid)
+		require.ErrorContains(t, err, "variable name must be a simple identifier")
+	}
+}

@@ -117,6 +117,7 @@ func TestExpressions(t *testing.T) {
 			outcomes = append(outcomes, best)
 			if best.bad() {
 				bad = append(bad, best)
+				t.Logf("too much:\n%s", table([]outcome{best}))
 			}
 		}
 	}

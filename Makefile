@@ -9,7 +9,7 @@ GO ?= go
 # take many times as long. Short, because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-all e2e bin up build lint lint-fix tidy fuzz bench perf perf-report soak clean generate images generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-all e2e bin up build lint lint-fix tidy fuzz bench expensive perf perf-report soak clean generate images generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -95,7 +95,12 @@ fuzz: ## run each fuzz target for FUZZTIME
 	$(GO) test ./apis/celset/v1alpha1 -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME)
 	$(GO) test ./apis/config/v1alpha1 -run '^$$' -fuzz FuzzDecodeArgs -fuzztime $(FUZZTIME)
 	$(GO) test ./cel/device/bound -run '^$$' -fuzz FuzzBoundsAreSound -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
+	$(GO) test ./internal/redteam/expensive -run '^$$' -fuzz FuzzExpensive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 	$(GO) test ./test/conformance -run '^$$' -fuzz FuzzSameAsUpstream -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
+
+EXPENSIVE ?= 1h
+expensive: ## search for expressions that take more than they cost, for EXPENSIVE
+	CELSET_EXPENSIVE=$(EXPENSIVE) $(GO) test ./internal/redteam/expensive -run TestCostIsAboutProportionalToTime -count=1 -timeout 0 -v
 
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apiserver/pkg/cel/library"
 
@@ -64,6 +65,9 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 	}
 	return &Environment{core: core}, nil
 }
+
+// Functions returns the declarations of all functions and operators, by name.
+func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core.Functions() }
 
 // libraries are those of Open Cluster Management, so that its expressions
 // compile, and more. They differ from those of the Kubernetes environment: that

@@ -1,0 +1,215 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redteam
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/device"
+)
+
+// serve tries what it is told to, and answers in lines of JSON.
+func serve(in io.Reader, out io.Writer) error {
+	cases := map[string]Case{}
+	for _, c := range Cases() {
+		cases[c.Name] = c
+	}
+	// What all cases share is made before the first one is measured.
+	for _, where := range []Where{Device, Cluster} {
+		if o := measure(Case{Text: "true"}, where); o.Answer != "true" {
+			return errors.New("try nothing: " + o.Answer)
+		}
+	}
+	answers := json.NewEncoder(out)
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var which trial
+		if err := json.Unmarshal(lines.Bytes(), &which); err != nil {
+			return err
+		}
+		o := measure(cases[which.Name], which.Where)
+		o.trial = which
+		if err := answers.Encode(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evaluate is what is left to do after a compilation.
+type evaluate func(context.Context, *cel.Budget) (bool, error)
+
+// measure tries one case.
+func measure(c Case, where Where) outcome {
+	compile := compileOnDevices
+	if where == Cluster || where == Report {
+		compile = compileOnCluster
+	}
+	before := restMemory()
+	start := processorTime()
+	run, err := compile(c)
+	o := outcome{Compiled: processorTime() - start, Answer: said(err)}
+	if err == nil {
+		start = processorTime()
+		budget := cel.NewBudget(10 * cel.DefaultCostLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), evaluationTime)
+		verdict, err := run(ctx, budget)
+		cancel()
+		o.Evaluated, o.Cost, o.Answer = processorTime()-start, budget.Spent(), said(err)
+		if err == nil {
+			o.Answer = fmt.Sprint(verdict)
+		}
+	}
+	o.Memory = peak() - before
+	return o
+}
+
+func said(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	var failure *cel.Error
+	if errors.As(err, &failure) {
+		text = string(failure.Reason) + ": " + strings.Join(strings.Fields(failure.Message), " ")
+	}
+	if len(err.Error()) > 20_000 {
+		text = fmt.Sprintf("(%d bytes) %s", len(err.Error()), text)
+	}
+	return text[:min(len(text), 100)]
+}
+
+func compileOnDevices(c Case) (evaluate, error) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	if err != nil {
+		return nil, err
+	}
+	expression, err := environment.Compile(c.Text)
+	if err != nil {
+		return nil, err
+	}
+	devices := make([]*device.Device, max(2, c.Devices))
+	for i := range devices {
+		index, name := int64(i), fmt.Sprintf("%s%02d", times(60, "n"), i)
+		attributes := map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"index": {IntValue: &index}, "name": {StringValue: &name}}
+		for j := range 30 {
+			attributes[resourceapi.QualifiedName(fmt.Sprintf("a%d", j))] = resourceapi.DeviceAttribute{StringValue: &name}
+		}
+		devices[i] = device.New("mla.example.com", &resourceapi.Device{Name: fmt.Sprintf("mla-%d", i), Attributes: attributes})
+	}
+	return func(ctx context.Context, budget *cel.Budget) (bool, error) {
+		return expression.Satisfied(ctx, devices, budget)
+	}, nil
+}
+
+func compileOnCluster(c Case) (evaluate, error) {
+	environment, err := cluster.NewEnvironment(cel.Config{})
+	if err != nil {
+		return nil, err
+	}
+	selector, err := environment.Compile(clusterv1beta1.ClusterSelector{
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{c.Text}},
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	object, err := managedCluster(c.Reported)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, budget *cel.Budget) (bool, error) {
+		verdict, err := selector.Match(ctx, cluster.New(object), cluster.Hub{})
+		if failure := budget.Charge(verdict.Cost); err == nil {
+			err = failure
+		}
+		return verdict.Matches, err
+	}, nil
+}
+
+// managedCluster is read as a client reads it.
+func managedCluster(reported Reported) (*clusterv1.ManagedCluster, error) {
+	claims := []map[string]string{}
+	for name, value := range reported.Claims {
+		claims = append(claims, map[string]string{"name": name, "value": value})
+	}
+	content, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"name": "cluster", "annotations": reported.Annotations},
+		"status":   map[string]any{"allocatable": reported.Allocatable, "clusterClaims": claims},
+	})
+	if err != nil {
+		return nil, err
+	}
+	object := &clusterv1.ManagedCluster{}
+	return object, json.Unmarshal(content, object)
+}
+
+// processorTime is that of this process.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// processorTimeOf is that of another process, zero if there is none.
+func processorTimeOf(process int) time.Duration {
+	const tick = 10 * time.Millisecond // on Linux, for user space
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
+	if err != nil {
+		return 0
+	}
+	// The name of the program, in parentheses, may have anything in it.
+	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
+	var user, system int64
+	if len(fields) < 13 {
+		return 0
+	}
+	_, _ = fmt.Sscan(fields[11]+" "+fields[12], &user, &system)
+	return time.Duration(user+system) * tick
+}
+
+// restMemory frees what it can, starts to measure anew, and returns what is left.
+func restMemory() int64 {
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		panic(err)
+	}
+	return resident(os.Getpid())
+}
+
+func resident(process int) int64 { return status(process, "VmRSS:") }
+
+func peak() int64 { return status(os.Getpid(), "VmHWM:") }
+
+// status reads a number of kilobytes that the kernel tells of a process.
+func status(process int, name string) int64 {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(content)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			var kilobytes int64
+			_, _ = fmt.Sscanf(rest, "%d", &kilobytes)
+			return kilobytes << 10
+		}
+	}
+	return 0
+}

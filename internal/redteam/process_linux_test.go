@@ -1,0 +1,231 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redteam
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// childVariable makes the test binary the process in which cases are tried.
+	childVariable = "CELSET_REDTEAM_CHILD"
+	// waitVariable says how much processor time one case may take before it is killed.
+	waitVariable = "CELSET_REDTEAM_WAIT"
+	defaultWait  = 10 * time.Second
+	// namesVariable chooses the cases with a text in their names, and has all outcomes
+	// printed.
+	namesVariable = "CELSET_REDTEAM"
+
+	// childMemory is what the process may map before it dies. Without a limit it would be
+	// the machine that dies.
+	childMemory = 3 << 30
+
+	// What is left of the second that others may wait: a compilation, an evaluation that
+	// is interrupted after evaluationTime, and the collection of what they left.
+	evaluationTime = 250 * time.Millisecond
+	mostTime       = 750 * time.Millisecond
+	mostMemory     = 64 << 20
+
+	// tries is for machines that are busy: the best one counts.
+	tries = 3
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		limit := syscall.Rlimit{Cur: childMemory, Max: childMemory}
+		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		if err := serve(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// trial is one case at one place.
+type trial struct {
+	Name  string
+	Where Where
+}
+
+// outcome is what became of a trial.
+type outcome struct {
+	trial
+	// Compiled and Evaluated are processor time.
+	Compiled, Evaluated time.Duration
+	// Memory is by how much the process grew at most, in bytes.
+	Memory int64
+	Cost   uint64
+	Answer string
+	// Died is how the process ended, if it did.
+	Died string
+}
+
+func (o *outcome) took() time.Duration { return o.Compiled + o.Evaluated }
+
+func (o *outcome) bad() bool { return o.Died != "" || o.took() > mostTime || o.Memory > mostMemory }
+
+// TestExpressions tries all expressions on the packages that evaluate them, in a process
+// that may die: it compiles them, evaluates them once with a context that ends, and
+// demands that this takes little time and memory.
+func TestExpressions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("evaluates each expression in another process")
+	}
+	wait := defaultWait
+	if text := os.Getenv(waitVariable); text != "" {
+		var err error
+		wait, err = time.ParseDuration(text)
+		require.NoError(t, err)
+	}
+	child := &process{wait: wait}
+	defer child.stop()
+	var outcomes, bad []outcome
+	for _, c := range Cases() {
+		for _, where := range []Where{Device, Cluster, Report, Search} {
+			if !c.Is(where) || c.Text == "" || !strings.Contains(c.Name, os.Getenv(namesVariable)) {
+				continue
+			}
+			best := child.try(t, trial{c.Name, where})
+			for range tries - 1 {
+				if !best.bad() || best.Died != "" {
+					break
+				}
+				if next := child.try(t, trial{c.Name, where}); next.took() < best.took() {
+					best = next
+				}
+			}
+			outcomes = append(outcomes, best)
+			if best.bad() {
+				bad = append(bad, best)
+				t.Logf("too much:\n%s", table([]outcome{best}))
+			}
+		}
+	}
+	require.NotEmpty(t, outcomes, "no case has %q in its name", os.Getenv(namesVariable))
+	slices.SortStableFunc(outcomes, func(a, b outcome) int { return cmp.Compare(b.took(), a.took()) })
+	t.Logf("%d expressions; those that take most:\n%s", len(outcomes), table(outcomes[:min(40, len(outcomes))]))
+	if os.Getenv(namesVariable) != "" {
+		t.Logf("all:\n%s", table(outcomes))
+	}
+	require.Empty(t, bad, "take more than %s or %d MiB, or end the process:\n%s", mostTime, mostMemory>>20, table(bad))
+}
+
+func table(outcomes []outcome) string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "name\twhere\tcompiled\tevaluated\tMiB\tcost\tanswer")
+	for _, o := range outcomes {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\n", o.Name, o.Where, o.Compiled.Round(time.Millisecond), o.Evaluated.Round(time.Millisecond),
+			o.Memory>>20, o.Cost, cmp.Or(o.Died, o.Answer))
+	}
+	_ = w.Flush()
+	return text.String()
+}
+
+// process is a child that tries cases until it dies, and is then replaced.
+type process struct {
+	wait    time.Duration
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     chan outcome
+	errors  *os.File
+}
+
+func (p *process) start(t *testing.T) {
+	t.Helper()
+	p.command = exec.CommandContext(t.Context(), os.Args[0])
+	p.command.Env = append(os.Environ(), childVariable+"=1", "GOTRACEBACK=none", "GOMAXPROCS=2")
+	var err error
+	p.errors, err = os.CreateTemp(t.TempDir(), "stderr")
+	require.NoError(t, err)
+	p.command.Stderr = p.errors
+	p.in, err = p.command.StdinPipe()
+	require.NoError(t, err)
+	pipe, err := p.command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.command.Start())
+	out := make(chan outcome)
+	p.out = out
+	go func() {
+		defer close(out)
+		lines := bufio.NewScanner(pipe)
+		for lines.Scan() {
+			var o outcome
+			if json.Unmarshal(lines.Bytes(), &o) == nil {
+				out <- o
+			}
+		}
+	}()
+}
+
+func (p *process) try(t *testing.T, which trial) outcome {
+	t.Helper()
+	if p.command == nil {
+		p.start(t)
+	}
+	request, err := json.Marshal(which)
+	require.NoError(t, err)
+	if _, err := p.in.Write(append(request, '\n')); err != nil {
+		return p.died(which, 0)
+	}
+	start, spent := time.Now(), processorTimeOf(p.command.Process.Pid)
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case o, ok := <-p.out:
+			if ok {
+				return o
+			}
+			return p.died(which, time.Since(start))
+		case <-look.C:
+			// Processor time, because the machine may be busy; but one that sleeps ends, too.
+			took := processorTimeOf(p.command.Process.Pid) - spent
+			if took < p.wait && time.Since(start) < 10*p.wait {
+				continue
+			}
+			memory := resident(p.command.Process.Pid)
+			p.stop()
+			return outcome{trial: which, Evaluated: took, Memory: memory, Died: "had not ended after " + p.wait.String()}
+		}
+	}
+}
+
+func (p *process) died(which trial, after time.Duration) outcome {
+	p.stop()
+	content, _ := os.ReadFile(p.errors.Name())
+	said, _, _ := strings.Cut(string(content), "\n")
+	return outcome{trial: which, Evaluated: after, Memory: childMemory, Died: "died: " + cmp.Or(said, "without a word")}
+}
+
+func (p *process) stop() {
+	if p.command == nil {
+		return
+	}
+	_ = p.command.Process.Kill()
+	for range p.out { // until the pipe is closed
+	}
+	_ = p.command.Wait()
+	p.errors.Close()
+	p.command = nil
+}

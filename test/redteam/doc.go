@@ -1,0 +1,20 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package redteam has no code of its own. Its test holds what the documentation promises:
+// nothing that a user with rights in one namespace can create delays the pods and
+// Placements of others by more than a second, raises the memory of a program by more than
+// 64 MiB beyond its caches, or ends it.
+//
+// The scheduler, the webhook and the placement controller with its debug address run as
+// processes on a real control plane, with the configuration and the rights in manifests.
+// Somebody called mallory writes everything that package internal/redteam collects;
+// somebody called alice does harmless things all the time, one after the other, and notes
+// how long each takes. What that was without mallory is measured first.
+//
+//	go test ./test/redteam                        # in batches
+//	CELSET_REDTEAM=long go test ./test/redteam    # one by one
+//	CELSET_REDTEAM=double go test ./test/redteam  # only cases whose names have that in them
+//
+// A batch that is too much is tried again case by case, to name the one that is.
+package redteam

@@ -1,0 +1,297 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package redteam
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// What the documentation promises.
+const (
+	mostDelay  = time.Second
+	mostGrowth = 64 << 20
+)
+
+const (
+	// batch is how many shots are fired together.
+	batch = 40
+	// tries is for machines that are busy: the best one counts.
+	tries = 3
+	// mostFailures ends the test early: it has made its point.
+	mostFailures = 5
+)
+
+// siege is a test in which mallory attacks.
+type siege struct {
+	*lab
+	programs []*program
+	probes   []*probe
+	failures []string
+}
+
+// TestGuarantee is described in the comment of the package.
+func TestGuarantee(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs whole programs for minutes")
+	}
+	s, shots := newSiege(t)
+	mode := os.Getenv("CELSET_REDTEAM")
+	size := batch
+	switch mode {
+	case "":
+	case "long":
+		size = 1
+	default:
+		shots = slices.DeleteFunc(shots, func(s shot) bool { return !strings.Contains(s.name, mode) })
+		require.NotEmpty(t, shots, "no case has %q in its name", mode)
+	}
+	s.alone(t)
+	start := time.Now()
+	for next := range slices.Chunk(shots, size) {
+		s.attack(t, next)
+		if mode != "long" && len(s.failures) >= mostFailures {
+			t.Logf("enough is known; the rest is left out")
+			break
+		}
+	}
+	t.Logf("%d shots in %s:\n%s", len(shots), time.Since(start).Round(time.Second), s.table())
+	require.Empty(t, s.failures, "the guarantee does not hold:\n%s", strings.Join(s.failures, "\n"))
+}
+
+func newSiege(t *testing.T) (*siege, []shot) {
+	t.Helper()
+	l := startLab(t)
+	scheduler, webhook := l.scheduler(), l.webhook(t)
+	placements, debug := l.placement(t)
+	scheduler.run(t)
+	placements.run(t)
+	s := &siege{lab: l, programs: []*program{scheduler, webhook, placements}, probes: []*probe{
+		{name: "pod of the default profile", program: scheduler, once: l.schedule("plain", "default-scheduler", false)},
+		{name: "pod with two devices side by side", program: scheduler, once: l.schedule("constrained", "celset-scheduler", true)},
+		{name: "claim through the webhook", program: webhook, once: l.check},
+		{name: "Placement through the webhook", program: webhook, once: l.checkPlacement},
+		{name: "Placement to its decision", program: placements, once: l.place},
+		{name: "Placement at the debug address", program: placements, once: l.debugger(debug, alice).preview},
+	}}
+	s.requireDefended(t, debug)
+	return s, l.shots(l.debugger(debug, mallory))
+}
+
+// requireDefended makes sure that what is attacked is there: the webhook is asked, and
+// mallory may ask the debug address.
+func (s *siege) requireDefended(t *testing.T, debug string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return apierrors.IsInvalid(s.mallory.Create(t.Context(), claim(mallory, "wrong", 2, "1"), client.DryRunAll)) &&
+			apierrors.IsInvalid(s.mallory.Create(t.Context(), placementOf(mallory, "wrong", "1"), client.DryRunAll))
+	}, time.Minute, 50*time.Millisecond, "the webhook is not asked")
+	require.NoError(t, s.mallory.Create(t.Context(), claim(unchecked, "wrong", 2, "1"), client.DryRunAll))
+	body, err := yaml.Marshal(placementOf(mallory, "right", "true"))
+	require.NoError(t, err)
+	code, err := s.debugger(debug, mallory).ask(t.Context(), body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code)
+}
+
+// alone measures what alice does without mallory.
+func (s *siege) alone(t *testing.T) {
+	t.Helper()
+	// Once to fill the caches.
+	_, failures := during(t.Context(), s.probes, func() {})
+	require.Empty(t, failures)
+	for _, p := range s.programs {
+		p.measureAnew()
+	}
+	worst, failures := during(t.Context(), s.probes, func() { time.Sleep(6 * time.Second) })
+	require.Empty(t, failures)
+	for p, took := range worst {
+		p.alone = took
+	}
+	for _, p := range s.programs {
+		p.resting = p.most()
+	}
+}
+
+// result is what one batch did.
+type result struct {
+	volley
+	delays map[*probe]time.Duration // beyond what it is without mallory
+	growth map[*program]int64
+	// broken says which programs had to be started again, and why.
+	broken []string
+}
+
+// too says what is too much.
+func (r *result) too() []string {
+	text := slices.Clone(r.broken)
+	for p, delay := range r.delays {
+		if delay > mostDelay {
+			text = append(text, fmt.Sprintf("%s: %s later", p.name, delay.Round(10*time.Millisecond)))
+		}
+	}
+	for p, growth := range r.growth {
+		if growth > mostGrowth+p.caches {
+			text = append(text, fmt.Sprintf("%s: %d MiB more", p.name, growth>>20))
+		}
+	}
+	slices.Sort(text)
+	return text
+}
+
+// attack tries a batch a few times if it must, and finds out which shot it was that did
+// too much.
+func (s *siege) attack(t *testing.T, shots []shot) {
+	t.Helper()
+	r := s.try(t, shots)
+	for range tries - 1 {
+		if len(r.too()) == 0 || len(r.broken) > 0 {
+			break
+		}
+		r = s.try(t, shots)
+	}
+	s.note(shots, r)
+	t.Logf("%3d shots, %2d refused, %s, worst %s: %s", len(shots), r.refused, r.took.Round(time.Millisecond), r.worst(), names(shots))
+	too := r.too()
+	if len(too) == 0 {
+		return
+	}
+	if len(shots) > 1 {
+		// Halves find one or two in a batch sooner than one by one.
+		before := len(s.failures)
+		half := len(shots) / 2
+		s.attack(t, shots[:half])
+		s.attack(t, shots[half:])
+		if len(s.failures) > before {
+			return // the parts say it better
+		}
+	}
+	s.failures = append(s.failures, names(shots)+": "+strings.Join(too, "; "))
+}
+
+func (r *result) worst() time.Duration {
+	var worst time.Duration
+	for _, delay := range r.delays {
+		worst = max(worst, delay)
+	}
+	return worst.Round(time.Millisecond)
+}
+
+// try fires a batch while alice goes about her business, and tidies up.
+func (s *siege) try(t *testing.T, shots []shot) *result {
+	t.Helper()
+	for _, p := range s.programs {
+		p.measureAnew()
+	}
+	r := &result{delays: map[*probe]time.Duration{}, growth: map[*program]int64{}}
+	worst, _ := during(t.Context(), s.probes, func() {
+		r.volley = fire(t.Context(), shots)
+		// What is on its way is given up: a program that hangs is found out by now.
+		for _, p := range s.programs {
+			r.growth[p] = p.most() - p.resting
+		}
+	})
+	for p, took := range worst {
+		r.delays[p] = took - p.alone
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, undo(ctx, shots))
+	s.mend(t, r)
+	return r
+}
+
+// mend starts programs again that have ended, or that don't answer alice any more. What
+// was too much may go on for a while, or leave memory in use; so as not to blame it on what
+// comes next, the program starts again, too.
+func (s *siege) mend(t *testing.T, r *result) {
+	t.Helper()
+	for _, p := range s.programs {
+		how, broken := p.hasEnded()
+		if broken {
+			how = "ended: " + how
+		} else if probe := s.unanswered(t, p, r); probe != nil {
+			how, broken = "does not answer: "+probe.name, true
+		}
+		if broken {
+			r.broken = append(r.broken, p.name+" "+how)
+			p.ended = append(p.ended, how)
+		}
+		if broken || r.isTooMuch(p) {
+			p.restart(t)
+		}
+	}
+}
+
+// unanswered finds out whether a program that was late still does not answer.
+func (s *siege) unanswered(t *testing.T, of *program, r *result) *probe {
+	t.Helper()
+	for _, p := range s.probes {
+		if p.program != of || r.delays[p] < patience/2 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience/2)
+		p.n++
+		err := p.once(ctx, p.n)
+		cancel()
+		if err != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// isTooMuch tells whether a program was late, or has grown, by more than is promised.
+func (r *result) isTooMuch(of *program) bool {
+	for p, delay := range r.delays {
+		if p.program == of && delay > mostDelay {
+			return true
+		}
+	}
+	return r.growth[of] > mostGrowth+of.caches
+}
+
+// note remembers the worst of all.
+func (s *siege) note(shots []shot, r *result) {
+	for p, delay := range r.delays {
+		if delay > p.worst {
+			p.worst, p.worstWith = delay, names(shots)
+		}
+	}
+	for p, growth := range r.growth {
+		if growth > p.grown {
+			p.grown, p.grownWith = growth, names(shots)
+		}
+	}
+}
+
+// table is what was measured, per program.
+func (s *siege) table() string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "alice\ttimes\tat most, alone\tlater, with mallory\twith")
+	for _, p := range s.probes {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", p.name, p.times, p.alone.Round(time.Millisecond), p.worst.Round(time.Millisecond), p.worstWith)
+	}
+	fmt.Fprintln(w, "\nprogram\tended\tMiB at most, alone\tmore, with mallory\twith")
+	for _, p := range s.programs {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", p.name, len(p.ended), p.resting>>20, p.grown>>20, p.grownWith)
+	}
+	_ = w.Flush()
+	return text.String()
+}

@@ -1,0 +1,253 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package redteam
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/redteam"
+)
+
+const (
+	// request is how long mallory waits for one answer.
+	request = 5 * time.Second
+	// together is how many requests mallory makes at a time.
+	together = 8
+)
+
+// shot is one case at one place.
+type shot struct {
+	name string
+	// fire writes something. That it is refused is no error of the test.
+	fire func(context.Context) error
+	// settled tells whether the program has done with it what it will; nil: it has when
+	// fire returns.
+	settled func(context.Context) bool
+	// undo removes what was written; nil: nothing was.
+	undo func(context.Context) error
+}
+
+// shots are all places of all cases.
+func (l *lab) shots(debug *debugger) []shot {
+	var result []shot
+	for _, c := range redteam.Cases() {
+		if c.Is(redteam.Device | redteam.Search) {
+			result = append(result, l.podShot("claim/"+c.Name, "celset-scheduler", c.Name, claimOf(unchecked, c)))
+			checked := claimOf(mallory, c)
+			result = append(result, shot{name: "checked-claim/" + c.Name, fire: func(ctx context.Context) error {
+				return l.mallory.Create(ctx, checked.DeepCopy(), client.DryRunAll)
+			}})
+		}
+		// What takes long to compile is the API server's business: it compiles selectors.
+		if c.Is(redteam.Selector) && c.Attack != redteam.Compilation {
+			object := selecting(unchecked, c)
+			result = append(result, l.podShot("selector/"+c.Name, "celset-scheduler", object.Name, object))
+			other := selecting(unchecked, c)
+			other.Name = "default-" + object.Name
+			result = append(result, l.podShot("default-profile/"+c.Name, "default-scheduler", other.Name, other))
+		}
+		if c.Is(redteam.Cluster) {
+			result = append(result, l.placementShots(c, debug)...)
+		}
+		if c.Is(redteam.Body) {
+			result = append(result, shot{name: "body/" + c.Name, fire: func(ctx context.Context) error {
+				_, err := debug.ask(ctx, []byte(c.Text))
+				return err
+			}})
+		}
+		if c.Is(redteam.Report) {
+			result = append(result, l.reportShot(c))
+		}
+	}
+	return result
+}
+
+// podShot is a pod with a claim that no webhook has seen.
+func (l *lab) podShot(name, profile, podName string, claim client.Object) shot {
+	object := pod(unchecked, podName, profile, claim.GetName())
+	return shot{
+		name: name,
+		fire: func(ctx context.Context) error {
+			if err := l.mallory.Create(ctx, claim.DeepCopyObject().(client.Object)); err != nil {
+				return err
+			}
+			return l.mallory.Create(ctx, object.DeepCopy())
+		},
+		settled: func(ctx context.Context) bool {
+			live := &corev1.Pod{}
+			if err := l.admin.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
+				return client.IgnoreNotFound(err) == nil // it was refused
+			}
+			return live.Spec.NodeName != "" || slices.ContainsFunc(live.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+		},
+		undo: func(ctx context.Context) error { return l.remove(ctx, unchecked, podName) },
+	}
+}
+
+// placementShots are a Placement that no webhook has seen, one that the webhook sees, and
+// one that somebody wants to have explained.
+func (l *lab) placementShots(c redteam.Case, debug *debugger) []shot {
+	object := placementOf(unchecked, c.Name, c.Text)
+	checked := placementOf(mallory, c.Name, c.Text)
+	body, err := yaml.Marshal(checked)
+	if err != nil {
+		panic(err) // strings always can be marshalled
+	}
+	return []shot{
+		{
+			name: "placement/" + c.Name,
+			fire: func(ctx context.Context) error { return l.mallory.Create(ctx, object.DeepCopy()) },
+			settled: func(ctx context.Context) bool {
+				live := &clusterv1beta1.Placement{}
+				if err := l.admin.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
+					return client.IgnoreNotFound(err) == nil
+				}
+				return len(live.Status.Conditions) > 0
+			},
+			undo: func(ctx context.Context) error { return client.IgnoreNotFound(l.admin.Delete(ctx, object.DeepCopy())) },
+		},
+		{name: "checked-placement/" + c.Name, fire: func(ctx context.Context) error {
+			return l.mallory.Create(ctx, checked.DeepCopy(), client.DryRunAll)
+		}},
+		{name: "debug/" + c.Name, fire: func(ctx context.Context) error {
+			_, err := debug.ask(ctx, body)
+			return err
+		}},
+	}
+}
+
+// reportShot has one cluster report something, and Placements of others read it; so does
+// one of mallory's.
+func (l *lab) reportShot(c redteam.Case) shot {
+	object := placementOf(unchecked, c.Name, c.Text)
+	if c.Text == "" {
+		object.Spec.Predicates = nil
+	}
+	return shot{
+		name: "report/" + c.Name,
+		fire: func(ctx context.Context) error {
+			if err := l.report(ctx, c.Reported); err != nil {
+				return err
+			}
+			return l.mallory.Create(ctx, object.DeepCopy())
+		},
+		settled: func(context.Context) bool { return true },
+		undo: func(ctx context.Context) error {
+			return errors.Join(l.report(ctx, ordinary), client.IgnoreNotFound(l.admin.Delete(ctx, object.DeepCopy())))
+		},
+	}
+}
+
+// ordinary is what the cluster reports that reports other things at times.
+var ordinary = redteam.Reported{Allocatable: map[string]string{"cpu": "7500m", "memory": "250Gi"}}
+
+// report has the first cluster report something. It is written as a text: reading it may
+// take for ever.
+func (l *lab) report(ctx context.Context, reported redteam.Reported) error {
+	claims := []map[string]string{}
+	for name, value := range reported.Claims {
+		claims = append(claims, map[string]string{"name": name, "value": value})
+	}
+	status := map[string]any{"clusterClaims": claims}
+	if reported.Allocatable != nil {
+		status["allocatable"] = reported.Allocatable
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return err
+	}
+	const path = "/apis/cluster.open-cluster-management.io/v1/managedclusters/cluster-00000"
+	if err := l.patches.Patch(types.MergePatchType).AbsPath(path + "/status").Body(patch).Do(ctx).Error(); err != nil {
+		return err
+	}
+	// These are short enough to stay.
+	patch, err = json.Marshal(map[string]any{"metadata": map[string]any{"annotations": reported.Annotations}})
+	if err != nil || len(reported.Annotations) == 0 {
+		return err
+	}
+	return l.patches.Patch(types.MergePatchType).AbsPath(path).Body(patch).Do(ctx).Error()
+}
+
+// volley is what became of some shots.
+type volley struct {
+	refused int32
+	settled bool
+	took    time.Duration
+}
+
+// fire writes what the shots write, and waits until the programs have looked at it, or for
+// a while.
+func fire(ctx context.Context, shots []shot) volley {
+	start := time.Now()
+	var result volley
+	var group errgroup.Group
+	group.SetLimit(together)
+	for _, s := range shots {
+		group.Go(func() error {
+			within, cancel := context.WithTimeout(ctx, request)
+			defer cancel()
+			if err := s.fire(within); err != nil {
+				atomic.AddInt32(&result.refused, 1)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	waiting := slices.DeleteFunc(slices.Clone(shots), func(s shot) bool { return s.settled == nil })
+	for end := time.Now().Add(request); len(waiting) > 0 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		waiting = slices.DeleteFunc(waiting, func(s shot) bool { return s.settled(ctx) })
+	}
+	// Alice needs time to notice.
+	time.Sleep(500 * time.Millisecond)
+	result.settled, result.took = len(waiting) == 0, time.Since(start)
+	return result
+}
+
+func undo(ctx context.Context, shots []shot) error {
+	var group errgroup.Group
+	group.SetLimit(together)
+	for _, s := range shots {
+		if s.undo != nil {
+			group.Go(func() error { return s.undo(ctx) })
+		}
+	}
+	return group.Wait()
+}
+
+func names(shots []shot) string {
+	var result []string
+	for _, s := range shots {
+		result = append(result, s.name)
+	}
+	if len(result) > 4 {
+		result = append(result[:2:2], "...", result[len(result)-1])
+	}
+	return strings.Join(result, " ")
+}
+
+// shared are annotations that many cases read; all clusters have them from the beginning,
+// so that they are no growth.
+func shared() map[string]string {
+	result := map[string]string{}
+	for _, c := range redteam.On(redteam.Cluster) {
+		maps.Copy(result, c.Reported.Annotations)
+	}
+	return result
+}

@@ -1,0 +1,268 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package redteam
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/controlplane"
+)
+
+// mostMapped is the address space of a program: what asks for more ends it, and not the
+// machine. Go maps more than it uses.
+const mostMapped = 4 << 30
+
+// program is one of ours, as a process.
+type program struct {
+	name  string
+	start func(context.Context) (*controlplane.Process, error)
+	// caches are what the program may keep of what it has seen, in bytes.
+	caches int64
+
+	process *controlplane.Process
+	// resting is the most memory that it had without mallory.
+	resting int64
+	// grown is the most that it had beyond that, and during what.
+	grown     int64
+	grownWith string
+	// ended says each time that it ended.
+	ended []string
+}
+
+// run starts the program, in limits.
+func (p *program) run(t *testing.T) {
+	t.Helper()
+	var err error
+	p.process, err = p.start(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	limit := unix.Rlimit{Cur: mostMapped, Max: mostMapped}
+	require.NoError(t, unix.Prlimit(p.process.PID(), unix.RLIMIT_AS, &limit, nil))
+}
+
+// restart replaces a process that has ended, or that does not answer any more.
+func (p *program) restart(t *testing.T) {
+	t.Helper()
+	p.process.Kill()
+	p.run(t)
+}
+
+// hasEnded tells whether the process has, and how.
+func (p *program) hasEnded() (string, bool) {
+	select {
+	case <-p.process.Done():
+		return lastWords(p.process.LogFile()), true
+	default:
+		return "", false
+	}
+}
+
+// lastWords finds out why a process ended.
+func lastWords(file string) string {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	for line := range strings.Lines(string(content)) {
+		for _, start := range []string{"fatal error: ", "panic: ", "runtime: "} {
+			if strings.HasPrefix(line, start) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return "without a word"
+}
+
+// measureAnew forgets the most memory that the process had.
+func (p *program) measureAnew() {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.process.PID()), []byte("5"), 0)
+}
+
+// most is the most memory that the process had since it was measured anew; zero if it has
+// ended.
+func (p *program) most() int64 {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.PID()))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(content)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			var kilobytes int64
+			_, _ = fmt.Sscanf(rest, "%d", &kilobytes)
+			return kilobytes << 10
+		}
+	}
+	return 0
+}
+
+func (l *lab) scheduler() *program {
+	return &program{name: "celset-scheduler", start: func(ctx context.Context) (*controlplane.Process, error) {
+		return l.StartScheduler(ctx, controlplane.SchedulerOptions{
+			ConfigFile: filepath.Join(l.manifests, "scheduler", "config.yaml"), User: schedulerAccount,
+			FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
+		})
+	}}
+}
+
+// serve is how to start one of our other programs: with probes at a free port.
+func (l *lab) serve(name, account string, args ...string) func(context.Context) (*controlplane.Process, error) {
+	return func(ctx context.Context) (*controlplane.Process, error) {
+		if os.Getenv(controlplane.BinDirEnv) == "" {
+			if _, err := controlplane.Build(ctx, "", os.Stderr, name); err != nil {
+				return nil, err
+			}
+		}
+		kubeconfig, err := l.KubeconfigFor(account)
+		if err != nil {
+			return nil, err
+		}
+		ports, err := controlplane.FreePorts(1)
+		if err != nil {
+			return nil, err
+		}
+		health := localAddress(ports[0])
+		return l.StartProgram(ctx, controlplane.Program{
+			Name: name, Binary: name, Endpoint: "http://" + health,
+			Args: append([]string{"--kubeconfig=" + kubeconfig, "--health-probe-bind-address=" + health, "--metrics-bind-address=0"}, args...),
+			Ready: func(ctx context.Context, _ *controlplane.Process) error {
+				return controlplane.Probe(ctx, "http://"+health+"/readyz")
+			},
+		})
+	}
+}
+
+// webhook registers the webhook of the manifests at a port of this machine.
+func (l *lab) webhook(t *testing.T) *program {
+	t.Helper()
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600))
+	ports, err := controlplane.FreePorts(1)
+	require.NoError(t, err)
+	configuration := &admissionv1.ValidatingWebhookConfiguration{}
+	for _, file := range []string{"base/webhooks.yaml", "placements/webhook.yaml"} {
+		content, err := os.ReadFile(filepath.Join(l.manifests, "webhook", file))
+		require.NoError(t, err)
+		part := &admissionv1.ValidatingWebhookConfiguration{}
+		require.NoError(t, yaml.UnmarshalStrict(content, part))
+		configuration.ObjectMeta = part.ObjectMeta
+		configuration.Webhooks = append(configuration.Webhooks, part.Webhooks...)
+	}
+	for i := range configuration.Webhooks {
+		hook := &configuration.Webhooks[i]
+		url := "https://" + localAddress(ports[0]) + *hook.ClientConfig.Service.Path
+		hook.ClientConfig = admissionv1.WebhookClientConfig{URL: &url, CABundle: certificate}
+		hook.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "celset-webhook", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"unasked"}},
+		}}
+	}
+	p := &program{name: "celset-webhook", start: l.serve("celset-webhook", webhookAccount,
+		"--cert-dir="+dir, "--webhook-bind-host=127.0.0.1", "--webhook-port="+strconv.Itoa(ports[0]), "--placements", "--scheduler-names=celset-scheduler")}
+	p.run(t)
+	require.NoError(t, l.admin.Create(t.Context(), configuration))
+	return p
+}
+
+// placement runs the placement controller with its debug address, and returns that.
+func (l *lab) placement(t *testing.T) (p *program, debug string) {
+	t.Helper()
+	ports, err := controlplane.FreePorts(1)
+	require.NoError(t, err)
+	debug = localAddress(ports[0])
+	return &program{name: "celset-placement", start: l.serve("celset-placement", placementAccount,
+		"--leader-elect=false", "--debug-bind-address="+debug)}, debug
+}
+
+func localAddress(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// probe is one thing that alice does again and again.
+type probe struct {
+	name    string
+	program *program
+	// once does it the n-th time.
+	once func(ctx context.Context, n int) error
+
+	n int
+	// alone is the longest that it took without mallory.
+	alone time.Duration
+	// worst is the longest by which it took longer than that, and with what.
+	worst     time.Duration
+	worstWith string
+	times     int
+}
+
+// patience is how long alice waits for one thing.
+const patience = 10 * time.Second
+
+// repeat does it until stop is closed, and returns the longest time it took. What was
+// not done in time counts as that time.
+func (p *probe) repeat(ctx context.Context, stop <-chan struct{}) (worst time.Duration, failure error) {
+	for {
+		p.n++
+		p.times++
+		start := time.Now()
+		within, cancel := context.WithTimeout(ctx, patience)
+		err := p.once(within, p.n)
+		cancel()
+		worst = max(worst, time.Since(start))
+		if err != nil && failure == nil {
+			failure = fmt.Errorf("%s: %w", p.name, err)
+		}
+		select {
+		case <-stop:
+			return worst, failure
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// during repeats all probes while something else is done. It returns how long each took
+// at most.
+func during(ctx context.Context, probes []*probe, do func()) (map[*probe]time.Duration, []error) {
+	var (
+		mutex    sync.Mutex
+		worst    = map[*probe]time.Duration{}
+		failures []error
+		all      sync.WaitGroup
+	)
+	stop := make(chan struct{})
+	for _, p := range probes {
+		all.Go(func() {
+			took, err := p.repeat(ctx, stop)
+			mutex.Lock()
+			defer mutex.Unlock()
+			worst[p] = took
+			if err != nil {
+				failures = append(failures, err)
+			}
+		})
+	}
+	do()
+	close(stop)
+	all.Wait()
+	return worst, failures
+}
+
+func constraintIn(name string) *string { return ptr.To(v1alpha1.AttributeDomain + "/" + name) }

@@ -159,6 +159,8 @@ type input struct {
 	traits.Mapper
 	name string
 	hub  Hub
+	// found are the scores that were looked up, by name.
+	found map[string]foundScores
 	// managed is the Mapper of a ManagedCluster.
 	managed mapping[object]
 }

@@ -58,11 +58,11 @@ func scores(receiver, name ref.Val) ref.Val {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(name)
 	}
-	object, err := cluster.hub.find(cluster.name, string(resource))
-	if err != nil {
-		return types.WrapErr(err)
+	found := cluster.find(string(resource))
+	if found.err != nil {
+		return types.WrapErr(found.err)
 	}
-	return scoreItems(object)
+	return scoreItems(found.object)
 }
 
 // scoresSize is how many bytes scores() goes through: the annotation, and the items.
@@ -73,11 +73,31 @@ func scoresSize(args []ref.Val) float64 {
 		return 0
 	}
 	name, _ := args[1].(types.String)
-	object, err := cluster.hub.find(cluster.name, string(name))
-	if err != nil || object == nil {
+	object := cluster.find(string(name)).object
+	if object == nil {
 		return 0
 	}
 	return float64(len(object.Annotations[QuantitiesAnnotation]) + perItem*len(object.Status.Scores))
+}
+
+// foundScores is the outcome of a look-up.
+type foundScores struct {
+	object *clusterv1alpha1.AddOnPlacementScore
+	err    error
+}
+
+// find looks scores up once for all evaluations on the cluster: they see the same.
+func (i *input) find(name string) foundScores {
+	if found, ok := i.found[name]; ok {
+		return found
+	}
+	var found foundScores
+	found.object, found.err = i.hub.find(i.name, name)
+	if i.found == nil {
+		i.found = make(map[string]foundScores, 1)
+	}
+	i.found[name] = found
+	return found
 }
 
 // find fails if there are no scores that hold: an empty list would satisfy

@@ -44,7 +44,7 @@ type Environment struct {
 
 // Devices is the environment of constraints.
 func Devices() (*Environment, error) {
-	environment, err := device.NewEnvironment(cel.Config{CacheSize: 1})
+	environment, err := device.NewEnvironment(cel.Config{CacheBytes: 1 << 20})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Devices() (*Environment, error) {
 
 // Clusters is the environment of Placements.
 func Clusters() (*Environment, error) {
-	environment, err := cluster.NewEnvironment(cel.Config{CacheSize: 1})
+	environment, err := cluster.NewEnvironment(cel.Config{CacheBytes: 1 << 20})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (c *compilations) get(expression string, compile func(string) (*Program, er
 // syntax tree, of which there are the tree, types, references, positions and a plan. Of a
 // mistake the error has the text, and CEL's report of it.
 const (
-	programBytes    = 16 << 10
+	programBytes    = 2 << 10
 	partBytes       = 420
 	literalBytes    = 130
 	instructionSize = 56

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -53,15 +54,17 @@ type Error struct {
 	// Message is the explanation without position.
 	Message string
 
-	display string
+	// display has position and caret. It is drawn when it is asked for: most errors of a
+	// search are not shown to anybody, and a line may be long.
+	display func() string
 	err     error
 }
 
 // Error returns the message, with position and caret as CEL prints them where
 // there is a position. It may have several lines.
 func (e *Error) Error() string {
-	if e.display != "" {
-		return e.display
+	if e.display != nil {
+		return e.display()
 	}
 	return e.Message
 }
@@ -76,7 +79,7 @@ func compileError(expression string, issues *cel.Issues) *Error {
 		Reason:     ReasonInvalid,
 		Expression: expression,
 		Message:    issues.Err().Error(),
-		display:    issues.String(),
+		display:    sync.OnceValue(issues.String),
 	}
 	if all := issues.Errors(); len(all) > 0 {
 		result.Message = all[0].Message
@@ -95,7 +98,7 @@ func positioned(reason Reason, source common.Source, at common.Location, message
 		Line:       line,
 		Column:     column,
 		Message:    message,
-		display:    issue.ToDisplayString(source),
+		display:    sync.OnceValue(func() string { return issue.ToDisplayString(source) }),
 	}
 }
 

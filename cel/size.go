@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 )
 
 // Compiling takes time and memory that grow faster than the text: the type checker copies what
@@ -21,11 +22,13 @@ const (
 	// expression over devices can't have more.
 	MaxTokens = MaxExpressionLength
 	// MaxNodes is the number of nodes of the syntax tree after macros were expanded.
-	MaxNodes = 5000
+	MaxNodes = 6000
 	// MaxDepth is how deep nodes are nested: parentheses count once where they are needed.
 	MaxDepth = 100
-	// MaxLiteralDepth is how deep literal lists and maps, and calls of type(), are nested.
-	MaxLiteralDepth = 12
+	// MaxTypeSize is the number of names in the type of a part: that of a list of lists of
+	// numbers has three. A name that cel.bind gives has the type of its value, so that a few of
+	// them make a type that is too long to be written.
+	MaxTypeSize = 32
 )
 
 // checkTokens refuses a text of too many words before it is parsed.
@@ -90,17 +93,20 @@ func endOfText(text string, start int) int {
 // checked.
 func (e *Environment) checkTree(parsed *cel.Ast) error {
 	tree := parsed.NativeRep()
-	m := &measurer{info: tree.SourceInfo()}
-	m.visit(tree.Expr(), 1, 0)
+	m := &measurer{info: tree.SourceInfo(), types: map[string][]int{}}
+	m.visit(tree.Expr(), 1)
 	if m.message == "" {
 		return nil
 	}
 	return positioned(ReasonTooLong, parsed.Source(), m.at, m.message)
 }
 
+// measurer goes through a syntax tree once, until something is too large.
 type measurer struct {
-	info    *ast.SourceInfo
-	nodes   int
+	info  *ast.SourceInfo
+	nodes int
+	// types are the sizes of the types of variables, the innermost last.
+	types   map[string][]int
 	message string
 	at      common.Location
 }
@@ -109,69 +115,99 @@ func (m *measurer) refuse(expr ast.Expr, format string, limit int) {
 	m.message, m.at = fmt.Sprintf(format, limit), m.info.GetStartLocation(expr.ID())
 }
 
-func (m *measurer) visit(expr ast.Expr, depth, literals int) {
+// visit returns how long the type of a part is at most.
+func (m *measurer) visit(expr ast.Expr, depth int) int {
 	if m.message != "" {
-		return
+		return 1
 	}
-	if isLiteralLevel(expr) {
-		literals++
-	}
-	switch m.nodes++; {
-	case m.nodes > MaxNodes:
+	if m.nodes++; m.nodes > MaxNodes {
 		m.refuse(expr, "the expression has more than %d parts after its macros are expanded: split it into several", MaxNodes)
-	case depth > MaxDepth:
+		return 1
+	}
+	if depth > MaxDepth {
 		m.refuse(expr, "the expression is nested more than %d levels deep: give parts a name with cel.bind, or split it into several", MaxDepth)
-	case literals > MaxLiteralDepth:
-		m.refuse(expr, "lists, maps and types are nested more than %d levels deep", MaxLiteralDepth)
-	default:
-		for _, child := range children(expr) {
-			m.visit(child, depth+1, literals)
-		}
+		return 1
 	}
+	size := m.typeOf(expr, depth+1)
+	if size > MaxTypeSize && m.message == "" {
+		m.refuse(expr, "lists, maps and types are nested too deep: a type has more than %d names", MaxTypeSize)
+	}
+	return size
 }
 
-func isLiteralLevel(expr ast.Expr) bool {
+func (m *measurer) typeOf(expr ast.Expr, depth int) int {
 	switch expr.Kind() {
-	case ast.ListKind, ast.MapKind:
-		return true
-	case ast.CallKind:
-		switch expr.AsCall().FunctionName() {
-		case "type", "optional.of":
-			return true
+	case ast.IdentKind:
+		if all := m.types[expr.AsIdent()]; len(all) > 0 {
+			return all[len(all)-1]
 		}
-	}
-	return false
-}
-
-// children are the parts of an expression.
-func children(expr ast.Expr) []ast.Expr {
-	switch expr.Kind() {
+		return 1
 	case ast.SelectKind:
-		return []ast.Expr{expr.AsSelect().Operand()}
+		return m.visit(expr.AsSelect().Operand(), depth)
 	case ast.CallKind:
-		call := expr.AsCall()
-		if call.IsMemberFunction() {
-			return append([]ast.Expr{call.Target()}, call.Args()...)
-		}
-		return call.Args()
+		return m.call(expr.AsCall(), depth)
 	case ast.ListKind:
-		return expr.AsList().Elements()
+		return 1 + m.longest(expr.AsList().Elements(), depth)
 	case ast.MapKind:
-		var result []ast.Expr
+		keys, values := 1, 1
 		for _, entry := range expr.AsMap().Entries() {
-			result = append(result, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+			keys = max(keys, m.visit(entry.AsMapEntry().Key(), depth))
+			values = max(values, m.visit(entry.AsMapEntry().Value(), depth))
 		}
-		return result
+		return 1 + keys + values
 	case ast.StructKind:
-		var result []ast.Expr
 		for _, field := range expr.AsStruct().Fields() {
-			result = append(result, field.AsStructField().Value())
+			m.visit(field.AsStructField().Value(), depth)
 		}
-		return result
+		return 1
 	case ast.ComprehensionKind:
-		c := expr.AsComprehension()
-		return []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()}
+		return m.comprehension(expr.AsComprehension(), depth)
 	default:
-		return nil
+		return 1
 	}
+}
+
+func (m *measurer) longest(parts []ast.Expr, depth int) int {
+	result := 1
+	for _, part := range parts {
+		result = max(result, m.visit(part, depth))
+	}
+	return result
+}
+
+// call returns the size of the longest operand: no function makes a type of two. Two kinds
+// of functions put something around it.
+func (m *measurer) call(call ast.CallExpr, depth int) int {
+	size := m.longest(call.Args(), depth)
+	if call.IsMemberFunction() {
+		size = max(size, m.visit(call.Target(), depth))
+	}
+	switch call.FunctionName() {
+	case "type", "optional.of", "optional.ofNonZeroValue", "optional.none", operators.OptIndex, operators.OptSelect:
+		return size + 1
+	case operators.Equals, operators.NotEquals, "size", operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.In, "dyn":
+		return 1
+	default:
+		return size
+	}
+}
+
+// comprehension returns the size of what the loop makes of its accumulator.
+func (m *measurer) comprehension(c ast.ComprehensionExpr, depth int) int {
+	over, first := m.visit(c.IterRange(), depth), m.visit(c.AccuInit(), depth)
+	declare := func(name string, size int) func() {
+		m.types[name] = append(m.types[name], size)
+		return func() { m.types[name] = m.types[name][:len(m.types[name])-1] }
+	}
+	forget := []func(){declare(c.AccuVar(), first), declare(c.IterVar(), max(1, over-1))}
+	if c.HasIterVar2() {
+		forget = append(forget, declare(c.IterVar2(), max(1, over-1)))
+	}
+	m.visit(c.LoopCondition(), depth)
+	made := max(first, m.visit(c.LoopStep(), depth))
+	for _, f := range forget {
+		f()
+	}
+	defer declare(c.AccuVar(), made)()
+	return m.visit(c.Result(), depth)
 }

@@ -4,6 +4,8 @@
 package cel_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,16 +21,18 @@ func TestTextsThatGrow(t *testing.T) {
 		return strings.Repeat(open, depth) + middle + strings.Repeat(shut, depth)
 	}
 	for name, refused := range map[string]struct{ text, message string }{
-		"lists":        {nested("[", "1", "]", 240) + " == []", "nested more than 12 levels deep"},
-		"maps":         {nested("{1: ", "1", "}", 100) + " == {}", "nested more than 12 levels deep"},
-		"types":        {nested("type(", "1", ")", 100) + " == int", "nested more than 12 levels deep"},
-		"macros":       {nested("[1].all(x, ", "true", ")", 60), "nested more than 100 levels deep"},
-		"calls":        {nested("dyn(", "1", ")", 200) + " == 1", "nested more than 100 levels deep"},
-		"words":        {strings.Repeat("1 +", 6000) + "1 == 1", "more than 10240 words and signs"},
-		"signs":        {strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
-		"after a raw":  {`r'\' == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
-		"after a text": {`"\"" == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
-		"expanded":     {strings.Repeat("[2, 1].sortBy(x, x) == [] || ", 300) + "true", "more than 5000 parts after its macros are expanded"},
+		"lists":          {nested("[", "1", "]", 60) + " == []", "a type has more than 32 names"},
+		"maps":           {nested("{1: ", "1", "}", 40) + " == {}", "a type has more than 32 names"},
+		"types":          {nested("type(", "1", ")", 60) + " == int", "a type has more than 32 names"},
+		"types of maps":  {boundMaps(12), "a type has more than 32 names"},
+		"types of lists": {"[" + nested("[", "1", "]", 20) + "].all(a, " + nested("[", "a", "]", 20) + " == [])", "a type has more than 32 names"},
+		"macros":         {nested("[1].all(x, ", "true", ")", 60), "nested more than 100 levels deep"},
+		"calls":          {nested("dyn(", "1", ")", 200) + " == 1", "nested more than 100 levels deep"},
+		"words":          {strings.Repeat("1 +", 6000) + "1 == 1", "more than 10240 words and signs"},
+		"signs":          {strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
+		"after a raw":    {`r'\' == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
+		"after a text":   {`"\"" == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
+		"expanded":       {strings.Repeat("[2, 1].sortBy(x, x) == [] || ", 400) + "true", "more than 6000 parts after its macros are expanded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := environment.Compile(refused.text)
@@ -40,6 +44,15 @@ func TestTextsThatGrow(t *testing.T) {
 	compile(t, environment, nested("(", "true", ")", 200))
 	compile(t, environment, "'"+strings.Repeat("a b ", 2000)+"' == ''")
 	compile(t, environment, strings.Repeat("// not a word of it counts\n", 300)+"true")
+}
+
+// boundMaps names maps each of which has the former one as key and as value.
+func boundMaps(levels int) string {
+	text := "a" + strconv.Itoa(levels) + " == a" + strconv.Itoa(levels)
+	for i := levels; i > 0; i-- {
+		text = fmt.Sprintf("[{a%d: a%d}].all(a%d, %s)", i-1, i-1, i, text)
+	}
+	return "[1].all(a0, " + text + ")"
 }
 
 // The two macros do what CEL's do.

@@ -150,7 +150,7 @@ func definitions() Group {
 					"the expression has more than %d words and signs: split it into several",
 					"the expression has more than %d parts after its macros are expanded: split it into several",
 					"the expression is nested more than %d levels deep: give parts a name with cel.bind, or split it into several",
-					"lists, maps and types are nested more than %d levels deep",
+					"lists, maps and types are nested too deep: a type has more than %d names",
 				},
 				Cause: "Compiling takes time and memory that grow faster than the text, so what is compiled is bounded.",
 				Cure:  "Several constraints are joined like `&&`. A macro over the devices says in one line what a list of conditions says in hundreds.",

@@ -40,7 +40,7 @@ func TestSelectors(t *testing.T) {
 		"device.driver.matches('((a{10}){10}){10}' + device.driver)":                                 "",
 		"lists.range(900000).distinct().size() > 1":                                                  "in distinct at line 1",
 		"'" + strings.Repeat("a", 4000) + "'.replace('', '" + strings.Repeat("b", 4000) + "') == ''": "in replace at line 1",
-		strings.Repeat("[", 200) + strings.Repeat("]", 200) + " == []":                               "nested more than 12 levels deep",
+		strings.Repeat("[", 60) + strings.Repeat("]", 60) + " == []":                                 "a type has more than 32 names",
 		"'%.2000000000f'.format([1.5]) == ''":                                                        "in format at line 1",
 	} {
 		err := judge.Check(text)

@@ -142,8 +142,10 @@ func (a *account) look() {
 	if a.ctx == nil {
 		return
 	}
-	if err := a.ctx.Err(); err != nil {
-		panic(&InterruptedError{Err: err})
+	select {
+	case <-a.ctx.Done():
+		panic(&InterruptedError{Err: a.ctx.Err()})
+	default:
 	}
 }
 

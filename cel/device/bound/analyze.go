@@ -56,8 +56,8 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 const (
 	readBytes     = 60
 	madeBytes     = 300
-	plannedBytes  = 2 << 10
-	plannedByNode = 300
+	plannedBytes  = 500
+	plannedByNode = 100
 )
 
 func (a *analyzer) bytes() int {

@@ -202,12 +202,12 @@ var constructs = map[string]bound.Outcome{
 	"devices.all(d, [[d" + y + "]].flatten() == [7])":                                                  bound.False,
 	"devices.size() == 1 && " + maps + ".distinct().sort() == [0]":                                     bound.False,
 	"devices.size() == 1 && devices.map(d, d" + y + " > 0, d" + y + ").distinct() == [0]":              bound.False,
-	"devices.size() == 1 && devices.map(d, d.attributes['d'].s, 1).distinct() == [0]":                  bound.Open,
-	"devices.size() == 1 && devices.all(d, devices.map(o, o" + y + " - d" + y + ").distinct() == [0])": bound.Open,
+	"devices.size() == 1 && devices.map(d, d.attributes['d'].s, 1).distinct() == [0]":                  bound.False,
+	"devices.size() == 1 && devices.all(d, devices.map(o, o" + y + " - d" + y + ").distinct() == [0])": bound.False,
 	"devices.size() == 1 && devices.all(d, devices.map(o, o" + y + ").distinct() == [0])":              bound.False,
 	// Functions whose failures nothing absorbs take all bounds away.
 	"devices.size() == 4 && [devices.map(d, d" + y + ")].flatten() == [0]":                    bound.Open,
-	"devices.size() == 4 && devices.map(d, d.attributes['d'].missing).distinct().size() == 1": bound.Open,
+	"devices.size() == 4 && devices.map(d, d.attributes['d'].missing).distinct().size() == 1": bound.False,
 }
 
 // strange has devices in a line of which some lack attributes, or have others than the

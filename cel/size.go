@@ -4,12 +4,16 @@
 package cel
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/meter"
 )
 
 // Compiling takes time and memory that grow faster than the text: the type checker copies what
@@ -183,12 +187,30 @@ func (m *measurer) call(call ast.CallExpr, depth int) int {
 		size = max(size, m.visit(call.Target(), depth))
 	}
 	switch call.FunctionName() {
+	case "matches", "find", "findAll":
+		m.pattern(call.Args())
+		return size
 	case "type", "optional.of", "optional.ofNonZeroValue", "optional.none", operators.OptIndex, operators.OptSelect:
 		return size + 1
 	case operators.Equals, operators.NotEquals, "size", operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.In, "dyn":
 		return 1
 	default:
 		return size
+	}
+}
+
+// pattern refuses a regular expression that is too large before anybody compiles it. What is
+// wrong with others is said later.
+func (m *measurer) pattern(args []ast.Expr) {
+	for _, arg := range args {
+		text, ok := arg.AsLiteral().(types.String)
+		if arg.Kind() != ast.LiteralKind || !ok {
+			continue
+		}
+		_, err := meter.PatternOf(string(text))
+		if tooLarge, ok := errors.AsType[*meter.PatternError](err); ok && m.message == "" {
+			m.message, m.at = tooLarge.Error(), m.info.GetStartLocation(arg.ID())
+		}
 	}
 }
 

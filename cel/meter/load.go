@@ -82,9 +82,9 @@ func reading(base, each, makes float64) known {
 var (
 	free = known{}
 	// parsing a text as a scalar. The error has the text in it.
-	parsing = reading(80, 3, 4)
+	parsing = reading(80, 3, 1)
 	// folding makes a text of the same length by way of its characters.
-	folding = reading(40, 6, 6)
+	folding = reading(40, 6, 1)
 
 	equalling = known{load: func(c *Call) Load { return Load{Nanoseconds: 20 + 25*min(c.First.Deep, c.Second.Deep)} }}
 
@@ -105,12 +105,11 @@ var (
 	}}
 	// seeking looks for a value among the elements of a list, or for a text in a text.
 	seeking = known{deep: [2]bool{true, true}, load: func(c *Call) Load {
-		return Load{50 + 12*(c.First.Size+c.Second.Size) + max(30*c.First.Deep, c.First.Size*c.Second.Size), 4 * (c.First.Size + c.Second.Size)}
+		return Load{50 + 12*(c.First.Size+c.Second.Size) + max(30*c.First.Deep, c.First.Size*c.Second.Size), 0}
 	}}
 	matching = known{load: func(c *Call) Load {
 		result := compiling(c)
 		result.Nanoseconds += 2.5 * (c.First.Size + 1) * c.Steps
-		result.Bytes += c.First.Size / 4
 		return result
 	}}
 	// inZone looks a time zone up, which is read from a file each time.
@@ -118,7 +117,7 @@ var (
 		if c.Count < 2 || c.NoZone {
 			return Load{}
 		}
-		return Load{50_000 + 3*c.Second.Size, 16 << 10}
+		return Load{Nanoseconds: 50_000 + 3*c.Second.Size}
 	}}
 	network = reading(150, 10, 1)
 )
@@ -135,7 +134,7 @@ var loads = func() map[string]known {
 	result := map[string]known{
 		operators.Add: {load: func(c *Call) Load {
 			total := c.First.Size + c.Second.Size
-			return Load{30 + 20*total, 16 * total}
+			return Load{30 + 50*total, 16 * total}
 		}},
 		operators.Equals:    equalling,
 		operators.NotEquals: equalling,
@@ -162,7 +161,7 @@ var loads = func() map[string]known {
 		"replace":       {result: replacedSize, load: func(c *Call) Load { return Load{60 + 4*c.First.Size + c.Result, c.Result} }},
 		"split":         {result: splitSize, load: func(c *Call) Load { return Load{60 + 4*c.First.Size + 30*c.Result, 16 * c.Result} }},
 		"join":          {result: joinedSize, load: func(c *Call) Load { return Load{60 + 30*c.First.Size + c.Result, 2 * c.Result} }},
-		"format":        {deep: [2]bool{false, true}, result: formattedSize, load: func(c *Call) Load { return Load{300 + 20*c.First.Size + 100*c.Second.Deep + c.Result/2, 4 * c.Result} }},
+		"format":        {deep: [2]bool{false, true}, result: formattedSize, load: func(c *Call) Load { return Load{300 + 50*c.First.Size + 100*c.Second.Deep + c.Result/2, 4 * c.Result} }},
 		"strings.quote": reading(60, 10, 6),
 		"reverse":       {load: func(c *Call) Load { return Load{40 + 20*c.First.Size, 16 * c.First.Size} }},
 		"matches":       matching,
@@ -425,7 +424,7 @@ func adding(_ *account, _ *call, values *operands) Load {
 		if _, inPlace := first.(traits.MutableLister); !inPlace {
 			total += float64(first.Size().(types.Int))
 		}
-		return Load{30 + 20*total, 16 * total}
+		return Load{30 + 50*total, 16 * total}
 	default:
 		return Load{}
 	}

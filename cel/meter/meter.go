@@ -24,9 +24,14 @@ const (
 type Limits struct {
 	// Cost in CEL cost units, zero for none.
 	Cost uint64
-	// Bytes is the size of all that functions make, zero for none.
+	// Bytes is the size of all that functions make, besides [BytesPerUnit] for each unit of
+	// cost; zero for none.
 	Bytes uint64
 }
+
+// BytesPerUnit is what an evaluation may make for each unit that CEL charges: many small
+// texts are what an expression with nested loops makes, and few of them are kept.
+const BytesPerUnit = 8
 
 // Expense is what an evaluation took.
 type Expense struct {
@@ -95,6 +100,8 @@ type account struct {
 	// charges and since are what was charged since the context was looked at.
 	charges int
 	since   float64
+	// heavy tells that this is one of the few evaluations that may make much.
+	heavy bool
 }
 
 func (a *account) expense() Expense { return Expense{a.cost, Load{a.nanoseconds, a.bytes}} }
@@ -116,15 +123,19 @@ func (a *account) charge(cost uint64) {
 // load adds what a call is about to take.
 func (a *account) load(of Load, function string, id int64) {
 	a.nanoseconds += of.Nanoseconds
-	if a.limits.Cost > 0 && a.nanoseconds > float64(a.limits.Cost)*nanosecondsPerUnit {
+	if most := float64(a.limits.Cost) * nanosecondsPerUnit; a.limits.Cost > 0 && a.nanoseconds > most {
+		a.nanoseconds = most + nanosecondsPerUnit
 		panic(&LimitError{Limit: a.limits.Cost, Unit: UnitCost, Function: function, ID: id})
 	}
 	a.bytes += of.Bytes
-	if a.limits.Bytes > 0 && a.bytes > float64(a.limits.Bytes) {
+	if a.limits.Bytes > 0 && a.bytesLeft() < 0 {
 		panic(&LimitError{Limit: a.limits.Bytes, Unit: UnitBytes, Function: function, ID: id})
 	}
 	if a.since += of.Nanoseconds; a.since >= nanosecondsPerLook {
 		a.look()
+	}
+	if a.bytes > lightBytes && !a.heavy {
+		a.heavy = wait(a.ctx)
 	}
 }
 
@@ -176,5 +187,5 @@ func (a *account) bytesLeft() float64 {
 	if a.limits.Bytes == 0 {
 		return noLimit
 	}
-	return float64(a.limits.Bytes) - a.bytes
+	return float64(a.limits.Bytes+BytesPerUnit*min(a.cost, a.limits.Cost)) - a.bytes
 }

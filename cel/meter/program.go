@@ -138,6 +138,9 @@ func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits
 		return nil, Expense{}, err
 	}
 	defer func() {
+		if s.account.heavy {
+			endTurn()
+		}
 		expense = s.account.expense()
 		switch failure := recover().(type) {
 		case nil:

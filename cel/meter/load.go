@@ -230,7 +230,7 @@ var loads = func() map[string]known {
 }()
 
 func quantityLoad(c *Call) Load {
-	return Load{200 + 10*c.First.Size + c.First.Size*c.First.Size/2000, 2 * c.First.Size}
+	return Load{200 + 10*c.First.Size + c.First.Size*c.First.Size/600, 2 * c.First.Size}
 }
 
 func comparingParts(c *Call) Load {

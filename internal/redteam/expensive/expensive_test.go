@@ -67,16 +67,18 @@ func (g *guard) trying(expression string) {
 }
 
 // TestCostIsAboutProportionalToTime searches for expressions with the most time and the
-// most bytes for a unit of cost.
+// most bytes for a unit of cost. What it finds within seconds says little, and what the
+// clock says while other tests run even less: only a long search judges the times.
 func TestCostIsAboutProportionalToTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches for some time")
 	}
-	duration := defaultDuration
+	duration, judges := defaultDuration, false
 	if text := os.Getenv(durationVariable); text != "" {
 		var err error
 		duration, err = time.ParseDuration(text)
 		require.NoError(t, err)
+		judges = true
 	}
 	seed := uint64(1)
 	if text := os.Getenv(seedVariable); text != "" {
@@ -92,6 +94,10 @@ func TestCostIsAboutProportionalToTime(t *testing.T) {
 				Seed: seed, Duration: duration / time.Duration(len(of)), Trying: g.trying,
 			})
 			t.Logf("%s", report)
+			require.NotEmpty(t, report.Slowest)
+			if !judges {
+				return
+			}
 			for _, m := range report.Overdue() {
 				t.Errorf("goes on for %s with a deadline of %s: %s", m.Time, expensive.Deadline, expensive.Abbreviate(m.Expression))
 			}

@@ -52,9 +52,10 @@ func TestFloodOfClaims(t *testing.T) {
 		hostile.addPod(claim("c").want("x", 3, fmt.Sprintf("%s != %d", index, n)).cel("set").define("set", text))
 	}
 	before := heap()
-	asked := hostile.allocator(t, 0, WithCache(cache), WithEnvironment(environment), WithReasons())
 	said := int64(0)
 	for _, q := range hostile.questions() {
+		// One for each claim, as in a scheduler: it keeps what it needs for its claims.
+		asked := hostile.allocator(t, 0, WithCache(cache), WithEnvironment(environment), WithReasons())
 		hostile.ask(t.Context(), asked, q)
 		require.LessOrEqual(t, cache.Used(), int64(limit))
 		require.LessOrEqual(t, readings.Used(), int64(readingBytes))
@@ -65,7 +66,6 @@ func TestFloodOfClaims(t *testing.T) {
 	require.Greater(t, said, int64(limit/2), "it is a flood")
 	require.Less(t, taken, int64(limit+compiled+readingBytes)+64<<20)
 	require.Less(t, taken, 2*(cache.Used()+readings.Used())+2*compiled)
-	runtime.KeepAlive(asked)
 	askAll(func(i int, got answer) { quiet.requireSame(t, questions[i], want[i], got) })
 	runtime.KeepAlive(hostile)
 }

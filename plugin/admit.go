@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -21,14 +20,6 @@ import (
 // claims, the guard is asked whether it is to be tried now: its claims may back off, or its
 // namespace may have used up its share of the scheduler's time. The guard has the pod tried
 // again, without any event in the cluster.
-
-// limitsOf are the arguments that are for all profiles.
-func limitsOf(args *configv1alpha1.DynamicResourcesCELArgs) guard.Limits {
-	return guard.Limits{
-		SharePercent: *args.Share.Percent, ShareBurst: args.Share.Burst.Duration,
-		BackOffInitial: args.BackOff.Initial.Duration, BackOffMax: args.BackOff.Max.Duration,
-	}
-}
 
 // activator puts a pod from wherever it waits into the queue of those that can be tried. If
 // it is being handled still, it goes there afterwards.

@@ -44,6 +44,12 @@ type admission struct {
 
 func startAdmission(t *testing.T, objects ...runtime.Object) *admission {
 	t.Helper()
+	return startAdmissionWith(t, nil, true, objects...)
+}
+
+// startAdmissionWith is startAdmission with arguments for the plugin, and the gate on or off.
+func startAdmissionWith(t *testing.T, args runtime.Object, enabled bool, objects ...runtime.Object) *admission {
+	t.Helper()
 	a := &admission{
 		clock:    clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
 		registry: compbase.NewKubeRegistry(),
@@ -52,7 +58,7 @@ func startAdmission(t *testing.T, objects ...runtime.Object) *admission {
 	measured, err := metrics.New(a.registry, time.Now)
 	require.NoError(t, err)
 	a.ctx, a.handle = newHandle(t, objects...)
-	a.DynamicResourcesCEL, err = newPlugin(a.ctx, nil, a.handle, features(), true, measured, a.guard)
+	a.DynamicResourcesCEL, err = newPlugin(a.ctx, args, a.handle, features(), enabled, measured, newProfiles(a.guard))
 	require.NoError(t, err)
 	a.handle.start(a.ctx, t, objects...)
 	return a

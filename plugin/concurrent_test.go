@@ -103,7 +103,7 @@ func TestFiltersWriteToNothing(t *testing.T) {
 	ctx, h := newHandle(t, objects...)
 	enabled := features()
 	enabled.EnableDRAConsumableCapacity = true
-	pl, err := newPlugin(ctx, nil, h, enabled, true, measured, newGuard())
+	pl, err := newPlugin(ctx, nil, h, enabled, true, measured, newShared())
 	require.NoError(t, err)
 	h.start(ctx, t, objects...)
 

@@ -99,7 +99,7 @@ func measureCycles(b *testing.B, args runtime.Object, enabled plfeature.Features
 		b.Fatal(err)
 	}
 	ctx, h := newHandle(b, objects...)
-	pl, err := newPlugin(ctx, args, h, enabled, true, measured, newGuard())
+	pl, err := newPlugin(ctx, args, h, enabled, true, measured, newShared())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,4 +14,9 @@
 // code, running on upstream's state. Only the allocator in that state is
 // exchanged, after PreFilter ([exchange]). What it does is measured: package
 // plugin/metrics.
+//
+// What one pod takes is what all others wait, in all profiles of the process, so the plugin
+// also judges selectors and ends attempts that take too long: package plugin/guard. With
+// the argument "allocator: Upstream" that is all it does, for profiles whose pods are to be
+// scheduled as by a kube-scheduler of Kubernetes.
 package plugin

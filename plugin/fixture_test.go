@@ -63,8 +63,8 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	h.activated.Store(&names)
 }
 
-// newGuard returns a guard whose time is now.
-func newGuard() *guard.Guard { return guard.New(clock.RealClock{}) }
+// newShared is for one profile, and its time is now.
+func newShared() *profiles { return newProfiles(guard.New(clock.RealClock{})) }
 
 func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
@@ -95,7 +95,7 @@ func startMeasured(t *testing.T, registry metrics.Registry, enabled bool, object
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
 	ctx, h := newHandle(t, objects...)
-	pl, err := newPlugin(ctx, nil, h, features(), enabled, measured, newGuard())
+	pl, err := newPlugin(ctx, nil, h, features(), enabled, measured, newShared())
 	require.NoError(t, err)
 	h.start(ctx, t, objects...)
 	return ctx, pl

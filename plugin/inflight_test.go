@@ -69,7 +69,7 @@ func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 			require.True(t, ok)
 			_, err := h.factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(resolver)
 			require.NoError(t, err)
-			pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), newGuard())
+			pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
 			require.NoError(t, err)
 			h.start(ctx, t, objects...)
 			require.Eventually(t, func() bool { return h.manager.DeviceClassResolver().GetDeviceClass(extendedResource) != nil }, waitFor, tick)
@@ -99,7 +99,7 @@ func TestNobodyWaitsForTheClaimOfAPodThatIsGone(t *testing.T) {
 	known.Name = "known"
 	known.ResourceVersion = "1"
 	ctx, h := newHandle(t, alive, known)
-	pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), newGuard())
+	pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
 	require.NoError(t, err)
 	h.start(ctx, t, alive, known)
 

@@ -180,7 +180,9 @@ func TestMetricsOfSearches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registry := compbase.NewKubeRegistry()
 			ctx, pl := startMeasured(t, registry, true, class(), slice(0, 2, 3), test.claim(t))
-			pl.always = test.always
+			if test.always {
+				pl.mode = configv1alpha1.AllocatorAll
+			}
 			if test.budget.Cost != nil {
 				pl.budget = &test.budget
 			}

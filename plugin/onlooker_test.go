@@ -65,7 +65,7 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 		h.manager = manager
 		fts := features()
 		fts.EnableDRAConsumableCapacity = shares
-		pl, err := newPlugin(ctx, nil, h, fts, true, newMetrics(t), newGuard())
+		pl, err := newPlugin(ctx, nil, h, fts, true, newMetrics(t), newShared())
 		require.NoError(t, err)
 		h.start(ctx, t, objects...)
 		manager.states.Store(0)

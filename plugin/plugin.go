@@ -47,20 +47,21 @@ const selectorCacheSize = 10
 type DynamicResourcesCEL struct {
 	*dynamicresources.DynamicResources
 
-	enabled     bool
-	always      bool // not only for pods with CEL constraints
-	budget      *configv1alpha1.Budget
-	features    plfeature.Features
-	nodes       func() fwk.NodeInfoLister
-	claims      fwk.SharedDRAManager
-	selectors   *dracel.Cache
-	constraints *device.Environment
-	judge       *costbound.Selectors
-	watched     *onlooker
-	// cache is what the allocators of all scheduling cycles share.
-	cache    *allocator.Cache
+	enabled  bool
+	mode     configv1alpha1.AllocatorMode
+	budget   *configv1alpha1.Budget
+	features plfeature.Features
+	nodes    func() fwk.NodeInfoLister
+	claims   fwk.SharedDRAManager
+	judge    *costbound.Selectors
+	watched  *onlooker
 	exchange *exchange
 	metrics  *metrics.Metrics
+	// These are what the allocators of all scheduling cycles share, nil where upstream's
+	// serves all pods.
+	selectors   *dracel.Cache
+	constraints *device.Environment
+	cache       *allocator.Cache
 	// guard is what all profiles share; activate has the queue try a pod.
 	guard          *guard.Guard
 	attemptTimeout time.Duration
@@ -90,18 +91,19 @@ func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 // to. Without that, namespaces have no share of the scheduler's time.
 func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
 	var run sync.Once
+	shared := newProfiles(guard)
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		measured, err := metrics.Default()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", Name, err)
 		}
 		run.Do(func() { go guard.Run(ctx) })
-		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, guard)
+		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, shared)
 	}
 }
 
 func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool,
-	measured *metrics.Metrics, guard *guard.Guard) (*DynamicResourcesCEL, error) {
+	measured *metrics.Metrics, shared *profiles) (*DynamicResourcesCEL, error) {
 	decoded, err := decodeArgs(args)
 	if err != nil {
 		return nil, err
@@ -111,36 +113,33 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, err
 	}
-	constraints, err := device.NewEnvironment(cel.Config{Observer: measured})
-	if err != nil {
-		return nil, err
-	}
-	judge, err := costbound.NewSelectors(cel.Config{})
+	judge, err := shared.judge()
 	if err != nil {
 		return nil, err
 	}
 	pl := &DynamicResourcesCEL{
 		DynamicResources: upstream.(*dynamicresources.DynamicResources),
 		enabled:          enabled,
-		always:           decoded.Allocator == configv1alpha1.AllocatorAll,
+		mode:             decoded.Allocator,
 		budget:           decoded.Budget,
 		features:         features,
 		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),
 		watched:          watched,
-		constraints:      constraints,
 		judge:            judge,
-		cache:            allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value())),
 		metrics:          measured,
-		guard:            guard,
+		guard:            shared.guard,
 		attemptTimeout:   decoded.AttemptTimeout.Duration,
 		activate:         activator(ctx, handle),
-		selectors: dracel.NewCache(selectorCacheSize, dracel.Features{
-			EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
-			EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
-		}),
 	}
-	guard.Configure(limitsOf(decoded))
+	if err := shared.configure(handle.ProfileName(), decoded); err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	if pl.mode != configv1alpha1.AllocatorUpstream {
+		if err := pl.prepareAllocators(decoded); err != nil {
+			return nil, err
+		}
+	}
 	if !features.EnableDynamicResourceAllocation {
 		// Upstream's plugin does nothing then, and keeps no state.
 		return pl, nil
@@ -148,6 +147,18 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	measured.WatchClaims(pl.claims.ResourceClaims().List)
 	pl.exchange, err = probe(ctx, pl.DynamicResources)
 	return pl, err
+}
+
+// prepareAllocators makes what our allocators share.
+func (pl *DynamicResourcesCEL) prepareAllocators(args *configv1alpha1.DynamicResourcesCELArgs) error {
+	var err error
+	pl.constraints, err = device.NewEnvironment(cel.Config{Observer: pl.metrics})
+	pl.cache = allocator.NewCache(allocator.CacheBytes(args.CacheSize.Value()))
+	pl.selectors = dracel.NewCache(selectorCacheSize, dracel.Features{
+		EnableConsumableCapacity: pl.features.EnableDRAConsumableCapacity,
+		EnableListTypeAttributes: pl.features.EnableDRAListTypeAttributes,
+	})
+	return err
 }
 
 func decodeArgs(args runtime.Object) (*configv1alpha1.DynamicResourcesCELArgs, error) {
@@ -193,7 +204,8 @@ func (pl *DynamicResourcesCEL) Name() string { return Name }
 // PreFilter refuses a pod at once that is not to be tried now, and then runs upstream's
 // PreFilter. If the pod then has claims to allocate and one of them has a CEL constraint, the
 // constraints are checked, so that a mistake is reported once and not once a node, and
-// upstream's Filter is made to use our allocator.
+// upstream's Filter is made to use our allocator, unless the arguments leave all pods to
+// upstream's.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	attempt, status := pl.admitClaims(pod)
 	if !status.IsSuccess() {
@@ -234,8 +246,12 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 		pl.metrics.ObserveRefusal(metrics.RefusalSelector)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
+	if pl.mode == configv1alpha1.AllocatorUpstream {
+		*field = newLimitedAllocator(*field, attempt)
+		return nil
+	}
 	claims := constrained(all)
-	if len(claims) == 0 && !pl.always {
+	if len(claims) == 0 && pl.mode != configv1alpha1.AllocatorAll {
 		*field = newLimitedAllocator(*field, attempt)
 		return nil
 	}

@@ -161,7 +161,7 @@ func TestMistakesAreReportedByPreFilter(t *testing.T) {
 
 func TestAllocatorForAllPods(t *testing.T) {
 	ctx, pl := start(t, false, class(), slice(0, 2, 3), claim(2))
-	pl.always = true
+	pl.mode = configv1alpha1.AllocatorAll
 	state := framework.NewCycleState()
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)
@@ -189,7 +189,7 @@ func TestPodWithoutClaimsIsSkipped(t *testing.T) {
 func TestDisabledDynamicResourceAllocation(t *testing.T) {
 	off := features()
 	off.EnableDynamicResourceAllocation = false
-	pl, err := newPlugin(t.Context(), nil, &handle{}, off, true, newMetrics(t), newGuard())
+	pl, err := newPlugin(t.Context(), nil, &handle{}, off, true, newMetrics(t), newShared())
 	require.NoError(t, err)
 	_, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod(), nil)
 	require.True(t, status.IsSkip())

@@ -39,6 +39,7 @@ var places = []string{
 	"claim %s, constraint %s (%s): %w",
 	"claim %s, constraint %s, node %s, devices [%s]: %w",
 	"claim %s, request %s: %w",
+	"claim %s, request %s: selector #%d: %w",
 	"claim %s, request %s: derived attribute %s: %w",
 	"evaluate on device %s: %w",
 	"checking capacity for device %s: %w",

@@ -295,6 +295,20 @@ func scheduler() Group {
 				Cure:  "Leave it out for the default.",
 			},
 			{
+				ID: "arguments-cache", Texts: []string{
+					`must be a quantity, such as "256Mi" or "1Gi"`, "must be at least %d bytes, which is 1Mi", "must be a whole number of bytes, at most 1Ti",
+				},
+				Cause: "`cacheSize` is no quantity, or smaller or larger than makes sense.",
+				Cure:  "Leave it out for the default: [Caches](limits.md#caches) says what there is room for.",
+			},
+			{
+				ID: "arguments-profiles", Texts: []string{
+					"profile %s has %s %s, and profile %s has %s: it is for the whole scheduler, so set it in one profile, or the same in all",
+				},
+				Cause: "Two profiles with the plugin have `share` or `backOff`, and not the same one.",
+				Cure:  "Remove it from one of them: the other's is for all, in whatever order they are ([whose turn it is](fairness.md#share)).",
+			},
+			{
 				ID: "build", Texts: []string{
 					"this build of celset does not fit the DynamicResources plugin it was compiled with: …: build it with the version of Kubernetes that go.mod names",
 					"its cycle state is %v, not a pointer to a struct",

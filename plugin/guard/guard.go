@@ -36,14 +36,13 @@ type Guard struct {
 	clock clock.PassiveClock
 
 	// mutex guards what follows. It is not taken per node.
-	mutex      sync.Mutex
-	configured bool
-	limits     Limits
-	queue      Queue
-	waiting    waiting
-	shares     shares
-	backOffs   backOffs
-	putOff     putOff
+	mutex    sync.Mutex
+	limits   Limits
+	queue    Queue
+	waiting  waiting
+	shares   shares
+	backOffs backOffs
+	putOff   putOff
 	// current is the attempt that was admitted last, nil if it is known to have ended.
 	current *Attempt
 	cycle   cycle
@@ -56,13 +55,11 @@ func New(clock clock.PassiveClock) *Guard {
 	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}}
 }
 
-// Configure sets the limits. Those of the first call are for all.
+// Configure sets the limits.
 func (g *Guard) Configure(limits Limits) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if !g.configured {
-		g.configured, g.limits = true, limits
-	}
+	g.limits = limits
 }
 
 // Watch shows the scheduling queue. The program that does so must also tell when scheduling

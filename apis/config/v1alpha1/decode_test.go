@@ -27,8 +27,6 @@ func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 		CacheSize:      ptr.To(resource.MustParse("256Mi")),
 		AttemptTimeout: &metav1.Duration{Duration: 500 * time.Millisecond},
 		Budget:         budgetOf(5_000_000, 100_000),
-		BackOff:        &BackOff{Initial: &metav1.Duration{Duration: time.Second}, Max: &metav1.Duration{Duration: 5 * time.Minute}},
-		Share:          &Share{Percent: ptr.To[int32](20), Burst: &metav1.Duration{Duration: 250 * time.Millisecond}},
 		Allocator:      AllocatorConstrained,
 	}
 }
@@ -44,6 +42,10 @@ func budgetOf(cost, steps int64) *Budget {
 		Cost: &cost, Steps: &steps,
 		AttemptCost: ptr.To(max(10_000_000, cost)), AttemptSteps: ptr.To(max(200_000, steps)),
 	}
+}
+
+func backOffOf(initial, longest time.Duration) *BackOff {
+	return &BackOff{Initial: &metav1.Duration{Duration: initial}, Max: &metav1.Duration{Duration: longest}}
 }
 
 func with(edit func(*DynamicResourcesCELArgs)) *DynamicResourcesCELArgs {
@@ -79,6 +81,7 @@ func TestDecodeArgs(t *testing.T) {
 		"YAML after marker": {raw: "---\nfilterTimeout: 1s\n---\n", want: argsOf(time.Second, 600*time.Second)},
 		"no filter timeout": {raw: "filterTimeout: 0s", want: argsOf(0, 600*time.Second)},
 		"allocator":         {raw: "allocator: All", want: withAllocator(argsOf(10*time.Second, 600*time.Second), AllocatorAll)},
+		"upstream's":        {raw: "allocator: Upstream", want: withAllocator(argsOf(10*time.Second, 600*time.Second), AllocatorUpstream)},
 		"budget":            {raw: "budget: {cost: 7, steps: 8}", want: withBudget(argsOf(10*time.Second, 600*time.Second), 7, 8)},
 		"cache size":        {raw: "cacheSize: 1Gi", want: withCacheSize(argsOf(10*time.Second, 600*time.Second), "1Gi")},
 		"smallest cache":    {raw: `{"cacheSize":"1048576"}`, want: withCacheSize(argsOf(10*time.Second, 600*time.Second), "1048576")},
@@ -90,10 +93,16 @@ func TestDecodeArgs(t *testing.T) {
 			args.Budget.AttemptCost, args.Budget.AttemptSteps = ptr.To[int64](3), ptr.To[int64](4)
 		})},
 		"back-off": {raw: "backOff: {initial: 10m}", want: with(func(args *DynamicResourcesCELArgs) {
-			args.BackOff.Initial, args.BackOff.Max = &metav1.Duration{Duration: 10 * time.Minute}, &metav1.Duration{Duration: 10 * time.Minute}
+			args.BackOff = backOffOf(10*time.Minute, 10*time.Minute)
 		})},
 		"longest back-off": {raw: `{"backOff":{"max":"1m","initial":null}}`, want: with(func(args *DynamicResourcesCELArgs) {
-			args.BackOff.Max = &metav1.Duration{Duration: time.Minute}
+			args.BackOff = backOffOf(time.Second, time.Minute)
+		})},
+		"back-off of defaults": {raw: "backOff: {}", want: with(func(args *DynamicResourcesCELArgs) {
+			args.BackOff = backOffOf(time.Second, 5*time.Minute)
+		})},
+		"share of defaults": {raw: "share: {}", want: with(func(args *DynamicResourcesCELArgs) {
+			args.Share = &Share{Percent: ptr.To[int32](20), Burst: &metav1.Duration{Duration: 250 * time.Millisecond}}
 		})},
 		"share": {raw: "share: {percent: 100, burst: 1ms}", want: with(func(args *DynamicResourcesCELArgs) {
 			args.Share = &Share{Percent: ptr.To[int32](100), Burst: &metav1.Duration{Duration: time.Millisecond}}
@@ -117,7 +126,7 @@ func TestDecodeArgsErrors(t *testing.T) {
 	const hint = " (field names are case-sensitive, each may be set once)"
 	const duration = `: must be a duration with a unit, such as "10s" or "1m30s"`
 	for name, tc := range map[string]struct{ raw, want string }{
-		"allocator":       {raw: "allocator: all", want: `args.allocator: Unsupported value: "all": supported values: "Constrained", "All"`},
+		"allocator":       {raw: "allocator: all", want: `args.allocator: Unsupported value: "all": supported values: "Constrained", "All", "Upstream"`},
 		"unknown field":   {raw: "filterTimeOut: 1s", want: "args.filterTimeOut: Invalid value: unknown field" + hint},
 		"case of field":   {raw: `{"FilterTimeout":"1s"}`, want: "args.FilterTimeout: Invalid value: unknown field" + hint},
 		"duplicate field": {raw: `{"filterTimeout":"1s","filterTimeout":"2s"}`, want: "args.filterTimeout: Invalid value: duplicate field" + hint},
@@ -196,8 +205,10 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 		want = withCacheSize(want, fmt.Sprintf("%dKi", rapid.Int64Range(1<<10, 1<<30).Draw(t, "cache")))
 		want = withBudget(want, rapid.Int64Min(1).Draw(t, "cost"), rapid.Int64Min(1).Draw(t, "steps"))
 		want.AttemptTimeout.Duration = time.Duration(rapid.Int64Min(0).Draw(t, "attempt"))
-		want.BackOff.Initial.Duration = time.Duration(rapid.Int64Range(int64(time.Second), int64(time.Hour)).Draw(t, "initial"))
-		want.BackOff.Max.Duration = time.Duration(rapid.Int64Min(int64(time.Hour)).Draw(t, "max"))
+		want.BackOff = backOffOf(
+			time.Duration(rapid.Int64Range(int64(time.Second), int64(time.Hour)).Draw(t, "initial")),
+			time.Duration(rapid.Int64Min(int64(time.Hour)).Draw(t, "max")),
+		)
 		want.Share = &Share{
 			Percent: ptr.To(rapid.Int32Range(1, 100).Draw(t, "percent")),
 			Burst:   &metav1.Duration{Duration: time.Duration(rapid.Int64Min(int64(time.Millisecond)).Draw(t, "burst"))},
@@ -237,9 +248,13 @@ func FuzzDecodeArgs(f *testing.F) {
 		require.NotNil(t, args.Budget.AttemptCost)
 		require.NotNil(t, args.Budget.AttemptSteps)
 		require.NotNil(t, args.AttemptTimeout)
-		require.NotNil(t, args.BackOff.Initial)
-		require.NotNil(t, args.BackOff.Max)
-		require.NotNil(t, args.Share.Percent)
-		require.NotNil(t, args.Share.Burst)
+		if args.BackOff != nil {
+			require.NotNil(t, args.BackOff.Initial)
+			require.NotNil(t, args.BackOff.Max)
+		}
+		if args.Share != nil {
+			require.NotNil(t, args.Share.Percent)
+			require.NotNil(t, args.Share.Burst)
+		}
 	})
 }

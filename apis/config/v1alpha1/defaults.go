@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetDefaults sets each field of args that is unset to its default.
+// SetDefaults sets each field of args that is unset to its default. BackOff and Share stay
+// unset: another profile may set them. If they are set, all their fields are.
 func SetDefaults(args *DynamicResourcesCELArgs) {
 	if args.APIVersion == "" {
 		args.APIVersion = SchemeGroupVersion.String()
@@ -29,12 +30,36 @@ func SetDefaults(args *DynamicResourcesCELArgs) {
 	// Who raises the budget of a node only means it.
 	setDefault(&args.Budget.AttemptCost, max(DefaultBudgetAttemptCost, *args.Budget.Cost))
 	setDefault(&args.Budget.AttemptSteps, max(DefaultBudgetAttemptSteps, *args.Budget.Steps))
-	setDefault(&args.BackOff, BackOff{})
-	setDefault(&args.BackOff.Initial, metav1.Duration{Duration: DefaultBackOffInitial})
-	setDefault(&args.BackOff.Max, metav1.Duration{Duration: max(DefaultBackOffMax, args.BackOff.Initial.Duration)})
-	setDefault(&args.Share, Share{})
-	setDefault(&args.Share.Percent, DefaultSharePercent)
-	setDefault(&args.Share.Burst, metav1.Duration{Duration: DefaultShareBurst})
+	if args.BackOff != nil {
+		setBackOffDefaults(args.BackOff)
+	}
+	if args.Share != nil {
+		setShareDefaults(args.Share)
+	}
+}
+
+// DefaultBackOff returns the back-off that applies if no profile sets one.
+func DefaultBackOff() *BackOff {
+	backOff := &BackOff{}
+	setBackOffDefaults(backOff)
+	return backOff
+}
+
+func setBackOffDefaults(backOff *BackOff) {
+	setDefault(&backOff.Initial, metav1.Duration{Duration: DefaultBackOffInitial})
+	setDefault(&backOff.Max, metav1.Duration{Duration: max(DefaultBackOffMax, backOff.Initial.Duration)})
+}
+
+// DefaultShare returns the share that applies if no profile sets one.
+func DefaultShare() *Share {
+	share := &Share{}
+	setShareDefaults(share)
+	return share
+}
+
+func setShareDefaults(share *Share) {
+	setDefault(&share.Percent, DefaultSharePercent)
+	setDefault(&share.Burst, metav1.Duration{Duration: DefaultShareBurst})
 }
 
 func setDefault[T any](setting **T, value T) {

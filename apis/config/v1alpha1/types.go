@@ -100,12 +100,13 @@ type DynamicResourcesCELArgs struct {
 	CacheSize *resource.Quantity `json:"cacheSize,omitempty"`
 
 	// BackOff is how long a claim whose attempt used up a budget or its time is left
-	// alone. The values of the first profile with this plugin are for all of them.
+	// alone. It is for the whole scheduler: the profile that sets it does so for all
+	// profiles with this plugin, in whatever order they are. Profiles that set it
+	// differently are refused. Default, if no profile sets it: that of its fields.
 	BackOff *BackOff `json:"backOff,omitempty"`
 
 	// Share is the part of the scheduler's time that the pods of one namespace may take
-	// while pods of other namespaces wait. The values of the first profile with this
-	// plugin are for all of them.
+	// while pods of other namespaces wait. It is for the whole scheduler, as BackOff is.
 	Share *Share `json:"share,omitempty"`
 
 	// Allocator says for which pods the plugin uses its own allocator. Default:
@@ -166,4 +167,8 @@ const (
 	AllocatorConstrained AllocatorMode = "Constrained"
 	// AllocatorAll means for all pods with claims.
 	AllocatorAll AllocatorMode = "All"
+	// AllocatorUpstream means for no pod. CEL device constraints are not read, as in a
+	// kube-scheduler of Kubernetes, where a claim with one is never allocated. Attempts
+	// and selectors have their limits all the same; Budget and CacheSize mean nothing.
+	AllocatorUpstream AllocatorMode = "Upstream"
 )

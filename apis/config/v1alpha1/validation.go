@@ -40,9 +40,9 @@ func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 		errs = append(errs, validateCacheSize(args.CacheSize, path.Child("cacheSize"))...)
 	}
 	switch args.Allocator {
-	case "", AllocatorConstrained, AllocatorAll:
+	case "", AllocatorConstrained, AllocatorAll, AllocatorUpstream:
 	default:
-		errs = append(errs, field.NotSupported(path.Child("allocator"), args.Allocator, []AllocatorMode{AllocatorConstrained, AllocatorAll}))
+		errs = append(errs, field.NotSupported(path.Child("allocator"), args.Allocator, []AllocatorMode{AllocatorConstrained, AllocatorAll, AllocatorUpstream}))
 	}
 	return errs
 }

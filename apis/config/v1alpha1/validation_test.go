@@ -32,6 +32,12 @@ func TestSetDefaults(t *testing.T) {
 	require.Equal(t, time.Minute, set.BindingTimeout.Duration)
 	require.Equal(t, DefaultBudgetCost, *set.Budget.Cost)
 	require.Equal(t, int64(5), *set.Budget.Steps)
+
+	// What is for the whole scheduler stays unset, for another profile may set it.
+	require.Nil(t, args.BackOff)
+	require.Nil(t, args.Share)
+	require.Equal(t, backOffOf(time.Second, 5*time.Minute), DefaultBackOff())
+	require.Equal(t, &Share{Percent: ptr.To[int32](20), Burst: &metav1.Duration{Duration: 250 * time.Millisecond}}, DefaultShare())
 }
 
 func TestValidate(t *testing.T) {

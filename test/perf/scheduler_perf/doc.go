@@ -11,7 +11,7 @@
 //
 // performance-config.yaml has the workloads in scheduler_perf's format. The same pods come
 // with CEL constraints for our profile, and with only a count or with matchAttribute for
-// upstream's; both profiles are those of manifests/scheduler/config.yaml. The workloads of
+// upstream's allocator; both profiles are those of manifests/scheduler/config.yaml. The workloads of
 // upstream's own DRA benchmarks are read from the module that go.mod names, and run
 // twice: as they are, and through our plugin with "allocator: All".
 //

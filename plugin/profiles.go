@@ -1,0 +1,89 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/plugin/guard"
+)
+
+// profiles is what all profiles of a scheduler have together.
+type profiles struct {
+	guard *guard.Guard
+	// judge makes the judge of selectors when it is first asked for. What it remembers of
+	// them is the same for all.
+	judge func() (*costbound.Selectors, error)
+
+	// mutex guards what follows.
+	mutex   sync.Mutex
+	share   stated[configv1alpha1.Share]
+	backOff stated[configv1alpha1.BackOff]
+}
+
+func newProfiles(guard *guard.Guard) *profiles {
+	return &profiles{guard: guard, judge: sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) })}
+}
+
+// stated is an argument that one profile has for all. value is nil if none has.
+type stated[T any] struct {
+	value   *T
+	profile string
+}
+
+// configure has the guard use those arguments of a profile that are for the whole scheduler.
+// If the first profile decided, an administrator who adds one in front would change them
+// without knowing, so any profile may have them, and two may not differ.
+func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourcesCELArgs) error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if err := p.share.add(profile, "share", args.Share); err != nil {
+		return err
+	}
+	if err := p.backOff.add(profile, "backOff", args.BackOff); err != nil {
+		return err
+	}
+	share, backOff := p.share.or(configv1alpha1.DefaultShare), p.backOff.or(configv1alpha1.DefaultBackOff)
+	p.guard.Configure(guard.Limits{
+		SharePercent: *share.Percent, ShareBurst: share.Burst.Duration,
+		BackOffInitial: backOff.Initial.Duration, BackOffMax: backOff.Max.Duration,
+	})
+	return nil
+}
+
+func (s *stated[T]) add(profile, name string, value *T) error {
+	switch {
+	case value == nil:
+		return nil
+	case s.value == nil:
+		*s = stated[T]{value, profile}
+		return nil
+	case reflect.DeepEqual(s.value, value):
+		return nil
+	}
+	return fmt.Errorf("profile %s has %s %s, and profile %s has %s: it is for the whole scheduler, so set it in one profile, or the same in all",
+		profile, name, written(value), s.profile, written(s.value))
+}
+
+func (s *stated[T]) or(other func() *T) *T {
+	if s.value == nil {
+		return other()
+	}
+	return s.value
+}
+
+// written is an argument as it can be written into a configuration.
+func written(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
+}

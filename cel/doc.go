@@ -29,7 +29,7 @@
 //   - An evaluation has a limit of cost ([DefaultCostLimit]) and one of what its functions
 //     make ([DefaultMemoryLimit]). Each call is charged by the sizes of its operands before it
 //     is made, so none begins that takes more than is left.
-//   - It ends soon after its context: that is looked at every few dozen steps, in loops as
+//   - It ends soon after its context: that is looked at every hundred steps or so, in loops as
 //     elsewhere, and before each call that takes long. A call that has begun is not
 //     interrupted, and takes what was charged for it.
 //   - What CEL panics over is an error.

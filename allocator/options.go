@@ -11,10 +11,10 @@ import (
 )
 
 // DefaultCostBudget is what all evaluations of one Allocate call may cost
-// together, in CEL cost units. A search that evaluates an expression on every set
-// spends 5 to 11 units a microsecond on one core, 7 and 10 for those of KEP-5254. So
-// the budget is used up after about ten seconds, the time that the scheduler's Filter
-// has for a node. BenchmarkBudgets in test/perf has the figures.
+// together, in CEL cost units. A unit stands for at most 250 ns of one core, and for a
+// fraction of that in usual expressions. So the budget is used up after ten seconds, more or
+// less, the time that the scheduler's Filter has for a node, and after 25 at worst.
+// BenchmarkBudgets in test/perf measures some.
 const DefaultCostBudget uint64 = 100_000_000
 
 // DefaultStepBudget is how many steps one Allocate call with CEL constraints may

@@ -22,7 +22,8 @@ import (
 type Reason string
 
 const (
-	// ReasonTooLong means that the expression is longer than [MaxExpressionLength].
+	// ReasonTooLong means that the expression is longer than it may be, or larger once it is
+	// parsed: [MaxTokens], [MaxNodes], [MaxDepth], [MaxTypeSize], or a regular expression in it.
 	ReasonTooLong Reason = "TooLong"
 	// ReasonInvalid means that the expression does not compile.
 	ReasonInvalid Reason = "Invalid"

@@ -161,7 +161,7 @@ func definitions() Group {
 					"the regular expression names %d classes of characters, the limit is %d",
 					"the regular expression is compiled to more than %d instructions: repeat less",
 				},
-				Cause: "A counted repetition such as `(a{100}){100}` takes a few characters and ten thousand instructions; a class such as `\\pL` is a large table.",
+				Cause: "A counted repetition such as `(abcdefghij){1000}` takes a few characters and ten thousand instructions; a class such as `\\pL` is a large table.",
 				Cure:  "Write a simpler pattern, or compare with `startsWith`, `contains` or a list of values.",
 			},
 			{

@@ -20,6 +20,8 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/cel/meter"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
 )
@@ -111,6 +113,19 @@ func expressionLimits(t *testing.T) []limit {
 	return []limit{
 		{"length", size(int64(cel.MaxExpressionLength)), ours + ", as for device selectors"},
 		{"cost of one evaluation, in CEL cost units", number(cel.DefaultCostLimit), ours + ", as for device selectors"},
+		{"time that stands for a unit, where calls take longer than CEL charges for", time.Duration(constantOf(t, "cel/meter/meter.go", "nanosecondsPerUnit")).String(), ours},
+		{"texts, lists and maps that one evaluation makes", size(int64(cel.DefaultMemoryLimit)) + fmt.Sprintf(", and %d bytes for each unit", meter.BytesPerUnit), ours},
+		{"evaluations at a time that make much, which is more than " + size(constantOf(t, "cel/meter/heavy.go", "lightBytes")), number(constantOf(t, "cel/meter/heavy.go", "heavyAtOnce")), ours},
+		{"words and signs", number(cel.MaxTokens), ours},
+		{"parts after macros are expanded", number(cel.MaxNodes), ours},
+		{"levels of nesting", number(cel.MaxDepth), ours},
+		{"names in the type of a part", number(cel.MaxTypeSize), ours},
+		{"length of a regular expression", size(meter.MaxPatternLength), ours},
+		{"instructions that one is compiled to", number(meter.MaxPatternInstructions), ours},
+		{"classes such as `\\pL` in one", number(constantOf(t, "cel/meter/pattern.go", "maxClasses")), ours},
+		{"exponent of a quantity, besides the characters before it", number(constantOf(t, "cel/meter/quantity.go", "exponentMargin")), ours + ": larger ones are cut"},
+		{"cost of a device selector on one device, by its bound", number(costbound.SelectorLimits.Cost), ours},
+		{"what a device selector makes on one device, by its bound", size(int64(costbound.SelectorLimits.Bytes)), ours},
 		{"devices in the set", number(resourceapi.AllocationResultsMaxSize), "as in a claim"},
 		{"devices that a condition may speak of to be remembered", number(constantOf(t, "cel/device/bound/leaf.go", "maxArity")), ours},
 	}
@@ -200,6 +215,7 @@ func explanationLimits(t *testing.T) []limit {
 func placementLimits(t *testing.T) []limit {
 	return []limit{
 		{"length of an expression", number(constantOf(t, "cel/cluster/environment.go", "maxCharacters")) + " characters", "CEL"},
+		{"words, parts, nesting, types, regular expressions and memory", "as [above](#the-expression)", ours},
 		{"cost of one evaluation on a cluster", number(cel.DefaultCostLimit), ours},
 		{"cost of all expressions of a predicate on a cluster", number(cluster.ClusterCostLimit), ours},
 		{"elements assumed in a list when costs are estimated", number(constantOf(t, "cel/cluster/cost.go", "assumedSize")), ours},

@@ -1,0 +1,273 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/cel/meter"
+	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/shape"
+)
+
+// TestLimitsRefuseNothingThatPeopleWrite judges every expression that the project has from
+// people: those of the corpus, of the shapes that it is measured with, of the pages and of
+// manifests. What is refused is listed in the page on the threat model, and how many there are.
+func TestLimitsRefuseNothingThatPeopleWrite(t *testing.T) {
+	j := newJudge(t)
+	j.corpus(t)
+	j.shapes(t)
+	j.pages(t)
+	j.manifests(t)
+	text := "| from | constraints | device selectors | expressions over clusters | refused |\n|---|---|---|---|---|\n"
+	for _, from := range j.order {
+		c := j.counts[from]
+		text += fmt.Sprintf("| %s | %d | %d | %d | %d |\n", from, c.constraints, c.selectors, c.clusters, len(c.refused))
+		require.Empty(t, c.refused, from)
+		require.Positive(t, c.constraints+c.selectors+c.clusters, from)
+	}
+	checkGenerated(t, filepath.Join("docs", "threat-model.md"), map[string]string{
+		"refused": refusals(t), "accepted": text,
+	})
+}
+
+// TestJudgeRefuses: else the test above shows nothing.
+func TestJudgeRefuses(t *testing.T) {
+	j := newJudge(t)
+	j.constraint("a", "'a'.matches('(abcdefghijklmnopqrstuvwxyz){1000}')")
+	j.constraint("a", strings.Repeat("[", 60)+strings.Repeat("]", 60)+" == []")
+	j.selector("a", "lists.range(900000).distinct().size() > 1")
+	j.cluster("a", strings.Repeat("[", 60)+strings.Repeat("]", 60)+" == []")
+	require.Len(t, j.counts["a"].refused, 4)
+	j.document("b", `{a: [{kind: CELDeviceConstraint, expression: "'a'.matches('(abcdefghijklmnopqrstuvwxyz){1000}')"}], b: {cel: {expression: "quantity('1e2000000000').isInteger()"}}, c: {celExpressions: ["1"]}}`)
+	require.Len(t, j.counts["b"].refused, 3)
+	require.Equal(t, count{constraints: 1, selectors: 1, clusters: 1, refused: j.counts["b"].refused}, *j.counts["b"])
+}
+
+// judge compiles expressions as the programs do, and counts them by where they come from.
+type judge struct {
+	devices   *device.Environment
+	clusters  *cluster.Environment
+	selectors *costbound.Selectors
+	order     []string
+	counts    map[string]*count
+}
+
+type count struct {
+	constraints, selectors, clusters int
+	refused                          []string
+}
+
+func newJudge(t *testing.T) *judge {
+	t.Helper()
+	devices, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	clusters, err := cluster.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	selectors, err := costbound.NewSelectors(cel.Config{})
+	require.NoError(t, err)
+	return &judge{devices: devices, clusters: clusters, selectors: selectors, counts: map[string]*count{}}
+}
+
+func (j *judge) of(from string) *count {
+	if j.counts[from] == nil {
+		j.order, j.counts[from] = append(j.order, from), &count{}
+	}
+	return j.counts[from]
+}
+
+func (c *count) note(text string, err error) {
+	if err != nil {
+		c.refused = append(c.refused, text+": "+err.Error())
+	}
+}
+
+func (j *judge) constraint(from, text string) *device.Expression {
+	c := j.of(from)
+	c.constraints++
+	expression, err := j.devices.Compile(text)
+	c.note(text, err)
+	return expression
+}
+
+func (j *judge) selector(from, text string) {
+	c := j.of(from)
+	c.selectors++
+	c.note(text, j.selectors.Check(text))
+}
+
+func (j *judge) cluster(from, text string) {
+	c := j.of(from)
+	c.clusters++
+	_, err := j.clusters.Compile(clusterv1beta1.ClusterSelector{
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{text}},
+	}, nil)
+	c.note(text, err)
+}
+
+// satisfied evaluates, too: time and memory are limited for each evaluation. None fails on
+// the devices that it is for.
+func (j *judge) satisfied(from, text string, set []*device.Device) {
+	if expression := j.constraint(from, text); expression != nil {
+		_, err := expression.Satisfied(context.Background(), set, cel.NewBudget(cel.DefaultCostLimit))
+		j.of(from).note(text, err)
+	}
+}
+
+func (j *judge) corpus(t *testing.T) {
+	t.Helper()
+	for _, e := range corpus.Expressions() {
+		var set []*device.Device
+		missing := map[string]int{}
+		for _, r := range e.Requests {
+			missing[r.Driver] += r.Count
+		}
+		for _, d := range e.Hardware.Devices() {
+			if missing[d.Driver] > 0 {
+				missing[d.Driver]--
+				set = append(set, device.New(d.Driver, &d.Device))
+			}
+		}
+		for driver, n := range missing {
+			require.Zero(t, n, "%s: too few devices of %s", e.Name, driver)
+		}
+		j.satisfied("the corpus of `internal/corpus`", e.Text, set)
+	}
+}
+
+func (j *judge) shapes(t *testing.T) {
+	t.Helper()
+	known := map[string]bool{}
+	for _, s := range shape.Scenarios() {
+		if !known[s.Expression] {
+			known[s.Expression] = true
+			j.constraint("the shapes of the benchmarks, `internal/shape`", s.Expression)
+		}
+	}
+}
+
+func (j *judge) pages(t *testing.T) {
+	t.Helper()
+	for _, b := range blocks(t, "cel") {
+		for text := range strings.SplitSeq(b.text, "\n\n") {
+			if strings.Contains(text, "managedCluster") {
+				j.cluster(pageKind(b), text)
+			} else {
+				j.constraint(pageKind(b), text)
+			}
+		}
+	}
+	for _, b := range blocks(t, "yaml") {
+		for document := range strings.SplitSeq(b.text, "\n---\n") {
+			j.document(pageKind(b), document)
+		}
+	}
+}
+
+func pageKind(b block) string {
+	if strings.HasPrefix(b.page, "docs/hardware/") {
+		return "the hardware pages"
+	}
+	return "the other pages"
+}
+
+// manifests are all but the templates of the chart, which are no YAML.
+func (j *judge) manifests(t *testing.T) {
+	t.Helper()
+	for _, b := range files(t) {
+		if inChart(b) {
+			continue
+		}
+		for document := range strings.SplitSeq(b.text, "\n---\n") {
+			j.document("the examples and other manifests", document)
+		}
+	}
+}
+
+// document finds the expressions in an object, or in a part of one.
+func (j *judge) document(from, text string) {
+	var content any
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		j.of(from).note(text, err)
+		return
+	}
+	j.walk(from, content)
+}
+
+func (j *judge) walk(from string, value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, element := range value {
+			j.walk(from, element)
+		}
+	case map[string]any:
+		if text, ok := value["expression"].(string); ok && value["kind"] == "CELDeviceConstraint" {
+			j.constraint(from, text)
+		}
+		if selector, ok := value["cel"].(map[string]any); ok {
+			if text, ok := selector["expression"].(string); ok {
+				j.selector(from, text)
+			}
+		}
+		if all, ok := value["celExpressions"].([]any); ok {
+			for _, text := range all {
+				j.cluster(from, fmt.Sprint(text))
+			}
+		}
+		for _, entry := range value {
+			j.walk(from, entry)
+		}
+	}
+}
+
+// refusals is the table of what was accepted before there was such a limit.
+func refusals(t *testing.T) string {
+	t.Helper()
+	rows := []limit{
+		{"words and signs of an expression", number(cel.MaxTokens), "the length: 10 KiB, for clusters 100,000 characters"},
+		{"parts after macros are expanded", number(cel.MaxNodes), "none"},
+		{"levels of nesting", number(cel.MaxDepth), "those of CEL's parser"},
+		{"names in the type of a part: `list(list(int))` has three", number(cel.MaxTypeSize), "none"},
+		{"length of a regular expression", size(meter.MaxPatternLength), "none"},
+		{"instructions of a regular expression", number(meter.MaxPatternInstructions), "that of Go's package regexp"},
+		{"classes such as `\\pL` in a regular expression", number(constantOf(t, "cel/meter/pattern.go", "maxClasses")), "none"},
+		{"what the functions of one evaluation make", size(int64(cel.DefaultMemoryLimit)) + fmt.Sprintf(", and %d bytes for each unit of cost", meter.BytesPerUnit), "none"},
+		{"time of the calls in one evaluation, by the sizes of their operands", number(cel.DefaultCostLimit) + fmt.Sprintf(" times %d ns", constantOf(t, "cel/meter/meter.go", "nanosecondsPerUnit")), "none"},
+		{"cost of a device selector of a claim on one device, at most", number(costbound.SelectorLimits.Cost), "1,000,000, noticed after the call"},
+		{"what it makes on one device, at most", size(int64(costbound.SelectorLimits.Bytes)), "none"},
+	}
+	text := "| what | limit now | before |\n|---|---|---|\n"
+	for _, r := range rows {
+		text += fmt.Sprintf("| %s | %s | %s |\n", r.what, r.value, r.whose)
+	}
+	return text
+}
+
+// TestExponentsAreCut: what the page says of large exponents.
+func TestExponentsAreCut(t *testing.T) {
+	j := newJudge(t)
+	for _, text := range []string{
+		"quantity('1e16000000').compareTo(quantity('1e16000001')) == 0",
+		"quantity('11e600').isGreaterThan(quantity('1e700'))",
+		"quantity('1e512').isLessThan(quantity('1e513'))",
+	} {
+		expression, err := j.devices.Compile(text)
+		require.NoError(t, err)
+		satisfied, err := expression.Satisfied(t.Context(), nil, cel.NewBudget(cel.DefaultCostLimit))
+		require.NoError(t, err)
+		require.True(t, satisfied, text)
+	}
+}

@@ -47,7 +47,7 @@ func (c *compilations) get(expression string, compile func(string) (*Program, er
 
 // What a compiled expression takes, measured: so much by itself, and for each part of its
 // syntax tree, of which there are the tree, types, references, positions and a plan. Of a
-// mistake the error has the text, and CEL's report of it.
+// mistake the error has the text, and what is said about it.
 const (
 	programBytes    = 2 << 10
 	partBytes       = 420
@@ -59,7 +59,7 @@ const (
 
 func sizeOfCompilation(expression string, outcome *compilation) memo.Size {
 	if outcome.program == nil {
-		return memo.Size{Bytes: mistakeBytes + mistakeTexts*len(expression)}
+		return memo.Size{Bytes: mistakeBytes + 2*len(expression) + 2*len(outcome.err.Error())}
 	}
 	return memo.Size{Bytes: outcome.program.Size()}
 }

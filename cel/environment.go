@@ -239,6 +239,10 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 	if err := checkText(expression); err != nil {
 		return nil, err
 	}
+	if len(expression) > lightText {
+		turns <- struct{}{}
+		defer func() { <-turns }()
+	}
 	parsed, issues := e.env.Parse(expression)
 	if issues.Err() != nil {
 		return nil, compileError(expression, issues)

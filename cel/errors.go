@@ -6,7 +6,6 @@ package cel
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -74,24 +73,22 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.err }
 
 // compileError keeps the position of the first of CEL's issues and the text of
-// all of them.
+// some of them.
 func compileError(expression string, issues *cel.Issues) *Error {
+	all := issues.Errors()
+	text := displayAll(common.NewTextSource(expression), all)
 	result := &Error{
 		Reason:     ReasonInvalid,
 		Expression: expression,
-		Message:    issues.Err().Error(),
-		display:    sync.OnceValue(issues.String),
+		Message:    shortened(all[0].Message),
+		display:    func() string { return text },
 	}
-	if all := issues.Errors(); len(all) > 0 {
-		result.Message = all[0].Message
-		result.Line, result.Column = place(all[0].Location)
-	}
+	result.Line, result.Column = place(all[0].Location)
 	return result
 }
 
 // positioned prints message with the line of the source and a caret below it.
 func positioned(reason Reason, source common.Source, at common.Location, message string) *Error {
-	issue := &common.Error{Location: at, Message: message}
 	line, column := place(at)
 	return &Error{
 		Reason:     reason,
@@ -99,7 +96,7 @@ func positioned(reason Reason, source common.Source, at common.Location, message
 		Line:       line,
 		Column:     column,
 		Message:    message,
-		display:    sync.OnceValue(func() string { return issue.ToDisplayString(source) }),
+		display:    sync.OnceValue(func() string { return display(source, at, message) }),
 	}
 }
 
@@ -130,17 +127,6 @@ func (p *Program) evaluationError(ctx context.Context, value ref.Val, err error)
 	result := positioned(ReasonRuntime, p.ast.Source(), p.location(value), shortened(dracel.EnhanceRuntimeError(err).Error()))
 	result.err = err
 	return result
-}
-
-// maxMessage is the length of the message of a runtime error, in bytes: it may have a text in
-// it that the expression made.
-const maxMessage = 1024
-
-func shortened(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }
 
 // location finds where a runtime error comes from, the start of the expression

@@ -30,7 +30,7 @@ const (
 
 const (
 	// batch is how many shots are fired together.
-	batch = 40
+	batch = 20
 	// tries is for machines that are busy: the best one counts.
 	tries = 3
 	// mostFailures ends the test early: it has made its point.

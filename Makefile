@@ -9,7 +9,7 @@ GO ?= go
 # take many times as long. Short, because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-all e2e bin up build lint lint-fix tidy fuzz bench expensive perf perf-report soak clean generate images generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-all test-guarantee e2e bin up build lint lint-fix tidy fuzz bench expensive perf perf-report soak clean generate images generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,13 +23,17 @@ demo-placement: ## a local hub, and how celset selects clusters on it
 demo-real: ## a local node that runs containers, and one that names its four connected devices (Linux, as root)
 	$(GO) run ./cmd/devcluster demo real
 
-test: bin test-race test-all ## unit, integration and conformance tests
+test: bin test-race test-all test-guarantee ## unit, integration and conformance tests
 
 test-race:
 	$(GO) test -race -short -timeout 30m $(RACE_PACKAGES)
 
 test-all:
 	$(GO) test -count=1 -timeout 30m ./...
+
+# By itself, because it measures what tenants can do to each other's delays; -v for the table.
+test-guarantee: ## that no tenant can stop the programs, on a local control plane, measured
+	CELSET_REDTEAM=all $(GO) test -count=1 -timeout 30m -v ./test/redteam
 
 # -v for the tests that run, and for the reason if none does.
 e2e: ## the user stories up to their containers, on a local node (Linux, as root)

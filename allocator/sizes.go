@@ -57,13 +57,13 @@ func sizeOfTables(_ tablesKey, t *tabulated) memo.Size {
 	if t.Tables == nil {
 		return memo.Size{}
 	}
-	return memo.Size{Bytes: t.Tables.Size(), Parts: []memo.Part{
+	return memo.Size{Bytes: t.Size(), Parts: []memo.Part{
 		t.hardware.part(), t.program, {Of: t.Analysis, Bytes: t.Analysis.Size()},
 	}}
 }
 
 func sizeOfAnalysis(_ analysisKey, a *analyzed) memo.Size {
-	return memo.Size{Bytes: a.Analysis.Size(), Parts: []memo.Part{a.program}}
+	return memo.Size{Bytes: a.Size(), Parts: []memo.Part{a.program}}
 }
 
 func sizeOfExpressionFootprint(_ expressionKey, f *footprint) memo.Size {

@@ -236,7 +236,7 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 			}
 		}
 	}()
-	if err := checkTokens(expression); err != nil {
+	if err := checkText(expression); err != nil {
 		return nil, err
 	}
 	parsed, issues := e.env.Parse(expression)

@@ -6,6 +6,7 @@ package cel
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -25,6 +26,10 @@ const (
 	// MaxTokens is the number of words and signs in an expression; a text in quotes is one. An
 	// expression over devices can't have more.
 	MaxTokens = MaxExpressionLength
+	// MaxWideCharacters is the number of characters in an expression that are not ASCII, in
+	// texts and comments, too: CEL's lexer takes a hundred times as long for one. An expression
+	// over devices can't have more.
+	MaxWideCharacters = MaxExpressionLength
 	// MaxNodes is the number of nodes of the syntax tree after macros were expanded.
 	MaxNodes = 6000
 	// MaxDepth is how deep nodes are nested: parentheses count once where they are needed.
@@ -35,8 +40,20 @@ const (
 	MaxTypeSize = 32
 )
 
-// checkTokens refuses a text of too many words before it is parsed.
-func checkTokens(text string) error {
+// checkText refuses a text of too many words or wide characters before it is parsed.
+func checkText(text string) error {
+	wide := 0
+	for _, c := range text {
+		if c >= utf8.RuneSelf {
+			wide++
+		}
+	}
+	if wide > MaxWideCharacters {
+		return &Error{
+			Reason:  ReasonTooLong,
+			Message: fmt.Sprintf("the expression has %d characters that are not ASCII, more than %d: leave some out", wide, MaxWideCharacters),
+		}
+	}
 	if count := tokens(text); count > MaxTokens {
 		return &Error{
 			Reason:  ReasonTooLong,

@@ -29,6 +29,8 @@ func TestTextsThatGrow(t *testing.T) {
 		"macros":         {nested("[1].all(x, ", "true", ")", 60), "nested more than 100 levels deep"},
 		"calls":          {nested("dyn(", "1", ")", 200) + " == 1", "nested more than 100 levels deep"},
 		"words":          {strings.Repeat("1 +", 6000) + "1 == 1", "more than 10240 words and signs"},
+		"wide":           {"'" + strings.Repeat("é", 11_000) + "' == ''", "11000 characters that are not ASCII, more than 10240"},
+		"wide comment":   {"true // " + strings.Repeat("é", 11_000), "11000 characters that are not ASCII, more than 10240"},
 		"signs":          {strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
 		"after a raw":    {`r'\' == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
 		"after a text":   {`"\"" == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},

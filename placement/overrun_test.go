@@ -166,7 +166,7 @@ func TestAllEvaluationsTogetherTakeTooLong(t *testing.T) {
 		requireOverrun(t, result, "4 of 10 clusters")
 		require.Equal(t, 2, result.Remembered)
 
-		h.clusters, names = h.clusters[1:], names[1:]
+		h.clusters = h.clusters[1:]
 		requireOverrun(t, h.schedule(t, s, object, 100*time.Millisecond), "5 of 9 clusters")
 		h.update(0, func(c *clusterv1.ManagedCluster) { c.Labels["a"], h.takes[c.Name] = "b", 40*time.Millisecond })
 		requireOverrun(t, h.schedule(t, s, object, 100*time.Millisecond), "6 of 9 clusters")

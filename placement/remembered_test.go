@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/placement"
@@ -63,7 +62,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	decideAll(0)
 	forgetAll()
 	require.Zero(t, placement.Remembered.Used(), "nothing is left of Placements that are gone")
-	runtime.KeepAlive([]*clusterv1.ManagedCluster(h.clusters))
+	runtime.KeepAlive(h.clusters)
 }
 
 func heap() int64 {

@@ -44,14 +44,14 @@ func newByCELGo(t testing.TB) byCELGo {
 }
 
 // satisfied returns what cel-go says, and what it charges; false if it does not compile.
-func (b byCELGo) satisfied(t require.TestingT, text string, set []*Device) (value ref.Val, cost uint64, failure error, compiles bool) {
+func (b byCELGo) satisfied(t require.TestingT, text string, set []*Device) (value ref.Val, cost uint64, compiles bool, failure error) {
 	checked, issues := b.env.Compile(text)
 	if issues.Err() != nil {
-		return nil, 0, nil, false
+		return nil, 0, false, nil
 	}
 	program, err := b.env.Program(checked, celgo.CostLimit(math.MaxUint64))
 	if err != nil {
-		return nil, 0, nil, false
+		return nil, 0, false, nil
 	}
 	values := make([]ref.Val, len(set))
 	for i, device := range set {
@@ -59,12 +59,12 @@ func (b byCELGo) satisfied(t require.TestingT, text string, set []*Device) (valu
 	}
 	value, details, failure := program.Eval(activation{types.NewRefValList(types.DefaultTypeAdapter, values)})
 	require.NotNil(t, details)
-	return value, *details.ActualCost(), failure, true
+	return value, *details.ActualCost(), true, failure
 }
 
 // requireSame compares verdict, failure and costs.
 func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string, set []*Device) {
-	value, cost, failure, compiles := b.satisfied(t, text, set)
+	value, cost, compiles, failure := b.satisfied(t, text, set)
 	expression, err := ours.Compile(text)
 	if !compiles {
 		require.Error(t, err, text)

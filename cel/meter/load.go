@@ -216,7 +216,7 @@ var loads = func() map[string]known {
 	for _, function := range []string{
 		operators.LogicalNot, operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
 		operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.Index, operators.OptIndex, operators.OptSelect,
-		operators.NotStrictlyFalse, operators.OldNotStrictlyFalse,
+		operators.NotStrictlyFalse, "__not_strictly_false__",
 		"dyn", "type", "first", "last", "hasValue", "value", "or", "orValue", "unwrapOpt",
 		"optional.of", "optional.none", "optional.unwrap",
 		"sign", "major", "minor", "patch", "getScheme",

@@ -139,14 +139,6 @@ func (a *account) load(of Load, function string, id int64) {
 	}
 }
 
-// left is how many nanoseconds the next call may take.
-func (a *account) left() float64 {
-	if a.limits.Cost == 0 {
-		return noLimit
-	}
-	return float64(a.limits.Cost)*nanosecondsPerUnit - a.nanoseconds
-}
-
 // look ends the evaluation if its context has ended.
 func (a *account) look() {
 	a.charges, a.since = 0, 0

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// MaxPatternLength is the longest regular expression that is compiled, in bytes, and
-	// MaxPatternInstructions the largest program that one is compiled to: a counted
+	// MaxPatternLength is the longest regular expression that is compiled, in bytes.
+	MaxPatternLength = 16 << 10
+	// MaxPatternInstructions is the largest program that one is compiled to: a counted
 	// repetition takes a few characters and as many instructions as it says.
-	MaxPatternLength       = 16 << 10
 	MaxPatternInstructions = 20_000
 	// maxClasses is how many classes of Unicode characters a regular expression may name: each
 	// is a table of up to 10 KiB.

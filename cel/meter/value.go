@@ -55,7 +55,7 @@ func operandOf(value ref.Val, deep bool) Operand {
 		}
 		return Operand{Size: float64(size), Deep: textDeep(size)}
 	case apiservercel.URL:
-		size := len(value.Path) + len(value.RawPath) + len(value.RawQuery) + len(value.URL.Host)
+		size := len(value.Path) + len(value.RawPath) + len(value.RawQuery) + len(value.Host)
 		return Operand{Size: float64(size), Deep: textDeep(size)}
 	case traits.Sizer:
 		result := Operand{Size: float64(value.Size().(types.Int)), Deep: 1}

@@ -10,9 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/celset/celset/placement/controller"
 	"io"
-	"k8s.io/client-go/rest"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -21,12 +19,14 @@ import (
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/placement/controller"
 )
 
 // serve tries what it is told to, and answers in lines of JSON.

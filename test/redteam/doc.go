@@ -12,9 +12,11 @@
 // somebody called alice does harmless things all the time, one after the other, and notes
 // how long each takes. What that was without mallory is measured first.
 //
-//	go test ./test/redteam                        # in batches
-//	CELSET_REDTEAM=long go test ./test/redteam    # one by one
+// It measures delays, so nothing else may run meanwhile: it is skipped unless it is asked for.
+//
+//	make test-guarantee                           # all, in batches
+//	CELSET_REDTEAM=long go test ./test/redteam    # all, one by one
 //	CELSET_REDTEAM=double go test ./test/redteam  # only cases whose names have that in them
 //
-// A batch that is too much is tried again case by case, to name the one that is.
+// A batch that is too much is tried again in halves, to name the case that is.
 package redteam

@@ -25,7 +25,7 @@ type Calls struct {
 func NewCalls(functions map[string]*decls.FunctionDecl) *Calls {
 	result := &Calls{functions: functions}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
-		if strings.Contains(name, "@") || name == operators.NotStrictlyFalse || name == operators.OldNotStrictlyFalse || name == operators.OldIn || name == "in" {
+		if strings.Contains(name, "@") || strings.HasPrefix(name, "__not") || name == operators.OldIn || name == "in" {
 			continue
 		}
 		overloads := slices.Clone(functions[name].OverloadDecls())

@@ -12,16 +12,17 @@ import (
 
 // DefaultCostBudget is what all evaluations of one Allocate call may cost
 // together, in CEL cost units. A unit stands for at most 250 ns of one core, and for a
-// fraction of that in usual expressions. So the budget is used up after ten seconds, more or
-// less, the time that the scheduler's Filter has for a node, and after 25 at worst.
-// BenchmarkBudgets in test/perf measures some.
+// fraction of that in usual expressions: searches that evaluate one on every set were
+// measured to spend 5 to 13 units a microsecond. So the budget is used up after ten seconds
+// or twenty, where the scheduler's Filter has ten for a node, and after 25 at worst.
+// BenchmarkBudgets in test/perf has the figures.
 const DefaultCostBudget uint64 = 100_000_000
 
 // DefaultStepBudget is how many steps one Allocate call with CEL constraints may
-// take. A search that reads the expression takes 100,000 (sums, counts) to 250,000
-// steps a second (KEP-5254's grid) on one core, one that evaluates a cheap expression
-// on every set 140,000. So the budget is used up after four to ten seconds. Where
-// evaluations make steps slower, the cost budget is used up before.
+// take. Searches that read the expression (sums, counts) were measured to take about
+// 100,000 steps a second on one core, one that evaluates a cheap expression on every set
+// up to 190,000. So the budget is used up after five to ten seconds. Where evaluations
+// make steps slower, the cost budget is used up before.
 // BenchmarkBudgets in test/perf has the figures.
 const DefaultStepBudget int64 = 1_000_000
 

@@ -6,7 +6,9 @@ package cel
 import "fmt"
 
 // Budget is the cost, in CEL cost units, that a number of evaluations may spend
-// together. It is not safe for concurrent use. A nil Budget has no limit.
+// together. Calls of functions that take longer than CEL charges them are charged a unit for
+// each 250 ns (Expense.Units of package cel/meter), so that a unit never stands for much
+// more. It is not safe for concurrent use. A nil Budget has no limit.
 type Budget struct {
 	limit uint64
 	spent uint64

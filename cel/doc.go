@@ -21,9 +21,10 @@
 //
 // Expressions are untrusted:
 //
-//   - Length and number of words are limited before they are parsed; parts, depth and
-//     types ([MaxNodes], [MaxDepth], [MaxTypeSize]) and regular expressions before types are
-//     checked. One at the limits compiles in about a tenth of a second.
+//   - Length, words ([MaxTokens]) and characters that are not ASCII ([MaxWideCharacters]) are
+//     limited before they are parsed; parts, depth and types ([MaxNodes], [MaxDepth],
+//     [MaxTypeSize]) and regular expressions before types are checked. One at the limits
+//     compiles in about a tenth of a second.
 //   - Macros name what they are called on once: optMap and optFlatMap of CEL write it out
 //     twice.
 //   - An evaluation has a limit of cost ([DefaultCostLimit]) and one of what its functions

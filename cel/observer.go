@@ -11,8 +11,8 @@ type Observer interface {
 	// ObserveCompilation is called once for each call of Compile. hit tells that
 	// the outcome was remembered, err is that outcome.
 	ObserveCompilation(environment string, hit bool, err error)
-	// ObserveEvaluation is called once for each evaluation with the cost it had, in
-	// CEL cost units.
+	// ObserveEvaluation is called once for each evaluation with what it was charged,
+	// in CEL cost units: see [Budget].
 	ObserveEvaluation(environment string, cost uint64, err error)
 }
 

@@ -23,6 +23,7 @@ func TestLargeExpressionsDoNotCompile(t *testing.T) {
 		"managedCluster.metadata.name.matches(r'" + strings.Repeat(`\pL`, 100) + "')":                   "names 100 classes of characters, the limit is 64",
 		"managedCluster.metadata.name.find('" + strings.Repeat("a", 17_000) + "') == ''":                "the regular expression has 17000 bytes, the limit is 16384",
 		strings.Repeat("managedCluster.metadata.name == 'a' || ", 2000) + "managedCluster.spec == null": "more than 10240 words and signs",
+		"managedCluster.metadata.name == '" + strings.Repeat("é", 11_000) + "'":                         "11000 characters that are not ASCII, more than 10240",
 	} {
 		_, err := environment.Compile(expressions(text), nil)
 		require.Error(t, err, message)

@@ -127,8 +127,9 @@ func TestLongExpressions(t *testing.T) {
 		message    string
 	}{
 		"longer than for devices": {expression: strings.Repeat("true && ", 2000) + "true"},
-		"characters of two bytes": {expression: "'" + strings.Repeat("ä", 99_000) + "' != ''"},
-		"too long":                {"'" + strings.Repeat("ä", 100_000) + "' != ''", "expression code point size exceeds limit"},
+		"characters of two bytes": {expression: "'" + strings.Repeat("ä", 10_000) + strings.Repeat("a", 89_000) + "' != ''"},
+		"too long":                {"'" + strings.Repeat("ä", 10_000) + strings.Repeat("a", 90_000) + "' != ''", "expression code point size exceeds limit"},
+		"too many of them":        {"'" + strings.Repeat("ä", 99_000) + "' != ''", "99000 characters that are not ASCII, more than 10240"},
 		"much too long":           {strings.Repeat(" ", 400_001), "the expression has 400001 bytes, the limit is 400000"},
 		"parentheses":             {strings.Repeat("(", 2_000) + "true" + strings.Repeat(")", 2_000), "recursion limit exceeded"},
 		"calls":                   {"'a'" + strings.Repeat(".trim()", 1_000) + " == 'a'", "recursion depth exceeded"},

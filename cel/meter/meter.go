@@ -11,7 +11,7 @@ import (
 )
 
 // nanosecondsPerUnit is what a unit of cost stands for: no call of a function takes more
-// time for each unit that it is charged with. Steps of ordinary expressions take a sixth of it.
+// time for each unit that it is charged with. Steps of ordinary expressions take a fifth of it.
 const nanosecondsPerUnit = 250
 
 // The context is looked at after so many charges, or so many nanoseconds of calls.

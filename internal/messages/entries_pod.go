@@ -148,6 +148,7 @@ func definitions() Group {
 			{
 				ID: "expression-too-large", Texts: []string{
 					"the expression has more than %d words and signs: split it into several",
+					"the expression has %d characters that are not ASCII, more than %d: leave some out",
 					"the expression has more than %d parts after its macros are expanded: split it into several",
 					"the expression is nested more than %d levels deep: give parts a name with cel.bind, or split it into several",
 					"lists, maps and types are nested too deep: a type has more than %d names",

@@ -117,6 +117,7 @@ func expressionLimits(t *testing.T) []limit {
 		{"texts, lists and maps that one evaluation makes", size(int64(cel.DefaultMemoryLimit)) + fmt.Sprintf(", and %d bytes for each unit", meter.BytesPerUnit), ours},
 		{"evaluations at a time that make much, which is more than " + size(constantOf(t, "cel/meter/heavy.go", "lightBytes")), number(constantOf(t, "cel/meter/heavy.go", "heavyAtOnce")), ours},
 		{"words and signs", number(cel.MaxTokens), ours},
+		{"characters that are not ASCII, in texts and comments, too", number(cel.MaxWideCharacters), ours},
 		{"parts after macros are expanded", number(cel.MaxNodes), ours},
 		{"levels of nesting", number(cel.MaxDepth), ours},
 		{"names in the type of a part", number(cel.MaxTypeSize), ours},

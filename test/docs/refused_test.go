@@ -238,6 +238,7 @@ func refusals(t *testing.T) string {
 	t.Helper()
 	rows := []limit{
 		{"words and signs of an expression", number(cel.MaxTokens), "the length: 10 KiB, for clusters 100,000 characters"},
+		{"characters of an expression over clusters that are not ASCII", number(cel.MaxWideCharacters), "the length: 100,000 characters"},
 		{"parts after macros are expanded", number(cel.MaxNodes), "none"},
 		{"levels of nesting", number(cel.MaxDepth), "those of CEL's parser"},
 		{"names in the type of a part: `list(list(int))` has three", number(cel.MaxTypeSize), "none"},

@@ -35,10 +35,9 @@ func BenchmarkBudgets(b *testing.B) {
 		{"expression=ring/sets=evaluated", row, constrained(b, 4, extent+" == 2"), exhaustive},
 		{"expression=grid/sets=evaluated", mesh, constrained(b, 4, gridExpression+" && devices.size() == 3"), exhaustive},
 		{"expression=unread/sets=evaluated", row, constrained(b, 4, "devices.slice(0, 1).size() == 2"), exhaustive},
-		// Hardly one is: what counts are the steps.
+		// Hardly one is: what counts are the steps. The grid of KEP-5254 is answered in one.
 		{"expression=sum/sets=bounded", meshOf(b, 1, 20), constrained(b, 10, "devices.map(d, "+column+" * 2).sum() == 191"), nil},
 		{"expression=counts/sets=bounded", meshOf(b, 1, 18), constrained(b, 12, columnCounts), nil},
-		{"expression=grid/sets=bounded", meshOf(b, 8, 8), constrained(b, 5, gridExpression), nil},
 	} {
 		b.Run(test.name, func(b *testing.B) { benchmarkBudget(b, test.slices, test.claim, test.opts...) })
 	}
@@ -75,18 +74,21 @@ func benchmarkBudget(b *testing.B, slices []*resourceapi.ResourceSlice, c *resou
 	}
 	opts = append(opts, allocator.WithEnvironment(environment),
 		allocator.WithCostBudget(math.MaxUint64), allocator.WithStepBudget(math.MaxInt64))
-	a, err := allocator.NewAllocator(b.Context(), features, structured.AllocatedState{}, class, slices,
-		dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true}), opts...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	selectors := dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true})
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
+	var steps int64
 	for b.Loop() {
+		// A new one each time: an allocator remembers that there is no such set.
+		a, err := allocator.NewAllocator(b.Context(), features, structured.AllocatedState{}, class, slices, selectors, opts...)
+		if err != nil {
+			b.Fatal(err)
+		}
 		results, err := a.Allocate(b.Context(), node, []*resourceapi.ResourceClaim{c})
 		if err != nil || results != nil {
 			b.Fatal("allocated: ", results != nil, ", error: ", err)
 		}
+		steps += a.Stats().Steps
 	}
 	b.ReportMetric(float64(spent.cost)/b.Elapsed().Seconds(), "cost/s")
-	b.ReportMetric(float64(a.Stats().Steps)/b.Elapsed().Seconds(), "steps/s")
+	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
 }

@@ -32,10 +32,10 @@ const (
 // One process schedules one pod at a time, so what one pod's search takes is what all
 // others wait. The defaults are such that an attempt ends in about a second on two cores: a
 // cost unit stands for at most 250 ns, so that a budget is 1.25 s at worst, and a fraction of
-// that for usual expressions; a search takes 100,000 to 250,000 steps a second on one core.
-// BenchmarkBudgets in test/perf measures both. A node is searched by one core, and the nodes of
-// an attempt by as many as there are, of which two are counted on. When others wait the
-// attempt's time ends it before.
+// that for usual expressions; searches were measured to take 100,000 to 190,000 steps a second
+// on one core. BenchmarkBudgets in test/perf has the figures. A node is searched by one core, and
+// the nodes of an attempt by as many as there are, of which two are counted on. When others
+// wait the attempt's time ends it before.
 const (
 	DefaultBudgetCost         int64 = 5_000_000
 	DefaultBudgetSteps        int64 = 100_000

@@ -61,5 +61,6 @@ func display(source common.Source, at common.Location, message string) string {
 
 // heading is what CEL prints before the line.
 func heading(mistake *common.Error, source common.Source) string {
-	return fmt.Sprintf("ERROR: %s:%d:%d: %s", source.Description(), mistake.Location.Line(), mistake.Location.Column()+1, mistake.Message)
+	at := mistake.Location
+	return fmt.Sprint("ERROR: ", source.Description(), ":", at.Line(), ":", at.Column()+1, ": ", mistake.Message)
 }

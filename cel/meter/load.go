@@ -82,7 +82,7 @@ func reading(base, each, makes float64) known {
 var (
 	free = known{}
 	// parsing a text as a scalar. The error has the text in it.
-	parsing = reading(80, 3, 1)
+	parsing = reading(80, 15, 1)
 	// folding makes a text of the same length by way of its characters.
 	folding = reading(40, 6, 1)
 
@@ -117,7 +117,7 @@ var (
 		if c.Count < 2 || c.NoZone {
 			return Load{}
 		}
-		return Load{Nanoseconds: 50_000 + 3*c.Second.Size}
+		return Load{Nanoseconds: 50_000 + 80*c.Second.Size}
 	}}
 	network = reading(150, 10, 1)
 )
@@ -176,8 +176,8 @@ var loads = func() map[string]known {
 		"lists.range": {load: func(c *Call) Load { return Load{40 + 20*c.First.Value, 24 * c.First.Value} }},
 		"distinct":    {deep: [2]bool{true, false}, load: func(c *Call) Load { return Load{40 + 30*c.First.Size*c.First.Deep, 16 * c.First.Size} }},
 		"sort":        sorting, "@sortByAssociatedKeys": sorting,
-		"slice":    copying,
-		"flatten":  {result: flattenedSize, load: func(c *Call) Load { return Load{40 + 40*c.Result, 32 * c.Result} }},
+		"slice": copying, "unwrapOpt": {load: func(c *Call) Load { return Load{40 + 60*c.First.Size, 16 * c.First.Size} }},
+		"flatten":  {result: flattenedSize, load: func(c *Call) Load { return Load{40 + 100*c.Result, 32 * c.Result} }},
 		"isSorted": visiting, "sum": visiting, "min": visiting, "max": visiting,
 		"math.@min": visiting, "math.@max": visiting,
 		"sets.contains": crossing, "sets.intersects": crossing,
@@ -217,7 +217,7 @@ var loads = func() map[string]known {
 		operators.LogicalNot, operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
 		operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.Index, operators.OptIndex, operators.OptSelect,
 		operators.NotStrictlyFalse, "__not_strictly_false__",
-		"dyn", "type", "first", "last", "hasValue", "value", "or", "orValue", "unwrapOpt",
+		"dyn", "type", "first", "last", "hasValue", "value", "or", "orValue",
 		"optional.of", "optional.none", "optional.unwrap",
 		"sign", "major", "minor", "patch", "getScheme",
 		"masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast",

@@ -101,7 +101,7 @@ func long() []Case {
 		Case{Name: "long-macros", Text: joined(330, "[1].all(x, x == 1)", "&&"), Why: "loops side by side"},
 		Case{Name: "long-macros-100000", Where: Cluster, Text: joined(4900, "[1].all(x, x == 1)", "&&"), Why: "loops side by side"},
 		Case{Name: "long-letters", Where: Cluster, Text: "'" + times(99900, "\U0001F600") + "'.size() > 0", Why: "four bytes for each letter"},
-		Case{Name: "long-letters-10000", Text: "'" + times(10000, "\U0001F600") + "'.size() > 0", Why: "as many as there may be, none of which the lexer has seen"},
+		Case{Name: "long-letters-10000", Where: Cluster, Text: "'" + times(10000, "\U0001F600") + "'.size() > 0", Why: "as many as there may be, none of which the lexer has seen"},
 		Case{Name: "long-letters-comment", Where: Cluster, Text: "true // " + times(99000, "\u00e9"), Why: "not even an expression"},
 		Case{Name: "too-long", Where: Cluster, Text: times(100000, "(1)+") + "1 > 0", Why: "longer than what is parsed"},
 	)

@@ -20,8 +20,16 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// maxBody is how many bytes a Placement may have, about what etcd takes.
-const maxBody = 1 << 20
+const (
+	// maxBody is how many bytes a Placement may have. It has room for the longest
+	// expression; reading YAML takes a hundred times its size in memory.
+	maxBody = 128 << 10
+	// smallBody is what is read at once. What is larger is read one after the other: it
+	// is not known yet whose turn that is.
+	smallBody = 16 << 10
+)
+
+var largeBody = make(chan struct{}, 1)
 
 // codecs are strict: a field that is misspelled would be missing in the answer.
 var codecs = func() serializer.CodecFactory {
@@ -43,6 +51,14 @@ func decode(w http.ResponseWriter, request *http.Request) (*clusterv1beta1.Place
 	}
 	if err != nil {
 		return nil, refusalOf(apierrors.NewBadRequest("the body could not be read: " + err.Error()))
+	}
+	if len(body) > smallBody {
+		select {
+		case largeBody <- struct{}{}:
+			defer func() { <-largeBody }()
+		case <-request.Context().Done():
+			return nil, refusalOf(apierrors.NewTimeoutError("other Placements are being read; ask again later", 1))
+		}
 	}
 	decoded, kind, err := decoder.Decode(body, nil, &clusterv1beta1.Placement{})
 	if err != nil {

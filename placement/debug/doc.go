@@ -15,7 +15,7 @@
 //   - GET /debug/placements/<namespace>/<name> decides a Placement of the hub. It
 //     takes the right to get that Placement.
 //   - POST /debug/placements/ decides the Placement in the body, in JSON or YAML and at
-//     most 1 MiB, with the defaults of the API. It takes the right to create
+//     most 128 KiB, with the defaults of the API. It takes the right to create
 //     Placements in its namespace. Its former decisions are those of the Placement of
 //     its name, if there is one: what would become of that if it were changed so.
 //

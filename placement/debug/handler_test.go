@@ -54,7 +54,7 @@ func TestRefusals(t *testing.T) {
 		"a form":               {"POST", "/", "author", "application/x-www-form-urlencoded", good, 415, "send a Placement as application/json or application/yaml"},
 		"protobuf":             {"POST", "/", "author", "application/vnd.kubernetes.protobuf", good, 415, "send a Placement as"},
 		"no type at all":       {"POST", "/", "author", "?;", good, 415, `the body is of type "?;"`},
-		"too large":            {"POST", "/", "author", yaml, good + strings.Repeat("#", 1<<20), 413, "the limit is 1048576 bytes"},
+		"too large":            {"POST", "/", "author", yaml, good + strings.Repeat("#", 128<<10), 413, "the limit is 131072 bytes"},
 		"empty":                {"POST", "/", "author", json, "", 400, "the body is no Placement"},
 		"not JSON":             {"POST", "/", "author", json, good, 400, "the body is no Placement"},
 		"not YAML":             {"POST", "/", "author", yaml, "{", 400, "the body is no Placement"},

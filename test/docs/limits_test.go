@@ -235,6 +235,7 @@ func placementLimits(t *testing.T) []limit {
 		{"length of a condition's message", number(constantOf(t, "placement/condition.go", "maxMessage")) + " bytes", upstreams},
 		{"time for one answer of the debug endpoint", duration(t, "placement/debug/handler.go", "DefaultTimeout"), ours},
 		{"answers of the debug endpoint made at a time, of a namespace one", number(constantOf(t, "placement/debug/turns.go", "concurrent")), ours},
+		{"bytes of a Placement that is sent to it", number(constantOf(t, "placement/debug/decode.go", "maxBody")), ours},
 		{"requests to it that wait, about a namespace", number(constantOf(t, "placement/debug/turns.go", "maxWaiting")), ours},
 		{"digits and point of an amount that a ManagedCluster reports", number(constantOf(t, "placement/controller/guard_filter.go", "maxQuantity")) + ", exponents two", ours},
 	}

@@ -26,12 +26,24 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cel"
 	"github.com/celset/celset/internal/controlplane"
 )
 
 // mostMapped is the address space of a program: what asks for more ends it, and not the
 // machine. Go maps more than it uses.
 const mostMapped = 4 << 30
+
+// What programs may remember, in bytes: docs/limits.md has these.
+const (
+	// programCaches is for compiled expressions, in every program.
+	programCaches = cel.DefaultCacheBytes
+	// schedulerCaches is what the searches of the profile with our allocator may leave.
+	schedulerCaches = configv1alpha1.DefaultCacheSize
+	// placementCaches is for what is known of the clusters of each Placement.
+	placementCaches = 256 << 20
+)
 
 // program is one of ours, as a process.
 type program struct {
@@ -116,7 +128,7 @@ func (p *program) most() int64 {
 }
 
 func (l *lab) scheduler() *program {
-	return &program{name: "celset-scheduler", start: func(ctx context.Context) (*controlplane.Process, error) {
+	return &program{name: "celset-scheduler", caches: programCaches + schedulerCaches, start: func(ctx context.Context) (*controlplane.Process, error) {
 		return l.StartScheduler(ctx, controlplane.SchedulerOptions{
 			ConfigFile: filepath.Join(l.manifests, "scheduler", "config.yaml"), User: schedulerAccount,
 			FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
@@ -178,7 +190,7 @@ func (l *lab) webhook(t *testing.T) *program {
 			{Key: "celset-webhook", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"unasked"}},
 		}}
 	}
-	p := &program{name: "celset-webhook", start: l.serve("celset-webhook", webhookAccount,
+	p := &program{name: "celset-webhook", caches: programCaches, start: l.serve("celset-webhook", webhookAccount,
 		"--cert-dir="+dir, "--webhook-bind-host=127.0.0.1", "--webhook-port="+strconv.Itoa(ports[0]), "--placements", "--scheduler-names=celset-scheduler")}
 	p.run(t)
 	require.NoError(t, l.admin.Create(t.Context(), configuration))
@@ -191,7 +203,7 @@ func (l *lab) placement(t *testing.T) (p *program, debug string) {
 	ports, err := controlplane.FreePorts(1)
 	require.NoError(t, err)
 	debug = localAddress(ports[0])
-	return &program{name: "celset-placement", start: l.serve("celset-placement", placementAccount,
+	return &program{name: "celset-placement", caches: programCaches + placementCaches, start: l.serve("celset-placement", placementAccount,
 		"--leader-elect=false", "--debug-bind-address="+debug)}, debug
 }
 

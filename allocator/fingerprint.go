@@ -20,7 +20,7 @@ func fingerprintOf(content []byte) fingerprint { return sha256.Sum256(content) }
 var contentMemory = sync.Pool{New: func() any { return new([]byte) }}
 
 // appendPart appends such that different sequences of parts are different.
-func appendPart(to, part []byte) []byte {
+func appendPart[T []byte | string](to []byte, part T) []byte {
 	return append(binary.BigEndian.AppendUint64(to, uint64(len(part))), part...)
 }
 

@@ -5,8 +5,6 @@ package allocator
 
 import (
 	"encoding/binary"
-	"fmt"
-	"strings"
 	"weak"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -74,16 +72,19 @@ type selectionKey struct {
 
 // selectionKeyOf is false if one of the selectors is none.
 func (s *search) selectionKeyOf(r *request) (key selectionKey, ok bool) {
-	var texts strings.Builder
+	memory := contentMemory.Get().(*[]byte)
+	defer contentMemory.Put(memory)
+	content := (*memory)[:0]
 	for _, selectors := range [][]resourceapi.DeviceSelector{r.class.Spec.Selectors, r.spec.Selectors} {
 		for _, selector := range selectors {
 			if selector.CEL == nil {
 				return selectionKey{}, false
 			}
-			fmt.Fprintf(&texts, "%d %s", len(selector.CEL.Expression), selector.CEL.Expression)
+			content = appendPart(content, selector.CEL.Expression)
 		}
 	}
-	return selectionKey{s.hardware().number, s.selectors, fingerprintOf([]byte(texts.String()))}, true
+	*memory = content
+	return selectionKey{s.hardware().number, s.selectors, fingerprintOf(content)}, true
 }
 
 // tablesKey is everything that tables depend on.

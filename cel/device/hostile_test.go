@@ -86,8 +86,9 @@ func TestHostileExpressions(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				_, err = expression.Satisfied(context.Background(), set, cel.NewBudget(10_000_000))
 				runtime.ReadMemStats(&after)
-				// What is allocated in all, garbage too: a unit of cost is some tens of bytes.
-				require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20))
+				// What is allocated in all, garbage too, of which the race detector makes more: a unit
+				// of cost is some tens of bytes.
+				require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(512<<20))
 			}
 			if failure, isError := errors.AsType[*cel.Error](err); isError {
 				require.Less(t, len(failure.Error()), 64<<10)

@@ -48,7 +48,7 @@ func TestMemoryLimit(t *testing.T) {
 func TestExponentsAreCut(t *testing.T) {
 	for text, want := range map[string]bool{
 		`quantity("1e16000000").compareTo(quantity("1e16000001")) == 0`: true,
-		`quantity("1e16000000").isGreaterThan(quantity("1e512"))`:       true,
+		`quantity("1e16000000").isGreaterThan(quantity("1e128"))`:       true,
 		`quantity("1e-16000000").isGreaterThan(quantity("1"))`:          false,
 	} {
 		verdict, err := compile(t, expressions(text)).Match(t.Context(), named(1), cluster.Hub{})

@@ -117,7 +117,7 @@ var (
 		if c.Count < 2 || c.NoZone {
 			return Load{}
 		}
-		return Load{Nanoseconds: 50_000 + 80*c.Second.Size}
+		return Load{Nanoseconds: 100_000 + 80*c.Second.Size}
 	}}
 	network = reading(150, 10, 1)
 )
@@ -190,7 +190,7 @@ var loads = func() map[string]known {
 		"semver":     reading(250, 20, 2),
 		"isSemver":   reading(250, 20, 2),
 		"compareTo":  {load: comparingParts}, "isGreaterThan": {load: comparingParts}, "isLessThan": {load: comparingParts},
-		"add": constant(150), "sub": constant(150), "asApproximateFloat": constant(150),
+		"add": constant(600), "sub": constant(600), "asApproximateFloat": constant(150),
 		"asInteger": constant(100), "isInteger": constant(100),
 		"ip": network, "isIP": network, "cidr": network, "isCIDR": network, "ip.isCanonical": network,
 		"containsIP":   {load: func(c *Call) Load { return Load{Nanoseconds: 200 + 10*c.Second.Size} }},

@@ -17,7 +17,7 @@ import (
 // exponentMargin is the largest exponent that is computed with, besides the digits that are
 // written. Kubernetes reads amounts of resources up to 2^63, and rounds what is finer than
 // 10^-9: amounts that are larger than this are all the same.
-const exponentMargin = 512
+const exponentMargin = 128
 
 // clampQuantity replaces the text of a quantity by one with a small exponent.
 func clampQuantity(values *operands) {

@@ -164,7 +164,7 @@ func TestBrokenHub(t *testing.T) {
 
 // An answer that takes too long says so, with what is known.
 func TestTimeout(t *testing.T) {
-	b := newBench(t, func(o *debug.Options) { o.Timeout = time.Millisecond })
+	b := newBench(t, func(o *debug.Options) { o.Timeout = 200 * time.Millisecond })
 	b.before = func(ctx context.Context) { <-ctx.Done() }
 	response := b.call(t, http.MethodGet, debug.Path+"/ns/p", "reader", "", "")
 	report := reportIn(t, response, http.StatusInternalServerError)

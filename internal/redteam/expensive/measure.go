@@ -29,7 +29,7 @@ const (
 	leastCost = 200
 	// again is how often what looks bad is measured: the least counts, since a machine can
 	// only be slower than it is.
-	again = 4
+	again = 12
 )
 
 // Evaluation is an expression that compiled.

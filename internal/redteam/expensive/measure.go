@@ -118,16 +118,17 @@ func measure(ctx context.Context, evaluate Evaluation, times int) (m Measured) {
 		within, cancel := context.WithTimeout(ctx, Deadline)
 		bytes, start := allocated(), now()
 		cost, err := evaluate(within)
-		took, more := now()-start, allocated()-bytes
+		run := Measured{Cost: cost, Time: now() - start, Bytes: allocated() - bytes, Failed: err}
 		cancel()
-		if i == 0 || took < m.Time {
-			m.Time = took
+		// Its deadline may end it sooner or later, so that time and cost belong together.
+		if i > 0 {
+			run.Bytes = min(run.Bytes, m.Bytes)
 		}
-		if i == 0 || more < m.Bytes {
-			m.Bytes = more
+		if i == 0 || run.PerUnit() < m.PerUnit() {
+			m = run
 		}
-		m.Cost, m.Failed = cost, err
-		if took > 2*Deadline {
+		m.Bytes = run.Bytes
+		if run.Time > 2*Deadline {
 			m.Overdue = true
 			break
 		}

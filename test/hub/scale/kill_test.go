@@ -84,7 +84,7 @@ func (o *observer) anEvent(n int) bool {
 		return o.events
 	}
 	since := count()
-	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if count() > since+n {
 			return true
 		}

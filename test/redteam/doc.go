@@ -18,5 +18,6 @@
 //	CELSET_REDTEAM=long go test ./test/redteam    # all, one by one
 //	CELSET_REDTEAM=double go test ./test/redteam  # only cases whose names have that in them
 //
-// A batch that is too much is tried again in halves, to name the case that is.
+// A batch that is too much is tried again in halves, to name the case that is. More than five
+// cases at once may be too much for a machine on which the API server runs as well.
 package redteam

@@ -95,8 +95,10 @@ var (
 		n := max(c.First.Size, c.Second.Size)
 		return Load{100 + 60*n*math.Log2(n+2), 48 * n}
 	}}
-	copying  = known{load: func(c *Call) Load { return Load{40 + 20*c.First.Size, 16 * c.First.Size} }}
-	visiting = known{deep: [2]bool{true, false}, load: func(c *Call) Load {
+	copying = known{load: func(c *Call) Load { return Load{40 + 20*c.First.Size, 16 * c.First.Size} }}
+	// Each value of the list is taken out of its optional.
+	unwrapping = known{load: func(c *Call) Load { return Load{40 + 60*c.First.Size, 16 * c.First.Size} }}
+	visiting   = known{deep: [2]bool{true, false}, load: func(c *Call) Load {
 		return Load{Nanoseconds: 40 + 30*c.First.Deep}
 	}}
 	// crossing compares each element of one list with each of another.
@@ -176,7 +178,7 @@ var loads = func() map[string]known {
 		"lists.range": {load: func(c *Call) Load { return Load{40 + 20*c.First.Value, 24 * c.First.Value} }},
 		"distinct":    {deep: [2]bool{true, false}, load: func(c *Call) Load { return Load{40 + 30*c.First.Size*c.First.Deep, 16 * c.First.Size} }},
 		"sort":        sorting, "@sortByAssociatedKeys": sorting,
-		"slice": copying, "unwrapOpt": {load: func(c *Call) Load { return Load{40 + 60*c.First.Size, 16 * c.First.Size} }},
+		"slice": copying, "unwrapOpt": unwrapping, "optional.unwrap": unwrapping,
 		"flatten":  {result: flattenedSize, load: func(c *Call) Load { return Load{40 + 100*c.Result, 32 * c.Result} }},
 		"isSorted": visiting, "sum": visiting, "min": visiting, "max": visiting,
 		"math.@min": visiting, "math.@max": visiting,
@@ -218,7 +220,7 @@ var loads = func() map[string]known {
 		operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.Index, operators.OptIndex, operators.OptSelect,
 		operators.NotStrictlyFalse, "__not_strictly_false__",
 		"dyn", "type", "first", "last", "hasValue", "value", "or", "orValue",
-		"optional.of", "optional.none", "optional.unwrap",
+		"optional.of", "optional.none",
 		"sign", "major", "minor", "patch", "getScheme",
 		"masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast",
 		"math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor",

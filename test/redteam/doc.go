@@ -18,6 +18,7 @@
 //	CELSET_REDTEAM=long go test ./test/redteam    # all, one by one
 //	CELSET_REDTEAM=double go test ./test/redteam  # only cases whose names have that in them
 //
-// A batch that is too much is tried again in halves, to name the case that is. More than five
-// cases at once may be too much for a machine on which the API server runs as well.
+// A batch that is too much is compared with as many harmless objects, written in the same way
+// at the next moment: what those delay is the API server's time, or that of a machine that is
+// busy. If it still is too much, it is tried again in halves, to name the case that is.
 package redteam

@@ -42,41 +42,80 @@ type shot struct {
 	settled func(context.Context) bool
 	// undo removes what was written; nil: nothing was.
 	undo func(context.Context) error
+	// harmless is the same with what anybody might write.
+	harmless *shot
 }
 
 // shots are all places of all cases.
 func (l *lab) shots(debug *debugger) []shot {
 	var result []shot
 	for _, c := range redteam.Cases() {
-		if c.Is(redteam.Device | redteam.Search) {
-			result = append(result, l.podShot("claim/"+c.Name, "celset-scheduler", c.Name, claimOf(unchecked, c)))
-			checked := claimOf(mallory, c)
-			result = append(result, shot{name: "checked-claim/" + c.Name, fire: func(ctx context.Context) error {
-				return l.mallory.Create(ctx, checked.DeepCopy(), client.DryRunAll)
-			}})
-		}
 		// What takes long to compile is the API server's business: it compiles selectors.
-		if c.Is(redteam.Selector) && c.Attack != redteam.Compilation {
-			object := selecting(unchecked, c)
-			result = append(result, l.podShot("selector/"+c.Name, "celset-scheduler", object.Name, object))
-			other := selecting(unchecked, c)
-			other.Name = "default-" + object.Name
-			result = append(result, l.podShot("default-profile/"+c.Name, "default-scheduler", other.Name, other))
+		if c.Attack == redteam.Compilation {
+			c.Where &^= redteam.Selector
 		}
-		if c.Is(redteam.Cluster) {
-			result = append(result, l.placementShots(c, debug)...)
-		}
-		if c.Is(redteam.Body) {
-			result = append(result, shot{name: "body/" + c.Name, fire: func(ctx context.Context) error {
-				_, err := debug.ask(ctx, []byte(c.Text))
-				return err
-			}})
-		}
-		if c.Is(redteam.Report) {
-			result = append(result, l.reportShot(c))
+		for _, where := range []redteam.Where{redteam.Device | redteam.Search, redteam.Selector, redteam.Cluster, redteam.Body, redteam.Report} {
+			if !c.Is(where) {
+				continue
+			}
+			harmless := l.shotsAt(where, ordinary(where, c.Name), debug)
+			for i, s := range l.shotsAt(where, c, debug) {
+				s.harmless = &harmless[i]
+				result = append(result, s)
+			}
 		}
 	}
 	return result
+}
+
+// ordinary is what anybody might write there.
+func ordinary(where redteam.Where, name string) redteam.Case {
+	result := redteam.Case{Name: name, Reported: usual}
+	switch where {
+	case redteam.Selector:
+		result.Text = "device.driver == '" + driver + "'"
+	case redteam.Cluster, redteam.Report:
+		result.Text = selects
+	case redteam.Body:
+		body, err := yaml.Marshal(placementOf(mallory, name, selects))
+		if err != nil {
+			panic(err) // strings always can be marshalled
+		}
+		result.Text = string(body)
+	default:
+		result.Text = adjacent
+	}
+	return result
+}
+
+// shotsAt are those of a case at one place.
+func (l *lab) shotsAt(where redteam.Where, c redteam.Case, debug *debugger) []shot {
+	switch where {
+	case redteam.Selector:
+		object, other := selecting(unchecked, c), selecting(unchecked, c)
+		other.Name = "default-" + object.Name
+		return []shot{
+			l.podShot("selector/"+c.Name, "celset-scheduler", object.Name, object),
+			l.podShot("default-profile/"+c.Name, "default-scheduler", other.Name, other),
+		}
+	case redteam.Cluster:
+		return l.placementShots(c, debug)
+	case redteam.Body:
+		return []shot{{name: "body/" + c.Name, fire: func(ctx context.Context) error {
+			_, err := debug.ask(ctx, []byte(c.Text))
+			return err
+		}}}
+	case redteam.Report:
+		return []shot{l.reportShot(c)}
+	default:
+		checked := claimOf(mallory, c)
+		return []shot{
+			l.podShot("claim/"+c.Name, "celset-scheduler", c.Name, claimOf(unchecked, c)),
+			{name: "checked-claim/" + c.Name, fire: func(ctx context.Context) error {
+				return l.mallory.Create(ctx, checked.DeepCopy(), client.DryRunAll)
+			}},
+		}
+	}
 }
 
 // podShot is a pod with a claim that no webhook has seen.
@@ -150,13 +189,13 @@ func (l *lab) reportShot(c redteam.Case) shot {
 		},
 		settled: func(context.Context) bool { return true },
 		undo: func(ctx context.Context) error {
-			return errors.Join(l.report(ctx, ordinary), client.IgnoreNotFound(l.admin.Delete(ctx, object.DeepCopy())))
+			return errors.Join(l.report(ctx, usual), client.IgnoreNotFound(l.admin.Delete(ctx, object.DeepCopy())))
 		},
 	}
 }
 
-// ordinary is what the cluster reports that reports other things at times.
-var ordinary = redteam.Reported{Allocatable: map[string]string{"cpu": "7500m", "memory": "250Gi"}}
+// usual is what the cluster reports that reports other things at times.
+var usual = redteam.Reported{Allocatable: map[string]string{"cpu": "7500m", "memory": "250Gi"}}
 
 // report has the first cluster report something. It is written as a text: reading it may
 // take for ever.
@@ -229,6 +268,15 @@ func undo(ctx context.Context, shots []shot) error {
 		}
 	}
 	return group.Wait()
+}
+
+// harmless are the same with what anybody might write.
+func harmless(shots []shot) []shot {
+	var result []shot
+	for _, s := range shots {
+		result = append(result, *s.harmless)
+	}
+	return result
 }
 
 func names(shots []shot) string {

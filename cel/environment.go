@@ -4,6 +4,7 @@
 package cel
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -240,8 +241,11 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 		return nil, err
 	}
 	if len(expression) > lightText {
-		turns <- struct{}{}
-		defer func() { <-turns }()
+		// A compilation is short, so those that wait for theirs need not be told to stop.
+		if err := compiling.Acquire(context.Background(), 1); err != nil {
+			return nil, err
+		}
+		defer compiling.Release(1)
 	}
 	parsed, issues := e.env.Parse(expression)
 	if issues.Err() != nil {

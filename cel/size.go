@@ -14,6 +14,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/celset/celset/cel/meter"
 )
@@ -46,7 +47,7 @@ const (
 // and one processor is left to others.
 const lightText = 2 << 10
 
-var turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
+var compiling = semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)-1)))
 
 // checkText refuses a text of too many words or wide characters before it is parsed.
 func checkText(text string) error {

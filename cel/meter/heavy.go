@@ -3,7 +3,11 @@
 
 package meter
 
-import "context"
+import (
+	"context"
+
+	"golang.org/x/sync/semaphore"
+)
 
 // A scheduler evaluates on sixteen nodes at a time, and each evaluation may make some MiB.
 // Few make any: so those that make much take turns, and what all of them have is bounded by
@@ -16,19 +20,17 @@ const (
 	heavyAtOnce = 2
 )
 
-var turns = make(chan struct{}, heavyAtOnce)
+var heavy = semaphore.NewWeighted(heavyAtOnce)
 
 // wait waits for a turn. An evaluation never waits for another one while it has one.
 func wait(ctx context.Context) bool {
 	if ctx == nil {
 		return false
 	}
-	select {
-	case turns <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		panic(&InterruptedError{Err: ctx.Err()})
+	if err := heavy.Acquire(ctx, 1); err != nil {
+		panic(&InterruptedError{Err: err})
 	}
+	return true
 }
 
-func endTurn() { <-turns }
+func endTurn() { heavy.Release(1) }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,7 +30,7 @@ const (
 	smallBody = 16 << 10
 )
 
-var largeBody = make(chan struct{}, 1)
+var reading = semaphore.NewWeighted(1)
 
 // codecs are strict: a field that is misspelled would be missing in the answer.
 var codecs = func() serializer.CodecFactory {
@@ -53,12 +54,10 @@ func decode(w http.ResponseWriter, request *http.Request) (*clusterv1beta1.Place
 		return nil, refusalOf(apierrors.NewBadRequest("the body could not be read: " + err.Error()))
 	}
 	if len(body) > smallBody {
-		select {
-		case largeBody <- struct{}{}:
-			defer func() { <-largeBody }()
-		case <-request.Context().Done():
+		if err := reading.Acquire(request.Context(), 1); err != nil {
 			return nil, refusalOf(apierrors.NewTimeoutError("other Placements are being read; ask again later", 1))
 		}
+		defer reading.Release(1)
 	}
 	decoded, kind, err := decoder.Decode(body, nil, &clusterv1beta1.Placement{})
 	if err != nil {

@@ -1,0 +1,33 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Large Placements are read one after the other, and nobody waits longer than the request
+// lasts. Small ones don't wait.
+func TestReadingTakesTurns(t *testing.T) {
+	require.NoError(t, reading.Acquire(t.Context(), 1))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	read := func(size int) error {
+		body := `{"metadata": {"namespace": "ns", "name": "new", "annotations": {"long": "` + strings.Repeat("x", size) + `"}}}`
+		_, err := decode(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, Path, strings.NewReader(body)))
+		return err
+	}
+	require.NoError(t, read(smallBody/2))
+	require.ErrorContains(t, read(smallBody), "other Placements are being read; ask again later")
+	reading.Release(1)
+	ctx = t.Context()
+	require.NoError(t, read(smallBody))
+}

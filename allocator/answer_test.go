@@ -43,7 +43,7 @@ func (s scenario) requireRight(t testing.TB, got answer, opts ...Option) {
 func rowOfThree() scenario {
 	return scenario{
 		slices: []*sliceBuilder{slice("1", ring(6)...)},
-		claims: []*claimBuilder{claim("c").want("mla", 3).cel("row").define("row", inARow)},
+		claims: []*claimBuilder{claim("c").want("mla", 3).cel("row").define("row", inARow+" && devices.slice(0, 1).size() == 1")},
 	}
 }
 

@@ -80,9 +80,6 @@
 // as a whole, and had it been false, the search would have gone on with {1}. prune.go says
 // when a branch may be cut, and why the answer is still that of the exhaustive search.
 //
-// A node with few devices, none of which is in use, is the exception: there the first set
-// is tried before the expression is read (firstset.go).
-//
 // # Not doing it twice
 //
 // Nodes of one hardware type differ in names, in serial numbers and in what is in use. What

@@ -37,8 +37,6 @@ import (
 
 // pruner cuts for one CEL constraint. The zero value is not prepared yet.
 type pruner struct {
-	// first is how far the search is with the first set.
-	first firstSet
 	// useless: nothing can be cut.
 	useless bool
 	// size is the size of a complete set.
@@ -72,14 +70,9 @@ const thoroughFrom = 3
 // begin looks at the empty set when the first covered request is about to be met. It
 // is false if no set is satisfactory.
 func (c *celConstraint) begin() bool {
-	if c.triesFirstSet() || !c.isPrepared() {
+	if !c.isPrepared() {
 		return true
 	}
-	return c.startWith(nil)
-}
-
-// startWith looks at the empty set, as if the devices were not taken.
-func (c *celConstraint) startWith(devices []*candidate) bool {
 	p := &c.pruner
 	p.begun = true
 	p.chosen.Clear()
@@ -87,9 +80,6 @@ func (c *celConstraint) startWith(devices []*candidate) bool {
 	first.Clear()
 	for i, all := range c.covered {
 		c.joinFree(first, i, all[0])
-	}
-	for _, device := range devices {
-		first.Add(device.position)
 	}
 	r := c.covered[0][0]
 	if p.volatile {
@@ -178,9 +168,6 @@ func (c *celConstraint) ascend(removed *candidate) {
 	if p.begun {
 		p.chosen.Remove(removed.position)
 		p.outcome = 0
-	}
-	if p.first == beingTried {
-		p.first = failed
 	}
 }
 

@@ -50,7 +50,6 @@ func TestPruningKnowsTheCostLimit(t *testing.T) {
 			for i := range devices {
 				devices[i].Attributes["text"] = resourceapi.DeviceAttribute{StringValue: &test.text}
 			}
-			// With a device in use the first set is not tried unread.
 			s := scenario{
 				slices: []*sliceBuilder{slice("1", devices...)}, inUse: []string{fmt.Sprintf("mla-%d", test.devices)},
 				claims: []*claimBuilder{claim("c").want("x", int64(min(test.devices, 14))).cel("x").define("x", test.expression)},

@@ -74,7 +74,7 @@ func prunable(t *rapid.T) scenario {
 func TestPrunerIsAStack(t *testing.T) {
 	refused, undone, reset := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		s := readAtOnce(prunable(rt).search(t))
+		s := prunable(rt).search(t)
 		c := s.celConstraints[0]
 		before := stateOf(c)
 		var walk func(requests []alternatives)
@@ -152,11 +152,11 @@ func TestPrunerIsAStack(t *testing.T) {
 // A device of a request may not come after one that is required and that nobody else can
 // have.
 func TestNextStopsAtRequiredDevices(t *testing.T) {
-	s := readAtOnce(scenario{
+	s := scenario{
 		slices: []*sliceBuilder{slice("1", ring(8)...)},
 		claims: []*claimBuilder{claim("c").want("x", 2, index+" < 4").want("y", 1, index+" > 1").cel("low").
 			define("low", "devices.exists(d, d.attributes['mla.example.com'].index == 1)")},
-	}.search(t))
+	}.search(t)
 	c, x := s.celConstraints[0], s.requests[0][0][0]
 	satisfied, err := x.decide()
 	require.NoError(t, err)
@@ -174,11 +174,11 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	x.undecide(len(x.decides))
 
 	// What a later request can have may be passed over by this one.
-	s = readAtOnce(scenario{
+	s = scenario{
 		slices: []*sliceBuilder{slice("1", ring(8)...)},
 		claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1).cel("low").
 			define("low", "devices.exists(d, d.attributes['mla.example.com'].index == 1)")},
-	}.search(t))
+	}.search(t)
 	x = s.requests[0][0][0]
 	_, err = x.decide()
 	require.NoError(t, err)

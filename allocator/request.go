@@ -72,7 +72,6 @@ func (r *request) isNamed(names []string) bool {
 func (r *request) next(position int) int {
 	for i := 0; i < len(r.decides); i++ {
 		d := r.decides[i]
-		d.constraint.catchUp()
 		if !d.covered || !d.constraint.pruner.begun {
 			continue
 		}

@@ -14,7 +14,7 @@ type setVerdict struct {
 // verdict evaluates the expression for the complete set, unless that was done before.
 func (c *celConstraint) verdict() (bool, error) {
 	s := c.search
-	if s.unbounded || c.isOfAnswer() {
+	if s.unbounded {
 		v, err := c.evaluateSet()
 		return v.satisfied, err
 	}
@@ -24,12 +24,6 @@ func (c *celConstraint) verdict() (bool, error) {
 		err = s.budget.Charge(v.cost)
 	}
 	return v.satisfied, err
-}
-
-// isOfAnswer tells whether the verdict would not be looked for again: on a node with the same
-// devices, none of them in use, the first set is part of the answer, and that is kept.
-func (c *celConstraint) isOfAnswer() bool {
-	return c.pruner.first == beingTried && c.search.kept != nil
 }
 
 func (c *celConstraint) evaluateSet() (setVerdict, error) {

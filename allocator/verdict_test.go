@@ -111,21 +111,6 @@ func TestVerdictsAreShared(t *testing.T) {
 	}
 }
 
-// On a node with few devices, all of them free, the verdict on the first set is part of the
-// answer and not kept twice.
-func TestFirstVerdictIsPartOfTheAnswer(t *testing.T) {
-	s := rowOfThree()
-	cache := NewCache()
-	for i := range int64(2) {
-		results, stats, err := s.allocateWith(t, cache)
-		require.NoError(t, err)
-		require.NotEmpty(t, devicesOf(results))
-		require.Equal(t, []int64{1 - i, i}, []int64{stats.Evaluations, stats.AnswersKnown})
-	}
-	require.Zero(t, cache.verdicts.Len())
-	require.Equal(t, 1, cache.answers.Len())
-}
-
 // The exhaustive search is asked to find out by itself.
 func TestExhaustiveSearchKnowsNothing(t *testing.T) {
 	s := rowOfThree()

@@ -40,7 +40,7 @@ func (s *search) alike() []int {
 
 // mayPassOver tells whether devices may be passed over for a request.
 func (s *search) mayPassOver(p place) bool {
-	if s.unbounded || !s.isPlain {
+	if s.allocator.unbounded || !s.inventory.isPlain {
 		return false
 	}
 	for claim := p.claim; claim < len(s.requests); claim++ {
@@ -80,14 +80,14 @@ func (f *failedKinds) add(s *search, p place, position int) {
 		if f.useless {
 			return
 		}
-		f.kinds, f.failed = s.alike(), bound.NewBits(len(s.candidates))
+		f.kinds, f.failed = s.alike(), bound.NewBits(len(s.inventory.candidates))
 	}
 	f.failed.Add(f.kinds[position])
 }
 
 func (s *search) findKinds() []int {
 	read := s.attributesRead()
-	seen := s.cache.kinds.Get(kindsKey{s.hardware().number, read}, func() []int { return s.kindsByContent(read) })
+	seen := s.allocator.cache.kinds.Get(kindsKey{s.hardware().number, read}, func() []int { return s.kindsByContent(read) })
 	if seen == nil {
 		return nil
 	}
@@ -96,8 +96,8 @@ func (s *search) findKinds() []int {
 			s.lookAhead(g.requests[0])
 		}
 	}
-	return numbered(len(s.candidates), func(i int) string {
-		c := s.candidates[i]
+	return numbered(len(s.inventory.candidates), func(i int) string {
+		c := s.inventory.candidates[i]
 		key := fmt.Sprint(seen[i], c.pool.poolID, s.available.allocated.Has(i))
 		for _, g := range s.groups {
 			if g.selections.of(i) == selectionUnknown {
@@ -159,8 +159,8 @@ type attributeReader interface {
 // read. nil if no two are equal.
 func (s *search) kindsByContent(read footprint) []int {
 	readers := map[string]func(resourceapi.QualifiedName) bool{}
-	return numbered(len(s.candidates), func(i int) string {
-		c := s.candidates[i]
+	return numbered(len(s.inventory.candidates), func(i int) string {
+		c := s.inventory.candidates[i]
 		seen := resourceapi.Device{Attributes: c.device.Attributes}
 		if !read.all {
 			reads := readers[c.pool.driver]

@@ -122,10 +122,10 @@ func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 		return nil, err
 	case found:
 		return s.results()
-	case slices.ContainsFunc(s.pools, func(p *pool) bool { return p.invalid != "" }):
+	case slices.ContainsFunc(s.inventory.pools, func(p *pool) bool { return p.invalid != "" }):
 		return nil, onNode("invalid resource pools were encountered")
 	default:
-		return nil, s.refusal(reason)
+		return nil, s.allocator.refusal(reason)
 	}
 }
 

@@ -62,7 +62,7 @@ func (s *search) answer() (found bool, reason string, err error) {
 }
 
 func (s *search) reasonUnless(known bool) string {
-	if known || !s.reasons {
+	if known || !s.allocator.reasons {
 		return ""
 	}
 	return s.reason()
@@ -72,7 +72,7 @@ func (s *search) reasonUnless(known bool) string {
 func (s *search) describe(found bool) keptAnswer {
 	result := keptAnswer{found: found, reason: s.reasonUnless(found)}
 	if !found {
-		result.refusal = s.refusal(result.reason)
+		result.refusal = s.allocator.refusal(result.reason)
 		return result
 	}
 	result.decisions, result.choices = make([]int, 0, len(s.decisions)), make([]placeOfChoice, 0, len(s.choices))
@@ -108,7 +108,7 @@ func (s *search) replay(known keptAnswer) {
 		first[i] = first[i-1] + len(s.requests[i-1])
 	}
 	for _, c := range known.choices {
-		s.choices = append(s.choices, choice{claim: c.claim, request: s.decisions[first[c.claim]+c.request], candidate: s.candidates[c.position]})
+		s.choices = append(s.choices, choice{claim: c.claim, request: s.decisions[first[c.claim]+c.request], candidate: s.inventory.candidates[c.position]})
 	}
 }
 

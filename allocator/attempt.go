@@ -76,7 +76,7 @@ type charged struct {
 // checkAttempt reports the work if there is enough of it, and before the first step, so
 // that nothing is begun when the budget is used up.
 func (s *search) checkAttempt() error {
-	if s.attempt == nil || len(s.celConstraints) == 0 {
+	if s.allocator.attempt == nil || len(s.celConstraints) == 0 {
 		return nil
 	}
 	if s.steps > 1 && s.steps-s.charged.steps < attemptStepBatch && s.budget.Spent()-s.charged.cost < attemptCostBatch {
@@ -84,10 +84,10 @@ func (s *search) checkAttempt() error {
 	}
 	s.chargeAttempt()
 	switch {
-	case s.attempt.cost.Load() > s.attempt.costLimit:
-		return s.busyWith().attemptError(BudgetCost, s.attempt.costLimit)
-	case s.attempt.steps.Load() > s.attempt.stepLimit:
-		return s.busyWith().attemptError(BudgetSteps, uint64(max(0, s.attempt.stepLimit)))
+	case s.allocator.attempt.cost.Load() > s.allocator.attempt.costLimit:
+		return s.busyWith().attemptError(BudgetCost, s.allocator.attempt.costLimit)
+	case s.allocator.attempt.steps.Load() > s.allocator.attempt.stepLimit:
+		return s.busyWith().attemptError(BudgetSteps, uint64(max(0, s.allocator.attempt.stepLimit)))
 	default:
 		return nil
 	}
@@ -95,12 +95,12 @@ func (s *search) checkAttempt() error {
 
 // chargeAttempt reports what was not reported yet.
 func (s *search) chargeAttempt() {
-	if s.attempt == nil || len(s.celConstraints) == 0 {
+	if s.allocator.attempt == nil || len(s.celConstraints) == 0 {
 		return
 	}
 	now := charged{s.steps, s.budget.Spent()}
-	s.attempt.steps.Add(now.steps - s.charged.steps)
-	s.attempt.cost.Add(now.cost - s.charged.cost)
+	s.allocator.attempt.steps.Add(now.steps - s.charged.steps)
+	s.allocator.attempt.cost.Add(now.cost - s.charged.cost)
 	s.charged = now
 }
 

@@ -43,7 +43,7 @@ func (s *search) derive(expression string, c *candidate) (*resourceapi.DeviceAtt
 	if err := s.cancelled(); err != nil {
 		return nil, err
 	}
-	compiled := s.selectors.GetOrCompileDerivedAttribute(expression)
+	compiled := s.allocator.selectors.GetOrCompileDerivedAttribute(expression)
 	if compiled.Error != nil {
 		return nil, fmt.Errorf("compile: %w", compiled.Error)
 	}

@@ -56,7 +56,7 @@ func (s *search) groupOf(r *request) *group {
 			return g
 		}
 	}
-	g := &group{requests: []*request{r}, selections: newSelections(len(s.candidates)), known: s.selectionRowOf(r)}
+	g := &group{requests: []*request{r}, selections: newSelections(len(s.inventory.candidates)), known: s.selectionRowOf(r)}
 	s.groups = append(s.groups, g)
 	return g
 }
@@ -130,7 +130,7 @@ const (
 // search may never come to that device, and meets the failure itself if it does.
 func (s *search) lookAhead(r *request) {
 	r.group.lookedAhead = true
-	for _, c := range s.candidates {
+	for _, c := range s.inventory.candidates {
 		if r.adminAccess() || !s.available.allocated.Has(c.position) {
 			// What it is, is remembered; if it fails, nothing is.
 			_, _ = s.isSelectable(r, c)
@@ -166,7 +166,7 @@ func (s *search) know(r *request, c *candidate) known {
 }
 
 // isBounded tells whether bounds are looked at.
-func (s *search) isBounded() bool { return s.backtracked && !s.unbounded }
+func (s *search) isBounded() bool { return s.backtracked && !s.allocator.unbounded }
 
 // isHopeless tells whether the request can't get the rest of its devices, or the
 // requests after it can't get theirs.
@@ -179,7 +179,7 @@ func (s *search) isHopeless(p place, r *request) bool {
 		return false
 	}
 	supply := supply{search: s, request: r, wanted: r.count - p.device}
-	for _, c := range s.candidates[p.from:] {
+	for _, c := range s.inventory.candidates[p.from:] {
 		if s.available.inUse(p.claim, r, c) {
 			continue
 		}

@@ -100,7 +100,7 @@ func (r *rest) look(request *request) (known bool) {
 // stockFor finds the devices that are left for requests of a kind.
 func (s *search) stockFor(r *request) (left *stock, sure bool) {
 	left = &stock{admin: r.adminAccess()}
-	for _, c := range s.candidates {
+	for _, c := range s.inventory.candidates {
 		if !left.admin && (s.available.allocated.Has(c.position) || s.available.taken.Has(c.position)) {
 			continue
 		}
@@ -168,7 +168,7 @@ func (r *rest) lacksValue() bool {
 // admits of the devices that are left for any of them.
 func (r *rest) isOverstretched(constraint boundingConstraint, requests []demand) bool {
 	wanted := 0
-	seen := make([]bool, len(r.search.candidates))
+	seen := make([]bool, len(r.search.inventory.candidates))
 	var devices []*candidate
 	for _, request := range requests {
 		wanted += request.devices

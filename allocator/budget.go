@@ -88,7 +88,7 @@ func isOverBudget(err error) bool {
 }
 
 func (c *celConstraint) costError(err error) error {
-	return c.budgetError(BudgetCost, c.search.costBudget, err)
+	return c.budgetError(BudgetCost, c.search.allocator.costBudget, err)
 }
 
 func (c *celConstraint) budgetError(unit BudgetUnit, limit uint64, err error) *BudgetError {
@@ -107,10 +107,10 @@ func (c *celConstraint) budgetError(unit BudgetUnit, limit uint64, err error) *B
 
 // checkSteps refuses a step beyond the budget.
 func (s *search) checkSteps() error {
-	if len(s.celConstraints) == 0 || s.steps <= s.stepBudget {
+	if len(s.celConstraints) == 0 || s.steps <= s.allocator.stepBudget {
 		return nil
 	}
-	return s.busyWith().budgetError(BudgetSteps, uint64(max(0, s.stepBudget)), nil)
+	return s.busyWith().budgetError(BudgetSteps, uint64(max(0, s.allocator.stepBudget)), nil)
 }
 
 // busyWith is the CEL constraint that the search is about to find devices for: the

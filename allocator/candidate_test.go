@@ -18,7 +18,7 @@ func TestListCandidates(t *testing.T) {
 	}}
 	list := func(features structured.Features) (ids []string, shared []bool) {
 		s.features = &features
-		for i, c := range s.search(t).candidates {
+		for i, c := range s.search(t).inventory.candidates {
 			require.Equal(t, i, c.position)
 			require.Equal(t, c.device.Name, c.id.Device.String())
 			ids, shared = append(ids, c.id.String()), append(shared, c.shared)

@@ -124,10 +124,10 @@ func TestCompatibilitiesUndo(t *testing.T) {
 			newDevice("d", nil, consuming("gpu", one, "h")),
 		).pool("pool-1", 1, 2),
 	}}.search(t)
-	c := s.available.compatibilitiesOf(s.candidates[0].pool)
+	c := s.available.compatibilitiesOf(s.inventory.candidates[0].pool)
 	take := func(position int, want bool) {
 		t.Helper()
-		require.Equal(t, want, c.take(s.candidates[position].device))
+		require.Equal(t, want, c.take(s.inventory.candidates[position].device))
 	}
 	take(0, true)
 	take(1, true)

@@ -28,7 +28,7 @@ type constraint interface {
 
 // addConstraints sets up the constraints of a claim for its requests.
 func (s *search) addConstraints(claim *resourceapi.ResourceClaim, requests []alternatives) error {
-	definitions, err := s.definitions.of(s.Allocator, claim)
+	definitions, err := s.allocator.definitions.of(s.allocator, claim)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func covers(api *resourceapi.DeviceConstraint, r *request) bool {
 
 func (s *search) newAttributeConstraint(claim *resourceapi.ResourceClaim, index int) (constraint, error) {
 	api := &claim.Spec.Devices.Constraints[index]
-	switch lists := s.features.ListTypeAttributes; {
+	switch lists := s.allocator.features.ListTypeAttributes; {
 	case api.MatchAttribute != nil && lists:
 		return &matchAttributeList{attributeConstraint: attributeConstraint{s, *api.MatchAttribute}}, nil
 	case api.MatchAttribute != nil:

@@ -217,7 +217,7 @@ func TestCELConstraintUndo(t *testing.T) {
 		slices: []*sliceBuilder{slice("1", ring(3)...)},
 		claims: []*claimBuilder{claim("c").want("mla", 2).cel("shape").define("shape", inARow)},
 	}.search(t)
-	c, devices, r := s.celConstraints[0], s.candidates, s.requests[0][0][0]
+	c, devices, r := s.celConstraints[0], s.inventory.candidates, s.requests[0][0][0]
 	satisfied, err := r.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)

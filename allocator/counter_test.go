@@ -158,15 +158,15 @@ func TestCounters(t *testing.T) {
 			newDevice("c", nil, consuming("gpu", amounts{"memory": "31"})),
 		).pool("pool-1", 1, 2),
 	}, inUse: []string{"used"}}.search(t)
-	c := s.available.countersOf(s.candidates[0].pool)
-	require.Same(t, c, s.available.countersOf(s.candidates[0].pool))
+	c := s.available.countersOf(s.inventory.candidates[0].pool)
+	require.Same(t, c, s.available.countersOf(s.inventory.candidates[0].pool))
 	requireLeft := func(memory, cores, lanes int64) {
 		t.Helper()
 		requireQuantities(t, c.left("gpu"), map[string]int64{"memory": memory, "cores": cores})
 		requireQuantities(t, c.left("link"), map[string]int64{"lanes": lanes})
 	}
 	requireLeft(50, 4, 2)
-	a, b, d := s.candidates[1].device, s.candidates[2].device, s.candidates[3].device
+	a, b, d := s.inventory.candidates[1].device, s.inventory.candidates[2].device, s.inventory.candidates[3].device
 	require.True(t, c.take(a))
 	requireLeft(30, 1, 0)
 	require.False(t, c.take(b), "cores")
@@ -179,7 +179,7 @@ func TestCounters(t *testing.T) {
 	c.giveBack(b)
 	require.True(t, c.take(d))
 	requireLeft(19, 4, 2)
-	published := s.candidates[0].pool.counterSets["gpu"]["memory"]
+	published := s.inventory.candidates[0].pool.counterSets["gpu"]["memory"]
 	require.Equal(t, "80", published.Value.String(), "the slice is not changed")
 }
 

@@ -54,7 +54,7 @@ func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []
 
 func (s *search) devicesFor(r *request) (RequestDevices, error) {
 	result := RequestDevices{Claim: r.claim, Request: r.name, Wanted: r.count}
-	for _, c := range s.candidates {
+	for _, c := range s.inventory.candidates {
 		if err := s.cancelled(); err != nil {
 			return result, err
 		}

@@ -67,7 +67,7 @@ func (k keptHardware) keep(f footprint, h *hardware) {
 // hardware is that of the node as the claims see it.
 func (s *search) hardware() *hardware {
 	if s.seen == nil {
-		s.seen = s.hardwareOf(s.inventory, s.claims)
+		s.seen = s.allocator.hardwareOf(s.inventory, s.claims)
 	}
 	return s.seen
 }

@@ -84,7 +84,7 @@ func (s *search) selectionKeyOf(r *request) (key selectionKey, ok bool) {
 		}
 	}
 	*memory = content
-	return selectionKey{s.hardware().number, s.selectors, fingerprintOf(content)}, true
+	return selectionKey{s.hardware().number, s.allocator.selectors, fingerprintOf(content)}, true
 }
 
 // tablesKey is everything that tables depend on.

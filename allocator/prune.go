@@ -103,7 +103,7 @@ func (c *celConstraint) joinFree(to bound.Bits, at int, r *request) {
 		return
 	}
 	for position := eligible.Next(0); position >= 0; position = eligible.Next(position + 1) {
-		if !available.inUse(c.claimIndex, r, c.search.candidates[position]) {
+		if !available.inUse(c.claimIndex, r, c.search.inventory.candidates[position]) {
 			to.Add(position)
 		}
 	}
@@ -246,7 +246,7 @@ func (c *celConstraint) failure() error {
 // taken. Those for r come from the given position on.
 func (c *celConstraint) passOverTaken(r *request, from int, possible bound.Bits) {
 	for position := possible.Next(0); position >= 0; position = possible.Next(position + 1) {
-		if candidate := c.search.candidates[position]; !c.mayTake(r, from, candidate) {
+		if candidate := c.search.inventory.candidates[position]; !c.mayTake(r, from, candidate) {
 			possible.Remove(position)
 		}
 	}
@@ -290,13 +290,13 @@ func (c *celConstraint) next(r *request, position int) int {
 	p, chosen := &c.pruner, len(c.members)
 	next := p.possible.at(chosen).Next(position)
 	if next < 0 {
-		return len(c.search.candidates)
+		return len(c.search.inventory.candidates)
 	}
 	if !p.required.at(chosen).IsEmpty() {
 		at := c.placeOf(r)
 		for first := p.required.at(chosen).Next(0); first >= 0 && first < next; first = p.required.at(chosen).Next(first + 1) {
 			if p.eligible.at(at).Has(first) && !p.later.at(at).Has(first) {
-				return len(c.search.candidates)
+				return len(c.search.inventory.candidates)
 			}
 		}
 	}
@@ -336,7 +336,7 @@ func (c *celConstraint) othersKeepQuiet(r *request, last *candidate) bool {
 func (c *celConstraint) mayFail(last *candidate) bool {
 	p := &c.pruner
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
-	partial.Possible = bound.NewBits(len(c.search.candidates))
+	partial.Possible = bound.NewBits(len(c.search.inventory.candidates))
 	if p.begun {
 		partial.Possible.Set(p.possible.at(len(c.members)))
 	} else {

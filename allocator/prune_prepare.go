@@ -15,7 +15,7 @@ import (
 
 func (c *celConstraint) isPrepared() bool {
 	if c.pruner.bounds == nil && !c.pruner.useless {
-		c.pruner.useless = c.search.unbounded || !c.prepare()
+		c.pruner.useless = c.search.allocator.unbounded || !c.prepare()
 	}
 	return !c.pruner.useless
 }
@@ -34,10 +34,10 @@ func (c *celConstraint) prepare() bool {
 	for _, all := range c.covered {
 		p.size += all[0].count
 	}
-	if p.size == 0 || len(c.covered) > 1 && s.hasShared {
+	if p.size == 0 || len(c.covered) > 1 && s.inventory.hasShared {
 		return false
 	}
-	tables := s.cache.tablesOf(s.hardware(), c.definition, p.size)
+	tables := s.allocator.cache.tablesOf(s.hardware(), c.definition, p.size)
 	if tables == nil {
 		return false
 	}
@@ -55,7 +55,7 @@ func (c *celConstraint) prepare() bool {
 // makeRoom has memory for all levels of the search.
 func (c *celConstraint) makeRoom() {
 	p, requests, levels := &c.pruner, len(c.covered), c.pruner.size+1
-	width := bound.Words(len(c.search.candidates))
+	width := bound.Words(len(c.search.inventory.candidates))
 	memory := make(bound.Bits, (2+2*requests+2*levels)*width+bound.Words(levels))
 	cut := func(count int) deviceSets {
 		part := memory[: count*width : count*width]
@@ -89,9 +89,9 @@ func (c *celConstraint) findEligible() {
 		if !r.adminAccess() {
 			eligible.Drop(s.available.allocated)
 		}
-		if !eligible.IsWithin(s.ordinary) {
+		if !eligible.IsWithin(s.inventory.ordinary) {
 			for position := eligible.Next(0); position >= 0; position = eligible.Next(position + 1) {
-				candidate := s.candidates[position]
+				candidate := s.inventory.candidates[position]
 				if !s.isUsable(r, candidate) {
 					eligible.Remove(position)
 				} else if candidate.shared || len(candidate.device.ConsumesCounters) > 0 || len(candidate.device.Capacity) > 0 {
@@ -122,7 +122,7 @@ func (s *search) speculate(r *request) bool {
 		return false
 	}
 	s.recall(r)
-	for _, c := range s.candidates {
+	for _, c := range s.inventory.candidates {
 		if r.isSimple(c) && r.group.selections.known.Has(c.position) || !r.adminAccess() && s.available.allocated.Has(c.position) {
 			continue
 		}
@@ -138,7 +138,7 @@ func (s *search) recall(r *request) {
 	if r.group.known == nil {
 		return
 	}
-	for w, ordinary := range s.ordinary {
+	for w, ordinary := range s.inventory.ordinary {
 		if !r.adminAccess() {
 			ordinary &^= s.available.allocated[w]
 		}

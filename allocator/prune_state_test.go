@@ -91,12 +91,12 @@ func TestPrunerIsAStack(t *testing.T) {
 				return
 			}
 			for range rapid.IntRange(1, 2).Draw(rt, "tries") {
-				position := rapid.IntRange(from, len(s.candidates)).Draw(rt, "position")
+				position := rapid.IntRange(from, len(s.inventory.candidates)).Draw(rt, "position")
 				position = r.next(position)
-				if position >= len(s.candidates) {
+				if position >= len(s.inventory.candidates) {
 					continue
 				}
-				device := s.candidates[position]
+				device := s.inventory.candidates[position]
 				if s.available.inUse(0, r, device) || slices.Contains(c.members, device) {
 					continue
 				}
@@ -164,12 +164,12 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	require.Equal(t, bound.Bits{1 << 1}, c.pruner.required.at(0))
 	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
 
-	added, err := c.add(x, s.candidates[1])
+	added, err := c.add(x, s.inventory.candidates[1])
 	require.NoError(t, err)
 	require.True(t, added)
 	require.True(t, c.pruner.required.at(1).IsEmpty(), "it is there")
 	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
-	c.remove(s.candidates[1])
+	c.remove(s.inventory.candidates[1])
 	require.Equal(t, bound.Bits{1 << 1}, c.pruner.required.at(0))
 	x.undecide(len(x.decides))
 

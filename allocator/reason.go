@@ -92,7 +92,7 @@ func (s *search) shortage(r *request) string {
 // false if the search did not look at all devices for it.
 func (s *search) free(r *request) (free int, known bool) {
 	known = true
-	for _, c := range s.candidates {
+	for _, c := range s.inventory.candidates {
 		switch {
 		case s.available.allocated.Has(c.position) && !r.adminAccess():
 		case r.group.selections.of(c.position) == selectionUnknown:
@@ -110,7 +110,7 @@ func (s *search) free(r *request) (free int, known bool) {
 // neverSelected tells for which devices nothing is remembered although the
 // search looked at them.
 func (s *search) neverSelected(c *candidate) bool {
-	return !s.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0
+	return !s.allocator.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0
 }
 
 // explain is for a constraint that no set satisfied.
@@ -147,7 +147,7 @@ func (c *celConstraint) isFirst() bool {
 
 // hasCounters tells whether devices keep each other from being allocated.
 func (s *search) hasCounters() bool {
-	for _, c := range s.candidates {
+	for _, c := range s.inventory.candidates {
 		if len(c.device.ConsumesCounters) > 0 {
 			return true
 		}

@@ -146,10 +146,10 @@ func (s *search) checkFeatures(claim *resourceapi.ResourceClaim, api *resourceap
 	if api.Exactly == nil && len(api.FirstAvailable) == 0 {
 		return r.errorf("neither exactly nor firstAvailable is set (unsupported request type?)")
 	}
-	if len(api.FirstAvailable) > 0 && !s.features.PrioritizedList {
+	if len(api.FirstAvailable) > 0 && !s.allocator.features.PrioritizedList {
 		return r.errorf(disabled, "subrequests", "DRAPrioritizedList")
 	}
-	if !s.features.ConsumableCapacity {
+	if !s.allocator.features.ConsumableCapacity {
 		if api.Exactly != nil && api.Exactly.Capacity != nil ||
 			slices.ContainsFunc(api.FirstAvailable, func(sub resourceapi.DeviceSubRequest) bool { return sub.Capacity != nil }) {
 			return r.errorf(disabled, "capacity requests", "DRAConsumableCapacity")
@@ -160,7 +160,7 @@ func (s *search) checkFeatures(claim *resourceapi.ResourceClaim, api *resourceap
 
 func (s *search) prepare(r *request) error {
 	if len(r.spec.DerivedAttributes) > 0 {
-		if !s.features.DerivedAttributes {
+		if !s.allocator.features.DerivedAttributes {
 			return r.errorf("cannot handle request with derived attributes, the feature is disabled")
 		}
 		r.derived = make(map[resourceapi.FullyQualifiedName]string, len(r.spec.DerivedAttributes))
@@ -173,13 +173,13 @@ func (s *search) prepare(r *request) error {
 			return r.errorf("selector #%d: CEL expression empty (unsupported selector type?)", i)
 		}
 	}
-	if r.spec.AdminAccess != nil && !s.features.AdminAccess {
+	if r.spec.AdminAccess != nil && !s.allocator.features.AdminAccess {
 		return r.errorf("admin access is requested, but the feature is disabled")
 	}
 	if r.spec.DeviceClassName == "" {
 		return r.errorf("missing device class name (unsupported request type?)")
 	}
-	class, err := s.classes.Get(r.spec.DeviceClassName)
+	class, err := s.allocator.classes.Get(r.spec.DeviceClassName)
 	if err != nil {
 		return r.errorf("could not retrieve device class %s: %w", r.spec.DeviceClassName, err)
 	}
@@ -208,20 +208,20 @@ func (s *search) determineCount(r *request) error {
 // nobody can tell yet.
 func (s *search) determineAll(r *request) error {
 	next := 0
-	for _, p := range s.pools {
+	for _, p := range s.inventory.pools {
 		switch {
 		case p.incomplete:
 			return r.errorf("asks for all devices, but resource pool %s is currently being updated", p)
 		case p.invalid != "":
 			return r.errorf("asks for all devices, but resource pool %s is currently invalid", p)
 		}
-		for ; next < len(s.candidates) && s.candidates[next].pool == p; next++ {
-			isPart, err := s.isPartOfAll(r, s.candidates[next])
+		for ; next < len(s.inventory.candidates) && s.inventory.candidates[next].pool == p; next++ {
+			isPart, err := s.isPartOfAll(r, s.inventory.candidates[next])
 			if err != nil {
 				return err
 			}
 			if isPart {
-				r.all = append(r.all, s.candidates[next])
+				r.all = append(r.all, s.inventory.candidates[next])
 			}
 		}
 	}
@@ -233,10 +233,10 @@ func (s *search) determineAll(r *request) error {
 // if nobody else used them.
 func (s *search) isPartOfAll(r *request, c *candidate) (bool, error) {
 	selected, err := s.isSelectable(r, c)
-	if err != nil || !selected || !s.features.ConsumableCapacity {
+	if err != nil || !selected || !s.allocator.features.ConsumableCapacity {
 		return selected, err
 	}
-	enough, err := hasRoom(c.device, r.spec.Capacity, s.features.FractionalCapacityRange, nil, nil)
+	enough, err := hasRoom(c.device, r.spec.Capacity, s.allocator.features.FractionalCapacityRange, nil, nil)
 	if err != nil {
 		return false, r.errorf("checking capacity for device %s: %w", c.device.Name, err)
 	}

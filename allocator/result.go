@@ -72,7 +72,7 @@ func (s *search) deviceResults(choices []choice) []resourceapi.DeviceRequestAllo
 		if c.request.adminAccess() {
 			results[i].AdminAccess = ptr.To(true)
 		}
-		if s.features.DeviceBindingAndStatus {
+		if s.allocator.features.DeviceBindingAndStatus {
 			results[i].BindingConditions = c.device.BindingConditions
 			results[i].BindingFailureConditions = c.device.BindingFailureConditions
 		}

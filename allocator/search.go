@@ -19,13 +19,13 @@ import (
 
 // search is the state of one Allocate call. One goroutine works with it.
 type search struct {
-	*Allocator
-	ctx    context.Context
-	logger klog.Logger
+	allocator *Allocator
+	ctx       context.Context
+	logger    klog.Logger
 	// traces: each step is logged.
-	traces bool
-	node   *v1.Node
-	*inventory
+	traces    bool
+	node      *v1.Node
+	inventory *inventory
 	// seen is the node's hardware as the claims see it, once it was needed.
 	seen   *hardware
 	budget *cel.Budget
@@ -109,7 +109,7 @@ func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inve
 // newSearchWithout does so for devices of which some are known to be allocated.
 func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) (*search, error) {
 	s := &search{
-		Allocator:   a,
+		allocator:   a,
 		ctx:         ctx,
 		logger:      klog.FromContext(ctx),
 		node:        node,
@@ -120,7 +120,7 @@ func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventor
 		resultCount: make([]int, len(claims)),
 	}
 	s.traces = s.logger.V(7).Enabled()
-	s.available = newAvailability(a.features, a.state, s.candidates, allocated)
+	s.available = newAvailability(a.features, a.state, s.inventory.candidates, allocated)
 	for _, claim := range claims {
 		if err := s.addClaim(claim); err != nil {
 			return nil, err
@@ -133,7 +133,7 @@ func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventor
 
 // isConstrained tells whether a claim has a CEL constraint.
 func (s *search) isConstrained() bool {
-	return s.Allocator.celConstraints && slices.ContainsFunc(s.claims, v1alpha1.HasReference)
+	return s.allocator.celConstraints && slices.ContainsFunc(s.claims, v1alpha1.HasReference)
 }
 
 // makeRoom spares the stacks from growing while the search goes on.
@@ -241,7 +241,7 @@ func (s *search) step() error {
 // take long: a step may evaluate expressions on many devices.
 func (s *search) cancelled() error {
 	if s.ctx.Err() == nil {
-		return s.attempt.ended()
+		return s.allocator.attempt.ended()
 	}
 	return fmt.Errorf("filter operation aborted: %w", cel.ContextError(s.ctx))
 }
@@ -307,12 +307,12 @@ func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 // takeAny tries the devices from p.from on, one of each kind.
 func (s *search) takeAny(p place, r *request) (outcome, error) {
 	var failed failedKinds
-	for position := r.next(p.from); position < len(s.candidates); position = r.next(position + 1) {
+	for position := r.next(p.from); position < len(s.inventory.candidates); position = r.next(position + 1) {
 		if failed.has(position) {
 			s.passedOver++
 			continue
 		}
-		c := s.candidates[position]
+		c := s.inventory.candidates[position]
 		eligible, err := s.isEligible(p.claim, r, c)
 		if err != nil {
 			return none, err

@@ -49,7 +49,7 @@ func requireUntouched(t require.TestingT, s *search) {
 	for _, count := range s.resultCount {
 		require.Zero(t, count)
 	}
-	for _, c := range s.candidates {
+	for _, c := range s.inventory.candidates {
 		require.False(t, s.available.taken.Has(c.position), "device %s", c.id)
 		require.Empty(t, s.available.shares[c.position], "device %s", c.id)
 	}
@@ -106,7 +106,7 @@ func requireEmpty(t require.TestingT, c constraint) {
 // more, and that no device is given away twice.
 func requireConsistent(t require.TestingT, s *search) {
 	byRequest := map[*request]int{}
-	byDevice := make([][]choice, len(s.candidates))
+	byDevice := make([][]choice, len(s.inventory.candidates))
 	shares := sets.New[types.UID]()
 	for _, c := range s.choices {
 		byDevice[c.position] = append(byDevice[c.position], c)
@@ -119,7 +119,7 @@ func requireConsistent(t require.TestingT, s *search) {
 		}
 	}
 	for position, choices := range byDevice {
-		requireNotOverbooked(t, s, s.candidates[position], choices)
+		requireNotOverbooked(t, s, s.inventory.candidates[position], choices)
 	}
 	require.Len(t, s.decisions, len(slices.Concat(s.requests...)))
 	for _, r := range s.decisions {
@@ -136,7 +136,7 @@ func requireConsistent(t require.TestingT, s *search) {
 func requireNotOverbooked(t require.TestingT, s *search, c *candidate, choices []choice) {
 	byClaim, requests := sets.New[int](), sets.New[*request]()
 	consumed := capacities{}
-	for name, amount := range s.state.AggregatedCapacity[c.id] {
+	for name, amount := range s.allocator.state.AggregatedCapacity[c.id] {
 		consumed[name] = amount.DeepCopy()
 	}
 	for _, chosen := range choices {
@@ -173,14 +173,14 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 		groups := newCompatibilities(p, s.available.isAllocated)
 		took := false
 		for position, choices := range byDevice {
-			c := s.candidates[position]
+			c := s.inventory.candidates[position]
 			if c.pool != p {
 				continue
 			}
 			times := len(choices)
 			if c.shared {
 				times = min(times, 1)
-				if s.state.isShared(c.id) {
+				if s.allocator.state.isShared(c.id) {
 					times = 0
 				}
 			}

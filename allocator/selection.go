@@ -58,7 +58,7 @@ func (s selections) enter(position int, passes bool) {
 // must not fail the allocation.
 func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 	// Not remembered, because it is decided before anything can fail.
-	if !s.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0 {
+	if !s.allocator.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0 {
 		return false, nil
 	}
 	if known := r.group.selections.of(c.position); known != selectionUnknown {
@@ -87,14 +87,14 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 // node plays a role, or a selector is none, or nobody is there to remember it for: to
 // find out what hardware a node has takes as long as evaluating some selectors.
 func (s *search) selectionRowOf(r *request) *selectionRow {
-	if !s.sharesCache && !s.isConstrained() || slices.ContainsFunc(s.slices, selectsByDevice) {
+	if !s.allocator.sharesCache && !s.isConstrained() || slices.ContainsFunc(s.inventory.slices, selectsByDevice) {
 		return nil
 	}
 	key, ok := s.selectionKeyOf(r)
 	if !ok {
 		return nil
 	}
-	return s.cache.selections.Get(key, func() *selectionRow { return newSelectionRow(len(s.candidates)) })
+	return s.allocator.cache.selections.Get(key, func() *selectionRow { return newSelectionRow(len(s.inventory.candidates)) })
 }
 
 func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {
@@ -109,7 +109,7 @@ func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {
 	if !ptr.Deref(c.slice.Spec.PerDeviceNodeSelection, false) {
 		return true, nil
 	}
-	return deviceMatches(s.features, s.node, c.device)
+	return deviceMatches(s.allocator.features, s.node, c.device)
 }
 
 // evaluateSelectors tells whether all selectors are true for the device. owner
@@ -119,7 +119,7 @@ func (s *search) evaluateSelectors(owner string, selectors []resourceapi.DeviceS
 		if selector.CEL == nil {
 			return false, fmt.Errorf("%s: selector #%d: CEL expression empty (unsupported selector type?)", owner, i)
 		}
-		expression := s.selectors.GetOrCompile(selector.CEL.Expression)
+		expression := s.allocator.selectors.GetOrCompile(selector.CEL.Expression)
 		if expression.Error != nil {
 			return false, fmt.Errorf("%s: selector #%d: CEL compile error: %w", owner, i, expression.Error)
 		}

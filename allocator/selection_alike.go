@@ -47,7 +47,7 @@ func (s *search) judge(r *request, c *candidate) (bool, error) {
 // that they were evaluated for.
 func (s *search) isLikeLast(r *request, c *candidate) bool {
 	last := &r.group.last
-	if s.unbounded || last.candidate == nil || last.pool.driver != c.pool.driver {
+	if s.allocator.unbounded || last.candidate == nil || last.pool.driver != c.pool.driver {
 		return false
 	}
 	if selectsByDevice(last.slice) || selectsByDevice(c.slice) {
@@ -55,7 +55,7 @@ func (s *search) isLikeLast(r *request, c *candidate) bool {
 		return false
 	}
 	if last.reads == nil {
-		read := s.readBySelectors(r.class.Spec.Selectors).with(s.readBySelectors(r.spec.Selectors))
+		read := s.allocator.readBySelectors(r.class.Spec.Selectors).with(s.allocator.readBySelectors(r.spec.Selectors))
 		last.reads = read.reader(c.pool.driver)
 	}
 	return lookAlike(last.device, c.device, last.reads)

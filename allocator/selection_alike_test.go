@@ -27,7 +27,7 @@ func (s *search) judged(t testing.TB) (passes []bool, evaluated int) {
 	r := s.requests[0][0][0]
 	evaluations := 0
 	s.ctx = watched{t.Context(), func() { evaluations++ }}
-	for _, c := range s.candidates {
+	for _, c := range s.inventory.candidates {
 		isLikeLast, before := s.isLikeLast(r, c), evaluations
 		pass, err := s.judge(r, c)
 		require.NoError(t, err)
@@ -103,8 +103,8 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 func TestSelectorsThatFailAreEvaluatedAgain(t *testing.T) {
 	broken := newDevice("", attrs{"serial": resourceapi.DeviceAttribute{}})
 	s := scenario{slices: []*sliceBuilder{slice("1", withNames([]resourceapi.Device{broken, broken})...)}, claims: []*claimBuilder{claim("c").want("x", 1, "true")}}.search(t)
-	require.Len(t, s.candidates, 2)
-	for _, c := range s.candidates {
+	require.Len(t, s.inventory.candidates, 2)
+	for _, c := range s.inventory.candidates {
 		_, err := s.judge(s.requests[0][0][0], c)
 		require.ErrorContains(t, err, "unsupported attribute value")
 	}
@@ -135,7 +135,7 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 			claim("c").want("x", 1, texts.Draw(rt, "selectors")...).class("any"),
 		}}.search(t)
 		r := s.requests[0][0][0]
-		for _, c := range rapid.Permutation(s.candidates).Draw(rt, "order") {
+		for _, c := range rapid.Permutation(s.inventory.candidates).Draw(rt, "order") {
 			want, wantErr := s.matchesSelectors(r, c)
 			if s.isLikeLast(r, c) {
 				saved++

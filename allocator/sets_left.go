@@ -100,7 +100,7 @@ func (c *celConstraint) isCovered(r *request) bool {
 
 // combination counts the devices for a request that has the members.
 func (s *search) combination(r *request, members []*candidate) combination {
-	candidates := s.candidates
+	candidates := s.inventory.candidates
 	if r.wantsAll() {
 		candidates = r.all
 	}

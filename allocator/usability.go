@@ -18,13 +18,13 @@ const declaresOptionalNodeOperations = "DRAOptionalNodeOperations"
 // on what else is allocated.
 func (s *search) isUsable(r *request, c *candidate) bool {
 	if len(c.slice.Spec.SkipNodeOperations) > 0 &&
-		(!s.features.OptionalNodeOperations || !slices.Contains(s.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
+		(!s.allocator.features.OptionalNodeOperations || !slices.Contains(s.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
 		return false
 	}
-	if len(c.device.ConsumesCounters) > 0 && !s.features.PartitionableDevices {
+	if len(c.device.ConsumesCounters) > 0 && !s.allocator.features.PartitionableDevices {
 		return false
 	}
-	return !s.features.DeviceTaints || tolerated(c.device.Taints, r.spec.Tolerations)
+	return !s.allocator.features.DeviceTaints || tolerated(c.device.Taints, r.spec.Tolerations)
 }
 
 // tolerated tells whether no taint keeps the device from being allocated.

@@ -14,11 +14,11 @@ type setVerdict struct {
 // verdict evaluates the expression for the complete set, unless that was done before.
 func (c *celConstraint) verdict() (bool, error) {
 	s := c.search
-	if s.unbounded {
+	if s.allocator.unbounded {
 		v, err := c.evaluateSet()
 		return v.satisfied, err
 	}
-	v, known, err := find(s.ctx, s.cache.verdicts.At(c.verdictKey()), c.evaluateSet)
+	v, known, err := find(s.ctx, s.allocator.cache.verdicts.At(c.verdictKey()), c.evaluateSet)
 	if known {
 		c.hits++
 		err = s.budget.Charge(v.cost)

@@ -65,7 +65,7 @@ func (s *search) reasonUnless(known bool) string {
 	if known || !s.allocator.reasons {
 		return ""
 	}
-	return s.reason()
+	return reason{s}.String()
 }
 
 // describe says how the search ended, in positions.

@@ -46,7 +46,7 @@ type Cache struct {
 	tables     *memo.Memo[tablesKey, tabulated]
 	verdicts   *memo.Memo[verdictKey, setVerdict]
 	answers    *memo.Memo[answerKey, keptAnswer]
-	kinds      *memo.Memo[kindsKey, []int]
+	symmetries *memo.Memo[symmetryKey, []int]
 	// hardwareMade numbers hardware.
 	hardwareMade atomic.Uint64
 	// index is of the slices that there were last.
@@ -78,7 +78,7 @@ func NewCache(opts ...CacheOption) *Cache {
 		tables:     memo.In(memory, sizeOfTables),
 		verdicts:   memo.In(memory, sizeOfVerdict),
 		answers:    memo.In(memory, sizeOfAnswer),
-		kinds:      memo.In(memory, sizeOfKinds),
+		symmetries: memo.In(memory, sizeOfSymmetry),
 	}
 }
 

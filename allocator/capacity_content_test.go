@@ -90,7 +90,7 @@ func TestNothingIsWrittenToDevices(t *testing.T) {
 			}
 			slice, claim := given.slices[0].DeepCopy(), given.claims[0].DeepCopy()
 			s := given.search(t)
-			s.alike()
+			s.symmetry.classOf()
 			s.hardware()
 			_, err := given.allocate(t)
 			require.NoError(t, err)

@@ -25,7 +25,7 @@ import (
 //	what an expression says               its text, the environment, size of the set
 //	tables of a CEL constraint            hardware, expression, size of the set
 //	verdicts of a CEL constraint on sets  hardware, expression, positions of the devices
-//	kinds of devices ([search.alike])     hardware, attributes that are read
+//	symmetry classes ([symmetry.find])    hardware, attributes that are read
 //	answers to claims                     hardware, claims, what is in use ([keptAnswer])
 //
 // Keys hold nothing that is larger than they are: texts stand in them as fingerprints,
@@ -110,8 +110,8 @@ func (c *celConstraint) verdictKey() verdictKey {
 	return verdictKey{c.search.hardware().number, c.key, string(devices)}
 }
 
-// kindsKey is everything that the kinds of the devices of some hardware depend on.
-type kindsKey struct {
+// symmetryKey is everything that the symmetry classes of the devices of some hardware depend on.
+type symmetryKey struct {
 	hardware hardwareNumber
 	read     footprint
 }

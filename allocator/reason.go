@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// reason says in one line why the search found nothing: the first of these that
-// is true.
+// reason is why a search found nothing. In one line it is the first of these that is true.
 //
 //   - A request can't be met by itself, because too few devices are free.
 //   - A CEL constraint is not satisfied by any set.
@@ -21,49 +20,43 @@ import (
 //
 // It goes by what the search saw and evaluates nothing: an expression that the
 // search did not get to might fail.
-func (s *search) reason() string {
+type reason struct{ search *search }
+
+func (y reason) String() string {
+	s := y.search
 	for i, requests := range s.requests {
 		for _, all := range requests {
-			if why := s.shortages(all); why != "" {
-				return s.prefix(i) + why
+			if why := y.shortages(all); why != "" {
+				return y.prefix(i) + why
 			}
 		}
 	}
 	for _, c := range s.celConstraints {
 		if c.rejected+c.cuts > 0 && c.accepted == 0 { // no set was satisfactory
-			return s.celPrefix(c) + c.explain()
+			return y.prefix(c.claimIndex) + y.unsatisfied(c)
 		}
 	}
 	for _, c := range s.celConstraints {
 		if c.accepted > 0 {
-			return s.celPrefix(c) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.name)
+			return y.prefix(c.claimIndex) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.name)
 		}
 	}
 	return "no combination of free devices meets all requests and constraints"
 }
 
 // prefix names the claim if the pod has several.
-func (s *search) prefix(claim int) string {
-	if len(s.claims) == 1 {
+func (y reason) prefix(claim int) string {
+	if len(y.search.claims) == 1 {
 		return ""
 	}
-	return fmt.Sprintf("claim %s, ", s.claims[claim].Name)
-}
-
-func (s *search) celPrefix(c *celConstraint) string {
-	for i, claim := range s.claims {
-		if claim == c.claim {
-			return s.prefix(i)
-		}
-	}
-	return ""
+	return fmt.Sprintf("claim %s, ", y.search.claims[claim].Name)
 }
 
 // shortages is what all alternatives lack, empty if one of them lacks nothing.
-func (s *search) shortages(all alternatives) string {
+func (y reason) shortages(all alternatives) string {
 	var lacks []string
 	for _, r := range all {
-		why := s.shortage(r)
+		why := y.shortage(r)
 		if why == "" {
 			return ""
 		}
@@ -74,8 +67,8 @@ func (s *search) shortages(all alternatives) string {
 
 // shortage says which devices a request lacks whatever the others get, empty if
 // it lacks none or the search did not get far enough to tell.
-func (s *search) shortage(r *request) string {
-	free, known := s.free(r)
+func (y reason) shortage(r *request) string {
+	free, known := y.free(r)
 	switch {
 	case r.wantsAll() && len(r.all) == 0:
 		return fmt.Sprintf("request %s: no device matches, all are wanted", r.name)
@@ -90,7 +83,8 @@ func (s *search) shortage(r *request) string {
 
 // free counts the devices that the request could have if it were alone. known is
 // false if the search did not look at all devices for it.
-func (s *search) free(r *request) (free int, known bool) {
+func (y reason) free(r *request) (free int, known bool) {
+	s := y.search
 	known = true
 	for _, c := range s.inventory.candidates {
 		switch {
@@ -113,15 +107,15 @@ func (s *search) neverSelected(c *candidate) bool {
 	return !s.allocator.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0
 }
 
-// explain is for a constraint that no set satisfied.
-func (c *celConstraint) explain() string {
+// unsatisfied is for a constraint that no set satisfied.
+func (y reason) unsatisfied(c *celConstraint) string {
 	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
 		r := c.covered[0][0]
-		free, known := c.search.free(r)
+		free, known := y.free(r)
 		sets := new(big.Int).Binomial(int64(free), int64(r.count))
 		// Either all were evaluated, or nothing but this constraint kept the search from
 		// completing them.
-		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || c.isPruned() && len(r.constraints) == 1 && c.isFirst() && !c.search.hasCounters()) {
+		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
 			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.name, r.count)
 		}
 	}
@@ -129,12 +123,12 @@ func (c *celConstraint) explain() string {
 }
 
 // isPruned tells whether sets were ruled out without being evaluated.
-func (c *celConstraint) isPruned() bool { return c.cuts+c.search.passedOver > 0 }
+func (y reason) isPruned(c *celConstraint) bool { return c.cuts+y.search.symmetry.passedOver > 0 }
 
 // isFirst tells whether nothing is taken before the first device of the constraint's
 // set.
-func (c *celConstraint) isFirst() bool {
-	for i, requests := range c.search.requests[:c.claimIndex+1] {
+func (y reason) isFirst(c *celConstraint) bool {
+	for i, requests := range y.search.requests[:c.claimIndex+1] {
 		if i == c.claimIndex {
 			requests = requests[:c.first]
 		}
@@ -146,8 +140,8 @@ func (c *celConstraint) isFirst() bool {
 }
 
 // hasCounters tells whether devices keep each other from being allocated.
-func (s *search) hasCounters() bool {
-	for _, c := range s.inventory.candidates {
+func (y reason) hasCounters() bool {
+	for _, c := range y.search.inventory.candidates {
 		if len(c.device.ConsumesCounters) > 0 {
 			return true
 		}

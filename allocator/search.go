@@ -63,11 +63,7 @@ type search struct {
 	// hits is 1 if the answer was known.
 	hits int64
 
-	// kinds has the kinds of devices, once they were found; passedOver counts the devices
-	// that were not tried because one of their kind had failed.
-	kinds      []int
-	kindsFound bool
-	passedOver int64
+	symmetry symmetry
 }
 
 // choice is a device taken for a request.
@@ -120,6 +116,7 @@ func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventor
 		resultCount: make([]int, len(claims)),
 	}
 	s.traces = s.logger.V(7).Enabled()
+	s.symmetry.search = s
 	s.available = newAvailability(a.features, a.state, s.inventory.candidates, allocated)
 	for _, claim := range claims {
 		if err := s.addClaim(claim); err != nil {
@@ -304,12 +301,12 @@ func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 	return s.proceed(p, r, c)
 }
 
-// takeAny tries the devices from p.from on, one of each kind.
+// takeAny tries the devices from p.from on, one of each symmetry class.
 func (s *search) takeAny(p place, r *request) (outcome, error) {
-	var failed failedKinds
+	var failed failedClasses
 	for position := r.next(p.from); position < len(s.inventory.candidates); position = r.next(position + 1) {
 		if failed.has(position) {
-			s.passedOver++
+			s.symmetry.passedOver++
 			continue
 		}
 		c := s.inventory.candidates[position]
@@ -330,7 +327,7 @@ func (s *search) takeAny(p place, r *request) (outcome, error) {
 			}
 		}
 		if taken || refusedBy != nil {
-			failed.add(s, p, position)
+			failed.add(&s.symmetry, p, position)
 		}
 	}
 	return none, nil

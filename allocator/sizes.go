@@ -89,6 +89,6 @@ func sizeOfAnswer(key answerKey, a *keptAnswer) memo.Size {
 // refusalBytes is what an error takes besides its text.
 const refusalBytes = 64
 
-func sizeOfKinds(key kindsKey, kinds *[]int) memo.Size {
+func sizeOfSymmetry(key symmetryKey, kinds *[]int) memo.Size {
 	return memo.Size{Bytes: len(key.read.names) + int(unsafe.Sizeof(int(0)))*cap(*kinds)}
 }

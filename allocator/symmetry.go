@@ -13,14 +13,14 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// Two devices that look the same to everything that matters are alike: if there is no
+// Two devices that look the same to everything that matters are symmetric: if there is no
 // solution with the one in some place, there is none with the other in the same place.
 // Each solution with the second would be one with the first, the two exchanged. So of 64
 // equal GPUs one is tried, not 64.
 //
 // What matters is the driver, the pool, capacities, what selectors say, and those
 // attributes that a constraint reads: serial numbers don't. Devices that have more to
-// them than attributes and capacities are never alike (isPlain).
+// them than attributes and capacities are never symmetric (isPlain).
 //
 // Exchanging the two must not change the order in which an expression sees devices. In
 // the request at hand it does not, since all that comes later in it comes after both.
@@ -28,18 +28,29 @@ import (
 // constraint nothing is passed over. Nor is anything if one of them is for all devices: it
 // takes them in order, and which of two devices is in use decides what it meets first.
 
-// alike returns for each position the number of a kind, the same for devices that are
-// alike. nil if no two devices are.
-func (s *search) alike() []int {
-	if !s.kindsFound {
-		s.kindsFound = true
-		s.kinds = s.findKinds()
+// symmetry knows the symmetric devices of one search.
+type symmetry struct {
+	search *search
+	// classes has what [symmetry.classOf] returns, once it was found.
+	classes []int
+	found   bool
+	// passedOver counts the devices that were not tried because one of their class had failed.
+	passedOver int64
+}
+
+// classOf returns for each position the number of a symmetry class, the same for devices that
+// are symmetric. nil if no two devices are.
+func (y *symmetry) classOf() []int {
+	if !y.found {
+		y.found = true
+		y.classes = y.find()
 	}
-	return s.kinds
+	return y.classes
 }
 
 // mayPassOver tells whether devices may be passed over for a request.
-func (s *search) mayPassOver(p place) bool {
+func (y *symmetry) mayPassOver(p place) bool {
+	s := y.search
 	if s.allocator.unbounded || !s.inventory.isPlain {
 		return false
 	}
@@ -59,35 +70,36 @@ func (s *search) mayPassOver(p place) bool {
 	return true
 }
 
-// failedKinds are the kinds of devices with which there is no solution in some place.
-type failedKinds struct {
-	kinds  []int
-	failed bound.Bits
+// failedClasses are the symmetry classes of devices with which there is no solution in some
+// place.
+type failedClasses struct {
+	classOf []int
+	failed  bound.Bits
 	// useless: no device may be passed over.
 	useless bool
 }
 
-func (f *failedKinds) has(position int) bool {
-	return f.failed != nil && f.failed.Has(f.kinds[position])
+func (f *failedClasses) has(position int) bool {
+	return f.failed != nil && f.failed.Has(f.classOf[position])
 }
 
-func (f *failedKinds) add(s *search, p place, position int) {
+func (f *failedClasses) add(y *symmetry, p place, position int) {
 	if f.useless {
 		return
 	}
 	if f.failed == nil {
-		f.useless = !s.mayPassOver(p) || s.alike() == nil
+		f.useless = !y.mayPassOver(p) || y.classOf() == nil
 		if f.useless {
 			return
 		}
-		f.kinds, f.failed = s.alike(), bound.NewBits(len(s.inventory.candidates))
+		f.classOf, f.failed = y.classOf(), bound.NewBits(len(y.search.inventory.candidates))
 	}
-	f.failed.Add(f.kinds[position])
+	f.failed.Add(f.classOf[position])
 }
 
-func (s *search) findKinds() []int {
-	read := s.attributesRead()
-	seen := s.allocator.cache.kinds.Get(kindsKey{s.hardware().number, read}, func() []int { return s.kindsByContent(read) })
+func (y *symmetry) find() []int {
+	s, read := y.search, y.attributesRead()
+	seen := s.allocator.cache.symmetries.Get(symmetryKey{s.hardware().number, read}, func() []int { return y.byContent(read) })
 	if seen == nil {
 		return nil
 	}
@@ -113,23 +125,23 @@ func (s *search) findKinds() []int {
 // numbered gives equal keys equal numbers. nil if no two are equal.
 func numbered(n int, key func(int) string) []int {
 	numbers := make(map[string]int, n)
-	kinds := make([]int, n)
+	numberOf := make([]int, n)
 	for i := range n {
 		text := key(i)
 		if _, known := numbers[text]; !known {
 			numbers[text] = len(numbers)
 		}
-		kinds[i] = numbers[text]
+		numberOf[i] = numbers[text]
 	}
 	if len(numbers) == n {
 		return nil
 	}
-	return kinds
+	return numberOf
 }
 
 // attributesRead are the attributes that constraints read.
-func (s *search) attributesRead() footprint {
-	var read footprint
+func (y *symmetry) attributesRead() footprint {
+	s, read := y.search, footprint{}
 	for _, c := range s.celConstraints {
 		read = read.with(readBy(c.definition))
 	}
@@ -155,12 +167,12 @@ type attributeReader interface {
 	attributeName() resourceapi.FullyQualifiedName
 }
 
-// kindsByContent numbers the devices by driver, capacities and the attributes that are
+// byContent numbers the devices by driver, capacities and the attributes that are
 // read. nil if no two are equal.
-func (s *search) kindsByContent(read footprint) []int {
-	readers := map[string]func(resourceapi.QualifiedName) bool{}
-	return numbered(len(s.inventory.candidates), func(i int) string {
-		c := s.inventory.candidates[i]
+func (y *symmetry) byContent(read footprint) []int {
+	candidates, readers := y.search.inventory.candidates, map[string]func(resourceapi.QualifiedName) bool{}
+	return numbered(len(candidates), func(i int) string {
+		c := candidates[i]
 		seen := resourceapi.Device{Attributes: c.device.Attributes}
 		if !read.all {
 			reads := readers[c.pool.driver]

@@ -46,7 +46,7 @@ func TestKindsOfDevices(t *testing.T) {
 				claims: []*claimBuilder{claim("c").want("x", 2, test.selectors...).cel("e").define("e", "devices.exists(d, d.attributes['mla.example.com'].?index.orValue(0) == 0)")},
 			}.search(t)
 			require.Len(t, s.inventory.candidates, len(test.devices))
-			require.Equal(t, test.want, s.alike())
+			require.Equal(t, test.want, s.symmetry.classOf())
 		})
 	}
 }
@@ -69,6 +69,6 @@ func TestEqualDevicesAreTriedOnce(t *testing.T) {
 		found, err := s.run()
 		require.NoError(t, err)
 		require.False(t, found)
-		require.Equal(t, []int64{test.tried, 8 - test.tried}, []int64{s.celConstraints[0].evaluations, s.passedOver}, test.read)
+		require.Equal(t, []int64{test.tried, 8 - test.tried}, []int64{s.celConstraints[0].evaluations, s.symmetry.passedOver}, test.read)
 	}
 }

@@ -141,7 +141,7 @@ func startDebugged(t *testing.T) (*debugged, client.Client) {
 	d.client = trusting(&tls.Config{RootCAs: roots})
 
 	done := make(chan error, 1)
-	go func() { done <- run(t.Context(), o) }()
+	go func() { done <- o.Run(t.Context(), o.manager) }()
 	// The control plane is stopped after this: clean-ups run in reverse order.
 	t.Cleanup(func() { require.NoError(t, <-done) })
 	get(t, "http://"+o.Health+"/readyz")

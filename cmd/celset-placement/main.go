@@ -21,18 +21,5 @@ func main() { program.Main(newCommand(newOptions())) }
 
 func newCommand(o *options) *cobra.Command {
 	return program.NewCommand("celset-placement", "Choose ManagedClusters for Placements and keep their PlacementDecisions", o,
-		func(ctx context.Context) error { return run(ctx, o) })
-}
-
-// run runs the controllers until the context ends or leadership is lost.
-func run(ctx context.Context, o *options) error {
-	config, err := o.ClientConfig()
-	if err != nil {
-		return err
-	}
-	mgr, err := o.manager(config)
-	if err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
+		func(ctx context.Context) error { return o.Run(ctx, o.manager) })
 }

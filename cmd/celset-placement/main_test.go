@@ -64,7 +64,7 @@ func TestFlags(t *testing.T) {
 				err = command.ValidateArgs(command.Flags().Args())
 			}
 			if err == nil {
-				err = run(t.Context(), o)
+				err = o.Run(t.Context(), o.manager)
 			}
 			require.ErrorContains(t, err, test.err)
 		})
@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 	o.all, o.bindings = true, true
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, o) }()
+	go func() { done <- o.Run(ctx, o.manager) }()
 
 	require.Contains(t, get(t, "http://"+o.Health+"/healthz"), "ok")
 	require.Contains(t, get(t, "http://"+o.Health+"/readyz"), "ok")

@@ -175,7 +175,7 @@ func (c *cluster) serve(t *testing.T, files map[string][]byte) (o *options, stop
 
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, o) }()
+	go func() { done <- o.Run(ctx, o.manager) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-done)

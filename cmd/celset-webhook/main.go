@@ -19,18 +19,5 @@ func main() { program.Main(newCommand(newOptions())) }
 
 func newCommand(o *options) *cobra.Command {
 	return program.NewCommand("celset-webhook", "Check CEL device constraints, and Placements, before they are stored", o,
-		func(ctx context.Context) error { return run(ctx, o) })
-}
-
-// run answers until the context ends.
-func run(ctx context.Context, o *options) error {
-	config, err := o.ClientConfig()
-	if err != nil {
-		return err
-	}
-	mgr, err := o.manager(config)
-	if err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
+		func(ctx context.Context) error { return o.Run(ctx, o.manager) })
 }

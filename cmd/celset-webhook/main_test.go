@@ -36,7 +36,7 @@ func TestFlags(t *testing.T) {
 				err = command.ValidateArgs(command.Flags().Args())
 			}
 			if err == nil {
-				err = run(t.Context(), o)
+				err = o.Run(t.Context(), o.manager)
 			}
 			require.ErrorContains(t, err, test.err)
 		})

@@ -22,16 +22,7 @@ import (
 const examples = "manifests/examples"
 
 func newDemoCommand() *cobra.Command {
-	flags := &upFlags{}
-	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "Run a cluster, schedule pods that want connected devices, check what they got",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemo(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
-	flags.addTo(cmd)
+	cmd := newCommand("demo", "Run a cluster, schedule pods that want connected devices, check what they got", &upFlags{}, runDemo)
 	cmd.AddCommand(newDemoPlacementCommand(), newDemoRealCommand())
 	return cmd
 }

@@ -26,19 +26,13 @@ type hubFlags struct {
 	dataDir string
 }
 
+func (f *hubFlags) addTo(cmd *cobra.Command) {
+	addBinDirFlag(cmd, &f.binDir)
+	addDataDirFlag(cmd, &f.dataDir)
+}
+
 func newDemoPlacementCommand() *cobra.Command {
-	flags := &hubFlags{}
-	cmd := &cobra.Command{
-		Use:   "placement",
-		Short: "Run a hub with 200 clusters, select some in many ways, check which",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runPlacementDemo(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
-	addBinDirFlag(cmd, &flags.binDir)
-	addDataDirFlag(cmd, &flags.dataDir)
-	return cmd
+	return newCommand("placement", "Run a hub with 200 clusters, select some in many ways, check which", &hubFlags{}, runPlacementDemo)
 }
 
 func runPlacementDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer) error {

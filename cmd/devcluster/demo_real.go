@@ -19,17 +19,8 @@ import (
 )
 
 func newDemoRealCommand() *cobra.Command {
-	flags := &upFlags{}
-	cmd := &cobra.Command{
-		Use:   "real",
-		Short: "Run a cluster with a node that runs containers, show what one knows of its devices (Linux, as root)",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemoReal(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
-	flags.addTo(cmd)
-	return cmd
+	return newCommand("real", "Run a cluster with a node that runs containers, show what one knows of its devices (Linux, as root)",
+		&upFlags{}, runDemoReal)
 }
 
 func runDemoReal(ctx context.Context, flags *upFlags, out, progress io.Writer) (err error) {

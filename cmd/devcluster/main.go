@@ -15,6 +15,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -41,4 +42,18 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(newBuildCommand(), newUpCommand(), newDemoCommand())
 	return root
+}
+
+// newCommand returns a command without arguments. run writes results to out.
+func newCommand[F interface{ addTo(*cobra.Command) }](use, short string, flags F, run func(ctx context.Context, flags F, out, progress io.Writer) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return run(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags.addTo(cmd)
+	return cmd
 }

@@ -37,17 +37,7 @@ func addDataDirFlag(cmd *cobra.Command, dataDir *string) {
 }
 
 func newUpCommand() *cobra.Command {
-	flags := &upFlags{}
-	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Run a cluster with celset-scheduler until interrupted",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return up(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
-	flags.addTo(cmd)
-	return cmd
+	return newCommand("up", "Run a cluster with celset-scheduler until interrupted", &upFlags{}, up)
 }
 
 // up returns nil when it was the context that ended the cluster.

@@ -4,12 +4,13 @@
 package controlplane
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/mod/modfile"
 )
 
 // modulePath is the module whose go.mod pins the Kubernetes binaries.
@@ -46,7 +47,7 @@ func moduleRootAbove(start string) (string, error) {
 	for dir := start; ; dir = filepath.Dir(dir) {
 		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 		switch {
-		case err == nil && declaresModule(content):
+		case err == nil && modfile.ModulePath(content) == modulePath:
 			return dir, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return "", fmt.Errorf("find the module root: %w", err)
@@ -54,14 +55,4 @@ func moduleRootAbove(start string) (string, error) {
 			return "", fmt.Errorf("no go.mod of %s in %s or above: run inside the source tree", modulePath, start)
 		}
 	}
-}
-
-func declaresModule(goMod []byte) bool {
-	for line := range bytes.Lines(goMod) {
-		fields := bytes.Fields(line)
-		if len(fields) >= 2 && string(fields[0]) == "module" {
-			return string(fields[1]) == modulePath
-		}
-	}
-	return false
 }

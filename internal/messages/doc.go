@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package messages knows what celset says to users when something is wrong or a pod
-// waits: for each text in the code the cause and the cure. docs/errors.md is written
-// from it.
+// waits: catalogue.yaml has for each text in the code the cause and the cure, and
+// docs/errors.md is written from it.
 //
-//	texts, err := messages.Scan(root)      // what the code says
-//	for _, e := range messages.Catalogue() {
-//		...                            // e.Texts are some of them, e.Cure what to do
-//	}
-//	page := messages.Page(messages.Catalogue())
+//	said, err := messages.Scan(root)          // what the code says
+//	catalogue, err := messages.Read(content)  // what catalogue.yaml says of it
+//	err = catalogue.Check(said)               // what does not fit
+//	page := catalogue.Page()
 //
 // The code is the source: a test demands that each text of the packages in [Packages]
 // has an entry, and that each entry's texts are in the code, letter by letter. Whoever

@@ -9,24 +9,11 @@ import (
 	"strings"
 )
 
-// introduction is what the page says before the entries.
-const introduction = `# Errors and other messages
-
-<!-- Written by "make generate-docs" from package internal/messages. -->
-
-Each text that celset has for users, with cause and cure. %[1]s stands for what differs. Texts about pods are in the
-events of the pod (%[2]skubectl describe pod%[2]s); kube-scheduler cuts events at about one kilobyte, and the condition
-%[2]sPodScheduled%[2]s in the status of the pod has all of it. Most texts begin with where: the claim, the constraint and
-the object that defines it, the request, the node, the devices.
-
-Messages about Placements are in [Selecting clusters](placement.md).
-`
-
 // Page writes the catalogue as Markdown.
-func Page(groups []Group) string {
+func (c *Catalogue) Page() string {
 	var page strings.Builder
-	fmt.Fprintf(&page, introduction, Gap, "`")
-	for _, group := range groups {
+	page.WriteString(c.Introduction)
+	for _, group := range c.Groups {
 		fmt.Fprintf(&page, "\n## %s\n", group.Title)
 		if group.Introduction != "" {
 			fmt.Fprintf(&page, "\n%s\n", group.Introduction)

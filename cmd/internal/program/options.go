@@ -4,6 +4,7 @@
 package program
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,6 +14,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
@@ -104,4 +106,17 @@ func (o *ManagerOptions) MetricsServer() server.Options {
 		options.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	return options
+}
+
+// Run runs the manager that build sets up, until the context ends or leadership is lost.
+func (o *ManagerOptions) Run(ctx context.Context, build func(*rest.Config) (manager.Manager, error)) error {
+	config, err := o.ClientConfig()
+	if err != nil {
+		return err
+	}
+	mgr, err := build(config)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
 }

@@ -10,7 +10,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // Two devices that look the same to everything that matters are alike: if there is no
@@ -62,7 +62,7 @@ func (s *search) mayPassOver(p place) bool {
 // failedKinds are the kinds of devices with which there is no solution in some place.
 type failedKinds struct {
 	kinds  []int
-	failed bound.Bits
+	failed bitset.Set
 	// useless: no device may be passed over.
 	useless bool
 }
@@ -80,7 +80,7 @@ func (f *failedKinds) add(s *search, p place, position int) {
 		if f.useless {
 			return
 		}
-		f.kinds, f.failed = s.alike(), bound.NewBits(len(s.candidates))
+		f.kinds, f.failed = s.alike(), bitset.New(len(s.candidates))
 	}
 	f.failed.Add(f.kinds[position])
 }

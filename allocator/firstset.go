@@ -99,7 +99,7 @@ func (c *celConstraint) catchUp() {
 			p.chosen.Add(member.position)
 		}
 		if !hopeful {
-			p.possible.at(i + 1).Clear()
+			p.possible.At(i + 1).Clear()
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (s scenario) catchUp(t *testing.T, positions []int) outcomeOfCatchingUp {
 	for i := range want.Possible[:len(want.Members)] {
 		require.Equal(t, want.Possible[i], got.Possible[i], fmt.Sprint("level ", i))
 	}
-	require.True(t, c.pruner.possible.at(len(c.members)).IsEmpty(), "nothing is tried any more")
+	require.True(t, c.pruner.possible.At(len(c.members)).IsEmpty(), "nothing is tried any more")
 	return hopeless
 }
 

@@ -10,7 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
 )
 
@@ -114,7 +114,7 @@ func (s *search) replay(known keptAnswer) {
 
 // answerTo is where the answer to claims is kept, on a node of which the given devices are in
 // use. It is nil if the answer may depend on more than a key says.
-func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) *answerEntry {
+func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) *answerEntry {
 	if a.unbounded || !of.isPlain {
 		return nil
 	}

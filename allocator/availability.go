@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // availability is what is left of the devices: what was allocated before is
@@ -21,7 +21,7 @@ type availability struct {
 	state    *allocatedState
 	// allocated has the positions of the devices that were allocated before, exclusively,
 	// taken those of the devices that the search took, exclusively.
-	allocated, taken bound.Bits
+	allocated, taken bitset.Set
 	// owners are those for whom the search took devices exclusively: more than one has a
 	// device only with admin access. It is a stack.
 	owners []owner
@@ -36,7 +36,7 @@ type availability struct {
 // owner is a claim for which a device was taken.
 type owner struct{ position, claim int }
 
-func newAvailability(features structured.Features, state *allocatedState, candidates []*candidate, allocated bound.Bits) *availability {
+func newAvailability(features structured.Features, state *allocatedState, candidates []*candidate, allocated bitset.Set) *availability {
 	a := &availability{
 		features:        features,
 		state:           state,
@@ -44,13 +44,13 @@ func newAvailability(features structured.Features, state *allocatedState, candid
 		counters:        make(map[*pool]*counters),
 		compatibilities: make(map[*pool]*compatibilities),
 	}
-	a.allocated, a.taken = allocated, bound.NewBits(len(candidates))
+	a.allocated, a.taken = allocated, bitset.New(len(candidates))
 	return a
 }
 
 // allocatedOf has the positions of the candidates that are allocated, exclusively.
-func allocatedOf(state *allocatedState, candidates []*candidate) bound.Bits {
-	allocated := bound.NewBits(len(candidates))
+func allocatedOf(state *allocatedState, candidates []*candidate) bitset.Set {
+	allocated := bitset.New(len(candidates))
 	if len(state.AllocatedDevices) == 0 {
 		return allocated
 	}

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
 )
 
@@ -221,7 +222,7 @@ type selectionRow struct {
 }
 
 func newSelectionRow(devices int) *selectionRow {
-	words := (devices + 63) / 64
+	words := bitset.Words(devices)
 	return &selectionRow{known: make([]atomic.Uint64, words), passes: make([]atomic.Uint64, words)}
 }
 

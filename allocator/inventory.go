@@ -11,7 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
 )
 
@@ -21,7 +21,7 @@ type inventory struct {
 	// candidates are the devices of the pools in the order in which they are tried.
 	candidates []*candidate
 	// ordinary has those of them that are. hasShared: some are shared.
-	ordinary  bound.Bits
+	ordinary  bitset.Set
 	hasShared bool
 	// known is its hardware, for claims with some footprints.
 	known keptHardware
@@ -71,7 +71,7 @@ func (a *Allocator) newInventory(node *v1.Node, forNode []*resourceapi.ResourceS
 	}
 	candidates := listCandidates(a.features, pools)
 	result := &inventory{
-		ordinary:      bound.NewBits(len(candidates)),
+		ordinary:      bitset.New(len(candidates)),
 		pools:         pools,
 		candidates:    candidates,
 		isPlain:       isPlain(pools, forNode),

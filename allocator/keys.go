@@ -12,7 +12,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // Each key has everything that what is kept under it depends on:
@@ -129,7 +129,7 @@ type answerKey struct {
 	inUse string
 }
 
-func (a *Allocator) answerKeyOf(h *hardware, claims fingerprint, allocated bound.Bits) answerKey {
+func (a *Allocator) answerKeyOf(h *hardware, claims fingerprint, allocated bitset.Set) answerKey {
 	var memory [32]byte
 	inUse := memory[:0]
 	for _, word := range allocated {

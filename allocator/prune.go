@@ -4,6 +4,9 @@
 package allocator
 
 import (
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
 
@@ -44,21 +47,21 @@ type pruner struct {
 	bounds *bound.Bounds
 	// eligible has, for each covered request, the devices that it can have as far as
 	// the device alone decides. later has those of all covered requests after it.
-	eligible, later deviceSets
+	eligible, later bitset.List
 	// volatile: what is eligible also depends on what else was taken.
 	volatile bool
 	// chosen are the devices of the set. possible has for each number of chosen devices
 	// those that may come next or later, required those of them that must; both say nothing
 	// until the set was begun.
-	chosen             bound.Bits
-	possible, required deviceSets
+	chosen             bitset.Set
+	possible, required bitset.List
 	// none is no device.
-	none  bound.Bits
+	none  bitset.Set
 	begun bool
 	// outcome is what the bounds say of the complete set, 0 if they were not asked.
 	outcome bound.Outcome
 	// settled tells for each number of chosen devices whether the bounds looked at the set.
-	settled bound.Bits
+	settled [resourceapi.AllocationResultsMaxSize + 1]bool
 	// refusals counts the devices that were refused.
 	refusals int
 }
@@ -76,7 +79,7 @@ func (c *celConstraint) begin() bool {
 	p := &c.pruner
 	p.begun = true
 	p.chosen.Clear()
-	first := p.possible.at(0)
+	first := p.possible.At(0)
 	first.Clear()
 	for i, all := range c.covered {
 		c.joinFree(first, i, all[0])
@@ -94,15 +97,15 @@ func (c *celConstraint) begin() bool {
 
 // joinFree adds the devices that the request, which is covered in the given place, can have
 // and that are not in use.
-func (c *celConstraint) joinFree(to bound.Bits, at int, r *request) {
-	eligible, available := c.pruner.eligible.at(at), c.search.available
+func (c *celConstraint) joinFree(to bitset.Set, at int, r *request) {
+	eligible, available := c.pruner.eligible.At(at), c.search.available
 	for w, word := range eligible {
 		to[w] |= word &^ available.taken[w]
 	}
 	if !r.adminAccess() {
 		return
 	}
-	for position := eligible.Next(0); position >= 0; position = eligible.Next(position + 1) {
+	for position := range eligible.All() {
 		if !available.inUse(c.claimIndex, r, c.search.inventory.candidates[position]) {
 			to.Add(position)
 		}
@@ -118,11 +121,11 @@ func (c *celConstraint) descend(r *request, added *candidate) bool {
 	}
 	p.chosen.Add(added.position)
 	p.outcome = 0
-	next := p.possible.at(len(c.members))
-	next.Set(p.possible.at(len(c.members) - 1))
+	next := p.possible.At(len(c.members))
+	next.SetTo(p.possible.At(len(c.members) - 1))
 	next.Remove(added.position)
 	at := c.placeOf(r)
-	eligible, later := p.eligible.at(at), p.later.at(at)
+	eligible, later := p.eligible.At(at), p.later.At(at)
 	// What is before the device is for later requests only.
 	for w := range next {
 		now := eligible[w]
@@ -153,13 +156,13 @@ func (c *celConstraint) isDetermined(added *candidate) bool {
 	p := &c.pruner
 	before, now := len(c.members)-1, len(c.members)
 	left := p.size - before
-	if left == 0 || p.required.at(before).Count() != left || !p.required.at(before).Has(added.position) {
+	if left == 0 || p.required.At(before).Count() != left || !p.required.At(before).Has(added.position) {
 		return false
 	}
-	p.settled.Remove(now)
-	p.required.at(now).Set(p.required.at(before))
-	p.required.at(now).Remove(added.position)
-	return p.possible.at(now).Count() == left-1
+	p.settled[now] = false
+	p.required.At(now).SetTo(p.required.At(before))
+	p.required.At(now).Remove(added.position)
+	return p.possible.At(now).Count() == left-1
 }
 
 // ascend undoes descend.
@@ -177,8 +180,8 @@ func (c *celConstraint) ascend(removed *candidate) {
 func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	p := &c.pruner
 	level := len(c.members)
-	p.required.at(level).Clear()
-	p.settled.Remove(level)
+	p.required.At(level).Clear()
+	p.settled[level] = false
 	if !c.othersKeepQuiet(r, last) {
 		return true
 	}
@@ -191,8 +194,8 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 		return false
 	}
 	partial := bound.Partial{
-		Chosen: p.chosen, Possible: p.possible.at(level), Required: p.required.at(level), Left: p.size - level,
-		Settled: level > 0 && p.settled.Has(level-1) && p.possible.at(level).Count()+1 == p.possible.at(level-1).Count(),
+		Chosen: p.chosen, Possible: p.possible.At(level), Required: p.required.At(level), Left: p.size - level,
+		Settled: level > 0 && p.settled[level-1] && p.possible.At(level).Count()+1 == p.possible.At(level-1).Count(),
 	}
 	before := partial.Possible.Count()
 	hopeless := p.bounds.Hopeless(partial, effort)
@@ -201,7 +204,7 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 		c.cuts++
 		return false
 	}
-	p.settled.Add(level)
+	p.settled[level] = true
 	return true
 }
 
@@ -226,7 +229,7 @@ func (c *celConstraint) lacksDevices() bool {
 	for i, all := range c.covered {
 		wanted := max(0, all[0].count-taken)
 		taken = max(0, taken-all[0].count)
-		if wanted > 0 && p.possible.at(len(c.members)).CountAnd(p.eligible.at(i)) < wanted {
+		if wanted > 0 && p.possible.At(len(c.members)).CountAnd(p.eligible.At(i)) < wanted {
 			return true
 		}
 	}
@@ -244,8 +247,8 @@ func (c *celConstraint) failure() error {
 
 // passOverTaken removes devices that can't be had any more because of what else was
 // taken. Those for r come from the given position on.
-func (c *celConstraint) passOverTaken(r *request, from int, possible bound.Bits) {
-	for position := possible.Next(0); position >= 0; position = possible.Next(position + 1) {
+func (c *celConstraint) passOverTaken(r *request, from int, possible bitset.Set) {
+	for position := range possible.All() {
 		if candidate := c.search.inventory.candidates[position]; !c.mayTake(r, from, candidate) {
 			possible.Remove(position)
 		}
@@ -257,7 +260,7 @@ func (c *celConstraint) passOverTaken(r *request, from int, possible bound.Bits)
 func (c *celConstraint) mayTake(r *request, from int, candidate *candidate) bool {
 	for i, all := range c.covered {
 		q := all[0]
-		if q.order < r.order || q == r && candidate.position < from || !c.pruner.eligible.at(i).Has(candidate.position) {
+		if q.order < r.order || q == r && candidate.position < from || !c.pruner.eligible.At(i).Has(candidate.position) {
 			continue
 		}
 		if !c.search.available.inUse(c.claimIndex, q, candidate) && c.hasRoom(q, candidate) && c.isAdmitted(q, candidate) {
@@ -288,14 +291,17 @@ func (c *celConstraint) placeOf(r *request) int {
 // a request are taken in ascending order, so none may come after one that is required.
 func (c *celConstraint) next(r *request, position int) int {
 	p, chosen := &c.pruner, len(c.members)
-	next := p.possible.at(chosen).Next(position)
+	next := p.possible.At(chosen).Next(position)
 	if next < 0 {
 		return len(c.search.inventory.candidates)
 	}
-	if !p.required.at(chosen).IsEmpty() {
+	if !p.required.At(chosen).IsEmpty() {
 		at := c.placeOf(r)
-		for first := p.required.at(chosen).Next(0); first >= 0 && first < next; first = p.required.at(chosen).Next(first + 1) {
-			if p.eligible.at(at).Has(first) && !p.later.at(at).Has(first) {
+		for first := range p.required.At(chosen).All() {
+			if first >= next {
+				break
+			}
+			if p.eligible.At(at).Has(first) && !p.later.At(at).Has(first) {
 				return len(c.search.inventory.candidates)
 			}
 		}
@@ -336,12 +342,12 @@ func (c *celConstraint) othersKeepQuiet(r *request, last *candidate) bool {
 func (c *celConstraint) mayFail(last *candidate) bool {
 	p := &c.pruner
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
-	partial.Possible = bound.NewBits(len(c.search.inventory.candidates))
+	partial.Possible = bitset.New(len(c.search.inventory.candidates))
 	if p.begun {
-		partial.Possible.Set(p.possible.at(len(c.members)))
+		partial.Possible.SetTo(p.possible.At(len(c.members)))
 	} else {
 		for i := range c.covered {
-			partial.Possible.Join(p.eligible.at(i))
+			partial.Possible.Join(p.eligible.At(i))
 		}
 	}
 	if last != nil && !p.chosen.Has(last.position) {

@@ -3,9 +3,7 @@
 
 package allocator
 
-import (
-	"github.com/celset/celset/cel/device/bound"
-)
+import "github.com/celset/celset/cel/device/bitset"
 
 // What pruning needs is prepared when the first covered request of a constraint is tried
 // for the first time, and holds for the whole search: which devices are eligible as far
@@ -55,42 +53,28 @@ func (c *celConstraint) prepare() bool {
 // makeRoom has memory for all levels of the search.
 func (c *celConstraint) makeRoom() {
 	p, requests, levels := &c.pruner, len(c.covered), c.pruner.size+1
-	width := bound.Words(len(c.search.inventory.candidates))
-	memory := make(bound.Bits, (2+2*requests+2*levels)*width+bound.Words(levels))
-	cut := func(count int) deviceSets {
-		part := memory[: count*width : count*width]
-		memory = memory[count*width:]
-		return deviceSets{part, width}
+	sets := bitset.NewList(2+2*requests+2*levels, len(c.search.inventory.candidates))
+	cut := func(count int) (part bitset.List) {
+		part, sets = sets.Cut(count)
+		return part
 	}
-	p.chosen, p.none = cut(1).words, cut(1).words
+	p.chosen, p.none = cut(1).At(0), cut(1).At(0)
 	p.eligible, p.later = cut(requests), cut(requests)
 	p.possible, p.required = cut(levels), cut(levels)
-	p.settled = memory
 	c.members = make([]*candidate, 0, p.size)
-}
-
-// deviceSets are sets of devices in one piece of memory.
-type deviceSets struct {
-	words bound.Bits
-	// width is the number of words of a set.
-	width int
-}
-
-func (s deviceSets) at(i int) bound.Bits {
-	return s.words[i*s.width : (i+1)*s.width : (i+1)*s.width]
 }
 
 // findEligible looks at the devices for each covered request.
 func (c *celConstraint) findEligible() {
 	s, p := c.search, &c.pruner
 	for i, all := range c.covered {
-		r, eligible := all[0], p.eligible.at(i)
-		eligible.Set(r.group.selections.passed)
+		r, eligible := all[0], p.eligible.At(i)
+		eligible.SetTo(r.group.selections.passed)
 		if !r.adminAccess() {
 			eligible.Drop(s.available.allocated)
 		}
 		if !eligible.IsWithin(s.inventory.ordinary) {
-			for position := eligible.Next(0); position >= 0; position = eligible.Next(position + 1) {
+			for position := range eligible.All() {
 				candidate := s.inventory.candidates[position]
 				if !s.isUsable(r, candidate) {
 					eligible.Remove(position)
@@ -103,8 +87,8 @@ func (c *celConstraint) findEligible() {
 	}
 	p.volatile = p.volatile || c.last-c.first+1 > len(c.covered)
 	for i := len(c.covered) - 1; i > 0; i-- {
-		p.later.at(i - 1).Set(p.later.at(i))
-		p.later.at(i - 1).Join(p.eligible.at(i))
+		p.later.At(i - 1).SetTo(p.later.At(i))
+		p.later.At(i - 1).Join(p.eligible.At(i))
 	}
 }
 

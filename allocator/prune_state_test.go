@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // prunerState is all that a pruner knows of the set as it is and of its parts.
@@ -30,8 +30,8 @@ func stateOf(c *celConstraint) prunerState {
 	}
 	if p.begun {
 		for i := range len(c.members) + 1 {
-			s.Possible = append(s.Possible, slices.Clone(p.possible.at(i)))
-			s.Required = append(s.Required, slices.Clone(p.required.at(i)))
+			s.Possible = append(s.Possible, slices.Clone(p.possible.At(i)))
+			s.Required = append(s.Required, slices.Clone(p.required.At(i)))
 		}
 	}
 	return s
@@ -161,16 +161,16 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	satisfied, err := x.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
-	require.Equal(t, bound.Bits{1 << 1}, c.pruner.required.at(0))
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.required.At(0))
 	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
 
 	added, err := c.add(x, s.inventory.candidates[1])
 	require.NoError(t, err)
 	require.True(t, added)
-	require.True(t, c.pruner.required.at(1).IsEmpty(), "it is there")
+	require.True(t, c.pruner.required.At(1).IsEmpty(), "it is there")
 	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
 	c.remove(s.inventory.candidates[1])
-	require.Equal(t, bound.Bits{1 << 1}, c.pruner.required.at(0))
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.required.At(0))
 	x.undecide(len(x.decides))
 
 	// What a later request can have may be passed over by this one.
@@ -182,6 +182,6 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	x = s.requests[0][0][0]
 	_, err = x.decide()
 	require.NoError(t, err)
-	require.Equal(t, bound.Bits{1 << 1}, s.celConstraints[0].pruner.required.at(0))
+	require.Equal(t, bitset.Set{1 << 1}, s.celConstraints[0].pruner.required.At(0))
 	require.Equal(t, []int{2, 5}, []int{x.next(2), x.next(5)})
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // search is the state of one Allocate call. One goroutine works with it.
@@ -103,7 +103,7 @@ func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inve
 }
 
 // newSearchWithout does so for devices of which some are known to be allocated.
-func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory, claims []*resourceapi.ResourceClaim, allocated bound.Bits) (*search, error) {
+func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) (*search, error) {
 	s := &search{
 		allocator:   a,
 		ctx:         ctx,

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // selection is what is known about a device and a request.
@@ -27,11 +27,11 @@ const (
 
 // selections remember for each position whether the device passed the selectors, which
 // does not depend on what else is allocated.
-type selections struct{ known, passed bound.Bits }
+type selections struct{ known, passed bitset.Set }
 
 func newSelections(devices int) selections {
-	memory := bound.NewBitsList(2, devices)
-	return selections{memory[0], memory[1]}
+	sets := bitset.NewList(2, devices)
+	return selections{sets.At(0), sets.At(1)}
 }
 
 func (s selections) of(position int) selection {

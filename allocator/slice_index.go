@@ -11,7 +11,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // Each scheduling cycle comes with a list of all slices of the cluster, in any order.
@@ -93,7 +93,7 @@ func (x *sliceIndex) has(all []*resourceapi.ResourceSlice) bool {
 	if len(all) != len(x.positions) {
 		return false
 	}
-	seen := bound.NewBits(len(all))
+	seen := bitset.New(len(all))
 	for _, slice := range all {
 		position, known := x.positions[slice]
 		if !known || seen.Has(position) {

@@ -10,7 +10,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // Two devices that look the same to everything that matters are symmetric: if there is no
@@ -74,7 +74,7 @@ func (y *symmetry) mayPassOver(p place) bool {
 // place.
 type failedClasses struct {
 	classOf []int
-	failed  bound.Bits
+	failed  bitset.Set
 	// useless: no device may be passed over.
 	useless bool
 }
@@ -92,7 +92,7 @@ func (f *failedClasses) add(y *symmetry, p place, position int) {
 		if f.useless {
 			return
 		}
-		f.classOf, f.failed = y.classOf(), bound.NewBits(len(y.search.inventory.candidates))
+		f.classOf, f.failed = y.classOf(), bitset.New(len(y.search.inventory.candidates))
 	}
 	f.failed.Add(f.classOf[position])
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
+
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // mapped is list.map(x, value).
@@ -45,16 +47,20 @@ type greatest struct {
 
 func (n greatest) number(s *state) number {
 	var e extreme
-	look := func(i int, chosen bool) bool {
-		value, within := n.of(s, i)
-		if n.negated {
-			value = value.negate()
+	look := func(devices bitset.Set, chosen bool) {
+		for i := range devices.All() {
+			value, within := n.of(s, i)
+			if n.negated {
+				value = value.negate()
+			}
+			if !e.add(value, within, chosen) {
+				return
+			}
 		}
-		return e.add(value, within, chosen)
 	}
-	s.Chosen.each(func(i int) bool { return look(i, true) })
+	look(s.Chosen, true)
 	if s.Left > 0 {
-		s.Possible.each(func(i int) bool { return look(i, false) })
+		look(s.Possible, false)
 	}
 	result := e.result(s.Left)
 	if n.negated {
@@ -145,29 +151,29 @@ type total struct{ mapped }
 
 func (n total) number(s *state) number {
 	result := exactly(0)
-	s.Chosen.each(func(i int) bool {
+	for i := range s.Chosen.All() {
 		value, _ := n.of(s, i)
-		result = combine(result, value, addition)
-		return !result.open
-	})
-	if s.Left == 0 || result.open {
+		if result = combine(result, value, addition); result.open {
+			return result
+		}
+	}
+	if s.Left == 0 {
 		return result
 	}
 	var least, most []int64
-	s.Possible.each(func(i int) bool {
+	for i := range s.Possible.All() {
 		value, _ := n.of(s, i)
 		switch {
 		case value.open:
-			result = openNumber
+			return openNumber
 		case value.isNever():
 			result.fails = true
 		default:
 			least, most = append(least, value.least), append(most, value.most)
 			result.fails = result.fails || value.fails
 		}
-		return !result.open
-	})
-	if result.open || len(least) < s.Left {
+	}
+	if len(least) < s.Left {
 		return openNumber
 	}
 	slices.Sort(least)

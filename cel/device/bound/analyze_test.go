@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
 
@@ -35,8 +36,8 @@ func sourceOf(i int) *resourceapi.Device {
 	}}
 }
 
-func of(n int, positions ...int) bound.Bits {
-	result := bound.NewBits(n)
+func of(n int, positions ...int) bitset.Set {
+	result := bitset.New(n)
 	for _, i := range positions {
 		result.Add(i)
 	}

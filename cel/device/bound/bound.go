@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // Analysis is what was understood of an expression for sets of one size. It is
@@ -82,16 +83,17 @@ func (a *Analysis) Fits(devices int) bool {
 		!slices.ContainsFunc(a.predicates, func(arity int) bool { return !fits(arity, verdictBytes) })
 }
 
-// Partial is a set of which a part is chosen.
+// Partial is a set of which a part is chosen. Devices go by their positions in the list
+// that was tabulated.
 type Partial struct {
 	// Chosen devices are in the set. Possible ones may be added; the two have no
 	// device in common.
-	Chosen, Possible Bits
+	Chosen, Possible bitset.Set
 	// Left is the number of devices to be added.
 	Left int
 	// Required is where Hopeless puts those possible devices that are in every completion
 	// which is not false. It may be nil.
-	Required Bits
+	Required bitset.Set
 	// Settled says that the last devices were chosen from a partial set that Hopeless has
 	// looked at, and that it had the same devices: what each of them can have has not
 	// changed.
@@ -103,10 +105,10 @@ type Partial struct {
 type Bounds struct {
 	state state
 	// before is memory for one call after the other.
-	before Bits
+	before bitset.Set
 	// lent is memory that the state borrows, as much as most conditions do.
 	lent struct {
-		sets  [4]Bits
+		sets  [4]bitset.Set
 		slots [4]int
 	}
 }
@@ -115,22 +117,16 @@ type Bounds struct {
 // is interrupted by ctx and charged to the budget.
 func (t *Tables) NewBounds(ctx context.Context, budget *cel.Budget) *Bounds {
 	b := &Bounds{}
-	width := Words(len(t.devices))
-	memory := make(Bits, (2+len(b.lent.sets))*width)
-	cut := func() Bits {
-		part := memory[:width:width]
-		memory = memory[width:]
-		return part
-	}
+	sets := bitset.NewList(2+len(b.lent.sets), len(t.devices))
 	for i := range b.lent.sets {
-		b.lent.sets[i] = cut()
+		b.lent.sets[i] = sets.At(2 + i)
 	}
 	slots := b.lent.slots[:]
 	if t.slots > len(slots) {
 		slots = make([]int, t.slots)
 	}
-	b.before = cut()
-	b.state = state{tables: t, ctx: ctx, budget: budget, slots: slots, required: cut(), spare: b.lent.sets[:]}
+	b.before = sets.At(0)
+	b.state = state{tables: t, ctx: ctx, budget: budget, slots: slots, required: sets.At(1), spare: b.lent.sets[:]}
 	return b
 }
 
@@ -169,7 +165,7 @@ type state struct {
 	removed bool
 	// required are the devices that were chosen because no completion can do without
 	// them. hypothetical: what is being refined need not hold.
-	required     Bits
+	required     bitset.Set
 	hypothetical bool
 	// aborted: something was met that would end the evaluation of the expression,
 	// whatever stands beside it.
@@ -186,7 +182,7 @@ type state struct {
 	// lacking are the rows of chosen devices that need all but one of those left to choose.
 	lacking []*row
 	// spare are sets that are not in use, spareNumbers is memory for numbers of devices.
-	spare        []Bits
+	spare        []bitset.Set
 	spareNumbers []int
 	// paths are those that were found last.
 	paths []path
@@ -222,11 +218,11 @@ func (s *state) spend() bool {
 }
 
 // borrow returns a copy of a set, to be given back.
-func (s *state) borrow(of Bits) Bits {
+func (s *state) borrow(of bitset.Set) bitset.Set {
 	if n := len(s.spare); n > 0 {
 		result := s.spare[n-1]
 		s.spare = s.spare[:n-1]
-		result.Set(of)
+		result.SetTo(of)
 		return result
 	}
 	return slices.Clone(of)
@@ -240,7 +236,7 @@ func (s *state) numbers(n int) []int {
 	return s.spareNumbers[:n]
 }
 
-func (s *state) giveBack(b Bits) { s.spare = append(s.spare, b) }
+func (s *state) giveBack(b bitset.Set) { s.spare = append(s.spare, b) }
 
 // Bound returns what the expression may become.
 func (b *Bounds) Bound(p Partial) Outcome {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/internal/randomexpr"
 )
@@ -25,7 +26,7 @@ func environment(t testing.TB) *device.Environment {
 
 // partial draws a partial set: devices chosen, devices possible, the rest excluded.
 func partial(t *rapid.T, n, size int) bound.Partial {
-	p := bound.Partial{Chosen: bound.NewBits(n), Possible: bound.NewBits(n), Left: size}
+	p := bound.Partial{Chosen: bitset.New(n), Possible: bitset.New(n), Left: size}
 	for i := range n {
 		switch rapid.IntRange(0, 3).Draw(t, "part") {
 		case 0:
@@ -42,11 +43,11 @@ func partial(t *rapid.T, n, size int) bound.Partial {
 }
 
 func clone(p bound.Partial) bound.Partial {
-	return bound.Partial{Chosen: append(bound.Bits{}, p.Chosen...), Possible: append(bound.Bits{}, p.Possible...), Left: p.Left}
+	return bound.Partial{Chosen: append(bitset.Set{}, p.Chosen...), Possible: append(bitset.Set{}, p.Possible...), Left: p.Left}
 }
 
 // completions calls f for all sets that p may become.
-func completions(p bound.Partial, n, from int, f func(bound.Bits)) {
+func completions(p bound.Partial, n, from int, f func(bitset.Set)) {
 	if p.Left == 0 {
 		f(p.Chosen)
 		return
@@ -63,7 +64,7 @@ func completions(p bound.Partial, n, from int, f func(bound.Bits)) {
 }
 
 // outcome evaluates the expression for a complete set, in ascending order.
-func outcome(t *rapid.T, e *device.Expression, all []*device.Device, set bound.Bits) bound.Outcome {
+func outcome(t *rapid.T, e *device.Expression, all []*device.Device, set bitset.Set) bound.Outcome {
 	t.Helper()
 	var members []*device.Device
 	for i, d := range all {
@@ -140,7 +141,7 @@ func (s situation) check(t *rapid.T, statistics *statistics) {
 	possible := bounds.Bound(clone(s.partial))
 	var met bound.Outcome
 	complete := 0
-	completions(s.partial, len(s.all), 0, func(set bound.Bits) {
+	completions(s.partial, len(s.all), 0, func(set bitset.Set) {
 		complete++
 		met |= outcome(t, s.expression, s.all, set)
 	})
@@ -169,7 +170,7 @@ func (s situation) check(t *rapid.T, statistics *statistics) {
 // checkRemoved: what was removed may only be in completions that are false.
 func (s situation) checkRemoved(t *rapid.T, refined bound.Partial) {
 	require.Equal(t, s.partial.Chosen, refined.Chosen)
-	completions(s.partial, len(s.all), 0, func(set bound.Bits) {
+	completions(s.partial, len(s.all), 0, func(set bitset.Set) {
 		for i := range s.all {
 			if !set.Has(i) || refined.Chosen.Has(i) || refined.Possible.Has(i) {
 				continue

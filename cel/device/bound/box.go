@@ -6,6 +6,8 @@ package bound
 import (
 	"slices"
 	"unsafe"
+
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // box is a conjunction of conditions on distances ([span]): a bounding box with a side
@@ -27,10 +29,10 @@ type box struct {
 // place is where a box may lie.
 type place struct {
 	// within are the devices in the place.
-	within Bits
+	within bitset.Set
 	// edges are sets of which the box must have a device each, for it to reach from one
 	// side of the place to the other.
-	edges []Bits
+	edges []bitset.Set
 }
 
 // maxPlaces limits the places that are looked at one by one.
@@ -77,7 +79,7 @@ func (n box) finish(s *state) (holds, done bool) {
 
 // holds tells whether the chosen devices are in the place, and enough of all that there
 // are for the set to be completed in it.
-func (p *place) holds(chosen, all Bits, size int) bool {
+func (p *place) holds(chosen, all bitset.Set, size int) bool {
 	if !chosen.IsWithin(p.within) || all.CountAnd(p.within) < size {
 		return false
 	}
@@ -141,8 +143,8 @@ func sizeOfPlaces(places []place, devices int) int {
 	return bytes
 }
 
-func allOf(n int) Bits {
-	all := NewBits(n)
+func allOf(n int) bitset.Set {
+	all := bitset.New(n)
 	for i := range n {
 		all.Add(i)
 	}
@@ -175,7 +177,7 @@ func (n span) places(o *order, of []place, size int) []place {
 	return result
 }
 
-func (p place) cut(within Bits, edges ...Bits) place {
+func (p place) cut(within bitset.Set, edges ...bitset.Set) place {
 	result := place{within: slices.Clone(p.within)}
 	result.within.Keep(within)
 	for _, edge := range append(slices.Clone(p.edges), edges...) {

@@ -3,7 +3,7 @@
 
 package bound
 
-import "math/bits"
+import "github.com/celset/celset/cel/device/bitset"
 
 // A stretch of a ring, with or without going over its end, is written so: all devices
 // but one have their successor with them.
@@ -66,7 +66,7 @@ type chains struct {
 	// size is that of a complete set.
 	size int
 	// all are the devices, heads those that follow none, keep those that are kept.
-	all, heads, keep Bits
+	all, heads, keep bitset.Set
 	// next has the successor of each device, -1 if it has none.
 	next []int
 	// circling is the number of devices in circles that may be in the set as a whole.
@@ -76,47 +76,27 @@ type chains struct {
 // link finds the successors. It is false if the devices don't form paths and circles.
 func (c *chains) link(follows *predicate, over int) bool {
 	c.next = c.numbers(len(c.tables.devices))
-	c.heads.Set(c.all)
+	c.heads.SetTo(c.all)
 	made := follows.rowsOver(c.state, over)
-	for w, word := range c.all {
-		for ; word != 0; word &= word - 1 {
-			d := w*64 + bits.TrailingZeros64(word)
-			r := made.at(d)
-			if r == nil {
-				r = follows.rowAt(c.state, over, d)
-			}
-			successor, ok := onlyOf(r.yes, c.all)
-			if !r.exact || !ok || !c.spend() {
-				return false
-			}
-			c.next[d] = successor
-			if successor < 0 {
-				continue
-			}
-			if !c.heads.Has(successor) {
-				return false
-			}
-			c.heads.Remove(successor)
+	for d := range c.all.All() {
+		r := made.at(d)
+		if r == nil {
+			r = follows.rowAt(c.state, over, d)
 		}
+		successor, ok := r.yes.OnlyAnd(c.all)
+		if !r.exact || !ok || !c.spend() {
+			return false
+		}
+		c.next[d] = successor
+		if successor < 0 {
+			continue
+		}
+		if !c.heads.Has(successor) {
+			return false
+		}
+		c.heads.Remove(successor)
 	}
 	return true
-}
-
-// onlyOf is the one device that is in both sets, -1 if there is none. ok is false if there
-// are several.
-func onlyOf(a, b Bits) (device int, ok bool) {
-	device = -1
-	for w, word := range a {
-		word &= b[w]
-		switch {
-		case word == 0:
-		case device >= 0 || word&(word-1) != 0:
-			return 0, false
-		default:
-			device = w*64 + bits.TrailingZeros64(word)
-		}
-	}
-	return device, true
 }
 
 // path is one of the paths, or a circle that is too long to be in the set as a whole: such
@@ -167,7 +147,7 @@ func (c *chains) refine() bool {
 			touched = p
 		}
 	}
-	c.keep.Set(c.all)
+	c.keep.SetTo(c.all)
 	for _, p := range c.paths {
 		if touched.head >= 0 && p.head != touched.head || p.longest()+c.circling < c.size {
 			c.removePath(c.keep, p)
@@ -198,7 +178,7 @@ func (c *chains) refine() bool {
 func (c *chains) findPaths() {
 	c.paths = c.paths[:0]
 	inPaths := 0
-	for head := c.heads.Next(0); head >= 0; head = c.heads.Next(head + 1) {
+	for head := range c.heads.All() {
 		p := c.pathFrom(head)
 		c.paths = append(c.paths, p)
 		inPaths += p.length
@@ -211,6 +191,7 @@ func (c *chains) findPaths() {
 	for _, p := range c.paths {
 		c.removePath(rest, p)
 	}
+	// What is in a path is removed on the way, so the rest is looked at as it is.
 	for head := rest.Next(0); head >= 0; head = rest.Next(head + 1) {
 		p := c.pathFrom(head)
 		c.removePath(rest, p)
@@ -229,7 +210,7 @@ func (c *chains) findPaths() {
 }
 
 // removePath removes the devices of a path from a set.
-func (c *chains) removePath(from Bits, p path) {
+func (c *chains) removePath(from bitset.Set, p path) {
 	d := p.head
 	for range p.length {
 		from.Remove(d)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
 
@@ -61,7 +62,7 @@ func TestStretchesOfARing(t *testing.T) {
 		require.True(t, s.bounds(t).Hopeless(s.partial(nil, []int{1, 2, 3, 4, 5, 7, 8, 9, 10, 11}), bound.Quick), text)
 
 		p := s.partial([]int{2, 5}, []int{0, 1, 3, 4, 7, 8, 9, 10, 11})
-		p.Required = bound.NewBits(12)
+		p.Required = bitset.New(12)
 		require.False(t, s.bounds(t).Hopeless(p, bound.Quick), text)
 		require.Equal(t, of(12, 0, 1, 3, 4), p.Possible, text)
 		require.Equal(t, p.Possible, p.Required, text)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/internal/randomexpr"
 )
@@ -28,17 +29,17 @@ func TestCompleteSets(t *testing.T) {
 		analysis := bound.Analyze(expression, size)
 		all := devices(rt, rapid.IntRange(size, 4).Draw(rt, "devices"))
 		bounds := analysis.Tabulate(all).NewBounds(rt.Context(), nil)
-		every := bound.Partial{Chosen: bound.NewBits(len(all)), Possible: bound.NewBits(len(all)), Left: size}
+		every := bound.Partial{Chosen: bitset.New(len(all)), Possible: bitset.New(len(all)), Left: size}
 		for i := range all {
 			every.Possible.Add(i)
 		}
-		completions(every, len(all), 0, func(set bound.Bits) {
+		completions(every, len(all), 0, func(set bitset.Set) {
 			sets++
 			is := outcome(rt, expression, all, set)
 			if is == bound.True {
 				satisfied++
 			}
-			may := bounds.Bound(bound.Partial{Chosen: set, Possible: bound.NewBits(len(all))})
+			may := bounds.Bound(bound.Partial{Chosen: set, Possible: bitset.New(len(all))})
 			require.Zero(rt, is&^may, "%s\n%b is %s, bounds say %s", text, set, is, may)
 			switch may {
 			case bound.True:

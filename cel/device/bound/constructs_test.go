@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/internal/corpus"
 )
@@ -280,7 +281,7 @@ func TestCorpusIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(all).Draw(t, "expression")
 		p := partial(t, len(s.all), s.size)
-		p.Required = bound.NewBits(len(s.all))
+		p.Required = bitset.New(len(s.all))
 		s.check(t, s.bounds(t), p, rapid.SampledFrom([]bound.Effort{bound.Quick, bound.Thorough}).Draw(t, "effort"))
 	})
 }

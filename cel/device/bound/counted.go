@@ -3,7 +3,11 @@
 
 package bound
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
 
 // counted is a condition on the number of devices in the set for which a predicate
 // holds: the size of a filter compared with a number, all, exists and exists_one.
@@ -15,6 +19,9 @@ import "math/bits"
 //
 // As long as the predicate is true or false for all devices, bounds are a few counts
 // of bits.
+//
+// Here the search spends most of its time, and the loops return early: the compiler would
+// keep a state for each range over bitset.Set.All that does. So they are written by hand.
 type counted struct {
 	predicate *predicate
 	// slot is that of the variable which goes over the set.
@@ -265,12 +272,8 @@ func (n *counted) isStarved(s *state, device int, r *row) bool {
 }
 
 // counts has the numbers of chosen and of possible devices that are in the set.
-func (s *state) counts(of Bits) (chosen, possible int) {
-	for w, word := range of {
-		chosen += bits.OnesCount64(word & s.Chosen[w])
-		possible += bits.OnesCount64(word & s.Possible[w])
-	}
-	return chosen, possible
+func (s *state) counts(of bitset.Set) (chosen, possible int) {
+	return of.CountAnd(s.Chosen), of.CountAnd(s.Possible)
 }
 
 // isWithin tells whether a number from fewest to most may be one for which the condition

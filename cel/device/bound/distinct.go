@@ -7,20 +7,22 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // groups has the devices by the value that a leaf is for them: a number, a string or a
 // bool.
 type groups struct {
 	// known are the devices that have such a value, members those of each value.
-	known   Bits
-	members []Bits
+	known   bitset.Set
+	members []bitset.Set
 	// uniform: all values are of one type.
 	uniform bool
 }
 
 func newGroups(entries []entry) groups {
-	g := groups{known: NewBits(len(entries)), uniform: true}
+	g := groups{known: bitset.New(len(entries)), uniform: true}
 	var first reflect.Type
 	places := make(map[any]int)
 	for i := range entries {
@@ -32,7 +34,7 @@ func newGroups(entries []entry) groups {
 		if !seen {
 			place = len(g.members)
 			places[key] = place
-			g.members = append(g.members, NewBits(len(entries)))
+			g.members = append(g.members, bitset.New(len(entries)))
 		}
 		if first == nil {
 			first = reflect.TypeOf(key)

@@ -3,7 +3,11 @@
 
 package bound
 
-import "github.com/google/cel-go/common/ast"
+import (
+	"github.com/google/cel-go/common/ast"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
 
 // guard is a leaf of at most one device that must be well-behaved for all devices that
 // are or may come into the set. There are no bounds otherwise.
@@ -117,13 +121,13 @@ func (a *analyzer) guardedBy(guards *[]guard, part ast.Expr, s scope, how agains
 }
 
 // misbehaviour has, for each way to misbehave, the devices for which a leaf does.
-type misbehaviour [misbehaviours]Bits
+type misbehaviour [misbehaviours]bitset.Set
 
 // newMisbehaviour looks at the entries of a leaf: one for each device, or one for all.
 func newMisbehaviour(entries []entry, devices int) misbehaviour {
 	var result misbehaviour
 	for how := range misbehaviours {
-		result[how] = NewBits(devices)
+		result[how] = bitset.New(devices)
 		for i := range devices {
 			if entries[min(i, len(entries)-1)].misbehaves(how) {
 				result[how].Add(i)

@@ -3,7 +3,7 @@
 
 package bound
 
-import "math/bits"
+import "github.com/celset/celset/cel/device/bitset"
 
 // A condition is refined by removing devices from the possible ones: those that make
 // it surely false when they are chosen. Every condition can be refined by probing,
@@ -67,20 +67,20 @@ func (b *Bounds) Hopeless(p Partial, effort Effort) bool {
 	if !s.begin(p) {
 		return false
 	}
-	b.before.Set(p.Possible)
+	b.before.SetTo(p.Possible)
 	s.required.Clear()
 	hopeless := !s.refineAll(effort)
 	// What was required was chosen to find out more. It is the caller's to choose it.
 	p.Chosen.Drop(s.required)
 	p.Possible.Join(s.required)
 	if !s.isSound() {
-		p.Possible.Set(b.before)
+		p.Possible.SetTo(b.before)
 		return false
 	}
 	if !hopeless && p.Required != nil {
-		p.Required.Set(s.required)
+		p.Required.SetTo(s.required)
 		if s.Possible.Count() == p.Left {
-			p.Required.Set(p.Possible)
+			p.Required.SetTo(p.Possible)
 		}
 	}
 	return hopeless
@@ -123,12 +123,11 @@ func (s *state) probe(c condition) {
 	}
 	s.shallow = true
 	possible := s.borrow(s.Possible)
-	possible.each(func(i int) bool {
+	for i := range possible.All() {
 		if s.isRefutedBy(c, i) {
 			s.remove(i)
 		}
-		return true
-	})
+	}
 	s.giveBack(possible)
 	s.shallow = false
 }
@@ -161,10 +160,10 @@ func (s *state) remove(device int) {
 
 // require chooses the possible devices of a set, because no completion that is not
 // false can do without them.
-func (s *state) require(devices Bits) {
+func (s *state) require(devices bitset.Set) {
+	s.Left -= devices.CountAnd(s.Possible)
 	for w, word := range devices {
 		word &= s.Possible[w]
-		s.Left -= bits.OnesCount64(word)
 		s.Possible[w] &^= word
 		s.Chosen[w] |= word
 		s.required[w] |= word
@@ -173,10 +172,10 @@ func (s *state) require(devices Bits) {
 }
 
 // keep removes the devices that are not in the set.
-func (s *state) keep(devices Bits) { s.removed = s.Possible.Keep(devices) || s.removed }
+func (s *state) keep(devices bitset.Set) { s.removed = s.Possible.Keep(devices) || s.removed }
 
 // drop removes the devices that are in the set.
-func (s *state) drop(devices Bits) { s.removed = s.Possible.Drop(devices) || s.removed }
+func (s *state) drop(devices bitset.Set) { s.removed = s.Possible.Drop(devices) || s.removed }
 
 func (n and) refine(s *state) bool { return s.refine(n.left) && s.refine(n.right) }
 
@@ -195,14 +194,14 @@ func (n or) finish(s *state) (holds, done bool) {
 	left, leftDone := s.finish(n.left)
 	left = left && s.Possible.Count() >= s.Left
 	afterLeft := s.borrow(s.Possible)
-	s.Possible.Set(before)
+	s.Possible.SetTo(before)
 	right, rightDone := s.finish(n.right)
 	right = right && s.Possible.Count() >= s.Left
 	switch {
 	case left && right:
 		s.Possible.Join(afterLeft)
 	case left:
-		s.Possible.Set(afterLeft)
+		s.Possible.SetTo(afterLeft)
 	}
 	s.hypothetical = hypothetical
 	s.removed = removed || before.Keep(s.Possible)

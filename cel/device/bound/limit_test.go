@@ -10,11 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
 
 func everyOther(n int) bound.Partial {
-	p := bound.Partial{Chosen: of(n, 0), Possible: bound.NewBits(n), Left: 3}
+	p := bound.Partial{Chosen: of(n, 0), Possible: bitset.New(n), Left: 3}
 	for i := 1; i < n; i++ {
 		p.Possible.Add(i)
 	}

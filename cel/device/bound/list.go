@@ -52,7 +52,7 @@ func count(s *state, list deviceList, slot int, holds condition) tally {
 		return p.row(s, over).tally(s)
 	}
 	var t tally
-	s.Chosen.each(func(i int) bool {
+	for i := range s.Chosen.All() {
 		o := memberThat(s, list, slot, holds, i)
 		if o == True {
 			t.fewest++
@@ -61,12 +61,11 @@ func count(s *state, list deviceList, slot int, holds condition) tally {
 			t.most++
 		}
 		t.fails = t.fails || o.may(Error)
-		return true
-	})
+	}
 	// Of the possible devices as many as are left join the set: those that are not
 	// counted first, or those that are.
 	surely, maybe, others := 0, 0, 0
-	s.Possible.each(func(i int) bool {
+	for i := range s.Possible.All() {
 		o := memberThat(s, list, slot, holds, i)
 		if o == True {
 			surely++
@@ -77,8 +76,7 @@ func count(s *state, list deviceList, slot int, holds condition) tally {
 			maybe++
 		}
 		t.fails = t.fails || s.Left > 0 && o.may(Error)
-		return true
-	})
+	}
 	t.fewest += max(0, s.Left-others)
 	t.most += min(s.Left, maybe)
 	return t

@@ -81,26 +81,31 @@ type someMember struct {
 // each calls f for the devices that it may be until f returns false. The device is
 // chosen meanwhile.
 func (n someMember) each(s *state, f func(device int) bool) {
-	more := true
-	try := func(i int) bool {
-		if s.spend() && !slices.ContainsFunc(n.others, func(slot int) bool { return s.slots[slot] == i }) {
-			s.slots[n.slot] = i
-			more = f(i)
+	try := func(i int) (more bool) {
+		if !s.spend() || slices.ContainsFunc(n.others, func(slot int) bool { return s.slots[slot] == i }) {
+			return true
 		}
-		return more
+		s.slots[n.slot] = i
+		return f(i)
 	}
-	s.Chosen.each(try)
-	if s.Left <= 0 || !more {
+	for i := range s.Chosen.All() {
+		if !try(i) {
+			return
+		}
+	}
+	if s.Left <= 0 {
 		return
 	}
 	possible := s.borrow(s.Possible)
-	possible.each(func(i int) bool {
+	defer s.giveBack(possible)
+	for i := range possible.All() {
 		s.choose(i)
-		try(i)
+		more := try(i)
 		s.unchoose(i)
-		return more
-	})
-	s.giveBack(possible)
+		if !more {
+			return
+		}
+	}
 }
 
 func (n someMember) bound(s *state) Outcome {
@@ -132,7 +137,7 @@ func (n someMember) refine(s *state) bool {
 				reached.Add(i)
 			}
 		}
-		s.Possible.Set(now)
+		s.Possible.SetTo(now)
 		s.giveBack(now)
 		return !holds || !before.IsWithin(reached)
 	})

@@ -11,6 +11,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // drawOrder has some numbers, among them those of the extremes, and devices without one.
@@ -36,14 +38,13 @@ func drawOrder(t *rapid.T) (o order, numbers []int64) {
 }
 
 // drawOf is a part of a set.
-func drawOf(t *rapid.T, set Bits) Bits {
+func drawOf(t *rapid.T, set bitset.Set) bitset.Set {
 	result := slices.Clone(set)
-	set.each(func(i int) bool {
+	for i := range set.All() {
 		if rapid.Bool().Draw(t, "dropped") {
 			result.Remove(i)
 		}
-		return true
-	})
+	}
 	return result
 }
 
@@ -55,10 +56,9 @@ func TestOrderFindsExtremes(t *testing.T) {
 		set := drawOf(t, o.ints)
 		require.True(t, o.has(set))
 		least, most := int64(math.MaxInt64), int64(math.MinInt64)
-		set.each(func(i int) bool {
+		for i := range set.All() {
 			least, most = min(least, numbers[i]), max(most, numbers[i])
-			return true
-		})
+		}
 		if set.IsEmpty() {
 			return
 		}
@@ -77,12 +77,11 @@ func TestKeepBetween(t *testing.T) {
 		least, most := limit.Draw(t, "least"), limit.Draw(t, "most")
 		set := drawOf(t, o.ints)
 		want := slices.Clone(set)
-		set.each(func(i int) bool {
+		for i := range set.All() {
 			if numbers[i] < least || numbers[i] > most {
 				want.Remove(i)
 			}
-			return true
-		})
+		}
 		before := set.Count()
 		removed := o.keepBetween(set, least, most)
 		require.Equal(t, want, set)
@@ -93,72 +92,10 @@ func TestKeepBetween(t *testing.T) {
 func TestOrderOfNothing(t *testing.T) {
 	o := newOrder([]entry{entryOf(types.String("text")), entryOf(types.NewErr("missing"))})
 	require.False(t, o.isBounded())
-	require.False(t, o.has(Bits{1}))
-	require.True(t, o.has(Bits{0}))
+	require.False(t, o.has(bitset.Set{1}))
+	require.True(t, o.has(bitset.Set{0}))
 	o = newOrder([]entry{entryOf(types.Int(math.MinInt64)), entryOf(types.Int(-1))})
 	require.True(t, o.isBounded())
 	o = newOrder([]entry{entryOf(types.Int(math.MinInt64)), entryOf(types.Int(0))})
 	require.False(t, o.isBounded(), "the distance is one more than there is room for")
-}
-
-func TestSetsOfPositions(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.SampledFrom([]int{1, 5, 63, 64, 65, 128, 130}).Draw(t, "n")
-		draw := func(label string) (Bits, map[int]bool) {
-			bits, has := NewBits(n), map[int]bool{}
-			for _, i := range rapid.SliceOfN(rapid.IntRange(0, n-1), 0, 20).Draw(t, label) {
-				bits.Add(i)
-				has[i] = true
-			}
-			return bits, has
-		}
-		a, inA := draw("a")
-		b, inB := draw("b")
-		var ascending []int
-		common := 0
-		for i := range n {
-			require.Equal(t, inA[i], a.Has(i))
-			if inA[i] {
-				ascending = append(ascending, i)
-			}
-			if inA[i] && inB[i] {
-				common++
-			}
-		}
-		require.Equal(t, len(ascending), a.Count())
-		require.Equal(t, len(ascending) == 0, a.IsEmpty())
-		require.Equal(t, common, a.CountAnd(b))
-		require.Equal(t, common > 0, a.Meets(b))
-		require.Equal(t, common == len(ascending), a.IsWithin(b))
-
-		from := rapid.IntRange(0, n+70).Draw(t, "from")
-		want := -1
-		if i := slices.IndexFunc(ascending, func(i int) bool { return i >= from }); i >= 0 {
-			want = ascending[i]
-		}
-		require.Equal(t, want, a.Next(from))
-
-		kept, dropped, joined := slices.Clone(a), slices.Clone(a), slices.Clone(a)
-		require.Equal(t, common < len(ascending), kept.Keep(b))
-		require.Equal(t, common > 0, dropped.Drop(b))
-		joined.Join(b)
-		for i := range n {
-			require.Equal(t, inA[i] && inB[i], kept.Has(i))
-			require.Equal(t, inA[i] && !inB[i], dropped.Has(i))
-			require.Equal(t, inA[i] || inB[i], joined.Has(i))
-		}
-		kept.Set(a)
-		require.Equal(t, a, kept)
-		kept.Clear()
-		require.True(t, kept.IsEmpty())
-	})
-}
-
-// Sets that are made together don't reach into each other.
-func TestListsOfSets(t *testing.T) {
-	all := NewBitsList(3, 65)
-	all[1] = append(all[1], 1)
-	all[0].Add(64)
-	require.True(t, all[2].IsEmpty())
-	require.Len(t, all[2], 2)
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // predicate is a condition on the devices that one or two variables stand for, such
@@ -30,7 +32,7 @@ type predicate struct {
 type row struct {
 	// yes are the devices for which the predicate is surely true, no those for which it
 	// is surely false. It may be true for maybe, false for maybeNot and fail for fails.
-	yes, no, maybe, maybeNot, fails Bits
+	yes, no, maybe, maybeNot, fails bitset.Set
 	// exact: it is either true or false for each.
 	exact bool
 	// aborts: evaluating it would end the evaluation of the whole expression for some
@@ -132,7 +134,7 @@ func (p *predicate) fill(s *state, over, outer int) *row {
 	if s.err == nil {
 		t.opposites[over][outer].Store(r.opposite)
 		t.rows[over][outer].Store(r)
-		s.tables.grow(2*int(unsafe.Sizeof(row{})) + 5*8*Words(len(s.tables.devices)))
+		s.tables.grow(2*int(unsafe.Sizeof(row{})) + 5*8*bitset.Words(len(s.tables.devices)))
 	}
 	if p.negated {
 		return r.opposite
@@ -142,7 +144,7 @@ func (p *predicate) fill(s *state, over, outer int) *row {
 
 func (p *predicate) newRow(s *state, slot int) *row {
 	n := len(s.tables.devices)
-	r := &row{yes: NewBits(n), no: NewBits(n), maybe: NewBits(n), maybeNot: NewBits(n), fails: NewBits(n)}
+	r := &row{yes: bitset.New(n), no: bitset.New(n), maybe: bitset.New(n), maybeNot: bitset.New(n), fails: bitset.New(n)}
 	aborted, before := s.aborted, s.slots[slot]
 	s.aborted = false
 	for i := range n {

@@ -3,6 +3,8 @@
 
 package bound
 
+import "github.com/celset/celset/cel/device/bitset"
+
 // forAll is list.all(x, holds). One device for which it is false decides, whatever
 // fails for others.
 type forAll struct {
@@ -39,10 +41,11 @@ func (n forAll) bound(s *state) Outcome {
 
 func (n forAll) ofChosen(s *state) Outcome {
 	result := True
-	s.Chosen.each(func(i int) bool {
-		result = result.and(n.of(s, i))
-		return result != False
-	})
+	for i := range s.Chosen.All() {
+		if result = result.and(n.of(s, i)); result == False {
+			break
+		}
+	}
 	return result
 }
 
@@ -51,14 +54,13 @@ func (n forAll) ofChosen(s *state) Outcome {
 func (n forAll) ofPossible(s *state) Outcome {
 	acceptable := 0
 	var any Outcome
-	s.Possible.each(func(i int) bool {
+	for i := range s.Possible.All() {
 		o := n.of(s, i)
 		if o != False {
 			acceptable++
 		}
 		any |= o
-		return true
-	})
+	}
 	if acceptable < s.Left {
 		return False
 	}
@@ -120,15 +122,15 @@ func (n forAll) refineGeneral(s *state) bool {
 }
 
 func (n forAll) refineChosen(s *state) bool {
-	holds := true
-	s.Chosen.each(func(i int) bool {
+	for i := range s.Chosen.All() {
 		if n.list.membership(s, i) == True && s.spend() {
 			s.slots[n.slot] = i
-			holds = s.refine(n.holds)
+			if !s.refine(n.holds) {
+				return false
+			}
 		}
-		return holds
-	})
-	return holds
+	}
+	return true
 }
 
 func (n forAll) removePossible(s *state) {
@@ -136,15 +138,14 @@ func (n forAll) removePossible(s *state) {
 		return
 	}
 	possible := s.borrow(s.Possible)
-	possible.each(func(i int) bool {
+	for i := range possible.All() {
 		if n.list.membership(s, i) == True && s.spend() {
 			s.slots[n.slot] = i
 			if s.isRefutedBy(n.holds, i) {
 				s.remove(i)
 			}
 		}
-		return true
-	})
+	}
 	s.giveBack(possible)
 }
 
@@ -154,13 +155,16 @@ func failure(s *state, list deviceList) Outcome {
 		return 0
 	}
 	var result Outcome
-	look := func(i int) bool {
-		result |= list.membership(s, i) & Error
-		return result == 0
+	look := func(devices bitset.Set) {
+		for i := range devices.All() {
+			if result |= list.membership(s, i) & Error; result != 0 {
+				return
+			}
+		}
 	}
-	s.Chosen.each(look)
+	look(s.Chosen)
 	if s.Left > 0 {
-		s.Possible.each(look)
+		look(s.Possible)
 	}
 	return result
 }
@@ -191,25 +195,21 @@ func (n exists) refine(s *state) bool {
 	if failure(s, n.list) != 0 {
 		return n.bound(s) != False
 	}
-	found := false
-	s.Chosen.each(func(i int) bool {
-		found = n.may(s, i)
-		return !found
-	})
-	if found {
-		return true
+	for i := range s.Chosen.All() {
+		if n.may(s, i) {
+			return true
+		}
 	}
 	if s.Left == 0 {
 		return false
 	}
 	suitable := s.borrow(s.Possible)
 	defer s.giveBack(suitable)
-	s.Possible.each(func(i int) bool {
+	for i := range s.Possible.All() {
 		if !n.may(s, i) {
 			suitable.Remove(i)
 		}
-		return true
-	})
+	}
 	if s.Left == 1 {
 		s.keep(suitable)
 	}

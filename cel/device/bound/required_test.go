@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/internal/randomexpr"
 )
@@ -69,7 +70,7 @@ func drawDevices(t *rapid.T, n int) []*device.Device {
 // drawPartial chooses some devices, leaves some out, and leaves the rest possible.
 func drawPartial(t *rapid.T, s *sound) bound.Partial {
 	p := partial(t, len(s.all), s.size)
-	p.Required = bound.NewBits(len(s.all))
+	p.Required = bitset.New(len(s.all))
 	return p
 }
 

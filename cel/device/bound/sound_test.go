@@ -6,11 +6,13 @@ package bound_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
 
@@ -101,7 +103,7 @@ func soundOf(f formula, size int, all []*device.Device) *sound {
 func (s *sound) bounds(t tester) *bound.Bounds { return s.tables.NewBounds(t.Context(), nil) }
 
 // outcome evaluates the expression for a complete set, in ascending order.
-func (s *sound) outcome(t tester, set bound.Bits) bound.Outcome {
+func (s *sound) outcome(t tester, set bitset.Set) bound.Outcome {
 	if known, ok := s.outcomes[set[0]]; ok {
 		return known
 	}
@@ -126,7 +128,7 @@ func (s *sound) outcome(t tester, set bound.Bits) bound.Outcome {
 func (s *sound) partial(chosen, possible []int) bound.Partial {
 	return bound.Partial{
 		Chosen: of(len(s.all), chosen...), Possible: of(len(s.all), possible...), Left: s.size - len(chosen),
-		Required: bound.NewBits(len(s.all)),
+		Required: bitset.New(len(s.all)),
 	}
 }
 
@@ -160,11 +162,11 @@ func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bo
 	refined = clone(p)
 	refined.Required = of(len(s.all), 0) // to be cleared
 	hopeless = bounds.Hopeless(refined, effort)
-	about := func(set bound.Bits) string {
+	about := func(set bitset.Set) string {
 		return fmt.Sprintf("%s\nchosen %b possible %b left %d: %b is %s; may be %s, hopeless: %t, possible %b, required %b",
 			s.text, p.Chosen, p.Possible, p.Left, set, s.outcome(t, set), may, hopeless, refined.Possible, refined.Required)
 	}
-	completions(p, len(s.all), 0, func(set bound.Bits) {
+	completions(p, len(s.all), 0, func(set bitset.Set) {
 		is := s.outcome(t, set)
 		if is&^may != 0 {
 			require.Fail(t, "bound is wrong", about(set))
@@ -172,7 +174,7 @@ func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bo
 		if is == bound.False {
 			return
 		}
-		joined := append(bound.Bits{}, refined.Chosen...)
+		joined := append(bitset.Set{}, refined.Chosen...)
 		joined.Join(refined.Possible)
 		for i := range s.all {
 			switch {
@@ -212,12 +214,8 @@ func (s *sound) checkAll(t tester) (hopeless, requiring int) {
 }
 
 // positions are those of a set.
-func positions(set bound.Bits) []int {
-	result := []int{}
-	for i := set.Next(0); i >= 0; i = set.Next(i + 1) {
-		result = append(result, i)
-	}
-	return result
+func positions(set bitset.Set) []int {
+	return slices.AppendSeq([]int{}, set.All())
 }
 
 // upTo are the numbers below n.

@@ -3,6 +3,8 @@
 
 package bound
 
+import "github.com/celset/celset/cel/device/bitset"
+
 // span is a condition on the distance between the greatest and the smallest number of
 // the devices in the set: the side of a bounding box.
 //
@@ -82,7 +84,7 @@ func (n span) refine(s *state) bool {
 
 // reach is the distance of the greatest and the smallest number of the devices, of which
 // there is at least one.
-func (o *order) reach(devices Bits) int64 {
+func (o *order) reach(devices bitset.Set) int64 {
 	return o.values[o.most(devices)] - o.values[o.least(devices)]
 }
 

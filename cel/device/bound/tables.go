@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // Tables are what an expression says of the given devices, one by one and in pairs.
@@ -152,7 +153,7 @@ func (c *column) size() int {
 }
 
 // setSize is what a set of devices takes in a list of sets.
-func setSize(devices int) int { return int(unsafe.Sizeof(Bits{})) + 8*Words(devices) }
+func setSize(devices int) int { return int(unsafe.Sizeof(bitset.Set{})) + 8*bitset.Words(devices) }
 
 // evaluate asks CEL. It is false if CEL could not be asked: nothing may be
 // remembered then.

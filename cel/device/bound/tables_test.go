@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
 
@@ -48,7 +49,7 @@ type finding struct {
 func find(b *bound.Bounds, s *sound, p bound.Partial) finding {
 	result := finding{may: b.Bound(clone(p))}
 	refined := clone(p)
-	refined.Required = bound.NewBits(len(s.all))
+	refined.Required = bitset.New(len(s.all))
 	result.hopeless = b.Hopeless(refined, bound.Thorough)
 	result.possible, result.required = positions(refined.Possible), positions(refined.Required)
 	return result

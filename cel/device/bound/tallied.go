@@ -3,7 +3,7 @@
 
 package bound
 
-import "math/bits"
+import "github.com/celset/celset/cel/device/bitset"
 
 // tallied is a condition on the number of devices in the set for which a condition
 // holds that speaks of the set itself: of a stretch of a ring, all devices but the last
@@ -80,27 +80,24 @@ func (n tallied) refineNumber(s *state) bool {
 // classify counts the devices for which the condition surely holds, keeps them in the
 // set certain, and counts those for which it may hold or not. ok is false if it may
 // fail, or too much was looked at.
-func (n tallied) classify(s *state, devices, certain Bits) (surely, open int, ok bool) {
+func (n tallied) classify(s *state, devices, certain bitset.Set) (surely, open int, ok bool) {
 	certain.Clear()
-	for w, word := range devices {
-		for ; word != 0; word &= word - 1 {
-			i := w*64 + bits.TrailingZeros64(word)
-			s.slots[n.slot] = i
-			switch n.holds.bound(s) {
-			case True:
-				surely++
-				if certain != nil {
-					certain.Add(i)
-				}
-			case True | False:
-				open++
-			case False:
-			default:
-				return 0, 0, false
+	for i := range devices.All() {
+		s.slots[n.slot] = i
+		switch n.holds.bound(s) {
+		case True:
+			surely++
+			if certain != nil {
+				certain.Add(i)
 			}
-			if !s.spend() {
-				return 0, 0, false
-			}
+		case True | False:
+			open++
+		case False:
+		default:
+			return 0, 0, false
+		}
+		if !s.spend() {
+			return 0, 0, false
 		}
 	}
 	return surely, open, true
@@ -108,12 +105,10 @@ func (n tallied) classify(s *state, devices, certain Bits) (surely, open int, ok
 
 // refineOpen refines a condition for the chosen devices for which it is not decided.
 func (n tallied) refineOpen(s *state, must condition) bool {
-	for w, word := range s.Chosen {
-		for ; word != 0; word &= word - 1 {
-			s.slots[n.slot] = w*64 + bits.TrailingZeros64(word)
-			if n.holds.bound(s) == True|False && !s.refine(must) {
-				return false
-			}
+	for i := range s.Chosen.All() {
+		s.slots[n.slot] = i
+		if n.holds.bound(s) == True|False && !s.refine(must) {
+			return false
 		}
 	}
 	return true

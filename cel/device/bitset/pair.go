@@ -1,0 +1,85 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bitset
+
+import "math/bits"
+
+// What takes another set takes one of the same list of devices, and so of the same length.
+
+// SetTo makes s equal to other.
+func (s Set) SetTo(other Set) { copy(s, other) }
+
+// Join adds the positions of other.
+func (s Set) Join(other Set) {
+	for w, word := range other {
+		s[w] |= word
+	}
+}
+
+// Keep removes the positions that other does not have and tells whether there were
+// any.
+func (s Set) Keep(other Set) (removed bool) {
+	var gone uint64
+	for w, word := range other {
+		gone |= s[w] &^ word
+		s[w] &= word
+	}
+	return gone != 0
+}
+
+// Drop removes the positions that other has and tells whether there were any.
+func (s Set) Drop(other Set) (removed bool) {
+	var gone uint64
+	for w, word := range other {
+		gone |= s[w] & word
+		s[w] &^= word
+	}
+	return gone != 0
+}
+
+// CountAnd is the size of the intersection.
+func (s Set) CountAnd(other Set) int {
+	count := 0
+	for w, word := range s {
+		count += bits.OnesCount64(word & other[w])
+	}
+	return count
+}
+
+// OnlyAnd is the one position in the intersection, -1 if there is none. ok is false if
+// there are several.
+func (s Set) OnlyAnd(other Set) (position int, ok bool) {
+	position = -1
+	for w, word := range s {
+		word &= other[w]
+		switch {
+		case word == 0:
+		case position >= 0 || word&(word-1) != 0:
+			return 0, false
+		default:
+			position = w*64 + bits.TrailingZeros64(word)
+		}
+	}
+	return position, true
+}
+
+// Meets tells whether the two have a position in common.
+func (s Set) Meets(other Set) bool {
+	for w, word := range s {
+		if word&other[w] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// IsWithin tells whether other has all positions of s.
+func (s Set) IsWithin(other Set) bool {
+	for w, word := range s {
+		if word&^other[w] != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -99,12 +99,12 @@ fuzz: ## run each fuzz target for FUZZTIME
 	$(GO) test ./apis/celset/v1alpha1 -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME)
 	$(GO) test ./apis/config/v1alpha1 -run '^$$' -fuzz FuzzDecodeArgs -fuzztime $(FUZZTIME)
 	$(GO) test ./cel/device/bound -run '^$$' -fuzz FuzzBoundsAreSound -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
-	$(GO) test ./internal/redteam/expensive -run '^$$' -fuzz FuzzExpensive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
+	$(GO) test ./internal/testing/redteam/expensive -run '^$$' -fuzz FuzzExpensive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 	$(GO) test ./test/conformance -run '^$$' -fuzz FuzzSameAsUpstream -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 
 EXPENSIVE ?= 1h
 expensive: ## search for expressions that take more than they cost, for EXPENSIVE
-	CELSET_EXPENSIVE=$(EXPENSIVE) $(GO) test ./internal/redteam/expensive -run TestCostIsAboutProportionalToTime -count=1 -timeout 0 -v
+	CELSET_EXPENSIVE=$(EXPENSIVE) $(GO) test ./internal/testing/redteam/expensive -run TestCostIsAboutProportionalToTime -count=1 -timeout 0 -v
 
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME

@@ -24,8 +24,8 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/corpus"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 const (

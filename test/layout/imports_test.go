@@ -221,7 +221,7 @@ var rules = []rule{
 		never:  server,
 	},
 	{
-		folder: "internal/shape",
+		folder: "internal/testing/shape",
 		ours:   []string{"apis", "internal/topology"},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery"},
 		never:  append([]string{"testing", "github.com/google/cel-go"}, server...),
@@ -233,13 +233,13 @@ var rules = []rule{
 	},
 	{
 		// Texts only: what they are tried on is somebody else's business.
-		folder: "internal/redteam",
+		folder: "internal/testing/redteam",
 		alone:  true,
 		ours:   []string{},
 		direct: []string{},
 	},
 	{
-		folder: "internal/redteam/expensive",
+		folder: "internal/testing/redteam/expensive",
 		ours:   []string{"cel"},
 		direct: []string{"github.com/google/cel-go", "k8s.io/api", "open-cluster-management.io/api", "golang.org/x/sys/unix"},
 		never:  server,
@@ -251,7 +251,7 @@ var rules = []rule{
 		never:  server,
 	},
 	{
-		folder: "internal/malformed",
+		folder: "internal/testing/malformed",
 		ours:   []string{"cel/cluster", "placement"},
 		direct: []string{"k8s.io/apimachinery", "open-cluster-management.io/api"},
 		never:  server,
@@ -353,7 +353,7 @@ var rules = []rule{
 	},
 	{
 		// It judges what is in the API, whoever put it there.
-		folder: "internal/ledger",
+		folder: "internal/testing/ledger",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"},
 	},
@@ -364,7 +364,7 @@ var rules = []rule{
 		direct: []string{},
 	},
 	{
-		folder: "internal/render",
+		folder: "internal/testing/render",
 		ours:   []string{},
 		direct: []string{"k8s.io/apimachinery", "sigs.k8s.io/kustomize"},
 		never:  server,

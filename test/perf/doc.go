@@ -11,6 +11,6 @@
 // implementations apart.
 //
 // Its tests pin how much work the search does for each scenario and layout of
-// package internal/shape, in steps and CEL evaluations, which don't depend on the
+// package internal/testing/shape, in steps and CEL evaluations, which don't depend on the
 // machine.
 package perf

@@ -42,7 +42,7 @@ func TestMemoryOfNodes(t *testing.T) {
 			if test.serials {
 				hardware.number()
 			}
-			fleet := hardware.occupied(s.Occupancies(s.Layouts[2], nodes))
+			fleet := hardware.occupied(s.Variants(s.Occupancies[2], nodes))
 			expression := s.Expression
 			if test.read {
 				expression = "(" + expression + ") && devices.all(d, d.attributes[d.driver].serial != '')"

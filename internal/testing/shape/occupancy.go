@@ -3,73 +3,85 @@
 
 package shape
 
-import (
-	"math/big"
-	"math/rand/v2"
+import "math/rand/v2"
+
+// Occupancy is which devices of a scenario are in use before its claim comes.
+type Occupancy struct {
+	Name  string
+	InUse Set
+}
+
+// The occupancies.
+const (
+	// Empty has no device in use.
+	Empty = "empty"
+	// Free70 has 70 % of the devices free, picked at random once and for all.
+	Free70 = "70-free"
+	// HalfFree has half of them free, picked likewise.
+	HalfFree = "half-free"
+	// Adversarial has an answer, but late in the order and behind many sets that
+	// nearly are one.
+	Adversarial = "adversarial"
+	// Unsatisfiable has enough free devices for the claim, and no answer.
+	Unsatisfiable = "unsatisfiable"
 )
 
-// Occupancies are sets of devices in use for n nodes, in the manner of a layout and
-// no two alike; fewer if there aren't so many. They are the same in every run, and
-// the first is the layout itself.
-//
-// In the manner of a layout means: for [Free70] and [HalfFree], as many devices in
-// use, others. For the other ones, a few more in use besides those of the layout,
-// as few as make n different ones; an adversarial occupancy keeps its first answer,
-// and in all of them enough devices stay free for the claim.
-func (s Scenario) Occupancies(l Layout, n int) []Set {
-	r := random(l.InUse.Len())
-	result := []Set{l.InUse}
-	seen := map[Set]bool{l.InUse: true}
-	if l.Name == Free70 || l.Name == HalfFree {
-		return draw(r, result, seen, n, 0, s.All(), l.InUse.Len(), func(Set) bool { return true })
+// OccupancyNames lists the occupancies in the order in which scenarios have them.
+var OccupancyNames = []string{Empty, Free70, HalfFree, Adversarial, Unsatisfiable}
+
+// occupancies makes those of n devices. The last two depend on the shape and are given
+// as pictures, empty where there is none.
+func occupancies(n int, adversarial, unsatisfiable string) []Occupancy {
+	result := []Occupancy{
+		{Empty, 0},
+		{Free70, shuffled(n, n-(n*7+5)/10)},
+		{HalfFree, shuffled(n, n/2)},
 	}
-	free := s.All() &^ l.InUse
-	kept := Set(0)
-	if l.Name == Adversarial {
-		kept, _ = s.HandWritten(free)
+	if adversarial != "" {
+		result = append(result, Occupancy{Adversarial, Drawn(adversarial)})
 	}
-	enough := func(inUse Set) bool { return s.Enough(s.All() &^ inUse) }
-	for more := 1; more <= (free&^kept).Len() && len(result) < n; more++ {
-		before := len(result)
-		result = draw(r, result, seen, n, l.InUse, free&^kept, more, enough)
-		if len(result) == before {
-			// With still more in use it does not get better.
-			break
-		}
+	if unsatisfiable != "" {
+		result = append(result, Occupancy{Unsatisfiable, Drawn(unsatisfiable)})
 	}
 	return result
 }
 
-// draw appends up to n occupancies that have size devices of from in use besides
-// those of base. It goes through all there are only if it has to.
-func draw(r *rand.Rand, to []Set, seen map[Set]bool, n int, base, from Set, size int, accepted func(Set) bool) []Set {
-	for undrawn := subsets(from.Len(), size) - drawnBefore(seen, base, from, size); undrawn > 0 && len(to) < n; {
-		occupancy := base | pick(r, from, size)
-		if seen[occupancy] {
-			continue
-		}
-		seen[occupancy] = true
-		undrawn--
-		if accepted(occupancy) {
-			to = append(to, occupancy)
-		}
-	}
-	return to
-}
-
-// drawnBefore counts what draw would find a second time.
-func drawnBefore(seen map[Set]bool, base, from Set, size int) int64 {
-	var count int64
-	for occupancy := range seen {
-		if more := occupancy &^ base; occupancy&base == base && more&^from == 0 && more.Len() == size {
-			count++
+// Drawn reads a picture: a sign for each device in their order, x for one in use
+// and . for a free one. Blanks and line breaks are for the eye.
+func Drawn(picture string) Set {
+	var inUse Set
+	i := 0
+	for _, sign := range picture {
+		switch sign {
+		case 'x':
+			inUse |= bit(i)
+			i++
+		case '.':
+			i++
 		}
 	}
-	return count
+	return inUse
 }
 
-// subsets is the number of sets of k of n devices. For 64 devices it stays below
-// 2^61.
-func subsets(n, k int) int64 {
-	return new(big.Int).Binomial(int64(n), int64(k)).Int64()
+// shuffled are count of n devices, the same in every run.
+func shuffled(n, count int) Set {
+	return pick(random(n), first(n), count)
+}
+
+// random returns a source of random numbers that repeats itself in every run.
+func random(n int) *rand.Rand {
+	return rand.New(rand.NewPCG(0x5ca1ab1e, uint64(n)))
+}
+
+// pick returns count devices of a set.
+func pick(r *rand.Rand, from Set, count int) Set {
+	var devices []int
+	for i := range from.All() {
+		devices = append(devices, i)
+	}
+	var picked Set
+	for _, at := range r.Perm(len(devices))[:count] {
+		picked |= bit(devices[at])
+	}
+	return picked
 }

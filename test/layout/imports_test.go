@@ -38,12 +38,14 @@ var server = []string{"k8s.io/kubernetes", "k8s.io/client-go", "sigs.k8s.io/cont
 
 var rules = []rule{
 	{
+		// Wire types, which anybody can import: they compile no expression and ask no API server.
 		folder: "apis",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/json", "sigs.k8s.io/yaml", "go.yaml.in/yaml/v2", "k8s.io/utils"},
 		never:  append([]string{"github.com/google/cel-go"}, server...),
 	},
 	{
+		// Anybody who has expressions can evaluate them, without an API server.
 		folder: "cel",
 		ours:   []string{"apis"},
 		direct: []string{
@@ -71,6 +73,7 @@ var rules = []rule{
 		}, server...),
 	},
 	{
+		// Autoscalers and other schedulers must be able to adopt it.
 		folder: "allocator",
 		ours:   []string{"apis", "cel"},
 		direct: []string{
@@ -85,6 +88,7 @@ var rules = []rule{
 		ours:   []string{"allocator", "apis", "cel"},
 	},
 	{
+		// It lives in kube-scheduler, which runs no controller of ours.
 		folder: "plugin",
 		ours:   []string{"allocator", "apis", "cel"},
 		direct: []string{
@@ -121,6 +125,7 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		// Clusters are selected without allocating devices, and not in kube-scheduler.
 		folder: "placement",
 		ours:   []string{"apis", "cel"},
 		direct: []string{
@@ -215,6 +220,7 @@ var rules = []rule{
 		never: []string{"k8s.io/kubernetes"},
 	},
 	{
+		// Topologies are data, generated for everybody.
 		folder: "internal/topology",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
@@ -380,6 +386,7 @@ var rules = []rule{
 // goPackage is what "go list -json" says of a package.
 type goPackage struct {
 	ImportPath string
+	Name       string
 	Standard   bool
 	Imports    []string
 	Deps       []string
@@ -387,7 +394,7 @@ type goPackage struct {
 
 func list(t *testing.T) map[string]goPackage {
 	t.Helper()
-	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", module+"/...")
+	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Name,Standard,Imports,Deps", module+"/...")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()

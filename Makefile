@@ -57,7 +57,7 @@ OCM_TYPES = open-cluster-management.io/api/cluster
 PLACEMENT_CRDS ?= manifests/placement/crds
 generate: bin/controller-gen ## write what is generated: the CRDs of Placements, from the types that go.mod names
 	rm -f $(PLACEMENT_CRDS)/cluster.*.yaml
-	bin/controller-gen crd $(foreach version,v1 v1alpha1 v1beta1 v1beta2,paths=$(OCM_TYPES)/$(version)) output:crd:dir=$(PLACEMENT_CRDS)
+	bin/controller-gen crd:headerFile=hack/crd-header.txt $(foreach version,v1 v1alpha1 v1beta1 v1beta2,paths=$(OCM_TYPES)/$(version)) output:crd:dir=$(PLACEMENT_CRDS)
 	rm $(PLACEMENT_CRDS)/cluster.open-cluster-management.io_clusterclaims.yaml
 
 generate-docs: ## write what is generated into the pages in docs

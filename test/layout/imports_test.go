@@ -7,10 +7,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -392,27 +394,30 @@ type goPackage struct {
 	Deps       []string
 }
 
-func list(t *testing.T) map[string]goPackage {
-	t.Helper()
+// list asks once for all tests.
+var list = sync.OnceValues(func() (map[string]goPackage, error) {
 	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Name,Standard,Imports,Deps", module+"/...")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()
-	require.NoError(t, err, stderr.String())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, &stderr)
+	}
 	packages := map[string]goPackage{}
 	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
 		var p goPackage
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return packages
-		} else {
-			require.NoError(t, err)
+			return packages, nil
+		} else if err != nil {
+			return nil, err
 		}
 		packages[p.ImportPath] = p
 	}
-}
+})
 
 func TestImports(t *testing.T) {
-	packages := list(t)
+	packages, err := list()
+	require.NoError(t, err)
 	for _, r := range rules {
 		t.Run(r.folder, func(t *testing.T) {
 			checked := 0

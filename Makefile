@@ -57,7 +57,7 @@ OCM_TYPES = open-cluster-management.io/api/cluster
 PLACEMENT_CRDS ?= manifests/placement/crds
 generate: bin/controller-gen ## write what is generated: the CRDs of Placements, from the types that go.mod names
 	rm -f $(PLACEMENT_CRDS)/cluster.*.yaml
-	bin/controller-gen crd $(foreach version,v1 v1alpha1 v1beta1 v1beta2,paths=$(OCM_TYPES)/$(version)) output:crd:dir=$(PLACEMENT_CRDS)
+	bin/controller-gen crd:headerFile=hack/crd-header.txt $(foreach version,v1 v1alpha1 v1beta1 v1beta2,paths=$(OCM_TYPES)/$(version)) output:crd:dir=$(PLACEMENT_CRDS)
 	rm $(PLACEMENT_CRDS)/cluster.open-cluster-management.io_clusterclaims.yaml
 
 generate-docs: ## write what is generated into the pages in docs
@@ -99,12 +99,12 @@ fuzz: ## run each fuzz target for FUZZTIME
 	$(GO) test ./apis/celset/v1alpha1 -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME)
 	$(GO) test ./apis/config/v1alpha1 -run '^$$' -fuzz FuzzDecodeArgs -fuzztime $(FUZZTIME)
 	$(GO) test ./cel/device/bound -run '^$$' -fuzz FuzzBoundsAreSound -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
-	$(GO) test ./internal/redteam/expensive -run '^$$' -fuzz FuzzExpensive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
+	$(GO) test ./internal/testing/redteam/expensive -run '^$$' -fuzz FuzzExpensive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 	$(GO) test ./test/conformance -run '^$$' -fuzz FuzzSameAsUpstream -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 
 EXPENSIVE ?= 1h
 expensive: ## search for expressions that take more than they cost, for EXPENSIVE
-	CELSET_EXPENSIVE=$(EXPENSIVE) $(GO) test ./internal/redteam/expensive -run TestCostIsAboutProportionalToTime -count=1 -timeout 0 -v
+	CELSET_EXPENSIVE=$(EXPENSIVE) $(GO) test ./internal/testing/redteam/expensive -run TestCostIsAboutProportionalToTime -count=1 -timeout 0 -v
 
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME

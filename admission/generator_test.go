@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
-	"github.com/celset/celset/internal/corpus"
-	"github.com/celset/celset/internal/randomexpr"
+	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 // world is a claim and the classes that there are.

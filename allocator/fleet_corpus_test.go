@@ -11,7 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
 
-	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/testing/corpus"
 )
 
 // corpusFleet has nodes of one kind, and claims with expressions for it.

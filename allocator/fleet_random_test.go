@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
-	"github.com/celset/celset/internal/randomexpr"
+	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 // randomlyRead are the attributes that random expressions read, those of [describe].

@@ -16,7 +16,7 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 // classesOf are the classes of a scenario.
@@ -25,7 +25,7 @@ type classesOf map[string]*resourceapi.DeviceClass
 func (c classesOf) List() ([]*resourceapi.DeviceClass, error)         { return nil, nil }
 func (c classesOf) Get(name string) (*resourceapi.DeviceClass, error) { return c[name], nil }
 
-// warmAllocator has devices in use as the layout says, and has been asked once.
+// warmAllocator has devices in use as the occupancy says, and has been asked once.
 func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator, *v1.Node, []*resourceapi.ResourceClaim) {
 	t.Helper()
 	const nodeName = "node-1"
@@ -61,10 +61,10 @@ func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator,
 func BenchmarkSearch(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	for _, s := range shape.Scenarios() {
-		for _, layout := range s.Layouts {
-			free := s.All() &^ layout.InUse
-			b.Run("scenario="+s.Name+"/layout="+layout.Name+"/search=celset", func(b *testing.B) {
-				a, node, claims := warmAllocator(b, s, layout.InUse)
+		for _, occupancy := range s.Occupancies {
+			free := s.All() &^ occupancy.InUse
+			b.Run("scenario="+s.Name+"/layout="+occupancy.Name+"/search=celset", func(b *testing.B) {
+				a, node, claims := warmAllocator(b, s, occupancy.InUse)
 				inventory, err := a.inventoryOf(node)
 				require.NoError(b, err)
 				var steps int64
@@ -84,7 +84,7 @@ func BenchmarkSearch(b *testing.B) {
 				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/search")
 				b.ReportMetric(float64(steps), "steps")
 			})
-			b.Run("scenario="+s.Name+"/layout="+layout.Name+"/search=handwritten", func(b *testing.B) {
+			b.Run("scenario="+s.Name+"/layout="+occupancy.Name+"/search=handwritten", func(b *testing.B) {
 				var steps int
 				for b.Loop() {
 					_, steps = s.HandWritten(free)

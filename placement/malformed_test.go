@@ -12,7 +12,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
-	"github.com/celset/celset/internal/malformed"
+	"github.com/celset/celset/internal/testing/malformed"
 	"github.com/celset/celset/placement"
 )
 

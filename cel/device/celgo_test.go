@@ -23,8 +23,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel"
-	"github.com/celset/celset/internal/corpus"
-	"github.com/celset/celset/internal/randomexpr"
+	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 // byCELGo has the environment of devices, and evaluates with nothing but cel-go.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/testing/corpus"
 )
 
 func TestConjuncts(t *testing.T) {

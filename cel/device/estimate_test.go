@@ -11,7 +11,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/testing/corpus"
 )
 
 func estimate(t *testing.T, expression string, devices int) uint64 {

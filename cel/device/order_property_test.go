@@ -14,8 +14,8 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/internal/corpus"
-	"github.com/celset/celset/internal/randomexpr"
+	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 // reordered has a few other orders of a set.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/cel"
-	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/testing/corpus"
 )
 
 func TestOrderDependence(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/testing/corpus"
 )
 
 // What an expression is said to take is about what it takes: usual ones, and those that try to

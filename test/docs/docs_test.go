@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
-	"github.com/celset/celset/internal/render"
+	"github.com/celset/celset/internal/testing/render"
 	"github.com/celset/celset/placement"
 )
 

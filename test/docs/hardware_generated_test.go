@@ -15,7 +15,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -24,16 +24,16 @@ import (
 func (e *example) tell(t *testing.T, p *hardwarePage) string {
 	var text strings.Builder
 	text.WriteString("| free | sets of the wanted size | steps, at most | sets evaluated | a set that fits |\n|---|---|---|---|---|\n")
-	for _, l := range e.layouts {
-		stats := e.work(t, p, l)
+	for _, o := range e.occupancies {
+		stats := e.work(t, p, o)
 		answer := "none"
-		if e.fits(l) {
+		if e.fits(o) {
 			answer = "found"
 		}
 		fmt.Fprintf(&text, "| %d of %d | %s | %d | %d | %s |\n",
-			len(e.devices)-l.InUse.Len(), len(e.devices), grouped(e.sets(l)), roundedUp(stats.Steps), stats.Evaluations, answer)
+			len(e.devices)-o.InUse.Len(), len(e.devices), grouped(e.sets(o)), roundedUp(stats.Steps), stats.Evaluations, answer)
 	}
-	last := e.layouts[len(e.layouts)-1]
+	last := e.occupancies[len(e.occupancies)-1]
 	explanation, err := p.problem(t, e, last.InUse).Node(t.Context(), node)
 	require.NoError(t, err)
 	require.False(t, explanation.Fits)
@@ -43,10 +43,10 @@ func (e *example) tell(t *testing.T, p *hardwarePage) string {
 }
 
 // work is what a search takes that nothing is known for from before.
-func (e *example) work(t *testing.T, p *hardwarePage, l shape.Layout) allocator.Stats {
-	problem := p.problem(t, e, l.InUse)
+func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocator.Stats {
+	problem := p.problem(t, e, o.InUse)
 	state := structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()}
-	for i := range l.InUse.All() {
+	for i := range o.InUse.All() {
 		state.AllocatedDevices.Insert(structured.MakeDeviceID(e.devices[i].driver, nodeName, e.devices[i].name))
 	}
 	a, err := allocator.NewAllocator(t.Context(), problem.Features, state, problem.Classes, problem.Slices, problem.Selectors, problem.Options...)
@@ -57,10 +57,10 @@ func (e *example) work(t *testing.T, p *hardwarePage, l shape.Layout) allocator.
 }
 
 // sets is how many there are of the wanted size.
-func (e *example) sets(l shape.Layout) *big.Int {
+func (e *example) sets(o shape.Occupancy) *big.Int {
 	free := map[string]int64{}
 	for i, d := range e.devices {
-		if !l.InUse.Has(i) {
+		if !o.InUse.Has(i) {
 			free[d.driver]++
 		}
 	}
@@ -71,12 +71,12 @@ func (e *example) sets(l shape.Layout) *big.Int {
 	return all
 }
 
-func (e *example) picture(t *testing.T, l shape.Layout) string {
+func (e *example) picture(t *testing.T, o shape.Occupancy) string {
 	if e.draw == nil {
-		return e.list(l)
+		return e.list(o)
 	}
 	marks := map[string]topology.Mark{}
-	for i := range l.InUse.All() {
+	for i := range o.InUse.All() {
 		marks[e.devices[i].name] = topology.Mark{State: topology.Taken}
 	}
 	var text strings.Builder
@@ -85,11 +85,11 @@ func (e *example) picture(t *testing.T, l shape.Layout) string {
 }
 
 // list is for hardware without a picture.
-func (e *example) list(l shape.Layout) string {
+func (e *example) list(o shape.Occupancy) string {
 	lines := []string{e.title}
 	for i, d := range e.devices {
 		sign := "."
-		if l.InUse.Has(i) {
+		if o.InUse.Has(i) {
 			sign = "#"
 		}
 		lines = append(lines, fmt.Sprintf("[%s %s]", d.name, sign))

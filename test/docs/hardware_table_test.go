@@ -12,8 +12,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/corpus"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -27,13 +27,13 @@ type example struct {
 	devices []deviceName
 	slices  []*resourceapi.ResourceSlice
 	// draw is nil if there is no picture of the hardware.
-	draw    *topology.Topology
-	layouts []shape.Layout
-	counts  map[string]int // devices wanted, by driver
-	holds   func(names []string) bool
-	// fits tells whether the layout leaves an answer, and want, if not nil, which.
-	fits func(shape.Layout) bool
-	want func(shape.Layout) []string
+	draw        *topology.Topology
+	occupancies []shape.Occupancy
+	counts      map[string]int // devices wanted, by driver
+	holds       func(names []string) bool
+	// fits tells whether an occupancy leaves an answer, and want, if not nil, which.
+	fits func(shape.Occupancy) bool
+	want func(shape.Occupancy) []string
 }
 
 type deviceName struct{ driver, name string }
@@ -94,7 +94,7 @@ func (e *example) described() *example {
 	return e
 }
 
-// fromScenario tries a template with the devices, the layouts and the answers of a
+// fromScenario tries a template with the devices, the occupancies and the answers of a
 // scenario of package shape.
 func fromScenario(t *testing.T, template, name string) *example {
 	all := shape.Scenarios()
@@ -102,16 +102,16 @@ func fromScenario(t *testing.T, template, name string) *example {
 	require.GreaterOrEqual(t, i, 0, name)
 	s := all[i]
 	e := onTopology(t, template, s.Topology)
-	e.layouts, e.holds = s.Layouts, s.Holds
+	e.occupancies, e.holds = s.Occupancies, s.Holds
 	for _, r := range s.Requests {
 		e.counts[r.Driver] += r.Count
 	}
-	answer := func(l shape.Layout) shape.Set {
-		set, _ := s.HandWritten(s.All() &^ l.InUse)
+	answer := func(o shape.Occupancy) shape.Set {
+		set, _ := s.HandWritten(s.All() &^ o.InUse)
 		return set
 	}
-	e.fits = func(l shape.Layout) bool { return answer(l) != 0 }
-	e.want = func(l shape.Layout) []string { return s.Names(answer(l)) }
+	e.fits = func(o shape.Occupancy) bool { return answer(o) != 0 }
+	e.want = func(o shape.Occupancy) []string { return s.Names(answer(o)) }
 	return e
 }
 
@@ -127,34 +127,18 @@ func onTopology(t *testing.T, template string, wiring topology.Topology) *exampl
 
 var accelerators = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 
-// custom says itself what it wants: count devices, and an answer with all layouts but
+// custom says itself what it wants: count devices, and an answer with all occupancies but
 // the last.
 func (e *example) custom(count int, holds func([]string) bool, pictures ...string) *example {
 	e.counts[e.devices[0].driver] = count
 	e.holds = holds
-	e.layouts = []shape.Layout{{Name: shape.Empty}}
+	e.occupancies = []shape.Occupancy{{Name: shape.Empty}}
 	for i, picture := range pictures {
-		e.layouts = append(e.layouts, shape.Layout{Name: fmt.Sprintf("picture %d", i), InUse: drawn(picture)})
+		e.occupancies = append(e.occupancies, shape.Occupancy{Name: fmt.Sprintf("picture %d", i), InUse: shape.Drawn(picture)})
 	}
-	e.layouts[len(e.layouts)-1].Name = shape.Unsatisfiable
-	e.fits = func(l shape.Layout) bool { return l.Name != shape.Unsatisfiable }
+	e.occupancies[len(e.occupancies)-1].Name = shape.Unsatisfiable
+	e.fits = func(o shape.Occupancy) bool { return o.Name != shape.Unsatisfiable }
 	return e
-}
-
-// drawn reads a picture: x for a device in use, a dot for a free one.
-func drawn(picture string) shape.Set {
-	var inUse shape.Set
-	i := 0
-	for _, sign := range picture {
-		switch sign {
-		case 'x':
-			inUse |= 1 << i
-			i++
-		case '.':
-			i++
-		}
-	}
-	return inUse
 }
 
 func block2x4(t *testing.T) *example {

@@ -24,8 +24,8 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/corpus"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 const (
@@ -182,31 +182,31 @@ func (e *example) allocated(inUse shape.Set) []*resourceapi.ResourceClaim {
 
 var node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
 
-// try allocates the claim with each layout.
+// try allocates the claim with each occupancy.
 func (e *example) try(t *testing.T, p *hardwarePage) {
 	e.requireTested(t, p)
-	for _, l := range e.layouts {
-		t.Run(l.Name, func(t *testing.T) {
-			explanation, err := p.problem(t, e, l.InUse).Node(t.Context(), node)
+	for _, o := range e.occupancies {
+		t.Run(o.Name, func(t *testing.T) {
+			explanation, err := p.problem(t, e, o.InUse).Node(t.Context(), node)
 			require.NoError(t, err)
 			got := devicesOf(explanation)
-			if !e.fits(l) {
+			if !e.fits(o) {
 				require.Empty(t, got)
 				return
 			}
 			require.True(t, e.holds(got), "%v", got)
 			if e.want != nil {
-				require.ElementsMatch(t, e.want(l), got)
+				require.ElementsMatch(t, e.want(o), got)
 			}
 			for _, name := range got {
-				require.False(t, l.InUse.Has(e.index(name)), "%s is in use", name)
+				require.False(t, o.InUse.Has(e.index(name)), "%s is in use", name)
 			}
 		})
 	}
 	t.Run("both outcomes", func(t *testing.T) {
 		outcomes := map[bool]bool{}
-		for _, l := range e.layouts {
-			outcomes[e.fits(l)] = true
+		for _, o := range e.occupancies {
+			outcomes[e.fits(o)] = true
 		}
 		require.Len(t, outcomes, 2, "a page that only ever succeeds shows too little")
 	})

@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/cel/meter"
-	"github.com/celset/celset/internal/corpus"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 // TestLimitsRefuseNothingThatPeopleWrite judges every expression that the project has from
@@ -144,7 +144,7 @@ func (j *judge) corpus(t *testing.T) {
 		for driver, n := range missing {
 			require.Zero(t, n, "%s: too few devices of %s", e.Name, driver)
 		}
-		j.satisfied("the corpus of `internal/corpus`", e.Text, set)
+		j.satisfied("the corpus of `internal/testing/corpus`", e.Text, set)
 	}
 }
 
@@ -154,7 +154,7 @@ func (j *judge) shapes(t *testing.T) {
 	for _, s := range shape.Scenarios() {
 		if !known[s.Expression] {
 			known[s.Expression] = true
-			j.constraint("the shapes of the benchmarks, `internal/shape`", s.Expression)
+			j.constraint("the shapes of the benchmarks, `internal/testing/shape`", s.Expression)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/celset/celset/internal/ledger"
+	"github.com/celset/celset/internal/testing/ledger"
 )
 
 // forgedLabel is on claims that a test has given devices that others have. The ledger does

@@ -7,10 +7,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,12 +40,14 @@ var server = []string{"k8s.io/kubernetes", "k8s.io/client-go", "sigs.k8s.io/cont
 
 var rules = []rule{
 	{
+		// Wire types, which anybody can import: they compile no expression and ask no API server.
 		folder: "apis",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/json", "sigs.k8s.io/yaml", "go.yaml.in/yaml/v2", "k8s.io/utils"},
 		never:  append([]string{"github.com/google/cel-go"}, server...),
 	},
 	{
+		// Anybody who has expressions can evaluate them, without an API server.
 		folder: "cel",
 		ours:   []string{"apis"},
 		direct: []string{
@@ -51,8 +55,7 @@ var rules = []rule{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
 			"k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/apis/cel",
 			"k8s.io/dynamic-resource-allocation/cel",
-			"open-cluster-management.io/api", "sigs.k8s.io/structured-merge-diff/v6/value",
-			"golang.org/x/sync/semaphore",
+			"open-cluster-management.io/api", "sigs.k8s.io/structured-merge-diff/v6/value", "golang.org/x/sync/semaphore",
 		},
 		never: []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
 	},
@@ -78,6 +81,7 @@ var rules = []rule{
 		}, server...),
 	},
 	{
+		// Autoscalers and other schedulers must be able to adopt it.
 		folder: "allocator",
 		ours:   []string{"apis", "cel"},
 		direct: []string{
@@ -92,6 +96,7 @@ var rules = []rule{
 		ours:   []string{"allocator", "apis", "cel"},
 	},
 	{
+		// It lives in kube-scheduler, which runs no controller of ours.
 		folder: "plugin",
 		ours:   []string{"allocator", "apis", "cel"},
 		direct: []string{
@@ -128,6 +133,7 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		// Clusters are selected without allocating devices, and not in kube-scheduler.
 		folder: "placement",
 		ours:   []string{"apis", "cel"},
 		direct: []string{
@@ -222,13 +228,14 @@ var rules = []rule{
 		never: []string{"k8s.io/kubernetes"},
 	},
 	{
+		// Topologies are data, generated for everybody.
 		folder: "internal/topology",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils"},
 		never:  server,
 	},
 	{
-		folder: "internal/shape",
+		folder: "internal/testing/shape",
 		ours:   []string{"apis", "internal/topology"},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery"},
 		never:  append([]string{"testing", "github.com/google/cel-go"}, server...),
@@ -240,13 +247,13 @@ var rules = []rule{
 	},
 	{
 		// Texts only: what they are tried on is somebody else's business.
-		folder: "internal/redteam",
+		folder: "internal/testing/redteam",
 		alone:  true,
 		ours:   []string{},
 		direct: []string{},
 	},
 	{
-		folder: "internal/redteam/expensive",
+		folder: "internal/testing/redteam/expensive",
 		ours:   []string{"cel"},
 		direct: []string{"github.com/google/cel-go", "k8s.io/api", "open-cluster-management.io/api", "golang.org/x/sys/unix"},
 		never:  server,
@@ -258,7 +265,7 @@ var rules = []rule{
 		never:  server,
 	},
 	{
-		folder: "internal/malformed",
+		folder: "internal/testing/malformed",
 		ours:   []string{"cel/cluster", "placement"},
 		direct: []string{"k8s.io/apimachinery", "open-cluster-management.io/api"},
 		never:  server,
@@ -360,7 +367,7 @@ var rules = []rule{
 	},
 	{
 		// It judges what is in the API, whoever put it there.
-		folder: "internal/ledger",
+		folder: "internal/testing/ledger",
 		ours:   []string{},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"},
 	},
@@ -371,7 +378,7 @@ var rules = []rule{
 		direct: []string{},
 	},
 	{
-		folder: "internal/render",
+		folder: "internal/testing/render",
 		ours:   []string{},
 		direct: []string{"k8s.io/apimachinery", "sigs.k8s.io/kustomize"},
 		never:  server,
@@ -387,32 +394,36 @@ var rules = []rule{
 // goPackage is what "go list -json" says of a package.
 type goPackage struct {
 	ImportPath string
+	Name       string
 	Standard   bool
 	Imports    []string
 	Deps       []string
 }
 
-func list(t *testing.T) map[string]goPackage {
-	t.Helper()
-	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", module+"/...")
+// list asks once for all tests.
+var list = sync.OnceValues(func() (map[string]goPackage, error) {
+	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Name,Standard,Imports,Deps", module+"/...")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()
-	require.NoError(t, err, stderr.String())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, &stderr)
+	}
 	packages := map[string]goPackage{}
 	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
 		var p goPackage
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return packages
-		} else {
-			require.NoError(t, err)
+			return packages, nil
+		} else if err != nil {
+			return nil, err
 		}
 		packages[p.ImportPath] = p
 	}
-}
+})
 
 func TestImports(t *testing.T) {
-	packages := list(t)
+	packages, err := list()
+	require.NoError(t, err)
 	for _, r := range rules {
 		t.Run(r.folder, func(t *testing.T) {
 			checked := 0

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/celset/celset/internal/render"
+	"github.com/celset/celset/internal/testing/render"
 )
 
 const root = "../../manifests"

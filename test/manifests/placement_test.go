@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/render"
+	"github.com/celset/celset/internal/testing/render"
 )
 
 // placementAccount is whom the overlays for placement are about.

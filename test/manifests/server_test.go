@@ -24,7 +24,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
-	"github.com/celset/celset/internal/render"
+	"github.com/celset/celset/internal/testing/render"
 )
 
 // apiServer validates objects. It stores namespaces, definitions and what programs

@@ -28,7 +28,7 @@ import (
 	drapb "k8s.io/kubelet/pkg/apis/dra/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/render"
+	"github.com/celset/celset/internal/testing/render"
 )
 
 const (

@@ -10,7 +10,7 @@
 // The names are for benchstat: the parts "allocator=" and "search=" tell the
 // implementations apart.
 //
-// Its tests pin how much work the search does for each scenario and layout of
-// package internal/shape, in steps and CEL evaluations, which don't depend on the
+// Its tests pin how much work the search does for each scenario and occupancy of
+// package internal/testing/shape, in steps and CEL evaluations, which don't depend on the
 // machine.
 package perf

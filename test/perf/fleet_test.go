@@ -17,7 +17,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 // hardware is nodes with the devices of a scenario.

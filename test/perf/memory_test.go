@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 // TestMemoryOfNodes pins what docs/limits.md says that a cache takes for a node, with claims
@@ -42,7 +42,7 @@ func TestMemoryOfNodes(t *testing.T) {
 			if test.serials {
 				hardware.number()
 			}
-			fleet := hardware.occupied(s.Occupancies(s.Layouts[2], nodes))
+			fleet := hardware.occupied(s.Variants(s.Occupancies[2], nodes))
 			expression := s.Expression
 			if test.read {
 				expression = "(" + expression + ") && devices.all(d, d.attributes[d.driver].serial != '')"

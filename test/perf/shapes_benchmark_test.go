@@ -15,7 +15,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 // manyNodes is the size of a cluster in which no two nodes have the same devices in
@@ -27,10 +27,11 @@ const manyNodes = 1000
 // fleet.
 const patience = 2 * time.Second
 
-// BenchmarkShapes is the table of scenarios and layouts. An iteration is what a
+// BenchmarkShapes is the table of scenarios and occupancies. An iteration is what a
 // scheduler does for a pod: a new allocator, and Allocate for all nodes one after
 // the other. Devices and errors are checked against the search written by hand
-// before the clock starts.
+// before the clock starts. Rows call an occupancy a layout, as older results do, which
+// they are compared with.
 //
 //	fast-warm    the claim has been seen before
 //	fast-cold    an expression that was never compiled, and nothing in the cache
@@ -46,12 +47,12 @@ func BenchmarkShapes(b *testing.B) {
 		b.Run("scenario="+s.Name, func(b *testing.B) {
 			one := newHardware(b, s, 1)
 			many := sync.OnceValue(func() *hardware { return newHardware(b, s, manyNodes) })
-			for _, l := range s.Layouts {
-				b.Run("layout="+l.Name, func(b *testing.B) {
-					single := one.occupied([]shape.Set{l.InUse})
+			for _, o := range s.Occupancies {
+				b.Run("layout="+o.Name, func(b *testing.B) {
+					single := one.occupied([]shape.Set{o.InUse})
 					b.Run("nodes=1", single.benchmarks)
 					b.Run("nodes=1000", func(b *testing.B) {
-						fleet := many().occupied(s.Occupancies(l, manyNodes))
+						fleet := many().occupied(s.Variants(o, manyNodes))
 						fleet.unfinished = single.unfinished
 						fleet.benchmarks(b)
 					})

@@ -12,20 +12,20 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 // few sets are so many that evaluating each takes part of a second.
 const few = 20_000
 
-// TestShapes pins what the search does for each scenario and layout: the answer, and
+// TestShapes pins what the search does for each scenario and occupancy: the answer, and
 // how much work it is.
 func TestShapes(t *testing.T) {
 	for _, s := range shape.Scenarios() {
 		h := newHardware(t, s, 1)
-		for _, l := range s.Layouts {
-			t.Run(s.Name+"/"+l.Name, func(t *testing.T) {
-				f := h.occupied([]shape.Set{l.InUse})
+		for _, o := range s.Occupancies {
+			t.Run(s.Name+"/"+o.Name, func(t *testing.T) {
+				f := h.occupied([]shape.Set{o.InUse})
 				t.Run("answer", f.testAnswer)
 				t.Run("work", f.testWork)
 				t.Run("warm", f.testWarm)
@@ -151,9 +151,9 @@ func TestShapesOnManyNodes(t *testing.T) {
 	const nodes = 20
 	for _, s := range shape.Scenarios() {
 		h := newHardware(t, s, nodes)
-		for _, l := range s.Layouts {
-			t.Run(s.Name+"/"+l.Name, func(t *testing.T) {
-				f := h.occupied(s.Occupancies(l, nodes))
+		for _, o := range s.Occupancies {
+			t.Run(s.Name+"/"+o.Name, func(t *testing.T) {
+				f := h.occupied(s.Variants(o, nodes))
 				a, err := f.celset(t.Context(), newCache())
 				require.NoError(t, err)
 				f.requireVerified(t, a, f.claim(t))

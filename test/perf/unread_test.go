@@ -10,7 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 // unread means ring-12-4 and is written so that nothing can be told from a part of a
@@ -36,9 +36,9 @@ func ringOfTwelve(tb testing.TB) shape.Scenario {
 func BenchmarkUnread(b *testing.B) {
 	s := ringOfTwelve(b)
 	h := newHardware(b, s, 1)
-	for _, l := range s.Layouts {
-		b.Run("layout="+l.Name, func(b *testing.B) {
-			f := h.occupied([]shape.Set{l.InUse})
+	for _, o := range s.Occupancies {
+		b.Run("layout="+o.Name, func(b *testing.B) {
+			f := h.occupied([]shape.Set{o.InUse})
 			claim, err := f.Claim()
 			if err != nil {
 				b.Fatal(err)
@@ -70,13 +70,13 @@ func (f *fleet) inTurn(b *testing.B, claim *resourceapi.ResourceClaim) {
 func TestUnreadIsUnread(t *testing.T) {
 	s := ringOfTwelve(t)
 	h := newHardware(t, s, 1)
-	for _, l := range s.Layouts {
-		f := h.occupied([]shape.Set{l.InUse})
+	for _, o := range s.Occupancies {
+		f := h.occupied([]shape.Set{o.InUse})
 		claim, err := f.Claim()
 		require.NoError(t, err)
 		a, err := f.celset(t.Context(), newCache())
 		require.NoError(t, err)
 		f.requireVerified(t, a, claim)
-		require.Equal(t, f.sets().Int64(), a.Stats().Evaluations, l.Name)
+		require.Equal(t, f.sets().Int64(), a.Stats().Evaluations, o.Name)
 	}
 }

@@ -8,7 +8,7 @@
 //
 // The scheduler, the webhook and the placement controller with its debug address run as
 // processes on a real control plane, with the configuration and the rights in manifests.
-// Somebody called mallory writes everything that package internal/redteam collects;
+// Somebody called mallory writes everything that package internal/testing/redteam collects;
 // somebody called alice does harmless things all the time, one after the other, and notes
 // how long each takes. What that was without mallory is measured first.
 //

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/redteam"
+	"github.com/celset/celset/internal/testing/redteam"
 	"github.com/celset/celset/placement"
 )
 

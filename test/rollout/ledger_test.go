@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/celset/celset/internal/ledger"
+	"github.com/celset/celset/internal/testing/ledger"
 )
 
 // keepLedger keeps a ledger of the claims of a namespace, which has none yet, until the test

@@ -28,7 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/ledger"
+	"github.com/celset/celset/internal/testing/ledger"
 	"github.com/celset/celset/internal/topology"
 )
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/ledger"
+	"github.com/celset/celset/internal/testing/ledger"
 )
 
 // sample is the state of the scheduler's process at one time.

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
-	"github.com/celset/celset/internal/randomexpr"
+	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 func environment(t testing.TB) *device.Environment {

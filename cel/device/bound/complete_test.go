@@ -11,7 +11,7 @@ import (
 
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
-	"github.com/celset/celset/internal/randomexpr"
+	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 // TestCompleteSets: a complete set that is surely true by its bounds is true by CEL, and one

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
-	"github.com/celset/celset/internal/corpus"
+	"github.com/celset/celset/internal/testing/corpus"
 )
 
 const y, maps = ".attributes['d'].y", "devices.map(d, d.attributes['d'].y)"

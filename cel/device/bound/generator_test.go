@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/internal/randomexpr"
+	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 // randomAttributes are those of the random devices: x may be missing or a string, list

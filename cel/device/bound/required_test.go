@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
-	"github.com/celset/celset/internal/randomexpr"
+	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 // counting draws an expression that counts, which is what devices are required by:

@@ -19,9 +19,9 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
-	"github.com/celset/celset/internal/corpus"
-	"github.com/celset/celset/internal/randomexpr"
-	"github.com/celset/celset/internal/shape"
+	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/randomexpr"
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 func environment(t testing.TB) *device.Environment {

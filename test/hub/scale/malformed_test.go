@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/malformed"
+	"github.com/celset/celset/internal/testing/malformed"
 	"github.com/celset/celset/placement"
 )
 

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/render"
+	"github.com/celset/celset/internal/testing/render"
 )
 
 const manifests = "../../../manifests"

@@ -133,6 +133,7 @@ func (r *Results) upstreamPlot() string {
 
 func begin(svg *strings.Builder, high int, title string) {
 	fmt.Fprintf(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n", width, high)
+	svg.WriteString(mark + "\n")
 	fmt.Fprintf(svg, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, high)
 	text(svg, width/2, 18, "middle", title)
 }

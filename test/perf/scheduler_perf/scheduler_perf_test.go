@@ -17,7 +17,7 @@ import (
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 
-	"github.com/celset/celset/internal/ledger"
+	"github.com/celset/celset/internal/testing/ledger"
 	"github.com/celset/celset/internal/topology"
 )
 

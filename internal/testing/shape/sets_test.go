@@ -45,7 +45,7 @@ func TestSets(t *testing.T) {
 				continue
 			}
 			require.Equal(t, expected[0], s.Sets(s.All()).String(), name)
-			require.Equal(t, expected[1], s.Sets(s.All()&^s.Layouts[4].InUse).String(), name)
+			require.Equal(t, expected[1], s.Sets(s.All()&^s.Occupancies[4].InUse).String(), name)
 		}
 	}
 }

@@ -20,9 +20,9 @@ type Scenario struct {
 	Requests []Request
 	// Expression is true for the sets that have the shape, in CEL.
 	Expression string
-	// Layouts are in the order of [LayoutNames]. Where a layout can't exist it is
-	// left out: of 16 devices 16 are either all free, or too few are.
-	Layouts []Layout
+	// Occupancies are in the order of [OccupancyNames]. Where one can't exist it is left
+	// out: of 16 devices 16 are either all free, or too few are.
+	Occupancies []Occupancy
 
 	// holds judges a set that has as many devices as were requested.
 	holds func(topology.Topology, []string) bool

@@ -10,17 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLayouts checks that the layouts are what their names say, by the searches
+// TestOccupancies checks that the occupancies are what their names say, by the searches
 // written by hand.
-func TestLayouts(t *testing.T) {
+func TestOccupancies(t *testing.T) {
 	for _, s := range Scenarios() {
 		n := len(s.Topology.Devices)
-		for _, l := range s.Layouts {
-			t.Run(s.Name+"/"+l.Name, func(t *testing.T) {
-				require.Zero(t, l.InUse&^s.All(), "devices that do not exist")
-				free := s.All() &^ l.InUse
+		for _, o := range s.Occupancies {
+			t.Run(s.Name+"/"+o.Name, func(t *testing.T) {
+				require.Zero(t, o.InUse&^s.All(), "devices that do not exist")
+				free := s.All() &^ o.InUse
 				set, _ := s.HandWritten(free)
-				switch l.Name {
+				switch o.Name {
 				case Empty:
 					require.Equal(t, n, free.Len())
 					require.NotZero(t, set)
@@ -35,7 +35,7 @@ func TestLayouts(t *testing.T) {
 					require.Zero(t, set)
 					require.True(t, s.Enough(free))
 				default:
-					t.Fatalf("unknown layout %q", l.Name)
+					t.Fatalf("unknown occupancy %q", o.Name)
 				}
 			})
 		}
@@ -53,13 +53,13 @@ func lowestOf(free Set, count int) Set {
 	return set
 }
 
-func TestLayoutsAreComplete(t *testing.T) {
+func TestOccupanciesAreComplete(t *testing.T) {
 	for _, s := range Scenarios() {
 		var names []string
-		for _, l := range s.Layouts {
-			names = append(names, l.Name)
+		for _, o := range s.Occupancies {
+			names = append(names, o.Name)
 		}
-		expected := LayoutNames
+		expected := OccupancyNames
 		if s.Wanted() == len(s.Topology.Devices) {
 			expected = []string{Empty, Free70, HalfFree}
 		}
@@ -91,8 +91,8 @@ func TestPicturesHaveOneSignPerDevice(t *testing.T) {
 }
 
 func TestDrawn(t *testing.T) {
-	require.Equal(t, bit(1)|bit(4), drawn(".x.\n\t .x."))
-	require.Zero(t, drawn(""))
+	require.Equal(t, bit(1)|bit(4), Drawn(".x.\n\t .x."))
+	require.Zero(t, Drawn(""))
 }
 
 func TestShuffledIsReproducible(t *testing.T) {

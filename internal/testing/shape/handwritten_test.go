@@ -134,7 +134,7 @@ func TestStepsOfDesign(t *testing.T) {
 		}
 		return set
 	}
-	most := map[string][2]int{ // on the empty layout, on a checkerboard
+	most := map[string][2]int{ // on the empty occupancy, on a checkerboard
 		"grid-8x8-4":   {11, 1},
 		"grid-8x8-8":   {413, 1},
 		"torus-8x8-16": {17, 1},
@@ -156,8 +156,8 @@ func TestStepsOfDesign(t *testing.T) {
 // TestHandWrittenDoesNotAllocate: what is measured is the search.
 func TestHandWrittenDoesNotAllocate(t *testing.T) {
 	for _, s := range Scenarios() {
-		for _, l := range s.Layouts {
-			require.Zero(t, testing.AllocsPerRun(10, func() { s.HandWritten(s.All() &^ l.InUse) }), "%s/%s", s.Name, l.Name)
+		for _, o := range s.Occupancies {
+			require.Zero(t, testing.AllocsPerRun(10, func() { s.HandWritten(s.All() &^ o.InUse) }), "%s/%s", s.Name, o.Name)
 		}
 	}
 }

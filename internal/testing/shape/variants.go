@@ -8,30 +8,30 @@ import (
 	"math/rand/v2"
 )
 
-// Occupancies are sets of devices in use for n nodes, in the manner of a layout and
+// Variants are sets of devices in use for n nodes, in the manner of an occupancy and
 // no two alike; fewer if there aren't so many. They are the same in every run, and
-// the first is the layout itself.
+// the first is the occupancy itself.
 //
-// In the manner of a layout means: for [Free70] and [HalfFree], as many devices in
-// use, others. For the other ones, a few more in use besides those of the layout,
+// In the manner of an occupancy means: for [Free70] and [HalfFree], as many devices in
+// use, others. For the other ones, a few more in use besides those of the occupancy,
 // as few as make n different ones; an adversarial occupancy keeps its first answer,
 // and in all of them enough devices stay free for the claim.
-func (s Scenario) Occupancies(l Layout, n int) []Set {
-	r := random(l.InUse.Len())
-	result := []Set{l.InUse}
-	seen := map[Set]bool{l.InUse: true}
-	if l.Name == Free70 || l.Name == HalfFree {
-		return draw(r, result, seen, n, 0, s.All(), l.InUse.Len(), func(Set) bool { return true })
+func (s Scenario) Variants(o Occupancy, n int) []Set {
+	r := random(o.InUse.Len())
+	result := []Set{o.InUse}
+	seen := map[Set]bool{o.InUse: true}
+	if o.Name == Free70 || o.Name == HalfFree {
+		return draw(r, result, seen, n, 0, s.All(), o.InUse.Len(), func(Set) bool { return true })
 	}
-	free := s.All() &^ l.InUse
+	free := s.All() &^ o.InUse
 	kept := Set(0)
-	if l.Name == Adversarial {
+	if o.Name == Adversarial {
 		kept, _ = s.HandWritten(free)
 	}
 	enough := func(inUse Set) bool { return s.Enough(s.All() &^ inUse) }
 	for more := 1; more <= (free&^kept).Len() && len(result) < n; more++ {
 		before := len(result)
-		result = draw(r, result, seen, n, l.InUse, free&^kept, more, enough)
+		result = draw(r, result, seen, n, o.InUse, free&^kept, more, enough)
 		if len(result) == before {
 			// With still more in use it does not get better.
 			break

@@ -44,13 +44,13 @@ func pairScenarios() []Scenario {
 	return []Scenario{
 		{
 			Name: "pairs-8-2", Topology: t, Requests: wanted(2), Expression: sameBridge,
-			Layouts: layouts(8, "x. x. x. ..", "x. .x x. .x"),
-			holds:   topology.Topology.WholePairs, search: newPairSearch(t, 1).first,
+			Occupancies: occupancies(8, "x. x. x. ..", "x. .x x. .x"),
+			holds:       topology.Topology.WholePairs, search: newPairSearch(t, 1).first,
 		},
 		{
 			Name: "pairs-8-4", Topology: t, Requests: wanted(4), Expression: wholePairs,
-			Layouts: layouts(8, "x. .x .. ..", "x. .x .. x."),
-			holds:   topology.Topology.WholePairs, search: newPairSearch(t, 2).first,
+			Occupancies: occupancies(8, "x. .x .. ..", "x. .x .. x."),
+			holds:       topology.Topology.WholePairs, search: newPairSearch(t, 2).first,
 		},
 	}
 }
@@ -60,13 +60,13 @@ func ringScenarios() []Scenario {
 	return []Scenario{
 		{
 			Name: "ring-12-4", Topology: t, Requests: wanted(4), Expression: contiguous,
-			Layouts: layouts(12, "...x ...x ....", "...x ...x ...x"),
-			holds:   contiguousWithoutWrap, search: stretchSearch{ring: 12, size: 4}.first,
+			Occupancies: occupancies(12, "...x ...x ....", "...x ...x ...x"),
+			holds:       contiguousWithoutWrap, search: stretchSearch{ring: 12, size: 4}.first,
 		},
 		{
 			Name: "ring-12-6", Topology: t, Requests: wanted(6), Expression: contiguousRing12,
-			Layouts: layouts(12, "...x....x...", "x.....x....."),
-			holds:   topology.Topology.Contiguous, search: stretchSearch{ring: 12, size: 6, wraps: true}.first,
+			Occupancies: occupancies(12, "...x....x...", "x.....x....."),
+			holds:       topology.Topology.Contiguous, search: stretchSearch{ring: 12, size: 6, wraps: true}.first,
 		},
 	}
 }
@@ -77,8 +77,8 @@ func gridScenarios() []Scenario {
 		return Scenario{
 			Name:     fmt.Sprintf("grid-%dx%d-%d", size, size, count),
 			Topology: t, Requests: wanted(count), Expression: ofSize(count, meshNeighbours),
-			Layouts: layouts(size*size, adversarial, unsatisfiable),
-			holds:   everyHasTwoNeighbours, search: newNeighbourSearch(t, count).first,
+			Occupancies: occupancies(size*size, adversarial, unsatisfiable),
+			holds:       everyHasTwoNeighbours, search: newNeighbourSearch(t, count).first,
 		}
 	}
 	return []Scenario{
@@ -94,8 +94,8 @@ func torusScenarios() []Scenario {
 		return Scenario{
 			Name:     fmt.Sprintf("torus-%dx%d-%d", size, size, count),
 			Topology: t, Requests: wanted(count), Expression: ofSize(count, fmt.Sprintf(torusNeighbours, size)),
-			Layouts: layouts(size*size, adversarial, unsatisfiable),
-			holds:   everyHasTwoNeighbours, search: newNeighbourSearch(t, count).first,
+			Occupancies: occupancies(size*size, adversarial, unsatisfiable),
+			holds:       everyHasTwoNeighbours, search: newNeighbourSearch(t, count).first,
 		}
 	}
 	return []Scenario{
@@ -114,8 +114,8 @@ func blockScenarios() []Scenario {
 	return []Scenario{
 		{
 			Name: "board-4x8-8", Topology: board, Requests: wanted(8),
-			Expression: fmt.Sprintf(boundingBox+" ||\n"+boundingBox, 1, 3, 3, 1),
-			Layouts:    layouts(32, boardLastBlock, boardNoBlock),
+			Expression:  fmt.Sprintf(boundingBox+" ||\n"+boundingBox, 1, 3, 3, 1),
+			Occupancies: occupancies(32, boardLastBlock, boardNoBlock),
 			holds: func(t topology.Topology, names []string) bool {
 				return t.IsBlock(names, 2, 4) || t.IsBlock(names, 4, 2)
 			},
@@ -123,10 +123,10 @@ func blockScenarios() []Scenario {
 		},
 		{
 			Name: "block-8x8-16", Topology: mesh, Requests: wanted(16),
-			Expression: fmt.Sprintf(boundingBox, 3, 3),
-			Layouts:    layouts(64, meshLastBlock, meshNoBlock),
-			holds:      func(t topology.Topology, names []string) bool { return t.IsBlock(names, 4, 4) },
-			search:     newBlockSearch(8, 8, 4, 4, false).first,
+			Expression:  fmt.Sprintf(boundingBox, 3, 3),
+			Occupancies: occupancies(64, meshLastBlock, meshNoBlock),
+			holds:       func(t topology.Topology, names []string) bool { return t.IsBlock(names, 4, 4) },
+			search:      newBlockSearch(8, 8, 4, 4, false).first,
 		},
 	}
 }
@@ -138,8 +138,8 @@ func otherScenarios() []Scenario {
 	return []Scenario{
 		{
 			Name: "peers-8-4", Topology: peers, Requests: wanted(4), Expression: allLinked,
-			Layouts: layouts(8, "...x ....", "...x ...x"),
-			holds:   topology.Topology.IsClique, search: newCliqueSearch(peers, 4).first,
+			Occupancies: occupancies(8, "...x ....", "...x ...x"),
+			holds:       topology.Topology.IsClique, search: newCliqueSearch(peers, 4).first,
 		},
 		{
 			Name: "couples-8-4", Topology: roots, Expression: couples,
@@ -147,8 +147,8 @@ func otherScenarios() []Scenario {
 				{Name: "gpu", Driver: gpuDriver, Count: 4},
 				{Name: "nic", Driver: nicDriver, Count: 4},
 			},
-			Layouts: layouts(16, "........ xxxx....", "....x... xxxx...."),
-			holds:   topology.Topology.WholeCouples, search: newPairSearch(roots, 4).first,
+			Occupancies: occupancies(16, "........ xxxx....", "....x... xxxx...."),
+			holds:       topology.Topology.WholeCouples, search: newPairSearch(roots, 4).first,
 		},
 	}
 }

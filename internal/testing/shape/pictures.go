@@ -3,7 +3,7 @@
 
 package shape
 
-// The layouts that were thought out, as pictures of the meshes and tori. A test
+// The occupancies that were thought out, as pictures of the meshes and tori. A test
 // checks that each is what it is said to be.
 
 // Posts: each square of 2x2 has one of its four devices in use, and each free device

@@ -4,19 +4,21 @@
 // Package shape is the table of set constraints that the search is measured
 // with: hardware scenarios, each with its devices, its claim, the expression in
 // CEL, and a search for this one shape that was written by hand, which is the
-// limit for any search that starts from an expression.
+// limit for any search that starts from an expression. Package corpus has many more
+// expressions, over nodes that are small enough to try all sets of; this one has a few
+// shapes, of which each is measured in full.
 //
 //	for _, s := range shape.Scenarios() {
-//		for _, layout := range s.Layouts {
-//			set, steps := s.HandWritten(s.All() &^ layout.InUse)
+//		for _, occupancy := range s.Occupancies {
+//			set, steps := s.HandWritten(s.All() &^ occupancy.InUse)
 //			...                                  // what an allocator should answer
 //			s.Holds(s.Names(set))                // true, or set is empty
 //		}
 //	}
 //
 // [Scenario.Claim], [Scenario.ResourceSlices] and [Scenario.DeviceClasses] give
-// what an allocator is asked with. [Scenario.Occupancies] fills many nodes, no
-// two alike.
+// what an allocator is asked with. [Scenario.Variants] fills many nodes, no two
+// alike.
 //
 // # The searches written by hand
 //

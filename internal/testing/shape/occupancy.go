@@ -5,13 +5,13 @@ package shape
 
 import "math/rand/v2"
 
-// Layout is which devices of a scenario are in use before its claim comes.
-type Layout struct {
+// Occupancy is which devices of a scenario are in use before its claim comes.
+type Occupancy struct {
 	Name  string
 	InUse Set
 }
 
-// The layouts.
+// The occupancies.
 const (
 	// Empty has no device in use.
 	Empty = "empty"
@@ -26,29 +26,29 @@ const (
 	Unsatisfiable = "unsatisfiable"
 )
 
-// LayoutNames lists the layouts in the order in which scenarios have them.
-var LayoutNames = []string{Empty, Free70, HalfFree, Adversarial, Unsatisfiable}
+// OccupancyNames lists the occupancies in the order in which scenarios have them.
+var OccupancyNames = []string{Empty, Free70, HalfFree, Adversarial, Unsatisfiable}
 
-// layouts makes the layouts for n devices. The last two depend on the shape and are
-// given as pictures, empty where there is none.
-func layouts(n int, adversarial, unsatisfiable string) []Layout {
-	result := []Layout{
+// occupancies makes those of n devices. The last two depend on the shape and are given
+// as pictures, empty where there is none.
+func occupancies(n int, adversarial, unsatisfiable string) []Occupancy {
+	result := []Occupancy{
 		{Empty, 0},
 		{Free70, shuffled(n, n-(n*7+5)/10)},
 		{HalfFree, shuffled(n, n/2)},
 	}
 	if adversarial != "" {
-		result = append(result, Layout{Adversarial, drawn(adversarial)})
+		result = append(result, Occupancy{Adversarial, Drawn(adversarial)})
 	}
 	if unsatisfiable != "" {
-		result = append(result, Layout{Unsatisfiable, drawn(unsatisfiable)})
+		result = append(result, Occupancy{Unsatisfiable, Drawn(unsatisfiable)})
 	}
 	return result
 }
 
-// drawn reads a picture: a sign for each device in their order, x for one in use
+// Drawn reads a picture: a sign for each device in their order, x for one in use
 // and . for a free one. Blanks and line breaks are for the eye.
-func drawn(picture string) Set {
+func Drawn(picture string) Set {
 	var inUse Set
 	i := 0
 	for _, sign := range picture {

@@ -9,19 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOccupancies(t *testing.T) {
+func TestVariants(t *testing.T) {
 	const nodes = 1000
 	for _, s := range Scenarios() {
-		for _, l := range s.Layouts {
-			t.Run(s.Name+"/"+l.Name, func(t *testing.T) {
-				all := s.Occupancies(l, nodes)
-				require.Equal(t, all, s.Occupancies(l, nodes), "not reproducible")
-				require.Equal(t, l.InUse, all[0])
+		for _, o := range s.Occupancies {
+			t.Run(s.Name+"/"+o.Name, func(t *testing.T) {
+				all := s.Variants(o, nodes)
+				require.Equal(t, all, s.Variants(o, nodes), "not reproducible")
+				require.Equal(t, o.InUse, all[0])
 				seen := make(map[Set]bool)
 				for _, inUse := range all {
 					require.False(t, seen[inUse], "twice: %b", inUse)
 					seen[inUse] = true
-					requireInTheMannerOf(t, s, l, inUse)
+					requireInTheMannerOf(t, s, o, inUse)
 				}
 				if len(s.Topology.Devices) > 16 {
 					require.Len(t, all, nodes)
@@ -31,31 +31,31 @@ func TestOccupancies(t *testing.T) {
 	}
 }
 
-func requireInTheMannerOf(t *testing.T, s Scenario, l Layout, inUse Set) {
+func requireInTheMannerOf(t *testing.T, s Scenario, o Occupancy, inUse Set) {
 	t.Helper()
 	free := s.All() &^ inUse
 	require.Zero(t, inUse&^s.All())
 	set, _ := s.HandWritten(free)
-	switch l.Name {
+	switch o.Name {
 	case Free70, HalfFree:
-		require.Equal(t, l.InUse.Len(), inUse.Len())
+		require.Equal(t, o.InUse.Len(), inUse.Len())
 		return
 	case Adversarial:
 		require.NotZero(t, set)
 	case Unsatisfiable:
 		require.Zero(t, set)
 	}
-	require.Zero(t, l.InUse&^inUse)
+	require.Zero(t, o.InUse&^inUse)
 	require.True(t, s.Enough(free))
 }
 
 // Of few devices there are fewer occupancies than nodes; then all of them come.
-func TestOccupanciesOfFewDevices(t *testing.T) {
+func TestVariantsOfFewDevices(t *testing.T) {
 	s := Scenarios()[0]
 	require.Equal(t, "pairs-8-2", s.Name)
-	for _, l := range s.Layouts {
-		count := len(s.Occupancies(l, 1000))
-		switch l.Name {
+	for _, o := range s.Occupancies {
+		count := len(s.Variants(o, 1000))
+		switch o.Name {
 		case Empty:
 			require.Equal(t, 256-1-8, count, "all but those with fewer than two devices free")
 		case Free70:
@@ -68,5 +68,5 @@ func TestOccupanciesOfFewDevices(t *testing.T) {
 			require.Equal(t, 1+4+6, count, "up to two of four more")
 		}
 	}
-	require.Len(t, s.Occupancies(s.Layouts[0], 5), 5)
+	require.Len(t, s.Variants(s.Occupancies[0], 5), 5)
 }

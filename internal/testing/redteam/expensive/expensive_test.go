@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/celset/celset/internal/redteam/expensive"
+	"github.com/celset/celset/internal/testing/redteam/expensive"
 )
 
 const (

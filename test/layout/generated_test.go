@@ -1,0 +1,55 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	// generatedPattern is a line of .gitattributes.
+	generatedPattern = regexp.MustCompile(`(?m)^(\S+) linguist-generated$`)
+	// generatedMark is what tools know, as a comment of Go, YAML or Markdown among the
+	// first lines.
+	generatedMark = regexp.MustCompile(`(?m)\A(?:.*\n){0,4}(//|#|<!--) Code generated .* DO NOT EDIT\.( -->)?$`)
+	// unmarked are kinds of files that have no comments.
+	unmarked = []string{".json", ".log", ".txt"}
+)
+
+// TestGeneratedFilesAreMarked: for those who read a file, and in .gitattributes for
+// those who read a change.
+func TestGeneratedFilesAreMarked(t *testing.T) {
+	root := os.DirFS("../..")
+	attributes, err := fs.ReadFile(root, ".gitattributes")
+	require.NoError(t, err)
+	var generated []string
+	for _, line := range generatedPattern.FindAllSubmatch(attributes, -1) {
+		files, err := fs.Glob(root, string(line[1]))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, "%s is in .gitattributes, and there is none", line[1])
+		generated = append(generated, files...)
+	}
+	require.NoError(t, fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (path == ".git" || path == "bin") {
+			return fs.SkipDir
+		}
+		if !entry.Type().IsRegular() || slices.Contains(unmarked, filepath.Ext(path)) {
+			return nil
+		}
+		content, err := fs.ReadFile(root, path)
+		require.Equal(t, slices.Contains(generated, path), generatedMark.Match(content),
+			"%s: what is generated has the mark, and a line in .gitattributes; nothing else has", path)
+		return err
+	}))
+}

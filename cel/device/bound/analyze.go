@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
 )
 
 // devicesVariable is the variable that the set is in.
@@ -84,7 +85,7 @@ func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
 			return a.conjuncts(result)
 		}
 	}
-	if !isCall(expr, operators.LogicalAnd) {
+	if !tree.IsCall(expr, operators.LogicalAnd) {
 		return []ast.Expr{expr}
 	}
 	var result []ast.Expr
@@ -260,10 +261,8 @@ func (a *analyzer) equivalence(left, right condition) condition {
 
 // quantity reads a part of type int.
 func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
-	if expr.Kind() == ast.LiteralKind {
-		if value, ok := expr.AsLiteral().(types.Int); ok {
-			return constant{int64(value)}
-		}
+	if value, ok := tree.Literal[types.Int](expr); ok {
+		return constant{int64(value)}
 	}
 	if _, single := references(expr, s); single {
 		return a.localQuantity(expr, s)
@@ -320,7 +319,7 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if values, ok := a.mapped(of, s); ok {
 		return size{valued{values}}
 	}
-	if !isCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
+	if !tree.IsCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
 		return open{}
 	}
 	m, ok := a.mapped(of.AsCall().Target(), s)

@@ -8,7 +8,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // maxElements is how many values of a list of a device are looked at one by one.
@@ -32,9 +33,9 @@ func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition
 		}
 		elements[i] = ast.NewExprFactory().NewCall(a.newNode(element, ast.NewFunctionReference()), operators.Index, a.again(list), a.writeLiteral(types.Int(i)))
 	}
-	neutral := c.AccuInit().AsLiteral() == ref.Val(types.True)
+	is, _ := tree.QuantifierOf(c)
 	result, ok := a.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
-		return a.writeConditional(types.BoolType, a.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.writeLiteral(types.Bool(neutral)))
+		return a.writeConditional(types.BoolType, a.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.writeLiteral(types.Bool(is == tree.All)))
 	})
 	if !ok {
 		return open{}
@@ -53,7 +54,7 @@ func (a *analyzer) writeSizeIs(operator, overload string, list ast.Expr, number 
 func (a *analyzer) hasGuarded(c ast.ComprehensionExpr) bool {
 	found := false
 	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
-		walk(part, func(e ast.Expr, _ variables) { found = found || a.mayAbort(e) })
+		tree.Visit(part, func(e ast.Expr, _ tree.Names) { found = found || a.mayAbort(e) })
 	}
 	return found
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // cel.bind(x, init, body) gives a name to something that may speak of the set. It is
@@ -28,7 +30,7 @@ func (a *analyzer) reduce(expr ast.Expr, s scope) ast.Expr {
 		return reduced
 	}
 	result := expr
-	if init, name, body, ok := binding(expr); ok {
+	if name, init, body, ok := tree.BindingOf(expr); ok {
 		if body, ok := a.substitute(body, name, init, true); ok {
 			a.replace(expr, body, s)
 			result = a.reduce(body, s)
@@ -38,24 +40,10 @@ func (a *analyzer) reduce(expr ast.Expr, s scope) ast.Expr {
 	return result
 }
 
-// binding recognizes the expansion of cel.bind: a loop over nothing, whose accumulator
-// is the name.
-func binding(expr ast.Expr) (init ast.Expr, name string, body ast.Expr, ok bool) {
-	if expr.Kind() != ast.ComprehensionKind {
-		return nil, "", nil, false
-	}
-	c := expr.AsComprehension()
-	if c.HasIterVar2() || c.IterRange().Kind() != ast.ListKind || c.IterRange().AsList().Size() > 0 ||
-		!isLiteral(c.LoopCondition(), types.False) || !isAccumulator(c.LoopStep(), c.AccuVar()) {
-		return nil, "", nil, false
-	}
-	return c.AccuInit(), c.AccuVar(), c.Result(), true
-}
-
 // replace notes that one part takes the place of another, and with it what has to be
 // guarded.
 func (a *analyzer) replace(old, by ast.Expr, s scope) {
-	walk(old, func(e ast.Expr, _ variables) { a.unguarded.Delete(e.ID()) })
+	tree.Visit(old, func(e ast.Expr, _ tree.Names) { a.unguarded.Delete(e.ID()) })
 	a.require(by, s)
 }
 
@@ -181,12 +169,12 @@ func (c *copier) copyReplacement(expr ast.Expr) ast.Expr {
 
 // mayBeList tells whether the value of an expression may be a list. Lists have no order.
 func (a *analyzer) mayBeList(expr ast.Expr) bool {
-	if isCall(expr, operators.Add) {
+	if tree.IsCall(expr, operators.Add) {
 		return a.mayBeList(expr.AsCall().Args()[0]) && a.mayBeList(expr.AsCall().Args()[1])
 	}
 	t := a.tree.GetType(expr.ID()).Kind()
 	return (t == types.ListKind || t == types.DynKind || t == types.TypeParamKind) &&
-		!a.isHashable(expr) && !isCall(expr, "max") && !isCall(expr, "min")
+		!a.isHashable(expr) && !tree.IsCall(expr, "max", "min")
 }
 
 // copyCall gives up where a list that has a name is appended to: CEL appends to the list
@@ -216,7 +204,8 @@ func (c *copier) copyMap(id int64, m ast.MapExpr) ast.Expr {
 }
 
 // copyComprehension renames the variables of a comprehension that would hide what the
-// replacements speak of.
+// replacements speak of. In the result the iteration variables are not known any more, but
+// no macro has one that speaks of their names.
 func (c *copier) copyComprehension(id int64, of ast.ComprehensionExpr) ast.Expr {
 	iterRange, init := c.copy(of.IterRange()), c.copy(of.AccuInit())
 	outer := c.by

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // devices[0] is some device of the set: which one is not known before the set is
@@ -25,7 +27,7 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 	by := make(map[int64]ast.Expr)
 	s := scope{}
 	var slots []int
-	walk(expr, func(e ast.Expr, hidden variables) {
+	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
 		place, ok := a.memberAt(e, hidden)
 		if !ok {
 			return
@@ -53,12 +55,12 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 }
 
 // memberAt recognizes devices[n], n being a constant for sets of the size.
-func (a *analyzer) memberAt(expr ast.Expr, hidden variables) (place int64, ok bool) {
-	if !isCall(expr, operators.Index) {
+func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (place int64, ok bool) {
+	if !tree.IsCall(expr, operators.Index) {
 		return 0, false
 	}
 	list, index := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	if hidden.has(devicesVariable) || list.Kind() != ast.IdentKind || list.AsIdent() != devicesVariable {
+	if hidden.Has(devicesVariable) || !tree.IsIdent(list, devicesVariable) {
 		return 0, false
 	}
 	for name := range variablesOf(index) {

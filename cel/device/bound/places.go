@@ -8,6 +8,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // Macros with two variables go over devices and their places. Places are not known
@@ -138,8 +140,8 @@ func (a *analyzer) allPlaced(expr ast.Expr, s scope) (c ast.ComprehensionExpr, b
 		return nil, nil, false
 	}
 	c = expr.AsComprehension()
-	body, _ = quantified(c)
-	if body == nil || !c.HasIterVar2() || !isLiteral(c.AccuInit(), types.True) || c.IterRange().Kind() != ast.IdentKind {
+	is, body := tree.QuantifierOf(c)
+	if is != tree.All || !c.HasIterVar2() || c.IterRange().Kind() != ast.IdentKind {
 		return nil, nil, false
 	}
 	_, ok = a.deviceList(c.IterRange(), s)
@@ -154,12 +156,12 @@ func placesCompared(body ast.Expr, first, second string) map[int64]string {
 		operators.LessEquals: operators.GreaterEquals, operators.Greater: operators.Less, operators.GreaterEquals: operators.LessEquals,
 	}
 	found := make(map[int64]string)
-	walk(body, func(e ast.Expr, hidden variables) {
+	tree.Visit(body, func(e ast.Expr, hidden tree.Names) {
 		if e.Kind() != ast.CallKind || flipped[e.AsCall().FunctionName()] == "" {
 			return
 		}
 		is := func(e ast.Expr, name string) bool {
-			return !hidden.has(name) && isAccumulator(e, name)
+			return !hidden.Has(name) && tree.IsIdent(e, name)
 		}
 		switch left, right := e.AsCall().Args()[0], e.AsCall().Args()[1]; {
 		case is(left, first) && is(right, second):

@@ -4,13 +4,14 @@
 package bound
 
 import (
-	"slices"
-
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
 )
 
 // Much can be written in several ways. What follows writes conditions on lists with
@@ -51,7 +52,7 @@ func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 		return nil, false
 	}
 	left, right := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	if isCall(expr, operators.In) {
+	if tree.IsCall(expr, operators.In) {
 		if elements, ok := constants(right); ok || single {
 			return a.isOneOf(left, elements), ok
 		}
@@ -152,7 +153,7 @@ func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
 		list, only = only, list
 	}
 	elements, ok := constants(only)
-	if !ok || len(elements) != 1 || !isCall(list, "distinct") {
+	if !ok || len(elements) != 1 || !tree.IsCall(list, "distinct") {
 		return nil, false
 	}
 	if list, ok = a.elementsOf(list, s); !ok {
@@ -168,8 +169,7 @@ func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
 // unrolled writes a quantifier over constants.
 func (a *analyzer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 	elements, ok := constants(c.IterRange())
-	holds, _ := quantified(c)
-	if !ok || holds == nil {
+	if is, _ := tree.QuantifierOf(c); !ok || is == tree.NoQuantifier {
 		return nil, false
 	}
 	return a.conditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
@@ -178,10 +178,10 @@ func (a *analyzer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 // conditionOnEach writes a quantifier over elements that are given one by one. only may
 // limit what must hold for an element to a condition.
 func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
-	holds, _ := quantified(c)
+	is, holds := tree.QuantifierOf(c)
 	place, ok := 0, true
 	each := func(k ast.Expr) ast.Expr {
-		part, fits := a.substitute(holds, elementOf(c), k, false)
+		part, fits := a.substitute(holds, tree.ElementVar(c), k, false)
 		if fits && c.HasIterVar2() {
 			part, fits = a.substitute(part, c.IterVar(), a.writeLiteral(types.Int(place)), false)
 		}
@@ -189,10 +189,10 @@ func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr,
 		ok = ok && fits
 		return only(part, place-1)
 	}
-	switch c.AccuInit().AsLiteral() {
-	case ref.Val(types.True):
+	switch is {
+	case tree.All:
 		result = a.joined(elements, operators.LogicalAnd, overloads.LogicalAnd, each)
-	case ref.Val(types.False):
+	case tree.Exists:
 		result = a.joined(elements, operators.LogicalOr, overloads.LogicalOr, each)
 	default:
 		count := a.joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
@@ -206,8 +206,7 @@ func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr,
 // unordered writes all and exists over elements in any order.
 func (a *analyzer) unordered(expr ast.Expr, s scope) (ast.Expr, bool) {
 	c := expr.AsComprehension()
-	_, isLogical := c.AccuInit().AsLiteral().(types.Bool)
-	if holds, _ := quantified(c); holds == nil || !isLogical || c.HasIterVar2() || c.IterRange().Kind() != ast.CallKind {
+	if is, _ := tree.QuantifierOf(c); is != tree.All && is != tree.Exists || c.HasIterVar2() || c.IterRange().Kind() != ast.CallKind {
 		return nil, false
 	}
 	list, ok := a.elementsOf(c.IterRange(), s)
@@ -263,7 +262,7 @@ func (a *analyzer) elementsOf(list ast.Expr, s scope) (ast.Expr, bool) {
 // without leaves out functions that a list goes through at the end.
 func (a *analyzer) without(list ast.Expr, s scope, functions ...string) (ast.Expr, bool) {
 	list = a.reduce(list, s)
-	for list.Kind() == ast.CallKind && slices.Contains(functions, list.AsCall().FunctionName()) {
+	for tree.IsCall(list, functions...) {
 		if !list.AsCall().IsMemberFunction() || a.unguarded.Has(list.ID()) {
 			return nil, false
 		}
@@ -280,7 +279,7 @@ func isOfDevice(expr ast.Expr, s scope) bool {
 
 // isList tells whether a value is a list if it can be gone over at all.
 func (a *analyzer) isList(expr ast.Expr) bool {
-	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || a.isAttribute(expr)
+	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || device.IsAttribute(a.tree, expr)
 }
 
 // isOneOf writes "k == element || ...".
@@ -307,13 +306,9 @@ func (a *analyzer) joined(parts []ast.Expr, operator, overload string, each func
 
 // sameness recognizes "left in [right]", right not being a constant.
 func sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
-	if !isCall(expr, operators.In) {
+	if !tree.IsCall(expr, operators.In) {
 		return nil, nil, false
 	}
-	list := expr.AsCall().Args()[1]
-	if list.Kind() != ast.ListKind || list.AsList().Size() != 1 || len(list.AsList().OptionalIndices()) > 0 {
-		return nil, nil, false
-	}
-	right = list.AsList().Elements()[0]
-	return expr.AsCall().Args()[0], right, right.Kind() != ast.LiteralKind
+	right, ok = tree.OnlyElement(expr.AsCall().Args()[1])
+	return expr.AsCall().Args()[0], right, ok && right.Kind() != ast.LiteralKind
 }

@@ -12,12 +12,14 @@
 //     [IsEmptyList] and [MemberOf]; those of what macros were expanded to are
 //     [QuantifierOf] (all, exists, exists_one), [CollectionOf] (filter, map) and [BindingOf]
 //     (cel.bind).
+//   - A [Builder] for parts that are to take the place of others, with the types and
+//     references that CEL needs to evaluate them.
 //
-// A recogniser takes an expression and returns its parts by name:
+// What speaks of the set, for example, and not of a variable that has its name:
 //
 //	tree.Visit(expression, func(part ast.Expr, hidden tree.Names) {
 //		if tree.IsIdent(part, "devices") && !hidden.Has("devices") {
-//			// part is the set itself, and not a variable that has its name.
+//			// part is the set itself.
 //		}
 //	})
 //

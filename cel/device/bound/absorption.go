@@ -11,7 +11,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -90,7 +89,7 @@ func (a *analyzer) isHashable(expr ast.Expr) bool {
 			return a.isHashable(call.Args()[0]) || a.isHashable(call.Args()[1])
 		}
 	}
-	switch a.tree.GetType(expr.ID()).Kind() {
+	switch a.write.TypeOf(expr).Kind() {
 	case types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind, types.StringKind:
 		return true
 	default:
@@ -106,7 +105,7 @@ func (a *analyzer) isComputedList(expr ast.Expr) bool {
 			return e.Kind() == ast.ListKind || variablesOf(e).Len() > 0
 		})
 	}
-	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || device.IsAttribute(a.tree, expr)
+	return a.isList(expr)
 }
 
 // require notes what may abort in a part of the expression. It is to be guarded.

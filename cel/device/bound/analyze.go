@@ -26,7 +26,7 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		setSize:        size,
 		known:          make(map[string]*leaf),
 		predicateIndex: make(map[string]int),
-		tree:           expression.AST(),
+		write:          tree.NewBuilder(expression.AST()),
 		reduced:        make(map[int64]ast.Expr),
 		unguarded:      sets.New[int64](),
 	}
@@ -62,7 +62,7 @@ const (
 )
 
 func (a *analyzer) bytes() int {
-	bytes := readBytes*nodesOf(a.tree.Expr()) + madeBytes*a.copies
+	bytes := readBytes*nodesOf(a.write.AST().Expr()) + madeBytes*a.copies
 	for _, l := range a.leaves {
 		bytes += plannedBytes + plannedByNode*l.nodes
 	}
@@ -107,13 +107,11 @@ type analyzer struct {
 	predicateIndex map[string]int
 	boxes          int
 	slots          int
-	// tree has the types of all parts, of those too that took the place of others:
-	// reduced has them, by the number of what they replaced. nextID is for the next one
-	// that is made, copies counts them, and names the variables that were made.
-	tree          *ast.AST
-	reduced       map[int64]ast.Expr
-	nextID        int64
-	copies, names int
+	// write makes parts. Those that took the place of others are in reduced, by the number
+	// of what they replaced; copies counts them.
+	write   *tree.Builder
+	reduced map[int64]ast.Expr
+	copies  int
 	// unguarded are the parts, by their number, that may abort the evaluation and that
 	// no guard looks after.
 	unguarded sets.Set[int64]
@@ -247,7 +245,7 @@ func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) conditi
 }
 
 func (a *analyzer) isBool(expr ast.Expr) bool {
-	return a.tree.GetType(expr.ID()).Kind() == types.BoolKind
+	return a.write.TypeOf(expr).Kind() == types.BoolKind
 }
 
 // equivalence is equality of bools. Written with other operators it can be refined, and

@@ -4,7 +4,6 @@
 package bound
 
 import (
-	"fmt"
 	"maps"
 
 	"github.com/google/cel-go/common/ast"
@@ -40,6 +39,15 @@ func (a *analyzer) reduce(expr ast.Expr, s scope) ast.Expr {
 	return result
 }
 
+// again copies a part that is to stand in several places.
+func (a *analyzer) again(expr ast.Expr) ast.Expr {
+	result, ok := a.substituteParts(expr, nil)
+	if !ok {
+		return expr
+	}
+	return result
+}
+
 // replace notes that one part takes the place of another, and with it what has to be
 // guarded.
 func (a *analyzer) replace(old, by ast.Expr, s scope) {
@@ -68,32 +76,6 @@ func (a *analyzer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast
 	return c.copy(expr), c.ok
 }
 
-// newNode numbers a part that is made, and notes its type.
-func (a *analyzer) newNode(t *types.Type, reference *ast.ReferenceInfo) int64 {
-	if a.nextID == 0 {
-		// The tree so far is that of the expression, which is shared.
-		a.nextID = ast.MaxID(a.tree)
-		a.tree = ast.NewCheckedAST(ast.NewAST(a.tree.Expr(), a.tree.SourceInfo()), maps.Clone(a.tree.TypeMap()), maps.Clone(a.tree.ReferenceMap()))
-	}
-	a.nextID++
-	a.tree.SetType(a.nextID, t)
-	if reference != nil {
-		a.tree.SetReference(a.nextID, reference)
-	}
-	return a.nextID
-}
-
-// newName makes a variable that no expression has.
-func (a *analyzer) newName() string {
-	a.names++
-	return fmt.Sprintf("#%d", a.names)
-}
-
-// newIdent makes a reference to a variable.
-func (a *analyzer) newIdent(name string, t *types.Type) ast.Expr {
-	return ast.NewExprFactory().NewIdent(a.newNode(t, ast.NewIdentReference(name, nil)), name)
-}
-
 // copier copies an expression, with expressions in the place of some variables.
 type copier struct {
 	*analyzer
@@ -120,7 +102,7 @@ func (c *copier) copy(expr ast.Expr) ast.Expr {
 			return c.copyReplacement(by)
 		}
 	}
-	id := c.newNode(c.tree.GetType(expr.ID()), c.tree.ReferenceMap()[expr.ID()])
+	id := c.write.Node(c.write.TypeOf(expr), c.write.AST().ReferenceMap()[expr.ID()])
 	switch expr.Kind() {
 	case ast.LiteralKind:
 		return c.factory.NewLiteral(id, expr.AsLiteral())
@@ -172,7 +154,7 @@ func (a *analyzer) mayBeList(expr ast.Expr) bool {
 	if tree.IsCall(expr, operators.Add) {
 		return a.mayBeList(expr.AsCall().Args()[0]) && a.mayBeList(expr.AsCall().Args()[1])
 	}
-	t := a.tree.GetType(expr.ID()).Kind()
+	t := a.write.TypeOf(expr).Kind()
 	return (t == types.ListKind || t == types.DynKind || t == types.TypeParamKind) &&
 		!a.isHashable(expr) && !tree.IsCall(expr, "max", "min")
 }
@@ -198,7 +180,7 @@ func (c *copier) copyMap(id int64, m ast.MapExpr) ast.Expr {
 	entries := make([]ast.EntryExpr, len(m.Entries()))
 	for i, e := range m.Entries() {
 		entry := e.AsMapEntry()
-		entries[i] = c.factory.NewMapEntry(c.newNode(types.DynType, nil), c.copy(entry.Key()), c.copy(entry.Value()), entry.IsOptional())
+		entries[i] = c.factory.NewMapEntry(c.write.Node(types.DynType, nil), c.copy(entry.Key()), c.copy(entry.Value()), entry.IsOptional())
 	}
 	return c.factory.NewMap(id, entries)
 }
@@ -220,8 +202,8 @@ func (c *copier) copyComprehension(id int64, of ast.ComprehensionExpr) ast.Expr 
 	}
 	for i, name := range names {
 		if spoken.Has(name) {
-			names[i] = c.newName()
-			c.by[name] = c.newIdent(names[i], c.typeOf(name, of))
+			names[i] = c.write.Name()
+			c.by[name] = c.write.Ident(names[i], c.typeOf(name, of))
 		}
 	}
 	condition, step, result := c.copy(of.LoopCondition()), c.copy(of.LoopStep()), c.copy(of.Result())

@@ -33,11 +33,11 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 			return
 		}
 		if names[place] == "" {
-			names[place] = a.newName()
+			names[place] = a.write.Name()
 			slots = append(slots, a.newSlot())
 			s = s.with(names[place], slots[len(slots)-1])
 		}
-		by[e.ID()] = a.newIdent(names[place], a.tree.GetType(e.ID()))
+		by[e.ID()] = a.write.Ident(names[place], a.write.TypeOf(e))
 	})
 	if len(slots) == 0 || len(slots) > maxMembers {
 		return a.condition(expr, scope{})

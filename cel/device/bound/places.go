@@ -115,14 +115,14 @@ func (a *analyzer) inEitherOrder(expr ast.Expr, s scope) (condition, bool) {
 	assumed := func(sign int) ast.Expr { return a.assuming(body, i, j, sign, &ok) }
 	swapped := func(body ast.Expr) ast.Expr {
 		result, fits := a.substituteAll(body, map[string]ast.Expr{
-			d: a.newIdent(o, device), o: a.newIdent(d, device), i: a.newIdent(j, types.IntType), j: a.newIdent(i, types.IntType),
+			d: a.write.Ident(o, device), o: a.write.Ident(d, device), i: a.write.Ident(j, types.IntType), j: a.write.Ident(i, types.IntType),
 		})
 		ok = ok && fits
 		return result
 	}
-	same := a.writeEquals(a.newIdent(d, device), a.newIdent(o, device))
-	either := a.writeConditional(types.BoolType, same, assumed(0), a.writeOr(
-		a.writeAnd(assumed(-1), swapped(assumed(1))), a.writeAnd(assumed(1), swapped(assumed(-1)))))
+	same := a.write.Equals(a.write.Ident(d, device), a.write.Ident(o, device))
+	either := a.write.Conditional(types.BoolType, same, assumed(0), a.write.Or(
+		a.write.And(assumed(-1), swapped(assumed(1))), a.write.And(assumed(1), swapped(assumed(-1)))))
 	if !ok {
 		return nil, false
 	}
@@ -182,7 +182,7 @@ func (a *analyzer) assuming(body ast.Expr, first, second string, sign int, ok *b
 	}
 	by := make(map[int64]ast.Expr)
 	for id, operator := range placesCompared(body, first, second) {
-		by[id] = a.writeLiteral(types.Bool(holds[operator]))
+		by[id] = a.write.Literal(types.Bool(holds[operator]))
 	}
 	result, fits := a.substituteParts(body, by)
 	*ok = *ok && fits

@@ -75,7 +75,7 @@ func (a *analyzer) typeOf(name string, of ast.ComprehensionExpr) *types.Type {
 	for _, part := range []ast.Expr{of.LoopCondition(), of.LoopStep(), of.Result()} {
 		tree.Visit(part, func(e ast.Expr, hidden tree.Names) {
 			if tree.IsIdent(e, name) && !hidden.Has(name) {
-				result = a.tree.GetType(e.ID())
+				result = a.write.TypeOf(e)
 			}
 		})
 	}

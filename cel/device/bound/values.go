@@ -45,10 +45,10 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 		return loop{}, false
 	}
 	// The body may have a variable with the name of the device's.
-	device := typedVariable{a.newName(), m.device.of}
+	device := typedVariable{a.write.Name(), m.device.of}
 	result := loop{list: valued{m}, slot: m.slot, scope: s.within(c, notADevice).with(device.name, m.slot), device: device}
 	result.variable = tree.ElementVar(c)
-	result.element, ok = a.substitute(m.element, m.device.name, a.newIdent(device.name, device.of), false)
+	result.element, ok = a.substitute(m.element, m.device.name, a.write.Ident(device.name, device.of), false)
 	result.leaf, _ = m.column()
 	return result, ok
 }

@@ -8,8 +8,10 @@ import (
 	"regexp/syntax"
 
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/cel/tree"
 )
 
 // compilations remembers the outcome of the most recently used compilations.
@@ -78,25 +80,20 @@ func (p *Program) Size() int {
 	return bytes
 }
 
-// patternFunctions take a regular expression as their last argument but for limits. One that
-// is written in the expression is compiled with it, and may be a thousand times as large as
-// its text.
-var patternFunctions = map[string]bool{"matches": true, "find": true, "findAll": true}
-
+// sizeOfPattern is that of a regular expression, which functions take as their last argument
+// but for limits. One that is written in the expression is compiled with it, and may be a
+// thousand times as large as its text.
 func sizeOfPattern(part ast.Expr) int {
-	if part.Kind() != ast.CallKind || !patternFunctions[part.AsCall().FunctionName()] {
+	if !tree.IsCall(part, "matches", "find", "findAll") {
 		return 0
 	}
 	bytes := 0
 	for _, argument := range part.AsCall().Args() {
-		if argument.Kind() != ast.LiteralKind {
-			continue
-		}
-		pattern, ok := argument.AsLiteral().Value().(string)
+		pattern, ok := tree.Literal[types.String](argument)
 		if !ok {
 			continue
 		}
-		parsed, err := syntax.Parse(pattern, syntax.Perl)
+		parsed, err := syntax.Parse(string(pattern), syntax.Perl)
 		if err != nil {
 			continue
 		}

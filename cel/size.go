@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/celset/celset/cel/meter"
+	"github.com/celset/celset/cel/tree"
 )
 
 // Compiling takes time and memory that grow faster than the text: the type checker copies what
@@ -122,9 +123,9 @@ func endOfText(text string, start int) int {
 // checkTree refuses a syntax tree that is too large or too deep before its types are
 // checked.
 func (e *Environment) checkTree(parsed *cel.Ast) error {
-	tree := parsed.NativeRep()
-	m := &measurer{info: tree.SourceInfo(), types: map[string][]int{}}
-	m.visit(tree.Expr(), 1)
+	syntax := parsed.NativeRep()
+	m := &measurer{info: syntax.SourceInfo(), types: tree.Scope[int]{}}
+	m.visit(syntax.Expr(), 1)
 	if m.message == "" {
 		return nil
 	}
@@ -135,8 +136,8 @@ func (e *Environment) checkTree(parsed *cel.Ast) error {
 type measurer struct {
 	info  *ast.SourceInfo
 	nodes int
-	// types are the sizes of the types of variables, the innermost last.
-	types   map[string][]int
+	// types are the sizes of the types of variables.
+	types   tree.Scope[int]
 	message string
 	at      common.Location
 }
@@ -168,8 +169,8 @@ func (m *measurer) visit(expr ast.Expr, depth int) int {
 func (m *measurer) typeOf(expr ast.Expr, depth int) int {
 	switch expr.Kind() {
 	case ast.IdentKind:
-		if all := m.types[expr.AsIdent()]; len(all) > 0 {
-			return all[len(all)-1]
+		if size, declared := m.types.Lookup(expr.AsIdent()); declared {
+			return size
 		}
 		return 1
 	case ast.SelectKind:
@@ -229,8 +230,8 @@ func (m *measurer) call(call ast.CallExpr, depth int) int {
 // wrong with others is said later.
 func (m *measurer) pattern(args []ast.Expr) {
 	for _, arg := range args {
-		text, ok := arg.AsLiteral().(types.String)
-		if arg.Kind() != ast.LiteralKind || !ok {
+		text, ok := tree.Literal[types.String](arg)
+		if !ok {
 			continue
 		}
 		_, err := meter.PatternOf(string(text))
@@ -243,19 +244,14 @@ func (m *measurer) pattern(args []ast.Expr) {
 // comprehension returns the size of what the loop makes of its accumulator.
 func (m *measurer) comprehension(c ast.ComprehensionExpr, depth int) int {
 	over, first := m.visit(c.IterRange(), depth), m.visit(c.AccuInit(), depth)
-	declare := func(name string, size int) func() {
-		m.types[name] = append(m.types[name], size)
-		return func() { m.types[name] = m.types[name][:len(m.types[name])-1] }
-	}
-	forget := []func(){declare(c.AccuVar(), first), declare(c.IterVar(), max(1, over-1))}
-	if c.HasIterVar2() {
-		forget = append(forget, declare(c.IterVar2(), max(1, over-1)))
+	m.types.Declare(c.AccuVar(), first)
+	for _, name := range tree.IterVars(c) {
+		m.types.Declare(name, max(1, over-1))
 	}
 	m.visit(c.LoopCondition(), depth)
 	made := max(first, m.visit(c.LoopStep(), depth))
-	for _, f := range forget {
-		f()
-	}
-	defer declare(c.AccuVar(), made)()
+	m.types.Forget(append(tree.IterVars(c), c.AccuVar())...)
+	m.types.Declare(c.AccuVar(), made)
+	defer m.types.Forget(c.AccuVar())
 	return m.visit(c.Result(), depth)
 }

@@ -4,10 +4,14 @@
 package cluster
 
 import (
+	"slices"
+
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // scoresReceiver refuses scores() on anything that can't be the cluster. What
@@ -28,7 +32,7 @@ func (scoresReceiver) Validate(_ *celgo.Env, _ celgo.ValidatorConfig, a *ast.AST
 
 func scoresCalls(a *ast.AST) []ast.NavigableExpr {
 	return ast.MatchDescendants(ast.NavigateAST(a), func(e ast.NavigableExpr) bool {
-		return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == scoresFunction && e.AsCall().IsMemberFunction()
+		return tree.IsCall(e, scoresFunction) && e.AsCall().IsMemberFunction()
 	})
 }
 
@@ -47,14 +51,10 @@ func maybeCluster(e ast.Expr, a *ast.AST) bool {
 // partOfCluster tells whether an expression is the cluster or reads a field of
 // it. A variable of a macro that has its name may be anything.
 func partOfCluster(e ast.Expr, a *ast.AST) bool {
-	switch e.Kind() {
-	case ast.SelectKind:
+	if e.Kind() == ast.SelectKind {
 		return partOfCluster(e.AsSelect().Operand(), a)
-	case ast.IdentKind:
-		return e.AsIdent() == clusterVariable && !declaresCluster(a)
-	default:
-		return false
 	}
+	return tree.IsIdent(e, clusterVariable) && !declaresCluster(a)
 }
 
 // declaresCluster tells whether some macro has a variable with the name of the
@@ -64,9 +64,8 @@ func declaresCluster(a *ast.AST) bool {
 		if e.Kind() != ast.ComprehensionKind {
 			return false
 		}
-		comprehension := e.AsComprehension()
-		return comprehension.IterVar() == clusterVariable || comprehension.IterVar2() == clusterVariable ||
-			comprehension.AccuVar() == clusterVariable
+		c := e.AsComprehension()
+		return c.AccuVar() == clusterVariable || slices.Contains(tree.IterVars(c), clusterVariable)
 	})) > 0
 }
 
@@ -84,13 +83,10 @@ func (n ScoreNames) Has(name string) bool { return n.Computed || n.Names.Has(nam
 
 func (n *ScoreNames) add(a *ast.AST) {
 	for _, call := range scoresCalls(a) {
-		argument := call.AsCall().Args()[0]
-		if argument.Kind() == ast.LiteralKind {
-			if name, ok := argument.AsLiteral().(types.String); ok {
-				n.Names.Insert(string(name))
-				continue
-			}
+		if name, ok := tree.Literal[types.String](call.AsCall().Args()[0]); ok {
+			n.Names.Insert(string(name))
+		} else {
+			n.Computed = true
 		}
-		n.Computed = true
 	}
 }

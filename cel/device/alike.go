@@ -4,9 +4,13 @@
 package device
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // Whether all devices have in common what the first one has does not depend on which of
@@ -18,40 +22,17 @@ import (
 
 // conjunctsOfAll returns what all(d, ...) demands of each device, nil for another loop.
 func conjunctsOfAll(c ast.ComprehensionExpr) []ast.Expr {
-	step := c.LoopStep()
-	if c.HasIterVar2() || c.AccuInit().Kind() != ast.LiteralKind || c.AccuInit().AsLiteral() != types.True || !isAnd(step) {
+	is, holds := tree.QuantifierOf(c)
+	if is != tree.All || c.HasIterVar2() {
 		return nil
 	}
-	args := step.AsCall().Args()
-	if len(args) != 2 || !isIdent(args[0], c.AccuVar()) || !isIdent(c.Result(), c.AccuVar()) {
-		return nil
-	}
-	return conjuncts(args[1])
-}
-
-func conjuncts(expr ast.Expr) []ast.Expr {
-	if !isAnd(expr) {
-		return []ast.Expr{expr}
-	}
-	var result []ast.Expr
-	for _, arg := range expr.AsCall().Args() {
-		result = append(result, conjuncts(arg)...)
-	}
-	return result
-}
-
-func isAnd(expr ast.Expr) bool {
-	return expr.Kind() == ast.CallKind && expr.AsCall().FunctionName() == operators.LogicalAnd
-}
-
-func isIdent(expr ast.Expr, name string) bool {
-	return expr.Kind() == ast.IdentKind && expr.AsIdent() == name
+	return tree.Conjuncts(holds)
 }
 
 // isAlike tells whether an equality compares the same thing of a device and of one with a
 // constant index.
 func isAlike(expr ast.Expr, device string) bool {
-	if expr.Kind() != ast.CallKind || expr.AsCall().FunctionName() != operators.Equals {
+	if !tree.IsCall(expr, operators.Equals) {
 		return false
 	}
 	left, right := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
@@ -60,7 +41,7 @@ func isAlike(expr ast.Expr, device string) bool {
 
 // isSameOf tells whether indexed is the expression with devices[n] for the device.
 func isSameOf(expr, indexed ast.Expr, device string) bool {
-	if expr.Kind() == ast.IdentKind && expr.AsIdent() == device {
+	if tree.IsIdent(expr, device) {
 		return isPlace(indexed)
 	}
 	if expr.Kind() != indexed.Kind() {
@@ -81,25 +62,15 @@ func isSameOf(expr, indexed ast.Expr, device string) bool {
 }
 
 func isSameCall(call, indexed ast.CallExpr, device string) bool {
-	if call.FunctionName() != indexed.FunctionName() || call.IsMemberFunction() != indexed.IsMemberFunction() || len(call.Args()) != len(indexed.Args()) {
-		return false
-	}
-	if call.IsMemberFunction() && !isSameOf(call.Target(), indexed.Target(), device) {
-		return false
-	}
-	for i, arg := range call.Args() {
-		if !isSameOf(arg, indexed.Args()[i], device) {
-			return false
-		}
-	}
-	return true
+	return call.FunctionName() == indexed.FunctionName() && call.IsMemberFunction() == indexed.IsMemberFunction() &&
+		slices.EqualFunc(tree.Operands(call), tree.Operands(indexed), func(one, other ast.Expr) bool { return isSameOf(one, other, device) })
 }
 
 // isPlace recognizes devices[n].
 func isPlace(expr ast.Expr) bool {
-	if expr.Kind() != ast.CallKind || expr.AsCall().FunctionName() != operators.Index {
+	if !tree.IsCall(expr, operators.Index) {
 		return false
 	}
 	args := expr.AsCall().Args()
-	return isIdent(args[0], devicesVariable) && args[1].Kind() == ast.LiteralKind
+	return tree.IsIdent(args[0], devicesVariable) && args[1].Kind() == ast.LiteralKind
 }

@@ -7,8 +7,9 @@ import (
 	"unicode"
 
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/parser"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // Conjunct is one of the conditions that an expression joins by "&&".
@@ -25,24 +26,16 @@ type Conjunct struct {
 // written. An expression without any is its only conjunct. A conjunct that can't be written
 // as text again has none.
 func (e *Expression) Conjuncts() []Conjunct {
-	tree := e.AST()
+	info := e.AST().SourceInfo()
 	var result []Conjunct
-	var split func(expr ast.Expr)
-	split = func(expr ast.Expr) {
-		if expr.Kind() == ast.CallKind && expr.AsCall().FunctionName() == operators.LogicalAnd {
-			for _, arg := range expr.AsCall().Args() {
-				split(arg)
-			}
-			return
-		}
-		start := location(expr, tree.SourceInfo())
-		text, err := parser.Unparse(expr, tree.SourceInfo(), parser.WrapOnColumn(maxLine))
+	for _, expr := range tree.Conjuncts(e.AST().Expr()) {
+		start := location(expr, info)
+		text, err := parser.Unparse(expr, info, parser.WrapOnColumn(maxLine))
 		if err != nil {
 			text = ""
 		}
 		result = append(result, Conjunct{Text: text, Line: start.line, Column: start.column})
 	}
-	split(tree.Expr())
 	return result
 }
 

@@ -5,12 +5,10 @@ package device
 
 import (
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
-)
 
-// AttributeName is the name of an attribute as expressions write it.
-type AttributeName struct{ Domain, ID string }
+	"github.com/celset/celset/cel/tree"
+)
 
 // Footprint is what an expression reads of devices, besides their drivers and
 // capacities. Two devices that agree in it can be exchanged for each other: the
@@ -46,43 +44,19 @@ func (f *footprint) visit(expr ast.Expr) {
 		f.visit(of)
 		return
 	}
-	if of, ok := container(expr); ok && f.isUnknown(of) {
+	if of, ok := tree.MemberOf(expr); ok && f.isUnknown(of.Container) {
 		// It could be a device.
 		f.All = true
 	}
 	if expr.Kind() == ast.SelectKind && expr.AsSelect().FieldName() == attributesField {
 		f.All = true
 	}
-	f.visitParts(expr)
-}
-
-func (f *footprint) visitParts(expr ast.Expr) {
-	switch expr.Kind() {
-	case ast.CallKind:
-		call := expr.AsCall()
-		if call.IsMemberFunction() {
-			f.visit(call.Target())
-		}
-		f.visitAll(call.Args()...)
-	case ast.SelectKind:
-		f.visit(expr.AsSelect().Operand())
-	case ast.ListKind:
-		f.visitAll(expr.AsList().Elements()...)
-	case ast.MapKind:
-		for _, entry := range expr.AsMap().Entries() {
-			f.visitAll(entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
-		}
-	case ast.StructKind:
+	if expr.Kind() == ast.StructKind {
 		f.All = true
-	case ast.ComprehensionKind:
-		c := expr.AsComprehension()
-		f.visitAll(c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result())
+		return
 	}
-}
-
-func (f *footprint) visitAll(exprs ...ast.Expr) {
-	for _, expr := range exprs {
-		f.visit(expr)
+	for _, part := range tree.Parts(expr) {
+		f.visit(part)
 	}
 }
 
@@ -92,7 +66,7 @@ func (f *footprint) isUnknown(expr ast.Expr) bool {
 	if _, _, ok := attribute(expr); ok {
 		return false
 	}
-	if of, ok := container(expr); ok && isInAttribute(of) {
+	if of, ok := tree.MemberOf(expr); ok && isInAttribute(of.Container) {
 		return false
 	}
 	switch f.program.GetType(expr.ID()).Kind() {
@@ -108,70 +82,6 @@ func isInAttribute(expr ast.Expr) bool {
 	if _, _, ok := attribute(expr); ok {
 		return true
 	}
-	of, ok := container(expr)
-	return ok && isInAttribute(of)
-}
-
-// attribute recognizes an attribute that is written in full, and of what it is one.
-func attribute(expr ast.Expr) (name AttributeName, of ast.Expr, ok bool) {
-	domainOf, id, ok := member(expr)
-	if !ok {
-		domainOf, id, ok = tested(expr)
-	}
-	if !ok {
-		return AttributeName{}, nil, false
-	}
-	attributes, domain, ok := member(domainOf)
-	if !ok || attributes.Kind() != ast.SelectKind || attributes.AsSelect().FieldName() != attributesField || attributes.AsSelect().IsTestOnly() {
-		return AttributeName{}, nil, false
-	}
-	return AttributeName{domain, id}, attributes.AsSelect().Operand(), true
-}
-
-// member recognizes of.name, of['name'] and their optional forms.
-func member(expr ast.Expr) (of ast.Expr, name string, ok bool) {
-	switch expr.Kind() {
-	case ast.SelectKind:
-		return expr.AsSelect().Operand(), expr.AsSelect().FieldName(), true
-	case ast.CallKind:
-		call := expr.AsCall()
-		switch call.FunctionName() {
-		case operators.Index, operators.OptIndex, operators.OptSelect:
-			name, ok = text(call.Args()[1])
-			return call.Args()[0], name, ok
-		}
-	}
-	return nil, "", false
-}
-
-// container recognizes of what a part is taken, by whatever name or index.
-func container(expr ast.Expr) (of ast.Expr, ok bool) {
-	switch expr.Kind() {
-	case ast.SelectKind:
-		return expr.AsSelect().Operand(), true
-	case ast.CallKind:
-		call := expr.AsCall()
-		switch call.FunctionName() {
-		case operators.Index, operators.OptIndex, operators.OptSelect:
-			return call.Args()[0], true
-		}
-	}
-	return nil, false
-}
-
-// tested recognizes 'name' in of.
-func tested(expr ast.Expr) (of ast.Expr, name string, ok bool) {
-	if expr.Kind() != ast.CallKind || expr.AsCall().FunctionName() != operators.In {
-		return nil, "", false
-	}
-	name, ok = text(expr.AsCall().Args()[0])
-	return expr.AsCall().Args()[1], name, ok
-}
-
-func text(expr ast.Expr) (string, bool) {
-	if expr.Kind() != ast.LiteralKind {
-		return "", false
-	}
-	value, ok := expr.AsLiteral().(types.String)
-	return string(value), ok
+	of, ok := tree.MemberOf(expr)
+	return ok && isInAttribute(of.Container)
 }

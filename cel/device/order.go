@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // Place is a place in the text of an expression, both counted from 1; zero if it is not
@@ -20,8 +22,8 @@ type Place struct{ Line, Column int }
 // on the order then, and the search tries a set in one order only. That it need not is
 // for the author to know, but for all devices having what the first one has ([isAlike]).
 func (e *Expression) OrderDependence() (Place, bool) {
-	o := orderReader{}
-	o.visit(e.AST().Expr(), meanings{devicesVariable: deviceOrder})
+	o := orderReader{scope: tree.Scope[meaning]{devicesVariable: {deviceOrder}}}
+	o.visit(e.AST().Expr())
 	if o.found == nil {
 		return Place{}, false
 	}
@@ -43,22 +45,11 @@ const (
 	deviceIndex
 )
 
-// meanings of the variables in scope; others have none.
-type meanings map[string]meaning
-
-func (m meanings) with(name string, is meaning) meanings {
-	result := make(meanings, len(m)+1)
-	for known, meaning := range m {
-		result[known] = meaning
-	}
-	if name != "" {
-		result[name] = is
-	}
-	return result
-}
-
 // orderReader looks for the first part that depends on the order.
 type orderReader struct {
+	// scope has the variables; those of the environment that it does not have have no
+	// meaning.
+	scope tree.Scope[meaning]
 	found ast.Expr
 }
 
@@ -69,32 +60,28 @@ func (o *orderReader) report(expr ast.Expr) {
 }
 
 // visit returns what the part is.
-func (o *orderReader) visit(expr ast.Expr, scope meanings) meaning {
+func (o *orderReader) visit(expr ast.Expr) meaning {
 	switch expr.Kind() {
 	case ast.IdentKind:
-		return scope[expr.AsIdent()]
+		is, _ := o.scope.Lookup(expr.AsIdent())
+		return is
 	case ast.SelectKind:
-		o.visit(expr.AsSelect().Operand(), scope)
+		o.visit(expr.AsSelect().Operand())
 	case ast.CallKind:
-		return o.call(expr, scope)
-	case ast.ListKind:
-		for _, element := range expr.AsList().Elements() {
-			o.value(element, scope)
-		}
-	case ast.MapKind:
-		for _, entry := range expr.AsMap().Entries() {
-			o.value(entry.AsMapEntry().Key(), scope)
-			o.value(entry.AsMapEntry().Value(), scope)
+		return o.call(expr)
+	case ast.ListKind, ast.MapKind:
+		for _, part := range tree.Parts(expr) {
+			o.value(part)
 		}
 	case ast.ComprehensionKind:
-		return o.comprehension(expr.AsComprehension(), scope)
+		return o.comprehension(expr.AsComprehension())
 	}
 	return noOrder
 }
 
 // value visits a part where an index is looked at as a number.
-func (o *orderReader) value(expr ast.Expr, scope meanings) meaning {
-	is := o.visit(expr, scope)
+func (o *orderReader) value(expr ast.Expr) meaning {
+	is := o.visit(expr)
 	if is == deviceIndex {
 		o.report(expr)
 	}
@@ -108,19 +95,16 @@ var (
 	asksOrder  = []string{operators.Index, operators.OptIndex, "first", "last", "slice", "indexOf", "lastIndexOf", "isSorted", "join"}
 )
 
-func (o *orderReader) call(expr ast.Expr, scope meanings) meaning {
+func (o *orderReader) call(expr ast.Expr) meaning {
 	call := expr.AsCall()
-	function, operands := call.FunctionName(), call.Args()
-	if call.IsMemberFunction() {
-		operands = append([]ast.Expr{call.Target()}, operands...)
-	}
-	if isEquality(function) {
-		o.equality(expr, scope)
+	function := call.FunctionName()
+	if tree.IsCall(expr, operators.Equals, operators.NotEquals) {
+		o.equality(expr)
 		return noOrder
 	}
 	result := noOrder
-	for i, operand := range operands {
-		isOrdered := o.value(operand, scope) == deviceOrder
+	for i, operand := range tree.Operands(call) {
+		isOrdered := o.value(operand) == deviceOrder
 		if isOrdered && i == 0 && slices.Contains(asksOrder, function) {
 			o.report(expr)
 		}
@@ -131,53 +115,45 @@ func (o *orderReader) call(expr ast.Expr, scope meanings) meaning {
 	return result
 }
 
-func isEquality(function string) bool {
-	return function == operators.Equals || function == operators.NotEquals
-}
-
 // equality of two indices tells that elements are the same. That of a list with another
 // speaks of their order, unless the other is empty.
-func (o *orderReader) equality(expr ast.Expr, scope meanings) {
+func (o *orderReader) equality(expr ast.Expr) {
 	left, right := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	of, and := o.visit(left, scope), o.visit(right, scope)
+	of, and := o.visit(left), o.visit(right)
 	switch {
 	case of == deviceIndex && and == deviceIndex:
 	case of == deviceIndex, and == deviceIndex:
 		o.report(expr)
-	case of == deviceOrder && !isEmptyList(right), and == deviceOrder && !isEmptyList(left):
+	case of == deviceOrder && !tree.IsEmptyList(right), and == deviceOrder && !tree.IsEmptyList(left):
 		o.report(expr)
 	}
 }
 
-func isEmptyList(expr ast.Expr) bool {
-	return expr.Kind() == ast.ListKind && expr.AsList().Size() == 0
-}
-
 // comprehension is what macros are expanded to: a loop with an accumulator. One whose
 // accumulator is a list makes it in the order of what it loops over.
-func (o *orderReader) comprehension(c ast.ComprehensionExpr, scope meanings) meaning {
-	over := o.value(c.IterRange(), scope)
-	if isIdent(c.IterRange(), devicesVariable) && over == deviceOrder && c.IterVar() != devicesVariable {
+func (o *orderReader) comprehension(c ast.ComprehensionExpr) meaning {
+	over := o.value(c.IterRange())
+	if tree.IsIdent(c.IterRange(), devicesVariable) && over == deviceOrder && c.IterVar() != devicesVariable {
 		if demanded := conjunctsOfAll(c); demanded != nil {
-			o.all(demanded, c.IterVar(), scope)
+			o.all(demanded, c.IterVar())
 			return noOrder
 		}
 	}
-	begin := o.value(c.AccuInit(), scope)
-	inner := scope.with(c.AccuVar(), begin)
-	result := inner
-	if c.HasIterVar2() {
-		index := noOrder
-		if over == deviceOrder {
-			index = deviceIndex
-		}
-		inner = inner.with(c.IterVar(), index).with(c.IterVar2(), noOrder)
-	} else {
-		inner = inner.with(c.IterVar(), noOrder)
+	begin := o.value(c.AccuInit())
+	o.scope.Declare(c.AccuVar(), begin)
+	first := noOrder
+	if c.HasIterVar2() && over == deviceOrder {
+		first = deviceIndex
 	}
-	o.visit(c.LoopCondition(), inner)
-	o.visit(c.LoopStep(), inner)
-	is := o.visit(c.Result(), result)
+	o.scope.Declare(c.IterVar(), first)
+	if c.HasIterVar2() {
+		o.scope.Declare(c.IterVar2(), noOrder)
+	}
+	o.visit(c.LoopCondition())
+	o.visit(c.LoopStep())
+	o.scope.Forget(tree.IterVars(c)...)
+	is := o.visit(c.Result())
+	o.scope.Forget(c.AccuVar())
 	if over == deviceOrder && c.AccuInit().Kind() == ast.ListKind {
 		return deviceOrder
 	}
@@ -185,11 +161,12 @@ func (o *orderReader) comprehension(c ast.ComprehensionExpr, scope meanings) mea
 }
 
 // all devices are to satisfy each of the conjuncts.
-func (o *orderReader) all(conjuncts []ast.Expr, device string, scope meanings) {
-	inner := scope.with(device, noOrder)
+func (o *orderReader) all(conjuncts []ast.Expr, device string) {
+	o.scope.Declare(device, noOrder)
 	for _, conjunct := range conjuncts {
 		if !isAlike(conjunct, device) {
-			o.value(conjunct, inner)
+			o.value(conjunct)
 		}
 	}
+	o.scope.Forget(device)
 }

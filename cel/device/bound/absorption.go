@@ -10,6 +10,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // Bounds rely on "false && error" being false. There are errors that CEL does not
@@ -87,7 +89,7 @@ func (a *analyzer) isHashable(expr ast.Expr) bool {
 			return a.isHashable(call.Args()[0]) || a.isHashable(call.Args()[1])
 		}
 	}
-	switch a.tree.GetType(expr.ID()).Kind() {
+	switch a.write.TypeOf(expr).Kind() {
 	case types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind, types.StringKind:
 		return true
 	default:
@@ -103,35 +105,12 @@ func (a *analyzer) isComputedList(expr ast.Expr) bool {
 			return e.Kind() == ast.ListKind || variablesOf(e).Len() > 0
 		})
 	}
-	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || a.isAttribute(expr)
-}
-
-// isAttribute recognizes an attribute of a device, which is no map in any case.
-func (a *analyzer) isAttribute(expr ast.Expr) bool {
-	domain, ok := container(expr)
-	if !ok {
-		return false
-	}
-	attributes, ok := container(domain)
-	return ok && attributes.Kind() == ast.SelectKind && attributes.AsSelect().FieldName() == "attributes" &&
-		a.tree.GetType(attributes.AsSelect().Operand().ID()).Kind() == types.StructKind
-}
-
-// container is what an expression reads a field or an element of.
-func container(expr ast.Expr) (of ast.Expr, ok bool) {
-	switch {
-	case expr.Kind() == ast.SelectKind && !expr.AsSelect().IsTestOnly():
-		return expr.AsSelect().Operand(), true
-	case isCall(expr, operators.Index):
-		return expr.AsCall().Args()[0], true
-	default:
-		return nil, false
-	}
+	return a.isList(expr)
 }
 
 // require notes what may abort in a part of the expression. It is to be guarded.
 func (a *analyzer) require(expr ast.Expr, s scope) {
-	walk(expr, func(e ast.Expr, hidden variables) {
+	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
 		if a.mayAbort(e) && !a.guardOperand(e, s.without(hidden)) {
 			a.unguarded.Insert(e.ID())
 		}

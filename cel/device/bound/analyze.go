@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
 )
 
 // devicesVariable is the variable that the set is in.
@@ -25,7 +26,7 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		setSize:        size,
 		known:          make(map[string]*leaf),
 		predicateIndex: make(map[string]int),
-		tree:           expression.AST(),
+		write:          tree.NewBuilder(expression.AST()),
 		reduced:        make(map[int64]ast.Expr),
 		unguarded:      sets.New[int64](),
 	}
@@ -61,7 +62,7 @@ const (
 )
 
 func (a *analyzer) bytes() int {
-	bytes := readBytes*nodesOf(a.tree.Expr()) + madeBytes*a.copies
+	bytes := readBytes*nodesOf(a.write.AST().Expr()) + madeBytes*a.copies
 	for _, l := range a.leaves {
 		bytes += plannedBytes + plannedByNode*l.nodes
 	}
@@ -84,7 +85,7 @@ func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
 			return a.conjuncts(result)
 		}
 	}
-	if !isCall(expr, operators.LogicalAnd) {
+	if !tree.IsCall(expr, operators.LogicalAnd) {
 		return []ast.Expr{expr}
 	}
 	var result []ast.Expr
@@ -106,13 +107,11 @@ type analyzer struct {
 	predicateIndex map[string]int
 	boxes          int
 	slots          int
-	// tree has the types of all parts, of those too that took the place of others:
-	// reduced has them, by the number of what they replaced. nextID is for the next one
-	// that is made, copies counts them, and names the variables that were made.
-	tree          *ast.AST
-	reduced       map[int64]ast.Expr
-	nextID        int64
-	copies, names int
+	// write makes parts. Those that took the place of others are in reduced, by the number
+	// of what they replaced; copies counts them.
+	write   *tree.Builder
+	reduced map[int64]ast.Expr
+	copies  int
 	// unguarded are the parts, by their number, that may abort the evaluation and that
 	// no guard looks after.
 	unguarded sets.Set[int64]
@@ -246,7 +245,7 @@ func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) conditi
 }
 
 func (a *analyzer) isBool(expr ast.Expr) bool {
-	return a.tree.GetType(expr.ID()).Kind() == types.BoolKind
+	return a.write.TypeOf(expr).Kind() == types.BoolKind
 }
 
 // equivalence is equality of bools. Written with other operators it can be refined, and
@@ -260,10 +259,8 @@ func (a *analyzer) equivalence(left, right condition) condition {
 
 // quantity reads a part of type int.
 func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
-	if expr.Kind() == ast.LiteralKind {
-		if value, ok := expr.AsLiteral().(types.Int); ok {
-			return constant{int64(value)}
-		}
+	if value, ok := tree.Literal[types.Int](expr); ok {
+		return constant{int64(value)}
 	}
 	if _, single := references(expr, s); single {
 		return a.localQuantity(expr, s)
@@ -320,7 +317,7 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if values, ok := a.mapped(of, s); ok {
 		return size{valued{values}}
 	}
-	if !isCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
+	if !tree.IsCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
 		return open{}
 	}
 	m, ok := a.mapped(of.AsCall().Target(), s)

@@ -8,7 +8,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // maxElements is how many values of a list of a device are looked at one by one.
@@ -26,34 +27,30 @@ func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition
 	}
 	elements := make([]ast.Expr, maxElements)
 	for i := range elements {
-		element := types.DynType
-		if t := a.tree.GetType(list.ID()); t.Kind() == types.ListKind {
-			element = t.Parameters()[0]
-		}
-		elements[i] = ast.NewExprFactory().NewCall(a.newNode(element, ast.NewFunctionReference()), operators.Index, a.again(list), a.writeLiteral(types.Int(i)))
+		elements[i] = a.write.Call(operators.Index, "", a.write.ElementType(list), a.again(list), a.write.Literal(types.Int(i)))
 	}
-	neutral := c.AccuInit().AsLiteral() == ref.Val(types.True)
+	is, _ := tree.QuantifierOf(c)
 	result, ok := a.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
-		return a.writeConditional(types.BoolType, a.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.writeLiteral(types.Bool(neutral)))
+		return a.write.Conditional(types.BoolType, a.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.write.Literal(types.Bool(is == tree.All)))
 	})
 	if !ok {
 		return open{}
 	}
-	isShort := a.writeAnd(a.isFound(list), a.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
+	isShort := a.write.And(a.isFound(list), a.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
 	return newConditional(a.condition(isShort, s), a.condition(result, s), open{})
 }
 
 // writeSizeIs compares the size of a list with a number.
 func (a *analyzer) writeSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
-	size := ast.NewExprFactory().NewCall(a.newNode(types.IntType, ast.NewFunctionReference()), "size", a.again(list))
-	return a.writeCall(operator, overload, types.BoolType, size, a.writeLiteral(types.Int(number)))
+	size := a.write.Call("size", "", types.IntType, a.again(list))
+	return a.write.Call(operator, overload, types.BoolType, size, a.write.Literal(types.Int(number)))
 }
 
 // hasGuarded tells whether anything in a comprehension may abort.
 func (a *analyzer) hasGuarded(c ast.ComprehensionExpr) bool {
 	found := false
 	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
-		walk(part, func(e ast.Expr, _ variables) { found = found || a.mayAbort(e) })
+		tree.Visit(part, func(e ast.Expr, _ tree.Names) { found = found || a.mayAbort(e) })
 	}
 	return found
 }

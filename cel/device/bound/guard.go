@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/tree"
 )
 
 // guard is a leaf of at most one device that must be well-behaved for all devices that
@@ -56,7 +57,7 @@ func (a *analyzer) guardLeaf(l *leaf, expr ast.Expr) {
 		return
 	}
 	before := a.unguarded.Len()
-	walk(expr, func(e ast.Expr, _ variables) { a.unguarded.Delete(e.ID()) })
+	tree.Visit(expr, func(e ast.Expr, _ tree.Names) { a.unguarded.Delete(e.ID()) })
 	if a.unguarded.Len() < before {
 		a.guards = append(a.guards, guard{l, aborting})
 	}
@@ -65,7 +66,7 @@ func (a *analyzer) guardLeaf(l *leaf, expr ast.Expr) {
 // guardOperand guards a function of the set, if the operand is a list that can be
 // looked at device by device.
 func (a *analyzer) guardOperand(expr ast.Expr, s scope) bool {
-	if !isCall(expr, "distinct") && !isCall(expr, "sort") || !expr.AsCall().IsMemberFunction() {
+	if !tree.IsCall(expr, "distinct", "sort") || !expr.AsCall().IsMemberFunction() {
 		return false
 	}
 	guards, ok := a.guardsOf(expr.AsCall().Target(), s)
@@ -81,13 +82,13 @@ func (a *analyzer) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 	case list.Kind() == ast.IdentKind:
 		_, hidden := s[devicesVariable]
 		return nil, list.AsIdent() == devicesVariable && !hidden
-	case isCall(list, "distinct") && list.AsCall().IsMemberFunction():
+	case tree.IsCall(list, "distinct") && list.AsCall().IsMemberFunction():
 		return a.guardsOf(list.AsCall().Target(), s)
 	case list.Kind() != ast.ComprehensionKind:
 		return nil, false
 	}
 	c := list.AsComprehension()
-	keeps, element, ok := appends(c)
+	keeps, element, ok := tree.CollectionOf(c)
 	if !ok {
 		return nil, false
 	}

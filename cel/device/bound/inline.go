@@ -4,13 +4,14 @@
 package bound
 
 import (
-	"fmt"
 	"maps"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // cel.bind(x, init, body) gives a name to something that may speak of the set. It is
@@ -28,7 +29,7 @@ func (a *analyzer) reduce(expr ast.Expr, s scope) ast.Expr {
 		return reduced
 	}
 	result := expr
-	if init, name, body, ok := binding(expr); ok {
+	if name, init, body, ok := tree.BindingOf(expr); ok {
 		if body, ok := a.substitute(body, name, init, true); ok {
 			a.replace(expr, body, s)
 			result = a.reduce(body, s)
@@ -38,24 +39,19 @@ func (a *analyzer) reduce(expr ast.Expr, s scope) ast.Expr {
 	return result
 }
 
-// binding recognizes the expansion of cel.bind: a loop over nothing, whose accumulator
-// is the name.
-func binding(expr ast.Expr) (init ast.Expr, name string, body ast.Expr, ok bool) {
-	if expr.Kind() != ast.ComprehensionKind {
-		return nil, "", nil, false
+// again copies a part that is to stand in several places.
+func (a *analyzer) again(expr ast.Expr) ast.Expr {
+	result, ok := a.substituteParts(expr, nil)
+	if !ok {
+		return expr
 	}
-	c := expr.AsComprehension()
-	if c.HasIterVar2() || c.IterRange().Kind() != ast.ListKind || c.IterRange().AsList().Size() > 0 ||
-		!isLiteral(c.LoopCondition(), types.False) || !isAccumulator(c.LoopStep(), c.AccuVar()) {
-		return nil, "", nil, false
-	}
-	return c.AccuInit(), c.AccuVar(), c.Result(), true
+	return result
 }
 
 // replace notes that one part takes the place of another, and with it what has to be
 // guarded.
 func (a *analyzer) replace(old, by ast.Expr, s scope) {
-	walk(old, func(e ast.Expr, _ variables) { a.unguarded.Delete(e.ID()) })
+	tree.Visit(old, func(e ast.Expr, _ tree.Names) { a.unguarded.Delete(e.ID()) })
 	a.require(by, s)
 }
 
@@ -78,32 +74,6 @@ func (a *analyzer) substituteAll(expr ast.Expr, by map[string]ast.Expr) (ast.Exp
 func (a *analyzer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
 	c := &copier{analyzer: a, parts: parts, factory: ast.NewExprFactory(), ok: true}
 	return c.copy(expr), c.ok
-}
-
-// newNode numbers a part that is made, and notes its type.
-func (a *analyzer) newNode(t *types.Type, reference *ast.ReferenceInfo) int64 {
-	if a.nextID == 0 {
-		// The tree so far is that of the expression, which is shared.
-		a.nextID = ast.MaxID(a.tree)
-		a.tree = ast.NewCheckedAST(ast.NewAST(a.tree.Expr(), a.tree.SourceInfo()), maps.Clone(a.tree.TypeMap()), maps.Clone(a.tree.ReferenceMap()))
-	}
-	a.nextID++
-	a.tree.SetType(a.nextID, t)
-	if reference != nil {
-		a.tree.SetReference(a.nextID, reference)
-	}
-	return a.nextID
-}
-
-// newName makes a variable that no expression has.
-func (a *analyzer) newName() string {
-	a.names++
-	return fmt.Sprintf("#%d", a.names)
-}
-
-// newIdent makes a reference to a variable.
-func (a *analyzer) newIdent(name string, t *types.Type) ast.Expr {
-	return ast.NewExprFactory().NewIdent(a.newNode(t, ast.NewIdentReference(name, nil)), name)
 }
 
 // copier copies an expression, with expressions in the place of some variables.
@@ -132,7 +102,7 @@ func (c *copier) copy(expr ast.Expr) ast.Expr {
 			return c.copyReplacement(by)
 		}
 	}
-	id := c.newNode(c.tree.GetType(expr.ID()), c.tree.ReferenceMap()[expr.ID()])
+	id := c.write.Node(c.write.TypeOf(expr), c.write.AST().ReferenceMap()[expr.ID()])
 	switch expr.Kind() {
 	case ast.LiteralKind:
 		return c.factory.NewLiteral(id, expr.AsLiteral())
@@ -181,12 +151,12 @@ func (c *copier) copyReplacement(expr ast.Expr) ast.Expr {
 
 // mayBeList tells whether the value of an expression may be a list. Lists have no order.
 func (a *analyzer) mayBeList(expr ast.Expr) bool {
-	if isCall(expr, operators.Add) {
+	if tree.IsCall(expr, operators.Add) {
 		return a.mayBeList(expr.AsCall().Args()[0]) && a.mayBeList(expr.AsCall().Args()[1])
 	}
-	t := a.tree.GetType(expr.ID()).Kind()
+	t := a.write.TypeOf(expr).Kind()
 	return (t == types.ListKind || t == types.DynKind || t == types.TypeParamKind) &&
-		!a.isHashable(expr) && !isCall(expr, "max") && !isCall(expr, "min")
+		!a.isHashable(expr) && !tree.IsCall(expr, "max", "min")
 }
 
 // copyCall gives up where a list that has a name is appended to: CEL appends to the list
@@ -210,13 +180,14 @@ func (c *copier) copyMap(id int64, m ast.MapExpr) ast.Expr {
 	entries := make([]ast.EntryExpr, len(m.Entries()))
 	for i, e := range m.Entries() {
 		entry := e.AsMapEntry()
-		entries[i] = c.factory.NewMapEntry(c.newNode(types.DynType, nil), c.copy(entry.Key()), c.copy(entry.Value()), entry.IsOptional())
+		entries[i] = c.factory.NewMapEntry(c.write.Node(types.DynType, nil), c.copy(entry.Key()), c.copy(entry.Value()), entry.IsOptional())
 	}
 	return c.factory.NewMap(id, entries)
 }
 
 // copyComprehension renames the variables of a comprehension that would hide what the
-// replacements speak of.
+// replacements speak of. In the result the iteration variables are not known any more, but
+// no macro has one that speaks of their names.
 func (c *copier) copyComprehension(id int64, of ast.ComprehensionExpr) ast.Expr {
 	iterRange, init := c.copy(of.IterRange()), c.copy(of.AccuInit())
 	outer := c.by
@@ -231,8 +202,8 @@ func (c *copier) copyComprehension(id int64, of ast.ComprehensionExpr) ast.Expr 
 	}
 	for i, name := range names {
 		if spoken.Has(name) {
-			names[i] = c.newName()
-			c.by[name] = c.newIdent(names[i], c.typeOf(name, of))
+			names[i] = c.write.Name()
+			c.by[name] = c.write.Ident(names[i], c.typeOf(name, of))
 		}
 	}
 	condition, step, result := c.copy(of.LoopCondition()), c.copy(of.LoopStep()), c.copy(of.Result())

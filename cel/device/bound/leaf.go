@@ -40,7 +40,7 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
 		return known
 	}
 	l := &leaf{index: len(a.leaves), nodes: nodesOf(expr), part: sync.OnceValue(func() *device.Part {
-		part, err := a.expression.Part(a.tree, expr)
+		part, err := a.expression.Part(a.write.AST(), expr)
 		if err != nil {
 			return nil
 		}

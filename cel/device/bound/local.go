@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // A part that speaks of two devices could be tabulated as a whole, at the price of
@@ -45,10 +47,8 @@ func (a *analyzer) local(expr ast.Expr, s scope) condition {
 			return a.localComparison(expr, relation, left, right, s)
 		}
 	}
-	if expr.Kind() == ast.LiteralKind {
-		if value, ok := expr.AsLiteral().(types.Bool); ok {
-			return verdict{outcomeOf(bool(value))}
-		}
+	if value, ok := tree.Literal[types.Bool](expr); ok {
+		return verdict{outcomeOf(bool(value))}
 	}
 	return a.value(expr, s)
 }
@@ -178,10 +178,8 @@ func keyOf(s *state, q quantity) any {
 
 // localQuantity reads a quantity of the devices that variables stand for.
 func (a *analyzer) localQuantity(expr ast.Expr, s scope) quantity {
-	if expr.Kind() == ast.LiteralKind {
-		if value, ok := expr.AsLiteral().(types.Int); ok {
-			return constant{int64(value)}
-		}
+	if value, ok := tree.Literal[types.Int](expr); ok {
+		return constant{int64(value)}
 	}
 	free, single := references(expr, s)
 	if len(free) > 1 {

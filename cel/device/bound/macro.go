@@ -6,18 +6,20 @@ package bound
 import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/tree"
 )
 
-// CEL expands its macros into comprehensions before anybody sees them. What
-// follows recognizes the expansions: a loop over a list with an accumulator, its
-// initial value, a condition to go on, a step and a result.
+// quantifiers over devices.
+var quantifiers = map[tree.Quantifier]func(deviceList, int, condition) condition{
+	tree.All: newForAll, tree.Exists: newExists, tree.ExistsOne: newExistsOne,
+}
 
 // quantifier reads all, exists and exists_one over devices.
 func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
 	c := expr.AsComprehension()
-	part, quantify := quantified(c)
-	if quantify == nil {
+	is, part := tree.QuantifierOf(c)
+	if is == tree.NoQuantifier {
 		return open{}
 	}
 	l, ok := a.loopOf(c, s)
@@ -31,26 +33,11 @@ func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
 	if isOpen(holds) {
 		return open{}
 	}
-	result := l.over(func(list deviceList) condition { return quantify(list, l.slot, holds) })
+	result := l.over(func(list deviceList) condition { return quantifiers[is](list, l.slot, holds) })
 	if either, ok := a.inEitherOrder(expr, s); ok {
 		return ordered{result, either}
 	}
 	return result
-}
-
-// quantified recognizes all, exists and exists_one, and returns what must hold.
-func quantified(c ast.ComprehensionExpr) (holds ast.Expr, quantify func(deviceList, int, condition) condition) {
-	step := c.LoopStep()
-	switch {
-	case isLiteral(c.AccuInit(), types.True) && isFold(step, operators.LogicalAnd, c.AccuVar()) && isAccumulator(c.Result(), c.AccuVar()):
-		return step.AsCall().Args()[1], newForAll
-	case isLiteral(c.AccuInit(), types.False) && isFold(step, operators.LogicalOr, c.AccuVar()) && isAccumulator(c.Result(), c.AccuVar()):
-		return step.AsCall().Args()[1], newExists
-	case isLiteral(c.AccuInit(), types.Int(0)) && isCount(step, c.AccuVar()) && isOne(c.Result(), c.AccuVar()):
-		return step.AsCall().Args()[0], newExistsOne
-	default:
-		return nil, nil
-	}
 }
 
 // deviceList reads "devices" and its filters.
@@ -62,8 +49,8 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 		return allDevices{}, expr.AsIdent() == devicesVariable && !shadowed
 	case ast.ComprehensionKind:
 		c := expr.AsComprehension()
-		keeps, appended, ok := appends(c)
-		if !ok || keeps == nil || appended.Kind() != ast.IdentKind || appended.AsIdent() != elementOf(c) {
+		keeps, appended, ok := tree.CollectionOf(c)
+		if !ok || keeps == nil || !tree.IsIdent(appended, tree.ElementVar(c)) {
 			return nil, false
 		}
 		list, ok := a.deviceList(c.IterRange(), s)
@@ -107,7 +94,7 @@ func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
 		return mapped{}, false
 	}
 	c := expr.AsComprehension()
-	keeps, value, ok := appends(c)
+	keeps, value, ok := tree.CollectionOf(c)
 	if !ok {
 		return mapped{}, false
 	}
@@ -131,68 +118,7 @@ func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
 	return result, true
 }
 
-// appends recognizes the expansion of filter and map: a list to which an element
-// is appended in each step, on a condition or always.
-func appends(c ast.ComprehensionExpr) (keeps, element ast.Expr, ok bool) {
-	if c.AccuInit().Kind() != ast.ListKind || c.AccuInit().AsList().Size() != 0 ||
-		!isLiteral(c.LoopCondition(), types.True) || !isAccumulator(c.Result(), c.AccuVar()) {
-		return nil, nil, false
-	}
-	step := c.LoopStep()
-	if isCall(step, operators.Conditional) {
-		args := step.AsCall().Args()
-		if !isAccumulator(args[2], c.AccuVar()) {
-			return nil, nil, false
-		}
-		keeps, step = args[0], args[1]
-	}
-	if !isFold(step, operators.Add, c.AccuVar()) {
-		return nil, nil, false
-	}
-	list := step.AsCall().Args()[1]
-	if list.Kind() != ast.ListKind || list.AsList().Size() != 1 || len(list.AsList().OptionalIndices()) > 0 {
-		return nil, nil, false
-	}
-	return keeps, list.AsList().Elements()[0], true
-}
-
 func (a *analyzer) newSlot() int {
 	a.slots++
 	return a.slots - 1
-}
-
-func isCall(expr ast.Expr, function string) bool {
-	return expr.Kind() == ast.CallKind && expr.AsCall().FunctionName() == function
-}
-
-// isFold recognizes "accumulator OPERATOR something".
-func isFold(expr ast.Expr, operator, accumulator string) bool {
-	return isCall(expr, operator) && len(expr.AsCall().Args()) == 2 && isAccumulator(expr.AsCall().Args()[0], accumulator)
-}
-
-// isCount recognizes "something ? accumulator + 1 : accumulator".
-func isCount(expr ast.Expr, accumulator string) bool {
-	if !isCall(expr, operators.Conditional) {
-		return false
-	}
-	args := expr.AsCall().Args()
-	return isFold(args[1], operators.Add, accumulator) && isLiteral(args[1].AsCall().Args()[1], types.Int(1)) &&
-		isAccumulator(args[2], accumulator)
-}
-
-// isOne recognizes "accumulator == 1".
-func isOne(expr ast.Expr, accumulator string) bool {
-	return isFold(expr, operators.Equals, accumulator) && isLiteral(expr.AsCall().Args()[1], types.Int(1))
-}
-
-func isAccumulator(expr ast.Expr, name string) bool {
-	return expr.Kind() == ast.IdentKind && expr.AsIdent() == name
-}
-
-func isLiteral[T comparable](expr ast.Expr, value T) bool {
-	if expr.Kind() != ast.LiteralKind {
-		return false
-	}
-	literal, ok := expr.AsLiteral().(any).(T)
-	return ok && literal == value
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // devices[0] is some device of the set: which one is not known before the set is
@@ -25,17 +27,17 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 	by := make(map[int64]ast.Expr)
 	s := scope{}
 	var slots []int
-	walk(expr, func(e ast.Expr, hidden variables) {
+	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
 		place, ok := a.memberAt(e, hidden)
 		if !ok {
 			return
 		}
 		if names[place] == "" {
-			names[place] = a.newName()
+			names[place] = a.write.Name()
 			slots = append(slots, a.newSlot())
 			s = s.with(names[place], slots[len(slots)-1])
 		}
-		by[e.ID()] = a.newIdent(names[place], a.tree.GetType(e.ID()))
+		by[e.ID()] = a.write.Ident(names[place], a.write.TypeOf(e))
 	})
 	if len(slots) == 0 || len(slots) > maxMembers {
 		return a.condition(expr, scope{})
@@ -53,12 +55,12 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 }
 
 // memberAt recognizes devices[n], n being a constant for sets of the size.
-func (a *analyzer) memberAt(expr ast.Expr, hidden variables) (place int64, ok bool) {
-	if !isCall(expr, operators.Index) {
+func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (place int64, ok bool) {
+	if !tree.IsCall(expr, operators.Index) {
 		return 0, false
 	}
 	list, index := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	if hidden.has(devicesVariable) || list.Kind() != ast.IdentKind || list.AsIdent() != devicesVariable {
+	if hidden.Has(devicesVariable) || !tree.IsIdent(list, devicesVariable) {
 		return 0, false
 	}
 	for name := range variablesOf(index) {

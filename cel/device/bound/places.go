@@ -8,6 +8,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // Macros with two variables go over devices and their places. Places are not known
@@ -113,14 +115,14 @@ func (a *analyzer) inEitherOrder(expr ast.Expr, s scope) (condition, bool) {
 	assumed := func(sign int) ast.Expr { return a.assuming(body, i, j, sign, &ok) }
 	swapped := func(body ast.Expr) ast.Expr {
 		result, fits := a.substituteAll(body, map[string]ast.Expr{
-			d: a.newIdent(o, device), o: a.newIdent(d, device), i: a.newIdent(j, types.IntType), j: a.newIdent(i, types.IntType),
+			d: a.write.Ident(o, device), o: a.write.Ident(d, device), i: a.write.Ident(j, types.IntType), j: a.write.Ident(i, types.IntType),
 		})
 		ok = ok && fits
 		return result
 	}
-	same := a.writeEquals(a.newIdent(d, device), a.newIdent(o, device))
-	either := a.writeConditional(types.BoolType, same, assumed(0), a.writeOr(
-		a.writeAnd(assumed(-1), swapped(assumed(1))), a.writeAnd(assumed(1), swapped(assumed(-1)))))
+	same := a.write.Equals(a.write.Ident(d, device), a.write.Ident(o, device))
+	either := a.write.Conditional(types.BoolType, same, assumed(0), a.write.Or(
+		a.write.And(assumed(-1), swapped(assumed(1))), a.write.And(assumed(1), swapped(assumed(-1)))))
 	if !ok {
 		return nil, false
 	}
@@ -138,8 +140,8 @@ func (a *analyzer) allPlaced(expr ast.Expr, s scope) (c ast.ComprehensionExpr, b
 		return nil, nil, false
 	}
 	c = expr.AsComprehension()
-	body, _ = quantified(c)
-	if body == nil || !c.HasIterVar2() || !isLiteral(c.AccuInit(), types.True) || c.IterRange().Kind() != ast.IdentKind {
+	is, body := tree.QuantifierOf(c)
+	if is != tree.All || !c.HasIterVar2() || c.IterRange().Kind() != ast.IdentKind {
 		return nil, nil, false
 	}
 	_, ok = a.deviceList(c.IterRange(), s)
@@ -154,12 +156,12 @@ func placesCompared(body ast.Expr, first, second string) map[int64]string {
 		operators.LessEquals: operators.GreaterEquals, operators.Greater: operators.Less, operators.GreaterEquals: operators.LessEquals,
 	}
 	found := make(map[int64]string)
-	walk(body, func(e ast.Expr, hidden variables) {
+	tree.Visit(body, func(e ast.Expr, hidden tree.Names) {
 		if e.Kind() != ast.CallKind || flipped[e.AsCall().FunctionName()] == "" {
 			return
 		}
 		is := func(e ast.Expr, name string) bool {
-			return !hidden.has(name) && isAccumulator(e, name)
+			return !hidden.Has(name) && tree.IsIdent(e, name)
 		}
 		switch left, right := e.AsCall().Args()[0], e.AsCall().Args()[1]; {
 		case is(left, first) && is(right, second):
@@ -180,7 +182,7 @@ func (a *analyzer) assuming(body ast.Expr, first, second string, sign int, ok *b
 	}
 	by := make(map[int64]ast.Expr)
 	for id, operator := range placesCompared(body, first, second) {
-		by[id] = a.writeLiteral(types.Bool(holds[operator]))
+		by[id] = a.write.Literal(types.Bool(holds[operator]))
 	}
 	result, fits := a.substituteParts(body, by)
 	*ok = *ok && fits

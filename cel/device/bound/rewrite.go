@@ -4,13 +4,14 @@
 package bound
 
 import (
-	"slices"
-
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
 )
 
 // Much can be written in several ways. What follows writes conditions on lists with
@@ -51,7 +52,7 @@ func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 		return nil, false
 	}
 	left, right := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	if isCall(expr, operators.In) {
+	if tree.IsCall(expr, operators.In) {
 		if elements, ok := constants(right); ok || single {
 			return a.isOneOf(left, elements), ok
 		}
@@ -68,7 +69,7 @@ func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 	case "sets.equivalent":
 		there, ok := a.containsAll(left, right, s)
 		back, too := a.containsAll(right, left, s)
-		return a.writeAnd(there, back), ok && too
+		return a.write.And(there, back), ok && too
 	default:
 		return nil, false
 	}
@@ -80,13 +81,13 @@ func (a *analyzer) isIn(k, list ast.Expr, s scope) (ast.Expr, bool) {
 	if !ok || !a.isComputedList(list) {
 		return nil, false
 	}
-	found := a.writeExists(list, func(x ast.Expr) ast.Expr { return a.writeSame(a.again(k), x) })
+	found := a.write.Exists(list, func(x ast.Expr) ast.Expr { return a.write.Same(a.again(k), x) })
 	if _, isDevice := deviceOf(k, s); isDevice || k.Kind() == ast.LiteralKind {
 		return found, true
 	}
 	// Nobody looks at k if the list is empty. It may fail nevertheless.
-	fails := a.writeConditional(types.BoolType, a.writeEquals(a.again(k), a.again(k)), a.writeLiteral(types.False), a.writeLiteral(types.False))
-	return a.writeOr(found, fails), true
+	fails := a.write.Conditional(types.BoolType, a.write.Equals(a.again(k), a.again(k)), a.write.Literal(types.False), a.write.Literal(types.False))
+	return a.write.Or(found, fails), true
 }
 
 // containsAll writes sets.contains(list, wanted).
@@ -96,8 +97,8 @@ func (a *analyzer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool) 
 		if !ok {
 			return nil, false
 		}
-		return a.joined(elements, operators.LogicalAnd, overloads.LogicalAnd, func(k ast.Expr) ast.Expr {
-			return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeSame(k, x) })
+		return a.write.Joined(elements, operators.LogicalAnd, overloads.LogicalAnd, func(k ast.Expr) ast.Expr {
+			return a.write.Exists(a.again(list), func(x ast.Expr) ast.Expr { return a.write.Same(k, x) })
 		}), true
 	}
 	wanted, ok := a.elementsOf(wanted, s)
@@ -105,12 +106,12 @@ func (a *analyzer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool) 
 		return nil, false
 	}
 	if elements, ok := constants(list); ok {
-		return a.writeAll(wanted, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
+		return a.write.All(wanted, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
 	}
 	if list, ok = a.elementsOf(list, s); !ok {
 		return nil, false
 	}
-	return a.writeAnd(a.writeAll(wanted, func(x ast.Expr) ast.Expr { return a.isElement(x, list, s) }), a.isFound(list)), true
+	return a.write.And(a.write.All(wanted, func(x ast.Expr) ast.Expr { return a.isElement(x, list, s) }), a.isFound(list)), true
 }
 
 // intersects writes sets.intersects(left, right).
@@ -123,26 +124,26 @@ func (a *analyzer) intersects(left, right ast.Expr, s scope) (ast.Expr, bool) {
 		return nil, false
 	}
 	if elements, ok := constants(right); ok {
-		return a.writeExists(left, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
+		return a.write.Exists(left, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
 	}
 	if right, ok = a.elementsOf(right, s); !ok {
 		return nil, false
 	}
-	return a.writeOr(a.writeExists(left, func(x ast.Expr) ast.Expr { return a.isElement(x, right, s) }),
-		a.writeNot(a.isFound(right))), true
+	return a.write.Or(a.write.Exists(left, func(x ast.Expr) ast.Expr { return a.isElement(x, right, s) }),
+		a.write.Not(a.isFound(right))), true
 }
 
 // isElement writes "k in list".
 func (a *analyzer) isElement(k, list ast.Expr, s scope) ast.Expr {
 	if isOfDevice(list, s) {
-		return a.writeCall(operators.In, overloads.InList, types.BoolType, k, a.again(list))
+		return a.write.Call(operators.In, overloads.InList, types.BoolType, k, a.again(list))
 	}
-	return a.writeExists(a.again(list), func(x ast.Expr) ast.Expr { return a.writeSame(k, x) })
+	return a.write.Exists(a.again(list), func(x ast.Expr) ast.Expr { return a.write.Same(k, x) })
 }
 
 // isFound is true, but fails if the list does.
 func (a *analyzer) isFound(list ast.Expr) ast.Expr {
-	return a.writeAll(a.again(list), func(ast.Expr) ast.Expr { return a.writeLiteral(types.True) })
+	return a.write.All(a.again(list), func(ast.Expr) ast.Expr { return a.write.Literal(types.True) })
 }
 
 // isOnly reads "list.distinct() == [k]", in either order. Lists whose elements can't be
@@ -152,15 +153,15 @@ func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
 		list, only = only, list
 	}
 	elements, ok := constants(only)
-	if !ok || len(elements) != 1 || !isCall(list, "distinct") {
+	if !ok || len(elements) != 1 || !tree.IsCall(list, "distinct") {
 		return nil, false
 	}
 	if list, ok = a.elementsOf(list, s); !ok {
 		return nil, false
 	}
-	all := a.writeAll(list, func(x ast.Expr) ast.Expr { return a.writeEquals(x, elements[0]) })
-	any := a.writeExists(a.again(list), func(ast.Expr) ast.Expr { return a.writeLiteral(types.True) })
-	both := a.writeAnd(all, any)
+	all := a.write.All(list, func(x ast.Expr) ast.Expr { return a.write.Equals(x, elements[0]) })
+	any := a.write.Exists(a.again(list), func(ast.Expr) ast.Expr { return a.write.Literal(types.True) })
+	both := a.write.And(all, any)
 	a.require(both, s)
 	return unsure{a.condition(both, s)}, true
 }
@@ -168,8 +169,7 @@ func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
 // unrolled writes a quantifier over constants.
 func (a *analyzer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 	elements, ok := constants(c.IterRange())
-	holds, _ := quantified(c)
-	if !ok || holds == nil {
+	if is, _ := tree.QuantifierOf(c); !ok || is == tree.NoQuantifier {
 		return nil, false
 	}
 	return a.conditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
@@ -178,27 +178,27 @@ func (a *analyzer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 // conditionOnEach writes a quantifier over elements that are given one by one. only may
 // limit what must hold for an element to a condition.
 func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
-	holds, _ := quantified(c)
+	is, holds := tree.QuantifierOf(c)
 	place, ok := 0, true
 	each := func(k ast.Expr) ast.Expr {
-		part, fits := a.substitute(holds, elementOf(c), k, false)
+		part, fits := a.substitute(holds, tree.ElementVar(c), k, false)
 		if fits && c.HasIterVar2() {
-			part, fits = a.substitute(part, c.IterVar(), a.writeLiteral(types.Int(place)), false)
+			part, fits = a.substitute(part, c.IterVar(), a.write.Literal(types.Int(place)), false)
 		}
 		place++
 		ok = ok && fits
 		return only(part, place-1)
 	}
-	switch c.AccuInit().AsLiteral() {
-	case ref.Val(types.True):
-		result = a.joined(elements, operators.LogicalAnd, overloads.LogicalAnd, each)
-	case ref.Val(types.False):
-		result = a.joined(elements, operators.LogicalOr, overloads.LogicalOr, each)
+	switch is {
+	case tree.All:
+		result = a.write.Joined(elements, operators.LogicalAnd, overloads.LogicalAnd, each)
+	case tree.Exists:
+		result = a.write.Joined(elements, operators.LogicalOr, overloads.LogicalOr, each)
 	default:
-		count := a.joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
-			return a.writeConditional(types.IntType, each(k), a.writeLiteral(types.Int(1)), a.writeLiteral(types.Int(0)))
+		count := a.write.Joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
+			return a.write.Conditional(types.IntType, each(k), a.write.Literal(types.Int(1)), a.write.Literal(types.Int(0)))
 		})
-		result = a.writeEquals(count, a.writeLiteral(types.Int(1)))
+		result = a.write.Equals(count, a.write.Literal(types.Int(1)))
 	}
 	return result, ok
 }
@@ -206,15 +206,14 @@ func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr,
 // unordered writes all and exists over elements in any order.
 func (a *analyzer) unordered(expr ast.Expr, s scope) (ast.Expr, bool) {
 	c := expr.AsComprehension()
-	_, isLogical := c.AccuInit().AsLiteral().(types.Bool)
-	if holds, _ := quantified(c); holds == nil || !isLogical || c.HasIterVar2() || c.IterRange().Kind() != ast.CallKind {
+	if is, _ := tree.QuantifierOf(c); is != tree.All && is != tree.Exists || c.HasIterVar2() || c.IterRange().Kind() != ast.CallKind {
 		return nil, false
 	}
 	list, ok := a.elementsOf(c.IterRange(), s)
 	if !ok || list == c.IterRange() {
 		return nil, false
 	}
-	return ast.NewExprFactory().NewComprehension(a.newNode(types.BoolType, nil), list, c.IterVar(), c.AccuVar(),
+	return ast.NewExprFactory().NewComprehension(a.write.Node(types.BoolType, nil), list, c.IterVar(), c.AccuVar(),
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
 }
 
@@ -263,7 +262,7 @@ func (a *analyzer) elementsOf(list ast.Expr, s scope) (ast.Expr, bool) {
 // without leaves out functions that a list goes through at the end.
 func (a *analyzer) without(list ast.Expr, s scope, functions ...string) (ast.Expr, bool) {
 	list = a.reduce(list, s)
-	for list.Kind() == ast.CallKind && slices.Contains(functions, list.AsCall().FunctionName()) {
+	for tree.IsCall(list, functions...) {
 		if !list.AsCall().IsMemberFunction() || a.unguarded.Has(list.ID()) {
 			return nil, false
 		}
@@ -280,7 +279,7 @@ func isOfDevice(expr ast.Expr, s scope) bool {
 
 // isList tells whether a value is a list if it can be gone over at all.
 func (a *analyzer) isList(expr ast.Expr) bool {
-	return a.tree.GetType(expr.ID()).Kind() == types.ListKind || a.isAttribute(expr)
+	return a.write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(a.write.AST(), expr)
 }
 
 // isOneOf writes "k == element || ...".
@@ -288,32 +287,16 @@ func (a *analyzer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
 	if len(elements) == 0 {
 		return nil
 	}
-	return a.joined(elements, operators.LogicalOr, overloads.LogicalOr, func(e ast.Expr) ast.Expr {
-		return a.writeSame(e, a.again(k))
+	return a.write.Joined(elements, operators.LogicalOr, overloads.LogicalOr, func(e ast.Expr) ast.Expr {
+		return a.write.Same(e, a.again(k))
 	})
-}
-
-// joined writes what is made of each part with an operator between them, as a tree of
-// little depth.
-func (a *analyzer) joined(parts []ast.Expr, operator, overload string, each func(ast.Expr) ast.Expr) ast.Expr {
-	if len(parts) == 1 {
-		return each(parts[0])
-	}
-	middle := len(parts) / 2
-	left := a.joined(parts[:middle], operator, overload, each)
-	right := a.joined(parts[middle:], operator, overload, each)
-	return a.writeCall(operator, overload, a.tree.GetType(right.ID()), left, right)
 }
 
 // sameness recognizes "left in [right]", right not being a constant.
 func sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
-	if !isCall(expr, operators.In) {
+	if !tree.IsCall(expr, operators.In) {
 		return nil, nil, false
 	}
-	list := expr.AsCall().Args()[1]
-	if list.Kind() != ast.ListKind || list.AsList().Size() != 1 || len(list.AsList().OptionalIndices()) > 0 {
-		return nil, nil, false
-	}
-	right = list.AsList().Elements()[0]
-	return expr.AsCall().Args()[0], right, right.Kind() != ast.LiteralKind
+	right, ok = tree.OnlyElement(expr.AsCall().Args()[1])
+	return expr.AsCall().Args()[0], right, ok && right.Kind() != ast.LiteralKind
 }

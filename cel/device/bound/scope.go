@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // variable is an iteration variable that stands for a device.
@@ -36,12 +38,12 @@ func (s scope) with(name string, slot int) scope {
 func references(expr ast.Expr, s scope) (free []variable, single bool) {
 	single = true
 	seen := make(map[string]bool)
-	walk(expr, func(e ast.Expr, hidden variables) {
+	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
 		if e.Kind() != ast.IdentKind {
 			return
 		}
 		name := e.AsIdent()
-		if hidden.has(name) || seen[name] {
+		if hidden.Has(name) || seen[name] {
 			return
 		}
 		switch slot, known := s[name]; {
@@ -58,8 +60,8 @@ func references(expr ast.Expr, s scope) (free []variable, single bool) {
 // variablesOf are the free variables of an expression.
 func variablesOf(expr ast.Expr) sets.Set[string] {
 	result := sets.New[string]()
-	walk(expr, func(e ast.Expr, hidden variables) {
-		if e.Kind() == ast.IdentKind && !hidden.has(e.AsIdent()) {
+	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
+		if e.Kind() == ast.IdentKind && !hidden.Has(e.AsIdent()) {
 			result.Insert(e.AsIdent())
 		}
 	})
@@ -71,95 +73,26 @@ func variablesOf(expr ast.Expr) sets.Set[string] {
 func (a *analyzer) typeOf(name string, of ast.ComprehensionExpr) *types.Type {
 	result := types.DynType
 	for _, part := range []ast.Expr{of.LoopCondition(), of.LoopStep(), of.Result()} {
-		walk(part, func(e ast.Expr, hidden variables) {
-			if !hidden.has(name) && e.Kind() == ast.IdentKind && e.AsIdent() == name {
-				result = a.tree.GetType(e.ID())
+		tree.Visit(part, func(e ast.Expr, hidden tree.Names) {
+			if tree.IsIdent(e, name) && !hidden.Has(name) {
+				result = a.write.TypeOf(e)
 			}
 		})
 	}
 	return result
 }
 
-// elementOf is the variable that stands for the elements of a list: the second one, if
-// the first one stands for their places.
-func elementOf(c ast.ComprehensionExpr) string {
-	if c.HasIterVar2() {
-		return c.IterVar2()
-	}
-	return c.IterVar()
-}
-
 // within is the scope inside a loop over devices.
 func (s scope) within(c ast.ComprehensionExpr, slot int) scope {
-	return s.with(c.AccuVar(), notADevice).with(c.IterVar(), notADevice).with(elementOf(c), slot)
+	return s.with(c.AccuVar(), notADevice).with(c.IterVar(), notADevice).with(tree.ElementVar(c), slot)
 }
 
-// variables counts the comprehensions around a part that have a variable of the name.
-type variables map[string]int
-
-func (v variables) has(name string) bool { return v[name] > 0 }
-
 // without has something else for the names of variables.
-func (s scope) without(names variables) scope {
+func (s scope) without(names tree.Names) scope {
 	for name := range names {
-		if names.has(name) {
+		if names.Has(name) {
 			s = s.with(name, notADevice)
 		}
 	}
 	return s
-}
-
-// walk visits an expression and all of its parts, each with the variables of the
-// comprehensions that it stands in.
-func walk(expr ast.Expr, visit func(e ast.Expr, hidden variables)) {
-	hidden := variables{}
-	var descend func(ast.Expr)
-	descend = func(e ast.Expr) {
-		visit(e, hidden)
-		if e.Kind() != ast.ComprehensionKind {
-			for _, child := range children(e) {
-				descend(child)
-			}
-			return
-		}
-		c := e.AsComprehension()
-		descend(c.IterRange())
-		descend(c.AccuInit())
-		names := [3]string{c.IterVar(), c.IterVar2(), c.AccuVar()}
-		for _, name := range names {
-			hidden[name]++
-		}
-		descend(c.LoopCondition())
-		descend(c.LoopStep())
-		descend(c.Result())
-		for _, name := range names {
-			hidden[name]--
-		}
-	}
-	descend(expr)
-}
-
-// children are the operands of what is not a comprehension.
-func children(expr ast.Expr) []ast.Expr {
-	var result []ast.Expr
-	switch expr.Kind() {
-	case ast.CallKind:
-		if expr.AsCall().IsMemberFunction() {
-			result = append(result, expr.AsCall().Target())
-		}
-		return append(result, expr.AsCall().Args()...)
-	case ast.SelectKind:
-		return []ast.Expr{expr.AsSelect().Operand()}
-	case ast.ListKind:
-		return expr.AsList().Elements()
-	case ast.MapKind:
-		for _, entry := range expr.AsMap().Entries() {
-			result = append(result, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
-		}
-	case ast.StructKind:
-		for _, field := range expr.AsStruct().Fields() {
-			result = append(result, field.AsStructField().Value())
-		}
-	}
-	return result
 }

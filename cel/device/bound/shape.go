@@ -8,22 +8,27 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // shapeOf writes a part of an expression such that two parts which differ in the
 // names of their free variables only are written the same way.
 func shapeOf(expr ast.Expr, free []variable) string {
-	w := &shapeWriter{numbers: make(map[string]int, len(free))}
+	w := &shapeWriter{numbers: make(tree.Scope[int], len(free))}
 	for i, v := range free {
-		w.numbers[v.name] = i
+		w.numbers.Declare(v.name, i)
 	}
 	w.write(expr)
 	return w.String()
 }
 
+const ofLoop = -1
+
 type shapeWriter struct {
 	strings.Builder
-	numbers map[string]int
+	// numbers has the free variables by their order, and those of loops as ofLoop.
+	numbers tree.Scope[int]
 }
 
 func (w *shapeWriter) write(expr ast.Expr) {
@@ -66,7 +71,7 @@ func (w *shapeWriter) all(exprs ...ast.Expr) {
 }
 
 func (w *shapeWriter) name(name string) {
-	if number, free := w.numbers[name]; free {
+	if number, declared := w.numbers.Lookup(name); declared && number != ofLoop {
 		fmt.Fprintf(w, "$%d", number)
 		return
 	}
@@ -78,16 +83,13 @@ func (w *shapeWriter) name(name string) {
 func (w *shapeWriter) comprehension(c ast.ComprehensionExpr) {
 	fmt.Fprintf(w, "loop[%q %q %q](", c.IterVar(), c.IterVar2(), c.AccuVar())
 	w.all(c.IterRange(), c.AccuInit())
-	hidden := make(map[string]int)
-	for _, name := range []string{c.IterVar(), c.IterVar2(), c.AccuVar()} {
-		if number, free := w.numbers[name]; free {
-			hidden[name] = number
-			delete(w.numbers, name)
-		}
+	w.numbers.Declare(c.AccuVar(), ofLoop)
+	for _, name := range tree.IterVars(c) {
+		w.numbers.Declare(name, ofLoop)
 	}
-	w.all(c.LoopCondition(), c.LoopStep(), c.Result())
-	for name, number := range hidden {
-		w.numbers[name] = number
-	}
+	w.all(c.LoopCondition(), c.LoopStep())
+	w.numbers.Forget(tree.IterVars(c)...)
+	w.all(c.Result())
+	w.numbers.Forget(c.AccuVar())
 	w.WriteByte(')')
 }

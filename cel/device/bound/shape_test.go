@@ -16,6 +16,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
 )
 
 // part draws a part of an expression over the devices d and o, written as <d> and <o>
@@ -73,7 +74,7 @@ func numbered(part string) string {
 func shapesIn(expression *device.Expression) []string {
 	var result []string
 	ast.PreOrderVisit(expression.AST().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if !isCall(e, operators.Less) {
+		if !tree.IsCall(e, operators.Less) {
 			return
 		}
 		for _, operand := range e.AsCall().Args() {

@@ -6,6 +6,8 @@ package bound
 import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // What is said of the values in a list is said of the devices that have them: the
@@ -35,7 +37,7 @@ type loop struct {
 func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 	if list, ok := a.deviceList(c.IterRange(), s); ok {
 		slot := a.newSlot()
-		device := typedVariable{elementOf(c), a.typeOf(elementOf(c), c)}
+		device := typedVariable{tree.ElementVar(c), a.typeOf(tree.ElementVar(c), c)}
 		return loop{list: list, slot: slot, scope: s.within(c, slot).withPlace(c, list, slot), device: device}, true
 	}
 	m, ok := a.mapped(c.IterRange(), s)
@@ -43,10 +45,10 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 		return loop{}, false
 	}
 	// The body may have a variable with the name of the device's.
-	device := typedVariable{a.newName(), m.device.of}
+	device := typedVariable{a.write.Name(), m.device.of}
 	result := loop{list: valued{m}, slot: m.slot, scope: s.within(c, notADevice).with(device.name, m.slot), device: device}
-	result.variable = elementOf(c)
-	result.element, ok = a.substitute(m.element, m.device.name, a.newIdent(device.name, device.of), false)
+	result.variable = tree.ElementVar(c)
+	result.element, ok = a.substitute(m.element, m.device.name, a.write.Ident(device.name, device.of), false)
 	result.leaf, _ = m.column()
 	return result, ok
 }

@@ -13,11 +13,12 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/celset/celset/cel/meter"
+	"github.com/celset/celset/cel/tree"
 )
 
 // call reads a call of a function or operator.
 func (w *walker) call(e ast.Expr) part {
-	c := &called{walker: w, expr: e, name: e.AsCall().FunctionName(), args: operands(e.AsCall())}
+	c := &called{walker: w, expr: e, name: e.AsCall().FunctionName(), args: tree.Operands(e.AsCall())}
 	c.sizes = make([]float64, len(c.args))
 	var of part
 	for i, arg := range c.args {
@@ -63,14 +64,6 @@ func (c *called) sum() float64 {
 	return both(c)
 }
 
-// operands are the target, if there is one, and the arguments.
-func operands(call ast.CallExpr) []ast.Expr {
-	if !call.IsMemberFunction() {
-		return call.Args()
-	}
-	return append([]ast.Expr{call.Target()}, call.Args()...)
-}
-
 // called is a call with the sizes of its operands.
 type called struct {
 	*walker
@@ -96,7 +89,7 @@ func (c *called) number(i int, otherwise float64) float64 {
 	if i >= len(c.args) {
 		return otherwise
 	}
-	if value, ok := c.args[i].AsLiteral().(types.Int); c.args[i].Kind() == ast.LiteralKind && ok {
+	if value, ok := tree.Literal[types.Int](c.args[i]); ok {
 		return math.Abs(float64(value))
 	}
 	return math.Inf(1)
@@ -191,8 +184,8 @@ func validating(c *called) float64 {
 // signs, of which one may be all that there is. Only of a literal it is known how precise
 // its numbers are.
 func formatted(c *called) float64 {
-	text, ok := c.args[0].AsLiteral().(types.String)
-	if c.args[0].Kind() != ast.LiteralKind || !ok {
+	text, ok := tree.Literal[types.String](c.args[0])
+	if !ok {
 		return math.Inf(1)
 	}
 	return meter.FormattedSize(string(text), c.operand(1).Deep)

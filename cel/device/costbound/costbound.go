@@ -21,10 +21,12 @@ import (
 
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/meter"
+	"github.com/celset/celset/cel/tree"
 )
 
 // Bound is what no evaluation exceeds. +Inf means that there is no bound.
@@ -53,7 +55,7 @@ func Of(expression *device.Expression, devices int, sizes device.Sizes) Bound {
 
 func newWalker(expression *device.Expression, devices int, sizes device.Sizes) *walker {
 	return &walker{
-		tree: expression.AST(), variables: make(map[string][]float64), devices: float64(devices),
+		checked: expression.AST(), variables: tree.Scope[float64]{}, devices: float64(devices),
 		text:     float64(sizes.Text),
 		elements: float64(max(sizes.Elements, devices)),
 		list:     float64(sizes.List),
@@ -62,8 +64,8 @@ func newWalker(expression *device.Expression, devices int, sizes device.Sizes) *
 }
 
 func (w *walker) bound() Bound {
-	is := w.visit(w.tree.Expr())
-	return Bound{is.cost, is.load, w.worst.at(w.tree)}
+	is := w.visit(w.checked.Expr())
+	return Bound{is.cost, is.load, w.worst.at(w.checked)}
 }
 
 // Place is a call in an expression.
@@ -86,12 +88,12 @@ func (h *heaviest) compare(expr ast.Expr, load meter.Load) {
 	}
 }
 
-func (h *heaviest) at(tree *ast.AST) Place {
+func (h *heaviest) at(checked *ast.AST) Place {
 	if h.expr == nil {
 		return Place{}
 	}
 	result := Place{Function: h.expr.AsCall().FunctionName()}
-	if at := tree.SourceInfo().GetStartLocation(h.expr.ID()); at.Line() > 0 {
+	if at := checked.SourceInfo().GetStartLocation(h.expr.ID()); at.Line() > 0 {
 		result.Line, result.Column = at.Line(), at.Column()+1
 	}
 	return result
@@ -112,10 +114,9 @@ const textOfScalar = 64
 // walker goes through an expression in the order in which values are made. So a value that
 // is met was made of what was met before.
 type walker struct {
-	tree *ast.AST
-	// variables are the sizes of the values that names stand for, the innermost last;
-	// unknown if it can be any.
-	variables map[string][]float64
+	checked *ast.AST
+	// variables are the sizes of the values that names stand for; unknown if it can be any.
+	variables tree.Scope[float64]
 	devices   float64
 	// text is the length of the longest string so far, elements of the longest list or map,
 	// list of the longest list that an attribute may be.
@@ -179,7 +180,7 @@ func (w *walker) visit(e ast.Expr) part {
 	}
 }
 
-func (w *walker) typeOf(e ast.Expr) *types.Type { return w.tree.GetType(e.ID()) }
+func (w *walker) typeOf(e ast.Expr) *types.Type { return w.checked.GetType(e.ID()) }
 
 // sizeOf is that of the largest value so far.
 func (w *walker) sizeOf(t *types.Type) float64 {
@@ -222,24 +223,15 @@ func (w *walker) literal(e ast.Expr) float64 {
 
 func (w *walker) variable(e ast.Expr) float64 {
 	name := e.AsIdent()
-	all, declared := w.variables[name]
+	size, declared := w.variables.Lookup(name)
 	switch {
-	case declared && len(all) > 0 && all[len(all)-1] != unknown:
-		return all[len(all)-1]
-	case len(all) == 0 && name == devicesVariable:
+	case declared && size != unknown:
+		return size
+	case !declared && name == devicesVariable:
 		return w.devices
 	default:
 		return w.sizeOf(w.typeOf(e))
 	}
-}
-
-func (w *walker) declare(name string, size float64) {
-	w.variables[name] = append(w.variables[name], size)
-}
-
-func (w *walker) forget(name string) {
-	all := w.variables[name]
-	w.variables[name] = all[:len(all)-1]
 }
 
 func (w *walker) listLiteral(e ast.Expr) part {
@@ -272,13 +264,12 @@ func (w *walker) comprehension(e ast.Expr) part {
 	over.size = w.elementsOf(c.IterRange(), over.size)
 	if over.size == 0 {
 		// cel.bind and its like give a value a name.
-		w.declare(c.AccuVar(), first.size)
+		w.variables.Declare(c.AccuVar(), first.size)
 	} else {
-		w.declare(c.AccuVar(), unknown)
+		w.variables.Declare(c.AccuVar(), unknown)
 	}
-	w.declare(c.IterVar(), unknown)
-	if c.HasIterVar2() {
-		w.declare(c.IterVar2(), unknown)
+	for _, name := range tree.IterVars(c) {
+		w.variables.Declare(name, unknown)
 	}
 	if isEmpty(c.AccuInit()) {
 		w.growing = append(w.growing, c.AccuVar())
@@ -286,12 +277,9 @@ func (w *walker) comprehension(e ast.Expr) part {
 	}
 	once := w.visit(c.LoopCondition())
 	once.and(w.visit(c.LoopStep()))
-	w.forget(c.IterVar())
-	if c.HasIterVar2() {
-		w.forget(c.IterVar2())
-	}
+	w.variables.Forget(tree.IterVars(c)...)
 	result := w.visit(c.Result())
-	w.forget(c.AccuVar())
+	w.variables.Forget(c.AccuVar())
 	if kind := c.AccuInit().Kind(); over.size > 0 && (kind == ast.ListKind || kind == ast.MapKind) {
 		result.size = w.made(w.typeOf(e), times(over.size, w.growth(c.LoopStep())))
 	}
@@ -304,7 +292,7 @@ func (w *walker) comprehension(e ast.Expr) part {
 
 // isEmpty tells whether a value is what macros append to in place: an empty list or map.
 func isEmpty(e ast.Expr) bool {
-	return e.Kind() == ast.ListKind && e.AsList().Size() == 0 || e.Kind() == ast.MapKind && e.AsMap().Size() == 0
+	return tree.IsEmptyList(e) || e.Kind() == ast.MapKind && e.AsMap().Size() == 0
 }
 
 // growth is by how much a step of a macro makes a list or map longer.
@@ -314,13 +302,13 @@ func (w *walker) growth(step ast.Expr) float64 {
 	}
 	args := step.AsCall().Args()
 	switch step.AsCall().FunctionName() {
-	case "_?_:_":
+	case operators.Conditional:
 		return max(w.growth(args[1]), w.growth(args[2]))
 	case "cel.@mapInsert":
 		if len(args) == 2 {
 			return w.elements
 		}
-	case "_+_":
+	case operators.Add:
 		if len(args) == 2 && args[1].Kind() == ast.ListKind {
 			return float64(args[1].AsList().Size())
 		}

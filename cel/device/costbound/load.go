@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/meter"
+	"github.com/celset/celset/cel/tree"
 )
 
 // load is what a call takes at most that makes a value of the given size.
@@ -81,7 +82,7 @@ func (c *called) appends() bool {
 
 // pattern is the regular expression of the call.
 func (c *called) pattern() (meter.Pattern, bool) {
-	if text, ok := c.args[1].AsLiteral().(types.String); c.args[1].Kind() == ast.LiteralKind && ok {
+	if text, ok := tree.Literal[types.String](c.args[1]); ok {
 		if of, err := meter.PatternOf(string(text)); err == nil {
 			return of, true
 		}

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/meter"
+	"github.com/celset/celset/cel/tree"
 )
 
 // SelectorLimits are those of a device selector on one device. Upstream's evaluator charges for
@@ -64,11 +64,11 @@ func (c *called) mayHaveExponent() bool {
 	if c.name != "quantity" && c.name != "isQuantity" {
 		return false
 	}
-	if text, ok := c.args[0].AsLiteral().(types.String); c.args[0].Kind() == ast.LiteralKind && ok {
+	if text, ok := tree.Literal[types.String](c.args[0]); ok {
 		_, isLarge := meter.ClampExponent(string(text))
 		return isLarge
 	}
-	return !c.isAttribute(c.args[0])
+	return !device.IsAttribute(c.checked, c.args[0])
 }
 
 // SelectorError says that a device selector may take more time or memory on one device than

@@ -8,8 +8,9 @@ import (
 
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/device"
 )
 
 // Some functions are charged with all that a value contains. How much that is can be told
@@ -44,7 +45,7 @@ func (w *walker) traversal(t *types.Type, size float64) float64 {
 // of scalars none can be.
 func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	switch {
-	case w.isAttribute(e):
+	case device.IsAttribute(w.checked, e):
 		return float64(w.sizes.List)
 	case w.typeOf(e).Kind() == types.DynKind && !w.nested:
 		return min(size, w.list)
@@ -57,35 +58,10 @@ func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 // what is made of others: without that a few sums of attributes would be taken for long
 // strings.
 func (w *walker) sizeOfEntry(e ast.Expr) float64 {
-	if w.isAttribute(e) {
+	if device.IsAttribute(w.checked, e) {
 		return float64(max(w.sizes.Text, w.sizes.List))
 	}
 	return w.sizeOf(w.typeOf(e))
-}
-
-func (w *walker) isAttribute(e ast.Expr) bool {
-	ids, isEntry := container(e)
-	if !isEntry {
-		return false
-	}
-	domains, isEntry := container(ids)
-	return isEntry && domains.Kind() == ast.SelectKind && domains.AsSelect().FieldName() == attributesField &&
-		w.typeOf(domains.AsSelect().Operand()).Kind() == types.StructKind
-}
-
-// attributesField is a field of devices, and of no other object.
-const attributesField = "attributes"
-
-// container is what an entry is taken out of.
-func container(e ast.Expr) (ast.Expr, bool) {
-	switch {
-	case e.Kind() == ast.SelectKind && !e.AsSelect().IsTestOnly():
-		return e.AsSelect().Operand(), true
-	case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Index:
-		return e.AsCall().Args()[0], true
-	default:
-		return nil, false
-	}
 }
 
 // traversed is the cost of going through a string.

@@ -1,0 +1,144 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// Builder makes parts of a checked expression, with the types and references that CEL needs
+// if it is asked to evaluate them. A part must not stand in two places: copy it.
+type Builder struct {
+	checked *ast.AST
+	// last is the number of the last part that was made, zero if none was; names counts the
+	// variables that were.
+	last  int64
+	names int
+}
+
+// NewBuilder makes parts for an expression, which is not changed.
+func NewBuilder(checked *ast.AST) *Builder { return &Builder{checked: checked} }
+
+// AST is the expression with the types and references of all parts, of those too that were
+// made so far.
+func (b *Builder) AST() *ast.AST { return b.checked }
+
+// TypeOf is the type of a part.
+func (b *Builder) TypeOf(expr ast.Expr) *types.Type { return b.checked.GetType(expr.ID()) }
+
+// ElementType is the type of the elements of a list.
+func (b *Builder) ElementType(list ast.Expr) *types.Type {
+	if t := b.TypeOf(list); t.Kind() == types.ListKind {
+		return t.Parameters()[0]
+	}
+	return types.DynType
+}
+
+// Node numbers a part that is made, and notes its type, and what it refers to if that is not
+// nil.
+func (b *Builder) Node(t *types.Type, reference *ast.ReferenceInfo) int64 {
+	if b.last == 0 {
+		b.last = ast.MaxID(b.checked)
+		b.checked = ast.NewCheckedAST(ast.NewAST(b.checked.Expr(), b.checked.SourceInfo()), maps.Clone(b.checked.TypeMap()), maps.Clone(b.checked.ReferenceMap()))
+	}
+	b.last++
+	b.checked.SetType(b.last, t)
+	if reference != nil {
+		b.checked.SetReference(b.last, reference)
+	}
+	return b.last
+}
+
+// Name makes a variable that no expression has.
+func (b *Builder) Name() string {
+	b.names++
+	return fmt.Sprintf("#%d", b.names)
+}
+
+// Ident makes a reference to a variable.
+func (b *Builder) Ident(name string, t *types.Type) ast.Expr {
+	return ast.NewExprFactory().NewIdent(b.Node(t, ast.NewIdentReference(name, nil)), name)
+}
+
+// Literal writes a value.
+func (b *Builder) Literal(value ref.Val) ast.Expr {
+	return ast.NewExprFactory().NewLiteral(b.Node(value.Type().(*types.Type), nil), value)
+}
+
+// Call writes function(args). Without an overload CEL looks for one when it evaluates the call.
+func (b *Builder) Call(function, overload string, result *types.Type, args ...ast.Expr) ast.Expr {
+	reference := ast.NewFunctionReference()
+	if overload != "" {
+		reference = ast.NewFunctionReference(overload)
+	}
+	return ast.NewExprFactory().NewCall(b.Node(result, reference), function, args...)
+}
+
+// Same writes "left in [right]": unlike "left == right" it does not fail if values of the two
+// types can't be compared.
+func (b *Builder) Same(left, right ast.Expr) ast.Expr {
+	list := ast.NewExprFactory().NewList(b.Node(types.NewListType(b.TypeOf(right)), nil), []ast.Expr{right}, nil)
+	return b.Call(operators.In, overloads.InList, types.BoolType, left, list)
+}
+
+// Equals writes "left == right".
+func (b *Builder) Equals(left, right ast.Expr) ast.Expr {
+	return b.Call(operators.Equals, overloads.Equals, types.BoolType, left, right)
+}
+
+// And writes "left && right".
+func (b *Builder) And(left, right ast.Expr) ast.Expr {
+	return b.Call(operators.LogicalAnd, overloads.LogicalAnd, types.BoolType, left, right)
+}
+
+// Or writes "left || right".
+func (b *Builder) Or(left, right ast.Expr) ast.Expr {
+	return b.Call(operators.LogicalOr, overloads.LogicalOr, types.BoolType, left, right)
+}
+
+// Not writes "!operand".
+func (b *Builder) Not(operand ast.Expr) ast.Expr {
+	return b.Call(operators.LogicalNot, overloads.LogicalNot, types.BoolType, operand)
+}
+
+// Conditional writes "when ? yes : no".
+func (b *Builder) Conditional(t *types.Type, when, yes, no ast.Expr) ast.Expr {
+	return b.Call(operators.Conditional, overloads.Conditional, t, when, yes, no)
+}
+
+// Exists writes list.exists(x, body).
+func (b *Builder) Exists(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
+	return b.quantifier(list, types.False, operators.LogicalOr, overloads.LogicalOr, body)
+}
+
+// All writes list.all(x, body).
+func (b *Builder) All(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
+	return b.quantifier(list, types.True, operators.LogicalAnd, overloads.LogicalAnd, body)
+}
+
+func (b *Builder) quantifier(list ast.Expr, init types.Bool, operator, overload string, body func(x ast.Expr) ast.Expr) ast.Expr {
+	f, name := ast.NewExprFactory(), b.Name()
+	accumulator := func() ast.Expr { return b.Ident(f.AccuIdentName(), types.BoolType) }
+	step := b.Call(operator, overload, types.BoolType, accumulator(), body(b.Ident(name, b.ElementType(list))))
+	return f.NewComprehension(b.Node(types.BoolType, nil), list, name, f.AccuIdentName(), b.Literal(init), b.Literal(types.True), step, accumulator())
+}
+
+// Joined writes what is made of each part with an operator between them, as a tree of little
+// depth.
+func (b *Builder) Joined(parts []ast.Expr, operator, overload string, each func(ast.Expr) ast.Expr) ast.Expr {
+	if len(parts) == 1 {
+		return each(parts[0])
+	}
+	middle := len(parts) / 2
+	left := b.Joined(parts[:middle], operator, overload, each)
+	right := b.Joined(parts[middle:], operator, overload, each)
+	return b.Call(operator, overload, b.TypeOf(right), left, right)
+}

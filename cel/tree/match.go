@@ -1,0 +1,99 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// IsCall recognises a call of one of the functions or operators, in either style.
+func IsCall(expr ast.Expr, functions ...string) bool {
+	return expr.Kind() == ast.CallKind && slices.Contains(functions, expr.AsCall().FunctionName())
+}
+
+// IsIdent recognises a variable by its name. Whether that is hidden is for the caller to know.
+func IsIdent(expr ast.Expr, name string) bool {
+	return expr.Kind() == ast.IdentKind && expr.AsIdent() == name
+}
+
+// Literal is the value of a literal of the type V.
+func Literal[V ref.Val](expr ast.Expr) (value V, ok bool) {
+	if expr.Kind() == ast.LiteralKind {
+		value, ok = expr.AsLiteral().(V)
+	}
+	return value, ok
+}
+
+// IsLiteral recognises a literal by its type and value.
+func IsLiteral[V interface {
+	comparable
+	ref.Val
+}](expr ast.Expr, value V) bool {
+	literal, ok := Literal[V](expr)
+	return ok && literal == value
+}
+
+// IsEmptyList recognises [].
+func IsEmptyList(expr ast.Expr) bool {
+	return expr.Kind() == ast.ListKind && expr.AsList().Size() == 0
+}
+
+// OnlyElement recognises [element]. An optional one, [?element], may be missing.
+func OnlyElement(expr ast.Expr) (element ast.Expr, ok bool) {
+	if expr.Kind() != ast.ListKind || expr.AsList().Size() != 1 || len(expr.AsList().OptionalIndices()) > 0 {
+		return nil, false
+	}
+	return expr.AsList().Elements()[0], true
+}
+
+// Conjuncts splits an expression at its outermost "&&", in the order in which they are
+// written. An expression without any is its only conjunct.
+func Conjuncts(expr ast.Expr) []ast.Expr {
+	if !IsCall(expr, operators.LogicalAnd) {
+		return []ast.Expr{expr}
+	}
+	var result []ast.Expr
+	for _, arg := range expr.AsCall().Args() {
+		result = append(result, Conjuncts(arg)...)
+	}
+	return result
+}
+
+// Member is a field or an element of something else, its container.
+type Member struct {
+	Container ast.Expr
+	// Name is that of the field, or the text that is the index. It is known unless the index
+	// is anything but a literal text.
+	Name  string
+	Known bool
+	// Read: the part is the member itself. Otherwise it is an optional value with it, or
+	// tells whether there is one, and so of another type than the member.
+	Read bool
+}
+
+// MemberOf recognises the ways to speak of a member:
+//
+//	of.name     of['name']     of[index]     read
+//	of.?name    of[?'name']    of[?index]    optional
+//	has(of.name)                             whether it is there
+//
+// "'name' in of" is not one of them: of may be a list.
+func MemberOf(expr ast.Expr) (Member, bool) {
+	switch {
+	case expr.Kind() == ast.SelectKind:
+		selection := expr.AsSelect()
+		return Member{selection.Operand(), selection.FieldName(), true, !selection.IsTestOnly()}, true
+	case IsCall(expr, operators.Index, operators.OptIndex, operators.OptSelect):
+		args := expr.AsCall().Args()
+		name, known := Literal[types.String](args[1])
+		return Member{args[0], string(name), known, IsCall(expr, operators.Index)}, true
+	default:
+		return Member{}, false
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import "github.com/google/cel-go/common/ast"
+
+// Scope has what is known of the variables that comprehensions declare, the innermost of each
+// name last. A comprehension declares its variables in some of its parts only:
+//
+//	range, initial value   none
+//	condition, step        the accumulator and the iteration variables
+//	result                 the accumulator
+//
+// cel.bind is a comprehension whose accumulator is the name: it is known in the result.
+type Scope[V any] map[string][]V
+
+// Names are variables of which nothing but the name is known.
+type Names = Scope[struct{}]
+
+// Declare hides what the name stood for until [Scope.Forget].
+func (s Scope[V]) Declare(name string, value V) { s[name] = append(s[name], value) }
+
+// Forget ends the innermost declaration of each name.
+func (s Scope[V]) Forget(names ...string) {
+	for _, name := range names {
+		s[name] = s[name][:len(s[name])-1]
+	}
+}
+
+// Has tells whether the name is declared.
+func (s Scope[V]) Has(name string) bool { return len(s[name]) > 0 }
+
+// Lookup returns the innermost declaration.
+func (s Scope[V]) Lookup(name string) (value V, declared bool) {
+	all := s[name]
+	if len(all) == 0 {
+		return value, false
+	}
+	return all[len(all)-1], true
+}
+
+// IterVars are the one or two iteration variables of a comprehension.
+func IterVars(c ast.ComprehensionExpr) []string {
+	if c.HasIterVar2() {
+		return []string{c.IterVar(), c.IterVar2()}
+	}
+	return []string{c.IterVar()}
+}
+
+// ElementVar is the variable that stands for the elements of a list: the second one, if the
+// first one stands for their places.
+func ElementVar(c ast.ComprehensionExpr) string {
+	if c.HasIterVar2() {
+		return c.IterVar2()
+	}
+	return c.IterVar()
+}
+
+// Visit calls f for an expression and all of its parts, each before its own parts and with the
+// variables that are declared where it stands. f must not keep hidden.
+func Visit(expr ast.Expr, f func(part ast.Expr, hidden Names)) {
+	hidden := Names{}
+	var descend func(ast.Expr)
+	descend = func(e ast.Expr) {
+		f(e, hidden)
+		if e.Kind() != ast.ComprehensionKind {
+			for _, part := range Parts(e) {
+				descend(part)
+			}
+			return
+		}
+		c := e.AsComprehension()
+		descend(c.IterRange())
+		descend(c.AccuInit())
+		hidden.Declare(c.AccuVar(), struct{}{})
+		for _, name := range IterVars(c) {
+			hidden.Declare(name, struct{}{})
+		}
+		descend(c.LoopCondition())
+		descend(c.LoopStep())
+		hidden.Forget(IterVars(c)...)
+		descend(c.Result())
+		hidden.Forget(c.AccuVar())
+	}
+	descend(expr)
+}
+
+// Parts are the expressions that one is directly made of, in the order in which they are
+// evaluated: the target of a call is the first one. Not all parts of a comprehension are in the
+// same scope, see [Scope].
+func Parts(expr ast.Expr) []ast.Expr {
+	var result []ast.Expr
+	switch expr.Kind() {
+	case ast.CallKind:
+		return Operands(expr.AsCall())
+	case ast.SelectKind:
+		return []ast.Expr{expr.AsSelect().Operand()}
+	case ast.ListKind:
+		return expr.AsList().Elements()
+	case ast.MapKind:
+		for _, entry := range expr.AsMap().Entries() {
+			result = append(result, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+		}
+	case ast.StructKind:
+		for _, field := range expr.AsStruct().Fields() {
+			result = append(result, field.AsStructField().Value())
+		}
+	case ast.ComprehensionKind:
+		c := expr.AsComprehension()
+		return []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()}
+	}
+	return result
+}
+
+// Operands are the target of a call, if it has one, and the arguments.
+func Operands(call ast.CallExpr) []ast.Expr {
+	if !call.IsMemberFunction() {
+		return call.Args()
+	}
+	return append([]ast.Expr{call.Target()}, call.Args()...)
+}

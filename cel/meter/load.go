@@ -110,7 +110,7 @@ var (
 		return Load{50 + 12*(c.First.Size+c.Second.Size) + max(30*c.First.Deep, c.First.Size*c.Second.Size), 0}
 	}}
 	matching = known{load: func(c *Call) Load {
-		result := compiling(c)
+		result := executing(c)
 		result.Nanoseconds += 2.5 * (c.First.Size + 1) * c.Steps
 		return result
 	}}
@@ -124,11 +124,14 @@ var (
 	network = reading(150, 10, 1)
 )
 
-func compiling(c *Call) Load {
+// executing is the load of compiling a pattern, if it was not, and of what executing it begins
+// with: for each instruction it may make room for the ends of all groups.
+func executing(c *Call) Load {
+	room := 16 * c.Instructions * c.Groups
 	if c.Compiled {
-		return Load{Nanoseconds: 150}
+		return Load{150 + 2*room, room}
 	}
-	return Load{2_000 + 40*c.Second.Size + 400*c.Instructions, 200*c.Instructions + 50*c.Second.Size}
+	return Load{2_000 + 40*c.Second.Size + 400*c.Instructions + 2*room, 200*c.Instructions + 50*c.Second.Size + room}
 }
 
 // loads are those of all functions of the environments of devices and of clusters.
@@ -169,9 +172,9 @@ var loads = func() map[string]known {
 		"matches":       matching,
 		"find":          matching,
 		"findAll": {load: func(c *Call) Load {
-			result := compiling(c)
-			// Each match may look at all that is left.
-			result.Nanoseconds += c.Steps * (c.First.Size + 1) * (2.5 + c.First.Size/2)
+			result := executing(c)
+			// Each match may look at all that is left, and notes where all groups are.
+			result.Nanoseconds += c.Steps * (c.First.Size + 1) * (2.5 + c.Groups + c.First.Size/2)
 			result.Bytes += 24*c.First.Size + 24
 			return result
 		}},

@@ -25,13 +25,16 @@ const (
 	// maxClasses is how many classes of Unicode characters a regular expression may name: each
 	// is a table of up to 10 KiB.
 	maxClasses = 64
+	// maxGroups is how many groups a regular expression may have. While a text is matched, each
+	// instruction may keep where each group began and ended, also if nobody asks for that.
+	maxGroups = 32
 )
 
 // Pattern says how large a regular expression is.
 type Pattern struct {
 	// Instructions is the size of its program. Steps is how many of them may be tried for
-	// each character.
-	Instructions, Steps float64
+	// each character. Groups is how many groups in parentheses it has.
+	Instructions, Steps, Groups float64
 }
 
 // pattern is a regular expression that is a constant.
@@ -131,15 +134,19 @@ func PatternOf(text string) (Pattern, error) {
 	if err != nil {
 		return Pattern{}, err
 	}
+	groups := parsed.MaxCap()
+	if groups > maxGroups {
+		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression has %d groups, the limit is %d: write (?:x) in place of (x)", groups, maxGroups)}
+	}
 	size := instructionsOf(parsed)
 	if size > MaxPatternInstructions {
 		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression is compiled to more than %d instructions: repeat less", MaxPatternInstructions)}
 	}
 	if parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0 {
 		// It is looked for as a text is.
-		return Pattern{size, 1}, nil
+		return Pattern{Instructions: size, Steps: 1}, nil
 	}
-	return Pattern{size, size}, nil
+	return Pattern{size, size, float64(groups)}, nil
 }
 
 func instructionsOf(e *syntax.Regexp) float64 {

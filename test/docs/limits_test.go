@@ -124,6 +124,7 @@ func expressionLimits(t *testing.T) []limit {
 		{"length of a regular expression", size(meter.MaxPatternLength), ours},
 		{"instructions that one is compiled to", number(meter.MaxPatternInstructions), ours},
 		{"classes such as `\\pL` in one", number(constantOf(t, "cel/meter/pattern.go", "maxClasses")), ours},
+		{"groups in one, `(…)` and not `(?:…)`", number(constantOf(t, "cel/meter/pattern.go", "maxGroups")), ours},
 		{"exponent of a quantity, besides the characters before it", number(constantOf(t, "cel/meter/quantity.go", "exponentMargin")), ours + ": larger ones are cut"},
 		{"cost of a device selector on one device, by its bound", number(costbound.SelectorLimits.Cost), ours},
 		{"what a device selector makes on one device, by its bound", size(int64(costbound.SelectorLimits.Bytes)), ours},

@@ -245,6 +245,7 @@ func refusals(t *testing.T) string {
 		{"length of a regular expression", size(meter.MaxPatternLength), "none"},
 		{"instructions of a regular expression", number(meter.MaxPatternInstructions), "that of Go's package regexp"},
 		{"classes such as `\\pL` in a regular expression", number(constantOf(t, "cel/meter/pattern.go", "maxClasses")), "none"},
+		{"groups in a regular expression", number(constantOf(t, "cel/meter/pattern.go", "maxGroups")), "none"},
 		{"what the functions of one evaluation make", size(int64(cel.DefaultMemoryLimit)) + fmt.Sprintf(", and %d bytes for each unit of cost", meter.BytesPerUnit), "none"},
 		{"time of the calls in one evaluation, by the sizes of their operands", number(cel.DefaultCostLimit) + fmt.Sprintf(" times %d ns", constantOf(t, "cel/meter/meter.go", "nanosecondsPerUnit")), "none"},
 		{"cost of a device selector of a claim on one device, at most", number(costbound.SelectorLimits.Cost), "1,000,000, noticed after the call"},

@@ -90,7 +90,7 @@ func (c *called) pattern() (meter.Pattern, bool) {
 	// A counted repetition says at most a thousand.
 	const mostPerByte = 1000
 	size := min(times(mostPerByte, c.at(1)), meter.MaxPatternInstructions)
-	return meter.Pattern{Instructions: size, Steps: size}, false
+	return meter.Pattern{Instructions: size, Steps: size, Groups: c.at(1) / 2}, false
 }
 
 // deep is how many values there are at most in one with so many elements or, as a text,

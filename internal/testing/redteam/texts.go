@@ -69,6 +69,8 @@ func patterns() []Case {
 		Case{Name: "regex-find-quadratic", Text: textOf(13, `X.findAll('a*b').size() == 0`), Why: "quadratic in one call"},
 		Case{Name: "regex-deep", Attack: Compilation, Where: Anywhere, Text: fmt.Sprintf(`'a'.matches('%s')`, nested(950, "(", "a", ")*")), Why: "the parser of patterns is recursive"},
 		Case{Name: "regex-deeper", Attack: Compilation, Text: fmt.Sprintf(`'a'.matches('%s')`, nested(4000, "(", "a", ")")), Why: "deeper than it accepts"},
+		Case{Name: "regex-groups", Attack: Memory, Text: fmt.Sprintf(`'1Gi1Gi'.findAll('%s/a/a').size() > 0`, times(2000, "(a|b)*")), Why: "each of 10,000 instructions keeps where 2,000 groups are: hundreds of megabytes for six letters"},
+		Case{Name: "regex-groups-computed", Attack: Memory, Text: fmt.Sprintf(`cel.bind(p, '%s', [1, 2, 3].all(i, '1Gi1Gi'.findAll(p + '/a/a' + string(i)).size() == 0))`, times(2000, "(a|b)*")), Why: "the same, in a pattern that is not known before"},
 		Case{Name: "regex-names", Attack: Compilation, Text: fmt.Sprintf(`'a'.matches('%s')`, numbered(450, "", func(i int) string { return fmt.Sprintf("(?P<n%d>a)?", i) })), Why: "groups with names"},
 		Case{Name: "regex-of-regex", Attack: Memory, Text: textOf(15, `X.matches(X)`), Why: "the pattern is as long as the text"},
 		Case{Name: "regex-invalid-long", Attack: Memory, Text: textOf(18, `'a'.matches('(' + X)`), Why: "the error has the pattern in it"},

@@ -42,15 +42,14 @@ type celConstraint struct {
 	values  []*device.Device
 	// evaluations counts how often the expression was evaluated, hits how often the
 	// verdict was known. accepted and rejected count the complete sets by verdict, proven
-	// those of the former that needed no evaluation, cuts the parts of sets that could not
-	// become satisfactory.
-	evaluations, hits, accepted, rejected, proven, cuts int64
-	// pruner finds the latter.
-	pruner pruner
+	// those of the former that needed no evaluation.
+	evaluations, hits, accepted, rejected, proven int64
+	pruner                                        pruner
 }
 
 func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition, api *resourceapi.DeviceConstraint, requests []alternatives) *celConstraint {
 	c := &celConstraint{definition: d, search: s, claim: claim, claimIndex: len(s.requests) - 1, first: len(requests)}
+	c.pruner.constraint = c
 	for i, all := range requests {
 		var covered alternatives
 		for _, r := range all {
@@ -119,13 +118,13 @@ func (c *celConstraint) decide(devices int) (bool, error) {
 }
 
 func (c *celConstraint) afterDecision(devices int) (bool, error) {
-	if c.undecided == len(c.covered)-1 && len(c.members) == 0 && !c.begin() {
-		return false, c.failure()
+	if c.undecided == len(c.covered)-1 && len(c.members) == 0 && !c.pruner.begin() {
+		return false, c.pruner.failure()
 	}
 	// The last device of a set completes it, unless the requests that were yet to
 	// be decided turn out to contribute none.
 	if devices > 0 || !c.isComplete() {
-		return true, c.failure()
+		return true, c.pruner.failure()
 	}
 	return c.evaluate()
 }
@@ -134,7 +133,7 @@ func (c *celConstraint) undecide(devices int) {
 	c.undecided++
 	c.wanted -= devices
 	if c.undecided == len(c.covered) {
-		c.pruner.begun = false
+		c.pruner.end()
 	}
 }
 
@@ -156,17 +155,17 @@ func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
 }
 
 func (c *celConstraint) afterAddition(r *request, added *candidate) (bool, error) {
-	if !c.descend(r, added) {
-		return false, c.failure()
+	if !c.pruner.descend(r, added) {
+		return false, c.pruner.failure()
 	}
-	if err := c.failure(); err != nil || !c.isComplete() {
+	if err := c.pruner.failure(); err != nil || !c.isComplete() {
 		return err == nil, err
 	}
 	return c.evaluate()
 }
 
 func (c *celConstraint) remove(removed *candidate) {
-	c.ascend(removed)
+	c.pruner.ascend(removed)
 	c.members = c.members[:len(c.members)-1]
 }
 
@@ -176,12 +175,12 @@ func (c *celConstraint) evaluate() (bool, error) {
 	if err := c.search.cancelled(); err != nil {
 		return false, err
 	}
-	if c.outcome() == bound.True {
+	if c.pruner.outcome() == bound.True {
 		c.accepted++
 		c.proven++
 		return true, nil
 	}
-	if err := c.failure(); err != nil {
+	if err := c.pruner.failure(); err != nil {
 		return false, err
 	}
 	satisfied, err := c.verdict()

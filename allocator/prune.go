@@ -38,8 +38,13 @@ import (
 // forgotten and nothing is cut: the search may well find a solution before it
 // comes to that device.
 
-// pruner cuts for one CEL constraint. The zero value is not prepared yet.
+// pruner cuts for one CEL constraint. It is prepared when it is first asked to begin.
+//
+// The constraint tells it what is taken (begin, descend, ascend, end), and asks it whether a
+// complete set is surely satisfactory (outcome) and why CEL could not be asked (failure). The
+// search asks it which device comes next.
 type pruner struct {
+	constraint *celConstraint
 	// useless: nothing can be cut.
 	useless bool
 	// size is the size of a complete set.
@@ -58,12 +63,14 @@ type pruner struct {
 	// none is no device.
 	none  bitset.Set
 	begun bool
-	// outcome is what the bounds say of the complete set, 0 if they were not asked.
-	outcome bound.Outcome
+	// completed is what the bounds say of the complete set, 0 if they were not asked.
+	completed bound.Outcome
 	// settled tells for each number of chosen devices whether the bounds looked at the set.
 	settled [resourceapi.AllocationResultsMaxSize + 1]bool
-	// refusals counts the devices that were refused.
+	// refusals counts the devices that were refused, cuts the parts of sets that could not become
+	// satisfactory.
 	refusals int
+	cuts     int64
 }
 
 // thoroughFrom is the number of refusals from which on more is done to find out which
@@ -72,23 +79,23 @@ const thoroughFrom = 3
 
 // begin looks at the empty set when the first covered request is about to be met. It
 // is false if no set is satisfactory.
-func (c *celConstraint) begin() bool {
-	if !c.isPrepared() {
+func (p *pruner) begin() bool {
+	c := p.constraint
+	if !p.isPrepared() {
 		return true
 	}
-	p := &c.pruner
 	p.begun = true
 	p.chosen.Clear()
 	first := p.possible.At(0)
 	first.Clear()
 	for i, all := range c.covered {
-		c.joinFree(first, i, all[0])
+		p.joinFree(first, i, all[0])
 	}
 	r := c.covered[0][0]
 	if p.volatile {
-		c.passOverTaken(r, 0, first)
+		p.passOverTaken(r, 0, first)
 	}
-	if c.hasCompletion(r, nil) {
+	if p.hasCompletion(r, nil) {
 		return true
 	}
 	first.Clear()
@@ -97,8 +104,9 @@ func (c *celConstraint) begin() bool {
 
 // joinFree adds the devices that the request, which is covered in the given place, can have
 // and that are not in use.
-func (c *celConstraint) joinFree(to bitset.Set, at int, r *request) {
-	eligible, available := c.pruner.eligible.At(at), c.search.available
+func (p *pruner) joinFree(to bitset.Set, at int, r *request) {
+	c := p.constraint
+	eligible, available := p.eligible.At(at), c.search.available
 	for w, word := range eligible {
 		to[w] |= word &^ available.taken[w]
 	}
@@ -114,17 +122,17 @@ func (c *celConstraint) joinFree(to bitset.Set, at int, r *request) {
 
 // descend looks at the set with the device that was added last, for request r. It is
 // false if no completion is satisfactory.
-func (c *celConstraint) descend(r *request, added *candidate) bool {
-	p := &c.pruner
+func (p *pruner) descend(r *request, added *candidate) bool {
+	c := p.constraint
 	if !p.begun {
 		return true
 	}
 	p.chosen.Add(added.position)
-	p.outcome = 0
+	p.completed = 0
 	next := p.possible.At(len(c.members))
 	next.SetTo(p.possible.At(len(c.members) - 1))
 	next.Remove(added.position)
-	at := c.placeOf(r)
+	at := p.placeOf(r)
 	eligible, later := p.eligible.At(at), p.later.At(at)
 	// What is before the device is for later requests only.
 	for w := range next {
@@ -138,12 +146,12 @@ func (c *celConstraint) descend(r *request, added *candidate) bool {
 		next[w] &= now | later[w]
 	}
 	if p.volatile {
-		c.passOverTaken(r, added.position+1, next)
+		p.passOverTaken(r, added.position+1, next)
 	}
-	if c.isDetermined(added) || len(c.members) == p.size && c.outcome() == bound.True {
+	if p.isDetermined(added) || len(c.members) == p.size && p.outcome() == bound.True {
 		return true
 	}
-	if c.hasCompletion(r, added) {
+	if p.hasCompletion(r, added) {
 		return true
 	}
 	p.refusals++
@@ -152,8 +160,8 @@ func (c *celConstraint) descend(r *request, added *candidate) bool {
 
 // isDetermined tells whether there was one completion only, before the device was added
 // that is part of it: nothing more can be found out about it.
-func (c *celConstraint) isDetermined(added *candidate) bool {
-	p := &c.pruner
+func (p *pruner) isDetermined(added *candidate) bool {
+	c := p.constraint
 	before, now := len(c.members)-1, len(c.members)
 	left := p.size - before
 	if left == 0 || p.required.At(before).Count() != left || !p.required.At(before).Has(added.position) {
@@ -166,31 +174,33 @@ func (c *celConstraint) isDetermined(added *candidate) bool {
 }
 
 // ascend undoes descend.
-func (c *celConstraint) ascend(removed *candidate) {
-	p := &c.pruner
+func (p *pruner) ascend(removed *candidate) {
 	if p.begun {
 		p.chosen.Remove(removed.position)
-		p.outcome = 0
+		p.completed = 0
 	}
 }
+
+// end forgets the set: the first covered request is not tried any more.
+func (p *pruner) end() { p.begun = false }
 
 // hasCompletion tells whether the set as it is may become satisfactory, or something
 // else may fail before it is complete. It removes possible devices that are in no such
 // completion.
-func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
-	p := &c.pruner
+func (p *pruner) hasCompletion(r *request, last *candidate) bool {
+	c := p.constraint
 	level := len(c.members)
 	p.required.At(level).Clear()
 	p.settled[level] = false
-	if !c.othersKeepQuiet(r, last) {
+	if !p.othersKeepQuiet(r, last) {
 		return true
 	}
 	effort := bound.Quick
 	if p.refusals >= thoroughFrom {
 		effort = bound.Thorough
 	}
-	if c.lacksDevices() || p.outcome == bound.False {
-		c.cuts++
+	if p.lacksDevices() || p.completed == bound.False {
+		p.cuts++
 		return false
 	}
 	partial := bound.Partial{
@@ -199,9 +209,9 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 	}
 	before := partial.Possible.Count()
 	hopeless := p.bounds.Hopeless(partial, effort)
-	c.cuts += int64(before - partial.Possible.Count())
+	p.cuts += int64(before - partial.Possible.Count())
 	if hopeless {
-		c.cuts++
+		p.cuts++
 		return false
 	}
 	p.settled[level] = true
@@ -210,21 +220,21 @@ func (c *celConstraint) hasCompletion(r *request, last *candidate) bool {
 
 // outcome is what the bounds say of the complete set. If it is true, the set is surely
 // satisfactory. They can say something only if they have seen all of its devices.
-func (c *celConstraint) outcome() bound.Outcome {
-	p := &c.pruner
+func (p *pruner) outcome() bound.Outcome {
+	c := p.constraint
 	if !p.begun || !p.bounds.MayProve() || p.chosen.Count() != len(c.members) {
 		return bound.Open
 	}
-	if p.outcome == 0 {
-		p.outcome = p.bounds.Bound(bound.Partial{Chosen: p.chosen, Possible: p.none})
+	if p.completed == 0 {
+		p.completed = p.bounds.Bound(bound.Partial{Chosen: p.chosen, Possible: p.none})
 	}
-	return p.outcome
+	return p.completed
 }
 
 // lacksDevices tells whether one of the requests can't get as many devices as it still
 // wants.
-func (c *celConstraint) lacksDevices() bool {
-	p := &c.pruner
+func (p *pruner) lacksDevices() bool {
+	c := p.constraint
 	taken := len(c.members)
 	for i, all := range c.covered {
 		wanted := max(0, all[0].count-taken)
@@ -238,18 +248,19 @@ func (c *celConstraint) lacksDevices() bool {
 
 // failure is why the expression could not be asked about single devices, nil if it
 // could.
-func (c *celConstraint) failure() error {
-	if c.pruner.bounds == nil || c.pruner.bounds.Err() == nil {
+func (p *pruner) failure() error {
+	if p.bounds == nil || p.bounds.Err() == nil {
 		return nil
 	}
-	return c.evaluationError(c.pruner.bounds.Err())
+	return p.constraint.evaluationError(p.bounds.Err())
 }
 
 // passOverTaken removes devices that can't be had any more because of what else was
 // taken. Those for r come from the given position on.
-func (c *celConstraint) passOverTaken(r *request, from int, possible bitset.Set) {
+func (p *pruner) passOverTaken(r *request, from int, possible bitset.Set) {
+	c := p.constraint
 	for position := range possible.All() {
-		if candidate := c.search.inventory.candidates[position]; !c.mayTake(r, from, candidate) {
+		if candidate := c.search.inventory.candidates[position]; !p.mayTake(r, from, candidate) {
 			possible.Remove(position)
 		}
 	}
@@ -257,13 +268,14 @@ func (c *celConstraint) passOverTaken(r *request, from int, possible bitset.Set)
 
 // mayTake tells whether the device can still be had for one of the covered requests
 // from r on.
-func (c *celConstraint) mayTake(r *request, from int, candidate *candidate) bool {
+func (p *pruner) mayTake(r *request, from int, candidate *candidate) bool {
+	c := p.constraint
 	for i, all := range c.covered {
 		q := all[0]
-		if q.order < r.order || q == r && candidate.position < from || !c.pruner.eligible.At(i).Has(candidate.position) {
+		if q.order < r.order || q == r && candidate.position < from || !p.eligible.At(i).Has(candidate.position) {
 			continue
 		}
-		if !c.search.available.inUse(c.claimIndex, q, candidate) && c.hasRoom(q, candidate) && c.isAdmitted(q, candidate) {
+		if !c.search.available.inUse(c.claimIndex, q, candidate) && p.hasRoom(q, candidate) && p.isAdmitted(q, candidate) {
 			return true
 		}
 	}
@@ -272,12 +284,13 @@ func (c *celConstraint) mayTake(r *request, from int, candidate *candidate) bool
 
 // hasRoom tells whether the search would look at the constraint before it finds out
 // that too little of the device is left. For "all" it does.
-func (c *celConstraint) hasRoom(r *request, candidate *candidate) bool {
-	return r.wantsAll() || c.search.know(r, candidate) != ineligible
+func (p *pruner) hasRoom(r *request, candidate *candidate) bool {
+	return r.wantsAll() || p.constraint.search.know(r, candidate) != ineligible
 }
 
 // placeOf is the place of a request among those covered.
-func (c *celConstraint) placeOf(r *request) int {
+func (p *pruner) placeOf(r *request) int {
+	c := p.constraint
 	for i, all := range c.covered {
 		if all[0] == r {
 			return i
@@ -289,14 +302,15 @@ func (c *celConstraint) placeOf(r *request) int {
 // next is the first position from the given one on whose device may be the next one of
 // request r in a satisfactory completion, or as many as there are candidates. Devices of
 // a request are taken in ascending order, so none may come after one that is required.
-func (c *celConstraint) next(r *request, position int) int {
-	p, chosen := &c.pruner, len(c.members)
+func (p *pruner) next(r *request, position int) int {
+	c := p.constraint
+	chosen := len(c.members)
 	next := p.possible.At(chosen).Next(position)
 	if next < 0 {
 		return len(c.search.inventory.candidates)
 	}
 	if !p.required.At(chosen).IsEmpty() {
-		at := c.placeOf(r)
+		at := p.placeOf(r)
 		for first := range p.required.At(chosen).All() {
 			if first >= next {
 				break
@@ -310,7 +324,7 @@ func (c *celConstraint) next(r *request, position int) int {
 }
 
 // isAdmitted asks the constraints that see a device of the request before c does.
-func (c *celConstraint) isAdmitted(r *request, candidate *candidate) bool {
+func (p *pruner) isAdmitted(r *request, candidate *candidate) bool {
 	for _, other := range r.constraints {
 		bounding, ok := other.(boundingConstraint)
 		if !ok {
@@ -325,12 +339,13 @@ func (c *celConstraint) isAdmitted(r *request, candidate *candidate) bool {
 
 // othersKeepQuiet tells whether no other CEL constraint may fail before the set of
 // c is complete.
-func (c *celConstraint) othersKeepQuiet(r *request, last *candidate) bool {
+func (p *pruner) othersKeepQuiet(r *request, last *candidate) bool {
+	c := p.constraint
 	for _, o := range c.search.celConstraints {
 		if o == c || o.claimIndex != c.claimIndex || o.last < r.order || o.first > c.last {
 			continue
 		}
-		if !o.isPrepared() || o.mayFail(last) {
+		if !o.pruner.isPrepared() || o.pruner.mayFail(last) {
 			return false
 		}
 	}
@@ -339,8 +354,8 @@ func (c *celConstraint) othersKeepQuiet(r *request, last *candidate) bool {
 
 // mayFail tells whether the expression may fail for what the set can become, with the
 // device last, which it may or may not have seen yet.
-func (c *celConstraint) mayFail(last *candidate) bool {
-	p := &c.pruner
+func (p *pruner) mayFail(last *candidate) bool {
+	c := p.constraint
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
 	partial.Possible = bitset.New(len(c.search.inventory.candidates))
 	if p.begun {

@@ -11,20 +11,21 @@ import "github.com/celset/celset/cel/device/bitset"
 // is no pruning at all if something on the way to a complete set may fail that only the
 // search itself finds out.
 
-func (c *celConstraint) isPrepared() bool {
-	if c.pruner.bounds == nil && !c.pruner.useless {
-		c.pruner.useless = c.search.allocator.unbounded || !c.prepare()
+func (p *pruner) isPrepared() bool {
+	c := p.constraint
+	if p.bounds == nil && !p.useless {
+		p.useless = c.search.allocator.unbounded || !p.prepare()
 	}
-	return !c.pruner.useless
+	return !p.useless
 }
 
 // prepare reads the expression. It is false if nothing can be cut, now and later.
-func (c *celConstraint) prepare() bool {
-	s, p := c.search, &c.pruner
+func (p *pruner) prepare() bool {
+	c, s := p.constraint, p.constraint.search
 	if !withinLimit(s.requests[c.claimIndex]) {
 		return false
 	}
-	for _, all := range c.span() {
+	for _, all := range p.span() {
 		if len(all) != 1 {
 			return false
 		}
@@ -39,20 +40,21 @@ func (c *celConstraint) prepare() bool {
 	if tables == nil {
 		return false
 	}
-	for _, all := range c.span() {
+	for _, all := range p.span() {
 		if !s.speculate(all[0]) {
 			return false
 		}
 	}
-	c.makeRoom()
-	c.findEligible()
+	p.makeRoom()
+	p.findEligible()
 	p.bounds = tables.NewBounds(s.ctx, s.budget)
 	return true
 }
 
 // makeRoom has memory for all levels of the search.
-func (c *celConstraint) makeRoom() {
-	p, requests, levels := &c.pruner, len(c.covered), c.pruner.size+1
+func (p *pruner) makeRoom() {
+	c := p.constraint
+	requests, levels := len(c.covered), p.size+1
 	sets := bitset.NewList(2+2*requests+2*levels, len(c.search.inventory.candidates))
 	cut := func(count int) (part bitset.List) {
 		part, sets = sets.Cut(count)
@@ -65,8 +67,8 @@ func (c *celConstraint) makeRoom() {
 }
 
 // findEligible looks at the devices for each covered request.
-func (c *celConstraint) findEligible() {
-	s, p := c.search, &c.pruner
+func (p *pruner) findEligible() {
+	c, s := p.constraint, p.constraint.search
 	for i, all := range c.covered {
 		r, eligible := all[0], p.eligible.At(i)
 		eligible.SetTo(r.group.selections.passed)
@@ -94,7 +96,8 @@ func (c *celConstraint) findEligible() {
 
 // span are the requests of the claim from the first to the last that the
 // constraint covers. What is between them is searched before a set is complete.
-func (c *celConstraint) span() []alternatives {
+func (p *pruner) span() []alternatives {
+	c := p.constraint
 	return c.search.requests[c.claimIndex][c.first : c.last+1]
 }
 

@@ -75,7 +75,7 @@ func (r *request) next(position int) int {
 		if !d.covered || !d.constraint.pruner.begun {
 			continue
 		}
-		next := d.constraint.next(r, position)
+		next := d.constraint.pruner.next(r, position)
 		if next > position && i > 0 {
 			// What the others said was about another device.
 			i = -1

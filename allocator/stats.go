@@ -49,7 +49,7 @@ func (s *search) stats() Stats {
 		stats.SetsAccepted += constraint.accepted
 		stats.SetsProven += constraint.proven
 		stats.CacheHits += constraint.hits
-		stats.Cuts += constraint.cuts
+		stats.Cuts += constraint.pruner.cuts
 		if bounds := constraint.pruner.bounds; bounds != nil {
 			stats.TableEvaluations += bounds.Evaluations()
 			stats.TableBuilds += bounds.Builds()

@@ -168,9 +168,9 @@ func (s *search) know(r *request, c *candidate) known {
 // isBounded tells whether bounds are looked at.
 func (s *search) isBounded() bool { return s.backtracked && !s.allocator.unbounded }
 
-// isHopeless tells whether the request can't get the rest of its devices, or the
+// isInfeasible tells whether the request can't get the rest of its devices, or the
 // requests after it can't get theirs.
-func (s *search) isHopeless(p place, r *request) bool {
+func (s *search) isInfeasible(p place, r *request) bool {
 	if !s.isBounded() || r.wantsAll() {
 		return false
 	}
@@ -190,7 +190,7 @@ func (s *search) isHopeless(p place, r *request) bool {
 			supply.add(c)
 		}
 	}
-	return !supply.isEnough() || quiet && s.restIsHopeless(p.claim, p.request+1, demand{r, supply.wanted})
+	return !supply.isEnough() || quiet && s.restIsInfeasible(p.claim, p.request+1, demand{r, supply.wanted})
 }
 
 // supply counts the devices that a request may still get together.

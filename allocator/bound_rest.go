@@ -10,9 +10,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// restIsHopeless tells whether the requests from the given one on can't be met,
+// restIsInfeasible tells whether the requests from the given one on can't be met,
 // all of them together and besides what is still missing of the one before them.
-func (s *search) restIsHopeless(claim, request int, missing ...demand) bool {
+func (s *search) restIsInfeasible(claim, request int, missing ...demand) bool {
 	if !s.isBounded() || !s.quiet[claim][request] {
 		return false
 	}

@@ -55,21 +55,21 @@
 //
 // Package cel/device/bound asks CEL for the rows and columns of the devices, once for
 // each device, and makes a table of adjacent(d, o) from them: for each device the bits of
-// its neighbours. With devices S chosen, D possible and r still to be found, the count
+// its neighbours. With devices S chosen, D their domain and r still to be found, the count
 // for a device d is at least its neighbours in S and at most that plus the smaller of r
 // and its neighbours in D. If it is at most one for any d in S, the conjunct is false for
 // every completion, and so is the expression. From the same counts follow
 //
-//   - what is impossible: a device of D that would have fewer than two neighbours in S
+//   - what is infeasible: a device of D that would have fewer than two neighbours in S
 //     and D, and whatever is no neighbour of a d that needs all r that are left;
-//   - what is required: if a d in S has no more neighbours in D than it lacks, these are
+//   - what is forced: if a d in S has no more neighbours in D than it lacks, these are
 //     in every completion. They count as chosen from then on, and more may follow.
 //
 // On an 8x8 mesh of free devices, rows of eight, this goes:
 //
-//   - {}: every device has two neighbours. Nothing is impossible.
+//   - {}: every device has two neighbours. Nothing is infeasible.
 //   - {0}: devices are taken in ascending order, so of the neighbours of 0 only 1 and 8
-//     come into question, and both are required. 1 lacks one more, 2 or 9; 8 lacks one
+//     come into question, and both are forced. 1 lacks one more, 2 or 9; 8 lacks one
 //     more, 9 or 16. One device is left, so it is 9: the only completion is {0, 1, 8, 9}.
 //   - {0, 1}, {0, 1, 8}, {0, 1, 8, 9}: there is nothing else to try. Of the complete set the
 //     counts are exact, two for each device: it is true, whatever CEL would do to find out.

@@ -55,11 +55,11 @@ type pruner struct {
 	eligible, later bitset.List
 	// volatile: what is eligible also depends on what else was taken.
 	volatile bool
-	// chosen are the devices of the set. possible has for each number of chosen devices
-	// those that may come next or later, required those of them that must; both say nothing
+	// chosen are the devices of the set. domain has for each number of chosen devices
+	// those that may come next or later, forced those of them that must; both say nothing
 	// until the set was begun.
-	chosen             bitset.Set
-	possible, required bitset.List
+	chosen         bitset.Set
+	domain, forced bitset.List
 	// none is no device.
 	none  bitset.Set
 	begun bool
@@ -86,7 +86,7 @@ func (p *pruner) begin() bool {
 	}
 	p.begun = true
 	p.chosen.Clear()
-	first := p.possible.At(0)
+	first := p.domain.At(0)
 	first.Clear()
 	for i, all := range c.covered {
 		p.joinFree(first, i, all[0])
@@ -129,8 +129,8 @@ func (p *pruner) descend(r *request, added *candidate) bool {
 	}
 	p.chosen.Add(added.position)
 	p.completed = 0
-	next := p.possible.At(len(c.members))
-	next.SetTo(p.possible.At(len(c.members) - 1))
+	next := p.domain.At(len(c.members))
+	next.SetTo(p.domain.At(len(c.members) - 1))
 	next.Remove(added.position)
 	at := p.placeOf(r)
 	eligible, later := p.eligible.At(at), p.later.At(at)
@@ -164,13 +164,13 @@ func (p *pruner) isDetermined(added *candidate) bool {
 	c := p.constraint
 	before, now := len(c.members)-1, len(c.members)
 	left := p.size - before
-	if left == 0 || p.required.At(before).Count() != left || !p.required.At(before).Has(added.position) {
+	if left == 0 || p.forced.At(before).Count() != left || !p.forced.At(before).Has(added.position) {
 		return false
 	}
 	p.settled[now] = false
-	p.required.At(now).SetTo(p.required.At(before))
-	p.required.At(now).Remove(added.position)
-	return p.possible.At(now).Count() == left-1
+	p.forced.At(now).SetTo(p.forced.At(before))
+	p.forced.At(now).Remove(added.position)
+	return p.domain.At(now).Count() == left-1
 }
 
 // ascend undoes descend.
@@ -185,12 +185,12 @@ func (p *pruner) ascend(removed *candidate) {
 func (p *pruner) end() { p.begun = false }
 
 // hasCompletion tells whether the set as it is may become satisfactory, or something
-// else may fail before it is complete. It removes possible devices that are in no such
-// completion.
+// else may fail before it is complete. It removes devices from the domain that are in no
+// such completion.
 func (p *pruner) hasCompletion(r *request, last *candidate) bool {
 	c := p.constraint
 	level := len(c.members)
-	p.required.At(level).Clear()
+	p.forced.At(level).Clear()
 	p.settled[level] = false
 	if !p.othersKeepQuiet(r, last) {
 		return true
@@ -204,13 +204,13 @@ func (p *pruner) hasCompletion(r *request, last *candidate) bool {
 		return false
 	}
 	partial := bound.Partial{
-		Chosen: p.chosen, Possible: p.possible.At(level), Required: p.required.At(level), Left: p.size - level,
-		Settled: level > 0 && p.settled[level-1] && p.possible.At(level).Count()+1 == p.possible.At(level-1).Count(),
+		Chosen: p.chosen, Domain: p.domain.At(level), Forced: p.forced.At(level), Left: p.size - level,
+		Settled: level > 0 && p.settled[level-1] && p.domain.At(level).Count()+1 == p.domain.At(level-1).Count(),
 	}
-	before := partial.Possible.Count()
-	hopeless := p.bounds.Hopeless(partial, effort)
-	p.cuts += int64(before - partial.Possible.Count())
-	if hopeless {
+	before := partial.Domain.Count()
+	infeasible := p.bounds.Infeasible(partial, effort)
+	p.cuts += int64(before - partial.Domain.Count())
+	if infeasible {
 		p.cuts++
 		return false
 	}
@@ -226,7 +226,7 @@ func (p *pruner) outcome() bound.Outcome {
 		return bound.Open
 	}
 	if p.completed == 0 {
-		p.completed = p.bounds.Bound(bound.Partial{Chosen: p.chosen, Possible: p.none})
+		p.completed = p.bounds.Bound(bound.Partial{Chosen: p.chosen, Domain: p.none})
 	}
 	return p.completed
 }
@@ -239,7 +239,7 @@ func (p *pruner) lacksDevices() bool {
 	for i, all := range c.covered {
 		wanted := max(0, all[0].count-taken)
 		taken = max(0, taken-all[0].count)
-		if wanted > 0 && p.possible.At(len(c.members)).CountAnd(p.eligible.At(i)) < wanted {
+		if wanted > 0 && p.domain.At(len(c.members)).CountAnd(p.eligible.At(i)) < wanted {
 			return true
 		}
 	}
@@ -257,11 +257,11 @@ func (p *pruner) failure() error {
 
 // passOverTaken removes devices that can't be had any more because of what else was
 // taken. Those for r come from the given position on.
-func (p *pruner) passOverTaken(r *request, from int, possible bitset.Set) {
+func (p *pruner) passOverTaken(r *request, from int, domain bitset.Set) {
 	c := p.constraint
-	for position := range possible.All() {
+	for position := range domain.All() {
 		if candidate := c.search.inventory.candidates[position]; !p.mayTake(r, from, candidate) {
-			possible.Remove(position)
+			domain.Remove(position)
 		}
 	}
 }
@@ -301,17 +301,17 @@ func (p *pruner) placeOf(r *request) int {
 
 // next is the first position from the given one on whose device may be the next one of
 // request r in a satisfactory completion, or as many as there are candidates. Devices of
-// a request are taken in ascending order, so none may come after one that is required.
+// a request are taken in ascending order, so none may come after one that is forced.
 func (p *pruner) next(r *request, position int) int {
 	c := p.constraint
 	chosen := len(c.members)
-	next := p.possible.At(chosen).Next(position)
+	next := p.domain.At(chosen).Next(position)
 	if next < 0 {
 		return len(c.search.inventory.candidates)
 	}
-	if !p.required.At(chosen).IsEmpty() {
+	if !p.forced.At(chosen).IsEmpty() {
 		at := p.placeOf(r)
-		for first := range p.required.At(chosen).All() {
+		for first := range p.forced.At(chosen).All() {
 			if first >= next {
 				break
 			}
@@ -357,16 +357,16 @@ func (p *pruner) othersKeepQuiet(r *request, last *candidate) bool {
 func (p *pruner) mayFail(last *candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
-	partial.Possible = bitset.New(len(c.search.inventory.candidates))
+	partial.Domain = bitset.New(len(c.search.inventory.candidates))
 	if p.begun {
-		partial.Possible.SetTo(p.possible.At(len(c.members)))
+		partial.Domain.SetTo(p.domain.At(len(c.members)))
 	} else {
 		for i := range c.covered {
-			partial.Possible.Join(p.eligible.At(i))
+			partial.Domain.Join(p.eligible.At(i))
 		}
 	}
 	if last != nil && !p.chosen.Has(last.position) {
-		partial.Possible.Add(last.position)
+		partial.Domain.Add(last.position)
 	}
 	return p.bounds.Bound(partial)&bound.Error != 0
 }

@@ -62,7 +62,7 @@ func (p *pruner) makeRoom() {
 	}
 	p.chosen, p.none = cut(1).At(0), cut(1).At(0)
 	p.eligible, p.later = cut(requests), cut(requests)
-	p.possible, p.required = cut(levels), cut(levels)
+	p.domain, p.forced = cut(levels), cut(levels)
 	c.members = make([]*candidate, 0, p.size)
 }
 

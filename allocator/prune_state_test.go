@@ -16,10 +16,10 @@ import (
 
 // prunerState is all that a pruner knows of the set as it is and of its parts.
 type prunerState struct {
-	Begun              bool
-	Members            []int
-	Chosen             []uint64
-	Possible, Required [][]uint64
+	Begun          bool
+	Members        []int
+	Chosen         []uint64
+	Domain, Forced [][]uint64
 }
 
 func stateOf(c *celConstraint) prunerState {
@@ -30,8 +30,8 @@ func stateOf(c *celConstraint) prunerState {
 	}
 	if p.begun {
 		for i := range len(c.members) + 1 {
-			s.Possible = append(s.Possible, slices.Clone(p.possible.At(i)))
-			s.Required = append(s.Required, slices.Clone(p.required.At(i)))
+			s.Domain = append(s.Domain, slices.Clone(p.domain.At(i)))
+			s.Forced = append(s.Forced, slices.Clone(p.forced.At(i)))
 		}
 	}
 	return s
@@ -161,16 +161,16 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	satisfied, err := x.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
-	require.Equal(t, bitset.Set{1 << 1}, c.pruner.required.At(0))
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
 	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
 
 	added, err := c.add(x, s.inventory.candidates[1])
 	require.NoError(t, err)
 	require.True(t, added)
-	require.True(t, c.pruner.required.At(1).IsEmpty(), "it is there")
+	require.True(t, c.pruner.forced.At(1).IsEmpty(), "it is there")
 	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
 	c.remove(s.inventory.candidates[1])
-	require.Equal(t, bitset.Set{1 << 1}, c.pruner.required.At(0))
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
 	x.undecide(len(x.decides))
 
 	// What a later request can have may be passed over by this one.
@@ -182,6 +182,6 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	x = s.requests[0][0][0]
 	_, err = x.decide()
 	require.NoError(t, err)
-	require.Equal(t, bitset.Set{1 << 1}, s.celConstraints[0].pruner.required.At(0))
+	require.Equal(t, bitset.Set{1 << 1}, s.celConstraints[0].pruner.forced.At(0))
 	require.Equal(t, []int{2, 5}, []int{x.next(2), x.next(5)})
 }

@@ -206,7 +206,7 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 		}
 		return result, err
 	}
-	if s.restIsHopeless(claim, request) {
+	if s.restIsInfeasible(claim, request) {
 		return none, nil
 	}
 	result := tooMany
@@ -278,7 +278,7 @@ func (s *search) nextDevice(p place, r *request) (outcome, error) {
 	switch {
 	case r.wantsAll():
 		return s.takeNextOfAll(p, r)
-	case !r.isPruned() && s.isHopeless(p, r):
+	case !r.isPruned() && s.isInfeasible(p, r):
 		return none, nil
 	default:
 		return s.takeAny(p, r)

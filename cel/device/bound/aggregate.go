@@ -60,7 +60,7 @@ func (n greatest) number(s *state) number {
 	}
 	look(s.Chosen, true)
 	if s.Left > 0 {
-		look(s.Possible, false)
+		look(s.Domain, false)
 	}
 	result := e.result(s.Left)
 	if n.negated {
@@ -161,7 +161,7 @@ func (n total) number(s *state) number {
 		return result
 	}
 	var least, most []int64
-	for i := range s.Possible.All() {
+	for i := range s.Domain.All() {
 		value, _ := n.of(s, i)
 		switch {
 		case value.open:

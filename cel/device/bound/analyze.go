@@ -248,7 +248,7 @@ func (a *analyzer) isBool(expr ast.Expr) bool {
 	return a.write.TypeOf(expr).Kind() == types.BoolKind
 }
 
-// equivalence is equality of bools. Written with other operators it can be refined, and
+// equivalence is equality of bools. Written with other operators it can be propagated, and
 // it fails as it should: if either does.
 func (a *analyzer) equivalence(left, right condition) condition {
 	if isOpen(left) || isOpen(right) {

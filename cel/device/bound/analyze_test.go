@@ -53,30 +53,30 @@ func TestBoundsOfConstructs(t *testing.T) {
 			compiled, err := e.Compile(expression)
 			require.NoError(t, err)
 			tables := bound.Analyze(compiled, 3).Tabulate(line(6)).NewBounds(t.Context(), nil)
-			p := bound.Partial{Chosen: of(6, 0, 5), Possible: of(6, 1, 2, 3, 4), Left: 1}
+			p := bound.Partial{Chosen: of(6, 0, 5), Domain: of(6, 1, 2, 3, 4), Left: 1}
 			require.Equal(t, want.String(), tables.Bound(p).String())
 			if want == bound.False {
-				require.True(t, tables.Hopeless(p, bound.Thorough))
+				require.True(t, tables.Infeasible(p, bound.Thorough))
 			} else if want.String() != "true|false" {
-				require.False(t, tables.Hopeless(p, bound.Thorough))
+				require.False(t, tables.Infeasible(p, bound.Thorough))
 			}
 		})
 	}
 }
 
 // A candidate that is in no satisfactory completion is removed.
-func TestHopelessRemovesCandidates(t *testing.T) {
+func TestInfeasibleRemovesCandidates(t *testing.T) {
 	compiled, err := environment(t).Compile("devices.map(d, d.attributes['d'].y).max() - devices.map(d, d.attributes['d'].y).min() == 2")
 	require.NoError(t, err)
 	tables := bound.Analyze(compiled, 3).Tabulate(line(70)).NewBounds(t.Context(), nil)
-	p := bound.Partial{Chosen: of(70, 65), Possible: of(70, 0, 1, 63, 64, 66, 69), Left: 2}
-	require.False(t, tables.Hopeless(p, bound.Thorough))
-	require.Equal(t, of(70, 63, 64, 66), p.Possible)
+	p := bound.Partial{Chosen: of(70, 65), Domain: of(70, 0, 1, 63, 64, 66, 69), Left: 2}
+	require.False(t, tables.Infeasible(p, bound.Thorough))
+	require.Equal(t, of(70, 63, 64, 66), p.Domain)
 	require.EqualValues(t, 70, len(line(70)))
 	require.LessOrEqual(t, tables.Evaluations(), int64(2*70))
 
-	p = bound.Partial{Chosen: of(70, 69), Possible: of(70, 0, 1, 63, 64, 66), Left: 2}
-	require.True(t, tables.Hopeless(p, bound.Thorough))
+	p = bound.Partial{Chosen: of(70, 69), Domain: of(70, 0, 1, 63, 64, 66), Left: 2}
+	require.True(t, tables.Infeasible(p, bound.Thorough))
 }
 
 func TestUnderstood(t *testing.T) {

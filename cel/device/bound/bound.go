@@ -62,7 +62,7 @@ const (
 	maxBytes = 16 << 20
 	// entryBytes and verdictBytes are what an entry of a leaf and of a predicate take.
 	entryBytes, verdictBytes = 64, 1
-	// maxWork is how many devices one call of Hopeless or Bound may look at, which
+	// maxWork is how many devices one call of Infeasible or Bound may look at, which
 	// takes some ten milliseconds.
 	maxWork = 1 << 18
 )
@@ -86,15 +86,15 @@ func (a *Analysis) Fits(devices int) bool {
 // Partial is a set of which a part is chosen. Devices go by their positions in the list
 // that was tabulated.
 type Partial struct {
-	// Chosen devices are in the set. Possible ones may be added; the two have no
-	// device in common.
-	Chosen, Possible bitset.Set
+	// Chosen are the devices in the set. Domain are those that may be added; the two have
+	// no device in common.
+	Chosen, Domain bitset.Set
 	// Left is the number of devices to be added.
 	Left int
-	// Required is where Hopeless puts those possible devices that are in every completion
-	// which is not false. It may be nil.
-	Required bitset.Set
-	// Settled says that the last devices were chosen from a partial set that Hopeless has
+	// Forced is where Infeasible puts those devices of the domain that are in every
+	// completion which is not false. It may be nil.
+	Forced bitset.Set
+	// Settled says that the last devices were chosen from a partial set that Infeasible has
 	// looked at, and that it had the same devices: what each of them can have has not
 	// changed.
 	Settled bool
@@ -164,7 +164,7 @@ type state struct {
 	// removed: a device is not possible any more.
 	removed bool
 	// required are the devices that were chosen because no completion can do without
-	// them. hypothetical: what is being refined need not hold.
+	// them. hypothetical: what is being propagated need not hold.
 	required     bitset.Set
 	hypothetical bool
 	// aborted: something was met that would end the evaluation of the expression,
@@ -204,7 +204,7 @@ func (s *state) begin(p Partial) bool {
 }
 
 // devices counts those that are chosen or possible.
-func (s *state) devices() int { return s.Chosen.Count() + s.Possible.Count() }
+func (s *state) devices() int { return s.Chosen.Count() + s.Domain.Count() }
 
 // isSound tells whether what was found since begin can be relied on.
 func (s *state) isSound() bool { return !s.aborted && !s.exhausted && s.err == nil }

@@ -26,7 +26,7 @@ func environment(t testing.TB) *device.Environment {
 
 // partial draws a partial set: devices chosen, devices possible, the rest excluded.
 func partial(t *rapid.T, n, size int) bound.Partial {
-	p := bound.Partial{Chosen: bitset.New(n), Possible: bitset.New(n), Left: size}
+	p := bound.Partial{Chosen: bitset.New(n), Domain: bitset.New(n), Left: size}
 	for i := range n {
 		switch rapid.IntRange(0, 3).Draw(t, "part") {
 		case 0:
@@ -36,14 +36,14 @@ func partial(t *rapid.T, n, size int) bound.Partial {
 			}
 		case 1:
 		default:
-			p.Possible.Add(i)
+			p.Domain.Add(i)
 		}
 	}
 	return p
 }
 
 func clone(p bound.Partial) bound.Partial {
-	return bound.Partial{Chosen: append(bitset.Set{}, p.Chosen...), Possible: append(bitset.Set{}, p.Possible...), Left: p.Left}
+	return bound.Partial{Chosen: append(bitset.Set{}, p.Chosen...), Domain: append(bitset.Set{}, p.Domain...), Left: p.Left}
 }
 
 // completions calls f for all sets that p may become.
@@ -53,10 +53,10 @@ func completions(p bound.Partial, n, from int, f func(bitset.Set)) {
 		return
 	}
 	for i := from; i < n; i++ {
-		if p.Possible.Has(i) {
+		if p.Domain.Has(i) {
 			next := clone(p)
 			next.Chosen.Add(i)
-			next.Possible.Remove(i)
+			next.Domain.Remove(i)
 			next.Left--
 			completions(next, n, i+1, f)
 		}
@@ -85,7 +85,7 @@ func outcome(t *rapid.T, e *device.Expression, all []*device.Device, set bitset.
 
 // statistics keep the generator from degenerating unnoticed. All but compiled count
 // partial sets.
-type statistics struct{ compiled, tried, understood, decided, hopeless int }
+type statistics struct{ compiled, tried, understood, decided, infeasible int }
 
 // perExpression is how many partial sets each expression is tried on: compiling and
 // analysing take most of the time.
@@ -98,7 +98,7 @@ func TestBoundsAreSound(t *testing.T) {
 	t.Logf("%+v", seen)
 	require.Greater(t, seen.understood, seen.tried/4)
 	require.Greater(t, seen.decided, seen.tried/7)
-	require.Greater(t, seen.hopeless, seen.tried/3)
+	require.Greater(t, seen.infeasible, seen.tried/3)
 }
 
 func FuzzBoundsAreSound(f *testing.F) {
@@ -149,15 +149,15 @@ func (s situation) check(t *rapid.T, statistics *statistics) {
 		t.Fatalf("%s: may become %s, bounds say %s", s, met, possible)
 	}
 	for _, effort := range []bound.Effort{bound.Quick, bound.Thorough} {
-		refined := clone(s.partial)
-		if bounds.Hopeless(refined, effort) {
-			statistics.hopeless++
+		propagated := clone(s.partial)
+		if bounds.Infeasible(propagated, effort) {
+			statistics.infeasible++
 			if met&^bound.False != 0 {
-				t.Fatalf("%s: hopeless, but may become %s", s, met)
+				t.Fatalf("%s: infeasible, but may become %s", s, met)
 			}
 			return
 		}
-		s.checkRemoved(t, refined)
+		s.checkRemoved(t, propagated)
 	}
 	if s.analysis.Understood() {
 		statistics.understood++
@@ -168,11 +168,11 @@ func (s situation) check(t *rapid.T, statistics *statistics) {
 }
 
 // checkRemoved: what was removed may only be in completions that are false.
-func (s situation) checkRemoved(t *rapid.T, refined bound.Partial) {
-	require.Equal(t, s.partial.Chosen, refined.Chosen)
+func (s situation) checkRemoved(t *rapid.T, propagated bound.Partial) {
+	require.Equal(t, s.partial.Chosen, propagated.Chosen)
 	completions(s.partial, len(s.all), 0, func(set bitset.Set) {
 		for i := range s.all {
-			if !set.Has(i) || refined.Chosen.Has(i) || refined.Possible.Has(i) {
+			if !set.Has(i) || propagated.Chosen.Has(i) || propagated.Domain.Has(i) {
 				continue
 			}
 			if o := outcome(t, s.expression, s.all, set); o != bound.False {
@@ -183,5 +183,5 @@ func (s situation) checkRemoved(t *rapid.T, refined bound.Partial) {
 }
 
 func (s situation) String() string {
-	return fmt.Sprintf("%s\nchosen %b possible %b left %d", s.text, s.partial.Chosen, s.partial.Possible, s.partial.Left)
+	return fmt.Sprintf("%s\nchosen %b possible %b left %d", s.text, s.partial.Chosen, s.partial.Domain, s.partial.Left)
 }

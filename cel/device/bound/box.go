@@ -46,8 +46,8 @@ func (n box) bound(s *state) Outcome {
 	return result
 }
 
-// refine removes what is in no place in which the set can be completed.
-func (n box) refine(s *state) bool {
+// propagate removes what is in no place in which the set can be completed.
+func (n box) propagate(s *state) bool {
 	holds, _ := n.finish(s)
 	return holds
 }
@@ -57,12 +57,12 @@ func (n box) refine(s *state) bool {
 func (n box) finish(s *state) (holds, done bool) {
 	places := s.places(n)
 	if places == nil || !n.hasNumbers(s) {
-		return n.refineSides(s), false
+		return n.propagateSides(s), false
 	}
 	all, reached := s.borrow(s.Chosen), s.borrow(s.Chosen)
 	defer func() { s.giveBack(all); s.giveBack(reached) }()
 	if s.Left > 0 {
-		all.Join(s.Possible)
+		all.Join(s.Domain)
 	}
 	possible := false
 	for i := range places {
@@ -91,9 +91,9 @@ func (p *place) holds(chosen, all bitset.Set, size int) bool {
 	return true
 }
 
-func (n box) refineSides(s *state) bool {
+func (n box) propagateSides(s *state) bool {
 	for _, side := range n.sides {
-		if !side.refine(s) {
+		if !side.propagate(s) {
 			return false
 		}
 	}
@@ -103,7 +103,7 @@ func (n box) refineSides(s *state) bool {
 // hasNumbers tells whether all sides are numbers for all devices.
 func (n box) hasNumbers(s *state) bool {
 	for _, side := range n.sides {
-		if c := s.column(side.leaf); !c.order.has(s.Chosen) || !c.order.has(s.Possible) {
+		if c := s.column(side.leaf); !c.order.has(s.Chosen) || !c.order.has(s.Domain) {
 			return false
 		}
 	}

@@ -74,7 +74,7 @@ func TestBoxRemovesWhatIsInNoPlace(t *testing.T) {
 	s := newSound(t, environment(t), width("x")+" == 1 && "+width("y")+" == 1", 4, grid(2, 4))
 	for name, test := range map[string]struct {
 		chosen, possible, left []int
-		hopeless               bool
+		infeasible             bool
 		required               []int
 	}{
 		"everywhere":       {[]int{}, []int{0, 1, 2, 3, 4, 5, 6, 7}, []int{0, 1, 2, 3, 4, 5, 6, 7}, false, []int{}},
@@ -87,11 +87,11 @@ func TestBoxRemovesWhatIsInNoPlace(t *testing.T) {
 		"complete, wrong":  {[]int{0, 1, 2, 5}, []int{}, nil, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hopeless, refined := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
-			require.Equal(t, test.hopeless, hopeless)
-			if !hopeless {
-				require.Equal(t, test.left, positions(refined.Possible))
-				require.Equal(t, test.required, positions(refined.Required))
+			infeasible, propagated := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
+			require.Equal(t, test.infeasible, infeasible)
+			if !infeasible {
+				require.Equal(t, test.left, positions(propagated.Domain))
+				require.Equal(t, test.required, positions(propagated.Forced))
 			}
 		})
 	}
@@ -109,14 +109,14 @@ func TestBoxWithTooManyPlaces(t *testing.T) {
 	e := environment(t)
 	text := width("x") + " <= 30 && " + width("y") + " <= 30 && " + width("z") + " <= 3"
 	s := newSound(t, e, text, 2, devicesWith(all...))
-	hopeless, refined := s.check(t, s.bounds(t), s.partial([]int{0}, upTo(n)[1:]), bound.Quick)
-	require.False(t, hopeless)
+	infeasible, propagated := s.check(t, s.bounds(t), s.partial([]int{0}, upTo(n)[1:]), bound.Quick)
+	require.False(t, infeasible)
 	for i := 1; i < n; i++ {
 		want := i <= 30 && (i*3)%n <= 30 && (i*11)%n <= 3
-		require.Equal(t, want, refined.Possible.Has(i), "device %d", i)
+		require.Equal(t, want, propagated.Domain.Has(i), "device %d", i)
 	}
-	hopeless, _ = s.check(t, s.bounds(t), s.partial([]int{0, 35}, nil), bound.Quick)
-	require.True(t, hopeless)
+	infeasible, _ = s.check(t, s.bounds(t), s.partial([]int{0, 35}, nil), bound.Quick)
+	require.True(t, infeasible)
 }
 
 // Where a side overflows for some devices, the others still have their boxes.
@@ -126,9 +126,9 @@ func TestBoxOfNumbersTooFarApart(t *testing.T) {
 		values{"x": 4, "y": 0}, values{"x": 5, "y": 1}, values{"x": 5, "y": 7},
 	))
 	require.Equal(t, bound.True, s.outcome(t, of(5, 2, 3)))
-	hopeless, refined := s.check(t, s.bounds(t), s.partial(nil, []int{0, 1, 2, 3, 4}), bound.Thorough)
-	require.False(t, hopeless)
-	require.Subset(t, positions(refined.Possible), []int{0, 1, 2, 3}, "0 and 1 together fail")
+	infeasible, propagated := s.check(t, s.bounds(t), s.partial(nil, []int{0, 1, 2, 3, 4}), bound.Thorough)
+	require.False(t, infeasible)
+	require.Subset(t, positions(propagated.Domain), []int{0, 1, 2, 3}, "0 and 1 together fail")
 }
 
 // One side alone may have too many places.
@@ -141,8 +141,8 @@ func TestSideWithTooManyPlaces(t *testing.T) {
 	numbers[1] = 1
 	s := newSound(t, environment(t), width("x")+" <= 1", 2, ranked(numbers...))
 	p := s.partial([]int{0}, upTo(n)[1:])
-	require.False(t, s.bounds(t).Hopeless(p, bound.Quick))
-	require.Equal(t, []int{1}, positions(p.Possible))
+	require.False(t, s.bounds(t).Infeasible(p, bound.Quick))
+	require.Equal(t, []int{1}, positions(p.Domain))
 	p = s.partial([]int{2}, upTo(n)[3:])
-	require.True(t, s.bounds(t).Hopeless(p, bound.Quick))
+	require.True(t, s.bounds(t).Infeasible(p, bound.Quick))
 }

@@ -40,11 +40,11 @@ func (n tallied) successors(size int) (follows *predicate, over int, ok bool) {
 	return p, over, true
 }
 
-// refineChain removes what can't be in one stretch with the chosen devices, and requires
+// propagateChain removes what can't be in one stretch with the chosen devices, and requires
 // what is in each that can. holds is false if there is no such stretch. done tells that
 // there is nothing more to find out: without circles in the set each device that is left is
 // in some stretch with all chosen ones.
-func (n tallied) refineChain(s *state) (holds, done bool) {
+func (n tallied) propagateChain(s *state) (holds, done bool) {
 	size := s.Chosen.Count() + s.Left
 	follows, over, ok := n.successors(size)
 	if !ok {
@@ -52,11 +52,11 @@ func (n tallied) refineChain(s *state) (holds, done bool) {
 	}
 	c := chains{state: s, size: size, all: s.borrow(s.Chosen), heads: s.borrow(s.Chosen), keep: s.borrow(s.Chosen)}
 	defer func() { s.giveBack(c.all); s.giveBack(c.heads); s.giveBack(c.keep) }()
-	c.all.Join(s.Possible)
+	c.all.Join(s.Domain)
 	if !c.link(follows, over) {
 		return true, false
 	}
-	holds = c.refine()
+	holds = c.propagate()
 	return holds, c.circling == 0
 }
 
@@ -135,8 +135,8 @@ func (p path) longest() int {
 	return p.length
 }
 
-// refine looks for the path that has the stretch. If some of it is chosen it is that one.
-func (c *chains) refine() bool {
+// propagate looks for the path that has the stretch. If some of it is chosen it is that one.
+func (c *chains) propagate() bool {
 	c.findPaths()
 	touched := path{head: -1}
 	for _, p := range c.paths {
@@ -245,7 +245,7 @@ func (c *chains) requireCommon(p path) {
 	common.Clear()
 	place := 0
 	for d := p.head; d >= 0; d = c.next[d] {
-		if place >= from && place <= to && c.Possible.Has(d) {
+		if place >= from && place <= to && c.Domain.Has(d) {
 			common.Add(d)
 		}
 		place++

@@ -59,15 +59,15 @@ func TestStretches(t *testing.T) {
 func TestStretchesOfARing(t *testing.T) {
 	for _, text := range stretches[:4] {
 		s := newSound(t, environment(t), text, 6, ring(12))
-		require.True(t, s.bounds(t).Hopeless(s.partial(nil, []int{1, 2, 3, 4, 5, 7, 8, 9, 10, 11}), bound.Quick), text)
+		require.True(t, s.bounds(t).Infeasible(s.partial(nil, []int{1, 2, 3, 4, 5, 7, 8, 9, 10, 11}), bound.Quick), text)
 
 		p := s.partial([]int{2, 5}, []int{0, 1, 3, 4, 7, 8, 9, 10, 11})
-		p.Required = bitset.New(12)
-		require.False(t, s.bounds(t).Hopeless(p, bound.Quick), text)
-		require.Equal(t, of(12, 0, 1, 3, 4), p.Possible, text)
-		require.Equal(t, p.Possible, p.Required, text)
+		p.Forced = bitset.New(12)
+		require.False(t, s.bounds(t).Infeasible(p, bound.Quick), text)
+		require.Equal(t, of(12, 0, 1, 3, 4), p.Domain, text)
+		require.Equal(t, p.Domain, p.Forced, text)
 
-		require.True(t, s.bounds(t).Hopeless(s.partial([]int{2, 9}, []int{1, 3, 4, 7, 8, 10, 11}), bound.Quick), text)
+		require.True(t, s.bounds(t).Infeasible(s.partial([]int{2, 9}, []int{1, 3, 4, 7, 8, 10, 11}), bound.Quick), text)
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *chains) narrowCircle(p path) bool {
 	for place := range p.length {
 		switch at := place - open.from; {
 		case at < 0 || at >= open.length:
-			if c.Possible.Has(d) {
+			if c.Domain.Has(d) {
 				required.Add(d)
 			}
 		case at < without && open.length-1-at < without:

@@ -29,9 +29,9 @@ func TestCompleteSets(t *testing.T) {
 		analysis := bound.Analyze(expression, size)
 		all := devices(rt, rapid.IntRange(size, 4).Draw(rt, "devices"))
 		bounds := analysis.Tabulate(all).NewBounds(rt.Context(), nil)
-		every := bound.Partial{Chosen: bitset.New(len(all)), Possible: bitset.New(len(all)), Left: size}
+		every := bound.Partial{Chosen: bitset.New(len(all)), Domain: bitset.New(len(all)), Left: size}
 		for i := range all {
-			every.Possible.Add(i)
+			every.Domain.Add(i)
 		}
 		completions(every, len(all), 0, func(set bitset.Set) {
 			sets++
@@ -39,7 +39,7 @@ func TestCompleteSets(t *testing.T) {
 			if is == bound.True {
 				satisfied++
 			}
-			may := bounds.Bound(bound.Partial{Chosen: set, Possible: bitset.New(len(all))})
+			may := bounds.Bound(bound.Partial{Chosen: set, Domain: bitset.New(len(all))})
 			require.Zero(rt, is&^may, "%s\n%b is %s, bounds say %s", text, set, is, may)
 			switch may {
 			case bound.True:

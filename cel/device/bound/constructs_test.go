@@ -281,7 +281,7 @@ func TestCorpusIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(all).Draw(t, "expression")
 		p := partial(t, len(s.all), s.size)
-		p.Required = bitset.New(len(s.all))
+		p.Forced = bitset.New(len(s.all))
 		s.check(t, s.bounds(t), p, rapid.SampledFrom([]bound.Effort{bound.Quick, bound.Thorough}).Draw(t, "effort"))
 	})
 }

@@ -52,23 +52,23 @@ func (n *counted) bound(s *state) Outcome {
 	return n.verdict(t.fewest, t.most)
 }
 
-// refine removes what would make the number too large or too small. Possible devices
+// propagate removes what would make the number too large or too small. Devices of the domain
 // are of two kinds for that: those for which the predicate holds and the others.
-func (n *counted) refine(s *state) bool {
+func (n *counted) propagate(s *state) bool {
 	r := n.predicate.row(s, n.slot)
 	if !r.exact {
-		return s.refine(n.general)
+		return s.propagate(n.general)
 	}
-	return n.refineRow(s, r)
+	return n.propagateRow(s, r)
 }
 
-func (n *counted) refineRow(s *state, r *row) bool {
+func (n *counted) propagateRow(s *state, r *row) bool {
 	chosen, possible := s.counts(r.yes)
 	if possible == 0 {
 		// Nothing can change the number any more.
 		return n.isWithin(chosen, chosen) && s.Left >= 0
 	}
-	others := s.Possible.Count() - possible
+	others := s.Domain.Count() - possible
 	fewest, most := chosen+max(0, s.Left-others), chosen+min(s.Left, possible)
 	if !n.isWithin(fewest, most) {
 		return false
@@ -128,10 +128,10 @@ func (n *counted) overEach(outer int) (over int, ok bool) {
 	return over, true
 }
 
-// refineEach refines the condition for each chosen device in the place of the outer
+// propagateEach propagates the condition for each chosen device in the place of the outer
 // variable, and removes possible ones for which it is surely false when they are
 // chosen. ok is false if that takes more than counting; done is as for a [finisher].
-func (n *counted) refineEach(s *state, outer int) (holds, done, ok bool) {
+func (n *counted) propagateEach(s *state, outer int) (holds, done, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
 		return false, false, false
@@ -141,7 +141,7 @@ func (n *counted) refineEach(s *state, outer int) (holds, done, ok bool) {
 	// Once more: what is required now may require more, or just fit.
 	for range 2 {
 		s.removed = false
-		if holds, ok := n.refineChosen(s, over); !holds || !ok {
+		if holds, ok := n.propagateChosen(s, over); !holds || !ok {
 			return false, false, ok
 		}
 		if !s.removed {
@@ -161,9 +161,9 @@ func (n *counted) refineEach(s *state, outer int) (holds, done, ok bool) {
 	return holds && ok, !s.removed, ok
 }
 
-// refineChosen refines the condition for each chosen device, and lists those that lack
+// propagateChosen propagates the condition for each chosen device, and lists those that lack
 // all but one of the devices that are left to choose.
-func (n *counted) refineChosen(s *state, over int) (holds, ok bool) {
+func (n *counted) propagateChosen(s *state, over int) (holds, ok bool) {
 	p := n.predicate
 	made := p.rowsOver(s, over)
 	s.lacking = s.lacking[:0]
@@ -177,7 +177,7 @@ func (n *counted) refineChosen(s *state, over int) (holds, ok bool) {
 			if !r.exact || !s.spend() {
 				return false, false
 			}
-			if !n.refineRow(s, r) {
+			if !n.propagateRow(s, r) {
 				return false, true
 			}
 			if n.lacksAll(s, r) {
@@ -192,8 +192,8 @@ func (n *counted) refineChosen(s *state, over int) (holds, ok bool) {
 func (n *counted) removeUnfit(s *state, over int) (ok bool) {
 	p := n.predicate
 	made := p.rowsOver(s, over)
-	size, left := s.Possible.Count(), s.Left-1
-	for w, word := range s.Possible {
+	size, left := s.Domain.Count(), s.Left-1
+	for w, word := range s.Domain {
 		for ; word != 0; word &= word - 1 {
 			i := w*64 + bits.TrailingZeros64(word)
 			r := made.at(i)
@@ -224,11 +224,11 @@ func (n *counted) removeUnfit(s *state, over int) (ok bool) {
 // possible are chosen. Nothing more can be told while more are left to choose than
 // any device needs.
 func (n *counted) removeIsolated(s *state, over int) (ok bool) {
-	all := s.borrow(s.Possible)
+	all := s.borrow(s.Domain)
 	defer s.giveBack(all)
 	all.Join(s.Chosen)
 	made := n.predicate.rowsOver(s, over)
-	for w, word := range s.Possible {
+	for w, word := range s.Domain {
 		for ; word != 0; word &= word - 1 {
 			i := w*64 + bits.TrailingZeros64(word)
 			r := made.at(i)
@@ -256,7 +256,7 @@ func (n *counted) lacksAll(s *state, r *row) bool {
 // devices that need as many as are left then, and can't count it, need all the rest.
 func (n *counted) isStarved(s *state, device int, r *row) bool {
 	left := s.Left - 1
-	rest := s.borrow(s.Possible)
+	rest := s.borrow(s.Domain)
 	defer s.giveBack(rest)
 	rest.Remove(device)
 	for _, other := range s.lacking {
@@ -273,7 +273,7 @@ func (n *counted) isStarved(s *state, device int, r *row) bool {
 
 // counts has the numbers of chosen and of possible devices that are in the set.
 func (s *state) counts(of bitset.Set) (chosen, possible int) {
-	return of.CountAnd(s.Chosen), of.CountAnd(s.Possible)
+	return of.CountAnd(s.Chosen), of.CountAnd(s.Domain)
 }
 
 // isWithin tells whether a number from fewest to most may be one for which the condition

@@ -48,7 +48,7 @@ func TestCountsRemoveAndRequire(t *testing.T) {
 	for name, test := range map[string]struct {
 		text             string
 		chosen, possible []int
-		left             []int // nil: hopeless
+		left             []int // nil: infeasible
 		required         []int
 	}{
 		"enough others":                {"devices.filter(d, d.x < 3).size() <= 1", []int{0}, []int{1, 2, 3, 4, 5}, []int{3, 4, 5}, nil},
@@ -72,11 +72,11 @@ func TestCountsRemoveAndRequire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSound(t, e, test.text, 3, all)
-			hopeless, refined := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
-			require.Equal(t, test.left == nil, hopeless)
-			if !hopeless {
-				require.Equal(t, test.left, positions(refined.Possible))
-				require.ElementsMatch(t, test.required, positions(refined.Required))
+			infeasible, propagated := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
+			require.Equal(t, test.left == nil, infeasible)
+			if !infeasible {
+				require.Equal(t, test.left, positions(propagated.Domain))
+				require.ElementsMatch(t, test.required, positions(propagated.Forced))
 			}
 		})
 	}
@@ -88,16 +88,16 @@ func TestChosenDevicesStarveOthers(t *testing.T) {
 	const near = "devices.all(d, devices.filter(o, d != o && d.x - o.x <= 2 && o.x - d.x <= 2).size() >= 2)"
 	s := newSound(t, environment(t), near, 4, ranked(0, 1, 2, 3, 4, 5, 6, 7))
 	// 0 needs 1 and 2; the fourth one must be near two of those.
-	hopeless, refined := s.check(t, s.bounds(t), s.partial([]int{0}, upTo(8)[1:]), bound.Quick)
-	require.False(t, hopeless)
-	require.Equal(t, []int{1, 2, 3}, positions(refined.Possible))
-	require.Equal(t, []int{1, 2, 3}, positions(refined.Required))
+	infeasible, propagated := s.check(t, s.bounds(t), s.partial([]int{0}, upTo(8)[1:]), bound.Quick)
+	require.False(t, infeasible)
+	require.Equal(t, []int{1, 2, 3}, positions(propagated.Domain))
+	require.Equal(t, []int{1, 2, 3}, positions(propagated.Forced))
 
 	// 3 needs two of the three that are left. Were 7 chosen, both others had to be near
 	// 3, and only 5 of those is near 7. 6 has 4 and 5.
-	hopeless, refined = s.check(t, s.bounds(t), s.partial([]int{3}, []int{0, 1, 2, 4, 5, 6, 7}), bound.Quick)
-	require.False(t, hopeless)
-	require.Equal(t, []int{0, 1, 2, 4, 5, 6}, positions(refined.Possible))
+	infeasible, propagated = s.check(t, s.bounds(t), s.partial([]int{3}, []int{0, 1, 2, 4, 5, 6, 7}), bound.Quick)
+	require.False(t, infeasible)
+	require.Equal(t, []int{0, 1, 2, 4, 5, 6}, positions(propagated.Domain))
 }
 
 func TestStarvedIsSound(t *testing.T) {
@@ -120,8 +120,8 @@ func TestStarvedIsSound(t *testing.T) {
 			soundOf(f, size, all).checkAll(t)
 		}
 	}
-	hopeless, requiring := newSound(t, e, "devices.all(d, devices.filter(o, "+beside+").size() >= 2)", 4, grid(2, 4)).checkAll(t)
-	require.Greater(t, hopeless, 5000)
+	infeasible, requiring := newSound(t, e, "devices.all(d, devices.filter(o, "+beside+").size() >= 2)", 4, grid(2, 4)).checkAll(t)
+	require.Greater(t, infeasible, 5000)
 	require.Greater(t, requiring, 500)
 }
 
@@ -139,14 +139,14 @@ func TestTalliesAreSound(t *testing.T) {
 		devicesWith(values{"x": 0, "y": 0}, values{"x": 1}, values{"x": 2, "y": 0}, values{"y": 1}, values{"x": 1, "y": 0}),
 	}
 	e := environment(t)
-	hopeless, requiring := 0, 0
+	infeasible, requiring := 0, 0
 	for _, holds := range []string{last, succeeded, alone, fails} {
 		for _, relation := range []string{"==", "!=", "<=", ">="} {
 			for limit := range 4 {
 				f := compiled(t, e, fmt.Sprintf("devices.filter(d, %s).size() %s %d", holds, relation, limit))
 				for _, all := range devices {
 					h, r := soundOf(f, 3, all).checkAll(t)
-					hopeless, requiring = hopeless+h, requiring+r
+					infeasible, requiring = infeasible+h, requiring+r
 				}
 			}
 		}
@@ -158,7 +158,7 @@ func TestTalliesAreSound(t *testing.T) {
 			}
 		}
 	}
-	require.Positive(t, hopeless)
+	require.Positive(t, infeasible)
 	require.Positive(t, requiring)
 }
 
@@ -167,7 +167,7 @@ func TestTallyOfAStretch(t *testing.T) {
 	s := newSound(t, environment(t), "devices.exists_one(d, !devices.exists(o, o.x == (d.x + 1) % 6))", 3, ranked(0, 1, 2, 3, 4, 5))
 	for name, test := range map[string]struct {
 		chosen, possible []int
-		left             []int // nil: hopeless
+		left             []int // nil: infeasible
 		required         []int
 	}{
 		"two lasts":             {[]int{0, 3}, []int{5}, nil, nil},
@@ -179,11 +179,11 @@ func TestTallyOfAStretch(t *testing.T) {
 		"complete, not one":     {[]int{0, 2, 4}, []int{1}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hopeless, refined := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Thorough)
-			require.Equal(t, test.left == nil, hopeless, "%v %v", positions(refined.Possible), positions(refined.Required))
-			if !hopeless {
-				require.Equal(t, test.left, positions(refined.Possible))
-				require.ElementsMatch(t, test.required, positions(refined.Required))
+			infeasible, propagated := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Thorough)
+			require.Equal(t, test.left == nil, infeasible, "%v %v", positions(propagated.Domain), positions(propagated.Forced))
+			if !infeasible {
+				require.Equal(t, test.left, positions(propagated.Domain))
+				require.ElementsMatch(t, test.required, positions(propagated.Forced))
 			}
 		})
 	}

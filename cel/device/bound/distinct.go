@@ -54,7 +54,7 @@ type distinctSize struct{ leaf *leaf }
 // not known.
 func (n distinctSize) groups(s *state) *groups {
 	c := s.column(n.leaf)
-	if c == nil || !s.Chosen.IsWithin(c.groups.known) || s.Left > 0 && !s.Possible.IsWithin(c.groups.known) || !s.spend() {
+	if c == nil || !s.Chosen.IsWithin(c.groups.known) || s.Left > 0 && !s.Domain.IsWithin(c.groups.known) || !s.spend() {
 		return nil
 	}
 	return &c.groups
@@ -82,7 +82,7 @@ type distinctTally struct {
 func newDistinctTally(s *state, g *groups) distinctTally {
 	t := distinctTally{left: s.Left}
 	for _, members := range g.members {
-		possible := s.Possible.CountAnd(members)
+		possible := s.Domain.CountAnd(members)
 		switch {
 		case members.Meets(s.Chosen):
 			t.chosen++
@@ -135,12 +135,12 @@ func (n distinctLimits) negate() condition {
 
 func (n distinctLimits) bound(s *state) Outcome { return n.general.bound(s) }
 
-// refine removes the devices whose value would be one too many, or that would leave no
+// propagate removes the devices whose value would be one too many, or that would leave no
 // room for as many values as there must be.
-func (n distinctLimits) refine(s *state) bool {
+func (n distinctLimits) propagate(s *state) bool {
 	g := n.groups(s)
 	if g == nil {
-		return s.refine(n.general)
+		return s.propagate(n.general)
 	}
 	t := newDistinctTally(s, g)
 	if n.verdict(int64(t.fewest()), int64(t.most())) == False {
@@ -154,7 +154,7 @@ func (n distinctLimits) refine(s *state) bool {
 	known.left--
 	verdicts := make(map[int]Outcome)
 	for _, members := range g.members {
-		possible := s.Possible.CountAnd(members)
+		possible := s.Domain.CountAnd(members)
 		var verdict Outcome
 		switch {
 		case possible == 0:

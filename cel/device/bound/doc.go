@@ -7,7 +7,7 @@
 //	analysis := bound.Analyze(expression, 4)
 //	tables := analysis.Tabulate(devices)    // shared by any number of searches
 //	bounds := tables.NewBounds(ctx, budget) // for one search
-//	if bounds.Hopeless(partial, bound.Quick) { /* no completion satisfies it */ }
+//	if bounds.Infeasible(partial, bound.Quick) { /* no completion satisfies it */ }
 //
 // # How
 //
@@ -33,15 +33,15 @@
 // and so are the bounds here. Some functions panic instead, and what they stand in is
 // tried with each device before anything is said ([guard]).
 //
-// [Bounds.Hopeless] does more than ask for the bound: it removes devices that are in no
+// [Bounds.Infeasible] does more than ask for the bound: it removes devices that are in no
 // completion which is not false, and finds those that are in all of them. Counting rows
 // ([counted], [tallied]) and looking for the places of bounding boxes ([box]) does that
-// for the constructs that come up often; for the rest each possible device is tried.
+// for the constructs that come up often; for the rest each device of the domain is tried.
 //
 // # What it promises
 //
 // The possible results that Bound returns include the result of every completion. What
-// Hopeless removes is in completions only that are false, and what it finds required is
+// Infeasible removes is in completions only that are false, and what it finds forced is
 // in all that are not. Saying too much is allowed, it only costs time; saying too little
 // would be wrong.
 package bound

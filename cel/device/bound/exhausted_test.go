@@ -43,10 +43,10 @@ func TestNothingIsToldWhenExhausted(t *testing.T) {
 			require.Equal(t, bound.Open, b.Bound(everyOther(n)), text)
 			require.True(t, b.Exhausted(), text)
 			p := everyOther(n)
-			p.Required = of(n, 3)
-			require.False(t, b.Hopeless(p, bound.Thorough), text)
-			require.Equal(t, everyOther(n).Possible, p.Possible)
-			require.True(t, p.Required.IsEmpty())
+			p.Forced = of(n, 3)
+			require.False(t, b.Infeasible(p, bound.Thorough), text)
+			require.Equal(t, everyOther(n).Domain, p.Domain)
+			require.True(t, p.Forced.IsEmpty())
 			require.NoError(t, b.Err())
 		}
 	}

@@ -143,7 +143,7 @@ func newMisbehaviour(entries []entry, devices int) misbehaviour {
 func (s *state) mayAbort() bool {
 	for _, g := range s.tables.guards {
 		c := s.column(g.leaf)
-		if c == nil || c.misbehaviour[g.against].Meets(s.Chosen) || c.misbehaviour[g.against].Meets(s.Possible) {
+		if c == nil || c.misbehaviour[g.against].Meets(s.Chosen) || c.misbehaviour[g.against].Meets(s.Domain) {
 			return true
 		}
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 func everyOther(n int) bound.Partial {
-	p := bound.Partial{Chosen: of(n, 0), Possible: bitset.New(n), Left: 3}
+	p := bound.Partial{Chosen: of(n, 0), Domain: bitset.New(n), Left: 3}
 	for i := 1; i < n; i++ {
-		p.Possible.Add(i)
+		p.Domain.Add(i)
 	}
 	return p
 }
@@ -35,7 +35,7 @@ func TestExpensiveExpressionsAreGivenUp(t *testing.T) {
 	require.True(t, analysis.Understood())
 	tables := analysis.Tabulate(line(100)).NewBounds(t.Context(), nil)
 	require.False(t, tables.Exhausted())
-	require.False(t, tables.Hopeless(everyOther(100), bound.Thorough))
+	require.False(t, tables.Infeasible(everyOther(100), bound.Thorough))
 	require.True(t, tables.Exhausted())
 	require.Equal(t, bound.Open, tables.Bound(everyOther(100)), "nothing is told any more")
 }

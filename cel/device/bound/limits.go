@@ -68,7 +68,7 @@ func saturated(x, y int64) int64 {
 }
 
 // withLimits replaces a comparison of a quantity with a constant by a condition that
-// can be refined, where there is one.
+// can be propagated, where there is one.
 func withLimits(c comparison, of quantity, l limits) condition {
 	switch of := of.(type) {
 	case size:

@@ -65,7 +65,7 @@ func count(s *state, list deviceList, slot int, holds condition) tally {
 	// Of the possible devices as many as are left join the set: those that are not
 	// counted first, or those that are.
 	surely, maybe, others := 0, 0, 0
-	for i := range s.Possible.All() {
+	for i := range s.Domain.All() {
 		o := memberThat(s, list, slot, holds, i)
 		if o == True {
 			surely++

@@ -98,7 +98,7 @@ func (n someMember) each(s *state, f func(device int) bool) {
 	if s.Left <= 0 {
 		return
 	}
-	possible := s.borrow(s.Possible)
+	possible := s.borrow(s.Domain)
 	defer s.giveBack(possible)
 	for i := range possible.All() {
 		s.choose(i)
@@ -122,24 +122,24 @@ func (n someMember) bound(s *state) Outcome {
 	return result
 }
 
-// refine removes the devices that make the condition surely false whichever device it
+// propagate removes the devices that make the condition surely false whichever device it
 // speaks of.
-func (n someMember) refine(s *state) bool {
-	before, reached := s.borrow(s.Possible), s.borrow(s.Possible)
+func (n someMember) propagate(s *state) bool {
+	before, reached := s.borrow(s.Domain), s.borrow(s.Domain)
 	reached.Clear()
 	removed, hypothetical := s.removed, s.hypothetical
 	s.hypothetical = true
 	holds := false
 	n.each(s, func(i int) bool {
-		now := s.borrow(s.Possible)
-		if s.refine(n.holds) && s.Possible.Count() >= s.Left {
+		now := s.borrow(s.Domain)
+		if s.propagate(n.holds) && s.Domain.Count() >= s.Left {
 			holds = true
-			reached.Join(s.Possible)
+			reached.Join(s.Domain)
 			if before.Has(i) {
 				reached.Add(i)
 			}
 		}
-		s.Possible.SetTo(now)
+		s.Domain.SetTo(now)
 		s.giveBack(now)
 		return !holds || !before.IsWithin(reached)
 	})

@@ -42,7 +42,7 @@ type not struct{ operand condition }
 
 func (n not) bound(s *state) Outcome { return n.operand.bound(s).not() }
 
-// newNot moves a negation inwards, where it does no harm to refining: CEL's errors
+// newNot moves a negation inwards, where it does no harm to propagating: CEL's errors
 // follow de Morgan's laws.
 func newNot(operand condition) condition {
 	switch operand := operand.(type) {
@@ -89,7 +89,7 @@ func (n unsure) bound(s *state) Outcome {
 	return Open
 }
 
-func (n unsure) refine(s *state) bool { return s.refine(n.condition) }
+func (n unsure) propagate(s *state) bool { return s.propagate(n.condition) }
 
 type and struct{ left, right condition }
 

@@ -89,7 +89,7 @@ func (n ordered) bound(s *state) Outcome {
 	return n.condition.bound(s)
 }
 
-func (n ordered) refine(s *state) bool { return s.refine(n.either) && s.refine(n.condition) }
+func (n ordered) propagate(s *state) bool { return s.propagate(n.either) && s.propagate(n.condition) }
 
 // inEitherOrder reads what follows from a condition on pairs of devices. Within such a
 // condition it does not, since reading everything twice at each level is too much.

@@ -189,15 +189,15 @@ func (p *predicate) bound(s *state) Outcome {
 	return result
 }
 
-// refine: the verdict does not depend on what else is chosen.
-func (p *predicate) refine(s *state) bool { return p.bound(s) != False }
+// propagate: the verdict does not depend on what else is chosen.
+func (p *predicate) propagate(s *state) bool { return p.bound(s) != False }
 
 // tally counts the devices of the set for which the predicate holds.
 func (r *row) tally(s *state) tally {
-	others := s.Possible.Count() - s.Possible.CountAnd(r.yes)
+	others := s.Domain.Count() - s.Domain.CountAnd(r.yes)
 	return tally{
 		fewest: s.Chosen.CountAnd(r.yes) + max(0, s.Left-others),
-		most:   s.Chosen.CountAnd(r.maybe) + min(s.Left, s.Possible.CountAnd(r.maybe)),
-		fails:  s.Chosen.Meets(r.fails) || s.Left > 0 && s.Possible.Meets(r.fails),
+		most:   s.Chosen.CountAnd(r.maybe) + min(s.Left, s.Domain.CountAnd(r.maybe)),
+		fails:  s.Chosen.Meets(r.fails) || s.Left > 0 && s.Domain.Meets(r.fails),
 	}
 }

@@ -33,7 +33,7 @@ func (n forAll) bound(s *state) Outcome {
 	case s.shallow:
 		result = result.and(Open)
 	default:
-		result = result.and(n.ofPossible(s))
+		result = result.and(n.ofDomain(s))
 	}
 	// Where the list itself fails no verdict absorbs it.
 	return result | failure(s, n.list)
@@ -49,12 +49,12 @@ func (n forAll) ofChosen(s *state) Outcome {
 	return result
 }
 
-// ofPossible is what the devices contribute that are yet to join the set. If too
+// ofDomain is what the devices contribute that are yet to join the set. If too
 // few are acceptable, each completion has one for which the condition is false.
-func (n forAll) ofPossible(s *state) Outcome {
+func (n forAll) ofDomain(s *state) Outcome {
 	acceptable := 0
 	var any Outcome
-	for i := range s.Possible.All() {
+	for i := range s.Domain.All() {
 		o := n.of(s, i)
 		if o != False {
 			acceptable++
@@ -84,9 +84,9 @@ func (n forAll) of(s *state, device int) Outcome {
 	return within.choose(holds, True)
 }
 
-// refine asks for each chosen device in the list that the condition holds, and
+// propagate asks for each chosen device in the list that the condition holds, and
 // removes possible ones for which it can't.
-func (n forAll) refine(s *state) bool {
+func (n forAll) propagate(s *state) bool {
 	holds, _ := n.finish(s)
 	return holds
 }
@@ -94,11 +94,11 @@ func (n forAll) refine(s *state) bool {
 // finish: counting tells when nothing is left to be removed.
 func (n forAll) finish(s *state) (holds, done bool) {
 	if c := n.counts(); c != nil {
-		if holds, done, ok := c.refineEach(s, n.slot); ok {
+		if holds, done, ok := c.propagateEach(s, n.slot); ok {
 			return holds, done
 		}
 	}
-	return n.refineGeneral(s), false
+	return n.propagateGeneral(s), false
 }
 
 // counts is the condition if it counts devices for each device of the set, else nil.
@@ -110,22 +110,22 @@ func (n forAll) counts() *counted {
 	return c
 }
 
-func (n forAll) refineGeneral(s *state) bool {
+func (n forAll) propagateGeneral(s *state) bool {
 	if failure(s, n.list) != 0 {
 		return n.bound(s) != False
 	}
-	if !n.refineChosen(s) {
+	if !n.propagateChosen(s) {
 		return false
 	}
-	n.removePossible(s)
+	n.removeFromDomain(s)
 	return true
 }
 
-func (n forAll) refineChosen(s *state) bool {
+func (n forAll) propagateChosen(s *state) bool {
 	for i := range s.Chosen.All() {
 		if n.list.membership(s, i) == True && s.spend() {
 			s.slots[n.slot] = i
-			if !s.refine(n.holds) {
+			if !s.propagate(n.holds) {
 				return false
 			}
 		}
@@ -133,11 +133,11 @@ func (n forAll) refineChosen(s *state) bool {
 	return true
 }
 
-func (n forAll) removePossible(s *state) {
+func (n forAll) removeFromDomain(s *state) {
 	if s.Left == 0 {
 		return
 	}
-	possible := s.borrow(s.Possible)
+	possible := s.borrow(s.Domain)
 	for i := range possible.All() {
 		if n.list.membership(s, i) == True && s.spend() {
 			s.slots[n.slot] = i
@@ -164,7 +164,7 @@ func failure(s *state, list deviceList) Outcome {
 	}
 	look(s.Chosen)
 	if s.Left > 0 {
-		look(s.Possible)
+		look(s.Domain)
 	}
 	return result
 }
@@ -189,9 +189,9 @@ func (n exists) bound(s *state) Outcome {
 	return forAll{n.list, n.slot, newNot(n.holds)}.bound(s).not()
 }
 
-// refine: if no chosen device will do, one of the possible ones must, and if only
+// propagate: if no chosen device will do, one of the possible ones must, and if only
 // one device is left it is that one.
-func (n exists) refine(s *state) bool {
+func (n exists) propagate(s *state) bool {
 	if failure(s, n.list) != 0 {
 		return n.bound(s) != False
 	}
@@ -203,9 +203,9 @@ func (n exists) refine(s *state) bool {
 	if s.Left == 0 {
 		return false
 	}
-	suitable := s.borrow(s.Possible)
+	suitable := s.borrow(s.Domain)
 	defer s.giveBack(suitable)
-	for i := range s.Possible.All() {
+	for i := range s.Domain.All() {
 		if !n.may(s, i) {
 			suitable.Remove(i)
 		}

@@ -127,8 +127,8 @@ func (s *sound) outcome(t tester, set bitset.Set) bound.Outcome {
 // partial is the set that has some positions chosen and some possible.
 func (s *sound) partial(chosen, possible []int) bound.Partial {
 	return bound.Partial{
-		Chosen: of(len(s.all), chosen...), Possible: of(len(s.all), possible...), Left: s.size - len(chosen),
-		Required: bitset.New(len(s.all)),
+		Chosen: of(len(s.all), chosen...), Domain: of(len(s.all), possible...), Left: s.size - len(chosen),
+		Forced: bitset.New(len(s.all)),
 	}
 }
 
@@ -156,15 +156,15 @@ func (s *sound) each(f func(bound.Partial)) {
 
 // check demands that the bounds say nothing wrong of a partial set. It returns what is
 // found out about it.
-func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bound.Effort) (hopeless bool, refined bound.Partial) {
+func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bound.Effort) (infeasible bool, propagated bound.Partial) {
 	t.Helper()
 	may := bounds.Bound(clone(p))
-	refined = clone(p)
-	refined.Required = of(len(s.all), 0) // to be cleared
-	hopeless = bounds.Hopeless(refined, effort)
+	propagated = clone(p)
+	propagated.Forced = of(len(s.all), 0) // to be cleared
+	infeasible = bounds.Infeasible(propagated, effort)
 	about := func(set bitset.Set) string {
-		return fmt.Sprintf("%s\nchosen %b possible %b left %d: %b is %s; may be %s, hopeless: %t, possible %b, required %b",
-			s.text, p.Chosen, p.Possible, p.Left, set, s.outcome(t, set), may, hopeless, refined.Possible, refined.Required)
+		return fmt.Sprintf("%s\nchosen %b possible %b left %d: %b is %s; may be %s, infeasible: %t, possible %b, required %b",
+			s.text, p.Chosen, p.Domain, p.Left, set, s.outcome(t, set), may, infeasible, propagated.Domain, propagated.Forced)
 	}
 	completions(p, len(s.all), 0, func(set bitset.Set) {
 		is := s.outcome(t, set)
@@ -174,43 +174,43 @@ func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bo
 		if is == bound.False {
 			return
 		}
-		joined := append(bitset.Set{}, refined.Chosen...)
-		joined.Join(refined.Possible)
+		joined := append(bitset.Set{}, propagated.Chosen...)
+		joined.Join(propagated.Domain)
 		for i := range s.all {
 			switch {
-			case hopeless:
-				require.Fail(t, "not hopeless", about(set))
+			case infeasible:
+				require.Fail(t, "not infeasible", about(set))
 			case set.Has(i) && !joined.Has(i):
 				require.Fail(t, "removed wrongly", about(set))
-			case refined.Required.Has(i) && !set.Has(i):
+			case propagated.Forced.Has(i) && !set.Has(i):
 				require.Fail(t, "required wrongly", about(set))
 			}
 		}
 	})
-	require.Equal(t, p.Chosen, refined.Chosen, s.text)
-	if !hopeless {
-		require.Zero(t, refined.Required.CountAnd(refined.Chosen), "what is chosen need not be required")
-		require.Equal(t, refined.Required.Count(), refined.Required.CountAnd(refined.Possible), "what is required is possible")
+	require.Equal(t, p.Chosen, propagated.Chosen, s.text)
+	if !infeasible {
+		require.Zero(t, propagated.Forced.CountAnd(propagated.Chosen), "what is chosen need not be required")
+		require.Equal(t, propagated.Forced.Count(), propagated.Forced.CountAnd(propagated.Domain), "what is required is possible")
 	}
-	return hopeless, refined
+	return infeasible, propagated
 }
 
 // checkAll demands that nothing wrong is said of any partial set, and returns the number
-// of those that are called hopeless, and of those that have required devices.
-func (s *sound) checkAll(t tester) (hopeless, requiring int) {
+// of those that are called infeasible, and of those that have required devices.
+func (s *sound) checkAll(t tester) (infeasible, requiring int) {
 	t.Helper()
 	bounds := s.bounds(t)
 	s.each(func(p bound.Partial) {
 		for _, effort := range []bound.Effort{bound.Quick, bound.Thorough} {
-			is, refined := s.check(t, bounds, p, effort)
+			is, propagated := s.check(t, bounds, p, effort)
 			if is {
-				hopeless++
-			} else if !refined.Required.IsEmpty() {
+				infeasible++
+			} else if !propagated.Forced.IsEmpty() {
 				requiring++
 			}
 		}
 	})
-	return hopeless, requiring
+	return infeasible, requiring
 }
 
 // positions are those of a set.

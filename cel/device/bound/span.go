@@ -55,14 +55,14 @@ func (n span) distinct(s *state) (d distinctLimits, ok bool) {
 	return d, g != nil && g.uniform
 }
 
-// refine removes the devices that would make the distance too large.
-func (n span) refine(s *state) bool {
+// propagate removes the devices that would make the distance too large.
+func (n span) propagate(s *state) bool {
 	c := s.column(n.leaf)
-	if c == nil || !c.order.isBounded() || !c.order.has(s.Chosen) || !c.order.has(s.Possible) {
+	if c == nil || !c.order.isBounded() || !c.order.has(s.Chosen) || !c.order.has(s.Domain) {
 		if d, ok := n.distinct(s); ok {
-			return d.refine(s)
+			return d.propagate(s)
 		}
-		return s.refine(n.general)
+		return s.propagate(n.general)
 	}
 	o := &c.order
 	all := s.borrow(s.Chosen)
@@ -73,11 +73,11 @@ func (n span) refine(s *state) bool {
 			return false
 		}
 		if s.Left > 0 {
-			s.removed = o.keepBetween(s.Possible, n.lowest(most), saturated(least, n.most)) || s.removed
+			s.removed = o.keepBetween(s.Domain, n.lowest(most), saturated(least, n.most)) || s.removed
 		}
 	}
 	if s.Left > 0 {
-		all.Join(s.Possible)
+		all.Join(s.Domain)
 	}
 	return all.IsEmpty() || o.reach(all) >= n.least
 }

@@ -54,7 +54,7 @@ func TestSpansAreSound(t *testing.T) {
 	}
 }
 
-// In an alternative a side is by itself: what it refines is removed, because the other
+// In an alternative a side is by itself: what it propagates is removed, because the other
 // alternative can't be met.
 func TestSpanRemovesWhatIsTooFar(t *testing.T) {
 	const n = 7
@@ -63,7 +63,7 @@ func TestSpanRemovesWhatIsTooFar(t *testing.T) {
 	for name, test := range map[string]struct {
 		text             string
 		chosen, possible []int
-		left             []int // nil: hopeless
+		left             []int // nil: infeasible
 	}{
 		"at most":                  {width("x") + " <= 2", []int{3}, []int{0, 1, 2, 4, 5, 6}, []int{1, 2, 4, 5}},
 		"between two":              {width("x") + " <= 2", []int{3, 4}, []int{0, 1, 2, 5, 6}, []int{2, 5}},
@@ -78,10 +78,10 @@ func TestSpanRemovesWhatIsTooFar(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSound(t, e, "devices.all(d, d.x == 0) || "+test.text, 3, numbers)
-			hopeless, refined := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
-			require.Equal(t, test.left == nil, hopeless)
-			if !hopeless {
-				require.Equal(t, test.left, positions(refined.Possible))
+			infeasible, propagated := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
+			require.Equal(t, test.left == nil, infeasible)
+			if !infeasible {
+				require.Equal(t, test.left, positions(propagated.Domain))
 			}
 		})
 	}

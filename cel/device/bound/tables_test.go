@@ -40,18 +40,18 @@ func things(n int) []*device.Device {
 
 // finding is what bounds say of a partial set.
 type finding struct {
-	may      bound.Outcome
-	hopeless bool
-	possible []int
-	required []int
+	may        bound.Outcome
+	infeasible bool
+	possible   []int
+	required   []int
 }
 
 func find(b *bound.Bounds, s *sound, p bound.Partial) finding {
 	result := finding{may: b.Bound(clone(p))}
-	refined := clone(p)
-	refined.Required = bitset.New(len(s.all))
-	result.hopeless = b.Hopeless(refined, bound.Thorough)
-	result.possible, result.required = positions(refined.Possible), positions(refined.Required)
+	propagated := clone(p)
+	propagated.Forced = bitset.New(len(s.all))
+	result.infeasible = b.Infeasible(propagated, bound.Thorough)
+	result.possible, result.required = positions(propagated.Domain), positions(propagated.Forced)
 	return result
 }
 
@@ -147,7 +147,7 @@ func requireNothingKept(t *testing.T, interrupted func(*sound, int) *bound.Bound
 				s := soundOf(f, 3, things(8))
 				b := interrupted(s, after)
 				if requireInterrupted(t, s, b, p, reason) {
-					require.Equal(t, want.hopeless, b.Hopeless(clone(p), bound.Thorough))
+					require.Equal(t, want.infeasible, b.Infeasible(clone(p), bound.Thorough))
 					break
 				}
 				interruptions++
@@ -161,22 +161,22 @@ func requireNothingKept(t *testing.T, interrupted func(*sound, int) *bound.Bound
 // requireInterrupted is true if the bounds had all that they needed.
 func requireInterrupted(t *testing.T, s *sound, b *bound.Bounds, p bound.Partial, reason cel.Reason) (complete bool) {
 	t.Helper()
-	refined := clone(p)
-	refined.Required = of(len(s.all), 1)
-	hopeless := b.Hopeless(refined, bound.Thorough)
+	propagated := clone(p)
+	propagated.Forced = of(len(s.all), 1)
+	infeasible := b.Infeasible(propagated, bound.Thorough)
 	if b.Err() == nil {
 		return true
 	}
 	var failure *cel.Error
 	require.ErrorAs(t, b.Err(), &failure)
 	require.Equal(t, reason, failure.Reason)
-	require.False(t, hopeless, "nothing can be told")
-	require.Equal(t, p.Possible, refined.Possible)
-	require.Equal(t, p.Chosen, refined.Chosen)
-	require.True(t, refined.Required.IsEmpty())
+	require.False(t, infeasible, "nothing can be told")
+	require.Equal(t, p.Domain, propagated.Domain)
+	require.Equal(t, p.Chosen, propagated.Chosen)
+	require.True(t, propagated.Forced.IsEmpty())
 	require.Equal(t, bound.Open, b.Bound(clone(p)))
 	before := b.Evaluations()
-	require.False(t, b.Hopeless(clone(p), bound.Quick))
+	require.False(t, b.Infeasible(clone(p), bound.Quick))
 	require.Equal(t, before, b.Evaluations(), "it is not asked again")
 	return false
 }

@@ -31,34 +31,34 @@ func newTallied(slot int, holds condition, l limits, general condition) conditio
 
 func (n tallied) bound(s *state) Outcome { return n.general.bound(s) }
 
-// refine removes what is in no set in which the number is right.
-func (n tallied) refine(s *state) bool {
+// propagate removes what is in no set in which the number is right.
+func (n tallied) propagate(s *state) bool {
 	holds, _ := n.finish(s)
 	return holds
 }
 
 // finish: only of stretches of paths it is known that nothing is left to be removed.
 func (n tallied) finish(s *state) (holds, done bool) {
-	if holds, done := n.refineChain(s); !holds || done {
+	if holds, done := n.propagateChain(s); !holds || done {
 		return holds, done
 	}
-	return n.refineNumber(s), false
+	return n.propagateNumber(s), false
 }
 
-// refineNumber bounds the number and goes on with the chosen devices for which the
+// propagateNumber bounds the number and goes on with the chosen devices for which the
 // condition is open.
-func (n tallied) refineNumber(s *state) bool {
-	certain := s.borrow(s.Possible)
+func (n tallied) propagateNumber(s *state) bool {
+	certain := s.borrow(s.Domain)
 	defer s.giveBack(certain)
 	surely, open, ok := n.classify(s, s.Chosen, nil)
 	if !ok {
 		return n.general.bound(s) != False
 	}
-	joining, candidates, ok := n.classify(s, s.Possible, certain)
+	joining, candidates, ok := n.classify(s, s.Domain, certain)
 	if !ok {
 		return n.general.bound(s) != False
 	}
-	others := s.Possible.Count() - joining
+	others := s.Domain.Count() - joining
 	fewest := surely + max(0, s.Left-others)
 	most := surely + open + min(s.Left, joining+candidates)
 	if int64(most) < n.least || int64(fewest) > n.most {
@@ -69,9 +69,9 @@ func (n tallied) refineNumber(s *state) bool {
 	}
 	switch {
 	case open > 0 && int64(surely) == n.most:
-		return n.refineOpen(s, n.fails)
+		return n.propagateOpen(s, n.fails)
 	case open > 0 && int64(most) == n.least:
-		return n.refineOpen(s, n.holds)
+		return n.propagateOpen(s, n.holds)
 	default:
 		return true
 	}
@@ -103,11 +103,11 @@ func (n tallied) classify(s *state, devices, certain bitset.Set) (surely, open i
 	return surely, open, true
 }
 
-// refineOpen refines a condition for the chosen devices for which it is not decided.
-func (n tallied) refineOpen(s *state, must condition) bool {
+// propagateOpen propagates a condition for the chosen devices for which it is not decided.
+func (n tallied) propagateOpen(s *state, must condition) bool {
 	for i := range s.Chosen.All() {
 		s.slots[n.slot] = i
-		if n.holds.bound(s) == True|False && !s.refine(must) {
+		if n.holds.bound(s) == True|False && !s.propagate(must) {
 			return false
 		}
 	}

@@ -142,7 +142,7 @@ type unfailing struct {
 
 func (n unfailing) choose(s *state) condition {
 	c := s.column(n.leaf)
-	if c == nil || c.misbehaviour[failing].Meets(s.Chosen) || s.Left > 0 && c.misbehaviour[failing].Meets(s.Possible) {
+	if c == nil || c.misbehaviour[failing].Meets(s.Chosen) || s.Left > 0 && c.misbehaviour[failing].Meets(s.Domain) {
 		return n.general
 	}
 	return n.then
@@ -150,7 +150,7 @@ func (n unfailing) choose(s *state) condition {
 
 func (n unfailing) bound(s *state) Outcome { return n.choose(s).bound(s) }
 
-func (n unfailing) refine(s *state) bool { return s.refine(n.choose(s)) }
+func (n unfailing) propagate(s *state) bool { return s.propagate(n.choose(s)) }
 
 // simplify does the same for a condition on the size of a list.
 func (n size) simplify() (leaf *leaf, simpler size, ok bool) {

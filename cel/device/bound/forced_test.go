@@ -70,7 +70,7 @@ func drawDevices(t *rapid.T, n int) []*device.Device {
 // drawPartial chooses some devices, leaves some out, and leaves the rest possible.
 func drawPartial(t *rapid.T, s *sound) bound.Partial {
 	p := partial(t, len(s.all), s.size)
-	p.Required = bitset.New(len(s.all))
+	p.Forced = bitset.New(len(s.all))
 	return p
 }
 
@@ -78,7 +78,7 @@ func drawPartial(t *rapid.T, s *sound) bound.Partial {
 // expression is, and lacks those that are removed.
 func TestRequiredIsInEveryCompletion(t *testing.T) {
 	e := environment(t)
-	partials, hopeless, requiring, open := 0, 0, 0, 0
+	partials, infeasible, requiring, open := 0, 0, 0, 0
 	bound.CheckFewer(t, func(rt *rapid.T) {
 		f := compiled(rt, e, counting(rt, rapid.IntRange(0, 3).Draw(rt, "depth")))
 		n := rapid.IntRange(2, 7).Draw(rt, "devices")
@@ -89,20 +89,20 @@ func TestRequiredIsInEveryCompletion(t *testing.T) {
 			p := drawPartial(rt, s)
 			for _, effort := range []bound.Effort{bound.Quick, bound.Thorough} {
 				partials++
-				is, refined := s.check(rt, bounds, p, effort)
+				is, propagated := s.check(rt, bounds, p, effort)
 				switch {
 				case is:
-					hopeless++
-				case refined.Required.IsEmpty():
+					infeasible++
+				case propagated.Forced.IsEmpty():
 					open++
-				case refined.Required.Count() < refined.Possible.Count():
+				case propagated.Forced.Count() < propagated.Domain.Count():
 					requiring++
 				}
 			}
 		}
 	})
-	t.Logf("%d partial sets: %d hopeless, %d with required devices, %d without", partials, hopeless, requiring, open)
-	require.Greater(t, hopeless, partials/5)
+	t.Logf("%d partial sets: %d infeasible, %d with required devices, %d without", partials, infeasible, requiring, open)
+	require.Greater(t, infeasible, partials/5)
 	require.Greater(t, requiring, partials/2000)
 	require.Greater(t, open, partials/10)
 }
@@ -127,8 +127,8 @@ func TestRequiredByRandomExpressions(t *testing.T) {
 func TestRequiredMayBeNil(t *testing.T) {
 	s := newSound(t, environment(t), "devices.exists(d, d.x == 1)", 2, ranked(0, 1, 2))
 	p := s.partial(nil, []int{0, 1, 2})
-	p.Required = nil
-	require.False(t, s.bounds(t).Hopeless(p, bound.Quick))
-	require.Equal(t, []int{0, 1, 2}, positions(p.Possible), "what is required stays possible")
+	p.Forced = nil
+	require.False(t, s.bounds(t).Infeasible(p, bound.Quick))
+	require.Equal(t, []int{0, 1, 2}, positions(p.Domain), "what is required stays possible")
 	require.Empty(t, positions(p.Chosen))
 }

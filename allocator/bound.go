@@ -69,9 +69,9 @@ func sameKind(a, b *request) bool {
 		equality.Semantic.DeepEqual(a.spec.Capacity, b.spec.Capacity)
 }
 
-// isQuiet tells whether meeting the request can't evaluate anything but
+// cannotFail tells whether meeting the request can't evaluate anything but
 // selectors, whatever is tried.
-func (r *request) isQuiet() bool {
+func (r *request) cannotFail() bool {
 	return len(r.derived) == 0 && len(r.decides) == 0 && (!r.wantsAll() || len(r.constraints) == 0)
 }
 
@@ -92,23 +92,23 @@ func withinLimit(requests []alternatives) bool {
 	return true
 }
 
-// findQuiet determines from which request on all requests are quiet and the limit
+// findWhatCannotFail determines from which request on no request can fail and the limit
 // on results plays no role.
-func (s *search) findQuiet() {
-	s.quiet = make([][]bool, len(s.requests))
-	quiet := true
+func (s *search) findWhatCannotFail() {
+	s.cannotFail = make([][]bool, len(s.requests))
+	safe := true
 	for _, requests := range s.requests {
-		quiet = quiet && withinLimit(requests)
+		safe = safe && withinLimit(requests)
 	}
 	for claim := len(s.requests) - 1; claim >= 0; claim-- {
 		requests := s.requests[claim]
-		s.quiet[claim] = make([]bool, len(requests)+1)
-		s.quiet[claim][len(requests)] = quiet
+		s.cannotFail[claim] = make([]bool, len(requests)+1)
+		s.cannotFail[claim][len(requests)] = safe
 		for i := len(requests) - 1; i >= 0; i-- {
 			for _, r := range requests[i] {
-				quiet = quiet && r.isQuiet()
+				safe = safe && r.cannotFail()
 			}
-			s.quiet[claim][i] = quiet
+			s.cannotFail[claim][i] = safe
 		}
 	}
 }
@@ -174,8 +174,8 @@ func (s *search) isInfeasible(p place, r *request) bool {
 	if !s.isBounded() || r.wantsAll() {
 		return false
 	}
-	quiet := s.quiet[p.claim][p.request]
-	if !quiet && len(r.derived) > 0 {
+	safe := s.cannotFail[p.claim][p.request]
+	if !safe && len(r.derived) > 0 {
 		return false
 	}
 	supply := supply{search: s, request: r, wanted: r.count - p.device}
@@ -190,7 +190,7 @@ func (s *search) isInfeasible(p place, r *request) bool {
 			supply.add(c)
 		}
 	}
-	return !supply.isEnough() || quiet && s.restIsInfeasible(p.claim, p.request+1, demand{r, supply.wanted})
+	return !supply.isEnough() || safe && s.restIsInfeasible(p.claim, p.request+1, demand{r, supply.wanted})
 }
 
 // supply counts the devices that a request may still get together.

@@ -13,7 +13,7 @@ import (
 // restIsInfeasible tells whether the requests from the given one on can't be met,
 // all of them together and besides what is still missing of the one before them.
 func (s *search) restIsInfeasible(claim, request int, missing ...demand) bool {
-	if !s.isBounded() || !s.quiet[claim][request] {
+	if !s.isBounded() || !s.cannotFail[claim][request] {
 		return false
 	}
 	rest, known := s.restFrom(claim, request, missing)

@@ -192,7 +192,7 @@ func (p *pruner) hasCompletion(r *request, last *candidate) bool {
 	level := len(c.members)
 	p.forced.At(level).Clear()
 	p.settled[level] = false
-	if !p.othersKeepQuiet(r, last) {
+	if !p.othersCannotFail(r, last) {
 		return true
 	}
 	effort := bound.Quick
@@ -337,9 +337,9 @@ func (p *pruner) isAdmitted(r *request, candidate *candidate) bool {
 	return true
 }
 
-// othersKeepQuiet tells whether no other CEL constraint may fail before the set of
+// othersCannotFail tells whether no other CEL constraint may fail before the set of
 // c is complete.
-func (p *pruner) othersKeepQuiet(r *request, last *candidate) bool {
+func (p *pruner) othersCannotFail(r *request, last *candidate) bool {
 	c := p.constraint
 	for _, o := range c.search.celConstraints {
 		if o == c || o.claimIndex != c.claimIndex || o.last < r.order || o.first > c.last {

@@ -35,9 +35,9 @@ type search struct {
 	requests       [][]alternatives
 	celConstraints []*celConstraint
 	groups         []*group
-	// quiet tells for each request of each claim whether nothing but selectors is
+	// cannotFail tells for each request of each claim whether nothing but selectors is
 	// evaluated from there on.
-	quiet [][]bool
+	cannotFail [][]bool
 	// derivations remembers derived attributes.
 	derivations map[derivation]*resourceapi.DeviceAttribute
 
@@ -123,7 +123,7 @@ func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventor
 			return nil, err
 		}
 	}
-	s.findQuiet()
+	s.findWhatCannotFail()
 	s.makeRoom()
 	return s, nil
 }

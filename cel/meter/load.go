@@ -43,13 +43,19 @@ type Call struct {
 // LoadOf returns the load of a call of a function, which grows with each operand: for
 // operands that are larger it is no smaller.
 func LoadOf(function string, of Call) Load {
+	load := unknownLoad
 	if known, ok := loads[function]; ok {
-		if known.load == nil {
-			return Load{}
-		}
-		return known.load(&of)
+		load = known.load
 	}
-	return unknownLoad(&of)
+	if load == nil {
+		return Load{}
+	}
+	result := load(&of)
+	if math.IsNaN(result.Nanoseconds) || math.IsNaN(result.Bytes) {
+		// Nothing times what has no limit: nothing would be compared with it, and so be too much.
+		return Load{noLimit, noLimit}
+	}
+	return result
 }
 
 // unknownLoad is that of a function that is not listed: it goes through all that it is given, and
@@ -127,7 +133,10 @@ var (
 // executing is the load of compiling a pattern, if it was not, and of what executing it begins
 // with: for each instruction it may make room for the ends of all groups.
 func executing(c *Call) Load {
-	room := 16 * c.Instructions * c.Groups
+	var room float64
+	if c.Groups > 0 { // there may be no limit to instructions
+		room = 16 * c.Instructions * c.Groups
+	}
 	if c.Compiled {
 		return Load{150 + 2*room, room}
 	}

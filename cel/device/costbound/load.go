@@ -36,12 +36,7 @@ func (c *called) load(result float64) meter.Load {
 			of.Pattern, of.Compiled = c.pattern()
 		}
 	}
-	load := meter.LoadOf(c.name, of)
-	// Nothing times anything is nothing.
-	if math.IsNaN(load.Nanoseconds) || math.IsNaN(load.Bytes) {
-		return unbounded.load
-	}
-	return load
+	return meter.LoadOf(c.name, of)
 }
 
 // isPlain tells whether an operator is free because of the types of its operands: a number

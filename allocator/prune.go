@@ -323,7 +323,7 @@ func (p *pruner) next(r *request, position int) int {
 	return next
 }
 
-// isAdmitted asks the constraints that see a device of the request before c does.
+// isAdmitted asks the constraints that see a device of the request before this one does.
 func (p *pruner) isAdmitted(r *request, candidate *candidate) bool {
 	for _, other := range r.constraints {
 		bounding, ok := other.(boundingConstraint)
@@ -338,7 +338,7 @@ func (p *pruner) isAdmitted(r *request, candidate *candidate) bool {
 }
 
 // othersCannotFail tells whether no other CEL constraint may fail before the set of
-// c is complete.
+// this one is complete.
 func (p *pruner) othersCannotFail(r *request, last *candidate) bool {
 	c := p.constraint
 	for _, o := range c.search.celConstraints {

@@ -126,7 +126,7 @@ func (t *Tables) NewBounds(ctx context.Context, budget *cel.Budget) *Bounds {
 		slots = make([]int, t.slots)
 	}
 	b.before = sets.At(0)
-	b.state = state{tables: t, ctx: ctx, budget: budget, slots: slots, required: sets.At(1), spare: b.lent.sets[:]}
+	b.state = state{tables: t, ctx: ctx, budget: budget, slots: slots, forced: sets.At(1), spare: b.lent.sets[:]}
 	return b
 }
 
@@ -163,9 +163,9 @@ type state struct {
 	shallow bool
 	// removed: a device is not possible any more.
 	removed bool
-	// required are the devices that were chosen because no completion can do without
+	// forced are the devices that were chosen because no completion can do without
 	// them. hypothetical: what is being propagated need not hold.
-	required     bitset.Set
+	forced       bitset.Set
 	hypothetical bool
 	// aborted: something was met that would end the evaluation of the expression,
 	// whatever stands beside it.

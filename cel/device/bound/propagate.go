@@ -68,17 +68,17 @@ func (b *Bounds) Infeasible(p Partial, effort Effort) bool {
 		return false
 	}
 	b.before.SetTo(p.Domain)
-	s.required.Clear()
+	s.forced.Clear()
 	infeasible := !s.propagateAll(effort)
-	// What was required was chosen to find out more. It is the caller's to choose it.
-	p.Chosen.Drop(s.required)
-	p.Domain.Join(s.required)
+	// What was forced was chosen to find out more. It is the caller's to choose it.
+	p.Chosen.Drop(s.forced)
+	p.Domain.Join(s.forced)
 	if !s.isSound() {
 		p.Domain.SetTo(b.before)
 		return false
 	}
 	if !infeasible && p.Forced != nil {
-		p.Forced.SetTo(s.required)
+		p.Forced.SetTo(s.forced)
 		if s.Domain.Count() == p.Left {
 			p.Forced.SetTo(p.Domain)
 		}
@@ -166,7 +166,7 @@ func (s *state) require(devices bitset.Set) {
 		word &= s.Domain[w]
 		s.Domain[w] &^= word
 		s.Chosen[w] |= word
-		s.required[w] |= word
+		s.forced[w] |= word
 	}
 	s.removed = true
 }

@@ -46,7 +46,7 @@ func (e *Environment) checkEstimate(ast *cel.Ast) error {
 	if estimate.Max <= e.estimateLimit {
 		return nil
 	}
-	return positioned(ReasonEstimate, ast.Source(), common.NewLocation(1, 0),
+	return positioned(ReasonEstimate, ast.Source().Content(), common.NewLocation(1, 0),
 		fmt.Sprintf("an evaluation may cost up to %d by estimate, the limit is %d: %s",
 			estimate.Max, e.estimateLimit, e.advice.Evaluation))
 }

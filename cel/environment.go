@@ -247,7 +247,7 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 		}
 		defer compiling.Release(1)
 	}
-	parsed, issues := e.env.Parse(expression)
+	parsed, issues := e.env.ParseSource(bareSource{common.NewTextSource(expression)})
 	if issues.Err() != nil {
 		return nil, compileError(expression, issues)
 	}
@@ -259,7 +259,7 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 		return nil, compileError(expression, issues)
 	}
 	if !boolLike(ast.OutputType()) {
-		return nil, positioned(ReasonType, common.NewTextSource(expression), common.NewLocation(1, 0),
+		return nil, positioned(ReasonType, expression, common.NewLocation(1, 0),
 			fmt.Sprintf("the expression must return bool, it returns %s", ast.OutputType()))
 	}
 	if err := e.checkEstimate(ast); err != nil {

@@ -72,6 +72,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, nil if there is none.
 func (e *Error) Unwrap() error { return e.err }
 
+// bareSource shows no lines: CEL draws the line of each of up to a hundred mistakes, twice, and
+// takes the square of its length for the caret below it. We draw those that are shown.
+type bareSource struct {
+	common.Source
+}
+
+// Snippet has nothing.
+func (bareSource) Snippet(int) (string, bool) { return "", false }
+
 // compileError keeps the position of the first of CEL's issues and the text of
 // some of them.
 func compileError(expression string, issues *cel.Issues) *Error {
@@ -87,16 +96,16 @@ func compileError(expression string, issues *cel.Issues) *Error {
 	return result
 }
 
-// positioned prints message with the line of the source and a caret below it.
-func positioned(reason Reason, source common.Source, at common.Location, message string) *Error {
+// positioned prints message with the line of the expression and a caret below it.
+func positioned(reason Reason, expression string, at common.Location, message string) *Error {
 	line, column := place(at)
 	return &Error{
 		Reason:     reason,
-		Expression: source.Content(),
+		Expression: expression,
 		Line:       line,
 		Column:     column,
 		Message:    message,
-		display:    sync.OnceValue(func() string { return display(source, at, message) }),
+		display:    sync.OnceValue(func() string { return display(common.NewTextSource(expression), at, message) }),
 	}
 }
 
@@ -124,7 +133,7 @@ func (p *Program) evaluationError(ctx context.Context, value ref.Val, err error)
 			err:        cause,
 		}
 	}
-	result := positioned(ReasonRuntime, p.ast.Source(), p.location(value), shortened(dracel.EnhanceRuntimeError(err).Error()))
+	result := positioned(ReasonRuntime, p.expression, p.location(value), shortened(dracel.EnhanceRuntimeError(err).Error()))
 	result.err = err
 	return result
 }

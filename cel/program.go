@@ -71,7 +71,7 @@ func (p *Program) run(ctx context.Context, input cel.Activation) (ref.Val, meter
 }
 
 func (p *Program) typeError(got string) *Error {
-	return positioned(ReasonType, p.ast.Source(), p.location(nil),
+	return positioned(ReasonType, p.expression, p.location(nil),
 		fmt.Sprintf("the expression must return bool, it returned %s", got))
 }
 
@@ -83,10 +83,10 @@ func (p *Program) limitError(limit *meter.LimitError) *Error {
 	}
 	at, advice := p.start(limit.ID), p.environment.advice.Evaluation
 	if limit.Unit == meter.UnitBytes {
-		return positioned(ReasonMemory, p.ast.Source(), at,
+		return positioned(ReasonMemory, p.expression, at,
 			fmt.Sprintf("one evaluation exceeds the memory limit of %d bytes%s: make shorter texts and lists", limit.Limit, by))
 	}
-	return positioned(ReasonCostLimit, p.ast.Source(), at,
+	return positioned(ReasonCostLimit, p.expression, at,
 		fmt.Sprintf("one evaluation exceeds the cost limit of %d%s: %s", limit.Limit, by, advice))
 }
 

@@ -129,7 +129,7 @@ func (e *Environment) checkTree(parsed *cel.Ast) error {
 	if m.message == "" {
 		return nil
 	}
-	return positioned(ReasonTooLong, parsed.Source(), m.at, m.message)
+	return positioned(ReasonTooLong, parsed.Source().Content(), m.at, m.message)
 }
 
 // measurer goes through a syntax tree once, until something is too large.
@@ -137,9 +137,11 @@ type measurer struct {
 	info  *ast.SourceInfo
 	nodes int
 	// types are the sizes of the types of variables.
-	types   tree.Scope[int]
-	message string
-	at      common.Location
+	types tree.Scope[int]
+	// patterns is the sum of the regular expressions that are constants.
+	patterns meter.Pattern
+	message  string
+	at       common.Location
 }
 
 func (m *measurer) refuse(expr ast.Expr, format string, limit int) {
@@ -226,17 +228,27 @@ func (m *measurer) call(call ast.CallExpr, depth int) int {
 	}
 }
 
-// pattern refuses a regular expression that is too large before anybody compiles it. What is
-// wrong with others is said later.
+// pattern refuses a regular expression that is too large before anybody compiles it, by itself
+// or together with those before it. What is wrong with others is said later.
 func (m *measurer) pattern(args []ast.Expr) {
 	for _, arg := range args {
 		text, ok := tree.Literal[types.String](arg)
 		if !ok {
 			continue
 		}
-		_, err := meter.PatternOf(string(text))
-		if tooLarge, ok := errors.AsType[*meter.PatternError](err); ok && m.message == "" {
+		if m.message != "" {
+			return
+		}
+		of, err := meter.PatternOf(string(text))
+		if tooLarge, ok := errors.AsType[*meter.PatternError](err); ok {
 			m.message, m.at = tooLarge.Error(), m.info.GetStartLocation(arg.ID())
+			return
+		}
+		m.patterns.Instructions += of.Instructions
+		m.patterns.Parsing += of.Parsing
+		if m.patterns.Instructions > meter.MaxPatternInstructions || m.patterns.Parsing > meter.MaxPatternParsing {
+			m.message = "the regular expressions up to this one are too large together: split the expression into several, or write simpler ones"
+			m.at = m.info.GetStartLocation(arg.ID())
 		}
 	}
 }

@@ -177,7 +177,7 @@ func TestAttemptIsOver(t *testing.T) {
 			a.guard.Look()
 			status := a.Filter(a.ctx, state, pod(), node("node-2"))
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-			require.Contains(t, status.Message(), "not looked at, for the attempt to schedule the pod took longer than 500ms, and others wait")
+			require.Contains(t, status.Message(), "not looked at, for the attempt to schedule the pod took longer than 400ms, and others wait")
 			require.Contains(t, a.refuse(t), "tried again at 2026-01-02T12:00:0")
 		})
 	}

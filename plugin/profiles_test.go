@@ -47,7 +47,7 @@ func TestLimitsOfTheWholeScheduler(t *testing.T) {
 		"none has any":   {[]string{`{}`, `{"allocator":"Upstream"}`}, "more than 20 percent"},
 		"the first has":  {[]string{`{"share":{"percent":30}}`, `{}`}, "more than 30 percent"},
 		"the last has":   {[]string{`{"allocator":"Upstream"}`, `{"share":{"percent":30}}`}, "more than 30 percent"},
-		"both have them": {[]string{`{"share":{"percent":30}}`, `{"share":{"percent":30,"burst":"250ms"}}`}, "more than 30 percent"},
+		"both have them": {[]string{`{"share":{"percent":30}}`, `{"share":{"percent":30,"burst":"150ms"}}`}, "more than 30 percent"},
 		"each has one":   {[]string{`{"backOff":{"initial":"7s"}}`, `{"share":{"percent":30}}`}, "more than 30 percent"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestProfilesMustAgree(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	_, err := configured(t, clock, `{"share":{"percent":30}}`, `{}`, `{"share":{"burst":"1s"}}`)
 	require.EqualError(t, err, `DynamicResourcesCEL: profile profile-c has share {"percent":20,"burst":"1s"}, `+
-		`and profile profile-a has {"percent":30,"burst":"250ms"}: it is for the whole scheduler, so set it in one profile, or the same in all`)
+		`and profile profile-a has {"percent":30,"burst":"150ms"}: it is for the whole scheduler, so set it in one profile, or the same in all`)
 	_, err = configured(t, clock, `{"backOff":{"initial":"2s"}}`, `{"allocator":"Upstream","backOff":{}}`)
 	require.ErrorContains(t, err, `profile profile-b has backOff {"initial":"1s","max":"5m0s"}, and profile profile-a has {"initial":"2s","max":"5m0s"}: `)
 }

@@ -140,7 +140,8 @@ func executing(c *Call) Load {
 	if c.Compiled {
 		return Load{150 + 2*room, room}
 	}
-	return Load{2_000 + 40*c.Second.Size + 400*c.Instructions + 2*room, 200*c.Instructions + 50*c.Second.Size + room}
+	// It is parsed twice: to see how large it is, and to compile it.
+	return Load{2_000 + 2*c.Parsing + 400*c.Instructions + 2*room, 200*c.Instructions + 50*c.Ranges + 80*c.Second.Size + room}
 }
 
 // loads are those of all functions of the environments of devices and of clusters.

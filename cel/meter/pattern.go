@@ -9,7 +9,6 @@ import (
 	"math"
 	"regexp"
 	"regexp/syntax"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -20,7 +19,8 @@ const (
 	// MaxPatternLength is the longest regular expression that is compiled, in bytes.
 	MaxPatternLength = 16 << 10
 	// MaxPatternInstructions is the largest program that one is compiled to: a counted
-	// repetition takes a few characters and as many instructions as it says.
+	// repetition takes a few characters and as many instructions as it says. Those of an
+	// expression that are constants have no more together.
 	MaxPatternInstructions = 20_000
 	// maxClasses is how many classes of Unicode characters a regular expression may name: each
 	// is a table of up to 10 KiB.
@@ -35,6 +35,9 @@ type Pattern struct {
 	// Instructions is the size of its program. Steps is how many of them may be tried for
 	// each character. Groups is how many groups in parentheses it has.
 	Instructions, Steps, Groups float64
+	// Parsing is how long it takes to be parsed at most, in nanoseconds. Ranges is how many
+	// ranges of characters its classes have together.
+	Parsing, Ranges float64
 }
 
 // pattern is a regular expression that is a constant.
@@ -122,17 +125,22 @@ type PatternError struct {
 func (e *PatternError) Error() string { return e.message }
 
 // PatternOf returns how large a regular expression is once it is compiled, without compiling
-// it. An error says that it is too large ([*PatternError]), or what is wrong with it.
+// it. An error says that it is too large ([*PatternError]), or what is wrong with it; what is
+// wrong is found out by parsing it.
 func PatternOf(text string) (Pattern, error) {
 	if len(text) > MaxPatternLength {
 		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression has %d bytes, the limit is %d", len(text), MaxPatternLength)}
 	}
-	if classes := strings.Count(text, `\p`) + strings.Count(text, `\P`); classes > maxClasses {
+	if classes := classesOf(text); classes > maxClasses {
 		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression names %d classes of characters, the limit is %d", classes, maxClasses)}
+	}
+	result := Pattern{Parsing: parseTime(text)}
+	if result.Parsing > MaxPatternParsing {
+		return Pattern{}, &PatternError{"the regular expression takes too long to be parsed: write shorter alternatives with |, or smaller ranges of characters without regard to case, (?i)"}
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return Pattern{}, err
+		return result, err
 	}
 	groups := parsed.MaxCap()
 	if groups > maxGroups {
@@ -142,11 +150,11 @@ func PatternOf(text string) (Pattern, error) {
 	if size > MaxPatternInstructions {
 		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression is compiled to more than %d instructions: repeat less", MaxPatternInstructions)}
 	}
+	result.Instructions, result.Steps, result.Groups, result.Ranges = size, size, float64(groups), rangesOf(parsed)
 	if parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0 {
-		// It is looked for as a text is.
-		return Pattern{Instructions: size, Steps: 1}, nil
+		result.Steps = 1 // it is looked for as a text is
 	}
-	return Pattern{size, size, float64(groups)}, nil
+	return result, nil
 }
 
 func instructionsOf(e *syntax.Regexp) float64 {
@@ -171,4 +179,12 @@ func instructionsOf(e *syntax.Regexp) float64 {
 	default:
 		return sum + float64(len(e.Sub)) + 1
 	}
+}
+
+func rangesOf(e *syntax.Regexp) float64 {
+	sum := float64(len(e.Rune)) / 2
+	for _, sub := range e.Sub {
+		sum += rangesOf(sub)
+	}
+	return sum
 }

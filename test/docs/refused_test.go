@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -243,8 +244,9 @@ func refusals(t *testing.T) string {
 		{"levels of nesting", number(cel.MaxDepth), "those of CEL's parser"},
 		{"names in the type of a part: `list(list(int))` has three", number(cel.MaxTypeSize), "none"},
 		{"length of a regular expression", size(meter.MaxPatternLength), "none"},
-		{"instructions of a regular expression", number(meter.MaxPatternInstructions), "that of Go's package regexp"},
+		{"instructions of a regular expression, and of all in an expression together", number(meter.MaxPatternInstructions), "that of Go's package regexp"},
 		{"classes such as `\\pL` in a regular expression", number(constantOf(t, "cel/meter/pattern.go", "maxClasses")), "none"},
+		{"time to parse a regular expression, by its text, and all in an expression together", time.Duration(meter.MaxPatternParsing).String(), "none"},
 		{"groups in a regular expression", number(constantOf(t, "cel/meter/pattern.go", "maxGroups")), "none"},
 		{"what the functions of one evaluation make", size(int64(cel.DefaultMemoryLimit)) + fmt.Sprintf(", and %d bytes for each unit of cost", meter.BytesPerUnit), "none"},
 		{"time of the calls in one evaluation, by the sizes of their operands", number(cel.DefaultCostLimit) + fmt.Sprintf(" times %d ns", constantOf(t, "cel/meter/meter.go", "nanosecondsPerUnit")), "none"},

@@ -25,7 +25,7 @@ func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 		FilterTimeout:  &metav1.Duration{Duration: filter},
 		BindingTimeout: &metav1.Duration{Duration: binding},
 		CacheSize:      ptr.To(resource.MustParse("256Mi")),
-		AttemptTimeout: &metav1.Duration{Duration: 500 * time.Millisecond},
+		AttemptTimeout: &metav1.Duration{Duration: 400 * time.Millisecond},
 		Budget:         budgetOf(5_000_000, 100_000),
 		Allocator:      AllocatorConstrained,
 	}
@@ -102,7 +102,7 @@ func TestDecodeArgs(t *testing.T) {
 			args.BackOff = backOffOf(time.Second, 5*time.Minute)
 		})},
 		"share of defaults": {raw: "share: {}", want: with(func(args *DynamicResourcesCELArgs) {
-			args.Share = &Share{Percent: ptr.To[int32](20), Burst: &metav1.Duration{Duration: 250 * time.Millisecond}}
+			args.Share = &Share{Percent: ptr.To[int32](20), Burst: &metav1.Duration{Duration: 150 * time.Millisecond}}
 		})},
 		"share": {raw: "share: {percent: 100, burst: 1ms}", want: with(func(args *DynamicResourcesCELArgs) {
 			args.Share = &Share{Percent: ptr.To[int32](100), Burst: &metav1.Duration{Duration: time.Millisecond}}

@@ -44,11 +44,12 @@ const (
 )
 
 // What a pod of another namespace may have to wait for is an attempt that just began and
-// what its namespace has saved up: together less than a second.
+// what its namespace has saved up: together little more than half a second, so that a second is enough
+// on a busy machine, too.
 const (
-	DefaultAttemptTimeout       = 500 * time.Millisecond
+	DefaultAttemptTimeout       = 400 * time.Millisecond
 	DefaultSharePercent   int32 = 20
-	DefaultShareBurst           = 250 * time.Millisecond
+	DefaultShareBurst           = 150 * time.Millisecond
 )
 
 // The defaults of the back-off.
@@ -86,7 +87,7 @@ type DynamicResourcesCELArgs struct {
 
 	// AttemptTimeout limits how long one attempt to schedule a pod with claims may take
 	// on all nodes together while pods of other namespaces wait. As long as nobody waits,
-	// an attempt goes on. 0 means no limit. Default: 500ms.
+	// an attempt goes on. 0 means no limit. Default: 400ms.
 	AttemptTimeout *metav1.Duration `json:"attemptTimeout,omitempty"`
 
 	// Budget limits how much work the search for devices may be for a pod with CEL
@@ -154,7 +155,7 @@ type Share struct {
 
 	// Burst is the time that a namespace may take at once after it took none for a
 	// while, and no more than this is remembered of what it took in excess. At least
-	// 1ms. Default: 250ms.
+	// 1ms. Default: 150ms.
 	Burst *metav1.Duration `json:"burst,omitempty"`
 }
 

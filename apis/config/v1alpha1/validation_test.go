@@ -37,7 +37,7 @@ func TestSetDefaults(t *testing.T) {
 	require.Nil(t, args.BackOff)
 	require.Nil(t, args.Share)
 	require.Equal(t, backOffOf(time.Second, 5*time.Minute), DefaultBackOff())
-	require.Equal(t, &Share{Percent: ptr.To[int32](20), Burst: &metav1.Duration{Duration: 250 * time.Millisecond}}, DefaultShare())
+	require.Equal(t, &Share{Percent: ptr.To[int32](20), Burst: &metav1.Duration{Duration: 150 * time.Millisecond}}, DefaultShare())
 }
 
 func TestValidate(t *testing.T) {

@@ -85,7 +85,7 @@ func (c *called) pattern() (meter.Pattern, bool) {
 	// A counted repetition says at most a thousand.
 	const mostPerByte = 1000
 	size := min(times(mostPerByte, c.at(1)), meter.MaxPatternInstructions)
-	return meter.Pattern{Instructions: size, Steps: size, Groups: c.at(1) / 2}, false
+	return meter.Pattern{Instructions: size, Steps: size, Groups: c.at(1) / 2, Parsing: meter.MaxPatternParsing}, false
 }
 
 // deep is how many values there are at most in one with so many elements or, as a text,

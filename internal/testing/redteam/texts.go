@@ -74,6 +74,12 @@ func patterns() []Case {
 		Case{Name: "regex-names", Attack: Compilation, Text: fmt.Sprintf(`'a'.matches('%s')`, numbered(450, "", func(i int) string { return fmt.Sprintf("(?P<n%d>a)?", i) })), Why: "groups with names"},
 		Case{Name: "regex-of-regex", Attack: Memory, Text: textOf(15, `X.matches(X)`), Why: "the pattern is as long as the text"},
 		Case{Name: "regex-invalid-long", Attack: Memory, Text: textOf(18, `'a'.matches('(' + X)`), Why: "the error has the pattern in it"},
+		Case{Name: "regex-alike", Attack: Compilation, Text: fmt.Sprintf(`'a'.matches('%s')`, times(2, times(4500, ".")+"b|")), Why: "alternatives that begin alike are taken apart, piece by piece: quadratic"},
+		Case{Name: "regex-alike-computed", Text: fmt.Sprintf(`cel.bind(p, '%s', [1,2,3,4,5,6,7,8,9,10].all(i, [1,2,3,4,5,6,7,8,9,10].all(j, !'b'.matches(p + p + string(i * j)))))`, times(2000, ".a")+"b|"), Why: "the same, doubled, and anew each time"},
+		Case{Name: "regex-fold-range", Attack: Compilation, Text: fmt.Sprintf(`'a'.matches('(?i)%s')`, times(900, "[B-𞥂]")), Why: "without regard to case each of 125,000 letters is looked up: ten seconds"},
+		Case{Name: "regex-fold-range-many", Attack: Compilation, Text: numbered(200, "||", func(i int) string { return fmt.Sprintf(`'a'.matches('(?i)[B-𞥂]{%d}')`, i+1) }), Why: "the same in many small ones"},
+		Case{Name: "regex-fold-range-computed", Text: `cel.bind(p, '(?i)[B-\\x{1e900}]', [1,2,3,4,5,6,7,8,9,10].all(i, [1,2,3,4,5,6,7,8,9,10].all(j, [1,2,3,4,5,6,7,8,9,10].all(k, !'b'.matches(p + string(i * j * k))))))`, Why: "the same, anew each time"},
+		Case{Name: "regex-many", Attack: Compilation, Text: numbered(250, "||", func(i int) string { return fmt.Sprintf(`'a'.matches('(b{1000}){15}%d')`, i) }), Why: "each just below the limit"},
 		Case{Name: "regex-fold", Text: textOf(13, `!X.matches('(?i)[^\\pL]|K{100}|(?:a|A|ſ){300}b')`), Why: "letters that are the same without case"},
 	)
 }

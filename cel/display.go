@@ -6,6 +6,7 @@ package cel
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -33,10 +34,10 @@ func shortened(message string) string {
 }
 
 // displayAll prints the first mistakes, and how many more there are.
-func displayAll(source common.Source, mistakes []*cel.Error) string {
+func displayAll(expression string, mistakes []*cel.Error) string {
 	shown := make([]string, 0, maxMistakes+1)
 	for _, mistake := range mistakes[:min(len(mistakes), maxMistakes)] {
-		shown = append(shown, display(source, mistake.Location, mistake.Message))
+		shown = append(shown, display(expression, mistake.Location, mistake.Message))
 	}
 	if more := len(mistakes) - len(shown); more > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", more))
@@ -44,23 +45,63 @@ func displayAll(source common.Source, mistakes []*cel.Error) string {
 	return strings.Join(shown, "\n")
 }
 
-// display prints message with the line of the source and a caret below it, as CEL does. Of a
-// long line it prints what is near.
-func display(source common.Source, at common.Location, message string) string {
-	mistake := &common.Error{Location: at, Message: shortened(message)}
-	line, _ := source.Snippet(at.Line())
-	if len(line) <= maxLine {
-		return mistake.ToDisplayString(source)
+// display prints message with the line of the expression and a caret below it, as CEL does,
+// but in time that grows with the line and not with its square. Of a long line it prints what
+// is near.
+func display(expression string, at common.Location, message string) string {
+	var text strings.Builder
+	fmt.Fprint(&text, "ERROR: <input>:", at.Line(), ":", at.Column()+1, ": ", shortened(message))
+	line, found := lineOf(expression, at.Line())
+	if !found {
+		return text.String()
 	}
-	characters := []rune(line)
-	start := min(max(0, at.Column()-maxLine/2), len(characters))
-	near := &common.Error{Location: common.NewLocation(1, at.Column()-start), Message: mistake.Message}
-	window := common.NewStringSource(string(characters[start:min(start+maxLine, len(characters))]), source.Description())
-	return heading(mistake, source) + strings.TrimPrefix(near.ToDisplayString(window), heading(near, window))
+	before, after := cut(line, max(0, at.Column()))
+	if len(line) > maxLine {
+		count := utf8.RuneCountInString(before)
+		_, before = cut(before, count-maxLine/2)
+		after, _ = cut(after, maxLine-min(count, maxLine/2))
+	}
+	text.WriteString("\n | " + strings.ReplaceAll(before+after, "\t", " ") + "\n | ")
+	for _, character := range before {
+		text.WriteString(asWide(character, ".", "\uff0e"))
+	}
+	below, _ := utf8.DecodeRuneInString(after)
+	if after == "" {
+		below = ' '
+	}
+	text.WriteString(asWide(below, "^", "\uff3e"))
+	return text.String()
 }
 
-// heading is what CEL prints before the line.
-func heading(mistake *common.Error, source common.Source) string {
-	at := mistake.Location
-	return fmt.Sprint("ERROR: ", source.Description(), ":", at.Line(), ":", at.Column()+1, ": ", mistake.Message)
+// lineOf is a line of an expression, counted from 1.
+func lineOf(expression string, number int) (string, bool) {
+	if number < 1 || expression == "" {
+		return "", false
+	}
+	for line := range strings.SplitSeq(expression, "\n") {
+		if number--; number == 0 {
+			return line, true
+		}
+	}
+	return "", false
+}
+
+// cut takes so many characters off the front, or as many as there are.
+func cut(line string, characters int) (before, after string) {
+	for i := range line {
+		if characters <= 0 {
+			return line[:i], line[i:]
+		}
+		characters--
+	}
+	return line, ""
+}
+
+// asWide is the sign below a character: East Asian ones are twice as wide, and CEL takes all
+// that are not ASCII for such.
+func asWide(character rune, narrow, wide string) string {
+	if character >= utf8.RuneSelf {
+		return wide
+	}
+	return narrow
 }

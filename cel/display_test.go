@@ -1,39 +1,36 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cel_test
+package cel
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/google/cel-go/common"
 	"github.com/stretchr/testify/require"
-
-	"github.com/celset/celset/cel"
+	"pgregory.net/rapid"
 )
 
-// Mistakes of a long line are shown with what is near, and not all of them.
-func TestMistakesOfLongLines(t *testing.T) {
-	environment := newEnvironment(t, cel.Config{})
-	_, err := environment.Compile("true || " + strings.Repeat(" ", 3000) + "nobody &&" + strings.Repeat(" ", 3000) + "é" + " && nothing")
-	require.ErrorContains(t, err, "ERROR: <input>:1:")
-	_, err = environment.Compile("true || " + strings.Repeat(" ", 3000) + "nobody &&" + strings.Repeat(" ", 3000) + "nothing")
-	lines := strings.Split(err.Error(), "\n")
-	require.Len(t, lines, 6)
-	require.Equal(t, "ERROR: <input>:1:3009: undeclared reference to 'nobody' (in container '')", lines[0])
-	require.Equal(t, "ERROR: <input>:1:6018: undeclared reference to 'nothing' (in container '')", lines[3])
-	for i, name := range map[int]string{0: "nobody", 3: "nothing"} {
-		require.Less(t, len(lines[i+1]), 2000)
-		require.Equal(t, strings.Index(lines[i+1], name), strings.Index(lines[i+2], "^"), "the caret is below %s", name)
-	}
+// Mistakes are drawn as CEL draws them, as long as the line is short.
+func TestDisplayIsCELs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		expression := rapid.StringOfN(rapid.SampledFrom([]rune("ab\t\n 世é😀'")), 0, 40, -1).Draw(t, "expression")
+		at := common.NewLocation(rapid.IntRange(-1, 5).Draw(t, "line"), rapid.IntRange(-1, 50).Draw(t, "column"))
+		message := rapid.StringN(0, 5, -1).Draw(t, "message")
+		want := (&common.Error{Location: at, Message: message}).ToDisplayString(common.NewTextSource(expression))
+		require.Equal(t, want, display(expression, at, message))
+	})
 }
 
-func TestManyMistakes(t *testing.T) {
-	environment := newEnvironment(t, cel.Config{})
-	_, err := environment.Compile(strings.Repeat("nobody && ", 30) + "true")
-	require.Equal(t, 10, strings.Count(err.Error(), "ERROR: "))
-	require.True(t, strings.HasSuffix(err.Error(), "\nand 20 more"), err.Error())
-
-	_, err = environment.Compile("f(" + strings.Repeat("1,", 4000) + "1)")
-	require.Less(t, len(err.Error()), 5000)
+// Of a long line there is what is near, and the caret is below the same character.
+func TestDisplayOfLongLines(t *testing.T) {
+	line := strings.Repeat("é", 3000) + "X" + strings.Repeat("a", 3000)
+	lines := strings.Split(display("1 +\n"+line, common.NewLocation(2, 3000), "no"), "\n")
+	require.Len(t, lines, 3)
+	require.Equal(t, "ERROR: <input>:2:3001: no", lines[0])
+	shown, caret := []rune(lines[1]), []rune(lines[2])
+	require.Len(t, shown, len(" | ")+maxLine)
+	require.Equal(t, 'X', shown[len(caret)-1])
+	require.Equal(t, '^', caret[len(caret)-1])
 }

@@ -85,7 +85,7 @@ func (bareSource) Snippet(int) (string, bool) { return "", false }
 // some of them.
 func compileError(expression string, issues *cel.Issues) *Error {
 	all := issues.Errors()
-	text := displayAll(common.NewTextSource(expression), all)
+	text := displayAll(expression, all)
 	result := &Error{
 		Reason:     ReasonInvalid,
 		Expression: expression,
@@ -105,7 +105,7 @@ func positioned(reason Reason, expression string, at common.Location, message st
 		Line:       line,
 		Column:     column,
 		Message:    message,
-		display:    sync.OnceValue(func() string { return display(common.NewTextSource(expression), at, message) }),
+		display:    sync.OnceValue(func() string { return display(expression, at, message) }),
 	}
 }
 

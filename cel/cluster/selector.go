@@ -6,7 +6,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -139,13 +138,23 @@ func (s *Selector) Match(ctx context.Context, cluster Cluster, hub Hub) (Verdict
 	}
 }
 
+// failure is what an evaluation ended with. Its text is made when somebody asks for it: an
+// expression that fails may do so on each cluster, and only some are shown.
+type failure struct {
+	cluster string
+	err     error
+}
+
+func (f *failure) Error() string { return "cluster " + f.cluster + ": " + f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
 // evaluate stops at the first expression that is not true.
 func (s *Selector) evaluate(ctx context.Context, input *input) (Verdict, error) {
 	budget := cel.NewBudget(ClusterCostLimit)
 	for i := range s.expressions {
 		matches, err := s.expressions[i].program.Evaluate(ctx, input, budget)
 		if err != nil {
-			return Verdict{Cost: budget.Spent()}, &Error{s.expressions[i].path, fmt.Errorf("cluster %s: %w", input.name, err)}
+			return Verdict{Cost: budget.Spent()}, &Error{s.expressions[i].path, &failure{input.name, err}}
 		}
 		if !matches {
 			return Verdict{Cost: budget.Spent(), Unmatched: s.expressions[i].path}, nil

@@ -12,6 +12,8 @@ import (
 
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // Five thousand nodes of one hardware type, all of them free, have one answer to a
@@ -130,7 +132,7 @@ func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim,
 }
 
 // contentOf is what an answer depends on of claims that all have CEL constraints.
-func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint, bool) {
+func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	if len(claims) == 1 {
 		return a.definitions.fingerprint(a, claims[0])
 	}
@@ -138,12 +140,12 @@ func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint,
 	for _, claim := range claims {
 		content, ok := a.definitions.fingerprint(a, claim)
 		if !ok {
-			return fingerprint{}, false
+			return fingerprint.Sum{}, false
 		}
 		// A reason names the claim.
-		all = appendPart(append(all, content[:]...), []byte(claim.Name))
+		all = fingerprint.AppendPart(append(all, content[:]...), []byte(claim.Name))
 	}
-	return fingerprintOf(all), len(claims) > 0
+	return fingerprint.Of(all), len(claims) > 0
 }
 
 // knownRefusal is the answer for claims that are known not to fit on such a node, else nil.
@@ -189,15 +191,15 @@ func isPlain(pools []*pool, of []*resourceapi.ResourceSlice) bool {
 
 // claimContent is the part of a claim and its classes that an answer depends on. It is false
 // if that can't be told.
-func claimContent(classes structured.DeviceClassLister, claim *resourceapi.ResourceClaim) (fingerprint, bool) {
+func claimContent(classes structured.DeviceClassLister, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	for i := range claim.Spec.Devices.Config {
 		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
-			return fingerprint{}, false
+			return fingerprint.Sum{}, false
 		}
 	}
-	memory := contentMemory.Get().(*[]byte)
-	defer contentMemory.Put(memory)
-	all, ok := appendMessage((*memory)[:0], &claim.Spec)
+	memory := fingerprint.Memory.Get().(*[]byte)
+	defer fingerprint.Memory.Put(memory)
+	all, ok := fingerprint.AppendMessage((*memory)[:0], &claim.Spec)
 	for _, r := range claim.Spec.Devices.Requests {
 		if r.Exactly != nil && ok {
 			all, ok = appendClass(all, classes, r.Exactly.DeviceClassName)
@@ -209,7 +211,7 @@ func claimContent(classes structured.DeviceClassLister, claim *resourceapi.Resou
 		}
 	}
 	*memory = all
-	return fingerprintOf(all), ok
+	return fingerprint.Of(all), ok
 }
 
 func appendClass(to []byte, classes structured.DeviceClassLister, name string) ([]byte, bool) {
@@ -217,7 +219,7 @@ func appendClass(to []byte, classes structured.DeviceClassLister, name string) (
 	if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
 		return to, false
 	}
-	return appendMessage(to, &class.Spec)
+	return fingerprint.AppendMessage(to, &class.Spec)
 }
 
 // isUnwritten tells whether parameters are a Go object, of which the protocol buffer of a

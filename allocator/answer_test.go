@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/cel"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 // asked is how a scenario is answered with a cache. known tells whether nothing was
@@ -104,7 +106,7 @@ func TestAnswersAreKeptApart(t *testing.T) {
 		"attribute": {change: device(func(d *resourceapi.Device) {
 			d.Attributes["index"] = resourceapi.DeviceAttribute{IntValue: ptr.To[int64](9)}
 		})},
-		"capacity of a device": {change: device(having("memory", "1Gi", nil))},
+		"capacity of a device": {change: device(policy.Having("memory", "1Gi", nil))},
 		"shared":               {change: device(shared)},
 		"shares":               {change: func(s *scenario) { shared(&s.slices[0].Spec.Devices[0]); s.shares = []share{{device: "mla-0"}} }},
 		"share of no shared":   {change: func(s *scenario) { s.shares = []share{{device: "mla-0"}} }},

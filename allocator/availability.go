@@ -12,6 +12,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/cel/device/bitset"
+
+	"github.com/celset/celset/allocator/internal/capacity"
 )
 
 // availability is what is left of the devices: what was allocated before is
@@ -27,7 +29,7 @@ type availability struct {
 	owners []owner
 	// shares has by position what the search's allocations of a shared device consume,
 	// each a stack.
-	shares map[int][]capacities
+	shares map[int][]capacity.Amounts
 	// counters and compatibilities are those of the pools that were needed so far.
 	counters        map[*pool]*counters
 	compatibilities map[*pool]*compatibilities
@@ -40,7 +42,7 @@ func newAvailability(features structured.Features, state *allocatedState, candid
 	a := &availability{
 		features:        features,
 		state:           state,
-		shares:          make(map[int][]capacities),
+		shares:          make(map[int][]capacity.Amounts),
 		counters:        make(map[*pool]*counters),
 		compatibilities: make(map[*pool]*compatibilities),
 	}
@@ -77,7 +79,7 @@ func (a *availability) hasCapacity(r *request, c *candidate) (bool, error) {
 	if !a.features.ConsumableCapacity || len(c.device.Capacity) == 0 && !r.wantsCapacity() {
 		return true, nil
 	}
-	enough, err := hasRoom(c.device, r.spec.Capacity, a.features.FractionalCapacityRange, a.shares[c.position], a.state.AggregatedCapacity[c.id])
+	enough, err := capacity.HasRoom(c.device, r.spec.Capacity, a.features.FractionalCapacityRange, a.shares[c.position], a.state.AggregatedCapacity[c.id])
 	if err != nil {
 		return false, r.errorf("checking capacity for device %s: %w", c.id, err)
 	}
@@ -91,7 +93,7 @@ type reservation struct {
 	// share identifies an allocation of a shared device, nil for others. consumed is
 	// what it consumes.
 	share    *types.UID
-	consumed capacities
+	consumed capacity.Amounts
 }
 
 // reserveCounters takes what the device consumes of its pool's counters if it is
@@ -126,7 +128,7 @@ func (a *availability) mark(claim int, r *request, c *candidate, reserved *reser
 		a.owners = append(a.owners, owner{c.position, claim})
 		return nil
 	}
-	consumed, _, err := consumption(c.device, r.spec.Capacity, a.features.FractionalCapacityRange)
+	consumed, _, err := capacity.Consumed(c.device, r.spec.Capacity, a.features.FractionalCapacityRange)
 	if err != nil {
 		return r.errorf("computing consumed capacity for device %s: %w", c.id, err)
 	}

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 // gpu is a shared device with memory, of which 1Gi is consumed by default.
 func gpu(name, memory string) resourceapi.Device {
-	return newDevice(name, nil, shared, having("memory", memory, byDefault("1Gi")))
+	return newDevice(name, nil, shared, policy.Having("memory", memory, policy.Default("1Gi")))
 }
 
 func TestSharedDevices(t *testing.T) {
@@ -51,11 +53,11 @@ func TestSharedDevices(t *testing.T) {
 		"without capacity":           {scenario{slices: []*sliceBuilder{slice("1", newDevice("a", nil, shared))}, claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1)}}, []string{"x=a", "y=a"}},
 		"capacity is unknown":        {scenario{slices: []*sliceBuilder{slice("1", newDevice("a", nil, shared), gpu("b", "1Gi"))}, claims: []*claimBuilder{claim("c").want("x", 1).capacity("memory", "1Gi")}}, []string{"x=b"}},
 		"nothing requested":          {scenario{slices: one, claims: []*claimBuilder{claim("c").want("x", 1).edit(func(r *resourceapi.ExactDeviceRequest) { r.Capacity = &resourceapi.CapacityRequirements{} })}}, []string{"x=a"}},
-		"all is consumed by default": {scenario{slices: []*sliceBuilder{slice("1", newDevice("a", nil, shared, having("memory", "10Gi", nil)))}, claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1)}}, nil},
+		"all is consumed by default": {scenario{slices: []*sliceBuilder{slice("1", newDevice("a", nil, shared, policy.Having("memory", "10Gi", nil)))}, claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1)}}, nil},
 		// Not shared, but it must have the capacity.
-		"exclusive device":            {scenario{slices: []*sliceBuilder{slice("1", newDevice("small", nil, having("memory", "1Gi", nil)), newDevice("large", nil, having("memory", "9Gi", nil)))}, claims: []*claimBuilder{claim("c").want("x", 1).capacity("memory", "2Gi")}}, []string{"x=large"}},
-		"exclusive device, policy":    {scenario{slices: []*sliceBuilder{slice("1", newDevice("a", nil, having("memory", "9", rangeOf("1", "2", ""))), newDevice("b", nil))}, claims: []*claimBuilder{claim("c").want("x", 1)}}, []string{"x=b"}},
-		"exclusive device, all of it": {scenario{slices: []*sliceBuilder{slice("1", newDevice("a", nil, having("memory", "9", nil)))}, claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1)}}, nil},
+		"exclusive device":            {scenario{slices: []*sliceBuilder{slice("1", newDevice("small", nil, policy.Having("memory", "1Gi", nil)), newDevice("large", nil, policy.Having("memory", "9Gi", nil)))}, claims: []*claimBuilder{claim("c").want("x", 1).capacity("memory", "2Gi")}}, []string{"x=large"}},
+		"exclusive device, policy":    {scenario{slices: []*sliceBuilder{slice("1", newDevice("a", nil, policy.Having("memory", "9", policy.Range("1", "2", ""))), newDevice("b", nil))}, claims: []*claimBuilder{claim("c").want("x", 1)}}, []string{"x=b"}},
+		"exclusive device, all of it": {scenario{slices: []*sliceBuilder{slice("1", newDevice("a", nil, policy.Having("memory", "9", nil)))}, claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) { test.requireDevices(t, test.want...) })
 	}
@@ -66,7 +68,7 @@ func TestSharedDevices(t *testing.T) {
 func TestSharedDevicesWithoutTheFeature(t *testing.T) {
 	s := scenario{
 		features: with(func(f *structured.Features) { f.ConsumableCapacity = false }),
-		slices:   []*sliceBuilder{slice("1", newDevice("a", nil, shared, having("memory", "1", rangeOf("2", "", ""))), newDevice("b", nil))},
+		slices:   []*sliceBuilder{slice("1", newDevice("a", nil, shared, policy.Having("memory", "1", policy.Range("2", "", ""))), newDevice("b", nil))},
 		claims:   []*claimBuilder{claim("c").want("x", 1).want("y", 1)},
 	}
 	s.requireDevices(t, "x=a", "y=b")
@@ -77,7 +79,7 @@ func TestSharedDevicesWithoutTheFeature(t *testing.T) {
 }
 
 func TestCapacityErrors(t *testing.T) {
-	devices := []*sliceBuilder{slice("1", newDevice("a", nil), newDevice("b", nil, shared, having("memory", "10", rangeOf("1", "", "1"))))}
+	devices := []*sliceBuilder{slice("1", newDevice("a", nil), newDevice("b", nil, shared, policy.Having("memory", "10", policy.Range("1", "", "1"))))}
 	for name, test := range map[string]struct {
 		claim   *claimBuilder
 		message string
@@ -106,8 +108,8 @@ func TestCapacityErrors(t *testing.T) {
 func TestResultsOfSharedDevices(t *testing.T) {
 	s := scenario{
 		slices: []*sliceBuilder{slice("1",
-			newDevice("a", nil, shared, having("memory", "10", withDefault("1", rangeOf("1", "", "3"))), having("cores", "4", byDefault("2"))),
-			newDevice("b", nil, shared), newDevice("c", nil, having("memory", "1", nil)),
+			newDevice("a", nil, shared, policy.Having("memory", "10", policy.WithDefault("1", policy.Range("1", "", "3"))), policy.Having("cores", "4", policy.Default("2"))),
+			newDevice("b", nil, shared), newDevice("c", nil, policy.Having("memory", "1", nil)),
 		)},
 		claims: []*claimBuilder{
 			claim("c").want("x", 1).capacity("memory", "2").want("y", 1, "!device.allowMultipleAllocations"), claim("d").want("z", 2),

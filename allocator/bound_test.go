@@ -11,6 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 // kind selects devices by the attribute of that name.
@@ -244,7 +246,7 @@ func TestBoundsHideNoError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			devices := ring(5)
-			having("memory", "10", rangeOf("1", "", "1"))(&devices[4])
+			policy.Having("memory", "10", policy.Range("1", "", "1"))(&devices[4])
 			s := scenario{slices: []*sliceBuilder{slice("1", devices...)}, claims: []*claimBuilder{test.claim}}
 			s.requireError(t, test.message)
 			s.opts = []Option{WithExhaustiveSearch()}

@@ -12,6 +12,8 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/memo"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // Nodes of one hardware type differ in names and in what is in use, and from one
@@ -40,7 +42,7 @@ const DefaultCacheBytes int64 = 256 << 20
 // that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
 	memory     *memo.Memory
-	contents   *memo.Memo[contentKey, fingerprint]
+	contents   *memo.Memo[contentKey, fingerprint.Sum]
 	hardware   *memo.Memo[hardwareKey, *hardware]
 	selections *memo.Memo[selectionKey, *selectionRow]
 	tables     *memo.Memo[tablesKey, tabulated]

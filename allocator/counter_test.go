@@ -10,6 +10,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 func TestSharedCounters(t *testing.T) {
@@ -99,7 +101,7 @@ func TestCountersOfSharedDevices(t *testing.T) {
 			[]string{"x=shared", "y=right"},
 		},
 		"capacity of others": {
-			scenario{slices: partitioned("80Gi", newDevice("shared", nil, shared, having("memory", "4", byDefault("1")), consuming("gpu", amounts{"memory": "80Gi"}))),
+			scenario{slices: partitioned("80Gi", newDevice("shared", nil, shared, policy.Having("memory", "4", policy.Default("1")), consuming("gpu", amounts{"memory": "80Gi"}))),
 				shares: []share{{device: "shared", consumed: map[string]string{"memory": "1"}, unnamed: true}}, claims: []*claimBuilder{claim("c").want("x", 1)}},
 			[]string{"x=shared"},
 		},
@@ -135,7 +137,7 @@ func TestCountersAreGivenBack(t *testing.T) {
 		"constraint": {scenario{slices: partitioned("80Gi", part("a", "80Gi"), edited(part("b", "80Gi"), red)), claims: []*claimBuilder{claim("c").want("x", 1).match(color)}}, []string{"x=b"}},
 		"capacity": {
 			scenario{
-				slices: partitioned("80Gi", edited(part("a", "80Gi"), having("memory", "1", nil)), edited(part("b", "80Gi"), having("memory", "2", nil))),
+				slices: partitioned("80Gi", edited(part("a", "80Gi"), policy.Having("memory", "1", nil)), edited(part("b", "80Gi"), policy.Having("memory", "2", nil))),
 				claims: []*claimBuilder{claim("c").want("x", 1).capacity("memory", "2")},
 			},
 			[]string{"x=b"},

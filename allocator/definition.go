@@ -12,6 +12,8 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // definition is a CEL constraint of a claim, found and compiled.
@@ -33,7 +35,7 @@ type resolvedClaim struct {
 	// constraints are its CEL constraints by their index in the claim's constraints.
 	constraints func() (map[int]*definition, error)
 	// content is the fingerprint of all that an answer depends on.
-	content func() (fingerprint, bool)
+	content func() (fingerprint.Sum, bool)
 }
 
 // resolved is nil for a claim without CEL constraints: those made for one node would
@@ -47,7 +49,7 @@ func (d *definitions) resolved(a *Allocator, claim *resourceapi.ResourceClaim) *
 	}
 	resolved, _ := d.byClaim.LoadOrStore(claim, &resolvedClaim{
 		constraints: sync.OnceValues(func() (map[int]*definition, error) { return resolveDefinitions(a, claim) }),
-		content:     sync.OnceValues(func() (fingerprint, bool) { return claimContent(a.classes, claim) }),
+		content:     sync.OnceValues(func() (fingerprint.Sum, bool) { return claimContent(a.classes, claim) }),
 	})
 	return resolved.(*resolvedClaim)
 }
@@ -62,11 +64,11 @@ func (d *definitions) of(a *Allocator, claim *resourceapi.ResourceClaim) (map[in
 }
 
 // fingerprint of a claim with CEL constraints, false for others.
-func (d *definitions) fingerprint(a *Allocator, claim *resourceapi.ResourceClaim) (fingerprint, bool) {
+func (d *definitions) fingerprint(a *Allocator, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	if resolved := d.resolved(a, claim); resolved != nil {
 		return resolved.content()
 	}
-	return fingerprint{}, false
+	return fingerprint.Sum{}, false
 }
 
 func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (map[int]*definition, error) {

@@ -5,11 +5,12 @@ package allocator
 
 import (
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 type claimBuilder struct{ *resourceapi.ResourceClaim }
@@ -120,14 +121,5 @@ func (b *claimBuilder) derive(attribute, expression string) *claimBuilder {
 
 // capacity requests an amount of a capacity for the request added last.
 func (b *claimBuilder) capacity(name, amount string) *claimBuilder {
-	return b.edit(func(r *resourceapi.ExactDeviceRequest) { r.Capacity = requesting(r.Capacity, name, amount) })
-}
-
-// requesting adds to what is requested. It may be nil.
-func requesting(known *resourceapi.CapacityRequirements, name, amount string) *resourceapi.CapacityRequirements {
-	if known == nil {
-		known = &resourceapi.CapacityRequirements{Requests: map[resourceapi.QualifiedName]resource.Quantity{}}
-	}
-	known.Requests[resourceapi.QualifiedName(name)] = resource.MustParse(amount)
-	return known
+	return b.edit(func(r *resourceapi.ExactDeviceRequest) { r.Capacity = policy.Requesting(r.Capacity, name, amount) })
 }

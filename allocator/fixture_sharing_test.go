@@ -53,45 +53,6 @@ func (s share) addTo(state *structured.AllocatedState) {
 // shared lets a device be allocated several times.
 func shared(d *resourceapi.Device) { d.AllowMultipleAllocations = ptr.To(true) }
 
-// having gives a device a capacity. The policy may be nil.
-func having(name, amount string, policy *resourceapi.CapacityRequestPolicy) func(*resourceapi.Device) {
-	return func(d *resourceapi.Device) {
-		if d.Capacity == nil {
-			d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{}
-		}
-		d.Capacity[resourceapi.QualifiedName(name)] = resourceapi.DeviceCapacity{Value: resource.MustParse(amount), RequestPolicy: policy}
-	}
-}
-
-// byDefault is a policy: that much is consumed if nothing is requested.
-func byDefault(amount string) *resourceapi.CapacityRequestPolicy {
-	return &resourceapi.CapacityRequestPolicy{Default: quantity(amount)}
-}
-
-// quantity is nil for an empty text.
-func quantity(text string) *resource.Quantity {
-	if text == "" {
-		return nil
-	}
-	return ptr.To(resource.MustParse(text))
-}
-
-// rangeOf is the policy of amounts from minimum on. Each may be empty.
-func rangeOf(minimum, maximum, step string) *resourceapi.CapacityRequestPolicy {
-	return &resourceapi.CapacityRequestPolicy{ValidRange: &resourceapi.CapacityRequestPolicyRange{
-		Min: quantity(minimum), Max: quantity(maximum), Step: quantity(step),
-	}}
-}
-
-// oneOf is the policy of the given amounts.
-func oneOf(amounts ...string) *resourceapi.CapacityRequestPolicy {
-	policy := &resourceapi.CapacityRequestPolicy{}
-	for _, amount := range amounts {
-		policy.ValidValues = append(policy.ValidValues, resource.MustParse(amount))
-	}
-	return policy
-}
-
 // amounts are counters by name.
 type amounts map[string]string
 

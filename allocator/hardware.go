@@ -16,6 +16,8 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // hardware is the devices of a node as expressions with some footprint see them: drivers,
@@ -95,7 +97,7 @@ func (c *Cache) findHardware(of *inventory, read footprint) *hardware {
 			all = append(all, content[:]...)
 		}
 	}
-	return c.hardware.Get(hardwareKey{fingerprintOf(all), read}, func() *hardware { return c.newHardware(of) })
+	return c.hardware.Get(hardwareKey{fingerprint.Of(all), read}, func() *hardware { return c.newHardware(of) })
 }
 
 func (c *Cache) newHardware(of *inventory) *hardware {
@@ -108,11 +110,11 @@ func (c *Cache) newHardware(of *inventory) *hardware {
 }
 
 // content is the fingerprint of what expressions with the footprint see of a slice.
-func (c *Cache) content(slice *resourceapi.ResourceSlice, read footprint) fingerprint {
-	return c.contents.Get(contentKey{weak.Make(slice), read}, func() fingerprint {
-		memory := contentMemory.Get().(*[]byte)
-		defer contentMemory.Put(memory)
-		writer := contentWriter{to: appendPart((*memory)[:0], []byte(slice.Spec.Driver)), reads: read.reader(slice.Spec.Driver)}
+func (c *Cache) content(slice *resourceapi.ResourceSlice, read footprint) fingerprint.Sum {
+	return c.contents.Get(contentKey{weak.Make(slice), read}, func() fingerprint.Sum {
+		memory := fingerprint.Memory.Get().(*[]byte)
+		defer fingerprint.Memory.Put(memory)
+		writer := contentWriter{to: fingerprint.AppendPart((*memory)[:0], []byte(slice.Spec.Driver)), reads: read.reader(slice.Spec.Driver)}
 		for i := range slice.Spec.Devices {
 			writer.device(&slice.Spec.Devices[i])
 		}
@@ -121,7 +123,7 @@ func (c *Cache) content(slice *resourceapi.ResourceSlice, read footprint) finger
 			writer.to = fmt.Appendf(writer.to, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
 		}
 		*memory = writer.to
-		return fingerprintOf(writer.to)
+		return fingerprint.Of(writer.to)
 	})
 }
 
@@ -140,7 +142,7 @@ type namedAttribute struct {
 }
 
 func (w *contentWriter) device(d *resourceapi.Device) {
-	w.to = appendBool(appendCapacities(w.to, d.Capacity), d.AllowMultipleAllocations)
+	w.to = fingerprint.AppendBool(fingerprint.AppendCapacities(w.to, d.Capacity), d.AllowMultipleAllocations)
 	w.attributes = w.attributes[:0]
 	for name, value := range d.Attributes {
 		if !w.reads(name) {
@@ -151,15 +153,15 @@ func (w *contentWriter) device(d *resourceapi.Device) {
 	slices.SortFunc(w.attributes, func(a, b namedAttribute) int { return strings.Compare(string(a.name), string(b.name)) })
 	w.to = binary.BigEndian.AppendUint64(w.to, uint64(len(w.attributes)))
 	for i := range w.attributes {
-		w.to = appendPart(w.to, []byte(w.attributes[i].name))
+		w.to = fingerprint.AppendPart(w.to, []byte(w.attributes[i].name))
 		w.to = append(w.to, emptyList(&w.attributes[i].value))
 		w.message(&w.attributes[i].value)
 	}
 }
 
-func (w *contentWriter) message(m message) {
+func (w *contentWriter) message(m fingerprint.Message) {
 	var ok bool
-	w.to, ok = appendMessage(w.to, m)
+	w.to, ok = fingerprint.AppendMessage(w.to, m)
 	w.failed = w.failed || !ok
 }
 

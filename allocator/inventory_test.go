@@ -11,6 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 // takeStock takes stock of a node twice, with an allocator each: the way in which
@@ -209,7 +211,7 @@ func TestInventoriesThatFail(t *testing.T) {
 // Nodes of one hardware type share it, whatever they and their devices are called.
 func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 	original := func() []*sliceBuilder {
-		return []*sliceBuilder{slice("1", newDevice("a", attrs{"x": 1}, having("memory", "1Gi", nil)), newDevice("b", attrs{"x": 2}))}
+		return []*sliceBuilder{slice("1", newDevice("a", attrs{"x": 1}, policy.Having("memory", "1Gi", nil)), newDevice("b", attrs{"x": 2}))}
 	}
 	edited := func(edit func(*sliceBuilder)) []*sliceBuilder {
 		result := original()
@@ -235,8 +237,8 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 		"attribute":       {edited(func(b *sliceBuilder) { b.Spec.Devices[1] = newDevice("b", attrs{"x": 3}) }), false},
 		"attribute type":  {edited(func(b *sliceBuilder) { b.Spec.Devices[1] = newDevice("b", attrs{"x": "2"}) }), false},
 		"attribute name":  {edited(func(b *sliceBuilder) { b.Spec.Devices[1] = newDevice("b", attrs{"y": 2}) }), false},
-		"capacity":        {edited(func(b *sliceBuilder) { having("memory", "2Gi", nil)(&b.Spec.Devices[0]) }), false},
-		"capacity policy": {edited(func(b *sliceBuilder) { having("memory", "1Gi", byDefault("1"))(&b.Spec.Devices[0]) }), false},
+		"capacity":        {edited(func(b *sliceBuilder) { policy.Having("memory", "2Gi", nil)(&b.Spec.Devices[0]) }), false},
+		"capacity policy": {edited(func(b *sliceBuilder) { policy.Having("memory", "1Gi", policy.Default("1"))(&b.Spec.Devices[0]) }), false},
 		"shared":          {edited(func(b *sliceBuilder) { shared(&b.Spec.Devices[0]) }), false},
 		"one more":        {edited(func(b *sliceBuilder) { b.Spec.Devices = append(b.Spec.Devices, newDevice("c", nil)) }), false},
 		"one less":        {edited(func(b *sliceBuilder) { b.Spec.Devices = b.Spec.Devices[:1] }), false},

@@ -13,6 +13,8 @@ import (
 
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // Each key has everything that what is kept under it depends on:
@@ -35,11 +37,11 @@ import (
 // expressionKey is an expression as it was compiled.
 type expressionKey struct {
 	environment *device.Environment
-	text        fingerprint
+	text        fingerprint.Sum
 }
 
 func newExpressionKey(environment *device.Environment, text string) expressionKey {
-	return expressionKey{environment, fingerprintOf([]byte(text))}
+	return expressionKey{environment, fingerprint.Of([]byte(text))}
 }
 
 // analysisKey is everything that an analysis depends on.
@@ -56,7 +58,7 @@ type contentKey struct {
 
 // hardwareKey is everything that hardware depends on.
 type hardwareKey struct {
-	content fingerprint
+	content fingerprint.Sum
 	footprint
 }
 
@@ -67,24 +69,24 @@ type hardwareNumber uint64
 type selectionKey struct {
 	hardware  hardwareNumber
 	compiler  *dracel.Cache
-	selectors fingerprint
+	selectors fingerprint.Sum
 }
 
 // selectionKeyOf is false if one of the selectors is none.
 func (s *search) selectionKeyOf(r *request) (key selectionKey, ok bool) {
-	memory := contentMemory.Get().(*[]byte)
-	defer contentMemory.Put(memory)
+	memory := fingerprint.Memory.Get().(*[]byte)
+	defer fingerprint.Memory.Put(memory)
 	content := (*memory)[:0]
 	for _, selectors := range [][]resourceapi.DeviceSelector{r.class.Spec.Selectors, r.spec.Selectors} {
 		for _, selector := range selectors {
 			if selector.CEL == nil {
 				return selectionKey{}, false
 			}
-			content = appendPart(content, selector.CEL.Expression)
+			content = fingerprint.AppendPart(content, selector.CEL.Expression)
 		}
 	}
 	*memory = content
-	return selectionKey{s.hardware().number, s.allocator.selectors, fingerprintOf(content)}, true
+	return selectionKey{s.hardware().number, s.allocator.selectors, fingerprint.Of(content)}, true
 }
 
 // tablesKey is everything that tables depend on.
@@ -121,7 +123,7 @@ type answerKey struct {
 	hardware    hardwareNumber
 	features    structured.Features
 	environment *device.Environment
-	claims      fingerprint
+	claims      fingerprint.Sum
 	costBudget  uint64
 	stepBudget  int64
 	reasons     bool
@@ -129,7 +131,7 @@ type answerKey struct {
 	inUse string
 }
 
-func (a *Allocator) answerKeyOf(h *hardware, claims fingerprint, allocated bitset.Set) answerKey {
+func (a *Allocator) answerKeyOf(h *hardware, claims fingerprint.Sum, allocated bitset.Set) answerKey {
 	var memory [32]byte
 	inUse := memory[:0]
 	for _, word := range allocated {

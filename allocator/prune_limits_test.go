@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 // Where pruning has to take something else into account. The answer is that of the
@@ -41,7 +43,7 @@ func TestPruningBesideOtherThings(t *testing.T) {
 		devices := ring(n)
 		for i := range devices {
 			shared(&devices[i])
-			having("memory", "2Gi", byDefault("1Gi"))(&devices[i])
+			policy.Having("memory", "2Gi", policy.Default("1Gi"))(&devices[i])
 		}
 		return []*sliceBuilder{slice("1", devices...)}
 	}
@@ -93,7 +95,7 @@ func TestPruningBesideOtherThings(t *testing.T) {
 		},
 		"capacity": {
 			scenario{
-				slices: []*sliceBuilder{slice("1", newDevice("a", attrs{"index": 4}, having("memory", "1Gi", nil)), newDevice("b", attrs{"index": 1}), newDevice("c", attrs{"index": 5}, having("memory", "8Gi", nil)))},
+				slices: []*sliceBuilder{slice("1", newDevice("a", attrs{"index": 4}, policy.Having("memory", "1Gi", nil)), newDevice("b", attrs{"index": 1}), newDevice("c", attrs{"index": 5}, policy.Having("memory", "8Gi", nil)))},
 				claims: []*claimBuilder{claim("c").want("x", 1).capacity("memory", "4Gi").cel("far").define("far", far)},
 			},
 			false, []string{"x=c"}, "",

@@ -11,6 +11,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 // Random scenarios are small, so that searching all of them is affordable, and
@@ -82,7 +84,7 @@ func randomDevice(t *rapid.T, i int) resourceapi.Device {
 	}
 	if oneIn(t, 3, "shared") {
 		shared(&d)
-		having("memory", "3", rapid.SampledFrom([]*resourceapi.CapacityRequestPolicy{nil, byDefault("1"), rangeOf("1", "", "1")}).Draw(t, "policy"))(&d)
+		policy.Having("memory", "3", rapid.SampledFrom([]*resourceapi.CapacityRequestPolicy{nil, policy.Default("1"), policy.Range("1", "", "1")}).Draw(t, "policy"))(&d)
 	}
 	if oneIn(t, 8, "tainted") {
 		d.Taints = []resourceapi.DeviceTaint{{Key: "sick", Effect: resourceapi.DeviceTaintEffectNoSchedule}}

@@ -11,6 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/capacity"
 )
 
 // alternatives are what a request of a claim can be met by: the subrequests of a
@@ -236,7 +238,7 @@ func (s *search) isPartOfAll(r *request, c *candidate) (bool, error) {
 	if err != nil || !selected || !s.allocator.features.ConsumableCapacity {
 		return selected, err
 	}
-	enough, err := hasRoom(c.device, r.spec.Capacity, s.allocator.features.FractionalCapacityRange, nil, nil)
+	enough, err := capacity.HasRoom(c.device, r.spec.Capacity, s.allocator.features.FractionalCapacityRange, nil, nil)
 	if err != nil {
 		return false, r.errorf("checking capacity for device %s: %w", c.device.Name, err)
 	}

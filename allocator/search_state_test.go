@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/allocator/internal/capacity"
 )
 
 // Whatever happened on the way: a search that found nothing has given back all
@@ -135,7 +137,7 @@ func requireConsistent(t require.TestingT, s *search) {
 // requireNotOverbooked is about the choices of one device.
 func requireNotOverbooked(t require.TestingT, s *search, c *candidate, choices []choice) {
 	byClaim, requests := sets.New[int](), sets.New[*request]()
-	consumed := capacities{}
+	consumed := capacity.Amounts{}
 	for name, amount := range s.allocator.state.AggregatedCapacity[c.id] {
 		consumed[name] = amount.DeepCopy()
 	}

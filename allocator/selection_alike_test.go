@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 // withNames gives devices names.
@@ -67,9 +69,9 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 		"by the class":           {slices: of(mesh(2, 2)...), class: classOf("low", "device.attributes['mla.example.com'].row > 0"), evaluated: 2, passes: []bool{false, false, true, true}},
 		"by both":                {slices: of(mesh(2, 2)...), class: classOf("low", "device.attributes['mla.example.com'].row > 0"), selectors: []string{"device.attributes['mla.example.com'].col > 0"}, evaluated: 4, passes: []bool{false, false, false, true}},
 		"any may be read":        {slices: of(ring(3)...), selectors: []string{"device.attributes[device.driver].size() == 1"}, evaluated: 3, passes: []bool{true, true, true}},
-		"capacity":               {slices: of(with(having("memory", "2Gi", nil)), with(having("memory", "4Gi", nil)), with(having("memory", "4Gi", byDefault("1Gi")))), selectors: []string{memory}, evaluated: 2, passes: []bool{false, true, true}},
-		"capacity of the name":   {slices: of(with(having("memory", "2Gi", nil)), with(having("cores", "2Gi", nil))), selectors: []string{"'memory' in device.capacity['mla.example.com']"}, evaluated: 2, passes: []bool{true, false}},
-		"more capacities":        {slices: of(with(having("memory", "2Gi", nil)), with(having("memory", "2Gi", nil), having("cores", "1", nil))), selectors: []string{"'cores' in device.capacity['mla.example.com']"}, evaluated: 2, passes: []bool{false, true}},
+		"capacity":               {slices: of(with(policy.Having("memory", "2Gi", nil)), with(policy.Having("memory", "4Gi", nil)), with(policy.Having("memory", "4Gi", policy.Default("1Gi")))), selectors: []string{memory}, evaluated: 2, passes: []bool{false, true, true}},
+		"capacity of the name":   {slices: of(with(policy.Having("memory", "2Gi", nil)), with(policy.Having("cores", "2Gi", nil))), selectors: []string{"'memory' in device.capacity['mla.example.com']"}, evaluated: 2, passes: []bool{true, false}},
+		"more capacities":        {slices: of(with(policy.Having("memory", "2Gi", nil)), with(policy.Having("memory", "2Gi", nil), policy.Having("cores", "1", nil))), selectors: []string{"'cores' in device.capacity['mla.example.com']"}, evaluated: 2, passes: []bool{false, true}},
 		"shared":                 {slices: of(with(), with(shared), with(shared)), selectors: []string{many}, evaluated: 2, passes: []bool{false, true, true}},
 		"other drivers": {
 			slices:    []*sliceBuilder{slice("1", ring(2)...), slice("2", ring(2)...).driver("other.example.com")},
@@ -176,7 +178,7 @@ func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 		set("index", 0, 1, 2, []int64{}, []int64{1}),
 		set("other.example.com/index", 0, 1),
 		func(d *resourceapi.Device) { delete(d.Attributes, "serial") },
-		shared, having("memory", "1Gi", nil), having("memory", "4Gi", nil), having("memory", "4Gi", byDefault("1Gi")), having("cores", "1", nil),
+		shared, policy.Having("memory", "1Gi", nil), policy.Having("memory", "4Gi", nil), policy.Having("memory", "4Gi", policy.Default("1Gi")), policy.Having("cores", "1", nil),
 	}).Draw(t, "change")(&d)
 	return d
 }

@@ -9,6 +9,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/cel/memo"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // What is in a [Cache] takes about as many bytes as is said here, without the keys and values
@@ -32,7 +34,7 @@ func sizeOfDevice(d *resourceapi.Device) int {
 
 func (h *hardware) part() memo.Part { return memo.Part{Of: h, Bytes: h.bytes} }
 
-func sizeOfContent(key contentKey, _ *fingerprint) memo.Size {
+func sizeOfContent(key contentKey, _ *fingerprint.Sum) memo.Size {
 	return memo.Size{Bytes: len(key.names)}
 }
 

@@ -11,6 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/cel/device/bitset"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // Two devices that look the same to everything that matters are symmetric: if there is no
@@ -187,6 +189,6 @@ func (y *symmetry) byContent(read footprint) []int {
 		if err != nil || hasEmptyList(seen.Attributes) {
 			return fmt.Sprint("unknown ", i)
 		}
-		return c.pool.driver + " " + string(append(appendCapacities(nil, c.device.Capacity), raw...))
+		return c.pool.driver + " " + string(append(fingerprint.AppendCapacities(nil, c.device.Capacity), raw...))
 	})
 }

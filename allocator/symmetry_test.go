@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 // Devices are of one kind if they are the same in what constraints read, to selectors, and in
@@ -36,7 +38,7 @@ func TestKindsOfDevices(t *testing.T) {
 		"by the selector":       {devices: of(attrs{"serial": "1"}, attrs{"serial": "2"}, nil), selectors: []string{serial + " != '1'"}, want: []int{0, 1, 1}},
 		"failing selector":      {devices: of(nil, nil, attrs{"serial": 1}, attrs{"serial": 1}), selectors: []string{serial + " + '' == ''"}, want: []int{0, 0, 1, 2}},
 		"in use":                {devices: of(nil, nil, nil), inUse: []string{"device-1"}, want: []int{0, 1, 0}},
-		"capacity":              {devices: []resourceapi.Device{newDevice("", nil), newDevice("", nil, having("memory", "1Gi", nil)), newDevice("", nil)}, want: []int{0, 1, 0}},
+		"capacity":              {devices: []resourceapi.Device{newDevice("", nil), newDevice("", nil, policy.Having("memory", "1Gi", nil)), newDevice("", nil)}, want: []int{0, 1, 0}},
 		"empty lists and none":  {devices: of(attrs{"index": []int64{}}, attrs{"index": resourceapi.DeviceAttribute{}}, attrs{"index": []int64{}}, attrs{"index": resourceapi.DeviceAttribute{}}), want: []int{0, 1, 2, 1}},
 		"empty lists, not read": {devices: of(attrs{"serial": []int64{}}, nil), want: []int{0, 0}},
 	} {

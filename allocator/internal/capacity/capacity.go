@@ -1,7 +1,15 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+// Package capacity computes with the capacities of devices.
+//
+// Consumable capacity (KEP-5075): a device that allows multiple allocations is
+// shared, and each share consumes some of its capacities. What it consumes is the
+// request, rounded up as the policy of the capacity says, or a default.
+//
+// The same is computed for devices that are not shared: a request for capacity
+// then means that the device must have that much.
+package capacity
 
 import (
 	"errors"
@@ -12,28 +20,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Consumable capacity (KEP-5075): a device that allows multiple allocations is
-// shared, and each share consumes some of its capacities. What it consumes is the
-// request, rounded up as the policy of the capacity says, or a default.
-//
-// The same is computed for devices that are not shared: a request for capacity
-// then means that the device must have that much.
-
 var (
 	// Both are errors of the whole allocation: the objects are wrong, and another
 	// device would not help.
-	errNotRepresentable = errors.New("capacity request cannot be represented in the device's range arithmetic")
-	errNegativeCapacity = errors.New("capacity value is negative")
+	ErrNotRepresentable = errors.New("capacity request cannot be represented in the device's range arithmetic")
+	ErrNegative         = errors.New("capacity value is negative")
 )
 
-// capacities is an amount for each capacity of a device.
-type capacities map[resourceapi.QualifiedName]resource.Quantity
+// Amounts is an amount for each capacity of a device.
+type Amounts map[resourceapi.QualifiedName]resource.Quantity
 
-// consumption is what an allocation of the device for the request consumes. ok is
+// Consumed is what an allocation of the device for the request consumes. ok is
 // false if the device can't serve the request, however much of it is free: it
 // lacks a capacity or the policy of one forbids the amount.
-func consumption(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool) (consumed capacities, ok bool, err error) {
-	consumed = make(capacities, len(device.Capacity))
+func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool) (consumed Amounts, ok bool, err error) {
+	consumed = make(Amounts, len(device.Capacity))
 	ok, err = eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {
 		consumed[name] = amount
 	})
@@ -43,9 +44,9 @@ func consumption(device *resourceapi.Device, request *resourceapi.CapacityRequir
 	return consumed, true, nil
 }
 
-// hasRoom tells whether the device can serve the request beside what others consume:
+// HasRoom tells whether the device can serve the request beside what others consume:
 // shares one by one, and the rest together, which may be nil.
-func hasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []capacities, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
+func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
 	fits := true
 	ok, err := eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, total resource.Quantity) {
 		for _, share := range shares {
@@ -79,7 +80,7 @@ func eachConsumed(device *resourceapi.Device, request *resourceapi.CapacityRequi
 		requested, found := requests[name]
 		amount, err := consumedAmount(requested, found, capacity, fractional)
 		if err == nil && amount.Sign() < 0 {
-			err = errNegativeCapacity
+			err = ErrNegative
 		}
 		if err != nil {
 			return false, fmt.Errorf("capacity %q: %w", name, err)
@@ -130,11 +131,11 @@ func roundUpInRange(request resource.Quantity, valid *resourceapi.CapacityReques
 	unit := unitOf(valid, fractional)
 	amount, ok := unit.exact(request)
 	if !ok {
-		return resource.Quantity{}, fmt.Errorf("%w: request %s", errNotRepresentable, request.String())
+		return resource.Quantity{}, fmt.Errorf("%w: request %s", ErrNotRepresentable, request.String())
 	}
 	rounded, ok := ceilToStep(amount, unit.value(*valid.Min), unit.step(*valid.Step))
 	if !ok {
-		return resource.Quantity{}, fmt.Errorf("%w: request %s, rounded up to the next step", errNotRepresentable, request.String())
+		return resource.Quantity{}, fmt.Errorf("%w: request %s, rounded up to the next step", ErrNotRepresentable, request.String())
 	}
 	return unit.quantity(rounded, valid.Step.Format), nil
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package fingerprint
 
 import (
 	"encoding/binary"
@@ -17,8 +17,8 @@ import (
 // why no method is called on a quantity behind a pointer, and why the protocol buffer of a
 // device isn't made: what it does with the quantities of a request policy is just that.
 
-// appendCapacities appends such that different capacities are different.
-func appendCapacities(to []byte, all map[resourceapi.QualifiedName]resourceapi.DeviceCapacity) []byte {
+// AppendCapacities appends such that different capacities are different.
+func AppendCapacities(to []byte, all map[resourceapi.QualifiedName]resourceapi.DeviceCapacity) []byte {
 	to = binary.BigEndian.AppendUint64(to, uint64(len(all)))
 	// More than these on the stack are few.
 	var memory [8]resourceapi.QualifiedName
@@ -62,8 +62,8 @@ func appendQuantity(to []byte, quantity *resource.Quantity) []byte {
 	return appendText(append(to, present), amount.String())
 }
 
-// appendBool tells none from false.
-func appendBool(to []byte, value *bool) []byte {
+// AppendBool tells none from false.
+func AppendBool(to []byte, value *bool) []byte {
 	switch {
 	case value == nil:
 		return append(to, absent)
@@ -80,7 +80,7 @@ const (
 	present
 )
 
-// appendText is appendPart of a text.
+// appendText is AppendPart of a text.
 func appendText(to []byte, text string) []byte {
 	return append(binary.BigEndian.AppendUint64(to, uint64(len(text))), text...)
 }

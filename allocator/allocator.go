@@ -14,6 +14,8 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // Allocator implements [structured.Allocator]. It is safe for concurrent use and
@@ -25,7 +27,7 @@ type Allocator struct {
 	classes     *seenClasses
 	selectors   *dracel.Cache
 	allSlices   []*resourceapi.ResourceSlice
-	slicesBy    *sliceIndex
+	inventories *inventory.Index
 	definitions definitions
 	counts      counts
 	// lastRead is the footprint that was needed last.
@@ -66,7 +68,7 @@ func NewAllocator(_ context.Context,
 	if a.cache == nil {
 		a.cache = NewCache()
 	}
-	a.slicesBy = a.cache.indexOf(slices)
+	a.inventories = a.cache.index.Of(slices)
 	return a, nil
 }
 
@@ -91,18 +93,18 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 		logger.V(5).Info("Done with allocation", "success", err == nil && len(results) == len(claims), "err", err)
 	}()
 
-	inventory, err := a.inventoryOf(node)
+	has, err := a.inventoryOf(node)
 	if err != nil {
 		return nil, stats, err
 	}
-	allocated := allocatedOf(a.state, inventory.candidates)
-	kept := a.answerTo(inventory, claims, allocated)
+	allocated := allocatedOf(a.state, has.Candidates)
+	kept := a.answerTo(has, claims, allocated)
 	if known := knownRefusal(kept); known != nil {
 		stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(stats)
 		return nil, stats, known.refusal
 	}
-	s, err := newSearchWithout(ctx, a, node, inventory, claims, allocated)
+	s, err := newSearchWithout(ctx, a, node, has, claims, allocated)
 	if err != nil {
 		return nil, stats, err
 	}
@@ -114,6 +116,11 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	return results, stats, err
 }
 
+// inventoryOf takes stock of a node.
+func (a *Allocator) inventoryOf(node *v1.Node) (*inventory.Inventory, error) {
+	return a.inventories.Of(a.features, node, a.allSlices)
+}
+
 // allocate answers, and says so in results or as an error.
 func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer()
@@ -122,7 +129,7 @@ func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 		return nil, err
 	case found:
 		return s.results()
-	case slices.ContainsFunc(s.inventory.pools, func(p *pool) bool { return p.invalid != "" }):
+	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
 		return nil, onNode("invalid resource pools were encountered")
 	default:
 		return nil, s.allocator.refusal(reason)

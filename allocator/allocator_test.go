@@ -201,7 +201,7 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	satisfied, err := r.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
-	for i, candidate := range s.inventory.candidates {
+	for i, candidate := range s.inventory.Candidates {
 		added, err := c.add(r, candidate)
 		if i < 15 {
 			require.NoError(t, err)

@@ -4,12 +4,12 @@
 package allocator
 
 import (
-	"reflect"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
 
@@ -90,7 +90,7 @@ func (s *search) describe(found bool) keptAnswer {
 		}
 	}
 	for _, c := range s.choices {
-		result.choices = append(result.choices, placeOfChoice{c.claim, c.request.order, c.position})
+		result.choices = append(result.choices, placeOfChoice{c.claim, c.request.order, c.Position})
 	}
 	return result
 }
@@ -110,21 +110,21 @@ func (s *search) replay(known keptAnswer) {
 		first[i] = first[i-1] + len(s.requests[i-1])
 	}
 	for _, c := range known.choices {
-		s.choices = append(s.choices, choice{claim: c.claim, request: s.decisions[first[c.claim]+c.request], candidate: s.inventory.candidates[c.position]})
+		s.choices = append(s.choices, choice{claim: c.claim, request: s.decisions[first[c.claim]+c.request], Candidate: s.inventory.Candidates[c.position]})
 	}
 }
 
 // answerTo is where the answer to claims is kept, on a node of which the given devices are in
 // use. It is nil if the answer may depend on more than a key says.
-func (a *Allocator) answerTo(of *inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) *answerEntry {
-	if a.unbounded || !of.isPlain {
+func (a *Allocator) answerTo(of *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) *answerEntry {
+	if a.unbounded || !of.IsPlain {
 		return nil
 	}
 	content, ok := a.contentOf(claims)
 	if !ok {
 		return nil
 	}
-	if a.state.hasShared() && slices.ContainsFunc(of.candidates, func(c *candidate) bool { return a.state.isShared(c.id) }) {
+	if a.state.hasShared() && slices.ContainsFunc(of.Candidates, func(c *inventory.Candidate) bool { return a.state.isShared(c.ID) }) {
 		// It could be shared once.
 		return nil
 	}
@@ -159,34 +159,6 @@ func knownRefusal(kept *answerEntry) *keptAnswer {
 		return known
 	}
 	return nil
-}
-
-// isPlain tells whether the slices say nothing about the devices but their attributes
-// and capacities, and the pools can be used.
-func isPlain(pools []*pool, of []*resourceapi.ResourceSlice) bool {
-	for _, p := range pools {
-		if p.incomplete || p.invalid != "" {
-			return false
-		}
-	}
-	// One variable for all devices: IsZero wants memory for what it is asked about.
-	var rest resourceapi.Device
-	more := reflect.ValueOf(&rest).Elem()
-	for _, slice := range of {
-		spec := slice.Spec
-		for i := range spec.Devices {
-			rest = spec.Devices[i]
-			rest.Name, rest.Attributes, rest.Capacity = "", nil, nil
-			if !more.IsZero() {
-				return false
-			}
-		}
-		spec.Driver, spec.Pool, spec.NodeName, spec.Devices = "", resourceapi.ResourcePool{}, nil, nil
-		if !reflect.ValueOf(spec).IsZero() {
-			return false
-		}
-	}
-	return true
 }
 
 // claimContent is the part of a claim and its classes that an answer depends on. It is false

@@ -10,17 +10,19 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // attribute returns the attribute of the device that constraints compare, nil if
 // the device does not have it. A derived attribute of the request takes the place
 // of one that the device publishes.
-func (s *search) attribute(r *request, c *candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error) {
+func (s *search) attribute(r *request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error) {
 	expression, derived := r.derived[name]
 	if !derived {
 		return publishedAttribute(c, name), nil
 	}
-	key := derivation{expression, c.position}
+	key := derivation{expression, c.Position}
 	if known, found := s.derivations[key]; found {
 		return known, nil
 	}
@@ -39,7 +41,7 @@ type derivation struct {
 	position   int
 }
 
-func (s *search) derive(expression string, c *candidate) (*resourceapi.DeviceAttribute, error) {
+func (s *search) derive(expression string, c *inventory.Candidate) (*resourceapi.DeviceAttribute, error) {
 	if err := s.cancelled(); err != nil {
 		return nil, err
 	}
@@ -49,32 +51,32 @@ func (s *search) derive(expression string, c *candidate) (*resourceapi.DeviceAtt
 	}
 	result, _, err := compiled.EvaluateDerivedAttribute(s.ctx, celDevice(c))
 	if err != nil {
-		return nil, fmt.Errorf("evaluate on device %s: %w", c.id, s.selectorError(err))
+		return nil, fmt.Errorf("evaluate on device %s: %w", c.ID, s.selectorError(err))
 	}
 	return result, nil
 }
 
 // celDevice is the device as upstream's expressions over one device see it.
-func celDevice(c *candidate) dracel.Device {
+func celDevice(c *inventory.Candidate) dracel.Device {
 	return dracel.Device{
-		Driver:                   c.slice.Spec.Driver,
-		AllowMultipleAllocations: c.device.AllowMultipleAllocations,
-		Attributes:               c.device.Attributes,
-		Capacity:                 c.device.Capacity,
+		Driver:                   c.Slice.Spec.Driver,
+		AllowMultipleAllocations: c.Device.AllowMultipleAllocations,
+		Attributes:               c.Device.Attributes,
+		Capacity:                 c.Device.Capacity,
 	}
 }
 
 // publishedAttribute finds an attribute under its fully qualified name, or under
 // the name alone if the domain is that of the device's driver.
-func publishedAttribute(c *candidate, name resourceapi.FullyQualifiedName) *resourceapi.DeviceAttribute {
-	if attribute, ok := c.device.Attributes[resourceapi.QualifiedName(name)]; ok {
+func publishedAttribute(c *inventory.Candidate, name resourceapi.FullyQualifiedName) *resourceapi.DeviceAttribute {
+	if attribute, ok := c.Device.Attributes[resourceapi.QualifiedName(name)]; ok {
 		return &attribute
 	}
 	domain, id, qualified := strings.Cut(string(name), "/")
-	if !qualified || domain != c.slice.Spec.Driver {
+	if !qualified || domain != c.Slice.Spec.Driver {
 		return nil
 	}
-	if attribute, ok := c.device.Attributes[resourceapi.QualifiedName(id)]; ok {
+	if attribute, ok := c.Device.Attributes[resourceapi.QualifiedName(id)]; ok {
 		return &attribute
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 func TestPublishedAttribute(t *testing.T) {
@@ -31,9 +33,9 @@ func TestPublishedAttribute(t *testing.T) {
 }
 
 // candidateWith makes a device of the driver.
-func candidateWith(a attrs) *candidate {
+func candidateWith(a attrs) *inventory.Candidate {
 	s := slice("1", newDevice("mla-0", a))
-	return &candidate{device: &s.Spec.Devices[0], slice: s.ResourceSlice}
+	return &inventory.Candidate{Device: &s.Spec.Devices[0], Slice: s.ResourceSlice}
 }
 
 func TestScalarsCompareByTypeAndValue(t *testing.T) {
@@ -147,14 +149,14 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 		claims: []*claimBuilder{claim("c").want("x", 1).derive(color, index).want("y", 1).derive(driver+"/other", index)},
 	}.search(t)
 	x, y := s.requests[0][0][0], s.requests[0][1][0]
-	first, err := s.attribute(x, s.inventory.candidates[1], color)
+	first, err := s.attribute(x, s.inventory.Candidates[1], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), *first.IntValue)
-	again, err := s.attribute(y, s.inventory.candidates[1], driver+"/other")
+	again, err := s.attribute(y, s.inventory.Candidates[1], driver+"/other")
 	require.NoError(t, err)
 	require.Same(t, first, again)
 	require.Len(t, s.derivations, 1)
-	other, err := s.attribute(x, s.inventory.candidates[0], color)
+	other, err := s.attribute(x, s.inventory.Candidates[0], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(0), *other.IntValue)
 }
@@ -163,7 +165,7 @@ func TestInterruptedDerivedAttribute(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("x", 1).derive(color, slow)}}.search(t)
 	ctx := cancelledWhenWatched(t, errors.New("moved"))
 	s.ctx = ctx
-	_, err := s.attribute(s.requests[0][0][0], s.inventory.candidates[0], color)
+	_, err := s.attribute(s.requests[0][0][0], s.inventory.Candidates[0], color)
 	require.ErrorContains(t, err, "operation interrupted")
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, context.Cause(ctx))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/internal/testing/policy"
 )
 
@@ -139,7 +140,7 @@ func TestSharesUndo(t *testing.T) {
 		slices: []*sliceBuilder{slice("1", gpu("a", "10Gi"))},
 		claims: []*claimBuilder{claim("c").want("x", 1).capacity("memory", "6Gi").want("y", 1).capacity("memory", "4Gi").want("z", 1)},
 	}.search(t)
-	a, x, y, z := s.inventory.candidates[0], s.requests[0][0][0], s.requests[0][1][0], s.requests[0][2][0]
+	a, x, y, z := s.inventory.Candidates[0], s.requests[0][0][0], s.requests[0][1][0], s.requests[0][2][0]
 	take := func(r *request, want bool) {
 		t.Helper()
 		_, taken, err := s.take(0, r, a)
@@ -167,8 +168,8 @@ func TestInUse(t *testing.T) {
 		inUse:  []string{"used"},
 		claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1).admin()},
 	}.search(t)
-	used, free, x, y := s.inventory.candidates[0], s.inventory.candidates[1], s.requests[0][0][0], s.requests[0][1][0]
-	inUse := func(claim int, r *request, c *candidate) bool { return s.available.inUse(claim, r, c) }
+	used, free, x, y := s.inventory.Candidates[0], s.inventory.Candidates[1], s.requests[0][0][0], s.requests[0][1][0]
+	inUse := func(claim int, r *request, c *inventory.Candidate) bool { return s.available.inUse(claim, r, c) }
 	require.Equal(t, []bool{true, false, false, false}, []bool{inUse(0, x, used), inUse(0, y, used), inUse(0, x, free), inUse(0, y, free)})
 	require.NoError(t, s.available.mark(0, y, free, &reservation{}))
 	require.True(t, inUse(0, x, free))

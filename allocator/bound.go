@@ -6,6 +6,8 @@ package allocator
 import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // Bounds cut branches of the search in which too few devices are left: wanting 26
@@ -56,7 +58,7 @@ func (s *search) groupOf(r *request) *group {
 			return g
 		}
 	}
-	g := &group{requests: []*request{r}, selections: newSelections(len(s.inventory.candidates)), known: s.selectionRowOf(r)}
+	g := &group{requests: []*request{r}, selections: newSelections(len(s.inventory.Candidates)), known: s.selectionRowOf(r)}
 	s.groups = append(s.groups, g)
 	return g
 }
@@ -130,8 +132,8 @@ const (
 // search may never come to that device, and meets the failure itself if it does.
 func (s *search) lookAhead(r *request) {
 	r.group.lookedAhead = true
-	for _, c := range s.inventory.candidates {
-		if r.adminAccess() || !s.available.allocated.Has(c.position) {
+	for _, c := range s.inventory.Candidates {
+		if r.adminAccess() || !s.available.allocated.Has(c.Position) {
 			// What it is, is remembered; if it fails, nothing is.
 			_, _ = s.isSelectable(r, c)
 		}
@@ -140,8 +142,8 @@ func (s *search) lookAhead(r *request) {
 
 // know looks at a free device. Nothing is evaluated that may fail but selectors,
 // once and ahead.
-func (s *search) know(r *request, c *candidate) known {
-	switch r.group.selections.of(c.position) {
+func (s *search) know(r *request, c *inventory.Candidate) known {
+	switch r.group.selections.of(c.Position) {
 	case notSelected:
 		return ineligible
 	case selectionUnknown:
@@ -179,7 +181,7 @@ func (s *search) isInfeasible(p place, r *request) bool {
 		return false
 	}
 	supply := supply{search: s, request: r, wanted: r.count - p.device}
-	for _, c := range s.inventory.candidates[p.from:] {
+	for _, c := range s.inventory.Candidates[p.from:] {
 		if s.available.inUse(p.claim, r, c) {
 			continue
 		}
@@ -198,13 +200,13 @@ type supply struct {
 	search  *search
 	request *request
 	wanted  int
-	devices []*candidate
+	devices []*inventory.Candidate
 }
 
 // add counts the device if no constraint refuses it now: it would later, too.
 // What comes after a CEL constraint is not asked, because that constraint would
 // be evaluated first and might fail.
-func (s *supply) add(c *candidate) {
+func (s *supply) add(c *inventory.Candidate) {
 	for _, constraint := range s.request.constraints {
 		bounding, ok := constraint.(boundingConstraint)
 		if !ok {

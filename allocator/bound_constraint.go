@@ -6,6 +6,8 @@ package allocator
 import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // boundingConstraint is a constraint that knows devices which it will not accept
@@ -13,10 +15,10 @@ import (
 type boundingConstraint interface {
 	// admits tells whether the device, which has no derived attributes, can be
 	// added.
-	admits(c *candidate) bool
+	admits(c *inventory.Candidate) bool
 	// most returns how many of the devices, all of which are admitted, can be added
 	// together at most.
-	most(devices []*candidate) int
+	most(devices []*inventory.Candidate) int
 }
 
 // matchingConstraint is a constraint for devices with a value in common.
@@ -25,7 +27,7 @@ type matchingConstraint interface {
 	// attributeName is that of the attribute compared.
 	attributeName() resourceapi.FullyQualifiedName
 	// values are those of a device without derived attributes.
-	values(c *candidate) sets.Set[scalar]
+	values(c *inventory.Candidate) sets.Set[scalar]
 	// isUndecided tells whether the value is still open: there is no device yet.
 	isUndecided() bool
 }
@@ -34,7 +36,7 @@ func (a *attributeConstraint) attributeName() resourceapi.FullyQualifiedName { r
 
 func (m *matchAttribute) isUndecided() bool { return m.devices == 0 }
 
-func (m *matchAttribute) values(c *candidate) sets.Set[scalar] {
+func (m *matchAttribute) values(c *inventory.Candidate) sets.Set[scalar] {
 	attribute := publishedAttribute(c, m.name)
 	if attribute == nil {
 		return nil
@@ -42,16 +44,16 @@ func (m *matchAttribute) values(c *candidate) sets.Set[scalar] {
 	return sets.New(scalarOf(attribute))
 }
 
-func (m *matchAttribute) admits(c *candidate) bool {
+func (m *matchAttribute) admits(c *inventory.Candidate) bool {
 	values := m.values(c)
 	return values.Len() > 0 && (m.isUndecided() || values.Has(m.value))
 }
 
-func (m *matchAttribute) most(devices []*candidate) int { return mostMatching(m, devices) }
+func (m *matchAttribute) most(devices []*inventory.Candidate) int { return mostMatching(m, devices) }
 
 func (m *matchAttributeList) isUndecided() bool { return len(m.common) == 0 }
 
-func (m *matchAttributeList) values(c *candidate) sets.Set[scalar] {
+func (m *matchAttributeList) values(c *inventory.Candidate) sets.Set[scalar] {
 	attribute := publishedAttribute(c, m.name)
 	if attribute == nil {
 		return nil
@@ -59,7 +61,7 @@ func (m *matchAttributeList) values(c *candidate) sets.Set[scalar] {
 	return valuesOf(attribute)
 }
 
-func (m *matchAttributeList) admits(c *candidate) bool {
+func (m *matchAttributeList) admits(c *inventory.Candidate) bool {
 	values := m.values(c)
 	if !m.isUndecided() {
 		values = values.Intersection(m.common[len(m.common)-1])
@@ -67,10 +69,12 @@ func (m *matchAttributeList) admits(c *candidate) bool {
 	return values.Len() > 0
 }
 
-func (m *matchAttributeList) most(devices []*candidate) int { return mostMatching(m, devices) }
+func (m *matchAttributeList) most(devices []*inventory.Candidate) int {
+	return mostMatching(m, devices)
+}
 
 // mostMatching is the size of the largest group of devices with a value in common.
-func mostMatching(m matchingConstraint, devices []*candidate) int {
+func mostMatching(m matchingConstraint, devices []*inventory.Candidate) int {
 	sizes := make(map[scalar]int)
 	most := 0
 	for _, c := range devices {
@@ -82,7 +86,7 @@ func mostMatching(m matchingConstraint, devices []*candidate) int {
 	return most
 }
 
-func (d *distinctAttribute) admits(c *candidate) bool {
+func (d *distinctAttribute) admits(c *inventory.Candidate) bool {
 	attribute := publishedAttribute(c, d.name)
 	if attribute == nil {
 		return false
@@ -97,7 +101,7 @@ func (d *distinctAttribute) admits(c *candidate) bool {
 }
 
 // most is the number of different values.
-func (d *distinctAttribute) most(devices []*candidate) int {
+func (d *distinctAttribute) most(devices []*inventory.Candidate) int {
 	values := sets.New[scalar]()
 	for _, c := range devices {
 		values.Insert(scalarOf(publishedAttribute(c, d.name)))
@@ -105,7 +109,7 @@ func (d *distinctAttribute) most(devices []*candidate) int {
 	return values.Len()
 }
 
-func (d *distinctAttributeList) admits(c *candidate) bool {
+func (d *distinctAttributeList) admits(c *inventory.Candidate) bool {
 	attribute := publishedAttribute(c, d.name)
 	if attribute == nil {
 		return false
@@ -120,7 +124,7 @@ func (d *distinctAttributeList) admits(c *candidate) bool {
 }
 
 // most is the number of different elements: each device needs one of its own.
-func (d *distinctAttributeList) most(devices []*candidate) int {
+func (d *distinctAttributeList) most(devices []*inventory.Candidate) int {
 	values := sets.New[scalar]()
 	for _, c := range devices {
 		values = values.Union(valuesOf(publishedAttribute(c, d.name)))

@@ -3,7 +3,11 @@
 
 package allocator
 
-import "k8s.io/apimachinery/pkg/api/resource"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+)
 
 // mostByCounters returns how many of the devices the shared counters permit at
 // most.
@@ -12,15 +16,15 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // consumes, and for each counter set a counter that all assigned devices consume
 // limits their number: what is left of it, divided by the least that one of them
 // takes.
-func (a *availability) mostByCounters(devices []*candidate) int {
+func (a *availability) mostByCounters(devices []*inventory.Candidate) int {
 	most := 0
-	limited := make(map[counterSet][]*candidate)
+	limited := make(map[counterSet][]*inventory.Candidate)
 	for _, c := range devices {
-		if len(c.device.ConsumesCounters) == 0 || c.shared {
+		if len(c.Device.ConsumesCounters) == 0 || c.Shared {
 			most++
 			continue
 		}
-		key := counterSet{c.pool, c.device.ConsumesCounters[0].CounterSet}
+		key := counterSet{c.Pool, c.Device.ConsumesCounters[0].CounterSet}
 		limited[key] = append(limited[key], c)
 	}
 	for key, members := range limited {
@@ -31,13 +35,13 @@ func (a *availability) mostByCounters(devices []*candidate) int {
 
 // counterSet identifies a counter set.
 type counterSet struct {
-	pool *pool
+	pool *inventory.Pool
 	name string
 }
 
-func (a *availability) mostOfSet(key counterSet, members []*candidate) int {
+func (a *availability) mostOfSet(key counterSet, members []*inventory.Candidate) int {
 	most := len(members)
-	left := a.countersOf(key.pool).left(key.name)
+	left := a.countersOf(key.pool).Left(key.name)
 	for name, rest := range left {
 		least, limiting := leastConsumed(members, name)
 		if limiting {
@@ -49,9 +53,9 @@ func (a *availability) mostOfSet(key counterSet, members []*candidate) int {
 
 // leastConsumed is the least that one of the devices consumes of a counter of
 // their first counter set. limiting is false if one of them consumes nothing.
-func leastConsumed(members []*candidate, name string) (least resource.Quantity, limiting bool) {
+func leastConsumed(members []*inventory.Candidate, name string) (least resource.Quantity, limiting bool) {
 	for i, c := range members {
-		consumed, found := c.device.ConsumesCounters[0].Counters[name]
+		consumed, found := c.Device.ConsumesCounters[0].Counters[name]
 		if !found || consumed.Value.Sign() <= 0 {
 			return least, false
 		}

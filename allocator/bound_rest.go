@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // restIsInfeasible tells whether the requests from the given one on can't be met,
@@ -39,7 +41,7 @@ type rest struct {
 
 // stock is what is left for requests of a kind.
 type stock struct {
-	devices []*candidate
+	devices []*inventory.Candidate
 	// admin: the requests share devices with everybody.
 	admin bool
 	// reusable: some of the devices can be had more than once.
@@ -49,7 +51,7 @@ type stock struct {
 func (s *stock) isEnough(wanted int) bool { return s.reusable || len(s.devices) >= wanted }
 
 // isReusable tells whether the device can be had for several requests.
-func (s *stock) isReusable(c *candidate) bool { return s.admin || c.shared }
+func (s *stock) isReusable(c *inventory.Candidate) bool { return s.admin || c.Shared }
 
 // restFrom collects the requests from the given one on. known is false if
 // something would have to be evaluated to tell which devices are left for them.
@@ -100,8 +102,8 @@ func (r *rest) look(request *request) (known bool) {
 // stockFor finds the devices that are left for requests of a kind.
 func (s *search) stockFor(r *request) (left *stock, sure bool) {
 	left = &stock{admin: r.adminAccess()}
-	for _, c := range s.inventory.candidates {
-		if !left.admin && (s.available.allocated.Has(c.position) || s.available.taken.Has(c.position)) {
+	for _, c := range s.inventory.Candidates {
+		if !left.admin && (s.available.allocated.Has(c.Position) || s.available.taken.Has(c.Position)) {
 			continue
 		}
 		switch s.know(r, c) {
@@ -168,19 +170,19 @@ func (r *rest) lacksValue() bool {
 // admits of the devices that are left for any of them.
 func (r *rest) isOverstretched(constraint boundingConstraint, requests []demand) bool {
 	wanted := 0
-	seen := make([]bool, len(r.search.inventory.candidates))
-	var devices []*candidate
+	seen := make([]bool, len(r.search.inventory.Candidates))
+	var devices []*inventory.Candidate
 	for _, request := range requests {
 		wanted += request.devices
 		for _, c := range r.stocks[request.group].devices {
-			if seen[c.position] || !constraint.admits(c) {
+			if seen[c.Position] || !constraint.admits(c) {
 				continue
 			}
-			if c.shared {
+			if c.Shared {
 				// It counts once for each of the requests.
 				return false
 			}
-			seen[c.position] = true
+			seen[c.Position] = true
 			devices = append(devices, c)
 		}
 	}

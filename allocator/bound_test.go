@@ -12,6 +12,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/internal/testing/policy"
 )
 
@@ -297,15 +298,15 @@ func TestSameKind(t *testing.T) {
 }
 
 // candidatesOf makes devices of the given colors. A nil color is none.
-func candidatesOf(colors ...any) []*candidate {
-	var result []*candidate
+func candidatesOf(colors ...any) []*inventory.Candidate {
+	var result []*inventory.Candidate
 	for i, c := range colors {
 		a := attrs{}
 		if c != nil {
 			a["color"] = c
 		}
 		added := candidateWith(a)
-		added.position = i
+		added.Position = i
 		result = append(result, added)
 	}
 	return result
@@ -318,9 +319,9 @@ func TestBoundingConstraints(t *testing.T) {
 	one, two := []int64{1}, []int64{1, 2}
 	for name, test := range map[string]struct {
 		constraint func() boundingConstraint
-		devices    []*candidate
+		devices    []*inventory.Candidate
 		// first is added before the others are looked at, if not nil.
-		first    *candidate
+		first    *inventory.Candidate
 		admitted []bool
 		most     int
 	}{
@@ -341,7 +342,7 @@ func TestBoundingConstraints(t *testing.T) {
 				requireAdd(t, c.(constraint), test.first, true)
 			}
 			var admitted []bool
-			var devices []*candidate
+			var devices []*inventory.Candidate
 			for _, d := range test.devices {
 				admitted = append(admitted, c.admits(d))
 				if c.admits(d) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/memo"
@@ -20,7 +21,7 @@ import (
 // scheduling attempt to the next little changes. So what is found out about devices
 // is kept under a key of everything that it depends on (keys.go), as long as there is room
 // for it (sizes.go). What nodes have is not among it: that is bounded by the cluster, and
-// kept as long as it is right ([sliceIndex]).
+// kept as long as it is right ([inventory.Index]).
 //
 // Nothing is kept of an evaluation that failed: it is repeated, and fails again.
 
@@ -52,7 +53,7 @@ type Cache struct {
 	// hardwareMade numbers hardware.
 	hardwareMade atomic.Uint64
 	// index is of the slices that there were last.
-	index atomic.Pointer[sliceIndex]
+	index inventory.Latest
 }
 
 // CacheOption changes a [Cache].
@@ -73,6 +74,7 @@ func NewCache(opts ...CacheOption) *Cache {
 	}
 	memory := memo.New(options.bytes)
 	return &Cache{
+		index:      inventory.Latest{Attach: func() any { return newKeptHardware(memory) }},
 		memory:     memory,
 		contents:   memo.In(memory, sizeOfContent),
 		hardware:   memo.In(memory, sizeOfHardware),

@@ -108,7 +108,7 @@ func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 			claim("c").want("x", 1, index+" >= 0").derive(color, index+" >= 0 ? 'red' : 'blue'").firstAvailable("y", sub("none", 0)).cel("shape").define("shape", "true"),
 		},
 	}.search(t)
-	r, c, device := s.requests[0][0][0], s.celConstraints[0], s.inventory.candidates[0]
+	r, c, device := s.requests[0][0][0], s.celConstraints[0], s.inventory.Candidates[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ctx = ctx
 	_, err := r.decide()
@@ -121,7 +121,7 @@ func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 	for what, evaluate := range map[string]func() error{
 		"selector":          func() error { _, err := s.isSelectable(r, device); return err },
 		"derived attribute": func() error { _, err := s.attribute(r, device, color); return err },
-		"added device":      func() error { _, err := c.add(r, s.inventory.candidates[1]); return err },
+		"added device":      func() error { _, err := c.add(r, s.inventory.Candidates[1]); return err },
 		"alternative":       func() error { _, err := s.requests[0][1][0].decide(); return err },
 	} {
 		require.ErrorContains(t, evaluate(), "filter operation aborted: context canceled", what)

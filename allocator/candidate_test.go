@@ -18,10 +18,10 @@ func TestListCandidates(t *testing.T) {
 	}}
 	list := func(features structured.Features) (ids []string, shared []bool) {
 		s.features = &features
-		for i, c := range s.search(t).inventory.candidates {
-			require.Equal(t, i, c.position)
-			require.Equal(t, c.device.Name, c.id.Device.String())
-			ids, shared = append(ids, c.id.String()), append(shared, c.shared)
+		for i, c := range s.search(t).inventory.Candidates {
+			require.Equal(t, i, c.Position)
+			require.Equal(t, c.Device.Name, c.ID.Device.String())
+			ids, shared = append(ids, c.ID.String()), append(shared, c.Shared)
 		}
 		return ids, shared
 	}

@@ -6,8 +6,6 @@ package allocator
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
@@ -84,67 +82,4 @@ func TestCompatibilityGroupsWithoutTheFeature(t *testing.T) {
 	s.requireNone(t)
 	s.slices = partitioned("9", part("a", "1"), part("b", "1"))
 	s.requireDevices(t, "x=a")
-}
-
-func TestCompatibilityWith(t *testing.T) {
-	var nothing compatibility
-	grouped := compatibility{devices: true, groups: sets.New("g", "h")}
-	ungrouped := compatibility{devices: true, ungrouped: true, groups: sets.New[string]()}
-	for name, test := range map[string]struct {
-		known  compatibility
-		groups []string
-		want   compatibility
-		ok     bool
-	}{
-		"first":                {nothing, []string{"h", "g"}, grouped, true},
-		"first without":        {nothing, nil, ungrouped, true},
-		"narrows":              {grouped, []string{"g", "x"}, compatibility{devices: true, groups: sets.New("g")}, true},
-		"nothing in common":    {grouped, []string{"x"}, compatibility{devices: true, groups: sets.New[string]()}, false},
-		"without, others with": {grouped, nil, grouped, false},
-		"with, others without": {ungrouped, []string{"g"}, ungrouped, false},
-		"both without":         {ungrouped, nil, ungrouped, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, ok := test.known.with(test.groups)
-			require.Equal(t, test.ok, ok)
-			require.Equal(t, test.want, got)
-		})
-	}
-	require.Equal(t, sets.New("g", "h"), grouped.groups, "it is never modified")
-}
-
-func TestCompatibilitiesUndo(t *testing.T) {
-	one := amounts{"memory": "1"}
-	s := scenario{slices: []*sliceBuilder{
-		providing("counters", map[string]amounts{"gpu": {"memory": "9"}, "other": {"memory": "9"}}),
-		slice("devices",
-			newDevice("a", nil, consuming("gpu", one, "g", "h")),
-			newDevice("b", nil, consuming("gpu", one, "g", "h"), consuming("other", one, "g")),
-			newDevice("c", nil, consuming("gpu", one, "g"), consuming("other", one, "h")),
-			newDevice("d", nil, consuming("gpu", one, "h")),
-		).pool("pool-1", 1, 2),
-	}}.search(t)
-	c := s.available.compatibilitiesOf(s.inventory.candidates[0].pool)
-	take := func(position int, want bool) {
-		t.Helper()
-		require.Equal(t, want, c.take(s.inventory.candidates[position].device))
-	}
-	take(0, true)
-	take(1, true)
-	take(2, false) // after it was added to the first counter set
-	require.Equal(t, sets.New("g", "h"), c.current["gpu"].groups)
-	take(3, true)
-	require.Equal(t, sets.New("h"), c.current["gpu"].groups)
-	take(2, false)
-	c.giveBack()
-	require.Equal(t, sets.New("g", "h"), c.current["gpu"].groups)
-	c.giveBack()
-	require.Equal(t, compatibility{}, c.current["other"])
-	take(2, true)
-	require.Equal(t, sets.New("g"), c.current["gpu"].groups)
-	c.giveBack()
-	c.giveBack()
-	require.Equal(t, compatibility{}, c.current["gpu"])
-	require.Empty(t, c.before)
-	take(2, true)
 }

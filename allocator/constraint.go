@@ -8,6 +8,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // constraint is a condition on the devices of one or more requests of a claim.
@@ -17,13 +19,13 @@ import (
 type constraint interface {
 	// add adds a device to the set if that may still lead to a set that satisfies
 	// the constraint. If not, or after an error, the set is unchanged.
-	add(r *request, c *candidate) (bool, error)
+	add(r *request, c *inventory.Candidate) (bool, error)
 	// remove undoes the last successful add.
-	remove(c *candidate)
+	remove(c *inventory.Candidate)
 	// rejection is the error of a request for all devices when add refuses one of
 	// them: there is no other choice. nil if another choice of earlier requests may
 	// help.
-	rejection(r *request, c *candidate) error
+	rejection(r *request, c *inventory.Candidate) error
 }
 
 // addConstraints sets up the constraints of a claim for its requests.

@@ -10,6 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 )
@@ -38,7 +39,7 @@ type celConstraint struct {
 	undecided, wanted int
 	// members are the devices of the set so far. values is memory for those of a complete
 	// one.
-	members []*candidate
+	members []*inventory.Candidate
 	values  []*device.Device
 	// evaluations counts how often the expression was evaluated, hits how often the
 	// verdict was known. accepted and rejected count the complete sets by verdict, proven
@@ -142,7 +143,7 @@ func (c *celConstraint) isComplete() bool {
 	return c.undecided == 0 && len(c.members) == c.wanted && c.wanted > 0
 }
 
-func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
+func (c *celConstraint) add(r *request, added *inventory.Candidate) (bool, error) {
 	if err := c.search.cancelled(); err != nil {
 		return false, err
 	}
@@ -154,7 +155,7 @@ func (c *celConstraint) add(r *request, added *candidate) (bool, error) {
 	return satisfied, err
 }
 
-func (c *celConstraint) afterAddition(r *request, added *candidate) (bool, error) {
+func (c *celConstraint) afterAddition(r *request, added *inventory.Candidate) (bool, error) {
 	if !c.pruner.descend(r, added) {
 		return false, c.pruner.failure()
 	}
@@ -164,7 +165,7 @@ func (c *celConstraint) afterAddition(r *request, added *candidate) (bool, error
 	return c.evaluate()
 }
 
-func (c *celConstraint) remove(removed *candidate) {
+func (c *celConstraint) remove(removed *inventory.Candidate) {
 	c.pruner.ascend(removed)
 	c.members = c.members[:len(c.members)-1]
 }
@@ -197,7 +198,7 @@ func (c *celConstraint) evaluate() (bool, error) {
 
 // rejection is nil: that the set of all devices does not satisfy the expression
 // on this node says nothing about other nodes or other choices.
-func (c *celConstraint) rejection(*request, *candidate) error { return nil }
+func (c *celConstraint) rejection(*request, *inventory.Candidate) error { return nil }
 
 func (c *celConstraint) evaluationError(err error) error {
 	if isOverBudget(err) {
@@ -205,7 +206,7 @@ func (c *celConstraint) evaluationError(err error) error {
 	}
 	ids := make([]string, len(c.members))
 	for i, member := range c.members {
-		ids[i] = member.id.String()
+		ids[i] = member.ID.String()
 	}
 	return fmt.Errorf("claim %s, constraint %s, node %s, devices [%s]: %w",
 		klog.KObj(c.claim), c.name, c.search.node.Name, strings.Join(ids, ", "), err)

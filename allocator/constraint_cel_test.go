@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 )
@@ -217,7 +218,7 @@ func TestCELConstraintUndo(t *testing.T) {
 		slices: []*sliceBuilder{slice("1", ring(3)...)},
 		claims: []*claimBuilder{claim("c").want("mla", 2).cel("shape").define("shape", inARow)},
 	}.search(t)
-	c, devices, r := s.celConstraints[0], s.inventory.candidates, s.requests[0][0][0]
+	c, devices, r := s.celConstraints[0], s.inventory.Candidates, s.requests[0][0][0]
 	satisfied, err := r.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
@@ -229,7 +230,7 @@ func TestCELConstraintUndo(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, step.want, added)
 	}
-	require.Equal(t, []*candidate{devices[0], devices[1]}, c.members)
+	require.Equal(t, []*inventory.Candidate{devices[0], devices[1]}, c.members)
 	require.Equal(t, []int64{0, 0, 1, 1}, []int64{c.evaluations, c.rejected, c.accepted, c.proven})
 	c.remove(devices[1])
 	c.remove(devices[0])

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // distinctAttribute wants all devices to have the attribute, no two with the
@@ -16,7 +18,7 @@ type distinctAttribute struct {
 	values []scalar
 }
 
-func (d *distinctAttribute) add(r *request, c *candidate) (bool, error) {
+func (d *distinctAttribute) add(r *request, c *inventory.Candidate) (bool, error) {
 	attribute, err := d.lookup(r, c)
 	if attribute == nil || err != nil {
 		return false, err
@@ -30,7 +32,7 @@ func (d *distinctAttribute) add(r *request, c *candidate) (bool, error) {
 	return true, nil
 }
 
-func (d *distinctAttribute) remove(*candidate) { d.values = d.values[:len(d.values)-1] }
+func (d *distinctAttribute) remove(*inventory.Candidate) { d.values = d.values[:len(d.values)-1] }
 
 // distinctAttributeList is distinctAttribute when attributes may be lists: no two
 // devices may have an element in common. A scalar is a list of one.
@@ -39,7 +41,7 @@ type distinctAttributeList struct {
 	values []sets.Set[scalar]
 }
 
-func (d *distinctAttributeList) add(r *request, c *candidate) (bool, error) {
+func (d *distinctAttributeList) add(r *request, c *inventory.Candidate) (bool, error) {
 	attribute, err := d.lookup(r, c)
 	if attribute == nil || err != nil {
 		return false, err
@@ -52,4 +54,4 @@ func (d *distinctAttributeList) add(r *request, c *candidate) (bool, error) {
 	return true, nil
 }
 
-func (d *distinctAttributeList) remove(*candidate) { d.values = d.values[:len(d.values)-1] }
+func (d *distinctAttributeList) remove(*inventory.Candidate) { d.values = d.values[:len(d.values)-1] }

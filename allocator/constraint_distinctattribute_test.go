@@ -5,6 +5,8 @@ package allocator
 
 import (
 	"testing"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 func TestDistinctAttribute(t *testing.T) {
@@ -86,7 +88,7 @@ func TestDistinctAttributeList(t *testing.T) {
 }
 
 func TestDistinctAttributeListUndo(t *testing.T) {
-	list := func(values ...int64) *candidate { return candidateWith(attrs{"color": values}) }
+	list := func(values ...int64) *inventory.Candidate { return candidateWith(attrs{"color": values}) }
 	d := &distinctAttributeList{attributeConstraint: attributeConstraintOn(color)}
 	requireAdd(t, d, list(1, 2), true)
 	requireAdd(t, d, list(2, 3), false)

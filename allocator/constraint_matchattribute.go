@@ -6,6 +6,8 @@ package allocator
 import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // matchAttribute wants all devices to have the attribute, with the same type and
@@ -18,7 +20,7 @@ type matchAttribute struct {
 	devices int
 }
 
-func (m *matchAttribute) add(r *request, c *candidate) (bool, error) {
+func (m *matchAttribute) add(r *request, c *inventory.Candidate) (bool, error) {
 	attribute, err := m.lookup(r, c)
 	if attribute == nil || err != nil {
 		return false, err
@@ -34,7 +36,7 @@ func (m *matchAttribute) add(r *request, c *candidate) (bool, error) {
 	return true, nil
 }
 
-func (m *matchAttribute) remove(*candidate) { m.devices-- }
+func (m *matchAttribute) remove(*inventory.Candidate) { m.devices-- }
 
 // matchAttributeList is matchAttribute when attributes may be lists: all devices
 // together must have an element in common. A scalar is a list of one.
@@ -45,7 +47,7 @@ type matchAttributeList struct {
 	common []sets.Set[scalar]
 }
 
-func (m *matchAttributeList) add(r *request, c *candidate) (bool, error) {
+func (m *matchAttributeList) add(r *request, c *inventory.Candidate) (bool, error) {
 	attribute, err := m.lookup(r, c)
 	if attribute == nil || err != nil {
 		return false, err
@@ -61,7 +63,7 @@ func (m *matchAttributeList) add(r *request, c *candidate) (bool, error) {
 	return true, nil
 }
 
-func (m *matchAttributeList) remove(*candidate) { m.common = m.common[:len(m.common)-1] }
+func (m *matchAttributeList) remove(*inventory.Candidate) { m.common = m.common[:len(m.common)-1] }
 
 // attributeConstraint is what all constraints that compare an attribute share.
 type attributeConstraint struct {
@@ -69,12 +71,12 @@ type attributeConstraint struct {
 	name   resourceapi.FullyQualifiedName
 }
 
-func (a *attributeConstraint) lookup(r *request, c *candidate) (*resourceapi.DeviceAttribute, error) {
+func (a *attributeConstraint) lookup(r *request, c *inventory.Candidate) (*resourceapi.DeviceAttribute, error) {
 	return a.search.attribute(r, c, a.name)
 }
 
 // rejection: the devices are given and one of them does not match, so there is no
 // solution, on any node where the devices are the same.
-func (a *attributeConstraint) rejection(r *request, c *candidate) error {
-	return r.errorf("cannot add device %s because a claim constraint would not be satisfied", c.id)
+func (a *attributeConstraint) rejection(r *request, c *inventory.Candidate) error {
+	return r.errorf("cannot add device %s because a claim constraint would not be satisfied", c.ID)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 const color = driver + "/color"
@@ -130,7 +132,7 @@ func TestMatchAttributeWithoutLists(t *testing.T) {
 }
 
 func TestMatchAttributeListUndo(t *testing.T) {
-	list := func(values ...int64) *candidate { return candidateWith(attrs{"color": values}) }
+	list := func(values ...int64) *inventory.Candidate { return candidateWith(attrs{"color": values}) }
 	all, low, high := list(1, 2, 3), list(1, 2), list(2, 3)
 	m := &matchAttributeList{attributeConstraint: attributeConstraintOn(color)}
 	requireAdd(t, m, all, true)

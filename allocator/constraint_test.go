@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 func TestUnknownConstraint(t *testing.T) {
@@ -61,7 +63,7 @@ func TestCovers(t *testing.T) {
 }
 
 // requireAdd adds a device to a constraint and demands that it is accepted or not.
-func requireAdd(t *testing.T, c constraint, added *candidate, want bool) {
+func requireAdd(t *testing.T, c constraint, added *inventory.Candidate, want bool) {
 	t.Helper()
 	ok, err := c.add(&request{}, added)
 	require.NoError(t, err)

@@ -160,28 +160,28 @@ func TestCounters(t *testing.T) {
 			newDevice("c", nil, consuming("gpu", amounts{"memory": "31"})),
 		).pool("pool-1", 1, 2),
 	}, inUse: []string{"used"}}.search(t)
-	c := s.available.countersOf(s.inventory.candidates[0].pool)
-	require.Same(t, c, s.available.countersOf(s.inventory.candidates[0].pool))
+	c := s.available.countersOf(s.inventory.Candidates[0].Pool)
+	require.Same(t, c, s.available.countersOf(s.inventory.Candidates[0].Pool))
 	requireLeft := func(memory, cores, lanes int64) {
 		t.Helper()
-		requireQuantities(t, c.left("gpu"), map[string]int64{"memory": memory, "cores": cores})
-		requireQuantities(t, c.left("link"), map[string]int64{"lanes": lanes})
+		requireQuantities(t, c.Left("gpu"), map[string]int64{"memory": memory, "cores": cores})
+		requireQuantities(t, c.Left("link"), map[string]int64{"lanes": lanes})
 	}
 	requireLeft(50, 4, 2)
-	a, b, d := s.inventory.candidates[1].device, s.inventory.candidates[2].device, s.inventory.candidates[3].device
-	require.True(t, c.take(a))
+	a, b, d := s.inventory.Candidates[1].Device, s.inventory.Candidates[2].Device, s.inventory.Candidates[3].Device
+	require.True(t, c.Take(a))
 	requireLeft(30, 1, 0)
-	require.False(t, c.take(b), "cores")
-	require.False(t, c.take(d), "memory")
+	require.False(t, c.Take(b), "cores")
+	require.False(t, c.Take(d), "memory")
 	requireLeft(30, 1, 0)
-	c.giveBack(a)
+	c.GiveBack(a)
 	requireLeft(50, 4, 2)
-	require.True(t, c.take(b))
-	require.False(t, c.take(d))
-	c.giveBack(b)
-	require.True(t, c.take(d))
+	require.True(t, c.Take(b))
+	require.False(t, c.Take(d))
+	c.GiveBack(b)
+	require.True(t, c.Take(d))
 	requireLeft(19, 4, 2)
-	published := s.inventory.candidates[0].pool.counterSets["gpu"]["memory"]
+	published := s.inventory.Candidates[0].Pool.CounterSets["gpu"]["memory"]
 	require.Equal(t, "80", published.Value.String(), "the slice is not changed")
 }
 

@@ -29,11 +29,11 @@ type RequestDevices struct {
 // RequestDevices looks at all devices of the node for each request of the claims, in their
 // order. The error is one that [Allocator.Allocate] would return too.
 func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]RequestDevices, error) {
-	inventory, err := a.inventoryOf(node)
+	has, err := a.inventoryOf(node)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSearch(ctx, a, node, inventory, claims)
+	s, err := newSearch(ctx, a, node, has, claims)
 	if err != nil {
 		return nil, err
 	}
@@ -54,21 +54,21 @@ func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []
 
 func (s *search) devicesFor(r *request) (RequestDevices, error) {
 	result := RequestDevices{Claim: r.claim, Request: r.name, Wanted: r.count}
-	for _, c := range s.inventory.candidates {
+	for _, c := range s.inventory.Candidates {
 		if err := s.cancelled(); err != nil {
 			return result, err
 		}
 		matches, err := s.isSelectable(r, c)
 		if err != nil {
-			result.Failed = append(result.Failed, c.id)
+			result.Failed = append(result.Failed, c.ID)
 			continue
 		}
 		if !matches || !s.isUsable(r, c) {
 			continue
 		}
-		result.Matching = append(result.Matching, c.id)
+		result.Matching = append(result.Matching, c.ID)
 		if s.isFree(r, c) {
-			result.Free = append(result.Free, c.id)
+			result.Free = append(result.Free, c.ID)
 		}
 	}
 	return result, nil
@@ -77,13 +77,13 @@ func (s *search) devicesFor(r *request) (RequestDevices, error) {
 // NodeDevices are the devices that claims can have on the node, in the order in which they
 // are tried.
 func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
-	inventory, err := a.inventoryOf(node)
+	has, err := a.inventoryOf(node)
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]structured.DeviceID, len(inventory.candidates))
-	for i, c := range inventory.candidates {
-		ids[i] = c.id
+	ids := make([]structured.DeviceID, len(has.Candidates))
+	for i, c := range has.Candidates {
+		ids[i] = c.ID
 	}
 	return ids, nil
 }

@@ -24,7 +24,7 @@
 // # The search
 //
 // Devices are put in one order: pools by driver and name, their slices by name,
-// devices as they stand in the slice ([candidate]). Claims are served in the order
+// devices as they stand in the slice (package inventory). Claims are served in the order
 // given, requests in the order of the claim. For each device that a request
 // wants, the search ([search]) takes the first one that is free, selected and not
 // refused by a constraint, and goes on from there. If it gets stuck it gives back
@@ -36,9 +36,9 @@
 // after it can be met too: the search goes through them as it goes through
 // devices ([alternatives]).
 //
-// What is left of the devices is in one place ([availability]): a device can be in
-// use, share counters with others that are, or have shares of its capacity given
-// away, by allocations from before and by what the search took so far.
+// What is left of the devices is in one place ([availability], on packages counter and
+// capacity): a device can be in use, share counters with others that are, or have shares of
+// its capacity given away, by allocations from before and by what the search took so far.
 //
 // A constraint ([constraint]) sees devices come and go. One that compares
 // attributes refuses a device that can't be part of any solution with those

@@ -131,9 +131,9 @@ func (s scenario) allocate(t testing.TB) ([]resourceapi.AllocationResult, error)
 func (s scenario) search(t testing.TB) *search {
 	t.Helper()
 	a := s.allocator(t)
-	inventory, err := a.newInventory(s.onNode(), a.allSlices)
+	has, err := a.inventoryOf(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), a, s.onNode(), inventory, s.apiClaims())
+	result, err := newSearch(t.Context(), a, s.onNode(), has, s.apiClaims())
 	require.NoError(t, err)
 	return result
 }

@@ -194,6 +194,7 @@ func TestHardwareIsKeptForSomeFootprints(t *testing.T) {
 	cache := NewCache()
 	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 	require.NoError(t, err)
+	known := i.Attached.(keptHardware)
 	footprints := []footprint{anyAttribute}
 	for n := range 2 * maxFootprints {
 		footprints = append(footprints, reading(fmt.Sprint("attribute-", n)))
@@ -202,10 +203,10 @@ func TestHardwareIsKeptForSomeFootprints(t *testing.T) {
 	for range 2 {
 		for _, f := range footprints {
 			all[cache.hardwareOf(i, f)] = true
-			require.LessOrEqual(t, len(*i.known.Look()), maxFootprints)
-			require.Same(t, cache.hardwareOf(i, f), i.known.get(f))
+			require.LessOrEqual(t, len(*known.Look()), maxFootprints)
+			require.Same(t, cache.hardwareOf(i, f), known.get(f))
 		}
 	}
 	require.Len(t, all, len(footprints))
-	require.Nil(t, i.known.get(footprints[0]), "the oldest are forgotten")
+	require.Nil(t, known.get(footprints[0]), "the oldest are forgotten")
 }

@@ -13,6 +13,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
@@ -45,6 +46,10 @@ type seenHardware struct {
 // last. The list is replaced as a whole.
 type keptHardware struct{ *memo.Slot[[]seenHardware] }
 
+func newKeptHardware(memory *memo.Memory) keptHardware {
+	return keptHardware{memo.NewSlot[[]seenHardware](memory)}
+}
+
 func (k keptHardware) get(f footprint) *hardware {
 	if latest := k.Look(); latest != nil {
 		for i := range *latest {
@@ -76,23 +81,24 @@ func (s *search) hardware() *hardware {
 }
 
 // hardwareOf is the hardware of an inventory as the claims see it.
-func (a *Allocator) hardwareOf(of *inventory, claims []*resourceapi.ResourceClaim) *hardware {
+func (a *Allocator) hardwareOf(of *inventory.Inventory, claims []*resourceapi.ResourceClaim) *hardware {
 	return a.cache.hardwareOf(of, a.footprintOf(claims))
 }
 
-func (c *Cache) hardwareOf(of *inventory, read footprint) *hardware {
-	if known := of.known.get(read); known != nil {
-		return known
+func (c *Cache) hardwareOf(of *inventory.Inventory, read footprint) *hardware {
+	known := of.Attached.(keptHardware)
+	if h := known.get(read); h != nil {
+		return h
 	}
 	h := c.findHardware(of, read)
-	of.known.keep(read, h)
+	known.keep(read, h)
 	return h
 }
 
-func (c *Cache) findHardware(of *inventory, read footprint) *hardware {
+func (c *Cache) findHardware(of *inventory.Inventory, read footprint) *hardware {
 	var all []byte
-	for _, p := range of.pools {
-		for _, slice := range p.slices {
+	for _, p := range of.Pools {
+		for _, slice := range p.Slices {
 			content := c.content(slice, read)
 			all = append(all, content[:]...)
 		}
@@ -100,11 +106,11 @@ func (c *Cache) findHardware(of *inventory, read footprint) *hardware {
 	return c.hardware.Get(hardwareKey{fingerprint.Of(all), read}, func() *hardware { return c.newHardware(of) })
 }
 
-func (c *Cache) newHardware(of *inventory) *hardware {
-	h := &hardware{number: hardwareNumber(c.hardwareMade.Add(1)), values: make([]*device.Device, len(of.candidates))}
-	for i, candidate := range of.candidates {
-		h.values[i] = device.New(candidate.pool.driver, candidate.device)
-		h.bytes += sizeOfDevice(candidate.device)
+func (c *Cache) newHardware(of *inventory.Inventory) *hardware {
+	h := &hardware{number: hardwareNumber(c.hardwareMade.Add(1)), values: make([]*device.Device, len(of.Candidates))}
+	for i, candidate := range of.Candidates {
+		h.values[i] = device.New(candidate.Pool.Driver, candidate.Device)
+		h.bytes += sizeOfDevice(candidate.Device)
 	}
 	return h
 }

@@ -107,7 +107,7 @@ func (c *celConstraint) verdictKey() verdictKey {
 	var memory [4 * resourceapi.AllocationResultsMaxSize]byte
 	devices := memory[:0]
 	for _, member := range c.members {
-		devices = binary.BigEndian.AppendUint32(devices, uint32(member.position))
+		devices = binary.BigEndian.AppendUint32(devices, uint32(member.Position))
 	}
 	return verdictKey{c.search.hardware().number, c.key, string(devices)}
 }

@@ -16,11 +16,11 @@ import (
 func nodeSelector(node string, choices []choice) (*v1.NodeSelector, error) {
 	var term v1.NodeSelectorTerm
 	for _, c := range choices {
-		name, selector := c.slice.Spec.NodeName, c.slice.Spec.NodeSelector
-		if ptr.Deref(c.slice.Spec.PerDeviceNodeSelection, false) {
-			name, selector = c.device.NodeName, c.device.NodeSelector
+		name, selector := c.Slice.Spec.NodeName, c.Slice.Spec.NodeSelector
+		if ptr.Deref(c.Slice.Spec.PerDeviceNodeSelection, false) {
+			name, selector = c.Device.NodeName, c.Device.NodeSelector
 		}
-		if name != nil || ptr.Deref(c.device.BindsToNode, false) {
+		if name != nil || ptr.Deref(c.Device.BindsToNode, false) {
 			return onlyOn(node), nil
 		}
 		if selector == nil || len(selector.NodeSelectorTerms) == 0 {

@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 func TestNodeSelectorOfResult(t *testing.T) {
@@ -85,8 +87,8 @@ func TestNodeSelectorWithSeveralTerms(t *testing.T) {
 // but must not be taken for one that ties the device to a place either.
 func TestNodeSelectorWithoutTerms(t *testing.T) {
 	d := newDevice("a", nil)
-	chosen := &candidate{device: &d, slice: slice("1", d).edit(func(s *resourceapi.ResourceSliceSpec) { s.NodeName, s.NodeSelector = nil, &v1.NodeSelector{} }).ResourceSlice}
-	selector, err := nodeSelector(nodeName, []choice{{candidate: chosen}})
+	chosen := &inventory.Candidate{Device: &d, Slice: slice("1", d).edit(func(s *resourceapi.ResourceSliceSpec) { s.NodeName, s.NodeSelector = nil, &v1.NodeSelector{} }).ResourceSlice}
+	selector, err := nodeSelector(nodeName, []choice{{Candidate: chosen}})
 	require.NoError(t, err)
 	require.Nil(t, selector)
 }

@@ -11,6 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 func TestPools(t *testing.T) {
@@ -121,18 +123,20 @@ func describePools(t *testing.T, features structured.Features, node *v1.Node, bu
 	t.Helper()
 	s := scenario{slices: builders, node: node}
 	a := s.allocator(t)
-	pools, _, err := gatherPools(features, s.onNode(), a.allSlices, a.allSlices)
+	has, err := inventory.New(features, s.onNode(), a.allSlices, a.allSlices)
 	require.NoError(t, err)
 	var result []string
-	for _, p := range pools {
+	for _, p := range has.Pools {
 		switch {
-		case p.incomplete:
+		case p.Incomplete:
 			result = append(result, p.String()+" incomplete")
-		case p.invalid != "":
-			result = append(result, p.String()+" invalid: "+p.invalid)
+		case p.Invalid != "":
+			result = append(result, p.String()+" invalid: "+p.Invalid)
 		}
-		for _, c := range listCandidates(features, []*pool{p}) {
-			result = append(result, c.id.String())
+		for _, c := range has.Candidates {
+			if c.Pool == p {
+				result = append(result, c.ID.String())
+			}
 		}
 	}
 	return result

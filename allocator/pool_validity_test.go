@@ -112,9 +112,3 @@ func TestPoolsWithCounters(t *testing.T) {
 		})
 	}
 }
-
-func TestDuplicateDevice(t *testing.T) {
-	one := slice("1", newDevice("a", nil), newDevice("b", nil)).ResourceSlice
-	require.Empty(t, duplicateDevice([]*resourceapi.ResourceSlice{one}))
-	require.Equal(t, "duplicate device name a", duplicateDevice([]*resourceapi.ResourceSlice{one, slice("2", newDevice("a", nil)).ResourceSlice}))
-}

@@ -6,6 +6,7 @@ package allocator
 import (
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
@@ -114,7 +115,7 @@ func (p *pruner) joinFree(to bitset.Set, at int, r *request) {
 		return
 	}
 	for position := range eligible.All() {
-		if !available.inUse(c.claimIndex, r, c.search.inventory.candidates[position]) {
+		if !available.inUse(c.claimIndex, r, c.search.inventory.Candidates[position]) {
 			to.Add(position)
 		}
 	}
@@ -122,31 +123,31 @@ func (p *pruner) joinFree(to bitset.Set, at int, r *request) {
 
 // descend looks at the set with the device that was added last, for request r. It is
 // false if no completion is satisfactory.
-func (p *pruner) descend(r *request, added *candidate) bool {
+func (p *pruner) descend(r *request, added *inventory.Candidate) bool {
 	c := p.constraint
 	if !p.begun {
 		return true
 	}
-	p.chosen.Add(added.position)
+	p.chosen.Add(added.Position)
 	p.completed = 0
 	next := p.domain.At(len(c.members))
 	next.SetTo(p.domain.At(len(c.members) - 1))
-	next.Remove(added.position)
+	next.Remove(added.Position)
 	at := p.placeOf(r)
 	eligible, later := p.eligible.At(at), p.later.At(at)
 	// What is before the device is for later requests only.
 	for w := range next {
 		now := eligible[w]
 		switch {
-		case w < added.position/64:
+		case w < added.Position/64:
 			now = 0
-		case w == added.position/64:
-			now &^= 1<<(added.position%64) - 1
+		case w == added.Position/64:
+			now &^= 1<<(added.Position%64) - 1
 		}
 		next[w] &= now | later[w]
 	}
 	if p.volatile {
-		p.passOverTaken(r, added.position+1, next)
+		p.passOverTaken(r, added.Position+1, next)
 	}
 	if p.isDetermined(added) || len(c.members) == p.size && p.outcome() == bound.True {
 		return true
@@ -160,23 +161,23 @@ func (p *pruner) descend(r *request, added *candidate) bool {
 
 // isDetermined tells whether there was one completion only, before the device was added
 // that is part of it: nothing more can be found out about it.
-func (p *pruner) isDetermined(added *candidate) bool {
+func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 	c := p.constraint
 	before, now := len(c.members)-1, len(c.members)
 	left := p.size - before
-	if left == 0 || p.forced.At(before).Count() != left || !p.forced.At(before).Has(added.position) {
+	if left == 0 || p.forced.At(before).Count() != left || !p.forced.At(before).Has(added.Position) {
 		return false
 	}
 	p.settled[now] = false
 	p.forced.At(now).SetTo(p.forced.At(before))
-	p.forced.At(now).Remove(added.position)
+	p.forced.At(now).Remove(added.Position)
 	return p.domain.At(now).Count() == left-1
 }
 
 // ascend undoes descend.
-func (p *pruner) ascend(removed *candidate) {
+func (p *pruner) ascend(removed *inventory.Candidate) {
 	if p.begun {
-		p.chosen.Remove(removed.position)
+		p.chosen.Remove(removed.Position)
 		p.completed = 0
 	}
 }
@@ -187,7 +188,7 @@ func (p *pruner) end() { p.begun = false }
 // hasCompletion tells whether the set as it is may become satisfactory, or something
 // else may fail before it is complete. It removes devices from the domain that are in no
 // such completion.
-func (p *pruner) hasCompletion(r *request, last *candidate) bool {
+func (p *pruner) hasCompletion(r *request, last *inventory.Candidate) bool {
 	c := p.constraint
 	level := len(c.members)
 	p.forced.At(level).Clear()
@@ -260,7 +261,7 @@ func (p *pruner) failure() error {
 func (p *pruner) passOverTaken(r *request, from int, domain bitset.Set) {
 	c := p.constraint
 	for position := range domain.All() {
-		if candidate := c.search.inventory.candidates[position]; !p.mayTake(r, from, candidate) {
+		if candidate := c.search.inventory.Candidates[position]; !p.mayTake(r, from, candidate) {
 			domain.Remove(position)
 		}
 	}
@@ -268,11 +269,11 @@ func (p *pruner) passOverTaken(r *request, from int, domain bitset.Set) {
 
 // mayTake tells whether the device can still be had for one of the covered requests
 // from r on.
-func (p *pruner) mayTake(r *request, from int, candidate *candidate) bool {
+func (p *pruner) mayTake(r *request, from int, candidate *inventory.Candidate) bool {
 	c := p.constraint
 	for i, all := range c.covered {
 		q := all[0]
-		if q.order < r.order || q == r && candidate.position < from || !p.eligible.At(i).Has(candidate.position) {
+		if q.order < r.order || q == r && candidate.Position < from || !p.eligible.At(i).Has(candidate.Position) {
 			continue
 		}
 		if !c.search.available.inUse(c.claimIndex, q, candidate) && p.hasRoom(q, candidate) && p.isAdmitted(q, candidate) {
@@ -284,7 +285,7 @@ func (p *pruner) mayTake(r *request, from int, candidate *candidate) bool {
 
 // hasRoom tells whether the search would look at the constraint before it finds out
 // that too little of the device is left. For "all" it does.
-func (p *pruner) hasRoom(r *request, candidate *candidate) bool {
+func (p *pruner) hasRoom(r *request, candidate *inventory.Candidate) bool {
 	return r.wantsAll() || p.constraint.search.know(r, candidate) != ineligible
 }
 
@@ -307,7 +308,7 @@ func (p *pruner) next(r *request, position int) int {
 	chosen := len(c.members)
 	next := p.domain.At(chosen).Next(position)
 	if next < 0 {
-		return len(c.search.inventory.candidates)
+		return len(c.search.inventory.Candidates)
 	}
 	if !p.forced.At(chosen).IsEmpty() {
 		at := p.placeOf(r)
@@ -316,7 +317,7 @@ func (p *pruner) next(r *request, position int) int {
 				break
 			}
 			if p.eligible.At(at).Has(first) && !p.later.At(at).Has(first) {
-				return len(c.search.inventory.candidates)
+				return len(c.search.inventory.Candidates)
 			}
 		}
 	}
@@ -324,7 +325,7 @@ func (p *pruner) next(r *request, position int) int {
 }
 
 // isAdmitted asks the constraints that see a device of the request before this one does.
-func (p *pruner) isAdmitted(r *request, candidate *candidate) bool {
+func (p *pruner) isAdmitted(r *request, candidate *inventory.Candidate) bool {
 	for _, other := range r.constraints {
 		bounding, ok := other.(boundingConstraint)
 		if !ok {
@@ -339,7 +340,7 @@ func (p *pruner) isAdmitted(r *request, candidate *candidate) bool {
 
 // othersCannotFail tells whether no other CEL constraint may fail before the set of
 // this one is complete.
-func (p *pruner) othersCannotFail(r *request, last *candidate) bool {
+func (p *pruner) othersCannotFail(r *request, last *inventory.Candidate) bool {
 	c := p.constraint
 	for _, o := range c.search.celConstraints {
 		if o == c || o.claimIndex != c.claimIndex || o.last < r.order || o.first > c.last {
@@ -354,10 +355,10 @@ func (p *pruner) othersCannotFail(r *request, last *candidate) bool {
 
 // mayFail tells whether the expression may fail for what the set can become, with the
 // device last, which it may or may not have seen yet.
-func (p *pruner) mayFail(last *candidate) bool {
+func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
-	partial.Domain = bitset.New(len(c.search.inventory.candidates))
+	partial.Domain = bitset.New(len(c.search.inventory.Candidates))
 	if p.begun {
 		partial.Domain.SetTo(p.domain.At(len(c.members)))
 	} else {
@@ -365,8 +366,8 @@ func (p *pruner) mayFail(last *candidate) bool {
 			partial.Domain.Join(p.eligible.At(i))
 		}
 	}
-	if last != nil && !p.chosen.Has(last.position) {
-		partial.Domain.Add(last.position)
+	if last != nil && !p.chosen.Has(last.Position) {
+		partial.Domain.Add(last.Position)
 	}
 	return p.bounds.Bound(partial)&bound.Error != 0
 }

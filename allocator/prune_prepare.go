@@ -3,7 +3,10 @@
 
 package allocator
 
-import "github.com/celset/celset/cel/device/bitset"
+import (
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/cel/device/bitset"
+)
 
 // What pruning needs is prepared when the first covered request of a constraint is tried
 // for the first time, and holds for the whole search: which devices are eligible as far
@@ -33,7 +36,7 @@ func (p *pruner) prepare() bool {
 	for _, all := range c.covered {
 		p.size += all[0].count
 	}
-	if p.size == 0 || len(c.covered) > 1 && s.inventory.hasShared {
+	if p.size == 0 || len(c.covered) > 1 && s.inventory.HasShared {
 		return false
 	}
 	tables := s.allocator.cache.tablesOf(s.hardware(), c.definition, p.size)
@@ -55,7 +58,7 @@ func (p *pruner) prepare() bool {
 func (p *pruner) makeRoom() {
 	c := p.constraint
 	requests, levels := len(c.covered), p.size+1
-	sets := bitset.NewList(2+2*requests+2*levels, len(c.search.inventory.candidates))
+	sets := bitset.NewList(2+2*requests+2*levels, len(c.search.inventory.Candidates))
 	cut := func(count int) (part bitset.List) {
 		part, sets = sets.Cut(count)
 		return part
@@ -63,7 +66,7 @@ func (p *pruner) makeRoom() {
 	p.chosen, p.none = cut(1).At(0), cut(1).At(0)
 	p.eligible, p.later = cut(requests), cut(requests)
 	p.domain, p.forced = cut(levels), cut(levels)
-	c.members = make([]*candidate, 0, p.size)
+	c.members = make([]*inventory.Candidate, 0, p.size)
 }
 
 // findEligible looks at the devices for each covered request.
@@ -75,12 +78,12 @@ func (p *pruner) findEligible() {
 		if !r.adminAccess() {
 			eligible.Drop(s.available.allocated)
 		}
-		if !eligible.IsWithin(s.inventory.ordinary) {
+		if !eligible.IsWithin(s.inventory.Ordinary) {
 			for position := range eligible.All() {
-				candidate := s.inventory.candidates[position]
+				candidate := s.inventory.Candidates[position]
 				if !s.isUsable(r, candidate) {
 					eligible.Remove(position)
-				} else if candidate.shared || len(candidate.device.ConsumesCounters) > 0 || len(candidate.device.Capacity) > 0 {
+				} else if candidate.Shared || len(candidate.Device.ConsumesCounters) > 0 || len(candidate.Device.Capacity) > 0 {
 					p.volatile = true
 				}
 			}
@@ -109,8 +112,8 @@ func (s *search) speculate(r *request) bool {
 		return false
 	}
 	s.recall(r)
-	for _, c := range s.inventory.candidates {
-		if r.isSimple(c) && r.group.selections.known.Has(c.position) || !r.adminAccess() && s.available.allocated.Has(c.position) {
+	for _, c := range s.inventory.Candidates {
+		if r.isSimple(c) && r.group.selections.known.Has(c.Position) || !r.adminAccess() && s.available.allocated.Has(c.Position) {
 			continue
 		}
 		if s.know(r, c) == unknown {
@@ -125,7 +128,7 @@ func (s *search) recall(r *request) {
 	if r.group.known == nil {
 		return
 	}
-	for w, ordinary := range s.inventory.ordinary {
+	for w, ordinary := range s.inventory.Ordinary {
 		if !r.adminAccess() {
 			ordinary &^= s.available.allocated[w]
 		}

@@ -26,7 +26,7 @@ func stateOf(c *celConstraint) prunerState {
 	p := &c.pruner
 	s := prunerState{Begun: p.begun, Chosen: slices.Clone(p.chosen)}
 	for _, member := range c.members {
-		s.Members = append(s.Members, member.position)
+		s.Members = append(s.Members, member.Position)
 	}
 	if p.begun {
 		for i := range len(c.members) + 1 {
@@ -91,12 +91,12 @@ func TestPrunerIsAStack(t *testing.T) {
 				return
 			}
 			for range rapid.IntRange(1, 2).Draw(rt, "tries") {
-				position := rapid.IntRange(from, len(s.inventory.candidates)).Draw(rt, "position")
+				position := rapid.IntRange(from, len(s.inventory.Candidates)).Draw(rt, "position")
 				position = r.next(position)
-				if position >= len(s.inventory.candidates) {
+				if position >= len(s.inventory.Candidates) {
 					continue
 				}
-				device := s.inventory.candidates[position]
+				device := s.inventory.Candidates[position]
 				if s.available.inUse(0, r, device) || slices.Contains(c.members, device) {
 					continue
 				}
@@ -164,12 +164,12 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
 	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
 
-	added, err := c.add(x, s.inventory.candidates[1])
+	added, err := c.add(x, s.inventory.Candidates[1])
 	require.NoError(t, err)
 	require.True(t, added)
 	require.True(t, c.pruner.forced.At(1).IsEmpty(), "it is there")
 	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
-	c.remove(s.inventory.candidates[1])
+	c.remove(s.inventory.Candidates[1])
 	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
 	x.undecide(len(x.decides))
 

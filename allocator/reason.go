@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // reason is why a search found nothing. In one line it is the first of these that is true.
@@ -86,12 +88,12 @@ func (y reason) shortage(r *request) string {
 func (y reason) free(r *request) (free int, known bool) {
 	s := y.search
 	known = true
-	for _, c := range s.inventory.candidates {
+	for _, c := range s.inventory.Candidates {
 		switch {
-		case s.available.allocated.Has(c.position) && !r.adminAccess():
-		case r.group.selections.of(c.position) == selectionUnknown:
+		case s.available.allocated.Has(c.Position) && !r.adminAccess():
+		case r.group.selections.of(c.Position) == selectionUnknown:
 			known = known && s.neverSelected(c)
-		case r.group.selections.of(c.position) == selected && s.isUsable(r, c):
+		case r.group.selections.of(c.Position) == selected && s.isUsable(r, c):
 			// Nothing is taken any more, so this is about the device alone.
 			if enough, err := s.available.hasCapacity(r, c); err == nil && enough {
 				free++
@@ -103,8 +105,8 @@ func (y reason) free(r *request) (free int, known bool) {
 
 // neverSelected tells for which devices nothing is remembered although the
 // search looked at them.
-func (s *search) neverSelected(c *candidate) bool {
-	return !s.allocator.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0
+func (s *search) neverSelected(c *inventory.Candidate) bool {
+	return !s.allocator.features.DeviceBindingAndStatus && len(c.Device.BindingConditions) > 0
 }
 
 // unsatisfied is for a constraint that no set satisfied.
@@ -143,8 +145,8 @@ func (y reason) isFirst(c *celConstraint) bool {
 
 // hasCounters tells whether devices keep each other from being allocated.
 func (y reason) hasCounters() bool {
-	for _, c := range y.search.inventory.candidates {
-		if len(c.device.ConsumesCounters) > 0 {
+	for _, c := range y.search.inventory.Candidates {
+		if len(c.Device.ConsumesCounters) > 0 {
 			return true
 		}
 	}

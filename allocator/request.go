@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/capacity"
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // alternatives are what a request of a claim can be met by: the subrequests of a
@@ -35,7 +36,7 @@ type request struct {
 	// count is the number of devices wanted, not negative.
 	count int
 	// all is the set of devices wanted by allocation mode All, in order.
-	all []*candidate
+	all []*inventory.Candidate
 	// derived are the expressions of derived attributes by the attribute's name.
 	derived map[resourceapi.FullyQualifiedName]string
 	// constraints are those that cover the request, in the order of the claim.
@@ -61,7 +62,7 @@ func (r *request) wantsCapacity() bool {
 
 // isSimple tells whether nothing but selectors and what is in use decides whether the
 // request can have the device.
-func (r *request) isSimple(c *candidate) bool { return c.ordinary && !r.wantsCapacity() }
+func (r *request) isSimple(c *inventory.Candidate) bool { return c.Ordinary && !r.wantsCapacity() }
 
 // isNamed tells whether a list of request names, of a constraint or a
 // configuration, has the request in it.
@@ -210,20 +211,20 @@ func (s *search) determineCount(r *request) error {
 // nobody can tell yet.
 func (s *search) determineAll(r *request) error {
 	next := 0
-	for _, p := range s.inventory.pools {
+	for _, p := range s.inventory.Pools {
 		switch {
-		case p.incomplete:
+		case p.Incomplete:
 			return r.errorf("asks for all devices, but resource pool %s is currently being updated", p)
-		case p.invalid != "":
+		case p.Invalid != "":
 			return r.errorf("asks for all devices, but resource pool %s is currently invalid", p)
 		}
-		for ; next < len(s.inventory.candidates) && s.inventory.candidates[next].pool == p; next++ {
-			isPart, err := s.isPartOfAll(r, s.inventory.candidates[next])
+		for ; next < len(s.inventory.Candidates) && s.inventory.Candidates[next].Pool == p; next++ {
+			isPart, err := s.isPartOfAll(r, s.inventory.Candidates[next])
 			if err != nil {
 				return err
 			}
 			if isPart {
-				r.all = append(r.all, s.inventory.candidates[next])
+				r.all = append(r.all, s.inventory.Candidates[next])
 			}
 		}
 	}
@@ -233,14 +234,14 @@ func (s *search) determineAll(r *request) error {
 
 // isPartOfAll leaves out devices that would not have the requested capacity even
 // if nobody else used them.
-func (s *search) isPartOfAll(r *request, c *candidate) (bool, error) {
+func (s *search) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
 	selected, err := s.isSelectable(r, c)
 	if err != nil || !selected || !s.allocator.features.ConsumableCapacity {
 		return selected, err
 	}
-	enough, err := capacity.HasRoom(c.device, r.spec.Capacity, s.allocator.features.FractionalCapacityRange, nil, nil)
+	enough, err := capacity.HasRoom(c.Device, r.spec.Capacity, s.allocator.features.FractionalCapacityRange, nil, nil)
 	if err != nil {
-		return false, r.errorf("checking capacity for device %s: %w", c.device.Name, err)
+		return false, r.errorf("checking capacity for device %s: %w", c.Device.Name, err)
 	}
 	return enough, nil
 }

@@ -59,11 +59,11 @@ func (s *search) deviceResults(choices []choice) []resourceapi.DeviceRequestAllo
 	for i, c := range choices {
 		results[i] = resourceapi.DeviceRequestAllocationResult{
 			Request:            c.request.name,
-			Driver:             c.id.Driver.String(),
-			Pool:               c.id.Pool.String(),
-			Device:             c.id.Device.String(),
+			Driver:             c.ID.Driver.String(),
+			Pool:               c.ID.Pool.String(),
+			Device:             c.ID.Device.String(),
 			Tolerations:        c.request.spec.Tolerations,
-			SkipNodeOperations: c.slice.Spec.SkipNodeOperations,
+			SkipNodeOperations: c.Slice.Spec.SkipNodeOperations,
 			ShareID:            c.share,
 		}
 		if len(c.consumed) > 0 {
@@ -73,8 +73,8 @@ func (s *search) deviceResults(choices []choice) []resourceapi.DeviceRequestAllo
 			results[i].AdminAccess = ptr.To(true)
 		}
 		if s.allocator.features.DeviceBindingAndStatus {
-			results[i].BindingConditions = c.device.BindingConditions
-			results[i].BindingFailureConditions = c.device.BindingFailureConditions
+			results[i].BindingConditions = c.Device.BindingConditions
+			results[i].BindingFailureConditions = c.Device.BindingFailureConditions
 		}
 	}
 	return results

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/bitset"
@@ -25,7 +26,7 @@ type search struct {
 	// traces: each step is logged.
 	traces    bool
 	node      *v1.Node
-	inventory *inventory
+	inventory *inventory.Inventory
 	// seen is the node's hardware as the claims see it, once it was needed.
 	seen   *hardware
 	budget *cel.Budget
@@ -70,7 +71,7 @@ type search struct {
 type choice struct {
 	claim   int
 	request *request
-	*candidate
+	*inventory.Candidate
 	reservation
 }
 
@@ -98,12 +99,12 @@ const (
 )
 
 // newSearch checks claims and requests in their order and sets up the state.
-func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory, claims []*resourceapi.ResourceClaim) (*search, error) {
-	return newSearchWithout(ctx, a, node, inventory, claims, allocatedOf(a.state, inventory.candidates))
+func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory.Inventory, claims []*resourceapi.ResourceClaim) (*search, error) {
+	return newSearchWithout(ctx, a, node, inventory, claims, allocatedOf(a.state, inventory.Candidates))
 }
 
 // newSearchWithout does so for devices of which some are known to be allocated.
-func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) (*search, error) {
+func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) (*search, error) {
 	s := &search{
 		allocator:   a,
 		ctx:         ctx,
@@ -117,7 +118,7 @@ func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventor
 	}
 	s.traces = s.logger.V(7).Enabled()
 	s.symmetry.search = s
-	s.available = newAvailability(a.features, a.state, s.inventory.candidates, allocated)
+	s.available = newAvailability(a.features, a.state, s.inventory.Candidates, allocated)
 	for _, claim := range claims {
 		if err := s.addClaim(claim); err != nil {
 			return nil, err
@@ -304,12 +305,12 @@ func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 // takeAny tries the devices from p.from on, one of each symmetry class.
 func (s *search) takeAny(p place, r *request) (outcome, error) {
 	var failed failedClasses
-	for position := r.next(p.from); position < len(s.inventory.candidates); position = r.next(position + 1) {
+	for position := r.next(p.from); position < len(s.inventory.Candidates); position = r.next(position + 1) {
 		if failed.has(position) {
 			s.symmetry.passedOver++
 			continue
 		}
-		c := s.inventory.candidates[position]
+		c := s.inventory.Candidates[position]
 		eligible, err := s.isEligible(p.claim, r, c)
 		if err != nil {
 			return none, err
@@ -335,7 +336,7 @@ func (s *search) takeAny(p place, r *request) (outcome, error) {
 
 // isEligible decides in the order of cost: no selector is evaluated for a device
 // that can't be had.
-func (s *search) isEligible(claim int, r *request, c *candidate) (bool, error) {
+func (s *search) isEligible(claim int, r *request, c *inventory.Candidate) (bool, error) {
 	if s.available.inUse(claim, r, c) {
 		return false, nil
 	}
@@ -350,9 +351,9 @@ func (s *search) isEligible(claim int, r *request, c *candidate) (bool, error) {
 }
 
 // proceed goes on after c was taken at p, and gives it back if that fails.
-func (s *search) proceed(p place, r *request, c *candidate) (outcome, error) {
+func (s *search) proceed(p place, r *request, c *inventory.Candidate) (outcome, error) {
 	p.device++
-	p.from = c.position + 1
+	p.from = c.Position + 1
 	result, err := s.nextDevice(p, r)
 	if result != found {
 		s.giveBack()
@@ -362,7 +363,7 @@ func (s *search) proceed(p place, r *request, c *candidate) (outcome, error) {
 
 // take takes a selectable device if nothing speaks against it. If a constraint
 // does, it is returned. Unless the device was taken nothing has changed.
-func (s *search) take(claim int, r *request, c *candidate) (refusedBy constraint, taken bool, err error) {
+func (s *search) take(claim int, r *request, c *inventory.Candidate) (refusedBy constraint, taken bool, err error) {
 	if s.available.inUse(claim, r, c) {
 		return nil, false, nil
 	}
@@ -381,16 +382,16 @@ func (s *search) take(claim int, r *request, c *candidate) (refusedBy constraint
 		s.available.releaseCounters(c, reserved)
 		return refusedBy, false, err
 	}
-	s.choices = append(s.choices, choice{claim: claim, request: r, candidate: c, reservation: reserved})
+	s.choices = append(s.choices, choice{claim: claim, request: r, Candidate: c, reservation: reserved})
 	s.resultCount[claim]++
 	if s.traces {
-		s.logger.V(7).Info("Device taken", "device", c.id, "request", r.name)
+		s.logger.V(7).Info("Device taken", "device", c.ID, "request", r.name)
 	}
 	return nil, true, nil
 }
 
 // addToConstraints adds the device to the constraints and then marks it as taken.
-func (s *search) addToConstraints(claim int, r *request, c *candidate, reserved *reservation) (refusedBy constraint, taken bool, err error) {
+func (s *search) addToConstraints(claim int, r *request, c *inventory.Candidate, reserved *reservation) (refusedBy constraint, taken bool, err error) {
 	for i, constraint := range r.constraints {
 		added, err := constraint.add(r, c)
 		if err != nil || !added {
@@ -418,15 +419,15 @@ func (s *search) giveBack() {
 	last := s.choices[len(s.choices)-1]
 	s.choices = s.choices[:len(s.choices)-1]
 	s.resultCount[last.claim]--
-	s.available.unmark(last.candidate)
-	removeFrom(last.request.constraints, last.candidate)
-	s.available.releaseCounters(last.candidate, last.reservation)
+	s.available.unmark(last.Candidate)
+	removeFrom(last.request.constraints, last.Candidate)
+	s.available.releaseCounters(last.Candidate, last.reservation)
 	if s.traces {
-		s.logger.V(7).Info("Device given back", "device", last.id, "request", last.request.name)
+		s.logger.V(7).Info("Device given back", "device", last.ID, "request", last.request.name)
 	}
 }
 
-func removeFrom(constraints []constraint, c *candidate) {
+func removeFrom(constraints []constraint, c *inventory.Candidate) {
 	for i := len(constraints) - 1; i >= 0; i-- {
 		constraints[i].remove(c)
 	}

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator/internal/capacity"
+	"github.com/celset/celset/allocator/internal/counter"
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // Whatever happened on the way: a search that found nothing has given back all
@@ -51,21 +52,26 @@ func requireUntouched(t require.TestingT, s *search) {
 	for _, count := range s.resultCount {
 		require.Zero(t, count)
 	}
-	for _, c := range s.inventory.candidates {
-		require.False(t, s.available.taken.Has(c.position), "device %s", c.id)
-		require.Empty(t, s.available.shares[c.position], "device %s", c.id)
+	for _, c := range s.inventory.Candidates {
+		require.False(t, s.available.taken.Has(c.Position), "device %s", c.ID)
+		require.Empty(t, s.available.shares[c.Position], "device %s", c.ID)
 	}
 	require.Empty(t, s.available.owners)
-	for _, counters := range s.available.counters {
-		for _, taken := range counters.taken {
-			require.True(t, taken.IsZero())
-		}
+	for p, counters := range s.available.counters {
+		requireLeft(t, p, counter.New(p, s.available.isAllocated), counters)
 	}
-	for p, compatibilities := range s.available.compatibilities {
-		require.Empty(t, compatibilities.before)
-		before := newCompatibilities(p, s.available.isAllocated)
-		for counterSet, now := range compatibilities.current {
-			require.Equal(t, before.current[counterSet], now, counterSet)
+	for p, groups := range s.available.compatibilities {
+		untouched := counter.NewGroups(p, s.available.isAllocated)
+		for _, c := range s.inventory.Candidates {
+			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
+				continue
+			}
+			fits := untouched.Take(c.Device)
+			require.Equal(t, fits, groups.Take(c.Device), "device %s", c.ID)
+			if fits {
+				untouched.GiveBack()
+				groups.GiveBack()
+			}
 		}
 	}
 	for _, r := range s.allRequests() {
@@ -108,20 +114,20 @@ func requireEmpty(t require.TestingT, c constraint) {
 // more, and that no device is given away twice.
 func requireConsistent(t require.TestingT, s *search) {
 	byRequest := map[*request]int{}
-	byDevice := make([][]choice, len(s.inventory.candidates))
+	byDevice := make([][]choice, len(s.inventory.Candidates))
 	shares := sets.New[types.UID]()
 	for _, c := range s.choices {
-		byDevice[c.position] = append(byDevice[c.position], c)
+		byDevice[c.Position] = append(byDevice[c.Position], c)
 		byRequest[c.request]++
 		require.Contains(t, s.decisions, c.request)
-		require.Equal(t, c.shared, c.share != nil)
+		require.Equal(t, c.Shared, c.share != nil)
 		if c.share != nil {
 			require.False(t, shares.Has(*c.share), "two shares with one id")
 			shares.Insert(*c.share)
 		}
 	}
 	for position, choices := range byDevice {
-		requireNotOverbooked(t, s, s.inventory.candidates[position], choices)
+		requireNotOverbooked(t, s, s.inventory.Candidates[position], choices)
 	}
 	require.Len(t, s.decisions, len(slices.Concat(s.requests...)))
 	for _, r := range s.decisions {
@@ -135,18 +141,18 @@ func requireConsistent(t require.TestingT, s *search) {
 }
 
 // requireNotOverbooked is about the choices of one device.
-func requireNotOverbooked(t require.TestingT, s *search, c *candidate, choices []choice) {
+func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate, choices []choice) {
 	byClaim, requests := sets.New[int](), sets.New[*request]()
 	consumed := capacity.Amounts{}
-	for name, amount := range s.allocator.state.AggregatedCapacity[c.id] {
+	for name, amount := range s.allocator.state.AggregatedCapacity[c.ID] {
 		consumed[name] = amount.DeepCopy()
 	}
 	for _, chosen := range choices {
-		require.False(t, requests.Has(chosen.request), "%s stands twice in one request", c.id)
+		require.False(t, requests.Has(chosen.request), "%s stands twice in one request", c.ID)
 		requests.Insert(chosen.request)
-		require.True(t, chosen.request.adminAccess() || !s.available.allocated.Has(c.position), "%s is in use", c.id)
-		if !c.shared {
-			require.False(t, byClaim.Has(chosen.claim), "%s stands twice in one claim", c.id)
+		require.True(t, chosen.request.adminAccess() || !s.available.allocated.Has(c.Position), "%s is in use", c.ID)
+		if !c.Shared {
+			require.False(t, byClaim.Has(chosen.claim), "%s stands twice in one claim", c.ID)
 			byClaim.Insert(chosen.claim)
 		}
 		for name, amount := range chosen.consumed {
@@ -156,14 +162,14 @@ func requireNotOverbooked(t require.TestingT, s *search, c *candidate, choices [
 		}
 	}
 	for name, total := range consumed {
-		require.LessOrEqual(t, total.Cmp(c.device.Capacity[name].Value), 0, "%s: %s", c.id, name)
+		require.LessOrEqual(t, total.Cmp(c.Device.Capacity[name].Value), 0, "%s: %s", c.ID, name)
 	}
-	if c.shared {
-		require.Len(t, s.available.shares[c.position], len(choices))
-		require.False(t, s.available.taken.Has(c.position))
+	if c.Shared {
+		require.Len(t, s.available.shares[c.Position], len(choices))
+		require.False(t, s.available.taken.Has(c.Position))
 	} else {
-		require.Equal(t, len(choices) > 0, s.available.taken.Has(c.position))
-		require.Empty(t, s.available.shares[c.position])
+		require.Equal(t, len(choices) > 0, s.available.taken.Has(c.Position))
+		require.Empty(t, s.available.shares[c.Position])
 	}
 }
 
@@ -171,30 +177,35 @@ func requireNotOverbooked(t require.TestingT, s *search, c *candidate, choices [
 // shared device, and suffice if anything was taken of the pool.
 func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 	for p, counters := range s.available.counters {
-		charged := make([]resource.Quantity, len(counters.available))
-		groups := newCompatibilities(p, s.available.isAllocated)
-		took := false
+		charged, groups := counter.New(p, s.available.isAllocated), counter.NewGroups(p, s.available.isAllocated)
 		for position, choices := range byDevice {
-			c := s.inventory.candidates[position]
-			if c.pool != p {
+			c := s.inventory.Candidates[position]
+			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
 				continue
 			}
 			times := len(choices)
-			if c.shared {
+			if c.Shared {
 				times = min(times, 1)
-				if s.allocator.state.isShared(c.id) {
+				if s.allocator.state.isShared(c.ID) {
 					times = 0
 				}
 			}
 			for range times {
-				counters.each(c.device, func(i int, amount resource.Quantity) { charged[i].Add(amount) })
-				require.True(t, len(c.device.ConsumesCounters) == 0 || groups.take(c.device), "%s is not compatible", c.id)
-				took = took || len(c.device.ConsumesCounters) > 0
+				require.True(t, charged.Take(c.Device), "counter of %s exceeded", p)
+				require.True(t, groups.Take(c.Device), "%s is not compatible", c.ID)
 			}
 		}
-		for i := range charged {
-			require.Zero(t, charged[i].Cmp(counters.taken[i]))
-			require.True(t, !took || charged[i].Cmp(counters.available[i]) <= 0, "counter of %s exceeded", p)
+		requireLeft(t, p, charged, counters)
+	}
+}
+
+// requireLeft demands that the same is left of all counters of a pool.
+func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Counters) {
+	for counterSet := range p.CounterSets {
+		left := got.Left(counterSet)
+		for name, amount := range want.Left(counterSet) {
+			has := left[name]
+			require.Zero(t, amount.Cmp(has), "counter %s of set %s of %s", name, counterSet, p)
 		}
 	}
 }
@@ -203,9 +214,9 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 func (s scenario) searchIfValid(t testing.TB) *search {
 	t.Helper()
 	a := s.allocator(t)
-	inventory, err := a.newInventory(s.onNode(), a.allSlices)
+	has, err := a.inventoryOf(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), a, s.onNode(), inventory, s.apiClaims())
+	result, err := newSearch(t.Context(), a, s.onNode(), has, s.apiClaims())
 	if err != nil {
 		return nil
 	}

@@ -6,13 +6,12 @@ package allocator
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -56,19 +55,19 @@ func (s selections) enter(position int, passes bool) {
 // the request and is for the node. Selectors are evaluated when the search
 // reaches the device, not before: one that fails on a device which is not needed
 // must not fail the allocation.
-func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
+func (s *search) isSelectable(r *request, c *inventory.Candidate) (bool, error) {
 	// Not remembered, because it is decided before anything can fail.
-	if !s.allocator.features.DeviceBindingAndStatus && len(c.device.BindingConditions) > 0 {
+	if !s.allocator.features.DeviceBindingAndStatus && len(c.Device.BindingConditions) > 0 {
 		return false, nil
 	}
-	if known := r.group.selections.of(c.position); known != selectionUnknown {
+	if known := r.group.selections.of(c.Position); known != selectionUnknown {
 		return known == selected, nil
 	}
 	// Only what the search comes to is looked up: reasons go by what it saw, not by what
 	// others did.
 	if r.group.known != nil {
-		if known := r.group.known.of(c.position); known != selectionUnknown {
-			r.group.selections.enter(c.position, known == selected)
+		if known := r.group.known.of(c.Position); known != selectionUnknown {
+			r.group.selections.enter(c.Position, known == selected)
 			return known == selected, nil
 		}
 	}
@@ -76,9 +75,9 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.group.selections.enter(c.position, matches)
+	r.group.selections.enter(c.Position, matches)
 	if r.group.known != nil {
-		r.group.known.enter(c.position, matches)
+		r.group.known.enter(c.Position, matches)
 	}
 	return matches, nil
 }
@@ -87,17 +86,17 @@ func (s *search) isSelectable(r *request, c *candidate) (bool, error) {
 // node plays a role, or a selector is none, or nobody is there to remember it for: to
 // find out what hardware a node has takes as long as evaluating some selectors.
 func (s *search) selectionRowOf(r *request) *selectionRow {
-	if !s.allocator.sharesCache && !s.isConstrained() || slices.ContainsFunc(s.inventory.slices, selectsByDevice) {
+	if !s.allocator.sharesCache && !s.isConstrained() || s.inventory.DevicesSelectNodes() {
 		return nil
 	}
 	key, ok := s.selectionKeyOf(r)
 	if !ok {
 		return nil
 	}
-	return s.allocator.cache.selections.Get(key, func() *selectionRow { return newSelectionRow(len(s.inventory.candidates)) })
+	return s.allocator.cache.selections.Get(key, func() *selectionRow { return newSelectionRow(len(s.inventory.Candidates)) })
 }
 
-func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {
+func (s *search) matchesSelectors(r *request, c *inventory.Candidate) (bool, error) {
 	matches, err := s.evaluateSelectors(fmt.Sprintf("class %s", r.class.Name), r.class.Spec.Selectors, c)
 	if err != nil || !matches {
 		return false, err
@@ -106,15 +105,12 @@ func (s *search) matchesSelectors(r *request, c *candidate) (bool, error) {
 	if err != nil || !matches {
 		return false, err
 	}
-	if !ptr.Deref(c.slice.Spec.PerDeviceNodeSelection, false) {
-		return true, nil
-	}
-	return deviceMatches(s.allocator.features, s.node, c.device)
+	return c.IsFor(s.allocator.features, s.node)
 }
 
 // evaluateSelectors tells whether all selectors are true for the device. owner
 // is the object that they are written in.
-func (s *search) evaluateSelectors(owner string, selectors []resourceapi.DeviceSelector, c *candidate) (bool, error) {
+func (s *search) evaluateSelectors(owner string, selectors []resourceapi.DeviceSelector, c *inventory.Candidate) (bool, error) {
 	for i, selector := range selectors {
 		if selector.CEL == nil {
 			return false, fmt.Errorf("%s: selector #%d: CEL expression empty (unsupported selector type?)", owner, i)
@@ -125,7 +121,7 @@ func (s *search) evaluateSelectors(owner string, selectors []resourceapi.DeviceS
 		}
 		matches, _, err := expression.DeviceMatches(s.ctx, celDevice(c))
 		if err != nil {
-			return false, fmt.Errorf("%s: selector #%d on device %s: CEL runtime error: %w", owner, i, c.id, s.selectorError(err))
+			return false, fmt.Errorf("%s: selector #%d on device %s: CEL runtime error: %w", owner, i, c.ID, s.selectorError(err))
 		}
 		if !matches {
 			return false, nil

@@ -8,6 +8,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // Most devices of a node look the same to selectors: a class asks for a driver, a request
@@ -17,14 +19,14 @@ import (
 
 // judgement is what the selectors of a group said of a device.
 type judgement struct {
-	*candidate
+	*inventory.Candidate
 	passes bool
 	// reads tells which attributes of devices of that driver the selectors read.
 	reads func(resourceapi.QualifiedName) bool
 }
 
 // judge tells whether the device passes the selectors.
-func (s *search) judge(r *request, c *candidate) (bool, error) {
+func (s *search) judge(r *request, c *inventory.Candidate) (bool, error) {
 	if err := s.cancelled(); err != nil {
 		return false, err
 	}
@@ -36,29 +38,29 @@ func (s *search) judge(r *request, c *candidate) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if last.candidate == nil || last.pool.driver != c.pool.driver {
+	if last.Candidate == nil || last.Pool.Driver != c.Pool.Driver {
 		last.reads = nil
 	}
-	last.candidate, last.passes = c, passes
+	last.Candidate, last.passes = c, passes
 	return passes, nil
 }
 
 // isLikeLast tells whether selectors can't tell the device from the last one of the group
 // that they were evaluated for.
-func (s *search) isLikeLast(r *request, c *candidate) bool {
+func (s *search) isLikeLast(r *request, c *inventory.Candidate) bool {
 	last := &r.group.last
-	if s.allocator.unbounded || last.candidate == nil || last.pool.driver != c.pool.driver {
+	if s.allocator.unbounded || last.Candidate == nil || last.Pool.Driver != c.Pool.Driver {
 		return false
 	}
-	if selectsByDevice(last.slice) || selectsByDevice(c.slice) {
+	if last.SelectsNodes() || c.SelectsNodes() {
 		// Which node it is matters as well.
 		return false
 	}
 	if last.reads == nil {
 		read := s.allocator.readBySelectors(r.class.Spec.Selectors).with(s.allocator.readBySelectors(r.spec.Selectors))
-		last.reads = read.reader(c.pool.driver)
+		last.reads = read.reader(c.Pool.Driver)
 	}
-	return lookAlike(last.device, c.device, last.reads)
+	return lookAlike(last.Device, c.Device, last.reads)
 }
 
 // lookAlike tells whether two devices of one driver are the same to selectors that read some

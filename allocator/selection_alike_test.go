@@ -29,7 +29,7 @@ func (s *search) judged(t testing.TB) (passes []bool, evaluated int) {
 	r := s.requests[0][0][0]
 	evaluations := 0
 	s.ctx = watched{t.Context(), func() { evaluations++ }}
-	for _, c := range s.inventory.candidates {
+	for _, c := range s.inventory.Candidates {
 		isLikeLast, before := s.isLikeLast(r, c), evaluations
 		pass, err := s.judge(r, c)
 		require.NoError(t, err)
@@ -105,8 +105,8 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 func TestSelectorsThatFailAreEvaluatedAgain(t *testing.T) {
 	broken := newDevice("", attrs{"serial": resourceapi.DeviceAttribute{}})
 	s := scenario{slices: []*sliceBuilder{slice("1", withNames([]resourceapi.Device{broken, broken})...)}, claims: []*claimBuilder{claim("c").want("x", 1, "true")}}.search(t)
-	require.Len(t, s.inventory.candidates, 2)
-	for _, c := range s.inventory.candidates {
+	require.Len(t, s.inventory.Candidates, 2)
+	for _, c := range s.inventory.Candidates {
 		_, err := s.judge(s.requests[0][0][0], c)
 		require.ErrorContains(t, err, "unsupported attribute value")
 	}
@@ -137,13 +137,13 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 			claim("c").want("x", 1, texts.Draw(rt, "selectors")...).class("any"),
 		}}.search(t)
 		r := s.requests[0][0][0]
-		for _, c := range rapid.Permutation(s.inventory.candidates).Draw(rt, "order") {
+		for _, c := range rapid.Permutation(s.inventory.Candidates).Draw(rt, "order") {
 			want, wantErr := s.matchesSelectors(r, c)
 			if s.isLikeLast(r, c) {
 				saved++
 			}
 			got, err := s.judge(r, c)
-			require.Equal(rt, want, got, "%s after %v", c.id, r.group.last.candidate)
+			require.Equal(rt, want, got, "%s after %v", c.ID, r.group.last.Candidate)
 			if wantErr == nil {
 				require.NoError(rt, err)
 			} else {

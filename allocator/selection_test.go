@@ -126,9 +126,9 @@ func TestSelectionIsRemembered(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("a", 1, index+" == 0").want("b", 1).want("c", 2, index+" == 0")}}.search(t)
 	a, b := s.requests[0][0][0], s.requests[0][1][0]
 	for range 2 {
-		first, err := s.isSelectable(a, s.inventory.candidates[0])
+		first, err := s.isSelectable(a, s.inventory.Candidates[0])
 		require.NoError(t, err)
-		second, err := s.isSelectable(a, s.inventory.candidates[1])
+		second, err := s.isSelectable(a, s.inventory.Candidates[1])
 		require.NoError(t, err)
 		require.Equal(t, []bool{true, false}, []bool{first, second})
 	}
@@ -149,7 +149,7 @@ func TestInterruptedSelector(t *testing.T) {
 	for _, want := range []error{nil, cause} {
 		ctx := cancelledWhenWatched(t, want)
 		s.ctx = ctx
-		_, err := s.isSelectable(s.requests[0][0][0], s.inventory.candidates[0])
+		_, err := s.isSelectable(s.requests[0][0][0], s.inventory.Candidates[0])
 		require.ErrorContains(t, err, "operation interrupted")
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, context.Cause(ctx))

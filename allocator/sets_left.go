@@ -6,6 +6,8 @@ package allocator
 import (
 	"math/big"
 	"slices"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // The search tries the sets of a constraint in lexicographic order: the devices of
@@ -99,8 +101,8 @@ func (c *celConstraint) isCovered(r *request) bool {
 }
 
 // combination counts the devices for a request that has the members.
-func (s *search) combination(r *request, members []*candidate) combination {
-	candidates := s.inventory.candidates
+func (s *search) combination(r *request, members []*inventory.Candidate) combination {
+	candidates := s.inventory.Candidates
 	if r.wantsAll() {
 		candidates = r.all
 	}
@@ -119,8 +121,8 @@ func (s *search) combination(r *request, members []*candidate) combination {
 
 // isFree tells whether the request could have the device if it were alone. A device
 // on which a selector fails it can't have.
-func (s *search) isFree(r *request, c *candidate) bool {
-	if s.available.allocated.Has(c.position) && !r.adminAccess() {
+func (s *search) isFree(r *request, c *inventory.Candidate) bool {
+	if s.available.allocated.Has(c.Position) && !r.adminAccess() {
 		return false
 	}
 	if isSelected, err := s.isSelectable(r, c); err != nil || !isSelected || !s.isUsable(r, c) {

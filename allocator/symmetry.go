@@ -53,7 +53,7 @@ func (y *symmetry) classOf() []int {
 // mayPassOver tells whether devices may be passed over for a request.
 func (y *symmetry) mayPassOver(p place) bool {
 	s := y.search
-	if s.allocator.unbounded || !s.inventory.isPlain {
+	if s.allocator.unbounded || !s.inventory.IsPlain {
 		return false
 	}
 	for claim := p.claim; claim < len(s.requests); claim++ {
@@ -94,7 +94,7 @@ func (f *failedClasses) add(y *symmetry, p place, position int) {
 		if f.useless {
 			return
 		}
-		f.classOf, f.failed = y.classOf(), bitset.New(len(y.search.inventory.candidates))
+		f.classOf, f.failed = y.classOf(), bitset.New(len(y.search.inventory.Candidates))
 	}
 	f.failed.Add(f.classOf[position])
 }
@@ -110,9 +110,9 @@ func (y *symmetry) find() []int {
 			s.lookAhead(g.requests[0])
 		}
 	}
-	return numbered(len(s.inventory.candidates), func(i int) string {
-		c := s.inventory.candidates[i]
-		key := fmt.Sprint(seen[i], c.pool.poolID, s.available.allocated.Has(i))
+	return numbered(len(s.inventory.Candidates), func(i int) string {
+		c := s.inventory.Candidates[i]
+		key := fmt.Sprint(seen[i], c.Pool.ID, s.available.allocated.Has(i))
 		for _, g := range s.groups {
 			if g.selections.of(i) == selectionUnknown {
 				// A selector fails for the device, or may.
@@ -172,15 +172,15 @@ type attributeReader interface {
 // byContent numbers the devices by driver, capacities and the attributes that are
 // read. nil if no two are equal.
 func (y *symmetry) byContent(read footprint) []int {
-	candidates, readers := y.search.inventory.candidates, map[string]func(resourceapi.QualifiedName) bool{}
+	candidates, readers := y.search.inventory.Candidates, map[string]func(resourceapi.QualifiedName) bool{}
 	return numbered(len(candidates), func(i int) string {
 		c := candidates[i]
-		seen := resourceapi.Device{Attributes: c.device.Attributes}
+		seen := resourceapi.Device{Attributes: c.Device.Attributes}
 		if !read.all {
-			reads := readers[c.pool.driver]
+			reads := readers[c.Pool.Driver]
 			if reads == nil {
-				reads = read.reader(c.pool.driver)
-				readers[c.pool.driver] = reads
+				reads = read.reader(c.Pool.Driver)
+				readers[c.Pool.Driver] = reads
 			}
 			seen.Attributes = maps.Clone(seen.Attributes)
 			maps.DeleteFunc(seen.Attributes, func(name resourceapi.QualifiedName, _ resourceapi.DeviceAttribute) bool { return !reads(name) })
@@ -189,6 +189,6 @@ func (y *symmetry) byContent(read footprint) []int {
 		if err != nil || hasEmptyList(seen.Attributes) {
 			return fmt.Sprint("unknown ", i)
 		}
-		return c.pool.driver + " " + string(append(fingerprint.AppendCapacities(nil, c.device.Capacity), raw...))
+		return c.Pool.Driver + " " + string(append(fingerprint.AppendCapacities(nil, c.Device.Capacity), raw...))
 	})
 }

@@ -47,7 +47,7 @@ func TestKindsOfDevices(t *testing.T) {
 				slices: []*sliceBuilder{slice("1", withNames(test.devices)...)}, inUse: test.inUse,
 				claims: []*claimBuilder{claim("c").want("x", 2, test.selectors...).cel("e").define("e", "devices.exists(d, d.attributes['mla.example.com'].?index.orValue(0) == 0)")},
 			}.search(t)
-			require.Len(t, s.inventory.candidates, len(test.devices))
+			require.Len(t, s.inventory.Candidates, len(test.devices))
 			require.Equal(t, test.want, s.symmetry.classOf())
 		})
 	}

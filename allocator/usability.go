@@ -8,6 +8,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // declaresOptionalNodeOperations is what a node declares that can leave out node
@@ -16,15 +18,15 @@ const declaresOptionalNodeOperations = "DRAOptionalNodeOperations"
 
 // isUsable decides what depends on the device, the node and the request, but not
 // on what else is allocated.
-func (s *search) isUsable(r *request, c *candidate) bool {
-	if len(c.slice.Spec.SkipNodeOperations) > 0 &&
+func (s *search) isUsable(r *request, c *inventory.Candidate) bool {
+	if len(c.Slice.Spec.SkipNodeOperations) > 0 &&
 		(!s.allocator.features.OptionalNodeOperations || !slices.Contains(s.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
 		return false
 	}
-	if len(c.device.ConsumesCounters) > 0 && !s.allocator.features.PartitionableDevices {
+	if len(c.Device.ConsumesCounters) > 0 && !s.allocator.features.PartitionableDevices {
 		return false
 	}
-	return !s.allocator.features.DeviceTaints || tolerated(c.device.Taints, r.spec.Tolerations)
+	return !s.allocator.features.DeviceTaints || tolerated(c.Device.Taints, r.spec.Tolerations)
 }
 
 // tolerated tells whether no taint keeps the device from being allocated.

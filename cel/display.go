@@ -24,6 +24,8 @@ const (
 	maxMistakes = 10
 	// maxLine is how many characters of a line are printed around a mistake.
 	maxLine = 1024
+	// margin is what CEL begins a line of the expression with.
+	margin = "\n | "
 )
 
 func shortened(message string) string {
@@ -61,7 +63,7 @@ func display(expression string, at common.Location, message string) string {
 		_, before = cut(before, count-maxLine/2)
 		after, _ = cut(after, maxLine-min(count, maxLine/2))
 	}
-	text.WriteString("\n | " + strings.ReplaceAll(before+after, "\t", " ") + "\n | ")
+	text.WriteString(margin + strings.ReplaceAll(before+after, "\t", " ") + margin)
 	for _, character := range before {
 		text.WriteString(asWide(character, ".", "\uff0e"))
 	}

@@ -1,11 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package counter
 
 import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // Devices that consume the same counter set may be allocated together only if
@@ -34,18 +36,18 @@ func (c compatibility) with(groups []string) (result compatibility, ok bool) {
 	return compatibility{devices: true, groups: common}, common.Len() > 0
 }
 
-// compatibilities has the compatibility for each counter set of a pool, and what
+// Groups has the compatibility for each counter set of a pool, and what
 // it was before each take: a stack.
-type compatibilities struct {
+type Groups struct {
 	current map[string]compatibility
 	before  []map[string]compatibility
 }
 
-// newCompatibilities starts with the allocated devices of the pool. If those are
+// NewGroups starts with the allocated devices of the pool. If those are
 // not compatible, nothing will be.
-func newCompatibilities(p *pool, isAllocated func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) *compatibilities {
-	c := &compatibilities{current: make(map[string]compatibility)}
-	p.eachDevice(func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) {
+func NewGroups(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) *Groups {
+	c := &Groups{current: make(map[string]compatibility)}
+	p.EachDevice(func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) {
 		if len(d.ConsumesCounters) == 0 || !isAllocated(slice, d) {
 			return
 		}
@@ -56,8 +58,8 @@ func newCompatibilities(p *pool, isAllocated func(*resourceapi.ResourceSlice, *r
 	return c
 }
 
-// take adds the device to its counter sets if it is compatible with all of them.
-func (c *compatibilities) take(d *resourceapi.Device) bool {
+// Take adds the device to its counter sets if it is compatible with all of them.
+func (c *Groups) Take(d *resourceapi.Device) bool {
 	before := make(map[string]compatibility, len(d.ConsumesCounters))
 	for _, consumption := range d.ConsumesCounters {
 		known := c.current[consumption.CounterSet]
@@ -75,14 +77,14 @@ func (c *compatibilities) take(d *resourceapi.Device) bool {
 	return true
 }
 
-// giveBack undoes the last take.
-func (c *compatibilities) giveBack() {
+// GiveBack undoes the last take.
+func (c *Groups) GiveBack() {
 	last := len(c.before) - 1
 	c.restore(c.before[last])
 	c.before = c.before[:last]
 }
 
-func (c *compatibilities) restore(before map[string]compatibility) {
+func (c *Groups) restore(before map[string]compatibility) {
 	for counterSet, known := range before {
 		c.current[counterSet] = known
 	}

@@ -12,12 +12,13 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/internal/testing/policy"
 )
 
 // takeStock takes stock of a node twice, with an allocator each: the way in which
 // scheduling cycles follow each other.
-func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario) (before, after *inventory) {
+func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario) (before, after *inventory.Inventory) {
 	t.Helper()
 	before, err := first.with(WithCache(cache)).allocator(t).inventoryOf(node)
 	require.NoError(t, err)
@@ -32,10 +33,10 @@ func (s scenario) with(opts ...Option) scenario {
 	return s
 }
 
-func inventoryNames(i *inventory) []string {
+func inventoryNames(i *inventory.Inventory) []string {
 	names := []string{}
-	for _, c := range i.candidates {
-		names = append(names, c.id.String())
+	for _, c := range i.Candidates {
+		names = append(names, c.ID.String())
 	}
 	return names
 }
@@ -87,10 +88,10 @@ func TestInventoriesOfFeatures(t *testing.T) {
 	without.features = with(func(f *structured.Features) { f.ConsumableCapacity = false })
 	cache := NewCache()
 	before, after := takeStock(t, cache, newNode(nodeName), s, without)
-	require.True(t, before.candidates[0].shared)
-	require.False(t, after.candidates[0].shared)
+	require.True(t, before.Candidates[0].Shared)
+	require.False(t, after.Candidates[0].Shared)
 	again, _ := takeStock(t, cache, newNode(nodeName), s, s)
-	require.True(t, again.candidates[0].shared)
+	require.True(t, again.Candidates[0].Shared)
 }
 
 // What depends on more than the slices with the node's name is kept as long as all slices
@@ -115,7 +116,7 @@ func TestInventoriesThatDependOnMore(t *testing.T) {
 			cache, node, s := NewCache(), newNode(nodeName, "big"), scenario{slices: slices}
 			before, after := takeStock(t, cache, node, s, s)
 			require.Same(t, before, after)
-			require.NotEmpty(t, before.pools)
+			require.NotEmpty(t, before.Pools)
 
 			onMoreFeatures, _ := takeStock(t, cache, node, scenario{slices: slices, features: listsOn}, s)
 			require.NotSame(t, before, onMoreFeatures)
@@ -138,32 +139,10 @@ func TestInventoriesFollowLabels(t *testing.T) {
 	s, cache := scenario{slices: []*sliceBuilder{slice("1", ring(2)...).onNodesWith("big")}}, NewCache()
 	for range 2 {
 		with, _ := takeStock(t, cache, newNode(nodeName, "big"), s, s)
-		require.Len(t, with.candidates, 2)
+		require.Len(t, with.Candidates, 2)
 		without, _ := takeStock(t, cache, newNode(nodeName), s, s)
-		require.Empty(t, without.candidates)
+		require.Empty(t, without.Candidates)
 	}
-}
-
-// What is kept has a limit, and a new version of a node takes the place of the former one.
-func TestDependentInventoriesAreBounded(t *testing.T) {
-	var kept dependentInventories
-	none := structured.Features{}
-	half := &inventory{candidates: make([]*candidate, maxDependentDevices/2-1)}
-	one, two, three := newNode("node-1"), newNode("node-2"), newNode("node-3")
-	kept.keep(none, one, half)
-	kept.keep(none, two, half)
-	require.Equal(t, maxDependentDevices, kept.size)
-	kept.keep(none, three, &inventory{})
-	require.Nil(t, kept.get(none, three), "no room")
-	require.Same(t, half, kept.get(none, two))
-
-	newer := newNode("node-2")
-	kept.keep(none, newer, &inventory{})
-	require.Nil(t, kept.get(none, two))
-	require.NotNil(t, kept.get(none, newer))
-	kept.keep(none, three, &inventory{})
-	require.NotNil(t, kept.get(none, three), "there is room again")
-	require.Equal(t, maxDependentDevices/2+2, kept.size)
 }
 
 // So what changes elsewhere is noticed.
@@ -184,16 +163,16 @@ func TestInventoriesFollowOtherNodes(t *testing.T) {
 	} {
 		i, err := scenario{slices: step.slices}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		require.Len(t, i.candidates, step.want)
+		require.Len(t, i.Candidates, step.want)
 	}
 
 	labelled := scenario{slices: []*sliceBuilder{slice("1", ring(1)...).onNodesWith("big")}}.with(WithCache(cache))
 	with, err := labelled.allocator(t).inventoryOf(newNode(nodeName, "big"))
 	require.NoError(t, err)
-	require.Len(t, with.candidates, 1)
+	require.Len(t, with.Candidates, 1)
 	without, err := labelled.allocator(t).inventoryOf(newNode(nodeName))
 	require.NoError(t, err)
-	require.Empty(t, without.candidates)
+	require.Empty(t, without.Candidates)
 }
 
 // An error is no inventory.

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package inventory
 
 import (
 	"cmp"
@@ -15,34 +15,35 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// poolID names a pool: pools of different drivers may have the same name.
-type poolID struct {
-	driver, name string
+// ID names a pool: pools of different drivers may have the same name.
+type ID struct {
+	Driver, Name string
 }
 
-func (id poolID) String() string { return id.driver + "/" + id.name }
+// String is driver and name.
+func (id ID) String() string { return id.Driver + "/" + id.Name }
 
-// pool is what one node sees of a pool: the slices of its latest generation.
-type pool struct {
-	poolID
-	// incomplete: not all slices of the generation were published yet. Such a pool
+// Pool is what one node sees of a pool: the slices of its latest generation.
+type Pool struct {
+	ID
+	// Incomplete: not all slices of the generation were published yet. Such a pool
 	// has no devices here.
-	incomplete bool
-	// invalid says what is wrong with the pool, empty if nothing is. Such a pool has
+	Incomplete bool
+	// Invalid says what is wrong with the pool, empty if nothing is. Such a pool has
 	// no devices here.
-	invalid string
-	// slices with devices for the node, by name.
-	slices []*resourceapi.ResourceSlice
+	Invalid string
+	// Slices with devices for the node, by name.
+	Slices []*resourceapi.ResourceSlice
 	// elsewhere are slices with devices for other nodes only. They matter for what
 	// devices consume together.
 	elsewhere []*resourceapi.ResourceSlice
-	// counterSets are what devices consume, by name.
-	counterSets map[string]map[string]resourceapi.Counter
+	// CounterSets are what devices consume, by name.
+	CounterSets map[string]map[string]resourceapi.Counter
 }
 
-// eachDevice calls f for all devices of the pool, for whichever node they are.
-func (p *pool) eachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device)) {
-	for _, slices := range [][]*resourceapi.ResourceSlice{p.slices, p.elsewhere} {
+// EachDevice calls f for all devices of the pool, for whichever node they are.
+func (p *Pool) EachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device)) {
+	for _, slices := range [][]*resourceapi.ResourceSlice{p.Slices, p.elsewhere} {
 		for _, slice := range slices {
 			for i := range slice.Spec.Devices {
 				f(slice, &slice.Spec.Devices[i])
@@ -51,14 +52,14 @@ func (p *pool) eachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device
 	}
 }
 
-// gatherPools collects the pools that have devices for the node from the slices
+// Gather collects the pools that have devices for the node from the slices
 // that may be relevant, in the order in which devices are allocated from them:
 // by driver and name, those with binding conditions after all others. Drivers
 // rely on that order to prioritize devices by their names.
 //
 // selfContained tells whether slices which are not for the node played no role.
-func gatherPools(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) (pools []*pool, selfContained bool, err error) {
-	relevant := make(map[poolID][]*resourceapi.ResourceSlice)
+func Gather(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) (pools []*Pool, selfContained bool, err error) {
+	relevant := make(map[ID][]*resourceapi.ResourceSlice)
 	for _, slice := range candidates {
 		if !supported(features, slice) {
 			continue
@@ -135,8 +136,8 @@ func deviceMatches(features structured.Features, node *v1.Node, device *resource
 }
 
 // addLatest keeps the slices of the highest generation seen.
-func addLatest(pools map[poolID][]*resourceapi.ResourceSlice, slice *resourceapi.ResourceSlice) {
-	id := poolID{driver: slice.Spec.Driver, name: slice.Spec.Pool.Name}
+func addLatest(pools map[ID][]*resourceapi.ResourceSlice, slice *resourceapi.ResourceSlice) {
+	id := ID{Driver: slice.Spec.Driver, Name: slice.Spec.Pool.Name}
 	known := pools[id]
 	if len(known) > 0 && slice.Spec.Pool.Generation < known[0].Spec.Pool.Generation {
 		return
@@ -149,8 +150,8 @@ func addLatest(pools map[poolID][]*resourceapi.ResourceSlice, slice *resourceapi
 
 // newPool decides whether a pool is complete and valid. It is nil if a newer
 // generation of the pool exists that has nothing for the node.
-func newPool(features structured.Features, id poolID, forNode, all []*resourceapi.ResourceSlice) *pool {
-	p := &pool{poolID: id}
+func newPool(features structured.Features, id ID, forNode, all []*resourceapi.ResourceSlice) *Pool {
+	p := &Pool{ID: id}
 	want := forNode[0].Spec.Pool.ResourceSliceCount
 	published := forNode
 	// Looking at the slices of all nodes is expensive. It isn't needed in the
@@ -165,7 +166,7 @@ func newPool(features structured.Features, id poolID, forNode, all []*resourceap
 			published = slices.DeleteFunc(published, usesCompatibilityGroups)
 		}
 		if int64(len(published)) != want {
-			p.incomplete = true
+			p.Incomplete = true
 			return p
 		}
 	}
@@ -176,10 +177,10 @@ func newPool(features structured.Features, id poolID, forNode, all []*resourceap
 
 // generation returns the slices of one generation of a pool, for whichever nodes
 // they are, and whether there is a newer one.
-func generation(all []*resourceapi.ResourceSlice, id poolID, generation int64) (published []*resourceapi.ResourceSlice, obsolete bool) {
+func generation(all []*resourceapi.ResourceSlice, id ID, generation int64) (published []*resourceapi.ResourceSlice, obsolete bool) {
 	for _, slice := range all {
 		switch {
-		case slice.Spec.Driver != id.driver || slice.Spec.Pool.Name != id.name:
+		case slice.Spec.Driver != id.Driver || slice.Spec.Pool.Name != id.Name:
 		case slice.Spec.Pool.Generation > generation:
 			return nil, true
 		case slice.Spec.Pool.Generation == generation:
@@ -190,7 +191,7 @@ func generation(all []*resourceapi.ResourceSlice, id poolID, generation int64) (
 }
 
 // fill takes over the slices with devices for the node if the pool is valid.
-func (p *pool) fill(features structured.Features, forNode, published []*resourceapi.ResourceSlice) {
+func (p *Pool) fill(features structured.Features, forNode, published []*resourceapi.ResourceSlice) {
 	holdsCounters := func(slice *resourceapi.ResourceSlice) bool {
 		return features.PartitionableDevices && len(slice.Spec.SharedCounters) > 0
 	}
@@ -215,21 +216,21 @@ func (p *pool) fill(features structured.Features, forNode, published []*resource
 			}
 		}
 	}
-	if p.invalid = duplicateDevice(withDevices); p.invalid != "" {
+	if p.Invalid = duplicateDevice(withDevices); p.Invalid != "" {
 		return
 	}
 	if features.PartitionableDevices {
 		counterSets, invalid := counterSetsOf(withCounters, slices.Concat(withDevices, elsewhere))
-		if p.invalid = invalid; invalid != "" {
+		if p.Invalid = invalid; invalid != "" {
 			return
 		}
-		p.counterSets, p.elsewhere = counterSets, elsewhere
+		p.CounterSets, p.elsewhere = counterSets, elsewhere
 	}
-	p.slices = withDevices
+	p.Slices = withDevices
 }
 
-func (p *pool) hasBindingConditions() bool {
-	for _, slice := range p.slices {
+func (p *Pool) hasBindingConditions() bool {
+	for _, slice := range p.Slices {
 		for i := range slice.Spec.Devices {
 			if slice.Spec.Devices[i].BindingConditions != nil {
 				return true
@@ -239,8 +240,8 @@ func (p *pool) hasBindingConditions() bool {
 	return false
 }
 
-func comparePools(a, b *pool) int {
-	last := func(p *pool) int {
+func comparePools(a, b *Pool) int {
+	last := func(p *Pool) int {
 		if p.hasBindingConditions() {
 			return 1
 		}
@@ -248,7 +249,7 @@ func comparePools(a, b *pool) int {
 	}
 	return cmp.Or(
 		cmp.Compare(last(a), last(b)),
-		cmp.Compare(a.driver, b.driver),
-		cmp.Compare(a.name, b.name),
+		cmp.Compare(a.Driver, b.Driver),
+		cmp.Compare(a.Name, b.Name),
 	)
 }

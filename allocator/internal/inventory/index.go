@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package inventory
 
 import (
 	"slices"
@@ -17,9 +17,9 @@ import (
 // Each scheduling cycle comes with a list of all slices of the cluster, in any order.
 // Usually they are the same objects as before; then they are not sorted by node again.
 
-// sliceIndex is the slices of a cluster by node. It is not modified, but for what is kept
+// Index is the slices of a cluster by node. It is not modified, but for what is kept
 // in it.
-type sliceIndex struct {
+type Index struct {
 	// positions has all slices, each with a number of its own.
 	positions map[*resourceapi.ResourceSlice]int
 	// local has those with a node name, other those without.
@@ -29,6 +29,7 @@ type sliceIndex struct {
 	none nodeSlices
 	// dependent has the inventories that depend on more than the slices of the node.
 	dependent dependentInventories
+	attach    func() any
 }
 
 // nodeSlices are the slices that name a node.
@@ -42,25 +43,34 @@ type nodeSlices struct {
 
 type keptInventory struct {
 	features  structured.Features
-	inventory *inventory
+	inventory *Inventory
 }
 
-// indexOf returns the index of the slices.
-func (c *Cache) indexOf(all []*resourceapi.ResourceSlice) *sliceIndex {
-	known := c.index.Load()
+// Latest has the index of the slices that there were last. The zero value has none.
+type Latest struct {
+	// Attach makes what is attached to each inventory; nil: nothing is.
+	Attach func() any
+	index  atomic.Pointer[Index]
+}
+
+// Of returns the index of the slices, which takes over what is known of nodes whose slices are
+// the same.
+func (l *Latest) Of(all []*resourceapi.ResourceSlice) *Index {
+	known := l.index.Load()
 	if known != nil && known.has(all) {
 		return known
 	}
-	made := newSliceIndex(all)
+	made := newIndex(all)
+	made.attach = l.Attach
 	if known != nil {
 		made.inherit(known)
 	}
-	c.index.Store(made)
+	l.index.Store(made)
 	return made
 }
 
-func newSliceIndex(all []*resourceapi.ResourceSlice) *sliceIndex {
-	index := &sliceIndex{positions: make(map[*resourceapi.ResourceSlice]int, len(all)), local: make(map[string]*nodeSlices, len(all))}
+func newIndex(all []*resourceapi.ResourceSlice) *Index {
+	index := &Index{positions: make(map[*resourceapi.ResourceSlice]int, len(all)), local: make(map[string]*nodeSlices, len(all))}
 	for i, slice := range all {
 		index.positions[slice] = i
 		name := ptr.Deref(slice.Spec.NodeName, "")
@@ -80,7 +90,7 @@ func newSliceIndex(all []*resourceapi.ResourceSlice) *sliceIndex {
 }
 
 // inherit takes over what is known of the nodes whose slices are the same.
-func (x *sliceIndex) inherit(from *sliceIndex) {
+func (x *Index) inherit(from *Index) {
 	for name, of := range x.local {
 		if before := from.local[name]; before != nil && slices.Equal(before.slices, of.slices) {
 			of.inventory.Store(before.inventory.Load())
@@ -89,7 +99,7 @@ func (x *sliceIndex) inherit(from *sliceIndex) {
 }
 
 // has tells whether the index is of these slices, in any order.
-func (x *sliceIndex) has(all []*resourceapi.ResourceSlice) bool {
+func (x *Index) has(all []*resourceapi.ResourceSlice) bool {
 	if len(all) != len(x.positions) {
 		return false
 	}
@@ -105,7 +115,7 @@ func (x *sliceIndex) has(all []*resourceapi.ResourceSlice) bool {
 }
 
 // of returns the slices that name a node.
-func (x *sliceIndex) of(node string) *nodeSlices {
+func (x *Index) of(node string) *nodeSlices {
 	if found := x.local[node]; found != nil {
 		return found
 	}
@@ -113,7 +123,7 @@ func (x *sliceIndex) of(node string) *nodeSlices {
 }
 
 // kept returns the inventory that was made with the same features.
-func (n *nodeSlices) kept(features structured.Features) *inventory {
+func (n *nodeSlices) kept(features structured.Features) *Inventory {
 	if kept := n.inventory.Load(); kept != nil && kept.features == features {
 		return kept.inventory
 	}
@@ -121,6 +131,6 @@ func (n *nodeSlices) kept(features structured.Features) *inventory {
 }
 
 // keep keeps an inventory that depends on nothing but the slices.
-func (n *nodeSlices) keep(features structured.Features, of *inventory) {
+func (n *nodeSlices) keep(features structured.Features, of *Inventory) {
 	n.inventory.Store(&keptInventory{features, of})
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package inventory
 
 import (
 	"sync"
@@ -29,10 +29,10 @@ type dependentInventories struct {
 type dependentInventory struct {
 	node      *v1.Node
 	features  structured.Features
-	inventory *inventory
+	inventory *Inventory
 }
 
-func (d *dependentInventories) get(features structured.Features, node *v1.Node) *inventory {
+func (d *dependentInventories) get(features structured.Features, node *v1.Node) *Inventory {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if kept := d.of[node.Name]; kept.node == node && kept.features == features {
@@ -43,14 +43,14 @@ func (d *dependentInventories) get(features structured.Features, node *v1.Node) 
 
 // keep takes the place of what was kept of another version of the node. It keeps nothing
 // if there is no room.
-func (d *dependentInventories) keep(features structured.Features, node *v1.Node, made *inventory) {
+func (d *dependentInventories) keep(features structured.Features, node *v1.Node, made *Inventory) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if before, found := d.of[node.Name]; found {
-		d.size -= 1 + len(before.inventory.candidates)
+		d.size -= 1 + len(before.inventory.Candidates)
 		delete(d.of, node.Name)
 	}
-	more := 1 + len(made.candidates)
+	more := 1 + len(made.Candidates)
 	if d.size+more > maxDependentDevices {
 		return
 	}

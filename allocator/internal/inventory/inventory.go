@@ -1,0 +1,139 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inventory takes stock of what nodes have, whatever is in use of it: the pools of a
+// node, from the latest generation of their slices, and the devices in them, in the order in
+// which they are tried.
+//
+// An [Index] has all slices of a cluster by node and keeps the inventories that were made from
+// them, as long as what they depend on are the same objects. What is in it is not modified:
+// many searches look at it at the same time.
+package inventory
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// Inventory is what a node has, whatever is in use of it. It is not modified.
+type Inventory struct {
+	Pools []*Pool
+	// Candidates are the devices of the pools in the order in which they are tried.
+	Candidates []*Candidate
+	// Ordinary has those of them that are. HasShared: some are shared.
+	Ordinary  bitset.Set
+	HasShared bool
+	// IsPlain: the slices say nothing about the devices but their attributes and capacities,
+	// and the pools can be used.
+	IsPlain bool
+	// slices are what it was made from; selfContained: from nothing else.
+	slices        []*resourceapi.ResourceSlice
+	selfContained bool
+	// Attached is what somebody else keeps as long as the inventory ([Latest]).
+	Attached any
+}
+
+// New takes stock of a node from the slices that may be for it. all are those of the cluster.
+// The error is one of node selection.
+func New(features structured.Features, node *v1.Node, forNode, all []*resourceapi.ResourceSlice) (*Inventory, error) {
+	pools, selfContained, err := Gather(features, node, forNode, all)
+	if err != nil {
+		return nil, fmt.Errorf("gather pool information: %w", err)
+	}
+	candidates := listCandidates(features, pools)
+	result := &Inventory{
+		Ordinary:      bitset.New(len(candidates)),
+		Pools:         pools,
+		Candidates:    candidates,
+		IsPlain:       isPlain(pools, forNode),
+		slices:        forNode,
+		selfContained: selfContained,
+	}
+	for i, c := range candidates {
+		if c.Ordinary {
+			result.Ordinary.Add(i)
+		}
+		result.HasShared = result.HasShared || c.Shared
+	}
+	return result, nil
+}
+
+// DevicesSelectNodes: some slices leave it to devices to say for which nodes they are.
+func (i *Inventory) DevicesSelectNodes() bool {
+	return slices.ContainsFunc(i.slices, selectsByDevice)
+}
+
+func isPlain(pools []*Pool, of []*resourceapi.ResourceSlice) bool {
+	for _, p := range pools {
+		if p.Incomplete || p.Invalid != "" {
+			return false
+		}
+	}
+	// One variable for all devices: IsZero would allocate a copy of each.
+	var rest resourceapi.Device
+	more := reflect.ValueOf(&rest).Elem()
+	for _, slice := range of {
+		spec := slice.Spec
+		for i := range spec.Devices {
+			rest = spec.Devices[i]
+			rest.Name, rest.Attributes, rest.Capacity = "", nil, nil
+			if !more.IsZero() {
+				return false
+			}
+		}
+		spec.Driver, spec.Pool, spec.NodeName, spec.Devices = "", resourceapi.ResourcePool{}, nil, nil
+		if !reflect.ValueOf(spec).IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// Of takes stock of a node. The result is kept as long as the node's slices are the same
+// objects, or, if it depends on more, all slices and the node. all are the slices that the
+// index is of.
+func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourceapi.ResourceSlice) (*Inventory, error) {
+	local, dependent := x.of(node.Name), &x.dependent
+	if kept := local.kept(features); kept != nil {
+		return kept, nil
+	}
+	if kept := dependent.get(features, node); kept != nil {
+		return kept, nil
+	}
+	if len(x.other) > 0 || local.byDevice {
+		made, err := x.new(features, node, slices.Concat(local.slices, x.other), all)
+		if err == nil {
+			dependent.keep(features, node, made)
+		}
+		return made, err
+	}
+	made, err := x.new(features, node, local.slices, all)
+	switch {
+	case err != nil:
+	case made.selfContained:
+		local.keep(features, made)
+	default:
+		dependent.keep(features, node, made)
+	}
+	return made, err
+}
+
+func (x *Index) new(features structured.Features, node *v1.Node, forNode, all []*resourceapi.ResourceSlice) (*Inventory, error) {
+	made, err := New(features, node, forNode, all)
+	if err == nil && x.attach != nil {
+		made.Attached = x.attach()
+	}
+	return made, err
+}
+
+func selectsByDevice(slice *resourceapi.ResourceSlice) bool {
+	return ptr.Deref(slice.Spec.PerDeviceNodeSelection, false)
+}

@@ -25,7 +25,7 @@ const (
 	// maxLine is how many characters of a line are printed around a mistake.
 	maxLine = 1024
 	// margin is what CEL begins a line of the expression with.
-	margin = "\n | "
+	margin = "\n |"
 )
 
 func shortened(message string) string {
@@ -63,7 +63,8 @@ func display(expression string, at common.Location, message string) string {
 		_, before = cut(before, count-maxLine/2)
 		after, _ = cut(after, maxLine-min(count, maxLine/2))
 	}
-	text.WriteString(margin + strings.ReplaceAll(before+after, "\t", " ") + margin)
+	text.WriteString(margin + " " + strings.ReplaceAll(before+after, "\t", " "))
+	text.WriteString(margin + " ")
 	for _, character := range before {
 		text.WriteString(asWide(character, ".", "\uff0e"))
 	}

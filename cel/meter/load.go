@@ -109,7 +109,7 @@ var (
 	}}
 	// crossing compares each element of one list with each of another.
 	crossing = known{deep: [2]bool{true, true}, load: func(c *Call) Load {
-		return Load{Nanoseconds: 40 + 30*min(c.First.Deep*c.Second.Size, c.Second.Deep*c.First.Size)}
+		return Load{Nanoseconds: 40 + 60*min(c.First.Deep*c.Second.Size, c.Second.Deep*c.First.Size)}
 	}}
 	// seeking looks for a value among the elements of a list, or for a text in a text.
 	seeking = known{deep: [2]bool{true, true}, load: func(c *Call) Load {
@@ -156,7 +156,7 @@ var loads = func() map[string]known {
 		operators.In: {deep: [2]bool{true, true}, load: func(c *Call) Load {
 			return Load{Nanoseconds: 20 + 25*min(c.Second.Size*c.First.Deep, c.Second.Deep+c.Second.Size)}
 		}},
-		"size": {load: func(c *Call) Load { return Load{Nanoseconds: 10 + c.First.Size/2} }},
+		"size": {load: func(c *Call) Load { return Load{Nanoseconds: 10 + c.First.Size} }},
 		"cel.@mapInsert": {deep: [2]bool{false, true}, load: func(c *Call) Load {
 			return Load{100 + 60*c.First.Size + 60*c.Second.Deep, 64 * (c.First.Size + c.Second.Size)}
 		}},

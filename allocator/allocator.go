@@ -30,7 +30,7 @@ type Allocator struct {
 	inventories *inventory.Index
 	definitions definitions
 	counts      counts
-	// lastRead is the footprint that was needed last.
+	// lastRead is the read set that was needed last.
 	lastRead atomic.Pointer[readByClaims]
 }
 

@@ -128,7 +128,7 @@ func (a *Allocator) answerTo(of *inventory.Inventory, claims []*resourceapi.Reso
 		// It could be shared once.
 		return nil
 	}
-	return a.cache.answers.At(a.answerKeyOf(a.hardwareOf(of, claims), content, allocated))
+	return a.cache.answers.At(a.answerKeyOf(a.viewOf(of, claims), content, allocated))
 }
 
 // contentOf is what an answer depends on of claims that all have CEL constraints.

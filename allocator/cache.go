@@ -44,14 +44,14 @@ const DefaultCacheBytes int64 = 256 << 20
 type Cache struct {
 	memory     *memo.Memory
 	contents   *memo.Memo[contentKey, fingerprint.Sum]
-	hardware   *memo.Memo[hardwareKey, *hardware]
+	views      *memo.Memo[viewKey, *deviceView]
 	selections *memo.Memo[selectionKey, *selectionRow]
 	tables     *memo.Memo[tablesKey, tabulated]
 	verdicts   *memo.Memo[verdictKey, setVerdict]
 	answers    *memo.Memo[answerKey, keptAnswer]
 	symmetries *memo.Memo[symmetryKey, []int]
-	// hardwareMade numbers hardware.
-	hardwareMade atomic.Uint64
+	// viewsMade numbers views.
+	viewsMade atomic.Uint64
 	// index is of the slices that there were last.
 	index inventory.Latest
 }
@@ -74,10 +74,10 @@ func NewCache(opts ...CacheOption) *Cache {
 	}
 	memory := memo.New(options.bytes)
 	return &Cache{
-		index:      inventory.Latest{Attach: func() any { return newKeptHardware(memory) }},
+		index:      inventory.Latest{Attach: func() any { return newKeptViews(memory) }},
 		memory:     memory,
 		contents:   memo.In(memory, sizeOfContent),
-		hardware:   memo.In(memory, sizeOfHardware),
+		views:      memo.In(memory, sizeOfView),
 		selections: memo.In(memory, sizeOfSelections),
 		tables:     memo.In(memory, sizeOfTables),
 		verdicts:   memo.In(memory, sizeOfVerdict),
@@ -110,10 +110,10 @@ const readingBytes = 32 << 20
 // What expressions say is shared by all allocators of the process, as the environment is
 // that compiles expressions: it is about the text and nothing else.
 var (
-	readings             = memo.New(readingBytes)
-	analyses             = memo.In(readings, sizeOfAnalysis)
-	expressionFootprints = memo.In(readings, sizeOfExpressionFootprint)
-	selectorFootprints   = memo.In(readings, sizeOfSelectorFootprint)
+	readings           = memo.New(readingBytes)
+	analyses           = memo.In(readings, sizeOfAnalysis)
+	expressionReadSets = memo.In(readings, sizeOfExpressionReadSet)
+	selectorReadSets   = memo.In(readings, sizeOfSelectorReadSet)
 )
 
 // analyzed is what was read in an expression.
@@ -130,16 +130,16 @@ func analysisOf(d *definition, size int) analyzed {
 	})
 }
 
-// tabulated is the tables of an expression over some hardware.
+// tabulated is the tables of an expression over the devices in a view.
 type tabulated struct {
 	*bound.Tables
-	hardware *hardware
-	program  memo.Part
+	view    *deviceView
+	program memo.Part
 }
 
-// tablesOf returns the tables of an expression over some hardware. nil if the expression
+// tablesOf returns the tables of an expression over the devices in a view. nil if the expression
 // is not understood, is too large for so many devices, or may cost more than the limit.
-func (c *Cache) tablesOf(h *hardware, d *definition, size int) *bound.Tables {
+func (c *Cache) tablesOf(h *deviceView, d *definition, size int) *bound.Tables {
 	entry := c.tables.At(tablesKey{h.number, analysisKey{d.key, size}})
 	found, _, _ := entry.Find(context.Background(), func() (tabulated, error) {
 		analysis := analysisOf(d, size)

@@ -191,7 +191,7 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, seen.count)
-	require.Equal(t, []string{"vendor"}, classes.names, "once for the definition, the content, the footprint and the requests of all calls")
+	require.Equal(t, []string{"vendor"}, classes.names, "once for the definition, the content, the readSet and the requests of all calls")
 
 	broken := []*resourceapi.ResourceClaim{claim("c").want("x", 1).class("broken").cel("none").ResourceClaim}
 	for range 3 {

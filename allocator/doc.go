@@ -84,7 +84,7 @@
 //
 // Nodes of one hardware type differ in names, in serial numbers and in what is in use. What
 // was found out is kept in a [Cache] under everything that it depends on: devices as the
-// claims see them (footprint.go), verdicts of selectors, tables, verdicts on sets, answers.
+// claims see them (read_set.go), verdicts of selectors, tables, verdicts on sets, answers.
 // An allocator that was made for the next scheduling attempt finds them there. Devices that
 // look the same to everything that matters are tried once (symmetry.go), and selectors are
 // evaluated once for devices in a row that look the same to them (selection_alike.go).

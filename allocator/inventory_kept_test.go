@@ -198,12 +198,12 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 		return result
 	}
 	cache := NewCache()
-	hardwareOf := func(slices []*sliceBuilder) *hardware {
+	viewOf := func(slices []*sliceBuilder) *deviceView {
 		i, err := scenario{slices: slices}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return cache.hardwareOf(i, anyAttribute)
+		return cache.viewOf(i, anyAttribute)
 	}
-	first := hardwareOf(original())
+	first := viewOf(original())
 	for name, test := range map[string]struct {
 		slices []*sliceBuilder
 		same   bool
@@ -227,9 +227,9 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other := hardwareOf(test.slices)
+			other := viewOf(test.slices)
 			require.Equal(t, test.same, first == other)
-			require.Same(t, other, hardwareOf(test.slices))
+			require.Same(t, other, viewOf(test.slices))
 		})
 	}
 }

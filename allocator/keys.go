@@ -22,16 +22,16 @@ import (
 //	what                                  key
 //	contents of slices                    the slice, by identity; what is read of it
 //	devices as claims see them            their content but for names and for attributes that
-//	                                      the claims don't read ([hardware], [footprint])
-//	verdicts of selectors on devices      hardware, texts of the selectors
+//	                                      the claims don't read ([deviceView], [readSet])
+//	verdicts of selectors on devices      view, texts of the selectors
 //	what an expression says               its text, the environment, size of the set
-//	tables of a CEL constraint            hardware, expression, size of the set
-//	verdicts of a CEL constraint on sets  hardware, expression, positions of the devices
-//	symmetry classes ([symmetry.find])    hardware, attributes that are read
-//	answers to claims                     hardware, claims, what is in use ([keptAnswer])
+//	tables of a CEL constraint            view, expression, size of the set
+//	verdicts of a CEL constraint on sets  view, expression, positions of the devices
+//	symmetry classes ([symmetry.find])    view, attributes that are read
+//	answers to claims                     view, claims, what is in use ([keptAnswer])
 //
 // Keys hold nothing that is larger than they are: texts stand in them as fingerprints,
-// hardware as its number, slices as weak pointers. So what is dropped from the cache is
+// views as their numbers, slices as weak pointers. So what is dropped from the cache is
 // dropped, though there be keys with it.
 
 // expressionKey is an expression as it was compiled.
@@ -53,21 +53,21 @@ type analysisKey struct {
 // contentKey is what the content of a slice depends on.
 type contentKey struct {
 	slice weak.Pointer[resourceapi.ResourceSlice]
-	footprint
+	readSet
 }
 
-// hardwareKey is everything that hardware depends on.
-type hardwareKey struct {
+// viewKey is everything that a view depends on.
+type viewKey struct {
 	content fingerprint.Sum
-	footprint
+	readSet
 }
 
-// hardwareNumber tells the hardware of a Cache apart.
-type hardwareNumber uint64
+// viewNumber tells the views of a Cache apart.
+type viewNumber uint64
 
 // selectionKey is everything that the verdicts of selectors depend on.
 type selectionKey struct {
-	hardware  hardwareNumber
+	view      viewNumber
 	compiler  *dracel.Cache
 	selectors fingerprint.Sum
 }
@@ -86,18 +86,18 @@ func (s *search) selectionKeyOf(r *request) (key selectionKey, ok bool) {
 		}
 	}
 	*memory = content
-	return selectionKey{s.hardware().number, s.allocator.selectors, fingerprint.Of(content)}, true
+	return selectionKey{s.view().number, s.allocator.selectors, fingerprint.Of(content)}, true
 }
 
 // tablesKey is everything that tables depend on.
 type tablesKey struct {
-	hardware hardwareNumber
+	view viewNumber
 	analysisKey
 }
 
 // verdictKey is everything that the verdict of an expression on a set depends on.
 type verdictKey struct {
-	hardware   hardwareNumber
+	view       viewNumber
 	expression expressionKey
 	// devices are the positions of the members in the order of the set, four bytes each.
 	devices string
@@ -109,18 +109,18 @@ func (c *celConstraint) verdictKey() verdictKey {
 	for _, member := range c.members {
 		devices = binary.BigEndian.AppendUint32(devices, uint32(member.Position))
 	}
-	return verdictKey{c.search.hardware().number, c.key, string(devices)}
+	return verdictKey{c.search.view().number, c.key, string(devices)}
 }
 
-// symmetryKey is everything that the symmetry classes of the devices of some hardware depend on.
+// symmetryKey is everything that the symmetry classes of the devices in a view depend on.
 type symmetryKey struct {
-	hardware hardwareNumber
-	read     footprint
+	view viewNumber
+	read readSet
 }
 
 // answerKey is everything that an answer depends on, for plain inventories.
 type answerKey struct {
-	hardware    hardwareNumber
+	view        viewNumber
 	features    structured.Features
 	environment *device.Environment
 	claims      fingerprint.Sum
@@ -131,14 +131,14 @@ type answerKey struct {
 	inUse string
 }
 
-func (a *Allocator) answerKeyOf(h *hardware, claims fingerprint.Sum, allocated bitset.Set) answerKey {
+func (a *Allocator) answerKeyOf(h *deviceView, claims fingerprint.Sum, allocated bitset.Set) answerKey {
 	var memory [32]byte
 	inUse := memory[:0]
 	for _, word := range allocated {
 		inUse = binary.LittleEndian.AppendUint64(inUse, word)
 	}
 	return answerKey{
-		hardware: h.number, features: a.features, environment: a.environment,
+		view: h.number, features: a.features, environment: a.environment,
 		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
 		inUse: string(inUse),
 	}

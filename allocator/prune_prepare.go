@@ -39,7 +39,7 @@ func (p *pruner) prepare() bool {
 	if p.size == 0 || len(c.covered) > 1 && s.inventory.HasShared {
 		return false
 	}
-	tables := s.allocator.cache.tablesOf(s.hardware(), c.definition, p.size)
+	tables := s.allocator.cache.tablesOf(s.view(), c.definition, p.size)
 	if tables == nil {
 		return false
 	}

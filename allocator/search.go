@@ -27,8 +27,8 @@ type search struct {
 	traces    bool
 	node      *v1.Node
 	inventory *inventory.Inventory
-	// seen is the node's hardware as the claims see it, once it was needed.
-	seen   *hardware
+	// seen is the node's devices as the claims see them, once that was needed.
+	seen   *deviceView
 	budget *cel.Budget
 
 	claims []*resourceapi.ResourceClaim

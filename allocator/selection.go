@@ -84,7 +84,7 @@ func (s *search) isSelectable(r *request, c *inventory.Candidate) (bool, error) 
 
 // selectionRowOf finds what is remembered for the selectors of a request. nil if the
 // node plays a role, or a selector is none, or nobody is there to remember it for: to
-// find out what hardware a node has takes as long as evaluating some selectors.
+// find out what view a node has takes as long as evaluating some selectors.
 func (s *search) selectionRowOf(r *request) *selectionRow {
 	if !s.allocator.sharesCache && !s.isConstrained() || s.inventory.DevicesSelectNodes() {
 		return nil

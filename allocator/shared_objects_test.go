@@ -36,7 +36,7 @@ func TestNothingIsWrittenToDevices(t *testing.T) {
 			slice, claim := given.slices[0].DeepCopy(), given.claims[0].DeepCopy()
 			s := given.search(t)
 			s.symmetry.classOf()
-			s.hardware()
+			s.view()
 			_, err := given.allocate(t)
 			require.NoError(t, err)
 			require.True(t, reflect.DeepEqual(slice, given.slices[0].ResourceSlice), "the slice was written to")

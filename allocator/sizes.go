@@ -32,18 +32,18 @@ func sizeOfDevice(d *resourceapi.Device) int {
 	return bytes
 }
 
-func (h *hardware) part() memo.Part { return memo.Part{Of: h, Bytes: h.bytes} }
+func (h *deviceView) part() memo.Part { return memo.Part{Of: h, Bytes: h.bytes} }
 
 func sizeOfContent(key contentKey, _ *fingerprint.Sum) memo.Size {
 	return memo.Size{Bytes: len(key.names)}
 }
 
-func sizeOfHardware(key hardwareKey, h **hardware) memo.Size {
+func sizeOfView(key viewKey, h **deviceView) memo.Size {
 	return memo.Size{Bytes: len(key.names), Parts: []memo.Part{(*h).part()}}
 }
 
-func sizeOfSeenHardware(seen []seenHardware) memo.Size {
-	size := memo.Size{Bytes: cap(seen) * int(unsafe.Sizeof(seenHardware{}))}
+func sizeOfSeenViews(seen []seenView) memo.Size {
+	size := memo.Size{Bytes: cap(seen) * int(unsafe.Sizeof(seenView{}))}
 	for _, s := range seen {
 		size.Bytes += len(s.names) + int(unsafe.Sizeof(memo.Part{}))
 		size.Parts = append(size.Parts, s.part())
@@ -60,7 +60,7 @@ func sizeOfTables(_ tablesKey, t *tabulated) memo.Size {
 		return memo.Size{}
 	}
 	return memo.Size{Bytes: t.Size(), Parts: []memo.Part{
-		t.hardware.part(), t.program, {Of: t.Analysis, Bytes: t.Analysis.Size()},
+		t.view.part(), t.program, {Of: t.Analysis, Bytes: t.Analysis.Size()},
 	}}
 }
 
@@ -68,11 +68,11 @@ func sizeOfAnalysis(_ analysisKey, a *analyzed) memo.Size {
 	return memo.Size{Bytes: a.Size(), Parts: []memo.Part{a.program}}
 }
 
-func sizeOfExpressionFootprint(_ expressionKey, f *footprint) memo.Size {
+func sizeOfExpressionReadSet(_ expressionKey, f *readSet) memo.Size {
 	return memo.Size{Bytes: len(f.names)}
 }
 
-func sizeOfSelectorFootprint(text string, f *footprint) memo.Size {
+func sizeOfSelectorReadSet(text string, f *readSet) memo.Size {
 	return memo.Size{Bytes: len(text) + len(f.names)}
 }
 

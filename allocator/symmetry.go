@@ -101,7 +101,7 @@ func (f *failedClasses) add(y *symmetry, p place, position int) {
 
 func (y *symmetry) find() []int {
 	s, read := y.search, y.attributesRead()
-	seen := s.allocator.cache.symmetries.Get(symmetryKey{s.hardware().number, read}, func() []int { return y.byContent(read) })
+	seen := s.allocator.cache.symmetries.Get(symmetryKey{s.view().number, read}, func() []int { return y.byContent(read) })
 	if seen == nil {
 		return nil
 	}
@@ -142,8 +142,8 @@ func numbered(n int, key func(int) string) []int {
 }
 
 // attributesRead are the attributes that constraints read.
-func (y *symmetry) attributesRead() footprint {
-	s, read := y.search, footprint{}
+func (y *symmetry) attributesRead() readSet {
+	s, read := y.search, readSet{}
 	for _, c := range s.celConstraints {
 		read = read.with(readBy(c.definition))
 	}
@@ -171,7 +171,7 @@ type attributeReader interface {
 
 // byContent numbers the devices by driver, capacities and the attributes that are
 // read. nil if no two are equal.
-func (y *symmetry) byContent(read footprint) []int {
+func (y *symmetry) byContent(read readSet) []int {
 	candidates, readers := y.search.inventory.Candidates, map[string]func(resourceapi.QualifiedName) bool{}
 	return numbered(len(candidates), func(i int) string {
 		c := candidates[i]

@@ -30,7 +30,7 @@ func (c *celConstraint) evaluateSet() (setVerdict, error) {
 	c.evaluations++
 	c.values = c.values[:0]
 	for _, member := range c.members {
-		c.values = append(c.values, c.search.hardware().values[member.Position])
+		c.values = append(c.values, c.search.view().values[member.Position])
 	}
 	before := c.search.budget.Spent()
 	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.budget)

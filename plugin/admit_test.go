@@ -170,7 +170,7 @@ func TestAttemptIsOver(t *testing.T) {
 			a := startAdmission(t, class(), slice(0, 2, 3), c)
 			a.guard.Watch(queue{{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "waits"}}})
 			state := a.admit(t)
-			a.pass(499 * time.Millisecond)
+			a.pass(configv1alpha1.DefaultAttemptTimeout - time.Millisecond)
 			a.guard.Look()
 			require.True(t, a.Filter(a.ctx, state, pod(), node(nodeName)).IsSuccess())
 			a.pass(time.Millisecond)

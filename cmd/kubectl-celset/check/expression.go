@@ -34,9 +34,9 @@ func (c *checker) expression(result *Constraint, text string, candidates []candi
 	if place, found := expression.OrderDependence(); found {
 		result.Ordered = &Position{Line: place.Line, Column: place.Column}
 	}
-	footprint := expression.Footprint()
-	result.ReadsAll = footprint.All
-	for name := range footprint.Attributes {
+	read := expression.ReadSet()
+	result.ReadsAll = read.All
+	for name := range read.Attributes {
 		result.Reads = append(result.Reads, attribute(name, candidates))
 	}
 	slices.SortFunc(result.Reads, func(a, b Attribute) int {

@@ -15,17 +15,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// reading is the footprint with these attributes of the driver.
-func reading(ids ...string) footprint {
+// reading is the read set with these attributes of the driver.
+func reading(ids ...string) readSet {
 	slices.Sort(ids)
-	var f footprint
+	var f readSet
 	for _, id := range ids {
 		f.names += driver + "/" + id + end
 	}
 	return f
 }
 
-func TestFootprintsOfClaims(t *testing.T) {
+func TestReadSetsOfClaims(t *testing.T) {
 	const serial = "device.attributes['" + driver + "'].serial"
 	cel := func(expression string) *claimBuilder {
 		return claim("c").want("x", 1).cel("e").define("e", expression)
@@ -33,9 +33,9 @@ func TestFootprintsOfClaims(t *testing.T) {
 	odd := classOf("odd", serial+" == '1'", index+" % 2 == 1")
 	for name, test := range map[string]struct {
 		claims []*claimBuilder
-		want   footprint
+		want   readSet
 	}{
-		"nothing":                {[]*claimBuilder{claim("c").want("x", 1)}, footprint{}},
+		"nothing":                {[]*claimBuilder{claim("c").want("x", 1)}, readSet{}},
 		"selectors":              {[]*claimBuilder{claim("c").want("x", 1, index+" > 0", serial+" != ''")}, reading("index", "serial")},
 		"class":                  {[]*claimBuilder{claim("c").want("x", 1).class("odd")}, reading("index", "serial")},
 		"class and selector":     {[]*claimBuilder{claim("c").want("x", 1, "has(device.attributes['"+driver+"'].rank)").class("odd")}, reading("index", "rank", "serial")},
@@ -43,7 +43,7 @@ func TestFootprintsOfClaims(t *testing.T) {
 		"attributes that match":  {[]*claimBuilder{claim("c").want("x", 2).match(driver + "/numa").distinct(driver + "/slot")}, reading("numa", "slot")},
 		"constraint":             {[]*claimBuilder{cel(indices + ".sum() > 9")}, reading("index")},
 		"several claims":         {[]*claimBuilder{cel("true"), claim("d").want("x", 1, serial+" == ''"), cel(indices + ".sum() > 9")}, reading("index", "serial")},
-		"driver and capacity":    {[]*claimBuilder{claim("c").want("x", 1, "device.driver == 'x' || device.capacity['x'].memory.isGreaterThan(quantity('1'))")}, footprint{}},
+		"driver and capacity":    {[]*claimBuilder{claim("c").want("x", 1, "device.driver == 'x' || device.capacity['x'].memory.isGreaterThan(quantity('1'))")}, readSet{}},
 		"all, by the selector":   {[]*claimBuilder{claim("c").want("x", 1, "device.attributes[device.driver].serial == ''")}, anyAttribute},
 		"all, by the constraint": {[]*claimBuilder{cel("devices.all(d, d.attributes[d.driver].serial == '')"), claim("d").want("x", 1, index+" > 0")}, anyAttribute},
 		"derived":                {[]*claimBuilder{claim("c").want("x", 1).derive(color, "'red'").match(color)}, anyAttribute},
@@ -54,9 +54,9 @@ func TestFootprintsOfClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{claims: test.claims, classes: []*resourceapi.DeviceClass{odd}}
 			a, claims := s.allocator(t), s.apiClaims()
-			require.Equal(t, test.want, a.footprintOf(claims))
-			require.Equal(t, test.want, a.footprintOf(claims), "remembered")
-			require.Equal(t, footprint{}, a.footprintOf(nil), "not that of other claims")
+			require.Equal(t, test.want, a.readSetOf(claims))
+			require.Equal(t, test.want, a.readSetOf(claims), "remembered")
+			require.Equal(t, readSet{}, a.readSetOf(nil), "not that of other claims")
 		})
 	}
 	t.Run("unknown types", func(t *testing.T) {
@@ -67,16 +67,16 @@ func TestFootprintsOfClaims(t *testing.T) {
 			c := claim("c").want("x", 1)
 			edit(&c.Spec.Devices)
 			s := scenario{claims: []*claimBuilder{c}}
-			require.Equal(t, anyAttribute, s.allocator(t).footprintOf(s.apiClaims()))
+			require.Equal(t, anyAttribute, s.allocator(t).readSetOf(s.apiClaims()))
 		}
 	})
 }
 
-// Footprints with the same attributes are equal, in whatever order they were found.
-func TestFootprintsAreSets(t *testing.T) {
+// Read sets with the same attributes are equal, in whatever order they were found.
+func TestReadSetsAreSets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 6).Draw(t, "attributes")
-		var f footprint
+		var f readSet
 		for len(ids) > 0 {
 			n := rapid.IntRange(1, len(ids)).Draw(t, "together")
 			f = f.with(reading(slices.Compact(slices.Sorted(slices.Values(ids[:n])))...))
@@ -93,7 +93,7 @@ func TestFootprintsAreSets(t *testing.T) {
 			require.True(t, anyAttribute.reader(otherDriver)(resourceapi.QualifiedName(id)))
 		}
 		require.Equal(t, f, f.with(f))
-		require.Equal(t, f, footprint{}.with(f))
+		require.Equal(t, f, readSet{}.with(f))
 		require.Equal(t, anyAttribute, f.with(anyAttribute))
 		require.Equal(t, anyAttribute, anyAttribute.with(f))
 		sorted := slices.Collect(strings.SplitAfterSeq(f.names, end))
@@ -111,10 +111,10 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 	versions := func(texts ...string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{VersionValues: texts}
 	}
-	hardware := func(cache *Cache, read footprint, a attrs) *hardware {
+	hardware := func(cache *Cache, read readSet, a attrs) *deviceView {
 		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return cache.hardwareOf(i, read)
+		return cache.viewOf(i, read)
 	}
 	for name, test := range map[string]struct {
 		one, other attrs
@@ -189,24 +189,24 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	}
 }
 
-// The hardware of a node is kept for some footprints, and found out again for others.
-func TestHardwareIsKeptForSomeFootprints(t *testing.T) {
+// The hardware of a node is kept for some read sets, and found out again for others.
+func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 	cache := NewCache()
 	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 	require.NoError(t, err)
-	known := i.Attached.(keptHardware)
-	footprints := []footprint{anyAttribute}
-	for n := range 2 * maxFootprints {
-		footprints = append(footprints, reading(fmt.Sprint("attribute-", n)))
+	known := i.Attached.(keptViews)
+	readSets := []readSet{anyAttribute}
+	for n := range 2 * maxReadSets {
+		readSets = append(readSets, reading(fmt.Sprint("attribute-", n)))
 	}
-	all := map[*hardware]bool{}
+	all := map[*deviceView]bool{}
 	for range 2 {
-		for _, f := range footprints {
-			all[cache.hardwareOf(i, f)] = true
-			require.LessOrEqual(t, len(*known.Look()), maxFootprints)
-			require.Same(t, cache.hardwareOf(i, f), known.get(f))
+		for _, f := range readSets {
+			all[cache.viewOf(i, f)] = true
+			require.LessOrEqual(t, len(*known.Look()), maxReadSets)
+			require.Same(t, cache.viewOf(i, f), known.get(f))
 		}
 	}
-	require.Len(t, all, len(footprints))
-	require.Nil(t, known.get(footprints[0]), "the oldest are forgotten")
+	require.Len(t, all, len(readSets))
+	require.Nil(t, known.get(readSets[0]), "the oldest are forgotten")
 }

@@ -10,35 +10,35 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Footprint is what an expression reads of devices, besides their drivers and
+// ReadSet is what an expression reads of devices, besides their drivers and
 // capacities. Two devices that agree in it can be exchanged for each other: the
 // verdicts are the same.
-type Footprint struct {
+type ReadSet struct {
 	// Attributes that are read by their names.
 	Attributes map[AttributeName]bool
 	// All: it can't be told which are read.
 	All bool
 }
 
-// Footprint tells which attributes the expression reads. They are found where they are
+// ReadSet tells which attributes the expression reads. They are found where they are
 // written in full, d.attributes['domain'].id or d.attributes['domain']['id'], with has,
 // in and optional access too. Anything else that attributes are used for reads all.
-func (e *Expression) Footprint() Footprint { return FootprintOf(e.AST()) }
+func (e *Expression) ReadSet() ReadSet { return ReadSetOf(e.AST()) }
 
-// FootprintOf does so for any checked expression in which devices are objects with the
+// ReadSetOf does so for any checked expression in which devices are objects with the
 // fields that they have in device selectors.
-func FootprintOf(checked *ast.AST) Footprint {
-	f := &footprint{program: checked, Footprint: Footprint{Attributes: make(map[AttributeName]bool)}}
+func ReadSetOf(checked *ast.AST) ReadSet {
+	f := &readSet{program: checked, ReadSet: ReadSet{Attributes: make(map[AttributeName]bool)}}
 	f.visit(checked.Expr())
-	return f.Footprint
+	return f.ReadSet
 }
 
-type footprint struct {
-	Footprint
+type readSet struct {
+	ReadSet
 	program *ast.AST
 }
 
-func (f *footprint) visit(expr ast.Expr) {
+func (f *readSet) visit(expr ast.Expr) {
 	if name, of, ok := attribute(expr); ok {
 		f.Attributes[name] = true
 		f.visit(of)
@@ -62,7 +62,7 @@ func (f *footprint) visit(expr ast.Expr) {
 
 // isUnknown tells whether the type is known at run time only. The value of an
 // attribute is such a part, but it is no device.
-func (f *footprint) isUnknown(expr ast.Expr) bool {
+func (f *readSet) isUnknown(expr ast.Expr) bool {
 	if _, _, ok := attribute(expr); ok {
 		return false
 	}

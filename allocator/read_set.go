@@ -16,11 +16,11 @@ import (
 // Drivers publish serial numbers, UUIDs and addresses, so that no two devices of a cluster
 // have the same attributes. No claim that asks for any four connected devices reads them.
 // What is found out about a node is therefore kept for all nodes that have the same in
-// those attributes that the claims read ([hardware]).
+// those attributes that the claims read ([deviceView]).
 
-// footprint is the attributes of devices that something reads, besides the drivers, the
-// capacities and the names of attributes. Footprints with the same attributes are equal.
-type footprint struct {
+// readSet is the attributes of devices that something reads, besides the drivers, the
+// capacities and the names of attributes. Read sets with the same attributes are equal.
+type readSet struct {
 	// names are the fully qualified names in ascending order, each with end after it.
 	names string
 	// all: any attribute may be read. There are no names then.
@@ -30,19 +30,19 @@ type footprint struct {
 // end is after each name in a text of several: no name has it in it.
 const end = "\x00"
 
-var anyAttribute = footprint{all: true}
+var anyAttribute = readSet{all: true}
 
-func attributeNamed(name resourceapi.FullyQualifiedName) footprint {
-	return footprint{names: string(name) + end}
+func attributeNamed(name resourceapi.FullyQualifiedName) readSet {
+	return readSet{names: string(name) + end}
 }
 
-// readBy is the footprint of a CEL constraint. It is about the text and nothing else, as
+// readBy is the read set of a CEL constraint. It is about the text and nothing else, as
 // analyses are.
-func readBy(d *definition) footprint {
-	return expressionFootprints.Get(d.key, func() footprint { return newFootprint(d.expression.Footprint()) })
+func readBy(d *definition) readSet {
+	return expressionReadSets.Get(d.key, func() readSet { return newReadSet(d.expression.ReadSet()) })
 }
 
-func newFootprint(read device.Footprint) footprint {
+func newReadSet(read device.ReadSet) readSet {
 	if read.All {
 		return anyAttribute
 	}
@@ -51,11 +51,11 @@ func newFootprint(read device.Footprint) footprint {
 		names = append(names, name.Domain+"/"+name.ID+end)
 	}
 	slices.Sort(names)
-	return footprint{names: strings.Join(names, "")}
+	return readSet{names: strings.Join(names, "")}
 }
 
 // with is what either reads.
-func (f footprint) with(other footprint) footprint {
+func (f readSet) with(other readSet) readSet {
 	switch {
 	case f.all || other.all:
 		return anyAttribute
@@ -66,12 +66,12 @@ func (f footprint) with(other footprint) footprint {
 	}
 	names := slices.Concat(slices.Collect(strings.SplitAfterSeq(f.names, end)), slices.Collect(strings.SplitAfterSeq(other.names, end)))
 	slices.Sort(names)
-	return footprint{names: strings.Join(slices.Compact(names), "")}
+	return readSet{names: strings.Join(slices.Compact(names), "")}
 }
 
 // reader tells of the attributes of a driver's devices whether they are read, by the names
 // that the devices have for them.
-func (f footprint) reader(driver string) func(resourceapi.QualifiedName) bool {
+func (f readSet) reader(driver string) func(resourceapi.QualifiedName) bool {
 	if f.all {
 		return func(resourceapi.QualifiedName) bool { return true }
 	}
@@ -85,19 +85,19 @@ func (f footprint) reader(driver string) func(resourceapi.QualifiedName) bool {
 	return names.Has
 }
 
-// readByClaims is the footprint of some claims.
+// readByClaims is the read set of some claims.
 type readByClaims struct {
 	claims []*resourceapi.ResourceClaim
-	footprint
+	readSet
 }
 
-// footprintOf is all that an allocation for the claims reads. The claims of a pod are the
+// readSetOf is all that an allocation for the claims reads. The claims of a pod are the
 // same objects for one node after the other.
-func (a *Allocator) footprintOf(claims []*resourceapi.ResourceClaim) footprint {
+func (a *Allocator) readSetOf(claims []*resourceapi.ResourceClaim) readSet {
 	if last := a.lastRead.Load(); last != nil && slices.Equal(last.claims, claims) {
-		return last.footprint
+		return last.readSet
 	}
-	var read footprint
+	var read readSet
 	for _, claim := range claims {
 		read = read.with(a.readByClaim(claim))
 	}
@@ -105,7 +105,7 @@ func (a *Allocator) footprintOf(claims []*resourceapi.ResourceClaim) footprint {
 	return read
 }
 
-func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) footprint {
+func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) readSet {
 	read := a.readByConstraints(claim)
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
@@ -120,12 +120,12 @@ func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) footprint {
 	return read
 }
 
-func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) footprint {
+func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) readSet {
 	definitions, err := a.definitions.of(a, claim)
 	if err != nil {
 		return anyAttribute
 	}
-	var read footprint
+	var read readSet
 	for i, constraint := range claim.Spec.Devices.Constraints {
 		switch d := definitions[i]; {
 		case d != nil:
@@ -141,7 +141,7 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) footprin
 	return read
 }
 
-func (a *Allocator) readByRequest(className string, selectors []resourceapi.DeviceSelector, derived []resourceapi.DeviceDerivedAttribute) footprint {
+func (a *Allocator) readByRequest(className string, selectors []resourceapi.DeviceSelector, derived []resourceapi.DeviceDerivedAttribute) readSet {
 	class, err := a.classes.Get(className)
 	if err != nil || len(derived) > 0 {
 		return anyAttribute
@@ -149,8 +149,8 @@ func (a *Allocator) readByRequest(className string, selectors []resourceapi.Devi
 	return a.readBySelectors(class.Spec.Selectors).with(a.readBySelectors(selectors))
 }
 
-func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) footprint {
-	var read footprint
+func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) readSet {
+	var read readSet
 	for _, selector := range selectors {
 		if selector.CEL == nil {
 			return anyAttribute
@@ -162,8 +162,8 @@ func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) foot
 
 // readBySelector compiles the selector once more, because what it was compiled to is not to
 // be had any more.
-func (a *Allocator) readBySelector(expression string) footprint {
-	return selectorFootprints.Get(expression, func() footprint {
+func (a *Allocator) readBySelector(expression string) readSet {
+	return selectorReadSets.Get(expression, func() readSet {
 		compiled := a.selectors.GetOrCompile(expression)
 		if compiled.Error != nil {
 			return anyAttribute
@@ -172,6 +172,6 @@ func (a *Allocator) readBySelector(expression string) footprint {
 		if issues.Err() != nil {
 			return anyAttribute
 		}
-		return newFootprint(device.FootprintOf(checked.NativeRep()))
+		return newReadSet(device.ReadSetOf(checked.NativeRep()))
 	})
 }

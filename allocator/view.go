@@ -21,40 +21,40 @@ import (
 	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
-// hardware is the devices of a node as expressions with some footprint see them: drivers,
+// deviceView is the devices of a node as expressions with some read set see them: drivers,
 // capacities and those attributes in the order of the candidates, without the names of
-// devices, pools and nodes. Nodes of one hardware type share it.
-type hardware struct {
-	number hardwareNumber
+// devices, pools and nodes. Nodes of one hardware type share one.
+type deviceView struct {
+	number viewNumber
 	// values are the devices of the first such node, one value each, because identity is
-	// equality. Attributes beyond the footprint may have other values on other nodes.
+	// equality. Attributes beyond the read set may have other values on other nodes.
 	values []*device.Device
 	// bytes is about what it takes.
 	bytes int
 }
 
-// maxFootprints is for how many footprints the hardware of a node is kept.
-const maxFootprints = 16
+// maxReadSets is for how many read sets the views of a node are kept.
+const maxReadSets = 16
 
-// seenHardware is the hardware of a node for some footprint.
-type seenHardware struct {
-	footprint
-	*hardware
+// seenView is the view of a node for some read set.
+type seenView struct {
+	readSet
+	*deviceView
 }
 
-// keptHardware is the hardware of a node for the footprints that were needed last, the newest
+// keptViews are the views of a node for the read sets that were needed last, the newest
 // last. The list is replaced as a whole.
-type keptHardware struct{ *memo.Slot[[]seenHardware] }
+type keptViews struct{ *memo.Slot[[]seenView] }
 
-func newKeptHardware(memory *memo.Memory) keptHardware {
-	return keptHardware{memo.NewSlot[[]seenHardware](memory)}
+func newKeptViews(memory *memo.Memory) keptViews {
+	return keptViews{memo.NewSlot[[]seenView](memory)}
 }
 
-func (k keptHardware) get(f footprint) *hardware {
+func (k keptViews) get(f readSet) *deviceView {
 	if latest := k.Look(); latest != nil {
 		for i := range *latest {
-			if kept := &(*latest)[i]; kept.footprint == f {
-				return kept.hardware
+			if kept := &(*latest)[i]; kept.readSet == f {
+				return kept.deviceView
 			}
 		}
 	}
@@ -63,39 +63,39 @@ func (k keptHardware) get(f footprint) *hardware {
 
 // keep forgets the oldest if there are too many. What others keep at the same time may be
 // lost.
-func (k keptHardware) keep(f footprint, h *hardware) {
-	var latest []seenHardware
+func (k keptViews) keep(f readSet, h *deviceView) {
+	var latest []seenView
 	if before := k.Look(); before != nil {
 		latest = *before
 	}
-	latest = append(slices.Clone(latest[max(0, len(latest)-maxFootprints+1):]), seenHardware{f, h})
-	k.Keep(&latest, sizeOfSeenHardware(latest))
+	latest = append(slices.Clone(latest[max(0, len(latest)-maxReadSets+1):]), seenView{f, h})
+	k.Keep(&latest, sizeOfSeenViews(latest))
 }
 
-// hardware is that of the node as the claims see it.
-func (s *search) hardware() *hardware {
+// view is the node's devices as the claims see them.
+func (s *search) view() *deviceView {
 	if s.seen == nil {
-		s.seen = s.allocator.hardwareOf(s.inventory, s.claims)
+		s.seen = s.allocator.viewOf(s.inventory, s.claims)
 	}
 	return s.seen
 }
 
-// hardwareOf is the hardware of an inventory as the claims see it.
-func (a *Allocator) hardwareOf(of *inventory.Inventory, claims []*resourceapi.ResourceClaim) *hardware {
-	return a.cache.hardwareOf(of, a.footprintOf(claims))
+// viewOf is an inventory's devices as the claims see them.
+func (a *Allocator) viewOf(of *inventory.Inventory, claims []*resourceapi.ResourceClaim) *deviceView {
+	return a.cache.viewOf(of, a.readSetOf(claims))
 }
 
-func (c *Cache) hardwareOf(of *inventory.Inventory, read footprint) *hardware {
-	known := of.Attached.(keptHardware)
+func (c *Cache) viewOf(of *inventory.Inventory, read readSet) *deviceView {
+	known := of.Attached.(keptViews)
 	if h := known.get(read); h != nil {
 		return h
 	}
-	h := c.findHardware(of, read)
+	h := c.findView(of, read)
 	known.keep(read, h)
 	return h
 }
 
-func (c *Cache) findHardware(of *inventory.Inventory, read footprint) *hardware {
+func (c *Cache) findView(of *inventory.Inventory, read readSet) *deviceView {
 	var all []byte
 	for _, p := range of.Pools {
 		for _, slice := range p.Slices {
@@ -103,11 +103,11 @@ func (c *Cache) findHardware(of *inventory.Inventory, read footprint) *hardware 
 			all = append(all, content[:]...)
 		}
 	}
-	return c.hardware.Get(hardwareKey{fingerprint.Of(all), read}, func() *hardware { return c.newHardware(of) })
+	return c.views.Get(viewKey{fingerprint.Of(all), read}, func() *deviceView { return c.newView(of) })
 }
 
-func (c *Cache) newHardware(of *inventory.Inventory) *hardware {
-	h := &hardware{number: hardwareNumber(c.hardwareMade.Add(1)), values: make([]*device.Device, len(of.Candidates))}
+func (c *Cache) newView(of *inventory.Inventory) *deviceView {
+	h := &deviceView{number: viewNumber(c.viewsMade.Add(1)), values: make([]*device.Device, len(of.Candidates))}
 	for i, candidate := range of.Candidates {
 		h.values[i] = device.New(candidate.Pool.Driver, candidate.Device)
 		h.bytes += sizeOfDevice(candidate.Device)
@@ -115,8 +115,8 @@ func (c *Cache) newHardware(of *inventory.Inventory) *hardware {
 	return h
 }
 
-// content is the fingerprint of what expressions with the footprint see of a slice.
-func (c *Cache) content(slice *resourceapi.ResourceSlice, read footprint) fingerprint.Sum {
+// content is the fingerprint of what expressions with the read set see of a slice.
+func (c *Cache) content(slice *resourceapi.ResourceSlice, read readSet) fingerprint.Sum {
 	return c.contents.Get(contentKey{weak.Make(slice), read}, func() fingerprint.Sum {
 		memory := fingerprint.Memory.Get().(*[]byte)
 		defer fingerprint.Memory.Put(memory)

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-func TestFootprint(t *testing.T) {
+func TestReadSet(t *testing.T) {
 	environment, err := NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	for expression, want := range map[string][]AttributeName{
@@ -40,7 +40,7 @@ func TestFootprint(t *testing.T) {
 		t.Run(expression, func(t *testing.T) {
 			compiled, err := environment.Compile(expression)
 			require.NoError(t, err)
-			got := compiled.Footprint()
+			got := compiled.ReadSet()
 			if want == nil {
 				require.True(t, got.All)
 				return

@@ -64,6 +64,6 @@ func evaluate(t *testing.T, file, expression string) int64 {
 
 func TestConstantOf(t *testing.T) {
 	require.Equal(t, int64(2*5_000_000), constantOf(t, "apis/config/v1alpha1/types.go", "DefaultBudgetAttemptCost"))
-	require.Equal(t, int64(1<<18), constantOf(t, "allocator/inventory_dependent.go", "maxDependentDevices"))
+	require.Equal(t, int64(1<<18), constantOf(t, "allocator/internal/inventory/dependent.go", "maxDependentDevices"))
 	require.Equal(t, int64(200*time.Millisecond), constantOf(t, "plugin/nearmiss.go", "nearMissTimeout"))
 }

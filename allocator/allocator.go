@@ -15,6 +15,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
@@ -23,7 +24,7 @@ import (
 type Allocator struct {
 	options
 	features    structured.Features
-	state       *allocatedState
+	state       *availability.State
 	classes     *seenClasses
 	selectors   *dracel.Cache
 	allSlices   []*resourceapi.ResourceSlice
@@ -50,7 +51,7 @@ func NewAllocator(_ context.Context,
 	a := &Allocator{
 		options:   defaultOptions(),
 		features:  features,
-		state:     newAllocatedState(allocatedState),
+		state:     availability.NewState(allocatedState),
 		classes:   &seenClasses{DeviceClassLister: classLister},
 		selectors: celCache,
 		allSlices: slices,
@@ -97,7 +98,7 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	if err != nil {
 		return nil, stats, err
 	}
-	allocated := allocatedOf(a.state, has.Candidates)
+	allocated := a.state.Of(has.Candidates)
 	kept := a.answerTo(has, claims, allocated)
 	if known := knownRefusal(kept); known != nil {
 		stats = Stats{CacheHits: 1, AnswersKnown: 1}
@@ -110,7 +111,9 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	}
 	s.kept = kept
 	results, err = s.allocate()
-	s.chargeAttempt()
+	if len(s.celConstraints) > 0 {
+		s.work.charge()
+	}
 	stats = s.stats()
 	a.counts.add(stats)
 	return results, stats, err

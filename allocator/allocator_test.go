@@ -202,7 +202,7 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, satisfied)
 	for i, candidate := range s.inventory.Candidates {
-		added, err := c.add(r, candidate)
+		added, err := c.Add(&r.Request, candidate)
 		if i < 15 {
 			require.NoError(t, err)
 			require.True(t, added)

@@ -77,20 +77,20 @@ func (s *search) describe(found bool) keptAnswer {
 		result.refusal = s.allocator.refusal(result.reason)
 		return result
 	}
-	result.decisions, result.choices = make([]int, 0, len(s.decisions)), make([]placeOfChoice, 0, len(s.choices))
+	result.decisions, result.choices = make([]int, 0, len(s.solution.decisions)), make([]placeOfChoice, 0, len(s.solution.choices))
 	next := 0
 	for _, requests := range s.requests {
 		for _, all := range requests {
 			for i, r := range all {
-				if r == s.decisions[next] {
+				if r == s.solution.decisions[next] {
 					result.decisions = append(result.decisions, i)
 				}
 			}
 			next++
 		}
 	}
-	for _, c := range s.choices {
-		result.choices = append(result.choices, placeOfChoice{c.claim, c.request.order, c.Position})
+	for _, c := range s.solution.choices {
+		result.choices = append(result.choices, placeOfChoice{c.claim, c.request.Order, c.Position})
 	}
 	return result
 }
@@ -102,7 +102,7 @@ func (s *search) replay(known keptAnswer) {
 	}
 	for _, requests := range s.requests {
 		for _, all := range requests {
-			s.decisions = append(s.decisions, all[known.decisions[len(s.decisions)]])
+			s.solution.decisions = append(s.solution.decisions, all[known.decisions[len(s.solution.decisions)]])
 		}
 	}
 	first := make([]int, len(s.claims))
@@ -110,7 +110,7 @@ func (s *search) replay(known keptAnswer) {
 		first[i] = first[i-1] + len(s.requests[i-1])
 	}
 	for _, c := range known.choices {
-		s.choices = append(s.choices, choice{claim: c.claim, request: s.decisions[first[c.claim]+c.request], Candidate: s.inventory.Candidates[c.position]})
+		s.solution.choices = append(s.solution.choices, choice{claim: c.claim, request: s.solution.decisions[first[c.claim]+c.request], Candidate: s.inventory.Candidates[c.position]})
 	}
 }
 
@@ -124,7 +124,7 @@ func (a *Allocator) answerTo(of *inventory.Inventory, claims []*resourceapi.Reso
 	if !ok {
 		return nil
 	}
-	if a.state.hasShared() && slices.ContainsFunc(of.Candidates, func(c *inventory.Candidate) bool { return a.state.isShared(c.ID) }) {
+	if a.state.HasShared() && slices.ContainsFunc(of.Candidates, func(c *inventory.Candidate) bool { return a.state.IsShared(c.ID) }) {
 		// It could be shared once.
 		return nil
 	}

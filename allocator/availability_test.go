@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/internal/testing/policy"
 )
@@ -147,9 +148,9 @@ func TestSharesUndo(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, taken)
 	}
-	require.False(t, s.available.isShared(a))
+	require.False(t, s.available.IsShared(a))
 	take(x, true)
-	require.True(t, s.available.isShared(a))
+	require.True(t, s.available.IsShared(a))
 	take(y, true)
 	take(z, false)
 	s.giveBack()
@@ -157,7 +158,7 @@ func TestSharesUndo(t *testing.T) {
 	take(y, false)
 	s.giveBack()
 	s.giveBack()
-	require.False(t, s.available.isShared(a))
+	require.False(t, s.available.IsShared(a))
 	requireUntouched(t, s)
 	take(z, true)
 }
@@ -169,13 +170,15 @@ func TestInUse(t *testing.T) {
 		claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1).admin()},
 	}.search(t)
 	used, free, x, y := s.inventory.Candidates[0], s.inventory.Candidates[1], s.requests[0][0][0], s.requests[0][1][0]
-	inUse := func(claim int, r *request, c *inventory.Candidate) bool { return s.available.inUse(claim, r, c) }
+	inUse := func(claim int, r *request, c *inventory.Candidate) bool {
+		return s.available.InUse(claim, &r.Request, c)
+	}
 	require.Equal(t, []bool{true, false, false, false}, []bool{inUse(0, x, used), inUse(0, y, used), inUse(0, x, free), inUse(0, y, free)})
-	require.NoError(t, s.available.mark(0, y, free, &reservation{}))
+	require.NoError(t, s.available.Mark(0, &y.Request, free, &availability.Reservation{}))
 	require.True(t, inUse(0, x, free))
 	require.True(t, inUse(1, x, free))
 	require.True(t, inUse(0, y, free), "no device twice in a claim")
 	require.False(t, inUse(1, y, free))
-	s.available.unmark(free)
+	s.available.Unmark(free)
 	require.False(t, inUse(0, x, free))
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/internal/testing/policy"
 )
 
@@ -293,64 +292,6 @@ func TestSameKind(t *testing.T) {
 			one, other := s.requests[0][0][0], s.requests[1][0][0]
 			require.Equal(t, test.same, sameKind(one, other))
 			require.Equal(t, test.same, one.group == other.group)
-		})
-	}
-}
-
-// candidatesOf makes devices of the given colors. A nil color is none.
-func candidatesOf(colors ...any) []*inventory.Candidate {
-	var result []*inventory.Candidate
-	for i, c := range colors {
-		a := attrs{}
-		if c != nil {
-			a["color"] = c
-		}
-		added := candidateWith(a)
-		added.Position = i
-		result = append(result, added)
-	}
-	return result
-}
-
-// What constraints admit is what they add, and most is never less than can be
-// added together.
-func TestBoundingConstraints(t *testing.T) {
-	base := attributeConstraintOn(color)
-	one, two := []int64{1}, []int64{1, 2}
-	for name, test := range map[string]struct {
-		constraint func() boundingConstraint
-		devices    []*inventory.Candidate
-		// first is added before the others are looked at, if not nil.
-		first    *inventory.Candidate
-		admitted []bool
-		most     int
-	}{
-		"match":                     {func() boundingConstraint { return &matchAttribute{attributeConstraint: base} }, candidatesOf("red", "blue", "red", nil), nil, []bool{true, true, true, false}, 2},
-		"match, decided":            {func() boundingConstraint { return &matchAttribute{attributeConstraint: base} }, candidatesOf("red", "blue", "red", nil), candidatesOf("blue")[0], []bool{false, true, false, false}, 1},
-		"match, unknown type":       {func() boundingConstraint { return &matchAttribute{attributeConstraint: base} }, candidatesOf(unknownType, "red"), nil, []bool{true, true}, 1},
-		"match lists":               {func() boundingConstraint { return &matchAttributeList{attributeConstraint: base} }, candidatesOf(one, two, 2, []int64{}, nil), nil, []bool{true, true, true, false, false}, 2},
-		"match lists, decided":      {func() boundingConstraint { return &matchAttributeList{attributeConstraint: base} }, candidatesOf(one, two, 2, nil), candidatesOf(2)[0], []bool{false, true, true, false}, 2},
-		"distinct":                  {func() boundingConstraint { return &distinctAttribute{attributeConstraint: base} }, candidatesOf("red", "blue", "red", nil), nil, []bool{true, true, true, false}, 2},
-		"distinct, one taken":       {func() boundingConstraint { return &distinctAttribute{attributeConstraint: base} }, candidatesOf("red", "blue", "red", unknownType), candidatesOf("blue")[0], []bool{true, false, true, false}, 1},
-		"distinct, unknown type":    {func() boundingConstraint { return &distinctAttribute{attributeConstraint: base} }, candidatesOf(unknownType, "red"), nil, []bool{true, true}, 2},
-		"distinct lists":            {func() boundingConstraint { return &distinctAttributeList{attributeConstraint: base} }, candidatesOf(one, two, 2, unknownType, nil), nil, []bool{true, true, true, false, false}, 2},
-		"distinct lists, one taken": {func() boundingConstraint { return &distinctAttributeList{attributeConstraint: base} }, candidatesOf(one, two, 2, 3), candidatesOf(2)[0], []bool{true, false, false, true}, 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := test.constraint()
-			if test.first != nil {
-				requireAdd(t, c.(constraint), test.first, true)
-			}
-			var admitted []bool
-			var devices []*inventory.Candidate
-			for _, d := range test.devices {
-				admitted = append(admitted, c.admits(d))
-				if c.admits(d) {
-					devices = append(devices, d)
-				}
-			}
-			require.Equal(t, test.admitted, admitted)
-			require.Equal(t, test.most, c.most(devices))
 		})
 	}
 }

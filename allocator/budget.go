@@ -88,29 +88,22 @@ func isOverBudget(err error) bool {
 }
 
 func (c *celConstraint) costError(err error) error {
-	return c.budgetError(BudgetCost, c.search.allocator.costBudget, err)
+	return c.budgetError(limit{unit: BudgetCost, value: c.search.allocator.costBudget}, err)
 }
 
-func (c *celConstraint) budgetError(unit BudgetUnit, limit uint64, err error) *BudgetError {
+func (c *celConstraint) budgetError(of limit, err error) *BudgetError {
 	left, sets := undecided(c.combinations())
 	return &BudgetError{
 		Claim:      types.NamespacedName{Namespace: c.claim.Namespace, Name: c.claim.Name},
 		Constraint: c.name,
 		Node:       c.search.node.Name,
-		Unit:       unit,
-		Limit:      limit,
+		Unit:       of.unit,
+		Limit:      of.value,
+		Attempt:    of.attempt,
 		SetsLeft:   left,
 		Sets:       sets,
 		err:        err,
 	}
-}
-
-// checkSteps refuses a step beyond the budget.
-func (s *search) checkSteps() error {
-	if len(s.celConstraints) == 0 || s.steps <= s.allocator.stepBudget {
-		return nil
-	}
-	return s.busyWith().budgetError(BudgetSteps, uint64(max(0, s.allocator.stepBudget)), nil)
 }
 
 // busyWith is the CEL constraint that the search is about to find devices for: the

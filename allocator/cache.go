@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/selection"
+	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/memo"
-
-	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // Nodes of one hardware type differ in names and in what is in use, and from one
@@ -44,8 +45,8 @@ const DefaultCacheBytes int64 = 256 << 20
 type Cache struct {
 	memory     *memo.Memory
 	contents   *memo.Memo[contentKey, fingerprint.Sum]
-	views      *memo.Memo[viewKey, *deviceView]
-	selections *memo.Memo[selectionKey, *selectionRow]
+	views      *memo.Memo[viewKey, *view.View]
+	selections *memo.Memo[selectionKey, *selection.Row]
 	tables     *memo.Memo[tablesKey, tabulated]
 	verdicts   *memo.Memo[verdictKey, setVerdict]
 	answers    *memo.Memo[answerKey, keptAnswer]
@@ -74,7 +75,7 @@ func NewCache(opts ...CacheOption) *Cache {
 	}
 	memory := memo.New(options.bytes)
 	return &Cache{
-		index:      inventory.Latest{Attach: func() any { return newKeptViews(memory) }},
+		index:      inventory.Latest{Attach: func() any { return view.NewLatest(memory) }},
 		memory:     memory,
 		contents:   memo.In(memory, sizeOfContent),
 		views:      memo.In(memory, sizeOfView),
@@ -133,22 +134,22 @@ func analysisOf(d *definition, size int) analyzed {
 // tabulated is the tables of an expression over the devices in a view.
 type tabulated struct {
 	*bound.Tables
-	view    *deviceView
+	view    *view.View
 	program memo.Part
 }
 
 // tablesOf returns the tables of an expression over the devices in a view. nil if the expression
 // is not understood, is too large for so many devices, or may cost more than the limit.
-func (c *Cache) tablesOf(h *deviceView, d *definition, size int) *bound.Tables {
-	entry := c.tables.At(tablesKey{h.number, analysisKey{d.key, size}})
+func (c *Cache) tablesOf(v *view.View, d *definition, size int) *bound.Tables {
+	entry := c.tables.At(tablesKey{v.Number, analysisKey{d.key, size}})
 	found, _, _ := entry.Find(context.Background(), func() (tabulated, error) {
 		analysis := analysisOf(d, size)
-		if !analysis.Understood() || !analysis.Fits(len(h.values)) || !analysis.Affordable(h.values) {
+		if !analysis.Understood() || !analysis.Fits(len(v.Values)) || !analysis.Affordable(v.Values) {
 			return tabulated{}, nil
 		}
-		tables := analysis.Tabulate(h.values)
+		tables := analysis.Tabulate(v.Values)
 		tables.Grown = entry.Grow
-		return tabulated{tables, h, analysis.program}, nil
+		return tabulated{tables, v, analysis.program}, nil
 	})
 	return found.Tables
 }

@@ -28,10 +28,10 @@ type atDepth struct {
 }
 
 func (a *atDepth) Err() error {
-	if !a.cancelled && len(a.search.choices) == a.depth {
+	if !a.cancelled && len(a.search.solution.choices) == a.depth {
 		if a.times--; a.times == 0 {
 			a.cancelled = true
-			a.steps, a.evaluations = a.search.steps, a.search.evaluations()
+			a.steps, a.evaluations = a.search.work.steps, a.search.evaluations()
 		}
 	}
 	if a.cancelled {
@@ -67,15 +67,15 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 						claims: []*claimBuilder{claim("c").want("x", wanted).cel("shape").define("shape", expression)},
 					}.search(t)
 					ctx := &atDepth{Context: t.Context(), search: s, depth: depth, times: times}
-					s.ctx = ctx
+					s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
 					found, err := s.run()
 					require.False(t, found)
 					require.EqualError(t, err, "filter operation aborted: context canceled")
 					require.ErrorIs(t, err, context.Canceled)
 					require.True(t, ctx.cancelled)
-					require.LessOrEqual(t, s.steps, ctx.steps+1)
+					require.LessOrEqual(t, s.work.steps, ctx.steps+1)
 					require.LessOrEqual(t, s.evaluations(), ctx.evaluations+1)
-					require.Empty(t, s.choices, "everything was given back")
+					require.Empty(t, s.solution.choices, "everything was given back")
 				})
 			}
 		}
@@ -110,18 +110,18 @@ func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 	}.search(t)
 	r, c, device := s.requests[0][0][0], s.celConstraints[0], s.inventory.Candidates[0]
 	ctx, cancel := context.WithCancel(t.Context())
-	s.ctx = ctx
+	s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
 	_, err := r.decide()
 	require.NoError(t, err)
-	added, err := c.add(r, device)
+	added, err := c.Add(&r.Request, device)
 	require.NoError(t, err)
 	require.True(t, added)
 	cancel()
 
 	for what, evaluate := range map[string]func() error{
-		"selector":          func() error { _, err := s.isSelectable(r, device); return err },
-		"derived attribute": func() error { _, err := s.attribute(r, device, color); return err },
-		"added device":      func() error { _, err := c.add(r, s.inventory.Candidates[1]); return err },
+		"selector":          func() error { _, err := r.isSelected(device); return err },
+		"derived attribute": func() error { _, err := s.evaluator.Attribute(&r.Request, device, color); return err },
+		"added device":      func() error { _, err := c.Add(&r.Request, s.inventory.Candidates[1]); return err },
 		"alternative":       func() error { _, err := s.requests[0][1][0].decide(); return err },
 	} {
 		require.ErrorContains(t, evaluate(), "filter operation aborted: context canceled", what)

@@ -10,14 +10,16 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 )
 
 // celConstraint is the CEL device constraint of KEP-5254: it collects devices
 // until the set is complete and then asks the expression. A verdict on a part of a
-// set would tell nothing about the whole; what can be told of it is in prune.go.
+// set would tell nothing about the whole; what can be told of it is in pruner.go.
 //
 // How large a complete set is turns out while the search goes on: a request with
 // alternatives contributes what the one being tried wants, and nothing if the
@@ -50,11 +52,11 @@ type celConstraint struct {
 
 func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition, api *resourceapi.DeviceConstraint, requests []alternatives) *celConstraint {
 	c := &celConstraint{definition: d, search: s, claim: claim, claimIndex: len(s.requests) - 1, first: len(requests)}
-	c.pruner.constraint = c
+	c.pruner.constraint, c.pruner.branch = c, branch{s, c.claimIndex}
 	for i, all := range requests {
 		var covered alternatives
 		for _, r := range all {
-			if covers(api, r) {
+			if constraint.Covers(api, &r.Request) {
 				covered = append(covered, r)
 			}
 		}
@@ -67,7 +69,7 @@ func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 		// The alternatives that are not covered matter too: trying one of them decides
 		// that the request contributes nothing.
 		for _, r := range all {
-			r.decides = append(r.decides, contribution{c, covers(api, r)})
+			r.decides = append(r.decides, contribution{c, constraint.Covers(api, &r.Request)})
 		}
 	}
 	s.celConstraints = append(s.celConstraints, c)
@@ -82,7 +84,7 @@ type contribution struct {
 
 func (c contribution) devices(r *request) int {
 	if c.covered {
-		return r.count
+		return r.Count
 	}
 	return 0
 }
@@ -143,19 +145,19 @@ func (c *celConstraint) isComplete() bool {
 	return c.undecided == 0 && len(c.members) == c.wanted && c.wanted > 0
 }
 
-func (c *celConstraint) add(r *request, added *inventory.Candidate) (bool, error) {
-	if err := c.search.cancelled(); err != nil {
+func (c *celConstraint) Add(r *requests.Request, added *inventory.Candidate) (bool, error) {
+	if err := c.search.work.cancelled(); err != nil {
 		return false, err
 	}
 	c.members = append(c.members, added)
 	satisfied, err := c.afterAddition(r, added)
 	if err != nil || !satisfied {
-		c.remove(added)
+		c.Remove(added)
 	}
 	return satisfied, err
 }
 
-func (c *celConstraint) afterAddition(r *request, added *inventory.Candidate) (bool, error) {
+func (c *celConstraint) afterAddition(r *requests.Request, added *inventory.Candidate) (bool, error) {
 	if !c.pruner.descend(r, added) {
 		return false, c.pruner.failure()
 	}
@@ -165,15 +167,18 @@ func (c *celConstraint) afterAddition(r *request, added *inventory.Candidate) (b
 	return c.evaluate()
 }
 
-func (c *celConstraint) remove(removed *inventory.Candidate) {
+func (c *celConstraint) Remove(removed *inventory.Candidate) {
 	c.pruner.ascend(removed)
 	c.members = c.members[:len(c.members)-1]
 }
 
+// Len is the number of devices in the set.
+func (c *celConstraint) Len() int { return len(c.members) }
+
 // evaluate decides the complete set: from its bounds if they are sure, else by the verdict
 // on it.
 func (c *celConstraint) evaluate() (bool, error) {
-	if err := c.search.cancelled(); err != nil {
+	if err := c.search.work.cancelled(); err != nil {
 		return false, err
 	}
 	if c.pruner.outcome() == bound.True {
@@ -196,9 +201,9 @@ func (c *celConstraint) evaluate() (bool, error) {
 	return satisfied, nil
 }
 
-// rejection is nil: that the set of all devices does not satisfy the expression
+// Rejection is nil: that the set of all devices does not satisfy the expression
 // on this node says nothing about other nodes or other choices.
-func (c *celConstraint) rejection(*request, *inventory.Candidate) error { return nil }
+func (c *celConstraint) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
 
 func (c *celConstraint) evaluationError(err error) error {
 	if isOverBudget(err) {

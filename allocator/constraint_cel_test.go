@@ -189,7 +189,7 @@ func TestCostBudgetIsPerCall(t *testing.T) {
 	found, err := search.run()
 	require.NoError(t, err)
 	require.False(t, found)
-	cost := search.budget.Spent() // of 6 evaluations
+	cost := search.work.cost.Spent() // of 6 evaluations
 	require.NotZero(t, cost)
 
 	s.opts = []Option{WithCostBudget(cost)}
@@ -226,14 +226,14 @@ func TestCELConstraintUndo(t *testing.T) {
 		device int
 		want   bool
 	}{{0, true}, {2, false}, {1, true}} {
-		added, err := c.add(r, devices[step.device])
+		added, err := c.Add(&r.Request, devices[step.device])
 		require.NoError(t, err)
 		require.Equal(t, step.want, added)
 	}
 	require.Equal(t, []*inventory.Candidate{devices[0], devices[1]}, c.members)
 	require.Equal(t, []int64{0, 0, 1, 1}, []int64{c.evaluations, c.rejected, c.accepted, c.proven})
-	c.remove(devices[1])
-	c.remove(devices[0])
+	c.Remove(devices[1])
+	c.Remove(devices[0])
 	r.undecide(len(r.decides))
 	requireEmpty(t, c)
 }

@@ -5,8 +5,6 @@ package allocator
 
 import (
 	"testing"
-
-	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 func TestDistinctAttribute(t *testing.T) {
@@ -48,21 +46,6 @@ func TestDistinctAttributeAndAll(t *testing.T) {
 		requireError(t, "claim default/c, request x: cannot add device mla.example.com/pool-1/b because a claim constraint would not be satisfied")
 }
 
-func TestDistinctAttributeUndo(t *testing.T) {
-	red, blue := candidateWith(attrs{"color": "red"}), candidateWith(attrs{"color": "blue"})
-	d := &distinctAttribute{attributeConstraint: attributeConstraintOn(color)}
-	requireAdd(t, d, red, true)
-	requireAdd(t, d, blue, true)
-	requireAdd(t, d, red, false)
-	d.remove(blue)
-	requireAdd(t, d, red, false)
-	requireAdd(t, d, blue, true)
-	d.remove(blue)
-	d.remove(red)
-	requireEmpty(t, d)
-	requireAdd(t, d, red, true)
-}
-
 // With the feature attributes are sets, and no two have an element in common.
 func TestDistinctAttributeList(t *testing.T) {
 	roots := func(values ...int64) []int64 { return values }
@@ -85,17 +68,4 @@ func TestDistinctAttributeList(t *testing.T) {
 			scenario{features: listsOn, slices: []*sliceBuilder{test.slice}, claims: []*claimBuilder{test.claim}}.requireDevices(t, test.want...)
 		})
 	}
-}
-
-func TestDistinctAttributeListUndo(t *testing.T) {
-	list := func(values ...int64) *inventory.Candidate { return candidateWith(attrs{"color": values}) }
-	d := &distinctAttributeList{attributeConstraint: attributeConstraintOn(color)}
-	requireAdd(t, d, list(1, 2), true)
-	requireAdd(t, d, list(2, 3), false)
-	requireAdd(t, d, list(3), true)
-	d.remove(list(3))
-	requireAdd(t, d, list(3, 4), true)
-	d.remove(list(3, 4))
-	d.remove(list(1, 2))
-	requireEmpty(t, d)
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
-
-	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 const color = driver + "/color"
@@ -82,20 +80,6 @@ func TestMatchAttributeAndAll(t *testing.T) {
 	scenario{slices: []*sliceBuilder{colored(nil)}, claims: []*claimBuilder{all}}.requireError(t, "cannot add device")
 }
 
-func TestMatchAttributeUndo(t *testing.T) {
-	red, blue := candidateWith(attrs{"color": "red"}), candidateWith(attrs{"color": "blue"})
-	m := &matchAttribute{attributeConstraint: attributeConstraintOn(color)}
-	requireAdd(t, m, red, true)
-	requireAdd(t, m, blue, false)
-	requireAdd(t, m, red, true)
-	m.remove(red)
-	requireAdd(t, m, blue, false)
-	m.remove(red)
-	requireEmpty(t, m)
-	requireAdd(t, m, blue, true)
-	requireAdd(t, m, red, false)
-}
-
 // With the feature attributes are sets, and all of them have an element in common.
 func TestMatchAttributeList(t *testing.T) {
 	roots := func(values ...int64) []int64 { return values }
@@ -129,24 +113,4 @@ func TestMatchAttributeWithoutLists(t *testing.T) {
 	lists := []*sliceBuilder{colored([]int64{1}, []int64{1})}
 	scenario{slices: lists, claims: []*claimBuilder{claim("c").want("x", 1).match(color)}}.requireDevices(t, "x=a")
 	scenario{slices: lists, claims: []*claimBuilder{claim("c").want("x", 2).match(color)}}.requireNone(t)
-}
-
-func TestMatchAttributeListUndo(t *testing.T) {
-	list := func(values ...int64) *inventory.Candidate { return candidateWith(attrs{"color": values}) }
-	all, low, high := list(1, 2, 3), list(1, 2), list(2, 3)
-	m := &matchAttributeList{attributeConstraint: attributeConstraintOn(color)}
-	requireAdd(t, m, all, true)
-	requireAdd(t, m, low, true)
-	requireAdd(t, m, list(3), false)
-	requireAdd(t, m, high, true)
-	requireAdd(t, m, list(1), false)
-	m.remove(high)
-	requireAdd(t, m, list(1), true)
-	m.remove(list(1))
-	m.remove(low)
-	requireAdd(t, m, list(3), true)
-	m.remove(list(3))
-	m.remove(all)
-	requireEmpty(t, m)
-	requireAdd(t, m, list(4), true)
 }

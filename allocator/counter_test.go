@@ -160,8 +160,8 @@ func TestCounters(t *testing.T) {
 			newDevice("c", nil, consuming("gpu", amounts{"memory": "31"})),
 		).pool("pool-1", 1, 2),
 	}, inUse: []string{"used"}}.search(t)
-	c := s.available.countersOf(s.inventory.Candidates[0].Pool)
-	require.Same(t, c, s.available.countersOf(s.inventory.Candidates[0].Pool))
+	c := s.available.CountersOf(s.inventory.Candidates[0].Pool)
+	require.Same(t, c, s.available.CountersOf(s.inventory.Candidates[0].Pool))
 	requireLeft := func(memory, cores, lanes int64) {
 		t.Helper()
 		requireQuantities(t, c.Left("gpu"), map[string]int64{"memory": memory, "cores": cores})

@@ -53,17 +53,17 @@ func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []
 }
 
 func (s *search) devicesFor(r *request) (RequestDevices, error) {
-	result := RequestDevices{Claim: r.claim, Request: r.name, Wanted: r.count}
+	result := RequestDevices{Claim: r.Claim, Request: r.Name, Wanted: r.Count}
 	for _, c := range s.inventory.Candidates {
-		if err := s.cancelled(); err != nil {
+		if err := s.work.cancelled(); err != nil {
 			return result, err
 		}
-		matches, err := s.isSelectable(r, c)
+		matches, err := r.isSelected(c)
 		if err != nil {
 			result.Failed = append(result.Failed, c.ID)
 			continue
 		}
-		if !matches || !s.isUsable(r, c) {
+		if !matches || !s.available.IsUsable(&r.Request, c) {
 			continue
 		}
 		result.Matching = append(result.Matching, c.ID)

@@ -21,30 +21,63 @@
 // for which all constraints are satisfied, or none if there is no such set, or
 // the first error that this search meets.
 //
-// # The search
+// # Tour
 //
-// Devices are put in one order: pools by driver and name, their slices by name,
-// devices as they stand in the slice (package inventory). Claims are served in the order
-// given, requests in the order of the claim. For each device that a request
-// wants, the search ([search]) takes the first one that is free, selected and not
-// refused by a constraint, and goes on from there. If it gets stuck it gives back
-// the last device and takes the next one instead. Within a request devices are
-// taken in ascending order, so each set is tried once: 6 free devices have 15 sets
-// of 4, not 360 sequences. The first complete solution is the answer.
+// Twelve concepts, each in a file or in a package below internal, and the way of a claim through
+// them:
 //
-// A request with alternatives is met by the first of them with which everything
-// after it can be met too: the search goes through them as it goes through
-// devices ([alternatives]).
+//  1. A candidate is a device of a node at its place in the order in which devices are tried:
+//     pools by driver and name, their slices by name, devices as they stand in the slice.
+//     Package inventory has them for each node.
+//  2. A request wants a number of candidates, or all that match; it is one of the alternatives
+//     of a request of the claim (package requests, request.go). Requests for the same kind of
+//     device are a group.
+//  3. Selectors judge one candidate, when the search comes to it (package selection).
+//  4. Availability is what is left of the candidates: a device can be in use, share counters
+//     with others that are, or have shares of its capacity given away, by allocations from
+//     before and by what the search took so far (packages availability, counter, capacity).
+//  5. The search (search.go) takes for each device that a request wants the first candidate that
+//     is free, selected and not refused by a constraint, and goes on from there. If it gets
+//     stuck it gives back the last one and takes the next instead. What it took is the solution
+//     (solution.go), of which a result is made (result.go).
+//  6. A constraint (package constraint) sees candidates come and go, as a stack. One that
+//     compares attributes refuses a device that can't be part of any solution with those
+//     already taken.
+//  7. A CEL constraint (constraint_cel.go) is one whose verdict can't be used so: that two
+//     devices are not neighbours does not mean that a third won't connect them. It is asked for
+//     complete sets only.
+//  8. A pruner (pruner.go) cuts for one CEL constraint. It has, for each number of devices taken,
+//     the domain, which is what may come next or later, and what is forced. Package
+//     cel/device/bound finds both out.
+//  9. Looking ahead (lookahead.go) cuts for all requests: a branch in which fewer devices are
+//     left than wanted is not entered (capacity_bound.go).
+//  10. Symmetry classes (symmetry.go) are of candidates that look the same to everything that
+//     matters: one of them is tried.
+//  11. A view is the devices of a node as expressions with some read set see them (package view,
+//     read_set.go).
+//  12. The [Cache] remembers what was found out under everything that it depends on (keys.go,
+//     sizes.go), the answer to claims among it (answer.go).
 //
-// What is left of the devices is in one place ([availability], on packages counter and
-// capacity): a device can be in use, share counters with others that are, or have shares of
-// its capacity given away, by allocations from before and by what the search took so far.
+// AllocateWithStats takes the inventory of the node, and the view of the claims on it. If the
+// answer is known that is all. Otherwise a search is set up (setup.go): requests and constraints
+// are read and checked in their order. The search runs, counts its work against budgets
+// (work.go, budget.go), and its solution, or the reason why there is none (reason.go), is
+// remembered and returned.
 //
-// A constraint ([constraint]) sees devices come and go. One that compares
-// attributes refuses a device that can't be part of any solution with those
-// already taken. The verdict of a CEL expression can't be used so: that two devices
-// are not neighbours does not mean that a third won't connect them. It is asked for
-// complete sets only.
+// Within a request devices are taken in ascending order, so each set is tried once: 6 free
+// devices have 15 sets of 4, not 360 sequences. A request with alternatives is met by the first
+// of them with which everything after it can be met too. The first complete solution is the
+// answer.
+//
+// # To add a kind of constraint
+//
+// Write it in package constraint, as a [constraint.Constraint], and have constraint.New make it.
+// If it can tell how many devices of a list it would accept, it is a [constraint.Bounding] too,
+// and lookahead uses that. If it reads one attribute it says which (AttributeName), and the
+// symmetry of devices that differ in others is kept; otherwise there is none. Last,
+// readByConstraints in read_set.go says what it reads before there is a search; what it does not
+// know is anything. The random scenarios of random_test.go should have it, and the brute force
+// of test/conformance has to know what it means.
 //
 // # Reading the expression
 //
@@ -77,17 +110,17 @@
 // Six steps and no evaluation of a set, out of 635,376. Reading an expression may only spare
 // what is sure: sets that CEL would have refused, and the evaluation of one that it would
 // have accepted. If one conjunct can't be read, or may fail, the set is evaluated, by CEL and
-// as a whole, and had it been false, the search would have gone on with {1}. prune.go says
+// as a whole, and had it been false, the search would have gone on with {1}. pruner.go says
 // when a branch may be cut, and why the answer is still that of the exhaustive search.
 //
 // # Not doing it twice
 //
 // Nodes of one hardware type differ in names, in serial numbers and in what is in use. What
 // was found out is kept in a [Cache] under everything that it depends on: devices as the
-// claims see them (read_set.go), verdicts of selectors, tables, verdicts on sets, answers.
+// claims see them (view.go), verdicts of selectors, tables, verdicts on sets, answers.
 // An allocator that was made for the next scheduling attempt finds them there. Devices that
 // look the same to everything that matters are tried once (symmetry.go), and selectors are
-// evaluated once for devices in a row that look the same to them (selection_alike.go).
+// evaluated once for devices in a row that look the same to them.
 //
 // # Errors, and looking ahead
 //
@@ -95,10 +128,9 @@
 // evaluated only for free devices that the search comes to; one that fails on a
 // device at the end of the list harms nobody who is served from its beginning.
 //
-// When the search had to give something back it starts to look ahead: a branch in
-// which fewer devices are left than wanted is not entered (bound.go). A branch is
+// When the search had to give something back it starts to look ahead. A branch is
 // only cut where nothing remains to be evaluated, so that no error goes unnoticed.
 //
-// All state of a search is in one struct. Taking a device pushes it on a stack and
-// giving it back pops it; after that everything is exactly as it was.
+// Taking a device pushes it on a stack and giving it back pops it; after that everything is
+// exactly as it was.
 package allocator

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/internal/testing/policy"
 )
 
@@ -198,10 +199,10 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 		return result
 	}
 	cache := NewCache()
-	viewOf := func(slices []*sliceBuilder) *deviceView {
+	viewOf := func(slices []*sliceBuilder) *view.View {
 		i, err := scenario{slices: slices}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return cache.viewOf(i, anyAttribute)
+		return cache.viewOf(i, view.AnyAttribute)
 	}
 	first := viewOf(original())
 	for name, test := range map[string]struct {

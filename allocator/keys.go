@@ -15,6 +15,7 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/view"
 )
 
 // Each key has everything that what is kept under it depends on:
@@ -22,7 +23,7 @@ import (
 //	what                                  key
 //	contents of slices                    the slice, by identity; what is read of it
 //	devices as claims see them            their content but for names and for attributes that
-//	                                      the claims don't read ([deviceView], [readSet])
+//	                                      the claims don't read ([view.View])
 //	verdicts of selectors on devices      view, texts of the selectors
 //	what an expression says               its text, the environment, size of the set
 //	tables of a CEL constraint            view, expression, size of the set
@@ -53,21 +54,18 @@ type analysisKey struct {
 // contentKey is what the content of a slice depends on.
 type contentKey struct {
 	slice weak.Pointer[resourceapi.ResourceSlice]
-	readSet
+	read  view.ReadSet
 }
 
 // viewKey is everything that a view depends on.
 type viewKey struct {
 	content fingerprint.Sum
-	readSet
+	read    view.ReadSet
 }
-
-// viewNumber tells the views of a Cache apart.
-type viewNumber uint64
 
 // selectionKey is everything that the verdicts of selectors depend on.
 type selectionKey struct {
-	view      viewNumber
+	view      view.Number
 	compiler  *dracel.Cache
 	selectors fingerprint.Sum
 }
@@ -77,7 +75,7 @@ func (s *search) selectionKeyOf(r *request) (key selectionKey, ok bool) {
 	memory := fingerprint.Memory.Get().(*[]byte)
 	defer fingerprint.Memory.Put(memory)
 	content := (*memory)[:0]
-	for _, selectors := range [][]resourceapi.DeviceSelector{r.class.Spec.Selectors, r.spec.Selectors} {
+	for _, selectors := range [][]resourceapi.DeviceSelector{r.Class.Spec.Selectors, r.Spec.Selectors} {
 		for _, selector := range selectors {
 			if selector.CEL == nil {
 				return selectionKey{}, false
@@ -86,18 +84,18 @@ func (s *search) selectionKeyOf(r *request) (key selectionKey, ok bool) {
 		}
 	}
 	*memory = content
-	return selectionKey{s.view().number, s.allocator.selectors, fingerprint.Of(content)}, true
+	return selectionKey{s.view().Number, s.allocator.selectors, fingerprint.Of(content)}, true
 }
 
 // tablesKey is everything that tables depend on.
 type tablesKey struct {
-	view viewNumber
+	view view.Number
 	analysisKey
 }
 
 // verdictKey is everything that the verdict of an expression on a set depends on.
 type verdictKey struct {
-	view       viewNumber
+	view       view.Number
 	expression expressionKey
 	// devices are the positions of the members in the order of the set, four bytes each.
 	devices string
@@ -109,18 +107,18 @@ func (c *celConstraint) verdictKey() verdictKey {
 	for _, member := range c.members {
 		devices = binary.BigEndian.AppendUint32(devices, uint32(member.Position))
 	}
-	return verdictKey{c.search.view().number, c.key, string(devices)}
+	return verdictKey{c.search.view().Number, c.key, string(devices)}
 }
 
 // symmetryKey is everything that the symmetry classes of the devices in a view depend on.
 type symmetryKey struct {
-	view viewNumber
-	read readSet
+	view view.Number
+	read view.ReadSet
 }
 
 // answerKey is everything that an answer depends on, for plain inventories.
 type answerKey struct {
-	view        viewNumber
+	view        view.Number
 	features    structured.Features
 	environment *device.Environment
 	claims      fingerprint.Sum
@@ -131,14 +129,14 @@ type answerKey struct {
 	inUse string
 }
 
-func (a *Allocator) answerKeyOf(h *deviceView, claims fingerprint.Sum, allocated bitset.Set) answerKey {
+func (a *Allocator) answerKeyOf(v *view.View, claims fingerprint.Sum, allocated bitset.Set) answerKey {
 	var memory [32]byte
 	inUse := memory[:0]
 	for _, word := range allocated {
 		inUse = binary.LittleEndian.AppendUint64(inUse, word)
 	}
 	return answerKey{
-		view: h.number, features: a.features, environment: a.environment,
+		view: v.Number, features: a.features, environment: a.environment,
 		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
 		inUse: string(inUse),
 	}

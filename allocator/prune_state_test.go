@@ -97,11 +97,11 @@ func TestPrunerIsAStack(t *testing.T) {
 					continue
 				}
 				device := s.inventory.Candidates[position]
-				if s.available.inUse(0, r, device) || slices.Contains(c.members, device) {
+				if s.available.InUse(0, &r.Request, device) || slices.Contains(c.members, device) {
 					continue
 				}
 				state := stateOf(c)
-				added, err := c.add(r, device)
+				added, err := c.Add(&r.Request, device)
 				require.NoError(rt, err)
 				if !added {
 					refused++
@@ -109,7 +109,7 @@ func TestPrunerIsAStack(t *testing.T) {
 					continue
 				}
 				take(r, position+1, then, left-1)
-				c.remove(device)
+				c.Remove(device)
 				undone++
 				require.Empty(rt, cmp.Diff(state, stateOf(c)), "given back")
 			}
@@ -127,7 +127,7 @@ func TestPrunerIsAStack(t *testing.T) {
 				require.Empty(rt, cmp.Diff(state.Members, stateOf(c).Members))
 				return
 			}
-			take(r, 0, requests[1:], r.count)
+			take(r, 0, requests[1:], r.Count)
 			r.undecide(len(r.decides))
 			if !c.pruner.begun {
 				reset++
@@ -164,12 +164,12 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
 	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
 
-	added, err := c.add(x, s.inventory.Candidates[1])
+	added, err := c.Add(&x.Request, s.inventory.Candidates[1])
 	require.NoError(t, err)
 	require.True(t, added)
 	require.True(t, c.pruner.forced.At(1).IsEmpty(), "it is there")
 	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
-	c.remove(s.inventory.Candidates[1])
+	c.Remove(s.inventory.Candidates[1])
 	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
 	x.undecide(len(x.decides))
 

@@ -6,23 +6,21 @@ package allocator
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/celset/celset/allocator/internal/view"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 )
 
 // reading is the read set with these attributes of the driver.
-func reading(ids ...string) readSet {
-	slices.Sort(ids)
-	var f readSet
+func reading(ids ...string) view.ReadSet {
+	var read view.ReadSet
 	for _, id := range ids {
-		f.names += driver + "/" + id + end
+		read = read.With(view.ReadAttribute(resourceapi.FullyQualifiedName(driver + "/" + id)))
 	}
-	return f
+	return read
 }
 
 func TestReadSetsOfClaims(t *testing.T) {
@@ -33,9 +31,9 @@ func TestReadSetsOfClaims(t *testing.T) {
 	odd := classOf("odd", serial+" == '1'", index+" % 2 == 1")
 	for name, test := range map[string]struct {
 		claims []*claimBuilder
-		want   readSet
+		want   view.ReadSet
 	}{
-		"nothing":                {[]*claimBuilder{claim("c").want("x", 1)}, readSet{}},
+		"nothing":                {[]*claimBuilder{claim("c").want("x", 1)}, view.ReadSet{}},
 		"selectors":              {[]*claimBuilder{claim("c").want("x", 1, index+" > 0", serial+" != ''")}, reading("index", "serial")},
 		"class":                  {[]*claimBuilder{claim("c").want("x", 1).class("odd")}, reading("index", "serial")},
 		"class and selector":     {[]*claimBuilder{claim("c").want("x", 1, "has(device.attributes['"+driver+"'].rank)").class("odd")}, reading("index", "rank", "serial")},
@@ -43,20 +41,20 @@ func TestReadSetsOfClaims(t *testing.T) {
 		"attributes that match":  {[]*claimBuilder{claim("c").want("x", 2).match(driver + "/numa").distinct(driver + "/slot")}, reading("numa", "slot")},
 		"constraint":             {[]*claimBuilder{cel(indices + ".sum() > 9")}, reading("index")},
 		"several claims":         {[]*claimBuilder{cel("true"), claim("d").want("x", 1, serial+" == ''"), cel(indices + ".sum() > 9")}, reading("index", "serial")},
-		"driver and capacity":    {[]*claimBuilder{claim("c").want("x", 1, "device.driver == 'x' || device.capacity['x'].memory.isGreaterThan(quantity('1'))")}, readSet{}},
-		"all, by the selector":   {[]*claimBuilder{claim("c").want("x", 1, "device.attributes[device.driver].serial == ''")}, anyAttribute},
-		"all, by the constraint": {[]*claimBuilder{cel("devices.all(d, d.attributes[d.driver].serial == '')"), claim("d").want("x", 1, index+" > 0")}, anyAttribute},
-		"derived":                {[]*claimBuilder{claim("c").want("x", 1).derive(color, "'red'").match(color)}, anyAttribute},
-		"no such class":          {[]*claimBuilder{claim("c").want("x", 1).class("none")}, anyAttribute},
-		"no expression":          {[]*claimBuilder{claim("c").want("x", 1, "?")}, anyAttribute},
-		"no constraint":          {[]*claimBuilder{cel("?")}, anyAttribute},
+		"driver and capacity":    {[]*claimBuilder{claim("c").want("x", 1, "device.driver == 'x' || device.capacity['x'].memory.isGreaterThan(quantity('1'))")}, view.ReadSet{}},
+		"all, by the selector":   {[]*claimBuilder{claim("c").want("x", 1, "device.attributes[device.driver].serial == ''")}, view.AnyAttribute},
+		"all, by the constraint": {[]*claimBuilder{cel("devices.all(d, d.attributes[d.driver].serial == '')"), claim("d").want("x", 1, index+" > 0")}, view.AnyAttribute},
+		"derived":                {[]*claimBuilder{claim("c").want("x", 1).derive(color, "'red'").match(color)}, view.AnyAttribute},
+		"no such class":          {[]*claimBuilder{claim("c").want("x", 1).class("none")}, view.AnyAttribute},
+		"no expression":          {[]*claimBuilder{claim("c").want("x", 1, "?")}, view.AnyAttribute},
+		"no constraint":          {[]*claimBuilder{cel("?")}, view.AnyAttribute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{claims: test.claims, classes: []*resourceapi.DeviceClass{odd}}
 			a, claims := s.allocator(t), s.apiClaims()
 			require.Equal(t, test.want, a.readSetOf(claims))
 			require.Equal(t, test.want, a.readSetOf(claims), "remembered")
-			require.Equal(t, readSet{}, a.readSetOf(nil), "not that of other claims")
+			require.Equal(t, view.ReadSet{}, a.readSetOf(nil), "not that of other claims")
 		})
 	}
 	t.Run("unknown types", func(t *testing.T) {
@@ -67,42 +65,12 @@ func TestReadSetsOfClaims(t *testing.T) {
 			c := claim("c").want("x", 1)
 			edit(&c.Spec.Devices)
 			s := scenario{claims: []*claimBuilder{c}}
-			require.Equal(t, anyAttribute, s.allocator(t).readSetOf(s.apiClaims()))
+			require.Equal(t, view.AnyAttribute, s.allocator(t).readSetOf(s.apiClaims()))
 		}
 	})
 }
 
-// Read sets with the same attributes are equal, in whatever order they were found.
-func TestReadSetsAreSets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 6).Draw(t, "attributes")
-		var f readSet
-		for len(ids) > 0 {
-			n := rapid.IntRange(1, len(ids)).Draw(t, "together")
-			f = f.with(reading(slices.Compact(slices.Sorted(slices.Values(ids[:n])))...))
-			if ids = ids[n:]; len(ids) == 0 {
-				break
-			}
-		}
-		for _, id := range []string{"a", "b", "c", "d"} {
-			read := strings.Contains(f.names, driver+"/"+id+end)
-			require.Equal(t, read, f.reader(driver)(resourceapi.QualifiedName(id)))
-			require.Equal(t, read, f.reader(driver)(resourceapi.QualifiedName(driver+"/"+id)))
-			require.Equal(t, read, f.reader(otherDriver)(resourceapi.QualifiedName(driver+"/"+id)))
-			require.False(t, f.reader(otherDriver)(resourceapi.QualifiedName(id)))
-			require.True(t, anyAttribute.reader(otherDriver)(resourceapi.QualifiedName(id)))
-		}
-		require.Equal(t, f, f.with(f))
-		require.Equal(t, f, readSet{}.with(f))
-		require.Equal(t, anyAttribute, f.with(anyAttribute))
-		require.Equal(t, anyAttribute, anyAttribute.with(f))
-		sorted := slices.Collect(strings.SplitAfterSeq(f.names, end))
-		require.True(t, slices.IsSorted(sorted[:len(sorted)-1]))
-		require.Equal(t, sorted, slices.Compact(slices.Clone(sorted)))
-	})
-}
-
-// Nodes share hardware, and devices look alike to selectors, if they have the same in what is
+// Nodes share a view, and devices look alike to selectors, if they have the same in what is
 // read. Of the rest it matters what makes upstream's selectors fail.
 func TestHardwareIsWhatIsRead(t *testing.T) {
 	version := func(text string) resourceapi.DeviceAttribute {
@@ -111,7 +79,7 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 	versions := func(texts ...string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{VersionValues: texts}
 	}
-	hardware := func(cache *Cache, read readSet, a attrs) *deviceView {
+	viewOf := func(cache *Cache, read view.ReadSet, a attrs) *view.View {
 		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
 		return cache.viewOf(i, read)
@@ -146,14 +114,14 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := NewCache()
-			require.Equal(t, test.same, hardware(cache, reading("rank"), test.one) == hardware(cache, reading("rank"), test.other))
+			require.Equal(t, test.same, viewOf(cache, reading("rank"), test.one) == viewOf(cache, reading("rank"), test.other))
 			equal := name == "equal"
-			require.Equal(t, equal, hardware(cache, anyAttribute, test.one) == hardware(cache, anyAttribute, test.other))
-			require.NotSame(t, hardware(cache, reading("rank"), test.one), hardware(cache, anyAttribute, test.one))
+			require.Equal(t, equal, viewOf(cache, view.AnyAttribute, test.one) == viewOf(cache, view.AnyAttribute, test.other))
+			require.NotSame(t, viewOf(cache, reading("rank"), test.one), viewOf(cache, view.AnyAttribute, test.one))
 			one, other := newDevice("x", test.one), newDevice("y", test.other)
-			require.Equal(t, test.same, lookAlike(&one, &other, reading("rank").reader(driver)))
-			require.Equal(t, equal, lookAlike(&one, &other, anyAttribute.reader(driver)))
-			require.Equal(t, test.same, lookAlike(&other, &one, reading("rank").reader(driver)))
+			require.Equal(t, test.same, view.LookAlike(&one, &other, reading("rank").Reader(driver)))
+			require.Equal(t, equal, view.LookAlike(&one, &other, view.AnyAttribute.Reader(driver)))
+			require.Equal(t, test.same, view.LookAlike(&other, &one, reading("rank").Reader(driver)))
 		})
 	}
 }
@@ -189,24 +157,25 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	}
 }
 
-// The hardware of a node is kept for some read sets, and found out again for others.
+// The views of a node are kept for some read sets, and found out again for others.
 func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 	cache := NewCache()
 	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 	require.NoError(t, err)
-	known := i.Attached.(keptViews)
-	readSets := []readSet{anyAttribute}
-	for n := range 2 * maxReadSets {
+	known := i.Attached.(view.Latest)
+	readSets := []view.ReadSet{view.AnyAttribute}
+	for n := range 2 * view.MaxReadSets {
 		readSets = append(readSets, reading(fmt.Sprint("attribute-", n)))
 	}
-	all := map[*deviceView]bool{}
+	all := map[*view.View]bool{}
 	for range 2 {
 		for _, f := range readSets {
 			all[cache.viewOf(i, f)] = true
-			require.LessOrEqual(t, len(*known.Look()), maxReadSets)
-			require.Same(t, cache.viewOf(i, f), known.get(f))
+			require.Same(t, cache.viewOf(i, f), known.Get(f))
+			kept := slices.DeleteFunc(slices.Clone(readSets), func(f view.ReadSet) bool { return known.Get(f) == nil })
+			require.LessOrEqual(t, len(kept), view.MaxReadSets)
 		}
 	}
 	require.Len(t, all, len(readSets))
-	require.Nil(t, known.get(readSets[0]), "the oldest are forgotten")
+	require.Nil(t, known.Get(readSets[0]), "the oldest are forgotten")
 }

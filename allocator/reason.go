@@ -8,7 +8,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/selection"
 )
 
 // reason is why a search found nothing. In one line it is the first of these that is true.
@@ -72,12 +72,12 @@ func (y reason) shortages(all alternatives) string {
 func (y reason) shortage(r *request) string {
 	free, known := y.free(r)
 	switch {
-	case r.wantsAll() && len(r.all) == 0:
-		return fmt.Sprintf("request %s: no device matches, all are wanted", r.name)
-	case r.wantsAll() && free < r.count:
-		return fmt.Sprintf("request %s: %d of %d devices, all are wanted", r.name, free, r.count)
-	case !r.wantsAll() && known && free < r.count:
-		return fmt.Sprintf("request %s: %d of %d devices", r.name, free, r.count)
+	case r.WantsAll() && len(r.all) == 0:
+		return fmt.Sprintf("request %s: no device matches, all are wanted", r.Name)
+	case r.WantsAll() && free < r.Count:
+		return fmt.Sprintf("request %s: %d of %d devices, all are wanted", r.Name, free, r.Count)
+	case !r.WantsAll() && known && free < r.Count:
+		return fmt.Sprintf("request %s: %d of %d devices", r.Name, free, r.Count)
 	default:
 		return ""
 	}
@@ -90,12 +90,12 @@ func (y reason) free(r *request) (free int, known bool) {
 	known = true
 	for _, c := range s.inventory.Candidates {
 		switch {
-		case s.available.allocated.Has(c.Position) && !r.adminAccess():
-		case r.group.selections.of(c.Position) == selectionUnknown:
-			known = known && s.neverSelected(c)
-		case r.group.selections.of(c.Position) == selected && s.isUsable(r, c):
+		case s.available.Allocated().Has(c.Position) && !r.AdminAccess():
+		case r.group.selectors.Verdict(c.Position) == selection.Unknown:
+			known = known && s.evaluator.NeverSelects(c)
+		case r.group.selectors.Verdict(c.Position) == selection.Selected && s.available.IsUsable(&r.Request, c):
 			// Nothing is taken any more, so this is about the device alone.
-			if enough, err := s.available.hasCapacity(r, c); err == nil && enough {
+			if enough, err := s.available.HasCapacity(&r.Request, c); err == nil && enough {
 				free++
 			}
 		}
@@ -103,22 +103,16 @@ func (y reason) free(r *request) (free int, known bool) {
 	return free, known
 }
 
-// neverSelected tells for which devices nothing is remembered although the
-// search looked at them.
-func (s *search) neverSelected(c *inventory.Candidate) bool {
-	return !s.allocator.features.DeviceBindingAndStatus && len(c.Device.BindingConditions) > 0
-}
-
 // unsatisfied is for a constraint that no set satisfied.
 func (y reason) unsatisfied(c *celConstraint) string {
 	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
 		r := c.covered[0][0]
 		free, known := y.free(r)
-		sets := new(big.Int).Binomial(int64(free), int64(r.count))
+		sets := new(big.Int).Binomial(int64(free), int64(r.Count))
 		// Either all were evaluated, or nothing but this constraint kept the search from
 		// completing them.
 		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
-			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.name, r.count)
+			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.name, r.Count)
 		}
 	}
 	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)

@@ -53,7 +53,7 @@ func TestKnownRefusal(t *testing.T) {
 		a := s.allocator(t)
 		has, err := a.inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		kept := a.answerTo(has, s.apiClaims(), allocatedOf(a.state, has.Candidates))
+		kept := a.answerTo(has, s.apiClaims(), a.state.Of(has.Candidates))
 		require.Equal(t, want, knownRefusal(kept) != nil)
 		results, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
 		require.NoError(t, err)

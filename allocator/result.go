@@ -15,15 +15,15 @@ import (
 func (s *search) results() ([]resourceapi.AllocationResult, error) {
 	results := make([]resourceapi.AllocationResult, len(s.claims))
 	for i, claim := range s.claims {
-		choices := s.choicesOf(i)
+		choices := s.solution.choicesOf(i)
 		selector, err := nodeSelector(s.node.Name, choices)
 		if err != nil {
 			return nil, fmt.Errorf("create NodeSelector for claim %s: %w", claim.Name, err)
 		}
 		results[i] = resourceapi.AllocationResult{
 			Devices: resourceapi.DeviceAllocationResult{
-				Results: s.deviceResults(choices),
-				Config:  configuration(claim, s.chosen(i)),
+				Results: deviceResults(choices, s.allocator.features.DeviceBindingAndStatus),
+				Config:  configuration(claim, s.solution.chosen(s.requests, i)),
 			},
 			NodeSelector: selector,
 		}
@@ -31,48 +31,26 @@ func (s *search) results() ([]resourceapi.AllocationResult, error) {
 	return results, nil
 }
 
-// chosen returns the requests of a claim, of alternatives the one that was met.
-func (s *search) chosen(claim int) []*request {
-	start := 0
-	for _, requests := range s.requests[:claim] {
-		start += len(requests)
-	}
-	return s.decisions[start : start+len(s.requests[claim])]
-}
-
-// choicesOf returns what was taken for one claim: the search takes one claim
-// after the other.
-func (s *search) choicesOf(claim int) []choice {
-	start := 0
-	for start < len(s.choices) && s.choices[start].claim < claim {
-		start++
-	}
-	end := start
-	for end < len(s.choices) && s.choices[end].claim == claim {
-		end++
-	}
-	return s.choices[start:end]
-}
-
-func (s *search) deviceResults(choices []choice) []resourceapi.DeviceRequestAllocationResult {
+// deviceResults are the devices of a claim, with their binding conditions if the feature is on.
+func deviceResults(choices []choice, bindingConditions bool) []resourceapi.DeviceRequestAllocationResult {
 	results := make([]resourceapi.DeviceRequestAllocationResult, len(choices))
 	for i, c := range choices {
 		results[i] = resourceapi.DeviceRequestAllocationResult{
-			Request:            c.request.name,
+			Request:            c.request.Name,
 			Driver:             c.ID.Driver.String(),
 			Pool:               c.ID.Pool.String(),
 			Device:             c.ID.Device.String(),
-			Tolerations:        c.request.spec.Tolerations,
+			Tolerations:        c.request.Spec.Tolerations,
 			SkipNodeOperations: c.Slice.Spec.SkipNodeOperations,
-			ShareID:            c.share,
+			ShareID:            c.Share,
 		}
-		if len(c.consumed) > 0 {
-			results[i].ConsumedCapacity = c.consumed
+		if len(c.Consumed) > 0 {
+			results[i].ConsumedCapacity = c.Consumed
 		}
-		if c.request.adminAccess() {
+		if c.request.AdminAccess() {
 			results[i].AdminAccess = ptr.To(true)
 		}
-		if s.allocator.features.DeviceBindingAndStatus {
+		if bindingConditions {
 			results[i].BindingConditions = c.Device.BindingConditions
 			results[i].BindingFailureConditions = c.Device.BindingFailureConditions
 		}
@@ -85,7 +63,7 @@ func (s *search) deviceResults(choices []choice) []resourceapi.DeviceRequestAllo
 func configuration(claim *resourceapi.ResourceClaim, requests []*request) []resourceapi.DeviceAllocationConfiguration {
 	config := classConfiguration(requests)
 	for _, c := range claim.Spec.Devices.Config {
-		if len(c.Requests) == 0 || slices.ContainsFunc(requests, func(r *request) bool { return r.isNamed(c.Requests) }) {
+		if len(c.Requests) == 0 || slices.ContainsFunc(requests, func(r *request) bool { return r.IsNamed(c.Requests) }) {
 			config = append(config, resourceapi.DeviceAllocationConfiguration{
 				Source:              resourceapi.AllocationConfigSourceClaim,
 				Requests:            c.Requests,
@@ -94,7 +72,7 @@ func configuration(claim *resourceapi.ResourceClaim, requests []*request) []reso
 		}
 	}
 	for i := range config {
-		if !slices.ContainsFunc(requests, func(r *request) bool { return !r.isNamed(config[i].Requests) }) {
+		if !slices.ContainsFunc(requests, func(r *request) bool { return !r.IsNamed(config[i].Requests) }) {
 			config[i].Requests = nil
 		}
 	}
@@ -106,22 +84,22 @@ func classConfiguration(requests []*request) []resourceapi.DeviceAllocationConfi
 	type part struct{ start, end int }
 	added := make(map[string]part)
 	for _, r := range requests {
-		known, found := added[r.class.Name]
+		known, found := added[r.Class.Name]
 		if found {
 			for i := known.start; i < known.end; i++ {
-				config[i].Requests = append(config[i].Requests, r.name)
+				config[i].Requests = append(config[i].Requests, r.Name)
 			}
 			continue
 		}
 		start := len(config)
-		for _, c := range r.class.Spec.Config {
+		for _, c := range r.Class.Spec.Config {
 			config = append(config, resourceapi.DeviceAllocationConfiguration{
 				Source:              resourceapi.AllocationConfigSourceClass,
-				Requests:            []string{r.name},
+				Requests:            []string{r.Name},
 				DeviceConfiguration: c.DeviceConfiguration,
 			})
 		}
-		added[r.class.Name] = part{start, len(config)}
+		added[r.Class.Name] = part{start, len(config)}
 	}
 	return config
 }

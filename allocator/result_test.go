@@ -18,7 +18,7 @@ func TestResultsOfDevices(t *testing.T) {
 		d.BindingConditions, d.BindingFailureConditions = []string{"ready"}, []string{"broken"}
 	})
 	node := newNode(nodeName)
-	node.Status.DeclaredFeatures = []string{declaresOptionalNodeOperations}
+	node.Status.DeclaredFeatures = []string{"DRAOptionalNodeOperations"}
 	skip := slice("2").edit(func(s *resourceapi.ResourceSliceSpec) {
 		s.SkipNodeOperations = []resourceapi.SkipNodeOperation{"Prepare"}
 		s.Devices = []resourceapi.Device{newDevice("skips", nil)}

@@ -5,14 +5,17 @@ package allocator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/selection"
+	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/bitset"
@@ -28,51 +31,29 @@ type search struct {
 	node      *v1.Node
 	inventory *inventory.Inventory
 	// seen is the node's devices as the claims see them, once that was needed.
-	seen   *deviceView
-	budget *cel.Budget
+	seen *view.View
 
 	claims []*resourceapi.ResourceClaim
 	// requests has the requests of each claim, in order.
 	requests       [][]alternatives
 	celConstraints []*celConstraint
 	groups         []*group
-	// cannotFail tells for each request of each claim whether nothing but selectors is
-	// evaluated from there on.
-	cannotFail [][]bool
-	// derivations remembers derived attributes.
-	derivations map[derivation]*resourceapi.DeviceAttribute
 
+	// evaluator evaluates selectors and derived attributes.
+	evaluator selection.Evaluator
 	// available is what is left of the candidates.
-	available *availability
-	// choices is what the search took, in order. When the search ends with success
-	// it is the solution; when it ends otherwise it is empty.
-	choices []choice
-	// decisions has the requests that are being tried, one for each request of the
-	// claims up to where the search stands.
-	decisions []*request
+	available *availability.Availability
+	// solution is what the search took so far. When it ends without success it is empty.
+	solution solution
 	// resultCount counts the choices of each claim.
 	resultCount []int
-	// backtracked: something was given back.
-	backtracked bool
+	lookahead   lookahead
+	symmetry    symmetry
+	work        work
 
-	// kept is where the answer is kept, nil if it is not.
+	// kept is where the answer is kept, nil if it is not. hits is 1 if it was known.
 	kept *answerEntry
-
-	steps int64
-	// charged is what the budget of the attempt knows of.
-	charged charged
-	// hits is 1 if the answer was known.
 	hits int64
-
-	symmetry symmetry
-}
-
-// choice is a device taken for a request.
-type choice struct {
-	claim   int
-	request *request
-	*inventory.Candidate
-	reservation
 }
 
 // place is where the search stands: which device of which request of which claim
@@ -100,7 +81,7 @@ const (
 
 // newSearch checks claims and requests in their order and sets up the state.
 func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory.Inventory, claims []*resourceapi.ResourceClaim) (*search, error) {
-	return newSearchWithout(ctx, a, node, inventory, claims, allocatedOf(a.state, inventory.Candidates))
+	return newSearchWithout(ctx, a, node, inventory, claims, a.state.Of(inventory.Candidates))
 }
 
 // newSearchWithout does so for devices of which some are known to be allocated.
@@ -111,20 +92,20 @@ func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventor
 		logger:      klog.FromContext(ctx),
 		node:        node,
 		inventory:   inventory,
-		budget:      cel.NewBudget(a.costBudget),
 		claims:      claims,
-		derivations: make(map[derivation]*resourceapi.DeviceAttribute),
 		resultCount: make([]int, len(claims)),
+		work:        work{ctx: ctx, cost: cel.NewBudget(a.costBudget), stepLimit: a.stepBudget, attempt: a.attempt},
+		available:   availability.New(a.features, node, a.state, allocated, len(inventory.Candidates)),
 	}
+	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: node, Compiled: a.selectors, Cancelled: s.work.cancelled}
 	s.traces = s.logger.V(7).Enabled()
-	s.symmetry.search = s
-	s.available = newAvailability(a.features, a.state, s.inventory.Candidates, allocated)
+	s.symmetry.search, s.lookahead.search = s, s
 	for _, claim := range claims {
-		if err := s.addClaim(claim); err != nil {
+		if err := (setup{s}).addClaim(claim); err != nil {
 			return nil, err
 		}
 	}
-	s.findWhatCannotFail()
+	s.lookahead.findWhatCannotFail()
 	s.makeRoom()
 	return s, nil
 }
@@ -140,46 +121,11 @@ func (s *search) makeRoom() {
 	for _, claim := range s.requests {
 		requests += len(claim)
 		for _, all := range claim {
-			devices += all.least().count
+			devices += all.least().Count
 		}
 	}
-	s.decisions, s.choices = make([]*request, 0, requests), make([]choice, 0, devices)
-	s.available.owners = make([]owner, 0, devices)
-}
-
-func (s *search) addClaim(claim *resourceapi.ResourceClaim) error {
-	requests := make([]alternatives, 0, len(claim.Spec.Devices.Requests))
-	devices := 0
-	for i := range claim.Spec.Devices.Requests {
-		all, err := s.newAlternatives(claim, &claim.Spec.Devices.Requests[i])
-		if err != nil {
-			return err
-		}
-		for _, r := range all {
-			r.order = i
-		}
-		least := all.least()
-		// Compared before it is added: the sum of untrusted counts may overflow.
-		if least.count > resourceapi.AllocationResultsMaxSize-devices {
-			return least.errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
-				least.count, resourceapi.AllocationResultsMaxSize, devices)
-		}
-		devices += least.count
-		requests = append(requests, all)
-	}
-	s.requests = append(s.requests, requests)
-	return s.addConstraints(claim, requests)
-}
-
-// least is the alternative that wants the fewest devices.
-func (a alternatives) least() *request {
-	result := a[0]
-	for _, r := range a {
-		if r.count < result.count {
-			result = r
-		}
-	}
-	return result
+	s.solution.decisions, s.solution.choices = make([]*request, 0, requests), make([]choice, 0, devices)
+	s.available.Expect(devices)
 }
 
 // run looks for the first solution.
@@ -207,7 +153,7 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 		}
 		return result, err
 	}
-	if s.restIsInfeasible(claim, request) {
+	if s.lookahead.restIsInfeasible(claim, request) {
 		return none, nil
 	}
 	result := tooMany
@@ -225,36 +171,30 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 
 // step counts, and looks whether the search was cancelled or had enough steps.
 func (s *search) step() error {
-	s.steps++
-	if err := s.cancelled(); err != nil {
+	s.work.steps++
+	if err := s.work.cancelled(); err != nil {
 		return err
 	}
-	if err := s.checkSteps(); err != nil {
-		return err
+	if len(s.celConstraints) == 0 {
+		return nil
 	}
-	return s.checkAttempt()
-}
-
-// cancelled is an error if the context or the attempt ended. It is asked before everything that may
-// take long: a step may evaluate expressions on many devices.
-func (s *search) cancelled() error {
-	if s.ctx.Err() == nil {
-		return s.allocator.attempt.ended()
+	if over := s.work.exceeded(); over != nil {
+		return s.busyWith().budgetError(*over, nil)
 	}
-	return fmt.Errorf("filter operation aborted: %w", cel.ContextError(s.ctx))
+	return nil
 }
 
 // try meets a request with one of its alternatives.
 func (s *search) try(p place, r *request) (outcome, error) {
-	s.decisions = append(s.decisions, r)
+	s.solution.decisions = append(s.solution.decisions, r)
 	satisfied, err := r.decide()
 	if err != nil || !satisfied {
-		s.decisions = s.decisions[:len(s.decisions)-1]
+		s.solution.decisions = s.solution.decisions[:len(s.solution.decisions)-1]
 		return none, err
 	}
 	result, err := s.nextDevice(p, r)
 	if result != found {
-		s.decisions = s.decisions[:len(s.decisions)-1]
+		s.solution.decisions = s.solution.decisions[:len(s.solution.decisions)-1]
 		r.undecide(len(r.decides))
 	}
 	return result, err
@@ -263,12 +203,12 @@ func (s *search) try(p place, r *request) (outcome, error) {
 // nextDevice finds the devices of the request from p on.
 func (s *search) nextDevice(p place, r *request) (outcome, error) {
 	switch {
-	case r.wantsAll() && len(r.all) == 0:
+	case r.WantsAll() && len(r.all) == 0:
 		// "All" of nothing is not what anybody wants.
 		return none, nil
-	case p.device == r.count:
+	case p.device == r.Count:
 		return s.nextRequest(p.claim, p.request+1)
-	case r.count-p.device > resourceapi.AllocationResultsMaxSize-s.resultCount[p.claim]:
+	case r.Count-p.device > resourceapi.AllocationResultsMaxSize-s.resultCount[p.claim]:
 		return tooMany, nil
 	}
 	if p.device > 0 {
@@ -277,9 +217,9 @@ func (s *search) nextDevice(p place, r *request) (outcome, error) {
 		}
 	}
 	switch {
-	case r.wantsAll():
+	case r.WantsAll():
 		return s.takeNextOfAll(p, r)
-	case !r.isPruned() && s.isInfeasible(p, r):
+	case !r.isPruned() && s.lookahead.isInfeasible(p, r):
 		return none, nil
 	default:
 		return s.takeAny(p, r)
@@ -295,7 +235,7 @@ func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 	case err != nil:
 		return none, err
 	case refusedBy != nil:
-		return none, refusedBy.rejection(r, c)
+		return none, refusedBy.Rejection(&r.Request, c)
 	case !taken:
 		return none, nil
 	}
@@ -337,17 +277,17 @@ func (s *search) takeAny(p place, r *request) (outcome, error) {
 // isEligible decides in the order of cost: no selector is evaluated for a device
 // that can't be had.
 func (s *search) isEligible(claim int, r *request, c *inventory.Candidate) (bool, error) {
-	if s.available.inUse(claim, r, c) {
+	if s.available.InUse(claim, &r.Request, c) {
 		return false, nil
 	}
-	selected, err := s.isSelectable(r, c)
+	selected, err := r.isSelected(c)
 	if err != nil || !selected {
 		return false, err
 	}
-	if r.isSimple(c) {
+	if r.IsSimple(c) {
 		return true, nil
 	}
-	return s.available.hasCapacity(r, c)
+	return s.available.HasCapacity(&r.Request, c)
 }
 
 // proceed goes on after c was taken at p, and gives it back if that fails.
@@ -363,15 +303,15 @@ func (s *search) proceed(p place, r *request, c *inventory.Candidate) (outcome, 
 
 // take takes a selectable device if nothing speaks against it. If a constraint
 // does, it is returned. Unless the device was taken nothing has changed.
-func (s *search) take(claim int, r *request, c *inventory.Candidate) (refusedBy constraint, taken bool, err error) {
-	if s.available.inUse(claim, r, c) {
+func (s *search) take(claim int, r *request, c *inventory.Candidate) (refusedBy constraint.Constraint, taken bool, err error) {
+	if s.available.InUse(claim, &r.Request, c) {
 		return nil, false, nil
 	}
-	var reserved reservation
-	if !r.isSimple(c) {
-		usable := s.isUsable(r, c)
+	var reserved availability.Reservation
+	if !r.IsSimple(c) {
+		usable := s.available.IsUsable(&r.Request, c)
 		if usable {
-			reserved, usable = s.available.reserveCounters(c)
+			reserved, usable = s.available.Reserve(c)
 		}
 		if !usable {
 			return nil, false, nil
@@ -379,32 +319,32 @@ func (s *search) take(claim int, r *request, c *inventory.Candidate) (refusedBy 
 	}
 	refusedBy, taken, err = s.addToConstraints(claim, r, c, &reserved)
 	if !taken {
-		s.available.releaseCounters(c, reserved)
+		s.available.Release(c, reserved)
 		return refusedBy, false, err
 	}
-	s.choices = append(s.choices, choice{claim: claim, request: r, Candidate: c, reservation: reserved})
+	s.solution.choices = append(s.solution.choices, choice{claim: claim, request: r, Candidate: c, Reservation: reserved})
 	s.resultCount[claim]++
 	if s.traces {
-		s.logger.V(7).Info("Device taken", "device", c.ID, "request", r.name)
+		s.logger.V(7).Info("Device taken", "device", c.ID, "request", r.Name)
 	}
 	return nil, true, nil
 }
 
 // addToConstraints adds the device to the constraints and then marks it as taken.
-func (s *search) addToConstraints(claim int, r *request, c *inventory.Candidate, reserved *reservation) (refusedBy constraint, taken bool, err error) {
+func (s *search) addToConstraints(claim int, r *request, c *inventory.Candidate, reserved *availability.Reservation) (refusedBy constraint.Constraint, taken bool, err error) {
 	for i, constraint := range r.constraints {
-		added, err := constraint.add(r, c)
+		added, err := constraint.Add(&r.Request, c)
 		if err != nil || !added {
 			removeFrom(r.constraints[:i], c)
 			return constraint, false, err
 		}
 	}
 	enough, err := true, error(nil)
-	if !r.isSimple(c) {
-		enough, err = s.available.hasCapacity(r, c)
+	if !r.IsSimple(c) {
+		enough, err = s.available.HasCapacity(&r.Request, c)
 	}
 	if enough && err == nil {
-		err = s.available.mark(claim, r, c, reserved)
+		err = s.available.Mark(claim, &r.Request, c, reserved)
 	}
 	if !enough || err != nil {
 		removeFrom(r.constraints, c)
@@ -415,20 +355,20 @@ func (s *search) addToConstraints(claim int, r *request, c *inventory.Candidate,
 
 // giveBack undoes the last take.
 func (s *search) giveBack() {
-	s.backtracked = true
-	last := s.choices[len(s.choices)-1]
-	s.choices = s.choices[:len(s.choices)-1]
+	s.lookahead.backtracked = true
+	last := s.solution.choices[len(s.solution.choices)-1]
+	s.solution.choices = s.solution.choices[:len(s.solution.choices)-1]
 	s.resultCount[last.claim]--
-	s.available.unmark(last.Candidate)
+	s.available.Unmark(last.Candidate)
 	removeFrom(last.request.constraints, last.Candidate)
-	s.available.releaseCounters(last.Candidate, last.reservation)
+	s.available.Release(last.Candidate, last.Reservation)
 	if s.traces {
-		s.logger.V(7).Info("Device given back", "device", last.ID, "request", last.request.name)
+		s.logger.V(7).Info("Device given back", "device", last.ID, "request", last.request.Name)
 	}
 }
 
-func removeFrom(constraints []constraint, c *inventory.Candidate) {
+func removeFrom(constraints []constraint.Constraint, c *inventory.Candidate) {
 	for i := len(constraints) - 1; i >= 0; i-- {
-		constraints[i].remove(c)
+		constraints[i].Remove(c)
 	}
 }

@@ -79,7 +79,7 @@ func BenchmarkSearch(b *testing.B) {
 						b.Fatal(err)
 					}
 					spent += time.Since(started)
-					steps = search.steps
+					steps = search.work.steps
 				}
 				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/search")
 				b.ReportMetric(float64(steps), "steps")

@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator/internal/capacity"
+	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/counter"
 	"github.com/celset/celset/allocator/internal/inventory"
 )
@@ -47,21 +50,18 @@ func TestSearchStateProperty(t *testing.T) {
 
 // requireUntouched demands that nothing is left of what a search took.
 func requireUntouched(t require.TestingT, s *search) {
-	require.Empty(t, s.choices)
-	require.Empty(t, s.decisions)
+	require.Empty(t, s.solution.choices)
+	require.Empty(t, s.solution.decisions)
 	for _, count := range s.resultCount {
 		require.Zero(t, count)
 	}
 	for _, c := range s.inventory.Candidates {
-		require.False(t, s.available.taken.Has(c.Position), "device %s", c.ID)
-		require.Empty(t, s.available.shares[c.Position], "device %s", c.ID)
+		require.False(t, s.available.Taken().Has(c.Position), "device %s", c.ID)
+		require.Empty(t, s.available.Shares(c), "device %s", c.ID)
 	}
-	require.Empty(t, s.available.owners)
-	for p, counters := range s.available.counters {
-		requireLeft(t, p, counter.New(p, s.available.isAllocated), counters)
-	}
-	for p, groups := range s.available.compatibilities {
-		untouched := counter.NewGroups(p, s.available.isAllocated)
+	for _, p := range s.inventory.Pools {
+		requireLeft(t, p, counter.New(p, s.isAllocated), s.available.CountersOf(p))
+		untouched, groups := counter.NewGroups(p, s.isAllocated), s.available.GroupsOf(p)
 		for _, c := range s.inventory.Candidates {
 			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
 				continue
@@ -91,22 +91,11 @@ func (s *search) allRequests() []*request {
 }
 
 // requireEmpty demands that a constraint is as it was at the beginning.
-func requireEmpty(t require.TestingT, c constraint) {
-	switch c := c.(type) {
-	case *matchAttribute:
-		require.Zero(t, c.devices)
-	case *matchAttributeList:
-		require.Empty(t, c.common)
-	case *distinctAttribute:
-		require.Empty(t, c.values)
-	case *distinctAttributeList:
-		require.Empty(t, c.values)
-	case *celConstraint:
-		require.Empty(t, c.members)
+func requireEmpty(t require.TestingT, c constraint.Constraint) {
+	require.Zero(t, c.Len(), "%T", c)
+	if c, ok := c.(*celConstraint); ok {
 		require.Zero(t, c.wanted)
 		require.Equal(t, len(c.covered), c.undecided)
-	default:
-		require.Fail(t, "unknown constraint", "%T", c)
 	}
 }
 
@@ -116,22 +105,22 @@ func requireConsistent(t require.TestingT, s *search) {
 	byRequest := map[*request]int{}
 	byDevice := make([][]choice, len(s.inventory.Candidates))
 	shares := sets.New[types.UID]()
-	for _, c := range s.choices {
+	for _, c := range s.solution.choices {
 		byDevice[c.Position] = append(byDevice[c.Position], c)
 		byRequest[c.request]++
-		require.Contains(t, s.decisions, c.request)
-		require.Equal(t, c.Shared, c.share != nil)
-		if c.share != nil {
-			require.False(t, shares.Has(*c.share), "two shares with one id")
-			shares.Insert(*c.share)
+		require.Contains(t, s.solution.decisions, c.request)
+		require.Equal(t, c.Shared, c.Share != nil)
+		if c.Share != nil {
+			require.False(t, shares.Has(*c.Share), "two shares with one id")
+			shares.Insert(*c.Share)
 		}
 	}
 	for position, choices := range byDevice {
 		requireNotOverbooked(t, s, s.inventory.Candidates[position], choices)
 	}
-	require.Len(t, s.decisions, len(slices.Concat(s.requests...)))
-	for _, r := range s.decisions {
-		require.Equal(t, r.count, byRequest[r], r.name)
+	require.Len(t, s.solution.decisions, len(slices.Concat(s.requests...)))
+	for _, r := range s.solution.decisions {
+		require.Equal(t, r.Count, byRequest[r], r.Name)
 	}
 	for _, c := range s.celConstraints {
 		require.Zero(t, c.undecided)
@@ -150,12 +139,12 @@ func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate,
 	for _, chosen := range choices {
 		require.False(t, requests.Has(chosen.request), "%s stands twice in one request", c.ID)
 		requests.Insert(chosen.request)
-		require.True(t, chosen.request.adminAccess() || !s.available.allocated.Has(c.Position), "%s is in use", c.ID)
+		require.True(t, chosen.request.AdminAccess() || !s.available.Allocated().Has(c.Position), "%s is in use", c.ID)
 		if !c.Shared {
 			require.False(t, byClaim.Has(chosen.claim), "%s stands twice in one claim", c.ID)
 			byClaim.Insert(chosen.claim)
 		}
-		for name, amount := range chosen.consumed {
+		for name, amount := range chosen.Consumed {
 			total := consumed[name]
 			total.Add(amount)
 			consumed[name] = total
@@ -165,19 +154,19 @@ func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate,
 		require.LessOrEqual(t, total.Cmp(c.Device.Capacity[name].Value), 0, "%s: %s", c.ID, name)
 	}
 	if c.Shared {
-		require.Len(t, s.available.shares[c.Position], len(choices))
-		require.False(t, s.available.taken.Has(c.Position))
+		require.Len(t, s.available.Shares(c), len(choices))
+		require.False(t, s.available.Taken().Has(c.Position))
 	} else {
-		require.Equal(t, len(choices) > 0, s.available.taken.Has(c.Position))
-		require.Empty(t, s.available.shares[c.Position])
+		require.Equal(t, len(choices) > 0, s.available.Taken().Has(c.Position))
+		require.Empty(t, s.available.Shares(c))
 	}
 }
 
 // requireCounters demands that counters were charged for the choices, once for a
 // shared device, and suffice if anything was taken of the pool.
 func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
-	for p, counters := range s.available.counters {
-		charged, groups := counter.New(p, s.available.isAllocated), counter.NewGroups(p, s.available.isAllocated)
+	for _, p := range s.inventory.Pools {
+		charged, groups := counter.New(p, s.isAllocated), counter.NewGroups(p, s.isAllocated)
 		for position, choices := range byDevice {
 			c := s.inventory.Candidates[position]
 			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
@@ -186,7 +175,7 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 			times := len(choices)
 			if c.Shared {
 				times = min(times, 1)
-				if s.allocator.state.isShared(c.ID) {
+				if s.allocator.state.IsShared(c.ID) {
 					times = 0
 				}
 			}
@@ -195,8 +184,12 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 				require.True(t, groups.Take(c.Device), "%s is not compatible", c.ID)
 			}
 		}
-		requireLeft(t, p, charged, counters)
+		requireLeft(t, p, charged, s.available.CountersOf(p))
 	}
+}
+
+func (s *search) isAllocated(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
+	return s.allocator.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
 }
 
 // requireLeft demands that the same is left of all counters of a pool.

@@ -28,16 +28,17 @@ func (s *search) judged(t testing.TB) (passes []bool, evaluated int) {
 	t.Helper()
 	r := s.requests[0][0][0]
 	evaluations := 0
-	s.ctx = watched{t.Context(), func() { evaluations++ }}
+	s.evaluator.Context = watched{t.Context(), func() { evaluations++ }}
 	for _, c := range s.inventory.Candidates {
-		isLikeLast, before := s.isLikeLast(r, c), evaluations
-		pass, err := s.judge(r, c)
+		watched, evaluatedBefore := evaluations, s.evaluator.Evaluated
+		pass, err := r.isSelected(c)
 		require.NoError(t, err)
+		isLikeLast := s.evaluator.Evaluated == evaluatedBefore
 		if !isLikeLast {
 			evaluated++
 		}
-		if len(r.class.Spec.Selectors)+len(r.spec.Selectors) > 0 {
-			require.Equal(t, isLikeLast, evaluations == before)
+		if len(r.Class.Spec.Selectors)+len(r.Spec.Selectors) > 0 {
+			require.Equal(t, isLikeLast, evaluations == watched)
 		}
 		passes = append(passes, pass)
 	}
@@ -107,7 +108,7 @@ func TestSelectorsThatFailAreEvaluatedAgain(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", withNames([]resourceapi.Device{broken, broken})...)}, claims: []*claimBuilder{claim("c").want("x", 1, "true")}}.search(t)
 	require.Len(t, s.inventory.Candidates, 2)
 	for _, c := range s.inventory.Candidates {
-		_, err := s.judge(s.requests[0][0][0], c)
+		_, err := s.requests[0][0][0].isSelected(c)
 		require.ErrorContains(t, err, "unsupported attribute value")
 	}
 }
@@ -126,24 +127,27 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 		texts := rapid.SliceOfN(rapid.SampledFrom(selectors), 0, 2)
 		inClass := classOf("any", texts.Draw(rt, "class")...)
 		models := rapid.SliceOfN(rapid.Custom(anyDevice), 1, 3).Draw(rt, "models")
-		var all []*sliceBuilder
+		var slices []*sliceBuilder
 		for i, driver := range []string{driver, otherDriver} {
 			devices := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) resourceapi.Device {
 				return changed(t, rapid.SampledFrom(models).Draw(t, "model"))
 			}), 1, 6).Draw(rt, "devices")
-			all = append(all, slice(fmt.Sprint(i), withNames(devices)...).driver(driver))
+			slices = append(slices, slice(fmt.Sprint(i), withNames(devices)...).driver(driver))
 		}
-		s := scenario{slices: all, classes: []*resourceapi.DeviceClass{inClass}, claims: []*claimBuilder{
+		all := scenario{slices: slices, classes: []*resourceapi.DeviceClass{inClass}, claims: []*claimBuilder{
 			claim("c").want("x", 1, texts.Draw(rt, "selectors")...).class("any"),
-		}}.search(t)
+		}}
+		each := all.with(WithExhaustiveSearch()).search(t).requests[0][0][0]
+		s := all.search(t)
 		r := s.requests[0][0][0]
 		for _, c := range rapid.Permutation(s.inventory.Candidates).Draw(rt, "order") {
-			want, wantErr := s.matchesSelectors(r, c)
-			if s.isLikeLast(r, c) {
+			want, wantErr := each.isSelected(c)
+			before := s.evaluator.Evaluated
+			got, err := r.isSelected(c)
+			if s.evaluator.Evaluated == before {
 				saved++
 			}
-			got, err := s.judge(r, c)
-			require.Equal(rt, want, got, "%s after %v", c.ID, r.group.last.Candidate)
+			require.Equal(rt, want, got, "%s", c.ID)
 			if wantErr == nil {
 				require.NoError(rt, err)
 			} else {

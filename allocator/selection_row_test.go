@@ -6,9 +6,9 @@ package allocator
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
+	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
@@ -26,6 +26,9 @@ func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *se
 	require.NoError(t, err)
 	return result
 }
+
+// row is where the verdicts on the devices for the first request are remembered.
+func (s *search) row() *selection.Row { return setup{s}.selectionRowOf(s.groups[0].first) }
 
 // Nodes of one hardware type share what selectors say, for the same selectors only.
 func TestSelectionsAreShared(t *testing.T) {
@@ -61,8 +64,8 @@ func TestSelectionsAreShared(t *testing.T) {
 				test.selectors = selectors
 			}
 			other := test.rowOf(t, cache, test.selectors)
-			require.NotNil(t, other.groups[0].known)
-			require.Equal(t, test.shared, s.groups[0].known == other.groups[0].known)
+			require.NotNil(t, other.row())
+			require.Equal(t, test.shared, s.row() == other.row())
 		})
 	}
 }
@@ -92,7 +95,7 @@ func TestSelectionsByNodeAreNotShared(t *testing.T) {
 		{perDevice("3", false, false, true), "x=mla-2"},
 	} {
 		s := scenario{slices: []*sliceBuilder{test.slice}, claims: []*claimBuilder{claim("c").want("x", 1, index+" >= 0")}}
-		require.Nil(t, s.rowOf(t, cache, selectors).groups[0].known)
+		require.Nil(t, s.rowOf(t, cache, selectors).row())
 		s.with(WithCache(cache)).requireDevices(t, test.want)
 	}
 }
@@ -112,36 +115,7 @@ func TestFailingSelectorsAreNotRemembered(t *testing.T) {
 		search := s.rowOf(t, cache, selectors)
 		_, err := search.run()
 		require.ErrorContains(t, err, "claim default/c: selector #0 on device mla.example.com/pool-1/mla-2: CEL runtime error: division by zero")
-		require.Equal(t, selectionUnknown, search.groups[0].known.of(2))
-	}
-}
-
-// Rows of more than a word, entered by many at a time.
-func TestSelectionRows(t *testing.T) {
-	const devices = 150
-	row := newSelectionRow(devices)
-	want := make([]selection, devices)
-	var group sync.WaitGroup
-	for i := range devices {
-		require.Equal(t, selectionUnknown, row.of(i))
-		want[i] = selection(i % 3)
-		if want[i] == selectionUnknown {
-			continue
-		}
-		for range 3 {
-			group.Go(func() {
-				row.enter(i, want[i] == selected)
-				for at := range devices {
-					if is := row.of(at); is != selectionUnknown && is != want[at] {
-						t.Errorf("device %d: %d", at, is)
-					}
-				}
-			})
-		}
-	}
-	group.Wait()
-	for i := range devices {
-		require.Equal(t, want[i], row.of(i))
+		require.Equal(t, selection.Unknown, search.row().Of(2))
 	}
 }
 

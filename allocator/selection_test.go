@@ -8,6 +8,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -126,18 +127,18 @@ func TestSelectionIsRemembered(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("a", 1, index+" == 0").want("b", 1).want("c", 2, index+" == 0")}}.search(t)
 	a, b := s.requests[0][0][0], s.requests[0][1][0]
 	for range 2 {
-		first, err := s.isSelectable(a, s.inventory.Candidates[0])
+		first, err := a.isSelected(s.inventory.Candidates[0])
 		require.NoError(t, err)
-		second, err := s.isSelectable(a, s.inventory.Candidates[1])
+		second, err := a.isSelected(s.inventory.Candidates[1])
 		require.NoError(t, err)
 		require.Equal(t, []bool{true, false}, []bool{first, second})
 	}
-	remembered := func(r *request) []selection {
-		return []selection{r.group.selections.of(0), r.group.selections.of(1)}
+	remembered := func(r *request) []selection.Verdict {
+		return []selection.Verdict{r.group.selectors.Verdict(0), r.group.selectors.Verdict(1)}
 	}
-	require.Equal(t, []selection{selected, notSelected}, remembered(a))
-	require.Equal(t, []selection{selectionUnknown, selectionUnknown}, remembered(b))
-	require.Equal(t, []selection{selected, notSelected}, remembered(s.requests[0][2][0]))
+	require.Equal(t, []selection.Verdict{selection.Selected, selection.NotSelected}, remembered(a))
+	require.Equal(t, []selection.Verdict{selection.Unknown, selection.Unknown}, remembered(b))
+	require.Equal(t, []selection.Verdict{selection.Selected, selection.NotSelected}, remembered(s.requests[0][2][0]))
 }
 
 // slow takes long enough for an ended context to be noticed.
@@ -148,8 +149,8 @@ func TestInterruptedSelector(t *testing.T) {
 	cause := errors.New("moved")
 	for _, want := range []error{nil, cause} {
 		ctx := cancelledWhenWatched(t, want)
-		s.ctx = ctx
-		_, err := s.isSelectable(s.requests[0][0][0], s.inventory.Candidates[0])
+		s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
+		_, err := s.requests[0][0][0].isSelected(s.inventory.Candidates[0])
 		require.ErrorContains(t, err, "operation interrupted")
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, context.Cause(ctx))

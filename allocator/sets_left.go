@@ -71,29 +71,18 @@ func (c *celConstraint) combinations() []combination {
 	var result []combination
 	members := c.members
 	for i, all := range c.search.requests[c.claimIndex] {
-		r := c.search.tried(c.claimIndex, i)
+		r := c.search.solution.tried(c.search.requests, c.claimIndex, i)
 		if r == nil {
 			r = all[0]
 		}
 		if !c.isCovered(r) {
 			continue
 		}
-		n := min(r.count, len(members))
+		n := min(r.Count, len(members))
 		result = append(result, c.search.combination(r, members[:n]))
 		members = members[n:]
 	}
 	return result
-}
-
-// tried is what is being tried for a request of a claim, nil if nothing is.
-func (s *search) tried(claim, request int) *request {
-	for _, requests := range s.requests[:claim] {
-		request += len(requests)
-	}
-	if request >= len(s.decisions) {
-		return nil
-	}
-	return s.decisions[request]
 }
 
 func (c *celConstraint) isCovered(r *request) bool {
@@ -103,16 +92,16 @@ func (c *celConstraint) isCovered(r *request) bool {
 // combination counts the devices for a request that has the members.
 func (s *search) combination(r *request, members []*inventory.Candidate) combination {
 	candidates := s.inventory.Candidates
-	if r.wantsAll() {
+	if r.WantsAll() {
 		candidates = r.all
 	}
-	result := combination{count: r.count}
+	result := combination{count: r.Count}
 	for _, c := range candidates {
 		switch {
 		case slices.Contains(members, c):
 			result.chosen = append(result.chosen, result.free)
 			result.free++
-		case r.wantsAll() || s.isFree(r, c):
+		case r.WantsAll() || s.isFree(r, c):
 			result.free++
 		}
 	}
@@ -122,12 +111,12 @@ func (s *search) combination(r *request, members []*inventory.Candidate) combina
 // isFree tells whether the request could have the device if it were alone. A device
 // on which a selector fails it can't have.
 func (s *search) isFree(r *request, c *inventory.Candidate) bool {
-	if s.available.allocated.Has(c.Position) && !r.adminAccess() {
+	if s.available.Allocated().Has(c.Position) && !r.AdminAccess() {
 		return false
 	}
-	if isSelected, err := s.isSelectable(r, c); err != nil || !isSelected || !s.isUsable(r, c) {
+	if isSelected, err := r.isSelected(c); err != nil || !isSelected || !s.available.IsUsable(&r.Request, c) {
 		return false
 	}
-	enough, err := s.available.hasCapacity(r, c)
+	enough, err := s.available.HasCapacity(&r.Request, c)
 	return enough && err == nil
 }

@@ -6,13 +6,14 @@ package allocator
 import (
 	"testing"
 
+	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
 func TestAllocatedStateOfDevices(t *testing.T) {
-	s := newAllocatedState(scenario{
+	s := availability.NewState(scenario{
 		inUse: []string{"exclusive"},
 		shares: []share{
 			{device: "shared"},
@@ -33,8 +34,8 @@ func TestAllocatedStateOfDevices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := deviceID(name)
-			require.Equal(t, want.allocated, s.isAllocated(id))
-			require.Equal(t, want.shared, s.isShared(id))
+			require.Equal(t, want.allocated, s.IsAllocated(id))
+			require.Equal(t, want.shared, s.IsShared(id))
 			consumed := s.AggregatedCapacity[id]
 			require.Len(t, consumed, len(want.consumed))
 			for name, quantity := range consumed {
@@ -53,7 +54,7 @@ func TestEmptyState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := s.allocator(t)
-			a.state = newAllocatedState(state)
+			a.state = availability.NewState(state)
 			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 			require.NoError(t, err)
 			require.Equal(t, []string{"x=a", "x=b"}, devicesOf(results))

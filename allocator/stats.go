@@ -43,7 +43,7 @@ type Stats struct {
 
 // stats counts what one search did.
 func (s *search) stats() Stats {
-	stats := Stats{Steps: s.steps, Cost: int64(min(s.budget.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
+	stats := Stats{Steps: s.work.steps, Cost: int64(min(s.work.cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
 	for _, constraint := range s.celConstraints {
 		stats.Evaluations += constraint.evaluations
 		stats.SetsAccepted += constraint.accepted

@@ -10,9 +10,11 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/cel/device/bitset"
-
+	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/selection"
+	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // Two devices that look the same to everything that matters are symmetric: if there is no
@@ -63,7 +65,7 @@ func (y *symmetry) mayPassOver(p place) bool {
 		}
 		for _, all := range s.requests[claim][from:] {
 			for _, r := range all {
-				if r.wantsAll() || slices.ContainsFunc(r.decides, func(c contribution) bool { return c.covered }) {
+				if r.WantsAll() || slices.ContainsFunc(r.decides, func(c contribution) bool { return c.covered }) {
 					return false
 				}
 			}
@@ -101,24 +103,24 @@ func (f *failedClasses) add(y *symmetry, p place, position int) {
 
 func (y *symmetry) find() []int {
 	s, read := y.search, y.attributesRead()
-	seen := s.allocator.cache.symmetries.Get(symmetryKey{s.view().number, read}, func() []int { return y.byContent(read) })
+	seen := s.allocator.cache.symmetries.Get(symmetryKey{s.view().Number, read}, func() []int { return y.byContent(read) })
 	if seen == nil {
 		return nil
 	}
 	for _, g := range s.groups {
 		if !g.lookedAhead {
-			s.lookAhead(g.requests[0])
+			s.lookahead.look(g.first)
 		}
 	}
 	return numbered(len(s.inventory.Candidates), func(i int) string {
 		c := s.inventory.Candidates[i]
-		key := fmt.Sprint(seen[i], c.Pool.ID, s.available.allocated.Has(i))
+		key := fmt.Sprint(seen[i], c.Pool.ID, s.available.Allocated().Has(i))
 		for _, g := range s.groups {
-			if g.selections.of(i) == selectionUnknown {
+			if g.selectors.Verdict(i) == selection.Unknown {
 				// A selector fails for the device, or may.
 				return fmt.Sprint("unknown ", i)
 			}
-			key += fmt.Sprint(" ", g.selections.of(i))
+			key += fmt.Sprint(" ", g.selectors.Verdict(i))
 		}
 		return key
 	})
@@ -142,21 +144,16 @@ func numbered(n int, key func(int) string) []int {
 }
 
 // attributesRead are the attributes that constraints read.
-func (y *symmetry) attributesRead() readSet {
-	s, read := y.search, readSet{}
-	for _, c := range s.celConstraints {
-		read = read.with(readBy(c.definition))
-	}
-	for _, requests := range s.requests {
+func (y *symmetry) attributesRead() view.ReadSet {
+	var read view.ReadSet
+	for _, requests := range y.search.requests {
 		for _, alternatives := range requests {
 			for _, r := range alternatives {
-				if len(r.derived) > 0 {
-					return anyAttribute
+				if len(r.Derived) > 0 {
+					return view.AnyAttribute
 				}
 				for _, c := range r.constraints {
-					if attribute, ok := c.(attributeReader); ok {
-						read = read.with(attributeNamed(attribute.attributeName()))
-					}
+					read = read.With(readByConstraint(c))
 				}
 			}
 		}
@@ -164,29 +161,38 @@ func (y *symmetry) attributesRead() readSet {
 	return read
 }
 
-// attributeReader is a constraint on one attribute.
-type attributeReader interface {
-	attributeName() resourceapi.FullyQualifiedName
+// readByConstraint is what a constraint reads of a device: one that does not tell reads anything.
+func readByConstraint(c constraint.Constraint) view.ReadSet {
+	switch c := c.(type) {
+	case *celConstraint:
+		return readBy(c.definition)
+	case interface {
+		AttributeName() resourceapi.FullyQualifiedName
+	}:
+		return view.ReadAttribute(c.AttributeName())
+	default:
+		return view.AnyAttribute
+	}
 }
 
 // byContent numbers the devices by driver, capacities and the attributes that are
 // read. nil if no two are equal.
-func (y *symmetry) byContent(read readSet) []int {
+func (y *symmetry) byContent(read view.ReadSet) []int {
 	candidates, readers := y.search.inventory.Candidates, map[string]func(resourceapi.QualifiedName) bool{}
 	return numbered(len(candidates), func(i int) string {
 		c := candidates[i]
 		seen := resourceapi.Device{Attributes: c.Device.Attributes}
-		if !read.all {
+		if !read.IsAny() {
 			reads := readers[c.Pool.Driver]
 			if reads == nil {
-				reads = read.reader(c.Pool.Driver)
+				reads = read.Reader(c.Pool.Driver)
 				readers[c.Pool.Driver] = reads
 			}
 			seen.Attributes = maps.Clone(seen.Attributes)
 			maps.DeleteFunc(seen.Attributes, func(name resourceapi.QualifiedName, _ resourceapi.DeviceAttribute) bool { return !reads(name) })
 		}
 		raw, err := seen.Marshal()
-		if err != nil || hasEmptyList(seen.Attributes) {
+		if err != nil || view.HasEmptyList(seen.Attributes) {
 			return fmt.Sprint("unknown ", i)
 		}
 		return c.Pool.Driver + " " + string(append(fingerprint.AppendCapacities(nil, c.Device.Capacity), raw...))

@@ -82,7 +82,7 @@ func TestBindingConditions(t *testing.T) {
 func TestOptionalNodeOperations(t *testing.T) {
 	off := with(func(f *structured.Features) { f.OptionalNodeOperations = false })
 	declaring := newNode(nodeName)
-	declaring.Status.DeclaredFeatures = []string{"Other", declaresOptionalNodeOperations}
+	declaring.Status.DeclaredFeatures = []string{"Other", "DRAOptionalNodeOperations"}
 	s := scenario{
 		slices: []*sliceBuilder{slice("1", ring(1)...).edit(func(s *resourceapi.ResourceSliceSpec) {
 			s.SkipNodeOperations = make([]resourceapi.SkipNodeOperation, 1)

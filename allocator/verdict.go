@@ -21,7 +21,7 @@ func (c *celConstraint) verdict() (bool, error) {
 	v, known, err := find(s.ctx, s.allocator.cache.verdicts.At(c.verdictKey()), c.evaluateSet)
 	if known {
 		c.hits++
-		err = s.budget.Charge(v.cost)
+		err = s.work.cost.Charge(v.cost)
 	}
 	return v.satisfied, err
 }
@@ -30,9 +30,9 @@ func (c *celConstraint) evaluateSet() (setVerdict, error) {
 	c.evaluations++
 	c.values = c.values[:0]
 	for _, member := range c.members {
-		c.values = append(c.values, c.search.view().values[member.Position])
+		c.values = append(c.values, c.search.view().Values[member.Position])
 	}
-	before := c.search.budget.Spent()
-	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.budget)
-	return setVerdict{satisfied, c.search.budget.Spent() - before}, err
+	before := c.search.work.cost.Spent()
+	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.work.cost)
+	return setVerdict{satisfied, c.search.work.cost.Spent() - before}, err
 }

@@ -54,7 +54,7 @@ type DynamicResourcesCEL struct {
 	nodes    func() fwk.NodeInfoLister
 	claims   fwk.SharedDRAManager
 	judge    *costbound.Selectors
-	watched  *onlooker
+	watched  *recorder
 	exchange *exchange
 	metrics  *metrics.Metrics
 	// These are what the allocators of all scheduling cycles share, nil where upstream's
@@ -108,7 +108,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, err
 	}
-	watched := newOnlooker(handle)
+	watched := newRecorder(handle)
 	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded), watched, features)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ import (
 // scheduler, gets to read, by their folders.
 var Packages = []string{
 	"apis/celset/v1alpha1", "apis/config/v1alpha1", "apis/internal/strictjson",
-	"cel", "cel/device", "cel/device/costbound", "cel/meter", "allocator", "allocator/internal/capacity", "allocator/internal/inventory",
+	"cel", "cel/device", "cel/device/costbound", "cel/meter", "allocator", "allocator/internal/availability", "allocator/internal/capacity", "allocator/internal/constraint",
+	"allocator/internal/inventory", "allocator/internal/requests", "allocator/internal/selection",
 	"allocator/explain",
 	"plugin", "plugin/guard", "plugin/watchdog", "admission",
 }

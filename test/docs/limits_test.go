@@ -198,7 +198,7 @@ func cacheLimits(t *testing.T) []limit {
 		{"compiled selectors", number(constantOf(t, "plugin/plugin.go", "selectorCacheSize")) + " entries", ours + ", as in Kubernetes"},
 		{"nodes and their devices by node selectors, or of pools that span nodes", number(constantOf(t, "allocator/internal/inventory/dependent.go", "maxDependentDevices")) + " in all", ours},
 		{"part of its memory that one entry may take", fmt.Sprintf("1/%d", constantOf(t, "cel/memo/memory.go", "largestShare")), ours},
-		{"sets of attributes for which the devices of a node are kept", number(constantOf(t, "allocator/view.go", "maxReadSets")), ours},
+		{"sets of attributes for which the devices of a node are kept", number(constantOf(t, "allocator/internal/view/latest.go", "MaxReadSets")), ours},
 	}
 }
 

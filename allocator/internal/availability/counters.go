@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package availability
 
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -9,14 +9,14 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// mostByCounters returns how many of the devices the shared counters permit at
+// MostByCounters returns how many of the devices the shared counters permit at
 // most.
 //
 // Each device that consumes counters is assigned to the first counter set that it
 // consumes, and for each counter set a counter that all assigned devices consume
 // limits their number: what is left of it, divided by the least that one of them
 // takes.
-func (a *availability) mostByCounters(devices []*inventory.Candidate) int {
+func (a *Availability) MostByCounters(devices []*inventory.Candidate) int {
 	most := 0
 	limited := make(map[counterSet][]*inventory.Candidate)
 	for _, c := range devices {
@@ -39,9 +39,9 @@ type counterSet struct {
 	name string
 }
 
-func (a *availability) mostOfSet(key counterSet, members []*inventory.Candidate) int {
+func (a *Availability) mostOfSet(key counterSet, members []*inventory.Candidate) int {
 	most := len(members)
-	left := a.countersOf(key.pool).Left(key.name)
+	left := a.CountersOf(key.pool).Left(key.name)
 	for name, rest := range left {
 		least, limiting := leastConsumed(members, name)
 		if limiting {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package availability
 
 import (
 	"slices"
@@ -10,23 +10,24 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/requests"
 )
 
 // declaresOptionalNodeOperations is what a node declares that can leave out node
 // operations (the field skipNodeOperations of a ResourceSlice).
 const declaresOptionalNodeOperations = "DRAOptionalNodeOperations"
 
-// isUsable decides what depends on the device, the node and the request, but not
+// IsUsable decides what depends on the device, the node and the request, but not
 // on what else is allocated.
-func (s *search) isUsable(r *request, c *inventory.Candidate) bool {
+func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) bool {
 	if len(c.Slice.Spec.SkipNodeOperations) > 0 &&
-		(!s.allocator.features.OptionalNodeOperations || !slices.Contains(s.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
+		(!a.features.OptionalNodeOperations || !slices.Contains(a.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
 		return false
 	}
-	if len(c.Device.ConsumesCounters) > 0 && !s.allocator.features.PartitionableDevices {
+	if len(c.Device.ConsumesCounters) > 0 && !a.features.PartitionableDevices {
 		return false
 	}
-	return !s.allocator.features.DeviceTaints || tolerated(c.Device.Taints, r.spec.Tolerations)
+	return !a.features.DeviceTaints || tolerated(c.Device.Taints, r.Spec.Tolerations)
 }
 
 // tolerated tells whether no taint keeps the device from being allocated.

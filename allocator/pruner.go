@@ -7,6 +7,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
@@ -28,7 +29,7 @@ import (
 // An evaluation may also fail because of what it costs. Where that can't be excluded for sets
 // of that size there are no bounds (bound.Analysis.Affordable).
 //
-// As in bound.go, a branch is cut only if the search would have met no error in it:
+// As in lookahead.go, a branch is cut only if the search would have met no error in it:
 //
 //   - the bound is "surely false", which includes that no completion fails;
 //   - what else may be evaluated in the branch is known or can't fail: selectors of
@@ -46,6 +47,7 @@ import (
 // search asks it which device comes next.
 type pruner struct {
 	constraint *celConstraint
+	branch     branch
 	// useless: nothing can be cut.
 	useless bool
 	// size is the size of a complete set.
@@ -90,9 +92,9 @@ func (p *pruner) begin() bool {
 	first := p.domain.At(0)
 	first.Clear()
 	for i, all := range c.covered {
-		p.joinFree(first, i, all[0])
+		p.branch.joinFree(first, p.eligible.At(i), all[0])
 	}
-	r := c.covered[0][0]
+	r := &c.covered[0][0].Request
 	if p.volatile {
 		p.passOverTaken(r, 0, first)
 	}
@@ -103,27 +105,9 @@ func (p *pruner) begin() bool {
 	return false
 }
 
-// joinFree adds the devices that the request, which is covered in the given place, can have
-// and that are not in use.
-func (p *pruner) joinFree(to bitset.Set, at int, r *request) {
-	c := p.constraint
-	eligible, available := p.eligible.At(at), c.search.available
-	for w, word := range eligible {
-		to[w] |= word &^ available.taken[w]
-	}
-	if !r.adminAccess() {
-		return
-	}
-	for position := range eligible.All() {
-		if !available.inUse(c.claimIndex, r, c.search.inventory.Candidates[position]) {
-			to.Add(position)
-		}
-	}
-}
-
 // descend looks at the set with the device that was added last, for request r. It is
 // false if no completion is satisfactory.
-func (p *pruner) descend(r *request, added *inventory.Candidate) bool {
+func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	c := p.constraint
 	if !p.begun {
 		return true
@@ -188,7 +172,7 @@ func (p *pruner) end() { p.begun = false }
 // hasCompletion tells whether the set as it is may become satisfactory, or something
 // else may fail before it is complete. It removes devices from the domain that are in no
 // such completion.
-func (p *pruner) hasCompletion(r *request, last *inventory.Candidate) bool {
+func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
 	level := len(c.members)
 	p.forced.At(level).Clear()
@@ -238,8 +222,8 @@ func (p *pruner) lacksDevices() bool {
 	c := p.constraint
 	taken := len(c.members)
 	for i, all := range c.covered {
-		wanted := max(0, all[0].count-taken)
-		taken = max(0, taken-all[0].count)
+		wanted := max(0, all[0].Count-taken)
+		taken = max(0, taken-all[0].Count)
 		if wanted > 0 && p.domain.At(len(c.members)).CountAnd(p.eligible.At(i)) < wanted {
 			return true
 		}
@@ -258,10 +242,9 @@ func (p *pruner) failure() error {
 
 // passOverTaken removes devices that can't be had any more because of what else was
 // taken. Those for r come from the given position on.
-func (p *pruner) passOverTaken(r *request, from int, domain bitset.Set) {
-	c := p.constraint
+func (p *pruner) passOverTaken(r *requests.Request, from int, domain bitset.Set) {
 	for position := range domain.All() {
-		if candidate := c.search.inventory.Candidates[position]; !p.mayTake(r, from, candidate) {
+		if !p.mayTake(r, from, p.branch.candidate(position)) {
 			domain.Remove(position)
 		}
 	}
@@ -269,31 +252,24 @@ func (p *pruner) passOverTaken(r *request, from int, domain bitset.Set) {
 
 // mayTake tells whether the device can still be had for one of the covered requests
 // from r on.
-func (p *pruner) mayTake(r *request, from int, candidate *inventory.Candidate) bool {
-	c := p.constraint
-	for i, all := range c.covered {
+func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Candidate) bool {
+	for i, all := range p.constraint.covered {
 		q := all[0]
-		if q.order < r.order || q == r && candidate.Position < from || !p.eligible.At(i).Has(candidate.Position) {
+		if q.Order < r.Order || &q.Request == r && candidate.Position < from || !p.eligible.At(i).Has(candidate.Position) {
 			continue
 		}
-		if !c.search.available.inUse(c.claimIndex, q, candidate) && p.hasRoom(q, candidate) && p.isAdmitted(q, candidate) {
+		if p.branch.mayTake(q, candidate) {
 			return true
 		}
 	}
 	return false
 }
 
-// hasRoom tells whether the search would look at the constraint before it finds out
-// that too little of the device is left. For "all" it does.
-func (p *pruner) hasRoom(r *request, candidate *inventory.Candidate) bool {
-	return r.wantsAll() || p.constraint.search.know(r, candidate) != ineligible
-}
-
 // placeOf is the place of a request among those covered.
-func (p *pruner) placeOf(r *request) int {
+func (p *pruner) placeOf(r *requests.Request) int {
 	c := p.constraint
 	for i, all := range c.covered {
-		if all[0] == r {
+		if &all[0].Request == r {
 			return i
 		}
 	}
@@ -303,12 +279,12 @@ func (p *pruner) placeOf(r *request) int {
 // next is the first position from the given one on whose device may be the next one of
 // request r in a satisfactory completion, or as many as there are candidates. Devices of
 // a request are taken in ascending order, so none may come after one that is forced.
-func (p *pruner) next(r *request, position int) int {
+func (p *pruner) next(r *requests.Request, position int) int {
 	c := p.constraint
 	chosen := len(c.members)
 	next := p.domain.At(chosen).Next(position)
 	if next < 0 {
-		return len(c.search.inventory.Candidates)
+		return p.branch.devices()
 	}
 	if !p.forced.At(chosen).IsEmpty() {
 		at := p.placeOf(r)
@@ -317,35 +293,18 @@ func (p *pruner) next(r *request, position int) int {
 				break
 			}
 			if p.eligible.At(at).Has(first) && !p.later.At(at).Has(first) {
-				return len(c.search.inventory.Candidates)
+				return p.branch.devices()
 			}
 		}
 	}
 	return next
 }
 
-// isAdmitted asks the constraints that see a device of the request before this one does.
-func (p *pruner) isAdmitted(r *request, candidate *inventory.Candidate) bool {
-	for _, other := range r.constraints {
-		bounding, ok := other.(boundingConstraint)
-		if !ok {
-			break
-		}
-		if !bounding.admits(candidate) {
-			return false
-		}
-	}
-	return true
-}
-
 // othersCannotFail tells whether no other CEL constraint may fail before the set of
 // this one is complete.
-func (p *pruner) othersCannotFail(r *request, last *inventory.Candidate) bool {
+func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
-	for _, o := range c.search.celConstraints {
-		if o == c || o.claimIndex != c.claimIndex || o.last < r.order || o.first > c.last {
-			continue
-		}
+	for o := range p.branch.others(c, r.Order, c.last) {
 		if !o.pruner.isPrepared() || o.pruner.mayFail(last) {
 			return false
 		}
@@ -358,7 +317,7 @@ func (p *pruner) othersCannotFail(r *request, last *inventory.Candidate) bool {
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
-	partial.Domain = bitset.New(len(c.search.inventory.Candidates))
+	partial.Domain = bitset.New(p.branch.devices())
 	if p.begun {
 		partial.Domain.SetTo(p.domain.At(len(c.members)))
 	} else {

@@ -8,75 +8,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
-
-	"github.com/celset/celset/allocator/internal/inventory"
 )
-
-func TestPublishedAttribute(t *testing.T) {
-	c := candidateWith(attrs{"index": 1, "mla.example.com/color": "red", "other.example.com/index": 2, "both": 3, "mla.example.com/both": 4})
-	for name, want := range map[resourceapi.FullyQualifiedName]*resourceapi.DeviceAttribute{
-		"mla.example.com/index":   {IntValue: ptr.To(int64(1))},
-		"mla.example.com/color":   {StringValue: ptr.To("red")},
-		"mla.example.com/both":    {IntValue: ptr.To(int64(4))},
-		"other.example.com/index": {IntValue: ptr.To(int64(2))},
-		"other.example.com/color": nil,
-		"mla.example.com/missing": nil,
-		"missing":                 nil,
-	} {
-		require.Empty(t, cmp.Diff(want, publishedAttribute(c, name)), name)
-	}
-}
-
-// candidateWith makes a device of the driver.
-func candidateWith(a attrs) *inventory.Candidate {
-	s := slice("1", newDevice("mla-0", a))
-	return &inventory.Candidate{Device: &s.Spec.Devices[0], Slice: s.ResourceSlice}
-}
-
-func TestScalarsCompareByTypeAndValue(t *testing.T) {
-	different := []resourceapi.DeviceAttribute{
-		{},
-		{StringValue: ptr.To("1")},
-		{StringValue: ptr.To("")},
-		{VersionValue: ptr.To("1")},
-		{IntValue: ptr.To(int64(1))},
-		{IntValue: ptr.To(int64(0))},
-		{BoolValue: ptr.To(true)},
-		{BoolValue: ptr.To(false)},
-	}
-	for i := range different {
-		for j := range different {
-			same := different[j].DeepCopy()
-			require.Equal(t, i == j, scalarOf(&different[i]) == scalarOf(same), "%v and %v", different[i], same)
-		}
-	}
-	require.Equal(t, scalar{}, scalarOf(&resourceapi.DeviceAttribute{IntValues: []int64{1}}), "a list is no scalar")
-}
-
-func TestValuesOf(t *testing.T) {
-	for name, test := range map[string]struct {
-		attribute resourceapi.DeviceAttribute
-		want      sets.Set[scalar]
-	}{
-		"ints":         {resourceapi.DeviceAttribute{IntValues: []int64{1, 2, 1}}, sets.New(intValue(1), intValue(2))},
-		"bools":        {resourceapi.DeviceAttribute{BoolValues: []bool{true, false}}, sets.New(boolValue(true), boolValue(false))},
-		"strings":      {resourceapi.DeviceAttribute{StringValues: []string{"1", ""}}, sets.New(stringValue("1"), stringValue(""))},
-		"versions":     {resourceapi.DeviceAttribute{VersionValues: []string{"1.0.0"}}, sets.New(versionValue("1.0.0"))},
-		"one int":      {resourceapi.DeviceAttribute{IntValue: ptr.To(int64(1))}, sets.New(intValue(1))},
-		"one bool":     {resourceapi.DeviceAttribute{BoolValue: ptr.To(false)}, sets.New(boolValue(false))},
-		"one string":   {resourceapi.DeviceAttribute{StringValue: ptr.To("1")}, sets.New(stringValue("1"))},
-		"one version":  {resourceapi.DeviceAttribute{VersionValue: ptr.To("1.0.0")}, sets.New(versionValue("1.0.0"))},
-		"empty list":   {resourceapi.DeviceAttribute{StringValues: []string{}}, nil},
-		"unknown type": {resourceapi.DeviceAttribute{}, nil},
-	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, valuesOf(&test.attribute)) })
-	}
-}
 
 // derived is a claim for two devices with the same derived color.
 func derived(expression string) *claimBuilder {
@@ -149,14 +83,13 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 		claims: []*claimBuilder{claim("c").want("x", 1).derive(color, index).want("y", 1).derive(driver+"/other", index)},
 	}.search(t)
 	x, y := s.requests[0][0][0], s.requests[0][1][0]
-	first, err := s.attribute(x, s.inventory.Candidates[1], color)
+	first, err := s.evaluator.Attribute(&x.Request, s.inventory.Candidates[1], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), *first.IntValue)
-	again, err := s.attribute(y, s.inventory.Candidates[1], driver+"/other")
+	again, err := s.evaluator.Attribute(&y.Request, s.inventory.Candidates[1], driver+"/other")
 	require.NoError(t, err)
 	require.Same(t, first, again)
-	require.Len(t, s.derivations, 1)
-	other, err := s.attribute(x, s.inventory.Candidates[0], color)
+	other, err := s.evaluator.Attribute(&x.Request, s.inventory.Candidates[0], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(0), *other.IntValue)
 }
@@ -164,8 +97,8 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 func TestInterruptedDerivedAttribute(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("x", 1).derive(color, slow)}}.search(t)
 	ctx := cancelledWhenWatched(t, errors.New("moved"))
-	s.ctx = ctx
-	_, err := s.attribute(s.requests[0][0][0], s.inventory.Candidates[0], color)
+	s.evaluator.Context, s.work.ctx = ctx, ctx
+	_, err := s.evaluator.Attribute(&s.requests[0][0][0].Request, s.inventory.Candidates[0], color)
 	require.ErrorContains(t, err, "operation interrupted")
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, context.Cause(ctx))

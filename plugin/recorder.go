@@ -25,8 +25,8 @@ type material struct {
 	slices    []*resourceapi.ResourceSlice
 }
 
-// onlooker is the scheduler's handle, and its lists, as upstream's plugin sees them.
-type onlooker struct {
+// recorder is the scheduler's handle, and its lists, as upstream's plugin sees them.
+type recorder struct {
 	fwk.Handle
 	manager fwk.SharedDRAManager
 
@@ -39,12 +39,12 @@ type onlooker struct {
 	seen *material
 }
 
-func newOnlooker(handle fwk.Handle) *onlooker {
-	return &onlooker{Handle: handle, manager: handle.SharedDRAManager()}
+func newRecorder(handle fwk.Handle) *recorder {
+	return &recorder{Handle: handle, manager: handle.SharedDRAManager()}
 }
 
 // during runs upstream's PreFilter and returns what it was given.
-func (o *onlooker) during(preFilter func()) *material {
+func (o *recorder) during(preFilter func()) *material {
 	o.turn.Lock()
 	defer o.turn.Unlock()
 	seen := &material{}
@@ -54,14 +54,14 @@ func (o *onlooker) during(preFilter func()) *material {
 	return seen
 }
 
-func (o *onlooker) set(seen *material) {
+func (o *recorder) set(seen *material) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.seen = seen
 }
 
 // SharedDRAManager implements [fwk.Handle].
-func (o *onlooker) SharedDRAManager() fwk.SharedDRAManager {
+func (o *recorder) SharedDRAManager() fwk.SharedDRAManager {
 	if o.manager == nil {
 		return nil
 	}
@@ -70,22 +70,22 @@ func (o *onlooker) SharedDRAManager() fwk.SharedDRAManager {
 
 type watchedManager struct {
 	fwk.SharedDRAManager
-	*onlooker
+	*recorder
 }
 
 // ResourceClaims implements [fwk.SharedDRAManager].
 func (m watchedManager) ResourceClaims() fwk.ResourceClaimTracker {
-	return watchedClaims{m.manager.ResourceClaims(), m.onlooker}
+	return watchedClaims{m.manager.ResourceClaims(), m.recorder}
 }
 
 // ResourceSlices implements [fwk.SharedDRAManager].
 func (m watchedManager) ResourceSlices() fwk.ResourceSliceLister {
-	return watchedSlices{m.manager.ResourceSlices(), m.onlooker}
+	return watchedSlices{m.manager.ResourceSlices(), m.recorder}
 }
 
 type watchedClaims struct {
 	fwk.ResourceClaimTracker
-	*onlooker
+	*recorder
 }
 
 // ListAllAllocatedDevices implements [fwk.ResourceClaimTracker].
@@ -106,7 +106,7 @@ func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error
 	return state, err
 }
 
-func (o *onlooker) keepAllocated(state *structured.AllocatedState) {
+func (o *recorder) keepAllocated(state *structured.AllocatedState) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if o.seen != nil {
@@ -116,7 +116,7 @@ func (o *onlooker) keepAllocated(state *structured.AllocatedState) {
 
 type watchedSlices struct {
 	fwk.ResourceSliceLister
-	*onlooker
+	*recorder
 }
 
 // ListWithDeviceTaintRules implements [fwk.ResourceSliceLister].

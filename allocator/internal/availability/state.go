@@ -1,0 +1,68 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package availability
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// State is what was allocated when the allocator was made, with an index
+// of the shared devices: the shares of a device are many, and are asked for a
+// device at a time.
+type State struct {
+	structured.AllocatedState
+	// sharedDevices is made when it is needed first: most claims don't need it, and it is as
+	// large as the cluster.
+	sharedDevices func() sets.Set[structured.DeviceID]
+}
+
+// NewState indexes what was allocated.
+func NewState(state structured.AllocatedState) *State {
+	return &State{state, sync.OnceValue(func() sets.Set[structured.DeviceID] {
+		devices := sets.New[structured.DeviceID]()
+		for share := range state.AllocatedSharedDeviceIDs {
+			devices.Insert(share.GetDeviceID())
+		}
+		for device := range state.AggregatedCapacity {
+			devices.Insert(device)
+		}
+		return devices
+	})}
+}
+
+// Of has the positions of the candidates that are allocated, exclusively.
+func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
+	allocated := bitset.New(len(candidates))
+	if len(s.AllocatedDevices) == 0 {
+		return allocated
+	}
+	for i, c := range candidates {
+		if s.AllocatedDevices.Has(c.ID) {
+			allocated.Add(i)
+		}
+	}
+	return allocated
+}
+
+// HasShared tells whether any device is shared.
+func (s *State) HasShared() bool {
+	return len(s.AllocatedSharedDeviceIDs) > 0 || len(s.AggregatedCapacity) > 0
+}
+
+// IsShared tells whether the device has been allocated shares of, with capacity
+// or without.
+func (s *State) IsShared(id structured.DeviceID) bool {
+	return s.HasShared() && s.sharedDevices().Has(id)
+}
+
+// IsAllocated tells whether the device is in use at all.
+func (s *State) IsAllocated(id structured.DeviceID) bool {
+	return s.AllocatedDevices.Has(id) || s.IsShared(id)
+}

@@ -1,0 +1,161 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package requests reads what claims ask for: requests and their alternatives, checked one by
+// one. A [Request] says what it wants of a device, not which devices there are.
+package requests
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+)
+
+// Request is a request or subrequest of a claim. It is not modified once it is prepared.
+type Request struct {
+	Claim *resourceapi.ResourceClaim
+	// Name is "request" or "request/subrequest".
+	Name string
+	// Parent is the name of the request that a subrequest belongs to, else empty.
+	Parent string
+	// Order is the place of the request in the claim.
+	Order int
+	Spec  *resourceapi.ExactDeviceRequest
+	Class *resourceapi.DeviceClass
+	// Count is the number of devices wanted, not negative. For allocation mode All it is
+	// found out from the devices.
+	Count int
+	// Derived are the expressions of derived attributes by the attribute's name.
+	Derived map[resourceapi.FullyQualifiedName]string
+}
+
+// Of are the ways to meet a request of a claim: its subrequests, or itself alone.
+func Of(claim *resourceapi.ResourceClaim, order int) []Request {
+	api := &claim.Spec.Devices.Requests[order]
+	if len(api.FirstAvailable) == 0 {
+		return []Request{{Claim: claim, Name: api.Name, Order: order, Spec: api.Exactly}}
+	}
+	result := make([]Request, len(api.FirstAvailable))
+	for i := range api.FirstAvailable {
+		result[i] = subrequest(claim, order, &api.FirstAvailable[i])
+	}
+	return result
+}
+
+// subrequest has all of a request but admin access.
+func subrequest(claim *resourceapi.ResourceClaim, order int, api *resourceapi.DeviceSubRequest) Request {
+	parent := claim.Spec.Devices.Requests[order].Name
+	return Request{
+		Claim:  claim,
+		Name:   parent + "/" + api.Name,
+		Parent: parent,
+		Order:  order,
+		Spec: &resourceapi.ExactDeviceRequest{
+			DeviceClassName:   api.DeviceClassName,
+			Selectors:         api.Selectors,
+			AllocationMode:    api.AllocationMode,
+			Count:             api.Count,
+			Tolerations:       api.Tolerations,
+			Capacity:          api.Capacity,
+			DerivedAttributes: api.DerivedAttributes,
+		},
+	}
+}
+
+// WantsAll tells whether all devices are wanted that match.
+func (r *Request) WantsAll() bool {
+	return r.Spec.AllocationMode == resourceapi.DeviceAllocationModeAll
+}
+
+// AdminAccess tells whether devices are shared with everybody.
+func (r *Request) AdminAccess() bool {
+	return ptr.Deref(r.Spec.AdminAccess, false)
+}
+
+// WantsCapacity tells whether some capacity of a device is asked for.
+func (r *Request) WantsCapacity() bool {
+	return r.Spec.Capacity != nil && len(r.Spec.Capacity.Requests) > 0
+}
+
+// IsSimple tells whether nothing but selectors and what is in use decides whether the
+// request can have the device.
+func (r *Request) IsSimple(c *inventory.Candidate) bool { return c.Ordinary && !r.WantsCapacity() }
+
+// IsNamed tells whether a list of request names, of a constraint or a
+// configuration, has the request in it.
+func (r *Request) IsNamed(names []string) bool {
+	return slices.Contains(names, r.Name) || r.Parent != "" && slices.Contains(names, r.Parent)
+}
+
+// Errorf makes an error about the request.
+func (r *Request) Errorf(format string, args ...any) error {
+	return fmt.Errorf("claim %s, request %s: %w", klog.KObj(r.Claim), r.Name, fmt.Errorf(format, args...))
+}
+
+// CheckFeatures refuses what can't be ignored when the feature for it is off.
+func CheckFeatures(features structured.Features, claim *resourceapi.ResourceClaim, api *resourceapi.DeviceRequest) error {
+	r := &Request{Claim: claim, Name: api.Name}
+	const disabled = "has %s, but the %s feature is disabled"
+	if api.Exactly == nil && len(api.FirstAvailable) == 0 {
+		return r.Errorf("neither exactly nor firstAvailable is set (unsupported request type?)")
+	}
+	if len(api.FirstAvailable) > 0 && !features.PrioritizedList {
+		return r.Errorf(disabled, "subrequests", "DRAPrioritizedList")
+	}
+	if !features.ConsumableCapacity {
+		if api.Exactly != nil && api.Exactly.Capacity != nil ||
+			slices.ContainsFunc(api.FirstAvailable, func(sub resourceapi.DeviceSubRequest) bool { return sub.Capacity != nil }) {
+			return r.Errorf(disabled, "capacity requests", "DRAConsumableCapacity")
+		}
+	}
+	return nil
+}
+
+// Prepare checks that the request is understood and its class exists.
+func (r *Request) Prepare(features structured.Features, classes structured.DeviceClassLister) error {
+	if len(r.Spec.DerivedAttributes) > 0 {
+		if !features.DerivedAttributes {
+			return r.Errorf("cannot handle request with derived attributes, the feature is disabled")
+		}
+		r.Derived = make(map[resourceapi.FullyQualifiedName]string, len(r.Spec.DerivedAttributes))
+		for _, attribute := range r.Spec.DerivedAttributes {
+			r.Derived[attribute.Name] = attribute.Expression
+		}
+	}
+	for i, selector := range r.Spec.Selectors {
+		if selector.CEL == nil {
+			return r.Errorf("selector #%d: CEL expression empty (unsupported selector type?)", i)
+		}
+	}
+	if r.Spec.AdminAccess != nil && !features.AdminAccess {
+		return r.Errorf("admin access is requested, but the feature is disabled")
+	}
+	if r.Spec.DeviceClassName == "" {
+		return r.Errorf("missing device class name (unsupported request type?)")
+	}
+	class, err := classes.Get(r.Spec.DeviceClassName)
+	if err != nil {
+		return r.Errorf("could not retrieve device class %s: %w", r.Spec.DeviceClassName, err)
+	}
+	r.Class = class
+	return nil
+}
+
+// DetermineCount says how many devices are wanted, unless all are.
+func (r *Request) DetermineCount() error {
+	switch {
+	case r.Spec.AllocationMode != resourceapi.DeviceAllocationModeExactCount:
+		return r.Errorf("unsupported count mode %s", r.Spec.AllocationMode)
+	case r.Spec.Count > math.MaxInt:
+		return r.Errorf("exact count %d is too large", r.Spec.Count)
+	}
+	r.Count = max(0, int(r.Spec.Count))
+	return nil
+}

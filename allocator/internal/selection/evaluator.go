@@ -1,0 +1,84 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package selection evaluates the expressions over one device: the selectors of requests and of
+// their classes ([Selectors]), and derived attributes.
+//
+// They are evaluated when the search reaches a device, not before: one that fails on a device
+// which is not needed must not fail the allocation. What one said does not depend on what is
+// allocated, and is remembered: in the search, and in a [Row] for other searches over the same
+// view. An error is not.
+package selection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+)
+
+// Evaluator evaluates expressions over the devices of one node, for one search.
+type Evaluator struct {
+	Context  context.Context
+	Features structured.Features
+	Node     *v1.Node
+	// Compiled has the expressions that were compiled.
+	Compiled *dracel.Cache
+	// Cancelled is asked before each evaluation.
+	Cancelled func() error
+	// Evaluated counts the devices for which selectors were evaluated.
+	Evaluated int64
+	derived   map[derivation]derivedAttribute
+}
+
+// NeverSelects tells whether the device is left out whatever selectors say, which is decided
+// before any of them can fail.
+func (e *Evaluator) NeverSelects(c *inventory.Candidate) bool {
+	return !e.Features.DeviceBindingAndStatus && len(c.Device.BindingConditions) > 0
+}
+
+// matches tells whether all selectors are true for the device. owner is the object that they
+// are written in.
+func (e *Evaluator) matches(owner string, selectors []resourceapi.DeviceSelector, c *inventory.Candidate) (bool, error) {
+	for i, selector := range selectors {
+		if selector.CEL == nil {
+			return false, fmt.Errorf("%s: selector #%d: CEL expression empty (unsupported selector type?)", owner, i)
+		}
+		expression := e.Compiled.GetOrCompile(selector.CEL.Expression)
+		if expression.Error != nil {
+			return false, fmt.Errorf("%s: selector #%d: CEL compile error: %w", owner, i, expression.Error)
+		}
+		matches, _, err := expression.DeviceMatches(e.Context, deviceOf(c))
+		if err != nil {
+			return false, fmt.Errorf("%s: selector #%d on device %s: CEL runtime error: %w", owner, i, c.ID, e.explained(err))
+		}
+		if !matches {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// explained adds the error of an ended context: an interrupted selector wraps its cause only.
+func (e *Evaluator) explained(err error) error {
+	if e.Context.Err() != nil && !errors.Is(err, e.Context.Err()) {
+		return fmt.Errorf("%w: %w", e.Context.Err(), err)
+	}
+	return dracel.EnhanceRuntimeError(err)
+}
+
+// deviceOf is the device as upstream's expressions over one device see it.
+func deviceOf(c *inventory.Candidate) dracel.Device {
+	return dracel.Device{
+		Driver:                   c.Slice.Spec.Driver,
+		AllowMultipleAllocations: c.Device.AllowMultipleAllocations,
+		Attributes:               c.Device.Attributes,
+		Capacity:                 c.Device.Capacity,
+	}
+}

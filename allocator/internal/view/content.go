@@ -1,0 +1,120 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
+)
+
+// Content is the fingerprint of what expressions with the read set see of a slice.
+func Content(slice *resourceapi.ResourceSlice, read ReadSet) fingerprint.Sum {
+	memory := fingerprint.Memory.Get().(*[]byte)
+	defer fingerprint.Memory.Put(memory)
+	writer := contentWriter{to: fingerprint.AppendPart((*memory)[:0], []byte(slice.Spec.Driver)), reads: read.Reader(slice.Spec.Driver)}
+	for i := range slice.Spec.Devices {
+		writer.device(&slice.Spec.Devices[i])
+	}
+	if writer.failed {
+		// Content that can't be written is like no other.
+		writer.to = fmt.Appendf(writer.to, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
+	}
+	*memory = writer.to
+	return fingerprint.Of(writer.to)
+}
+
+// contentWriter writes devices such that different ones are different.
+type contentWriter struct {
+	to     []byte
+	reads  func(resourceapi.QualifiedName) bool
+	failed bool
+	// attributes are those of a device in the order of their names.
+	attributes []namedAttribute
+}
+
+type namedAttribute struct {
+	name  resourceapi.QualifiedName
+	value resourceapi.DeviceAttribute
+}
+
+func (w *contentWriter) device(d *resourceapi.Device) {
+	w.to = fingerprint.AppendBool(fingerprint.AppendCapacities(w.to, d.Capacity), d.AllowMultipleAllocations)
+	w.attributes = w.attributes[:0]
+	for name, value := range d.Attributes {
+		if !w.reads(name) {
+			value = withoutValue(value)
+		}
+		w.attributes = append(w.attributes, namedAttribute{name, value})
+	}
+	slices.SortFunc(w.attributes, func(a, b namedAttribute) int { return strings.Compare(string(a.name), string(b.name)) })
+	w.to = binary.BigEndian.AppendUint64(w.to, uint64(len(w.attributes)))
+	for i := range w.attributes {
+		w.to = fingerprint.AppendPart(w.to, []byte(w.attributes[i].name))
+		w.to = append(w.to, emptyList(&w.attributes[i].value))
+		w.message(&w.attributes[i].value)
+	}
+}
+
+func (w *contentWriter) message(m fingerprint.Message) {
+	var ok bool
+	w.to, ok = fingerprint.AppendMessage(w.to, m)
+	w.failed = w.failed || !ok
+}
+
+// emptyList tells what kind of empty list an attribute is, 0 if it is none. To expressions an
+// empty list is a value, but the protocol buffer of the attribute has nothing of it. No API
+// server sends those.
+func emptyList(a *resourceapi.DeviceAttribute) byte {
+	switch {
+	case a.IntValues != nil && len(a.IntValues) == 0:
+		return 1
+	case a.BoolValues != nil && len(a.BoolValues) == 0:
+		return 2
+	case a.StringValues != nil && len(a.StringValues) == 0:
+		return 3
+	case a.VersionValues != nil && len(a.VersionValues) == 0:
+		return 4
+	}
+	return 0
+}
+
+// HasEmptyList tells whether one of the attributes is an empty list.
+func HasEmptyList(attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute) bool {
+	for _, a := range attributes {
+		if emptyList(&a) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutValue is what matters of an attribute that is not read: upstream's selectors fail
+// on any device with an attribute of no known type, or with a version that is none.
+func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
+	switch {
+	case a.IntValues != nil:
+		a.IntValues = anyInts
+	case a.BoolValues != nil:
+		a.BoolValues = anyBools
+	case a.StringValues != nil:
+		a.StringValues = anyStrings
+	case a.VersionValues != nil:
+	case a.IntValue != nil:
+		a.IntValue = &anyInts[0]
+	case a.BoolValue != nil:
+		a.BoolValue = &anyBools[0]
+	case a.StringValue != nil:
+		a.StringValue = &anyStrings[0]
+	}
+	return a
+}
+
+// These take the place of values.
+var anyInts, anyBools, anyStrings = []int64{0}, []bool{false}, []string{""}

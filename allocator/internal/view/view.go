@@ -1,0 +1,62 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package view tells what expressions see of the devices of a node: drivers, capacities, and the
+// attributes that are read ([ReadSet]). Drivers publish serial numbers, UUIDs and addresses, so
+// that no two devices of a cluster have the same attributes. No claim that asks for any four
+// connected devices reads them. What is found out about a node is therefore kept for all nodes
+// that have the same [View].
+//
+// A view is not modified. Two nodes with the same [Content] of their slices, one by one, have
+// devices that no expression with that read set can tell apart.
+package view
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/memo"
+)
+
+// Number tells views apart. It takes their place in keys, which must not keep them.
+type Number uint64
+
+// View is the devices of a node as expressions with some read set see them, in the order of
+// the candidates, without the names of devices, pools and nodes.
+type View struct {
+	Number Number
+	// Values are the devices of the first such node, one value each, because identity is
+	// equality. Attributes beyond the read set may have other values on other nodes.
+	Values []*device.Device
+	bytes  int
+}
+
+// New is the view of a node's devices.
+func New(number Number, of *inventory.Inventory) *View {
+	v := &View{Number: number, Values: make([]*device.Device, len(of.Candidates))}
+	for i, candidate := range of.Candidates {
+		v.Values[i] = device.New(candidate.Pool.Driver, candidate.Device)
+		v.bytes += sizeOfDevice(candidate.Device)
+	}
+	return v
+}
+
+// Part is the view as a part of what is remembered.
+func (v *View) Part() memo.Part { return memo.Part{Of: v, Bytes: v.bytes} }
+
+// What a device takes once an expression has looked at it: so much by itself, and for each
+// attribute and capacity a place in maps by domain and name and a converted value.
+const (
+	deviceBytes    = 700
+	attributeBytes = 130
+	elementBytes   = 24
+)
+
+func sizeOfDevice(d *resourceapi.Device) int {
+	bytes := deviceBytes + attributeBytes*(len(d.Attributes)+len(d.Capacity))
+	for _, a := range d.Attributes {
+		bytes += elementBytes * (len(a.IntValues) + len(a.BoolValues) + len(a.StringValues) + len(a.VersionValues))
+	}
+	return bytes
+}

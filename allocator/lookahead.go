@@ -1,0 +1,188 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/selection"
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// Looking ahead cuts branches of the search in which too few devices are left: wanting 26
+// devices where 25 exist takes upstream's search 2^25 steps to find out.
+//
+// A bound must never change the answer, and an error is an answer. A branch that
+// is cut must be one in which the search would have found nothing and would have
+// met no error either. Errors come from what is evaluated in the branch, so a
+// branch is cut only if all that is known already:
+//
+//   - selectors, for every free device that the requests in the branch might try.
+//     They are evaluated ahead; a branch with a device on which one fails is not cut;
+//   - derived attributes: requests that have some are not cut;
+//   - CEL constraints: none may become complete in the branch;
+//   - requests for all devices, which fail with an error if a constraint refuses
+//     one of them: not if they are covered by a constraint.
+//
+// What is compared is an upper bound of what a branch could still find with what
+// it must find. For the request at hand these are the devices that come after the
+// last one taken, as far as its constraints and the shared counters permit. For the
+// requests after it ([capacityBound]) they are, one by one: the devices for each
+// alternative, for each kind of request, under each constraint, and for the sets of
+// requests that must match.
+//
+// Nothing is checked before the search had to give something back for the first
+// time. A search that succeeds at once costs nothing more.
+
+// lookahead tells which branches of a search have nothing in them.
+type lookahead struct {
+	search *search
+	// backtracked: something was given back.
+	backtracked bool
+	// cannotFail tells for each request of each claim whether nothing but selectors is
+	// evaluated from there on.
+	cannotFail [][]bool
+}
+
+// findWhatCannotFail determines from which request on no request can fail and the limit
+// on results plays no role.
+func (l *lookahead) findWhatCannotFail() {
+	s := l.search
+	l.cannotFail = make([][]bool, len(s.requests))
+	safe := true
+	for _, requests := range s.requests {
+		safe = safe && withinLimit(requests)
+	}
+	for claim := len(s.requests) - 1; claim >= 0; claim-- {
+		requests := s.requests[claim]
+		l.cannotFail[claim] = make([]bool, len(requests)+1)
+		l.cannotFail[claim][len(requests)] = safe
+		for i := len(requests) - 1; i >= 0; i-- {
+			for _, r := range requests[i] {
+				safe = safe && r.cannotFail()
+			}
+			l.cannotFail[claim][i] = safe
+		}
+	}
+}
+
+// known is what a look at the free devices for a request tells.
+type known int8
+
+const (
+	// eligible devices can be taken as far as the device alone decides.
+	eligible known = iota
+	// ineligible devices can't.
+	ineligible
+	// unknown: a selector would have to be evaluated, or fails.
+	unknown
+)
+
+// look evaluates the selectors of a request for all devices that it may try,
+// those in use by the search included. That one of them fails is forgotten: the
+// search may never come to that device, and meets the failure itself if it does.
+func (l *lookahead) look(r *request) {
+	s := l.search
+	r.group.lookedAhead = true
+	for _, c := range s.inventory.Candidates {
+		if r.AdminAccess() || !s.available.Allocated().Has(c.Position) {
+			// What it is, is remembered; if it fails, nothing is.
+			_, _ = r.isSelected(c)
+		}
+	}
+}
+
+// speculate evaluates the selectors of a request for all devices that it may try.
+// It is false if one of them fails, or if something else may that is evaluated only
+// when the search comes to it.
+func (l *lookahead) speculate(r *request) bool {
+	if len(r.Derived) > 0 || r.WantsAll() && len(r.constraints) > len(r.decides) {
+		return false
+	}
+	s, inUse := l.search, bitset.Set(nil)
+	if !r.AdminAccess() {
+		inUse = s.available.Allocated()
+	}
+	r.group.selectors.Recall(s.inventory.Ordinary, inUse)
+	for _, c := range s.inventory.Candidates {
+		if r.IsSimple(c) && r.group.selectors.Known().Has(c.Position) || inUse != nil && inUse.Has(c.Position) {
+			continue
+		}
+		if l.know(r, c) == unknown {
+			return false
+		}
+	}
+	return true
+}
+
+// know looks at a free device. Nothing is evaluated that may fail but selectors,
+// once and ahead.
+func (l *lookahead) know(r *request, c *inventory.Candidate) known {
+	switch r.group.selectors.Verdict(c.Position) {
+	case selection.NotSelected:
+		return ineligible
+	case selection.Unknown:
+		if l.search.evaluator.NeverSelects(c) {
+			return ineligible
+		}
+		if r.group.lookedAhead {
+			return unknown
+		}
+		l.look(r)
+		return l.know(r, c)
+	}
+	// In the order of the search: capacity, which may fail, before usability.
+	switch enough, err := l.search.available.HasCapacity(&r.Request, c); {
+	case err != nil:
+		return unknown
+	case !enough || !l.search.available.IsUsable(&r.Request, c):
+		return ineligible
+	default:
+		return eligible
+	}
+}
+
+// isBounded tells whether bounds are looked at.
+func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.allocator.unbounded }
+
+// isInfeasible tells whether the request can't get the rest of its devices, or the
+// requests after it can't get theirs.
+func (l *lookahead) isInfeasible(p place, r *request) bool {
+	if !l.isBounded() || r.WantsAll() {
+		return false
+	}
+	safe := l.cannotFail[p.claim][p.request]
+	if !safe && len(r.Derived) > 0 {
+		return false
+	}
+	var left []*inventory.Candidate
+	for _, c := range l.search.inventory.Candidates[p.from:] {
+		if l.search.available.InUse(p.claim, &r.Request, c) {
+			continue
+		}
+		switch l.know(r, c) {
+		case unknown:
+			return false
+		case eligible:
+			if r.isAdmitted(c) {
+				left = append(left, c)
+			}
+		}
+	}
+	wanted := r.Count - p.device
+	return !l.isEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted})
+}
+
+// isEnough tells whether the request may get as many of the devices together, all of which are
+// admitted.
+func (l *lookahead) isEnough(r *request, devices []*inventory.Candidate, wanted int) bool {
+	if len(devices) < wanted {
+		return false
+	}
+	for b := range r.bounding() {
+		if b.Most(devices) < wanted {
+			return false
+		}
+	}
+	return l.search.available.MostByCounters(devices) >= wanted
+}

@@ -1,0 +1,169 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/capacity"
+	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/selection"
+	"github.com/celset/celset/allocator/internal/view"
+)
+
+// setup reads the claims of a search, in their order: requests, what they have in common, and
+// constraints. The first thing that is wrong is the error.
+type setup struct{ search *search }
+
+func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
+	all := make([]alternatives, 0, len(claim.Spec.Devices.Requests))
+	devices := 0
+	for order := range claim.Spec.Devices.Requests {
+		a, err := b.newAlternatives(claim, order)
+		if err != nil {
+			return err
+		}
+		least := a.least()
+		// Compared before it is added: the sum of untrusted counts may overflow.
+		if least.Count > resourceapi.AllocationResultsMaxSize-devices {
+			return least.Errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
+				least.Count, resourceapi.AllocationResultsMaxSize, devices)
+		}
+		devices += least.Count
+		all = append(all, a)
+	}
+	b.search.requests = append(b.search.requests, all)
+	return b.addConstraints(claim, all)
+}
+
+func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (alternatives, error) {
+	a := b.search.allocator
+	if err := requests.CheckFeatures(a.features, claim, &claim.Spec.Devices.Requests[order]); err != nil {
+		return nil, err
+	}
+	all := requests.Of(claim, order)
+	result := make(alternatives, len(all))
+	for i := range all {
+		r := &request{Request: all[i]}
+		if err := r.Prepare(a.features, a.classes); err != nil {
+			return nil, err
+		}
+		r.group = b.groupOf(r)
+		if err := b.determineCount(r); err != nil {
+			return nil, err
+		}
+		result[i] = r
+	}
+	return result, nil
+}
+
+// groupOf finds the group of a request, or makes one.
+func (b setup) groupOf(r *request) *group {
+	s := b.search
+	for _, g := range s.groups {
+		if sameKind(g.first, r) {
+			return g
+		}
+	}
+	var reads func() view.ReadSet
+	if !s.allocator.unbounded {
+		reads = func() view.ReadSet {
+			return s.allocator.readBySelectors(r.Class.Spec.Selectors).With(s.allocator.readBySelectors(r.Spec.Selectors))
+		}
+	}
+	g := &group{first: r, selectors: selection.New(&s.evaluator, &r.Request, len(s.inventory.Candidates), b.selectionRowOf(r), reads)}
+	s.groups = append(s.groups, g)
+	return g
+}
+
+// selectionRowOf finds what is remembered for the selectors of a request. nil if the
+// node plays a role, or a selector is none, or nobody is there to remember it for: to
+// find out what view a node has takes as long as evaluating some selectors.
+func (b setup) selectionRowOf(r *request) *selection.Row {
+	s := b.search
+	if !s.allocator.sharesCache && !s.isConstrained() || s.inventory.DevicesSelectNodes() {
+		return nil
+	}
+	key, ok := s.selectionKeyOf(r)
+	if !ok {
+		return nil
+	}
+	return s.allocator.cache.selections.Get(key, func() *selection.Row { return selection.NewRow(len(s.inventory.Candidates)) })
+}
+
+func (b setup) determineCount(r *request) error {
+	if r.WantsAll() {
+		return b.determineAll(r)
+	}
+	return r.DetermineCount()
+}
+
+// determineAll finds the devices that make up "all". It refuses to do so while
+// some pool can't be seen as a whole, even if no device of it would be selected:
+// nobody can tell yet.
+func (b setup) determineAll(r *request) error {
+	next, candidates := 0, b.search.inventory.Candidates
+	for _, p := range b.search.inventory.Pools {
+		switch {
+		case p.Incomplete:
+			return r.Errorf("asks for all devices, but resource pool %s is currently being updated", p)
+		case p.Invalid != "":
+			return r.Errorf("asks for all devices, but resource pool %s is currently invalid", p)
+		}
+		for ; next < len(candidates) && candidates[next].Pool == p; next++ {
+			isPart, err := b.isPartOfAll(r, candidates[next])
+			if err != nil {
+				return err
+			}
+			if isPart {
+				r.all = append(r.all, candidates[next])
+			}
+		}
+	}
+	r.Count = len(r.all)
+	return nil
+}
+
+// isPartOfAll leaves out devices that would not have the requested capacity even
+// if nobody else used them.
+func (b setup) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
+	features := b.search.allocator.features
+	selected, err := r.isSelected(c)
+	if err != nil || !selected || !features.ConsumableCapacity {
+		return selected, err
+	}
+	enough, err := capacity.HasRoom(c.Device, r.Spec.Capacity, features.FractionalCapacityRange, nil, nil)
+	if err != nil {
+		return false, r.Errorf("checking capacity for device %s: %w", c.Device.Name, err)
+	}
+	return enough, nil
+}
+
+// addConstraints sets up the constraints of a claim for its requests.
+func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternatives) error {
+	a := b.search.allocator
+	definitions, err := a.definitions.of(a, claim)
+	if err != nil {
+		return err
+	}
+	for i := range claim.Spec.Devices.Constraints {
+		api := &claim.Spec.Devices.Constraints[i]
+		var c constraint.Constraint
+		if d := definitions[i]; d != nil {
+			c = b.search.newCELConstraint(claim, d, api, all)
+		} else if c, err = constraint.New(claim, i, a.features.ListTypeAttributes, b.search.evaluator.Attribute); err != nil {
+			return err
+		}
+		for _, alternatives := range all {
+			for _, r := range alternatives {
+				if constraint.Covers(api, &r.Request) {
+					r.constraints = append(r.constraints, c)
+				}
+			}
+		}
+	}
+	return nil
+}

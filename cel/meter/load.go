@@ -127,7 +127,8 @@ var (
 		}
 		return Load{Nanoseconds: 100_000 + 80*c.Second.Size}
 	}}
-	network = reading(150, 10, 1)
+	// What is no address stands in an error, quoted, also where only a bool is wanted.
+	network = reading(150, 24, 12)
 )
 
 // executing is the load of compiling a pattern, if it was not, and of what executing it begins
@@ -200,8 +201,8 @@ var loads = func() map[string]known {
 			once := crossing.load(c)
 			return Load{Nanoseconds: 2 * once.Nanoseconds}
 		}},
-		"quantity":   {load: quantityLoad},
-		"isQuantity": {load: quantityLoad},
+		"quantity":   {result: decimals, load: quantityLoad},
+		"isQuantity": {result: decimals, load: quantityLoad},
 		"semver":     reading(250, 20, 2),
 		"isSemver":   reading(250, 20, 2),
 		"compareTo":  {load: comparingParts}, "isGreaterThan": {load: comparingParts}, "isLessThan": {load: comparingParts},
@@ -244,8 +245,18 @@ var loads = func() map[string]known {
 	return result
 }()
 
+// decimals is 1 for a text that becomes a decimal of any size, and 0 if an int64 will do, as for
+// most quantities people write.
+func decimals(values *operands, _ float64) float64 {
+	text, ok := values.first.(types.String)
+	if ok && (len(text) > 18 || strings.Contains(string(text), ".") && strings.HasSuffix(string(text), "i")) {
+		return 1
+	}
+	return 0
+}
+
 func quantityLoad(c *Call) Load {
-	return Load{200 + 10*c.First.Size + c.First.Size*c.First.Size/600, 2 * c.First.Size}
+	return Load{200 + 10*c.First.Size + c.First.Size*c.First.Size/600 + 1_500*c.Result, 2*c.First.Size + 800*c.Result}
 }
 
 func comparingParts(c *Call) Load {

@@ -6,6 +6,7 @@ package placement
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,13 +38,20 @@ const (
 // standing is what conditions say where the former decision stands.
 const standing = "the former decision stands"
 
+// report writes what a run has to say into its result: conditions and warnings.
+type report struct {
+	result    *Result
+	placement *clusterv1beta1.Placement
+	now       time.Time
+}
+
 // satisfied sets the condition PlacementSatisfied.
-func (r *run) satisfied(status metav1.ConditionStatus, reason, message string) {
+func (r *report) satisfied(status metav1.ConditionStatus, reason, message string) {
 	r.condition(clusterv1beta1.PlacementConditionSatisfied, status, reason, message)
 }
 
 // configured sets the condition PlacementMisconfigured.
-func (r *run) configured(wrong misconfigurations) {
+func (r *report) configured(wrong misconfigurations) {
 	if len(wrong) > 0 {
 		r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, ReasonMisconfigured, wrong.message())
 		return
@@ -53,7 +61,7 @@ func (r *run) configured(wrong misconfigurations) {
 }
 
 // evaluated sets the condition PlacementEvaluationFailed.
-func (r *run) evaluated(failed []Removal) {
+func (r *report) evaluated(failed []Removal) {
 	if len(failed) == 0 {
 		r.condition(ConditionEvaluationFailed, metav1.ConditionFalse, ReasonEvaluationsSucceeded, "All evaluations succeeded")
 		return
@@ -69,7 +77,7 @@ func (r *run) evaluated(failed []Removal) {
 }
 
 // condition adds one; the message is cut to what the API server takes.
-func (r *run) condition(kind string, status metav1.ConditionStatus, reason, message string) {
+func (r *report) condition(kind string, status metav1.ConditionStatus, reason, message string) {
 	r.result.Conditions = append(r.result.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: cut(message),
 		ObservedGeneration: r.placement.Generation, LastTransitionTime: metav1.NewTime(r.now),
@@ -91,7 +99,7 @@ func cut(message string) string {
 }
 
 // summary says what the filters and the constraints left of the available clusters.
-func (r *run) summary() string {
+func (r *report) summary() string {
 	parts := []string{fmt.Sprintf("%d clusters available", len(r.result.Available.Clusters))}
 	for _, filtered := range r.result.Filters {
 		parts = append(parts, fmt.Sprintf("%s removed %d", filtered.Filter, len(filtered.Removed)))
@@ -110,7 +118,7 @@ func (r *run) summary() string {
 }
 
 // scheduled sets the condition PlacementSatisfied where clusters were available.
-func (r *run) scheduled(selected int) {
+func (r *report) scheduled(selected int) {
 	wanted := r.placement.Spec.NumberOfClusters
 	switch {
 	case selected == 0:

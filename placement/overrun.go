@@ -114,7 +114,7 @@ func (r *run) tooLong(name string, failure error, reason *Late) {
 }
 
 // overrun sets the conditions where evaluations took too long.
-func (r *run) overrun() {
+func (r *report) overrun() {
 	r.condition(ConditionEvaluationFailed, metav1.ConditionTrue, ReasonEvaluationFailed,
 		r.result.Overrun.message(len(r.result.Available.Clusters)))
 	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The evaluation takes too long; "+standing)

@@ -36,8 +36,8 @@ func addOn(of clusterv1beta1.AddOnScore) scorer {
 				}
 			}
 		}
-		r.warn(ReasonScoreExpired, addOnName(&of), "AddOnPlacementScores %s expired; they count as 0", expired)
-		r.outOfRange(ReasonScoreOutOfRange, addOnName(&of),
+		r.report.warn(ReasonScoreExpired, addOnName(&of), "AddOnPlacementScores %s expired; they count as 0", expired)
+		r.report.outOfRange(ReasonScoreOutOfRange, addOnName(&of),
 			fmt.Sprintf("AddOnPlacementScores %%s are not from %d to %d; they count as the nearest of these", MinScore, MaxScore), clamped)
 		return result, nil
 	}

@@ -33,7 +33,7 @@ func allocatable(plugin string, resource clusterv1.ResourceName) scorer {
 			}
 			any = true
 		}
-		r.outOfRange(ReasonAmountOutOfRange, plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
+		r.report.outOfRange(ReasonAmountOutOfRange, plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
 		result := make([]int64, len(candidates))
 		for i := range candidates {
 			switch {

@@ -93,6 +93,7 @@ type run struct {
 	skipped int
 	horizon horizon
 	result  *Result
+	report  report
 }
 
 // Schedule decides one Placement. Neither it nor the snapshot is modified.
@@ -123,12 +124,13 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 		alarm:    alarm{parent: ctx, limit: s.timeout},
 		result:   &Result{now: now},
 	}
+	r.report = report{r.result, placement, now}
 	defer r.alarm.close()
 	memory := s.memoryOf(placement)
 	defer memory.release()
 	err := r.schedule(memory)
 	if err != nil {
-		r.stand(err)
+		r.report.stand(err)
 	}
 	r.result.Requeue = r.horizon.time
 	return r.result, err
@@ -140,23 +142,23 @@ func (r *run) schedule(memory *memory) error {
 	wrong := append(misconfigurations(nil), r.plan.wrong...)
 	wrong = append(wrong, wrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
-	r.configured(wrong)
+	r.report.configured(wrong)
 	r.former = r.snapshot.Decisions.former(r.key)
 	r.result.Standing = len(r.former.decisions)
 	available, err := available(r.placement, r.snapshot, &memory.joined)
 	r.result.Available = available
 	switch {
-	case r.nothing(err):
-		r.evaluated(nil)
+	case r.report.nothing(err):
+		r.report.evaluated(nil)
 		r.result.Decision = r.decide(nil)
 		return nil
 	case err != nil:
-		r.evaluated(nil)
-		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, standing))
+		r.report.evaluated(nil)
+		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, standing))
 		return nil
 	case len(wrong) > 0:
-		r.evaluated(nil)
-		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The Placement is misconfigured; "+standing)
+		r.report.evaluated(nil)
+		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The Placement is misconfigured; "+standing)
 		return nil
 	default:
 		return r.choose(memory)
@@ -165,7 +167,7 @@ func (r *run) schedule(memory *memory) error {
 
 // nothing tells whether there is nothing to choose from, and says why. Then no
 // predicate matters, nor whether it is understood: the decision is empty.
-func (r *run) nothing(err error) bool {
+func (r *report) nothing(err error) bool {
 	available := r.result.Available
 	switch {
 	case len(available.Bound) == 0:
@@ -183,7 +185,7 @@ func (r *run) nothing(err error) bool {
 }
 
 // stand replaces what the conditions say of a decision that was not made.
-func (r *run) stand(err error) {
+func (r *report) stand(err error) {
 	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
 	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, standing))
 }
@@ -195,7 +197,7 @@ func (r *run) choose(memory *memory) error {
 		return err
 	}
 	if r.result.Overrun != nil {
-		r.overrun()
+		r.report.overrun()
 		return nil
 	}
 	if err := r.prioritize(candidates); err != nil {
@@ -215,13 +217,13 @@ func (r *run) choose(memory *memory) error {
 		}
 	}
 	sortByName(selected)
-	r.evaluated(failed)
+	r.report.evaluated(failed)
 	if len(selected) == 0 && r.lost(failed) {
-		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
-			"No cluster can be selected because the evaluation failed; "+standing+r.summary())
+		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
+			"No cluster can be selected because the evaluation failed; "+standing+r.report.summary())
 		return nil
 	}
-	r.scheduled(len(selected))
+	r.report.scheduled(len(selected))
 	r.result.Decision = r.decide(selected)
 	return r.interrupted()
 }

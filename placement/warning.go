@@ -28,7 +28,7 @@ type Warning struct {
 }
 
 // warn adds a warning about subjects, if there are any. format has a %s for them.
-func (r *run) warn(reason, plugin, format string, subjects []string) {
+func (r *report) warn(reason, plugin, format string, subjects []string) {
 	if len(subjects) > 0 {
 		r.result.Warnings = append(r.result.Warnings, Warning{reason, plugin, fmt.Sprintf(format, firstOf(subjects))})
 	}
@@ -36,7 +36,7 @@ func (r *run) warn(reason, plugin, format string, subjects []string) {
 
 // outOfRange warns about subjects with values that are out of their range, and counts
 // them.
-func (r *run) outOfRange(reason, plugin, format string, subjects []string) {
+func (r *report) outOfRange(reason, plugin, format string, subjects []string) {
 	r.warn(reason, plugin, format, subjects)
 	if len(subjects) > 0 {
 		if r.result.OutOfRange == nil {

@@ -15,7 +15,7 @@ import (
 
 // startAPIServer starts kube-apiserver on the port that the kubeconfigs name.
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
-	return cp.start(ctx, command{
+	return cp.supervisor.start(ctx, command{
 		name:     KubeAPIServer,
 		binary:   filepath.Join(cp.binDir, KubeAPIServer),
 		args:     cp.apiServerArgs(),
@@ -44,7 +44,7 @@ func (cp *ControlPlane) apiServerArgs() []string {
 			// hold a loopback address, so nobody maintains them.
 			"--advertise-address=" + loopback,
 			"--endpoint-reconciler-type=none",
-			"--disable-admission-plugins=" + strings.Join(cp.disabledAdmission(), ","),
+			"--disable-admission-plugins=" + strings.Join(cp.options.disabledAdmission(), ","),
 			// For kubelets, where there are some: see KubeletTLS.
 			"--kubelet-client-certificate=" + cp.pki.kubeletClientCert,
 			"--kubelet-client-key=" + cp.pki.kubeletClientKey,
@@ -57,11 +57,11 @@ func (cp *ControlPlane) apiServerArgs() []string {
 }
 
 // disabledAdmission are the admission plugins that need what we don't run.
-func (cp *ControlPlane) disabledAdmission() []string {
+func (o Options) disabledAdmission() []string {
 	// It taints new nodes as not ready; the node lifecycle controller would take
 	// the taint away.
 	plugins := []string{"TaintNodesByCondition"}
-	if !cp.options.ServiceAccountAdmission {
+	if !o.ServiceAccountAdmission {
 		plugins = append(plugins, "ServiceAccount")
 	}
 	return plugins

@@ -44,12 +44,12 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
 	if controllers == nil {
 		controllers = DefaultControllers()
 	}
-	return cp.start(ctx, command{
+	return cp.supervisor.start(ctx, command{
 		name:   KubeControllerManager,
 		binary: filepath.Join(cp.binDir, KubeControllerManager),
 		args: slices.Concat(
 			cp.pki.servingArgs(ports[0]),
-			cp.delegationArgs(),
+			delegationArgs(cp.Kubeconfig()),
 			[]string{
 				"--kubeconfig=" + cp.Kubeconfig(),
 				"--controllers=" + strings.Join(controllers, ","),
@@ -72,9 +72,9 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
 
 // delegationArgs let a component ask the API server, as the administrator, who
 // may see its own metrics. That is apart from what the component may do.
-func (cp *ControlPlane) delegationArgs() []string {
+func delegationArgs(kubeconfig string) []string {
 	return []string{
-		"--authentication-kubeconfig=" + cp.Kubeconfig(),
-		"--authorization-kubeconfig=" + cp.Kubeconfig(),
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
 	}
 }

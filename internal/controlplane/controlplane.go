@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,13 +38,8 @@ type ControlPlane struct {
 	adminClient   *http.Client // trusts our servers and carries the admin's token
 	plainClient   *http.Client // for servers that need neither
 
-	stopOnce sync.Once
-	failed   chan error // the first component that ended by itself
-
-	mu        sync.Mutex
-	stopped   bool
-	processes []*Process     // in the order of their start
-	starts    map[string]int // by component, to number logs
+	stopOnce   sync.Once
+	supervisor *supervisor
 }
 
 // Start starts a control plane and returns when all its components are ready.
@@ -81,79 +75,6 @@ func (cp *ControlPlane) startComponents(ctx context.Context) error {
 	return group.Wait()
 }
 
-// probeOf makes the probe that tells when a process is ready.
-type probeOf func(*Process) func(context.Context) error
-
-func (cp *ControlPlane) start(ctx context.Context, c command, probe probeOf) error {
-	_, err := cp.startOne(ctx, c, probe)
-	return err
-}
-
-// startOne starts a component and waits until it is ready; if it does not get
-// ready, it is stopped again.
-func (cp *ControlPlane) startOne(ctx context.Context, c command, probe probeOf) (p *Process, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", c.name, context.Cause(ctx))
-	}
-	err = cp.progress.step("starting "+c.name, c.name+" ready", func() error {
-		if p, err = cp.launch(ctx, c); err != nil {
-			return err
-		}
-		return p.waitReady(ctx, cp.options.readyTimeout(), probe(p))
-	})
-	switch {
-	case err == nil:
-		go cp.watch(p)
-		return p, nil
-	case p != nil:
-		p.Stop()
-	}
-	return nil, err
-}
-
-// launch starts a child and remembers it for Stop.
-func (cp *ControlPlane) launch(ctx context.Context, c command) (*Process, error) {
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	if cp.stopped {
-		return nil, fmt.Errorf("start %s: the control plane is stopped", c.name)
-	}
-	for _, p := range cp.processes {
-		if p.Name() == c.name && !isClosed(p.Done()) {
-			return nil, fmt.Errorf("start %s: one of that name runs already: stop it first or choose another name", c.name)
-		}
-	}
-	c.logFile = cp.nextLogFile(c.name)
-	p, err := startProcess(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	cp.processes = append(cp.processes, p)
-	return p, nil
-}
-
-// nextLogFile numbers the logs of a component that is started repeatedly, so
-// that a restart does not destroy the log of what led to it.
-func (cp *ControlPlane) nextLogFile(name string) string {
-	cp.starts[name]++
-	if n := cp.starts[name]; n > 1 {
-		name = fmt.Sprintf("%s-%d", name, n)
-	}
-	return filepath.Join(cp.LogDir(), name+".log")
-}
-
-// watch keeps the failure of a process that was ready for Wait, if it is the
-// first. (One that does not get ready is the error of its start.)
-func (cp *ControlPlane) watch(p *Process) {
-	<-p.Done()
-	if err := p.Err(); err != nil {
-		select {
-		case cp.failed <- err:
-		default:
-		}
-	}
-}
-
 // Wait returns nil when the context ends, or else the error of the first
 // component that ended without having been stopped. Only one call gets that
 // error.
@@ -161,7 +82,7 @@ func (cp *ControlPlane) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-cp.failed:
+	case err := <-cp.supervisor.failed:
 		return err
 	}
 }
@@ -171,7 +92,7 @@ func (cp *ControlPlane) Wait(ctx context.Context) error {
 func (cp *ControlPlane) Stop() {
 	cp.stopOnce.Do(func() {
 		start := time.Now()
-		cp.stopProcesses()
+		cp.supervisor.stop()
 		cp.adminClient.CloseIdleConnections()
 		cp.plainClient.CloseIdleConnections()
 		if err := cp.releaseDir(); err != nil {
@@ -181,25 +102,6 @@ func (cp *ControlPlane) Stop() {
 			cp.progress.printf("control plane stopped after %.1fs", took.Seconds())
 		}
 	})
-}
-
-func (cp *ControlPlane) stopProcesses() {
-	cp.mu.Lock()
-	cp.stopped = true
-	processes := slices.Clone(cp.processes)
-	cp.mu.Unlock()
-
-	// Clients of the API server together, then the API server, then etcd.
-	var clients sync.WaitGroup
-	for _, p := range processes {
-		if p.Name() != Etcd && p.Name() != KubeAPIServer {
-			clients.Go(p.Stop)
-		}
-	}
-	clients.Wait()
-	for _, p := range slices.Backward(processes) {
-		p.Stop()
-	}
 }
 
 // releaseDir gives the data directory up, and removes it if it is ours.
@@ -259,17 +161,5 @@ func (cp *ControlPlane) credentialsFor(user string) (credentials, error) {
 
 // Processes are those that run, in the order of their start.
 func (cp *ControlPlane) Processes() []*Process {
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	running := slices.Clone(cp.processes)
-	return slices.DeleteFunc(running, func(p *Process) bool { return isClosed(p.Done()) })
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
+	return cp.supervisor.running()
 }

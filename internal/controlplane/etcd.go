@@ -17,7 +17,7 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	}
 	cp.etcdURL = "http://" + address(ports[0])
 	peerURL := "http://" + address(ports[1])
-	return cp.start(ctx, command{
+	return cp.supervisor.start(ctx, command{
 		name:   Etcd,
 		binary: filepath.Join(cp.binDir, Etcd),
 		args: []string{

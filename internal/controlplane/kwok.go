@@ -39,7 +39,7 @@ func (cp *ControlPlane) startKwok(ctx context.Context) error {
 	if err := os.WriteFile(stages, kwokStages, 0o600); err != nil {
 		return fmt.Errorf("start kwok: %w", err)
 	}
-	return cp.start(ctx, command{
+	return cp.supervisor.start(ctx, command{
 		name:   Kwok,
 		binary: filepath.Join(cp.binDir, Kwok),
 		args: slices.Concat([]string{

@@ -26,8 +26,6 @@ func prepare(ctx context.Context, options Options) (_ *ControlPlane, err error) 
 		options:     options,
 		progress:    newProgress(options.Progress),
 		plainClient: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()},
-		failed:      make(chan error, 1),
-		starts:      map[string]int{},
 	}
 	if err := cp.prepareBinaries(ctx); err != nil {
 		return nil, err
@@ -37,6 +35,10 @@ func prepare(ctx context.Context, options Options) (_ *ControlPlane, err error) 
 	}
 	if err := cp.prepareAccess(); err != nil {
 		return nil, errors.Join(err, cp.releaseDir())
+	}
+	cp.supervisor = &supervisor{
+		progress: cp.progress, logDir: cp.LogDir(), readyTimeout: options.readyTimeout(),
+		failed: make(chan error, 1), starts: map[string]int{},
 	}
 	return cp, nil
 }
@@ -89,34 +91,34 @@ func (cp *ControlPlane) prepareAccess() (err error) {
 	}
 	cp.apiServerPort = ports[0]
 	accounts := newAccounts(cp.options.Users)
-	if err := cp.writeTokenFile(accounts); err != nil {
+	if cp.tokenFile, err = writeTokenFile(cp.dir, accounts); err != nil {
 		return err
 	}
-	if err := cp.writeKubeconfigs(accounts); err != nil {
+	if cp.credentials, err = writeKubeconfigs(cp.dir, "https://"+address(cp.apiServerPort), cp.pki.caCert, accounts); err != nil {
 		return err
 	}
 	return cp.newClients()
 }
 
-func (cp *ControlPlane) writeTokenFile(accounts []account) error {
+func writeTokenFile(dir string, accounts []account) (file string, err error) {
 	tokens, err := tokenFile(accounts)
 	if err != nil {
-		return err
+		return "", err
 	}
-	cp.tokenFile = filepath.Join(cp.dir, "tokens.csv")
-	return os.WriteFile(cp.tokenFile, tokens, 0o600)
+	file = filepath.Join(dir, "tokens.csv")
+	return file, os.WriteFile(file, tokens, 0o600)
 }
 
-func (cp *ControlPlane) writeKubeconfigs(accounts []account) error {
-	cp.credentials = make(map[string]credentials, len(accounts))
+func writeKubeconfigs(dir, server string, caCert []byte, accounts []account) (map[string]credentials, error) {
+	all := make(map[string]credentials, len(accounts))
 	for _, a := range accounts {
-		c := credentials{server: "https://" + address(cp.apiServerPort), caCert: cp.pki.caCert, user: a}
-		if err := c.writeKubeconfig(cp.dir); err != nil {
-			return err
+		c := credentials{server: server, caCert: caCert, user: a}
+		if err := c.writeKubeconfig(dir); err != nil {
+			return nil, err
 		}
-		cp.credentials[a.Name] = c
+		all[a.Name] = c
 	}
-	return nil
+	return all, nil
 }
 
 func (cp *ControlPlane) newClients() (err error) {

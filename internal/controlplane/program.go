@@ -50,7 +50,7 @@ func (cp *ControlPlane) StartProgram(ctx context.Context, program Program) (*Pro
 	if filepath.Base(binary) == binary {
 		binary = cp.Binary(binary)
 	}
-	p, err := cp.startOne(ctx, command{
+	p, err := cp.supervisor.startOne(ctx, command{
 		name: program.Name, binary: binary, args: program.Args, env: program.Env,
 		endpoint: program.Endpoint, client: cp.plainClient, grace: program.Grace,
 		isolated: program.Isolated, beside: program.Beside,

@@ -71,12 +71,12 @@ func (cp *ControlPlane) StartScheduler(ctx context.Context, options SchedulerOpt
 	if err != nil {
 		return nil, err
 	}
-	p, err := cp.startOne(ctx, command{
+	p, err := cp.supervisor.startOne(ctx, command{
 		name:   options.Name,
 		binary: binary,
 		args: slices.Concat(
 			cp.pki.servingArgs(ports[0]),
-			cp.delegationArgs(),
+			delegationArgs(cp.Kubeconfig()),
 			[]string{"--config=" + config},
 			featureGateArgs(options.FeatureGates),
 			options.Args,

@@ -115,7 +115,7 @@ func TestSchedulers(t *testing.T) {
 				}
 			})
 		}
-		require.Empty(t, cp.failed, "a failed start is not a failure of the control plane")
+		require.Empty(t, cp.supervisor.failed, "a failed start is not a failure of the control plane")
 	})
 }
 

@@ -1,0 +1,139 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// supervisor starts the processes of a control plane, and ends them. It is safe for concurrent
+// use.
+type supervisor struct {
+	progress     *progress
+	logDir       string
+	readyTimeout time.Duration
+	// failed has the error of the first component that ended by itself.
+	failed chan error
+
+	mutex   sync.Mutex
+	stopped bool
+	// processes are in the order of their start, starts counts them by component.
+	processes []*Process
+	starts    map[string]int
+}
+
+// probeOf makes the probe that tells when a process is ready.
+type probeOf func(*Process) func(context.Context) error
+
+func (v *supervisor) start(ctx context.Context, c command, probe probeOf) error {
+	_, err := v.startOne(ctx, c, probe)
+	return err
+}
+
+// startOne starts a component and waits until it is ready; if it does not get
+// ready, it is stopped again.
+func (v *supervisor) startOne(ctx context.Context, c command, probe probeOf) (p *Process, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.name, context.Cause(ctx))
+	}
+	err = v.progress.step("starting "+c.name, c.name+" ready", func() error {
+		if p, err = v.launch(ctx, c); err != nil {
+			return err
+		}
+		return p.waitReady(ctx, v.readyTimeout, probe(p))
+	})
+	switch {
+	case err == nil:
+		go v.watch(p)
+		return p, nil
+	case p != nil:
+		p.Stop()
+	}
+	return nil, err
+}
+
+// launch starts a child and remembers it for Stop.
+func (v *supervisor) launch(ctx context.Context, c command) (*Process, error) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if v.stopped {
+		return nil, fmt.Errorf("start %s: the control plane is stopped", c.name)
+	}
+	for _, p := range v.processes {
+		if p.Name() == c.name && !isClosed(p.Done()) {
+			return nil, fmt.Errorf("start %s: one of that name runs already: stop it first or choose another name", c.name)
+		}
+	}
+	c.logFile = v.nextLogFile(c.name)
+	p, err := startProcess(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	v.processes = append(v.processes, p)
+	return p, nil
+}
+
+// nextLogFile numbers the logs of a component that is started repeatedly, so
+// that a restart does not destroy the log of what led to it.
+func (v *supervisor) nextLogFile(name string) string {
+	v.starts[name]++
+	if n := v.starts[name]; n > 1 {
+		name = fmt.Sprintf("%s-%d", name, n)
+	}
+	return filepath.Join(v.logDir, name+".log")
+}
+
+// watch keeps the failure of a process that was ready for Wait, if it is the
+// first. (One that does not get ready is the error of its start.)
+func (v *supervisor) watch(p *Process) {
+	<-p.Done()
+	if err := p.Err(); err != nil {
+		select {
+		case v.failed <- err:
+		default:
+		}
+	}
+}
+
+// stop ends all processes, those that depend on others first. None is started any more.
+func (v *supervisor) stop() {
+	v.mutex.Lock()
+	v.stopped = true
+	processes := slices.Clone(v.processes)
+	v.mutex.Unlock()
+
+	// Clients of the API server together, then the API server, then etcd.
+	var clients sync.WaitGroup
+	for _, p := range processes {
+		if p.Name() != Etcd && p.Name() != KubeAPIServer {
+			clients.Go(p.Stop)
+		}
+	}
+	clients.Wait()
+	for _, p := range slices.Backward(processes) {
+		p.Stop()
+	}
+}
+
+// running are the processes that have not ended.
+func (v *supervisor) running() []*Process {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	running := slices.Clone(v.processes)
+	return slices.DeleteFunc(running, func(p *Process) bool { return isClosed(p.Done()) })
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -4,6 +4,7 @@
 package guard
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +27,13 @@ type backOff struct {
 	last string
 }
 
+// message has the time as it is on the clock and not what is left of it, so that it does not
+// change each time that the pod is refused.
+func (b backOff) message() string {
+	return fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at %s; the last time: %s",
+		b.failures, b.until.UTC().Round(time.Second).Format(time.RFC3339), b.last)
+}
+
 // fail notes one attempt more.
 func (b *backOffs) fail(keys []types.UID, message string, now time.Time, limits *Limits) {
 	for _, key := range keys {
@@ -46,19 +54,6 @@ func (b *backOffs) set(key types.UID, entry backOff, now time.Time, limits *Limi
 		b.makeRoom(now, limits)
 	}
 	b.entries[key] = entry
-}
-
-// backOff is how long a claim is left alone after so many failures.
-func (l *Limits) backOff(failures int) time.Duration {
-	duration := l.BackOffInitial
-	for range failures - 1 {
-		// Compared before it is doubled, which may overflow.
-		if duration >= l.BackOffMax/2 {
-			return l.BackOffMax
-		}
-		duration *= 2
-	}
-	return min(duration, l.BackOffMax)
 }
 
 // of returns the one of the claims that has to be waited for longest.

@@ -4,7 +4,6 @@
 package guard
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -13,18 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 )
-
-// Limits are the arguments of the plugin that are for all its profiles.
-type Limits struct {
-	// SharePercent is the part of the scheduler's time that a namespace may take while
-	// others wait; 100 means that there are no shares. ShareBurst is what it may take at
-	// once.
-	SharePercent int32
-	ShareBurst   time.Duration
-	// BackOffInitial is how long a claim is left alone after an attempt that used up a
-	// budget or its time. It is doubled each time, up to BackOffMax.
-	BackOffInitial, BackOffMax time.Duration
-}
 
 // Queue is what is seen of the scheduling queue: the pods that could be tried now.
 type Queue interface {
@@ -128,18 +115,6 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 		g.lookAt(now.Add(a.timeout), now)
 	}
 	return a, nil
-}
-
-// message has the time as it is on the clock and not what is left of it, so that it does not
-// change each time that the pod is refused.
-func (b backOff) message() string {
-	return fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at %s; the last time: %s",
-		b.failures, b.until.UTC().Round(time.Second).Format(time.RFC3339), b.last)
-}
-
-func (l *Limits) message(namespace string) string {
-	return fmt.Sprintf("pods of namespace %s took more than %d percent of the scheduler's time, and pods of other namespaces wait: "+
-		"tried again when these had their turn", namespace, l.SharePercent)
 }
 
 // isThrottled tells whether a namespace has no tokens while others that have some wait.

@@ -10,11 +10,8 @@
 package constraint
 
 import (
-	"fmt"
-
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/attribute"
 	"github.com/celset/celset/allocator/internal/inventory"
@@ -68,23 +65,6 @@ func Covers(api *resourceapi.DeviceConstraint, r *requests.Request) bool {
 
 // Lookup finds the attribute that a request sees of a device, nil if there is none.
 type Lookup func(r *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error)
-
-// New is a constraint of a claim that compares an attribute. lists: attributes may be lists.
-func New(claim *resourceapi.ResourceClaim, index int, lists bool, lookup Lookup) (Constraint, error) {
-	api := &claim.Spec.Devices.Constraints[index]
-	switch {
-	case api.MatchAttribute != nil && lists:
-		return &matchAttributeList{compared: compared{lookup, *api.MatchAttribute}}, nil
-	case api.MatchAttribute != nil:
-		return &matchAttribute{compared: compared{lookup, *api.MatchAttribute}}, nil
-	case api.DistinctAttribute != nil && lists:
-		return &distinctAttributeList{compared: compared{lookup, *api.DistinctAttribute}}, nil
-	case api.DistinctAttribute != nil:
-		return &distinctAttribute{compared: compared{lookup, *api.DistinctAttribute}}, nil
-	default:
-		return nil, fmt.Errorf("claim %s, constraint #%d: empty constraint (unsupported constraint type?)", klog.KObj(claim), index)
-	}
-}
 
 // compared is the attribute that a constraint compares.
 type compared struct {

@@ -68,8 +68,8 @@ type pruner struct {
 	begun bool
 	// completed is what the bounds say of the complete set, 0 if they were not asked.
 	completed bound.Outcome
-	// settled tells for each number of chosen devices whether the bounds looked at the set.
-	settled [resourceapi.AllocationResultsMaxSize + 1]bool
+	// fixpoint tells for each number of chosen devices whether the bounds looked at the set.
+	fixpoint [resourceapi.AllocationResultsMaxSize + 1]bool
 	// refusals counts the devices that were refused, cuts the parts of sets that could not become
 	// satisfactory.
 	refusals int
@@ -152,7 +152,7 @@ func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 	if left == 0 || p.forced.At(before).Count() != left || !p.forced.At(before).Has(added.Position) {
 		return false
 	}
-	p.settled[now] = false
+	p.fixpoint[now] = false
 	p.forced.At(now).SetTo(p.forced.At(before))
 	p.forced.At(now).Remove(added.Position)
 	return p.domain.At(now).Count() == left-1
@@ -176,7 +176,7 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 	c := p.constraint
 	level := len(c.members)
 	p.forced.At(level).Clear()
-	p.settled[level] = false
+	p.fixpoint[level] = false
 	if !p.othersCannotFail(r, last) {
 		return true
 	}
@@ -190,7 +190,7 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 	}
 	partial := bound.Partial{
 		Chosen: p.chosen, Domain: p.domain.At(level), Forced: p.forced.At(level), Left: p.size - level,
-		Settled: level > 0 && p.settled[level-1] && p.domain.At(level).Count()+1 == p.domain.At(level-1).Count(),
+		AtFixpoint: level > 0 && p.fixpoint[level-1] && p.domain.At(level).Count()+1 == p.domain.At(level-1).Count(),
 	}
 	before := partial.Domain.Count()
 	infeasible := p.bounds.Infeasible(partial, effort)
@@ -199,7 +199,7 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 		p.cuts++
 		return false
 	}
-	p.settled[level] = true
+	p.fixpoint[level] = true
 	return true
 }
 

@@ -94,10 +94,10 @@ type Partial struct {
 	// Forced is where Infeasible puts those devices of the domain that are in every
 	// completion which is not false. It may be nil.
 	Forced bitset.Set
-	// Settled says that the last devices were chosen from a partial set that Infeasible has
+	// AtFixpoint says that the last devices were chosen from a partial set that Infeasible has
 	// looked at, and that it had the same devices: what each of them can have has not
 	// changed.
-	Settled bool
+	AtFixpoint bool
 }
 
 // Bounds tell what an expression can become for partial sets of the devices that
@@ -176,9 +176,9 @@ type state struct {
 	// evaluations and builds are counts, err is why CEL could not be asked.
 	evaluations, builds int64
 	err                 error
-	// settled is the number of devices, chosen and possible, for which nothing changed
+	// fixpoint is the number of devices, chosen and possible, for which nothing changed
 	// since they were looked at, -1 if something did.
-	settled int
+	fixpoint int
 	// lacking are the rows of chosen devices that need all but one of those left to choose.
 	lacking []*row
 	// spare are sets that are not in use, spareNumbers is memory for numbers of devices.
@@ -196,9 +196,9 @@ func isTransient(err error) bool {
 
 // begin prepares for looking at a partial set. It is false if nothing can be told.
 func (s *state) begin(p Partial) bool {
-	s.Partial, s.work, s.aborted, s.settled = p, 0, false, -1
-	if p.Settled {
-		s.settled = s.devices()
+	s.Partial, s.work, s.aborted, s.fixpoint = p, 0, false, -1
+	if p.AtFixpoint {
+		s.fixpoint = s.devices()
 	}
 	return s.tables.usable && !s.exhausted && s.err == nil && !s.mayAbort()
 }

@@ -19,15 +19,15 @@ import "github.com/celset/celset/cel/device/bitset"
 // successors returns the predicate that tells whether one device follows another, and
 // which of its variables stands for the follower, if the condition says that exactly one
 // device of the set lacks a follower: or that all but one have one.
-func (n tallied) successors(size int) (follows *predicate, over int, ok bool) {
+func (n generalCardinality) successors(size int) (follows *predicate, over int, ok bool) {
 	lacks := n.holds
 	if one := int64(size - 1); n.limits == (limits{one, one}) && size != 2 {
 		lacks = n.fails
 	} else if n.limits != (limits{1, 1}) {
 		return nil, 0, false
 	}
-	c, isCounted := lacks.(*counted)
-	if !isCounted || c.most != 0 || c.slot == n.slot {
+	c, isCardinality := lacks.(*cardinality)
+	if !isCardinality || c.most != 0 || c.slot == n.slot {
 		return nil, 0, false
 	}
 	p := c.predicate
@@ -44,7 +44,7 @@ func (n tallied) successors(size int) (follows *predicate, over int, ok bool) {
 // what is in each that can. holds is false if there is no such stretch. done tells that
 // there is nothing more to find out: without circles in the set each device that is left is
 // in some stretch with all chosen ones.
-func (n tallied) propagateChain(s *state) (holds, done bool) {
+func (n generalCardinality) propagateChain(s *state) (holds, done bool) {
 	size := s.Chosen.Count() + s.Left
 	follows, over, ok := n.successors(size)
 	if !ok {

@@ -65,12 +65,12 @@ func (n distinctSize) number(s *state) number {
 	if g == nil {
 		return openNumber
 	}
-	t := newDistinctTally(s, g)
+	t := newDistinctCounts(s, g)
 	return number{least: int64(t.fewest()), most: int64(t.most())}
 }
 
-// distinctTally counts the values in a partial set.
-type distinctTally struct {
+// distinctCounts counts the values in a partial set.
+type distinctCounts struct {
 	// chosen values are in the set, room is how many possible devices have one of them.
 	chosen, room int
 	// others are how many possible devices there are of each other value, most first.
@@ -79,8 +79,8 @@ type distinctTally struct {
 	left int
 }
 
-func newDistinctTally(s *state, g *groups) distinctTally {
-	t := distinctTally{left: s.Left}
+func newDistinctCounts(s *state, g *groups) distinctCounts {
+	t := distinctCounts{left: s.Left}
 	for _, members := range g.members {
 		possible := s.Domain.CountAnd(members)
 		switch {
@@ -95,14 +95,14 @@ func newDistinctTally(s *state, g *groups) distinctTally {
 	return t
 }
 
-func (t distinctTally) most() int { return t.chosen + min(max(0, t.left), len(t.others)) }
+func (t distinctCounts) most() int { return t.chosen + min(max(0, t.left), len(t.others)) }
 
 // fewest values: devices with a value that is there already join first, then those of
 // the most frequent ones.
-func (t distinctTally) fewest() int { return t.fewestWithout(-1) }
+func (t distinctCounts) fewest() int { return t.fewestWithout(-1) }
 
 // fewestWithout leaves out one of the others.
-func (t distinctTally) fewestWithout(place int) int {
+func (t distinctCounts) fewestWithout(place int) int {
 	values, rest := t.chosen, t.left-t.room
 	for i, count := range t.others {
 		if rest <= 0 {
@@ -126,7 +126,7 @@ type distinctLimits struct {
 	general condition
 }
 
-func (n distinctLimits) negate() condition {
+func (n distinctLimits) negation() condition {
 	if opposite, ok := n.opposite(); ok {
 		return distinctLimits{n.distinctSize, opposite, newNot(n.general)}
 	}
@@ -142,7 +142,7 @@ func (n distinctLimits) propagate(s *state) bool {
 	if g == nil {
 		return s.propagate(n.general)
 	}
-	t := newDistinctTally(s, g)
+	t := newDistinctCounts(s, g)
 	if n.verdict(int64(t.fewest()), int64(t.most())) == False {
 		return false
 	}
@@ -173,7 +173,7 @@ func (n distinctLimits) propagate(s *state) bool {
 
 // verdictWith is the verdict if a device is chosen whose value so many possible devices
 // have, and no chosen one.
-func (n distinctLimits) verdictWith(t distinctTally, possible int, known map[int]Outcome) Outcome {
+func (n distinctLimits) verdictWith(t distinctCounts, possible int, known map[int]Outcome) Outcome {
 	if _, is := known[possible]; !is {
 		place := slices.Index(t.others, possible)
 		t.chosen++

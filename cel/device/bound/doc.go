@@ -35,7 +35,7 @@
 //
 // [Bounds.Infeasible] does more than ask for the bound: it removes devices that are in no
 // completion which is not false, and finds those that are in all of them. Counting rows
-// ([counted], [tallied]) and looking for the places of bounding boxes ([box]) does that
+// ([cardinality], [generalCardinality]) and looking for the places of bounding boxes ([box]) does that
 // for the constructs that come up often; for the rest each device of the domain is tried.
 //
 // # What it promises

@@ -80,11 +80,11 @@ func withLimits(c comparison, of quantity, l limits) condition {
 			return unfailing{leaf, withLimits(then, simpler, l), c}
 		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
-			return &counted{predicate: p, slot: slot, limits: l, general: c}
+			return &cardinality{predicate: p, slot: slot, limits: l, general: c}
 		}
 		if f, isFiltered := of.list.(filtered); isFiltered {
 			if _, all := f.list.(allDevices); all {
-				return newTallied(f.slot, f.keeps, l, c)
+				return newGeneralCardinality(f.slot, f.keeps, l, c)
 			}
 		}
 	case distinctSize:

@@ -37,8 +37,8 @@ func (f filtered) membership(s *state, device int) Outcome {
 	return result
 }
 
-// tally counts the devices of a list.
-type tally struct {
+// counts is how many devices of a list.
+type counts struct {
 	// fewest and most of them that the list may have.
 	fewest, most int
 	// fails: the list may fail.
@@ -47,11 +47,11 @@ type tally struct {
 
 // count bounds the number of devices in the list for which the condition, if any,
 // holds.
-func count(s *state, list deviceList, slot int, holds condition) tally {
+func count(s *state, list deviceList, slot int, holds condition) counts {
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return p.row(s, over).tally(s)
+		return p.row(s, over).counts(s)
 	}
-	var t tally
+	var t counts
 	for i := range s.Chosen.All() {
 		o := memberThat(s, list, slot, holds, i)
 		if o == True {

@@ -141,8 +141,8 @@ func deviceOf(expr ast.Expr, s scope) (slot int, ok bool) {
 	if expr.Kind() != ast.IdentKind {
 		return 0, false
 	}
-	slot, ok = s[expr.AsIdent()]
-	return slot, ok && slot > notADevice
+	is := s[expr.AsIdent()]
+	return is.slot, is.what == aDevice
 }
 
 // identity is d == o.

@@ -35,7 +35,7 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 		if names[place] == "" {
 			names[place] = a.write.Name()
 			slots = append(slots, a.newSlot())
-			s = s.with(names[place], slots[len(slots)-1])
+			s = s.with(names[place], deviceIn(slots[len(slots)-1]))
 		}
 		by[e.ID()] = a.write.Ident(names[place], a.write.TypeOf(e))
 	})

@@ -3,9 +3,20 @@
 
 package bound
 
-// condition is a part of type bool.
+// condition is a part of type bool. What it says holds for every completion of the partial set
+// in a state: [Bounds] has the promise. Besides, it may know how it is propagated ([propagator],
+// [finisher]) and what its negation is ([negator]).
 type condition interface {
+	// bound has at least the results that are possible. It does not change the state.
 	bound(s *state) Outcome
+}
+
+// negator is a condition that knows one for its negation which propagates better than [not].
+type negator interface {
+	condition
+	// negation is true where the condition is false, false where it is true, and fails where it
+	// does.
+	negation() condition
 }
 
 // quantity is a part of type int.
@@ -45,39 +56,18 @@ func (n not) bound(s *state) Outcome { return n.operand.bound(s).not() }
 // newNot moves a negation inwards, where it does no harm to propagating: CEL's errors
 // follow de Morgan's laws.
 func newNot(operand condition) condition {
-	switch operand := operand.(type) {
-	case open:
-		return operand
-	case verdict:
-		return verdict{operand.outcome.not()}
-	case not:
-		return operand.operand
-	case and:
-		return or{newNot(operand.left), newNot(operand.right)}
-	case or:
-		return and{newNot(operand.left), newNot(operand.right)}
-	case *predicate:
-		return operand.negate()
-	case forAll:
-		return exists{operand.list, operand.slot, newNot(operand.holds)}
-	case exists:
-		return forAll{operand.list, operand.slot, newNot(operand.holds)}
-	case *counted:
-		return operand.negate()
-	case comparison:
-		return operand.negate()
-	case distinctLimits:
-		return operand.negate()
-	case ordered:
-		return newNot(operand.condition)
-	case unsure:
-		return unsure{newNot(operand.condition)}
-	case unfailing:
-		return unfailing{operand.leaf, newNot(operand.then), newNot(operand.general)}
-	default:
-		return not{operand}
+	if n, ok := operand.(negator); ok {
+		return n.negation()
 	}
+	return not{operand}
 }
+
+func (n open) negation() condition    { return n }
+func (n verdict) negation() condition { return verdict{n.outcome.not()} }
+func (n not) negation() condition     { return n.operand }
+func (n and) negation() condition     { return or{newNot(n.left), newNot(n.right)} }
+func (n or) negation() condition      { return and{newNot(n.left), newNot(n.right)} }
+func (n unsure) negation() condition  { return unsure{newNot(n.condition)} }
 
 // unsure is a condition whose failure may stand for anything.
 type unsure struct{ condition }
@@ -151,7 +141,7 @@ func (n comparison) bound(s *state) Outcome {
 }
 
 // negate: where one of the two fails, the other does.
-func (n comparison) negate() condition {
+func (n comparison) negation() condition {
 	switch n.relation {
 	case less:
 		return comparison{lessOrEqual, n.right, n.left}

@@ -16,13 +16,10 @@ import (
 // before the set is complete, but two devices are at the same place only if they are
 // the same, and of two others one comes first.
 
-// placeOf is what a scope has for the place of the device in a slot.
-func placeOf(slot int) int { return -2 - slot }
-
 // withPlace adds the variable that stands for the place of the device among all devices.
 func (s scope) withPlace(c ast.ComprehensionExpr, list deviceList, slot int) scope {
 	if _, all := list.(allDevices); all && c.HasIterVar2() {
-		return s.with(c.IterVar(), placeOf(slot)).with(c.IterVar2(), slot)
+		return s.with(c.IterVar(), meaning{aPlace, slot}).with(c.IterVar2(), deviceIn(slot))
 	}
 	return s
 }
@@ -32,8 +29,8 @@ func placedAt(expr ast.Expr, s scope) (slot int, ok bool) {
 	if expr.Kind() != ast.IdentKind {
 		return 0, false
 	}
-	place, ok := s[expr.AsIdent()]
-	return placeOf(place), ok && place < notADevice
+	is := s[expr.AsIdent()]
+	return is.slot, is.what == aPlace
 }
 
 // comparedPlaces reads a comparison of two places.
@@ -91,11 +88,14 @@ func (n ordered) bound(s *state) Outcome {
 
 func (n ordered) propagate(s *state) bool { return s.propagate(n.either) && s.propagate(n.condition) }
 
+// negation: of the opposite nothing is known in either order.
+func (n ordered) negation() condition { return newNot(n.condition) }
+
 // inEitherOrder reads what follows from a condition on pairs of devices. Within such a
 // condition it does not, since reading everything twice at each level is too much.
 func (a *analyzer) inEitherOrder(expr ast.Expr, s scope) (condition, bool) {
-	for _, slot := range s {
-		if slot < notADevice {
+	for _, is := range s {
+		if is.what == aPlace {
 			return nil, false
 		}
 	}

@@ -45,6 +45,8 @@ type row struct {
 // speaksOf tells whether the slot is one of the predicate's variables.
 func (p *predicate) speaksOf(slot int) bool { return slices.Contains(p.slots, slot) }
 
+func (p *predicate) negation() condition { return p.negate() }
+
 func (p *predicate) negate() *predicate {
 	opposite := *p
 	opposite.negated = !p.negated
@@ -192,10 +194,10 @@ func (p *predicate) bound(s *state) Outcome {
 // propagate: the verdict does not depend on what else is chosen.
 func (p *predicate) propagate(s *state) bool { return p.bound(s) != False }
 
-// tally counts the devices of the set for which the predicate holds.
-func (r *row) tally(s *state) tally {
+// counts is how many devices of the set for which the predicate holds.
+func (r *row) counts(s *state) counts {
 	others := s.Domain.Count() - s.Domain.CountAnd(r.yes)
-	return tally{
+	return counts{
 		fewest: s.Chosen.CountAnd(r.yes) + max(0, s.Left-others),
 		most:   s.Chosen.CountAnd(r.maybe) + min(s.Left, s.Domain.CountAnd(r.maybe)),
 		fails:  s.Chosen.Meets(r.fails) || s.Left > 0 && s.Domain.Meets(r.fails),

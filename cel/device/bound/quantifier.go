@@ -16,7 +16,7 @@ type forAll struct {
 func newForAll(list deviceList, slot int, holds condition) condition {
 	general := forAll{list, slot, holds}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return &counted{predicate: p.negate(), slot: over, limits: limits{0, 0}, general: general}
+		return &cardinality{predicate: p.negate(), slot: over, limits: limits{0, 0}, general: general}
 	}
 	return general
 }
@@ -102,11 +102,11 @@ func (n forAll) finish(s *state) (holds, done bool) {
 }
 
 // counts is the condition if it counts devices for each device of the set, else nil.
-func (n forAll) counts() *counted {
+func (n forAll) counts() *cardinality {
 	if _, all := n.list.(allDevices); !all {
 		return nil
 	}
-	c, _ := n.holds.(*counted)
+	c, _ := n.holds.(*cardinality)
 	return c
 }
 
@@ -180,7 +180,7 @@ type exists struct {
 func newExists(list deviceList, slot int, holds condition) condition {
 	general := exists{list, slot, holds}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return &counted{predicate: p, slot: over, limits: limits{1, unlimited}, general: general}
+		return &cardinality{predicate: p, slot: over, limits: limits{1, unlimited}, general: general}
 	}
 	return general
 }
@@ -239,10 +239,10 @@ type existsOne struct {
 func newExistsOne(list deviceList, slot int, holds condition) condition {
 	general := existsOne{list, slot, holds}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return &counted{predicate: p, slot: over, limits: limits{1, 1}, general: general}
+		return &cardinality{predicate: p, slot: over, limits: limits{1, 1}, general: general}
 	}
 	if _, all := list.(allDevices); all {
-		return newTallied(slot, holds, limits{1, 1}, general)
+		return newGeneralCardinality(slot, holds, limits{1, 1}, general)
 	}
 	return general
 }
@@ -251,3 +251,7 @@ func (n existsOne) bound(s *state) Outcome {
 	t := count(s, n.list, n.slot, n.holds)
 	return compare(equal, number{least: int64(t.fewest), most: int64(t.most), fails: t.fails}, exactly(1))
 }
+
+func (n forAll) negation() condition { return exists{n.list, n.slot, newNot(n.holds)} }
+
+func (n exists) negation() condition { return forAll{n.list, n.slot, newNot(n.holds)} }

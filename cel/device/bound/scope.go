@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"maps"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -17,19 +19,35 @@ type variable struct {
 	slot int
 }
 
-// scope has what the identifiers stand for: a slot for a device, notADevice for
-// something else, less than that for the place of a device (placeOf). An identifier that
-// it does not have is declared by the environment.
-type scope map[string]int
+// meaning is what an identifier stands for.
+type meaning struct {
+	what
+	// slot is that of the device, or of the device whose place it is.
+	slot int
+}
 
-const notADevice = -1
+type what int
 
-func (s scope) with(name string, slot int) scope {
+const (
+	// other: anything but the following.
+	other what = iota
+	// aDevice of the set.
+	aDevice
+	// aPlace of a device among all devices.
+	aPlace
+)
+
+// deviceIn is the device in a slot.
+func deviceIn(slot int) meaning { return meaning{aDevice, slot} }
+
+// scope has what the identifiers stand for. One that it does not have is declared by the
+// environment.
+type scope map[string]meaning
+
+func (s scope) with(name string, is meaning) scope {
 	result := make(scope, len(s)+1)
-	for known, slot := range s {
-		result[known] = slot
-	}
-	result[name] = slot
+	maps.Copy(result, s)
+	result[name] = is
 	return result
 }
 
@@ -46,12 +64,12 @@ func references(expr ast.Expr, s scope) (free []variable, single bool) {
 		if hidden.Has(name) || seen[name] {
 			return
 		}
-		switch slot, known := s[name]; {
-		case !known && name == devicesVariable || known && slot <= notADevice:
+		switch is, known := s[name]; {
+		case !known && name == devicesVariable || known && is.what != aDevice:
 			single = false
 		case known:
 			seen[name] = true
-			free = append(free, variable{name, slot})
+			free = append(free, variable{name, is.slot})
 		}
 	})
 	return free, single
@@ -84,14 +102,19 @@ func (a *analyzer) typeOf(name string, of ast.ComprehensionExpr) *types.Type {
 
 // within is the scope inside a loop over devices.
 func (s scope) within(c ast.ComprehensionExpr, slot int) scope {
-	return s.with(c.AccuVar(), notADevice).with(c.IterVar(), notADevice).with(tree.ElementVar(c), slot)
+	return s.inside(c).with(tree.ElementVar(c), deviceIn(slot))
+}
+
+// inside is the scope inside a loop over anything.
+func (s scope) inside(c ast.ComprehensionExpr) scope {
+	return s.with(c.AccuVar(), meaning{}).with(c.IterVar(), meaning{}).with(tree.ElementVar(c), meaning{})
 }
 
 // without has something else for the names of variables.
 func (s scope) without(names tree.Names) scope {
 	for name := range names {
 		if names.Has(name) {
-			s = s.with(name, notADevice)
+			s = s.with(name, meaning{})
 		}
 	}
 	return s

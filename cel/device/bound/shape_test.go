@@ -78,7 +78,7 @@ func shapesIn(expression *device.Expression) []string {
 			return
 		}
 		for _, operand := range e.AsCall().Args() {
-			free, _ := references(operand, scope{"d": 0, "o": 1})
+			free, _ := references(operand, scope{"d": deviceIn(0), "o": deviceIn(1)})
 			result = append(result, shapeOf(operand, free))
 		}
 	}))

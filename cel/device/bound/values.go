@@ -46,7 +46,7 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 	}
 	// The body may have a variable with the name of the device's.
 	device := typedVariable{a.write.Name(), m.device.of}
-	result := loop{list: valued{m}, slot: m.slot, scope: s.within(c, notADevice).with(device.name, m.slot), device: device}
+	result := loop{list: valued{m}, slot: m.slot, scope: s.inside(c).with(device.name, deviceIn(m.slot)), device: device}
 	result.variable = tree.ElementVar(c)
 	result.element, ok = a.substitute(m.element, m.device.name, a.write.Ident(device.name, device.of), false)
 	result.leaf, _ = m.column()
@@ -149,6 +149,10 @@ func (n unfailing) choose(s *state) condition {
 }
 
 func (n unfailing) bound(s *state) Outcome { return n.choose(s).bound(s) }
+
+func (n unfailing) negation() condition {
+	return unfailing{n.leaf, newNot(n.then), newNot(n.general)}
+}
 
 func (n unfailing) propagate(s *state) bool { return s.propagate(n.choose(s)) }
 

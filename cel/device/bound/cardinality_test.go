@@ -125,7 +125,7 @@ func TestStarvedIsSound(t *testing.T) {
 	require.Greater(t, requiring, 500)
 }
 
-// tallied: how many devices there are for which something about the set holds.
+// General cardinalities: how many devices there are for which something about the set holds.
 func TestTalliesAreSound(t *testing.T) {
 	const (
 		last      = "!devices.exists(o, o.x == d.x + 1)"
@@ -163,7 +163,7 @@ func TestTalliesAreSound(t *testing.T) {
 }
 
 // A stretch: all devices but one have a successor in the set.
-func TestTallyOfAStretch(t *testing.T) {
+func TestCountsOfAStretch(t *testing.T) {
 	s := newSound(t, environment(t), "devices.exists_one(d, !devices.exists(o, o.x == (d.x + 1) % 6))", 3, ranked(0, 1, 2, 3, 4, 5))
 	for name, test := range map[string]struct {
 		chosen, possible []int

@@ -9,7 +9,7 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// counted is a condition on the number of devices in the set for which a predicate
+// cardinality is a condition on the number of devices in the set for which a predicate
 // holds: the size of a filter compared with a number, all, exists and exists_one.
 //
 //	devices.filter(o, adjacent(d, o)).size() >= 2    2 or more
@@ -22,7 +22,7 @@ import (
 //
 // Here the search spends most of its time, and the loops return early: the compiler would
 // keep a state for each range over bitset.Set.All that does. So they are written by hand.
-type counted struct {
+type cardinality struct {
 	predicate *predicate
 	// slot is that of the variable which goes over the set.
 	slot int
@@ -32,29 +32,29 @@ type counted struct {
 }
 
 // verdict is the outcome if the number is from fewest to most.
-func (n *counted) verdict(fewest, most int) Outcome {
+func (n *cardinality) verdict(fewest, most int) Outcome {
 	return n.limits.verdict(int64(fewest), int64(most))
 }
 
-func (n *counted) negate() condition {
+func (n *cardinality) negation() condition {
 	if opposite, ok := n.opposite(); ok {
-		return &counted{n.predicate, n.slot, opposite, newNot(n.general)}
+		return &cardinality{n.predicate, n.slot, opposite, newNot(n.general)}
 	}
 	return not{n}
 }
 
-func (n *counted) bound(s *state) Outcome {
+func (n *cardinality) bound(s *state) Outcome {
 	r := n.predicate.row(s, n.slot)
 	if !r.exact {
 		return n.general.bound(s)
 	}
-	t := r.tally(s)
+	t := r.counts(s)
 	return n.verdict(t.fewest, t.most)
 }
 
 // propagate removes what would make the number too large or too small. Devices of the domain
 // are of two kinds for that: those for which the predicate holds and the others.
-func (n *counted) propagate(s *state) bool {
+func (n *cardinality) propagate(s *state) bool {
 	r := n.predicate.row(s, n.slot)
 	if !r.exact {
 		return s.propagate(n.general)
@@ -62,7 +62,7 @@ func (n *counted) propagate(s *state) bool {
 	return n.propagateRow(s, r)
 }
 
-func (n *counted) propagateRow(s *state, r *row) bool {
+func (n *cardinality) propagateRow(s *state, r *row) bool {
 	chosen, possible := s.counts(r.yes)
 	if possible == 0 {
 		// Nothing can change the number any more.
@@ -91,7 +91,7 @@ func (n *counted) propagateRow(s *state, r *row) bool {
 
 // ofEach is what becomes of the condition for all devices of the complete set in the place
 // of the outer variable. ok is false if that takes more than counting.
-func (n *counted) ofEach(s *state, outer int) (result Outcome, ok bool) {
+func (n *cardinality) ofEach(s *state, outer int) (result Outcome, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
 		return 0, false
@@ -117,7 +117,7 @@ func (n *counted) ofEach(s *state, outer int) (result Outcome, ok bool) {
 
 // overEach is the place of the variable that is counted, among those of the predicate, if
 // the other one is the outer variable.
-func (n *counted) overEach(outer int) (over int, ok bool) {
+func (n *cardinality) overEach(outer int) (over int, ok bool) {
 	p := n.predicate
 	if len(p.slots) != maxArity || outer == n.slot || !p.speaksOf(outer) {
 		return 0, false
@@ -131,7 +131,7 @@ func (n *counted) overEach(outer int) (over int, ok bool) {
 // propagateEach propagates the condition for each chosen device in the place of the outer
 // variable, and removes possible ones for which it is surely false when they are
 // chosen. ok is false if that takes more than counting; done is as for a [finisher].
-func (n *counted) propagateEach(s *state, outer int) (holds, done, ok bool) {
+func (n *cardinality) propagateEach(s *state, outer int) (holds, done, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
 		return false, false, false
@@ -155,7 +155,7 @@ func (n *counted) propagateEach(s *state, outer int) (holds, done, ok bool) {
 		holds = s.Left == 0
 	case n.most < unlimited || int64(s.Left-1) < n.least || len(s.lacking) > 0:
 		ok = n.removeUnfit(s, over)
-	case s.hypothetical || s.settled != s.devices():
+	case s.hypothetical || s.fixpoint != s.devices():
 		ok = n.removeIsolated(s, over)
 	}
 	return holds && ok, !s.removed, ok
@@ -163,7 +163,7 @@ func (n *counted) propagateEach(s *state, outer int) (holds, done, ok bool) {
 
 // propagateChosen propagates the condition for each chosen device, and lists those that lack
 // all but one of the devices that are left to choose.
-func (n *counted) propagateChosen(s *state, over int) (holds, ok bool) {
+func (n *cardinality) propagateChosen(s *state, over int) (holds, ok bool) {
 	p := n.predicate
 	made := p.rowsOver(s, over)
 	s.lacking = s.lacking[:0]
@@ -189,7 +189,7 @@ func (n *counted) propagateChosen(s *state, over int) (holds, ok bool) {
 }
 
 // removeUnfit removes the possible devices for which the condition would surely be false.
-func (n *counted) removeUnfit(s *state, over int) (ok bool) {
+func (n *cardinality) removeUnfit(s *state, over int) (ok bool) {
 	p := n.predicate
 	made := p.rowsOver(s, over)
 	size, left := s.Domain.Count(), s.Left-1
@@ -223,7 +223,7 @@ func (n *counted) removeUnfit(s *state, over int) (ok bool) {
 // removeIsolated removes the possible devices that count too few even if all that are
 // possible are chosen. Nothing more can be told while more are left to choose than
 // any device needs.
-func (n *counted) removeIsolated(s *state, over int) (ok bool) {
+func (n *cardinality) removeIsolated(s *state, over int) (ok bool) {
 	all := s.borrow(s.Domain)
 	defer s.giveBack(all)
 	all.Join(s.Chosen)
@@ -248,13 +248,13 @@ func (n *counted) removeIsolated(s *state, over int) (ok bool) {
 
 // lacksAll tells whether a chosen device needs all but one of the devices that are left
 // to choose.
-func (n *counted) lacksAll(s *state, r *row) bool {
+func (n *cardinality) lacksAll(s *state, r *row) bool {
 	return s.Left > 1 && n.least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.least
 }
 
 // isStarved tells whether choosing the possible device leaves too little for it: chosen
 // devices that need as many as are left then, and can't count it, need all the rest.
-func (n *counted) isStarved(s *state, device int, r *row) bool {
+func (n *cardinality) isStarved(s *state, device int, r *row) bool {
 	left := s.Left - 1
 	rest := s.borrow(s.Domain)
 	defer s.giveBack(rest)
@@ -278,6 +278,6 @@ func (s *state) counts(of bitset.Set) (chosen, possible int) {
 
 // isWithin tells whether a number from fewest to most may be one for which the condition
 // is true.
-func (n *counted) isWithin(fewest, most int) bool {
+func (n *cardinality) isWithin(fewest, most int) bool {
 	return int64(most) >= n.least && int64(fewest) <= n.most
 }

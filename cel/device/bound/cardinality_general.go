@@ -5,7 +5,7 @@ package bound
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// tallied is a condition on the number of devices in the set for which a condition
+// generalCardinality is a condition on the number of devices in the set for which a condition
 // holds that speaks of the set itself: of a stretch of a ring, all devices but the last
 // one have their successor with them.
 //
@@ -13,7 +13,7 @@ import "github.com/celset/celset/cel/device/bitset"
 //
 // Once the number is reached, the condition must be false for all the others; if the
 // number can only just be reached, it must hold for all that are left.
-type tallied struct {
+type generalCardinality struct {
 	slot         int
 	holds, fails condition
 	limits
@@ -21,24 +21,24 @@ type tallied struct {
 	general condition
 }
 
-// newTallied counts the devices of the whole set.
-func newTallied(slot int, holds condition, l limits, general condition) condition {
+// newGeneralCardinality counts the devices of the whole set.
+func newGeneralCardinality(slot int, holds condition, l limits, general condition) condition {
 	if isOpen(holds) {
 		return general
 	}
-	return tallied{slot, holds, newNot(holds), l, general}
+	return generalCardinality{slot, holds, newNot(holds), l, general}
 }
 
-func (n tallied) bound(s *state) Outcome { return n.general.bound(s) }
+func (n generalCardinality) bound(s *state) Outcome { return n.general.bound(s) }
 
 // propagate removes what is in no set in which the number is right.
-func (n tallied) propagate(s *state) bool {
+func (n generalCardinality) propagate(s *state) bool {
 	holds, _ := n.finish(s)
 	return holds
 }
 
 // finish: only of stretches of paths it is known that nothing is left to be removed.
-func (n tallied) finish(s *state) (holds, done bool) {
+func (n generalCardinality) finish(s *state) (holds, done bool) {
 	if holds, done := n.propagateChain(s); !holds || done {
 		return holds, done
 	}
@@ -47,7 +47,7 @@ func (n tallied) finish(s *state) (holds, done bool) {
 
 // propagateNumber bounds the number and goes on with the chosen devices for which the
 // condition is open.
-func (n tallied) propagateNumber(s *state) bool {
+func (n generalCardinality) propagateNumber(s *state) bool {
 	certain := s.borrow(s.Domain)
 	defer s.giveBack(certain)
 	surely, open, ok := n.classify(s, s.Chosen, nil)
@@ -80,7 +80,7 @@ func (n tallied) propagateNumber(s *state) bool {
 // classify counts the devices for which the condition surely holds, keeps them in the
 // set certain, and counts those for which it may hold or not. ok is false if it may
 // fail, or too much was looked at.
-func (n tallied) classify(s *state, devices, certain bitset.Set) (surely, open int, ok bool) {
+func (n generalCardinality) classify(s *state, devices, certain bitset.Set) (surely, open int, ok bool) {
 	certain.Clear()
 	for i := range devices.All() {
 		s.slots[n.slot] = i
@@ -104,7 +104,7 @@ func (n tallied) classify(s *state, devices, certain bitset.Set) (surely, open i
 }
 
 // propagateOpen propagates a condition for the chosen devices for which it is not decided.
-func (n tallied) propagateOpen(s *state, must condition) bool {
+func (n generalCardinality) propagateOpen(s *state, must condition) bool {
 	for i := range s.Chosen.All() {
 		s.slots[n.slot] = i
 		if n.holds.bound(s) == True|False && !s.propagate(must) {

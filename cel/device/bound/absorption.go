@@ -56,13 +56,13 @@ var absorbed = sets.New(
 
 // mayAbort tells whether an operation, not its operands, may end the evaluation of
 // the whole expression.
-func (a *analyzer) mayAbort(expr ast.Expr) bool {
+func (n *normalizer) mayAbort(expr ast.Expr) bool {
 	switch expr.Kind() {
 	case ast.StructKind:
 		return true
 	case ast.MapKind:
 		for _, entry := range expr.AsMap().Entries() {
-			if !a.isHashable(entry.AsMapEntry().Key()) {
+			if !n.isHashable(entry.AsMapEntry().Key()) {
 				return true
 			}
 		}
@@ -70,7 +70,7 @@ func (a *analyzer) mayAbort(expr ast.Expr) bool {
 	case ast.CallKind:
 		call := expr.AsCall()
 		if call.FunctionName() == operators.In {
-			return !a.isHashable(call.Args()[0]) && !a.isComputedList(call.Args()[1])
+			return !n.isHashable(call.Args()[0]) && !n.isComputedList(call.Args()[1])
 		}
 		return !absorbed.Has(call.FunctionName())
 	default:
@@ -80,16 +80,16 @@ func (a *analyzer) mayAbort(expr ast.Expr) bool {
 
 // isHashable tells whether a value is known to be of a type that maps can look up:
 // others, versions for example, panic.
-func (a *analyzer) isHashable(expr ast.Expr) bool {
+func (n *normalizer) isHashable(expr ast.Expr) bool {
 	if expr.Kind() == ast.CallKind {
 		switch call := expr.AsCall(); call.FunctionName() {
 		case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, "sum":
 			return true // numbers, times or durations
 		case operators.Add:
-			return a.isHashable(call.Args()[0]) || a.isHashable(call.Args()[1])
+			return n.isHashable(call.Args()[0]) || n.isHashable(call.Args()[1])
 		}
 	}
-	switch a.write.TypeOf(expr).Kind() {
+	switch n.write.TypeOf(expr).Kind() {
 	case types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind, types.StringKind:
 		return true
 	default:
@@ -99,20 +99,20 @@ func (a *analyzer) isHashable(expr ast.Expr) bool {
 
 // isComputedList recognizes lists whose elements are compared one by one. Those of a
 // list that is written out may be looked up.
-func (a *analyzer) isComputedList(expr ast.Expr) bool {
+func (n *normalizer) isComputedList(expr ast.Expr) bool {
 	if expr.Kind() == ast.ListKind {
 		return slices.ContainsFunc(expr.AsList().Elements(), func(e ast.Expr) bool {
 			return e.Kind() == ast.ListKind || variablesOf(e).Len() > 0
 		})
 	}
-	return a.isList(expr)
+	return n.isList(expr)
 }
 
 // require notes what may abort in a part of the expression. It is to be guarded.
-func (a *analyzer) require(expr ast.Expr, s scope) {
+func (n *normalizer) require(expr ast.Expr, s scope) {
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
-		if a.mayAbort(e) && !a.guardOperand(e, s.without(hidden)) {
-			a.unguarded.Insert(e.ID())
+		if n.mayAbort(e) && !n.guard(e, s.without(hidden)) {
+			n.unguarded.Insert(e.ID())
 		}
 	})
 }

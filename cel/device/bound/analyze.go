@@ -9,7 +9,6 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
@@ -21,17 +20,23 @@ const devicesVariable = "devices"
 // Analyze reads an expression for sets of the given size. What it does not
 // understand is open.
 func Analyze(expression *device.Expression, size int) *Analysis {
+	return newAnalyzer(expression, size).analyze()
+}
+
+func newAnalyzer(expression *device.Expression, size int) *analyzer {
 	a := &analyzer{
 		expression:     expression,
 		setSize:        size,
 		known:          make(map[string]*leaf),
 		predicateIndex: make(map[string]int),
-		write:          tree.NewBuilder(expression.AST()),
-		reduced:        make(map[int64]ast.Expr),
-		unguarded:      sets.New[int64](),
 	}
-	result := &Analysis{}
-	a.require(expression.AST().Expr(), scope{})
+	a.normal = newNormalizer(expression, guarding{a}.guardOperand)
+	return a
+}
+
+func (a *analyzer) analyze() *Analysis {
+	expression, result := a.expression, &Analysis{}
+	a.normal.require(expression.AST().Expr(), scope{})
 	for _, conjunct := range a.conjuncts(expression.AST().Expr()) {
 		c := a.conjunct(conjunct)
 		if v, constant := c.(verdict); constant && v.outcome == True {
@@ -40,7 +45,7 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 		result.conjuncts = append(result.conjuncts, c)
 	}
 	result.conjuncts = a.joinBoxes(result.conjuncts)
-	if a.unguarded.Len() > 0 {
+	if a.normal.unguarded.Len() > 0 {
 		return &Analysis{}
 	}
 	result.usable = true
@@ -48,7 +53,7 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
 	result.slots, result.guards = a.slots, a.guards
 	result.bytes = a.bytes()
-	result.costs = newCosts(expression, size)
+	result.costs = newCosts(expression, a.setSize)
 	return result
 }
 
@@ -62,7 +67,7 @@ const (
 )
 
 func (a *analyzer) bytes() int {
-	bytes := readBytes*nodesOf(a.write.AST().Expr()) + madeBytes*a.copies
+	bytes := readBytes*nodesOf(a.normal.write.AST().Expr()) + madeBytes*a.normal.copies
 	for _, l := range a.leaves {
 		bytes += plannedBytes + plannedByNode*l.nodes
 	}
@@ -78,10 +83,11 @@ func nodesOf(expr ast.Expr) int {
 
 // conjuncts splits at the top-level "&&".
 func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
-	expr = a.reduce(expr, scope{})
+	expr = a.normal.reduce(expr, scope{})
 	if _, single := references(expr, scope{}); !single && expr.Kind() == ast.ComprehensionKind {
-		if result, ok := a.unrolled(expr.AsComprehension()); ok {
-			a.replace(expr, result, scope{})
+		if result, ok := a.normal.unrolled(expr.AsComprehension()); ok {
+			a.normal.traced(unrollConjunct, expr, result)
+			a.normal.replace(expr, result, scope{})
 			return a.conjuncts(result)
 		}
 	}
@@ -107,15 +113,9 @@ type analyzer struct {
 	predicateIndex map[string]int
 	boxes          int
 	slots          int
-	// write makes parts. Those that took the place of others are in reduced, by the number
-	// of what they replaced; copies counts them.
-	write   *tree.Builder
-	reduced map[int64]ast.Expr
-	copies  int
-	// unguarded are the parts, by their number, that may abort the evaluation and that
-	// no guard looks after.
-	unguarded sets.Set[int64]
-	guards    []guard
+	// normal writes parts in the one way in which they are read.
+	normal *normalizer
+	guards []guard
 }
 
 // condition reads a part of type bool.
@@ -123,28 +123,27 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 	if free, single := references(expr, s); single {
 		return a.newPredicate(expr, free, s)
 	}
-	if reduced := a.reduce(expr, s); reduced != expr {
+	if reduced := a.normal.reduce(expr, s); reduced != expr {
 		return a.condition(reduced, s)
 	}
 	if left, right, ok := sameness(expr); ok {
-		return a.comparison(equal, left, right, s)
+		return a.comparison(expr, equal, left, right, s)
 	}
-	if rewritten, ok := a.rewrite(expr, s); ok {
+	if rewritten, ok := a.normal.rewrite(expr, s); ok {
 		return a.condition(rewritten, s)
 	}
-	switch expr.Kind() {
-	case ast.CallKind:
-		return a.conditionCall(expr.AsCall(), s)
-	case ast.ComprehensionKind:
+	if expr.Kind() == ast.ComprehensionKind {
 		return a.quantifier(expr, s)
-	default:
-		return open{}
 	}
+	if result, ok := readCondition(a, expr, s); ok {
+		return result
+	}
+	return open{}
 }
 
 // newPredicate reads a part that does not speak of the set.
 func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) condition {
-	holds := a.local(expr, s)
+	holds := local{a}.condition(expr, s)
 	if len(free) == 0 || len(free) > maxArity {
 		return holds
 	}
@@ -156,32 +155,6 @@ func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) conditi
 		a.predicateIndex[key] = index
 	}
 	return &predicate{holds: holds, slots: slotsOf(free), index: index}
-}
-
-func (a *analyzer) conditionCall(call ast.CallExpr, s scope) condition {
-	args := call.Args()
-	switch function := call.FunctionName(); function {
-	case operators.LogicalAnd, operators.LogicalOr:
-		return a.logical(function, args, s)
-	case operators.LogicalNot:
-		return newNot(a.condition(args[0], s))
-	case operators.Conditional:
-		return newConditional(a.condition(args[0], s), a.condition(args[1], s), a.condition(args[2], s))
-	case operators.NotEquals:
-		return newNot(a.comparison(equal, args[0], args[1], s))
-	}
-	if relation, left, right, ok := comparisonOf(call); ok {
-		return a.comparison(relation, left, right, s)
-	}
-	return open{}
-}
-
-func (a *analyzer) logical(function string, args []ast.Expr, s scope) condition {
-	join := a.newOr
-	if function == operators.LogicalAnd {
-		join = a.newAnd
-	}
-	return fold(args, func(arg ast.Expr) condition { return a.condition(arg, s) }, join)
 }
 
 func (a *analyzer) newAnd(left, right condition) condition {
@@ -212,7 +185,7 @@ func (a *analyzer) newOr(left, right condition) condition {
 }
 
 // comparison of numbers or bools; those of other types are open.
-func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) condition {
+func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s scope) condition {
 	if places, ok := comparedPlaces(r, left, right, s); ok {
 		return places
 	}
@@ -221,7 +194,7 @@ func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) conditi
 			return only
 		}
 	}
-	if r == equal && (a.isBool(left) || a.isBool(right)) {
+	if r == equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
 		return a.equivalence(a.condition(left, s), a.condition(right, s))
 	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
@@ -244,10 +217,6 @@ func (a *analyzer) comparison(r relation, left, right ast.Expr, s scope) conditi
 	}
 }
 
-func (a *analyzer) isBool(expr ast.Expr) bool {
-	return a.write.TypeOf(expr).Kind() == types.BoolKind
-}
-
 // equivalence is equality of bools. Written with other operators it can be propagated, and
 // it fails as it should: if either does.
 func (a *analyzer) equivalence(left, right condition) condition {
@@ -263,9 +232,9 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 		return constant{int64(value)}
 	}
 	if _, single := references(expr, s); single {
-		return a.localQuantity(expr, s)
+		return local{a}.quantity(expr, s)
 	}
-	if reduced := a.reduce(expr, s); reduced != expr {
+	if reduced := a.normal.reduce(expr, s); reduced != expr {
 		return a.quantity(reduced, s)
 	}
 	if _, isPlace := placedAt(expr, s); isPlace {
@@ -275,15 +244,12 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 		return open{}
 	}
 	call := expr.AsCall()
-	args := call.Args()
-	if o, known := operationOf(call.FunctionName()); known && len(args) == 2 {
-		return newArithmetic(o, a.quantity(args[0], s), a.quantity(args[1], s))
+	if result, ok := readQuantity(a, call, s); ok {
+		return result
 	}
 	switch call.FunctionName() {
 	case operators.Negate:
-		return newArithmetic(subtraction, constant{0}, a.quantity(args[0], s))
-	case operators.Conditional:
-		return conditionalNumber{a.condition(args[0], s), a.quantity(args[1], s), a.quantity(args[2], s)}
+		return newArithmetic(subtraction, constant{0}, a.quantity(call.Args()[0], s))
 	case "size":
 		return a.size(operand(call), s)
 	case "max", "min", "sum":
@@ -339,7 +305,7 @@ func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
 		insignificant = insignificant[:1]
 	}
 	// Sorting fails if the values are of several types. There are no bounds then.
-	list, ok := a.without(call.Target(), s, insignificant...)
+	list, ok := a.normal.without(call.Target(), s, insignificant...)
 	if !ok {
 		return open{}
 	}

@@ -24,8 +24,8 @@
 // takes the place of the name. What is said of values in a list is said of the devices
 // that have them, memberships and functions on sets become quantifiers, and quantifiers
 // over constants conjunctions. devices[0] is some device of the set, not known which.
-// All of that is written down as an expression again ([analyzer.reduce], [analyzer.rewrite]),
-// so that CEL can be asked for its leaves.
+// All of that is written down as an expression again ([normalizer]), so that CEL can be asked
+// for its leaves.
 //
 // An [Outcome] is the set of results that are possible: true, false, an error. Only
 // one that is surely false, for every completion and without an error in any of
@@ -37,6 +37,28 @@
 // completion which is not false, and finds those that are in all of them. Counting rows
 // ([cardinality], [generalCardinality]) and looking for the places of bounding boxes ([box]) does that
 // for the constructs that come up often; for the rest each device of the domain is tried.
+//
+// # Where to read
+//
+// analyze.go begins, with grammar.go: the operators are read in one place, for conditions on the
+// set ([analyzer]) and on single devices ([local]). normalizer.go and rules.go come before it,
+// with inline.go; guard.go and absorption.go look after what may abort. node.go says what a
+// condition is; quantifier.go, cardinality.go, aggregate.go and so on are conditions, one kind a
+// file. tables.go asks CEL. bound.go and propagate.go are what a search calls: conditions are
+// propagated to a fixpoint.
+//
+// # To add a rule
+//
+// Another way to write what is understood is a [rule]: rules.go, and an expression in the file
+// of its family in testdata/rules, where a transcript says what was applied, what it wrote and
+// what the bounds are then (go test -run TestRules -rewrite).
+//
+// # To add a kind of condition
+//
+// What can't be written with others is a [condition], and a file: its bound, and, if it knows
+// better than trying each device, how it is propagated ([propagator], [finisher]) and its negation
+// ([negator]). The analyzer makes it where it recognizes the construct. What it says of random
+// partial sets is compared with all completions by sound_test.go; generator_test.go must write it.
 //
 // # What it promises
 //

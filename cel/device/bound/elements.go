@@ -22,35 +22,35 @@ const maxElements = 8
 //	d.peers.all(p, devices.exists(o, o.id == p))
 func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition {
 	list := c.IterRange()
-	if !isOfDevice(list, s) || !a.isList(list) || a.hasGuarded(c) {
+	if !isOfDevice(list, s) || !a.normal.isList(list) || a.normal.hasGuarded(c) {
 		return open{}
 	}
 	elements := make([]ast.Expr, maxElements)
 	for i := range elements {
-		elements[i] = a.write.Call(operators.Index, "", a.write.ElementType(list), a.again(list), a.write.Literal(types.Int(i)))
+		elements[i] = a.normal.write.Call(operators.Index, "", a.normal.write.ElementType(list), a.normal.again(list), a.normal.write.Literal(types.Int(i)))
 	}
 	is, _ := tree.QuantifierOf(c)
-	result, ok := a.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
-		return a.write.Conditional(types.BoolType, a.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.write.Literal(types.Bool(is == tree.All)))
+	result, ok := a.normal.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
+		return a.normal.write.Conditional(types.BoolType, a.normal.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.normal.write.Literal(types.Bool(is == tree.All)))
 	})
 	if !ok {
 		return open{}
 	}
-	isShort := a.write.And(a.isFound(list), a.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
-	return newConditional(a.condition(isShort, s), a.condition(result, s), open{})
+	isShort := a.normal.write.And(a.normal.isFound(list), a.normal.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
+	return a.newConditional(a.condition(isShort, s), a.condition(result, s), open{})
 }
 
 // writeSizeIs compares the size of a list with a number.
-func (a *analyzer) writeSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
-	size := a.write.Call("size", "", types.IntType, a.again(list))
-	return a.write.Call(operator, overload, types.BoolType, size, a.write.Literal(types.Int(number)))
+func (n *normalizer) writeSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
+	size := n.write.Call("size", "", types.IntType, n.again(list))
+	return n.write.Call(operator, overload, types.BoolType, size, n.write.Literal(types.Int(number)))
 }
 
 // hasGuarded tells whether anything in a comprehension may abort.
-func (a *analyzer) hasGuarded(c ast.ComprehensionExpr) bool {
+func (n *normalizer) hasGuarded(c ast.ComprehensionExpr) bool {
 	found := false
 	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
-		tree.Visit(part, func(e ast.Expr, _ tree.Names) { found = found || a.mayAbort(e) })
+		tree.Visit(part, func(e ast.Expr, _ tree.Names) { found = found || n.mayAbort(e) })
 	}
 	return found
 }

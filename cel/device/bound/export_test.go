@@ -3,5 +3,27 @@
 
 package bound
 
+import (
+	"github.com/google/cel-go/common/ast"
+
+	"github.com/celset/celset/cel/device"
+)
+
+// AnalyzeTraced is Analyze, and tells of each rule that was applied.
+func AnalyzeTraced(expression *device.Expression, size int, trace func(rule string, before, after ast.Expr)) *Analysis {
+	a := newAnalyzer(expression, size)
+	a.normal.trace = trace
+	return a.analyze()
+}
+
+// Rules are the names of all rules.
+func Rules() []string {
+	names := []string{inlineBinding, unrollConjunct}
+	for _, r := range rules {
+		names = append(names, r.name)
+	}
+	return names
+}
+
 // Absorbed is for the test that enumerates all functions.
 var Absorbed = absorbed

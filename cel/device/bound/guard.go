@@ -51,39 +51,42 @@ func (e *entry) misbehaves(how against) bool {
 	}
 }
 
+// guarding finds guards for an analyzer.
+type guarding struct{ analyzer *analyzer }
+
 // guardLeaf makes the leaf of a part the guard of all in it that may abort.
-func (a *analyzer) guardLeaf(l *leaf, expr ast.Expr) {
+func (g guarding) guardLeaf(l *leaf, expr ast.Expr) {
 	if len(l.names) > 1 {
 		return
 	}
-	before := a.unguarded.Len()
-	tree.Visit(expr, func(e ast.Expr, _ tree.Names) { a.unguarded.Delete(e.ID()) })
-	if a.unguarded.Len() < before {
-		a.guards = append(a.guards, guard{l, aborting})
+	before := g.analyzer.normal.unguarded.Len()
+	tree.Visit(expr, func(e ast.Expr, _ tree.Names) { g.analyzer.normal.unguarded.Delete(e.ID()) })
+	if g.analyzer.normal.unguarded.Len() < before {
+		g.analyzer.guards = append(g.analyzer.guards, guard{l, aborting})
 	}
 }
 
 // guardOperand guards a function of the set, if the operand is a list that can be
 // looked at device by device.
-func (a *analyzer) guardOperand(expr ast.Expr, s scope) bool {
+func (g guarding) guardOperand(expr ast.Expr, s scope) bool {
 	if !tree.IsCall(expr, "distinct", "sort") || !expr.AsCall().IsMemberFunction() {
 		return false
 	}
-	guards, ok := a.guardsOf(expr.AsCall().Target(), s)
+	guards, ok := g.guardsOf(expr.AsCall().Target(), s)
 	if ok {
-		a.guards = append(a.guards, guards...)
+		g.analyzer.guards = append(g.analyzer.guards, guards...)
 	}
 	return ok
 }
 
 // guardsOf returns what makes sure that an expression is a list and does not fail.
-func (a *analyzer) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
+func (g guarding) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 	switch {
 	case list.Kind() == ast.IdentKind:
 		_, hidden := s[devicesVariable]
 		return nil, list.AsIdent() == devicesVariable && !hidden
 	case tree.IsCall(list, "distinct") && list.AsCall().IsMemberFunction():
-		return a.guardsOf(list.AsCall().Target(), s)
+		return g.guardsOf(list.AsCall().Target(), s)
 	case list.Kind() != ast.ComprehensionKind:
 		return nil, false
 	}
@@ -92,32 +95,32 @@ func (a *analyzer) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 	if !ok {
 		return nil, false
 	}
-	guards, ok := a.guardsOfDevices(c.IterRange(), s)
+	guards, ok := g.guardsOfDevices(c.IterRange(), s)
 	if !ok {
 		return nil, false
 	}
-	within := s.within(c, a.newSlot())
-	if keeps != nil && !a.guardedBy(&guards, keeps, within, notBool) {
+	within := s.within(c, g.analyzer.newSlot())
+	if keeps != nil && !g.guardedBy(&guards, keeps, within, notBool) {
 		return nil, false
 	}
-	return guards, a.guardedBy(&guards, element, within, failing)
+	return guards, g.guardedBy(&guards, element, within, failing)
 }
 
 // guardsOfDevices is guardsOf for a list of devices.
-func (a *analyzer) guardsOfDevices(list ast.Expr, s scope) ([]guard, bool) {
-	if _, ok := a.deviceList(list, s); !ok {
+func (g guarding) guardsOfDevices(list ast.Expr, s scope) ([]guard, bool) {
+	if _, ok := g.analyzer.deviceList(list, s); !ok {
 		return nil, false
 	}
-	return a.guardsOf(list, s)
+	return g.guardsOf(list, s)
 }
 
 // guardedBy adds a guard of a part that speaks of one device.
-func (a *analyzer) guardedBy(guards *[]guard, part ast.Expr, s scope, how against) bool {
+func (g guarding) guardedBy(guards *[]guard, part ast.Expr, s scope, how against) bool {
 	free, single := references(part, s)
 	if !single || len(free) > 1 {
 		return false
 	}
-	*guards = append(*guards, guard{a.newLeaf(part, free), how})
+	*guards = append(*guards, guard{g.analyzer.newLeaf(part, free), how})
 	return true
 }
 

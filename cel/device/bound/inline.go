@@ -24,24 +24,25 @@ const maxCopies = 1 << 14
 
 // reduce replaces bindings at the top of an expression by what they mean, if that can
 // be written down.
-func (a *analyzer) reduce(expr ast.Expr, s scope) ast.Expr {
-	if reduced, known := a.reduced[expr.ID()]; known {
+func (n *normalizer) reduce(expr ast.Expr, s scope) ast.Expr {
+	if reduced, known := n.reduced[expr.ID()]; known {
 		return reduced
 	}
 	result := expr
 	if name, init, body, ok := tree.BindingOf(expr); ok {
-		if body, ok := a.substitute(body, name, init, true); ok {
-			a.replace(expr, body, s)
-			result = a.reduce(body, s)
+		if body, ok := n.substitute(body, name, init, true); ok {
+			n.traced(inlineBinding, expr, body)
+			n.replace(expr, body, s)
+			result = n.reduce(body, s)
 		}
 	}
-	a.reduced[expr.ID()] = result
+	n.reduced[expr.ID()] = result
 	return result
 }
 
 // again copies a part that is to stand in several places.
-func (a *analyzer) again(expr ast.Expr) ast.Expr {
-	result, ok := a.substituteParts(expr, nil)
+func (n *normalizer) again(expr ast.Expr) ast.Expr {
+	result, ok := n.substituteParts(expr, nil)
 	if !ok {
 		return expr
 	}
@@ -50,35 +51,35 @@ func (a *analyzer) again(expr ast.Expr) ast.Expr {
 
 // replace notes that one part takes the place of another, and with it what has to be
 // guarded.
-func (a *analyzer) replace(old, by ast.Expr, s scope) {
-	tree.Visit(old, func(e ast.Expr, _ tree.Names) { a.unguarded.Delete(e.ID()) })
-	a.require(by, s)
+func (n *normalizer) replace(old, by ast.Expr, s scope) {
+	tree.Visit(old, func(e ast.Expr, _ tree.Names) { n.unguarded.Delete(e.ID()) })
+	n.require(by, s)
 }
 
 // substitute copies an expression, with another expression in the place of a variable.
 // It is false if that would mean something else, or become too large. bound tells that
 // the variable is one of cel.bind.
-func (a *analyzer) substitute(expr ast.Expr, name string, by ast.Expr, bound bool) (ast.Expr, bool) {
-	c := &copier{analyzer: a, by: map[string]ast.Expr{name: by}, bound: bound, factory: ast.NewExprFactory(), ok: true}
+func (n *normalizer) substitute(expr ast.Expr, name string, by ast.Expr, bound bool) (ast.Expr, bool) {
+	c := &copier{normalizer: n, by: map[string]ast.Expr{name: by}, bound: bound, factory: ast.NewExprFactory(), ok: true}
 	return c.copy(expr), c.ok
 }
 
 // substituteAll is substitute for several variables, none of them of cel.bind.
-func (a *analyzer) substituteAll(expr ast.Expr, by map[string]ast.Expr) (ast.Expr, bool) {
-	c := &copier{analyzer: a, by: by, factory: ast.NewExprFactory(), ok: true}
+func (n *normalizer) substituteAll(expr ast.Expr, by map[string]ast.Expr) (ast.Expr, bool) {
+	c := &copier{normalizer: n, by: by, factory: ast.NewExprFactory(), ok: true}
 	return c.copy(expr), c.ok
 }
 
 // substituteParts copies an expression, with other expressions in the place of parts by
 // their number.
-func (a *analyzer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
-	c := &copier{analyzer: a, parts: parts, factory: ast.NewExprFactory(), ok: true}
+func (n *normalizer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
+	c := &copier{normalizer: n, parts: parts, factory: ast.NewExprFactory(), ok: true}
 	return c.copy(expr), c.ok
 }
 
 // copier copies an expression, with expressions in the place of some variables.
 type copier struct {
-	*analyzer
+	*normalizer
 	by      map[string]ast.Expr
 	parts   map[int64]ast.Expr
 	factory ast.ExprFactory
@@ -150,13 +151,13 @@ func (c *copier) copyReplacement(expr ast.Expr) ast.Expr {
 }
 
 // mayBeList tells whether the value of an expression may be a list. Lists have no order.
-func (a *analyzer) mayBeList(expr ast.Expr) bool {
+func (n *normalizer) mayBeList(expr ast.Expr) bool {
 	if tree.IsCall(expr, operators.Add) {
-		return a.mayBeList(expr.AsCall().Args()[0]) && a.mayBeList(expr.AsCall().Args()[1])
+		return n.mayBeList(expr.AsCall().Args()[0]) && n.mayBeList(expr.AsCall().Args()[1])
 	}
-	t := a.write.TypeOf(expr).Kind()
+	t := n.write.TypeOf(expr).Kind()
 	return (t == types.ListKind || t == types.DynKind || t == types.TypeParamKind) &&
-		!a.isHashable(expr) && !tree.IsCall(expr, "max", "min")
+		!n.isHashable(expr) && !tree.IsCall(expr, "max", "min")
 }
 
 // copyCall gives up where a list that has a name is appended to: CEL appends to the list

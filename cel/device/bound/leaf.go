@@ -36,11 +36,11 @@ type leaf struct {
 func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
 	key := shapeOf(expr, free)
 	if known := a.known[key]; known != nil {
-		a.guardLeaf(known, expr)
+		guarding{a}.guardLeaf(known, expr)
 		return known
 	}
 	l := &leaf{index: len(a.leaves), nodes: nodesOf(expr), part: sync.OnceValue(func() *device.Part {
-		part, err := a.expression.Part(a.write.AST(), expr)
+		part, err := a.expression.Part(a.normal.write.AST(), expr)
 		if err != nil {
 			return nil
 		}
@@ -51,7 +51,7 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
 	}
 	a.leaves = append(a.leaves, l)
 	a.known[key] = l
-	a.guardLeaf(l, expr)
+	guarding{a}.guardLeaf(l, expr)
 	return l
 }
 

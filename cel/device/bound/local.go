@@ -17,78 +17,41 @@ import (
 // device, and the comparison is made here. Where it is not one of ints, strings or
 // bools, CEL is asked for the pair after all.
 
-// local reads a condition on the devices that variables stand for.
-func (a *analyzer) local(expr ast.Expr, s scope) condition {
+// local reads what speaks of single devices: no quantifiers, and a leaf where nothing else fits.
+type local struct{ analyzer *analyzer }
+
+func (l local) condition(expr ast.Expr, s scope) condition {
 	if !speaksOfOne(expr, s) {
-		expr = a.reduce(expr, s)
+		expr = l.analyzer.normal.reduce(expr, s)
 		if left, right, ok := sameness(expr); ok {
-			return a.localComparison(expr, equal, left, right, s)
+			return l.comparison(expr, equal, left, right, s)
 		}
-		if rewritten, ok := a.rewrite(expr, s); ok {
-			return a.local(rewritten, s)
+		if rewritten, ok := l.analyzer.normal.rewrite(expr, s); ok {
+			return l.condition(rewritten, s)
 		}
 	}
-	if expr.Kind() == ast.CallKind {
-		call := expr.AsCall()
-		args := call.Args()
-		switch function := call.FunctionName(); function {
-		case operators.LogicalAnd:
-			return fold(args, func(arg ast.Expr) condition { return a.local(arg, s) }, func(l, r condition) condition { return and{l, r} })
-		case operators.LogicalOr:
-			return fold(args, func(arg ast.Expr) condition { return a.local(arg, s) }, func(l, r condition) condition { return or{l, r} })
-		case operators.LogicalNot:
-			return newNot(a.local(args[0], s))
-		case operators.Conditional:
-			return conditional{a.local(args[0], s), a.local(args[1], s), a.local(args[2], s)}
-		case operators.NotEquals:
-			return a.localInequality(expr, args[0], args[1], s)
-		}
-		if relation, left, right, ok := comparisonOf(call); ok {
-			return a.localComparison(expr, relation, left, right, s)
-		}
+	if result, ok := readCondition(l, expr, s); ok {
+		return result
 	}
 	if value, ok := tree.Literal[types.Bool](expr); ok {
 		return verdict{outcomeOf(bool(value))}
 	}
-	return a.value(expr, s)
+	return l.value(expr, s)
 }
 
-// fold joins what is read of the arguments: the parser makes one call of a long
-// chain of && or ||.
-func fold(args []ast.Expr, read func(ast.Expr) condition, join func(l, r condition) condition) condition {
-	result := read(args[0])
-	for _, arg := range args[1:] {
-		result = join(result, read(arg))
-	}
-	return result
-}
+func (l local) newAnd(left, right condition) condition { return and{left, right} }
 
-// comparisonOf returns the relation that a call asks for, and of what to what.
-func comparisonOf(call ast.CallExpr) (r relation, left, right ast.Expr, ok bool) {
-	args := call.Args()
-	switch call.FunctionName() {
-	case operators.Equals:
-		return equal, args[0], args[1], true
-	case operators.Less:
-		return less, args[0], args[1], true
-	case operators.LessEquals:
-		return lessOrEqual, args[0], args[1], true
-	case operators.Greater:
-		return less, args[1], args[0], true
-	case operators.GreaterEquals:
-		return lessOrEqual, args[1], args[0], true
-	default:
-		return 0, nil, nil, false
-	}
-}
+func (l local) newOr(left, right condition) condition { return or{left, right} }
+
+func (l local) newConditional(when, yes, no condition) condition { return conditional{when, yes, no} }
 
 // value is the part as a leaf. It is open if it speaks of too many devices.
-func (a *analyzer) value(expr ast.Expr, s scope) condition {
+func (l local) value(expr ast.Expr, s scope) condition {
 	free, single := references(expr, s)
 	if !single || len(free) > maxArity {
 		return open{}
 	}
-	return a.valueOf(expr, free)
+	return l.analyzer.valueOf(expr, free)
 }
 
 func (a *analyzer) valueOf(expr ast.Expr, free []variable) value {
@@ -103,26 +66,19 @@ func slotsOf(free []variable) []int {
 	return slots
 }
 
-func (a *analyzer) localComparison(expr ast.Expr, r relation, left, right ast.Expr, s scope) condition {
+// comparison asks CEL about the whole where the two sides can't be told by themselves.
+func (l local) comparison(expr ast.Expr, r relation, left, right ast.Expr, s scope) condition {
 	if same, ok := identityOf(left, right, s); ok && r == equal {
 		return same
 	}
-	whole := a.value(expr, s)
+	whole := l.value(expr, s)
+	if tree.IsCall(expr, operators.NotEquals) {
+		whole = newNot(whole)
+	}
 	if speaksOfOne(expr, s) {
 		return whole
 	}
-	return localComparison{comparison{r, a.localQuantity(left, s), a.localQuantity(right, s)}, whole}
-}
-
-func (a *analyzer) localInequality(expr ast.Expr, left, right ast.Expr, s scope) condition {
-	if same, ok := identityOf(left, right, s); ok {
-		return newNot(same)
-	}
-	whole := a.value(expr, s)
-	if speaksOfOne(expr, s) {
-		return whole
-	}
-	return newNot(localComparison{comparison{equal, a.localQuantity(left, s), a.localQuantity(right, s)}, newNot(whole)})
+	return localComparison{comparison{r, l.quantity(left, s), l.quantity(right, s)}, whole}
 }
 
 func speaksOfOne(expr ast.Expr, s scope) bool {
@@ -176,28 +132,22 @@ func keyOf(s *state, q quantity) any {
 	return nil
 }
 
-// localQuantity reads a quantity of the devices that variables stand for.
-func (a *analyzer) localQuantity(expr ast.Expr, s scope) quantity {
+func (l local) quantity(expr ast.Expr, s scope) quantity {
 	if value, ok := tree.Literal[types.Int](expr); ok {
 		return constant{int64(value)}
 	}
 	free, single := references(expr, s)
 	if len(free) > 1 {
-		expr = a.reduce(expr, s)
+		expr = l.analyzer.normal.reduce(expr, s)
 		free, single = references(expr, s)
 	}
 	if expr.Kind() == ast.CallKind && len(free) != 1 {
-		call := expr.AsCall()
-		args := call.Args()
-		if o, known := operationOf(call.FunctionName()); known && len(args) == 2 {
-			return newArithmetic(o, a.localQuantity(args[0], s), a.localQuantity(args[1], s))
-		}
-		if call.FunctionName() == operators.Conditional {
-			return conditionalNumber{a.local(args[0], s), a.localQuantity(args[1], s), a.localQuantity(args[2], s)}
+		if result, ok := readQuantity(l, expr.AsCall(), s); ok {
+			return result
 		}
 	}
 	if !single || len(free) > maxArity {
 		return open{}
 	}
-	return a.valueOf(expr, free)
+	return l.analyzer.valueOf(expr, free)
 }

@@ -42,7 +42,7 @@ func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
 
 // deviceList reads "devices" and its filters.
 func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
-	expr = a.reduce(expr, s)
+	expr = a.normal.reduce(expr, s)
 	switch expr.Kind() {
 	case ast.IdentKind:
 		_, shadowed := s[devicesVariable]
@@ -89,7 +89,7 @@ func (a *analyzer) eitherList(call ast.CallExpr, s scope) (deviceList, bool) {
 // mapped reads list.map(x, value) and list.map(x, keeps, value), and filters of such
 // lists.
 func (a *analyzer) mapped(expr ast.Expr, s scope) (mapped, bool) {
-	expr = a.reduce(expr, s)
+	expr = a.normal.reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
 		return mapped{}, false
 	}

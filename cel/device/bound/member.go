@@ -33,20 +33,20 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 			return
 		}
 		if names[place] == "" {
-			names[place] = a.write.Name()
+			names[place] = a.normal.write.Name()
 			slots = append(slots, a.newSlot())
 			s = s.with(names[place], deviceIn(slots[len(slots)-1]))
 		}
-		by[e.ID()] = a.write.Ident(names[place], a.write.TypeOf(e))
+		by[e.ID()] = a.normal.write.Ident(names[place], a.normal.write.TypeOf(e))
 	})
 	if len(slots) == 0 || len(slots) > maxMembers {
 		return a.condition(expr, scope{})
 	}
-	replaced, ok := a.substituteParts(expr, by)
+	replaced, ok := a.normal.substituteParts(expr, by)
 	if !ok {
 		return open{}
 	}
-	a.replace(expr, replaced, s)
+	a.normal.replace(expr, replaced, s)
 	result := a.condition(replaced, s)
 	for i := len(slots) - 1; i >= 0 && !isOpen(result); i-- {
 		result = someMember{slots[i], slots[:i], result}

@@ -95,7 +95,7 @@ func (n conditional) bound(s *state) Outcome {
 	return n.when.bound(s).choose(n.yes.bound(s), n.no.bound(s))
 }
 
-func newConditional(when, yes, no condition) condition {
+func (a *analyzer) newConditional(when, yes, no condition) condition {
 	switch {
 	case isVerdict(when, True):
 		return yes

@@ -111,26 +111,26 @@ func (a *analyzer) inEitherOrder(expr ast.Expr, s scope) (condition, bool) {
 	if sets.New(i, d, j, o).Len() < 4 || len(placesCompared(body, i, j)) == 0 {
 		return nil, false
 	}
-	device := a.typeOf(o, inner)
-	assumed := func(sign int) ast.Expr { return a.assuming(body, i, j, sign, &ok) }
+	device := a.normal.typeOf(o, inner)
+	assumed := func(sign int) ast.Expr { return assuming(a.normal, body, i, j, sign, &ok) }
 	swapped := func(body ast.Expr) ast.Expr {
-		result, fits := a.substituteAll(body, map[string]ast.Expr{
-			d: a.write.Ident(o, device), o: a.write.Ident(d, device), i: a.write.Ident(j, types.IntType), j: a.write.Ident(i, types.IntType),
+		result, fits := a.normal.substituteAll(body, map[string]ast.Expr{
+			d: a.normal.write.Ident(o, device), o: a.normal.write.Ident(d, device), i: a.normal.write.Ident(j, types.IntType), j: a.normal.write.Ident(i, types.IntType),
 		})
 		ok = ok && fits
 		return result
 	}
-	same := a.write.Equals(a.write.Ident(d, device), a.write.Ident(o, device))
-	either := a.write.Conditional(types.BoolType, same, assumed(0), a.write.Or(
-		a.write.And(assumed(-1), swapped(assumed(1))), a.write.And(assumed(1), swapped(assumed(-1)))))
+	same := a.normal.write.Equals(a.normal.write.Ident(d, device), a.normal.write.Ident(o, device))
+	either := a.normal.write.Conditional(types.BoolType, same, assumed(0), a.normal.write.Or(
+		a.normal.write.And(assumed(-1), swapped(assumed(1))), a.normal.write.And(assumed(1), swapped(assumed(-1)))))
 	if !ok {
 		return nil, false
 	}
-	result, ok := a.substituteParts(expr, map[int64]ast.Expr{body.ID(): either})
+	result, ok := a.normal.substituteParts(expr, map[int64]ast.Expr{body.ID(): either})
 	if !ok {
 		return nil, false
 	}
-	a.require(result, s)
+	a.normal.require(result, s)
 	return a.condition(result, s), true
 }
 
@@ -175,16 +175,16 @@ func placesCompared(body ast.Expr, first, second string) map[int64]string {
 
 // assuming writes a condition for the case that the first place is before the second
 // one, the same or behind it.
-func (a *analyzer) assuming(body ast.Expr, first, second string, sign int, ok *bool) ast.Expr {
+func assuming(n *normalizer, body ast.Expr, first, second string, sign int, ok *bool) ast.Expr {
 	holds := map[string]bool{
 		operators.Equals: sign == 0, operators.NotEquals: sign != 0, operators.Less: sign < 0,
 		operators.LessEquals: sign <= 0, operators.Greater: sign > 0, operators.GreaterEquals: sign >= 0,
 	}
 	by := make(map[int64]ast.Expr)
 	for id, operator := range placesCompared(body, first, second) {
-		by[id] = a.write.Literal(types.Bool(holds[operator]))
+		by[id] = n.write.Literal(types.Bool(holds[operator]))
 	}
-	result, fits := a.substituteParts(body, by)
+	result, fits := n.substituteParts(body, by)
 	*ok = *ok && fits
 	return result
 }

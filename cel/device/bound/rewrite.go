@@ -14,136 +14,75 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Much can be written in several ways. What follows writes conditions on lists with
-// quantifiers, which are understood. The two must fail alike.
-//
-//	k in list                      list.exists(x, k in [x])
-//	k in [1, 2]                    1 in [k] || 2 in [k]
-//	sets.contains(list, ['a'])     'a' in list
-//	[1, 2].all(n, p(n))            p(1) && p(2)
-
-// rewrite writes a condition another way. It is false if there is none.
-func (a *analyzer) rewrite(expr ast.Expr, s scope) (ast.Expr, bool) {
-	if a.copies++; a.copies > maxCopies {
-		return nil, false
-	}
-	before := a.mayAbort(expr)
-	result, ok := a.rewritten(expr, s)
-	if !ok {
-		return nil, false
-	}
-	a.replace(expr, result, s)
-	if before {
-		// What CEL evaluates is the expression, after all.
-		a.unguarded.Insert(expr.ID())
-	}
-	return result, true
-}
-
-func (a *analyzer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
-	_, single := references(expr, s)
-	if expr.Kind() == ast.ComprehensionKind {
-		if result, ok := a.unrolled(expr.AsComprehension()); ok || single {
-			return result, ok
-		}
-		return a.unordered(expr, s)
-	}
-	if expr.Kind() != ast.CallKind || len(expr.AsCall().Args()) != 2 {
-		return nil, false
-	}
-	left, right := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	if tree.IsCall(expr, operators.In) {
-		if elements, ok := constants(right); ok || single {
-			return a.isOneOf(left, elements), ok
-		}
-		return a.isIn(left, right, s)
-	}
-	if single {
-		return nil, false
-	}
-	switch expr.AsCall().FunctionName() {
-	case "sets.contains":
-		return a.containsAll(left, right, s)
-	case "sets.intersects":
-		return a.intersects(left, right, s)
-	case "sets.equivalent":
-		there, ok := a.containsAll(left, right, s)
-		back, too := a.containsAll(right, left, s)
-		return a.write.And(there, back), ok && too
-	default:
-		return nil, false
-	}
-}
-
 // isIn writes "k in list".
-func (a *analyzer) isIn(k, list ast.Expr, s scope) (ast.Expr, bool) {
-	list, ok := a.elementsOf(list, s)
-	if !ok || !a.isComputedList(list) {
+func (n *normalizer) isIn(k, list ast.Expr, s scope) (ast.Expr, bool) {
+	list, ok := n.elementsOf(list, s)
+	if !ok || !n.isComputedList(list) {
 		return nil, false
 	}
-	found := a.write.Exists(list, func(x ast.Expr) ast.Expr { return a.write.Same(a.again(k), x) })
+	found := n.write.Exists(list, func(x ast.Expr) ast.Expr { return n.write.Same(n.again(k), x) })
 	if _, isDevice := deviceOf(k, s); isDevice || k.Kind() == ast.LiteralKind {
 		return found, true
 	}
 	// Nobody looks at k if the list is empty. It may fail nevertheless.
-	fails := a.write.Conditional(types.BoolType, a.write.Equals(a.again(k), a.again(k)), a.write.Literal(types.False), a.write.Literal(types.False))
-	return a.write.Or(found, fails), true
+	fails := n.write.Conditional(types.BoolType, n.write.Equals(n.again(k), n.again(k)), n.write.Literal(types.False), n.write.Literal(types.False))
+	return n.write.Or(found, fails), true
 }
 
 // containsAll writes sets.contains(list, wanted).
-func (a *analyzer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool) {
+func (n *normalizer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool) {
 	if elements, ok := constants(wanted); ok {
-		list, ok := a.elementsOf(list, s)
+		list, ok := n.elementsOf(list, s)
 		if !ok {
 			return nil, false
 		}
-		return a.write.Joined(elements, operators.LogicalAnd, overloads.LogicalAnd, func(k ast.Expr) ast.Expr {
-			return a.write.Exists(a.again(list), func(x ast.Expr) ast.Expr { return a.write.Same(k, x) })
+		return n.write.Joined(elements, operators.LogicalAnd, overloads.LogicalAnd, func(k ast.Expr) ast.Expr {
+			return n.write.Exists(n.again(list), func(x ast.Expr) ast.Expr { return n.write.Same(k, x) })
 		}), true
 	}
-	wanted, ok := a.elementsOf(wanted, s)
+	wanted, ok := n.elementsOf(wanted, s)
 	if !ok {
 		return nil, false
 	}
 	if elements, ok := constants(list); ok {
-		return a.write.All(wanted, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
+		return n.write.All(wanted, func(x ast.Expr) ast.Expr { return n.isOneOf(x, elements) }), true
 	}
-	if list, ok = a.elementsOf(list, s); !ok {
+	if list, ok = n.elementsOf(list, s); !ok {
 		return nil, false
 	}
-	return a.write.And(a.write.All(wanted, func(x ast.Expr) ast.Expr { return a.isElement(x, list, s) }), a.isFound(list)), true
+	return n.write.And(n.write.All(wanted, func(x ast.Expr) ast.Expr { return n.isElement(x, list, s) }), n.isFound(list)), true
 }
 
 // intersects writes sets.intersects(left, right).
-func (a *analyzer) intersects(left, right ast.Expr, s scope) (ast.Expr, bool) {
+func (n *normalizer) intersects(left, right ast.Expr, s scope) (ast.Expr, bool) {
 	if _, ok := constants(left); ok || isOfDevice(left, s) {
 		left, right = right, left
 	}
-	left, ok := a.elementsOf(left, s)
+	left, ok := n.elementsOf(left, s)
 	if !ok {
 		return nil, false
 	}
 	if elements, ok := constants(right); ok {
-		return a.write.Exists(left, func(x ast.Expr) ast.Expr { return a.isOneOf(x, elements) }), true
+		return n.write.Exists(left, func(x ast.Expr) ast.Expr { return n.isOneOf(x, elements) }), true
 	}
-	if right, ok = a.elementsOf(right, s); !ok {
+	if right, ok = n.elementsOf(right, s); !ok {
 		return nil, false
 	}
-	return a.write.Or(a.write.Exists(left, func(x ast.Expr) ast.Expr { return a.isElement(x, right, s) }),
-		a.write.Not(a.isFound(right))), true
+	return n.write.Or(n.write.Exists(left, func(x ast.Expr) ast.Expr { return n.isElement(x, right, s) }),
+		n.write.Not(n.isFound(right))), true
 }
 
 // isElement writes "k in list".
-func (a *analyzer) isElement(k, list ast.Expr, s scope) ast.Expr {
+func (n *normalizer) isElement(k, list ast.Expr, s scope) ast.Expr {
 	if isOfDevice(list, s) {
-		return a.write.Call(operators.In, overloads.InList, types.BoolType, k, a.again(list))
+		return n.write.Call(operators.In, overloads.InList, types.BoolType, k, n.again(list))
 	}
-	return a.write.Exists(a.again(list), func(x ast.Expr) ast.Expr { return a.write.Same(k, x) })
+	return n.write.Exists(n.again(list), func(x ast.Expr) ast.Expr { return n.write.Same(k, x) })
 }
 
 // isFound is true, but fails if the list does.
-func (a *analyzer) isFound(list ast.Expr) ast.Expr {
-	return a.write.All(a.again(list), func(ast.Expr) ast.Expr { return a.write.Literal(types.True) })
+func (n *normalizer) isFound(list ast.Expr) ast.Expr {
+	return n.write.All(n.again(list), func(ast.Expr) ast.Expr { return n.write.Literal(types.True) })
 }
 
 // isOnly reads "list.distinct() == [k]", in either order. Lists whose elements can't be
@@ -156,34 +95,34 @@ func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
 	if !ok || len(elements) != 1 || !tree.IsCall(list, "distinct") {
 		return nil, false
 	}
-	if list, ok = a.elementsOf(list, s); !ok {
+	if list, ok = a.normal.elementsOf(list, s); !ok {
 		return nil, false
 	}
-	all := a.write.All(list, func(x ast.Expr) ast.Expr { return a.write.Equals(x, elements[0]) })
-	any := a.write.Exists(a.again(list), func(ast.Expr) ast.Expr { return a.write.Literal(types.True) })
-	both := a.write.And(all, any)
-	a.require(both, s)
+	all := a.normal.write.All(list, func(x ast.Expr) ast.Expr { return a.normal.write.Equals(x, elements[0]) })
+	any := a.normal.write.Exists(a.normal.again(list), func(ast.Expr) ast.Expr { return a.normal.write.Literal(types.True) })
+	both := a.normal.write.And(all, any)
+	a.normal.require(both, s)
 	return unsure{a.condition(both, s)}, true
 }
 
 // unrolled writes a quantifier over constants.
-func (a *analyzer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
+func (n *normalizer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 	elements, ok := constants(c.IterRange())
 	if is, _ := tree.QuantifierOf(c); !ok || is == tree.NoQuantifier {
 		return nil, false
 	}
-	return a.conditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
+	return n.conditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
 }
 
 // conditionOnEach writes a quantifier over elements that are given one by one. only may
 // limit what must hold for an element to a condition.
-func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
+func (n *normalizer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
 	is, holds := tree.QuantifierOf(c)
 	place, ok := 0, true
 	each := func(k ast.Expr) ast.Expr {
-		part, fits := a.substitute(holds, tree.ElementVar(c), k, false)
+		part, fits := n.substitute(holds, tree.ElementVar(c), k, false)
 		if fits && c.HasIterVar2() {
-			part, fits = a.substitute(part, c.IterVar(), a.write.Literal(types.Int(place)), false)
+			part, fits = n.substitute(part, c.IterVar(), n.write.Literal(types.Int(place)), false)
 		}
 		place++
 		ok = ok && fits
@@ -191,29 +130,32 @@ func (a *analyzer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr,
 	}
 	switch is {
 	case tree.All:
-		result = a.write.Joined(elements, operators.LogicalAnd, overloads.LogicalAnd, each)
+		result = n.write.Joined(elements, operators.LogicalAnd, overloads.LogicalAnd, each)
 	case tree.Exists:
-		result = a.write.Joined(elements, operators.LogicalOr, overloads.LogicalOr, each)
+		result = n.write.Joined(elements, operators.LogicalOr, overloads.LogicalOr, each)
 	default:
-		count := a.write.Joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
-			return a.write.Conditional(types.IntType, each(k), a.write.Literal(types.Int(1)), a.write.Literal(types.Int(0)))
+		count := n.write.Joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
+			return n.write.Conditional(types.IntType, each(k), n.write.Literal(types.Int(1)), n.write.Literal(types.Int(0)))
 		})
-		result = a.write.Equals(count, a.write.Literal(types.Int(1)))
+		result = n.write.Equals(count, n.write.Literal(types.Int(1)))
 	}
 	return result, ok
 }
 
-// unordered writes all and exists over elements in any order.
-func (a *analyzer) unordered(expr ast.Expr, s scope) (ast.Expr, bool) {
+// forgetOrder writes all and exists over elements in any order.
+func forgetOrder(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {
+	if expr.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
 	c := expr.AsComprehension()
 	if is, _ := tree.QuantifierOf(c); is != tree.All && is != tree.Exists || c.HasIterVar2() || c.IterRange().Kind() != ast.CallKind {
 		return nil, false
 	}
-	list, ok := a.elementsOf(c.IterRange(), s)
+	list, ok := n.elementsOf(c.IterRange(), s)
 	if !ok || list == c.IterRange() {
 		return nil, false
 	}
-	return ast.NewExprFactory().NewComprehension(a.write.Node(types.BoolType, nil), list, c.IterVar(), c.AccuVar(),
+	return ast.NewExprFactory().NewComprehension(n.write.Node(types.BoolType, nil), list, c.IterVar(), c.AccuVar(),
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
 }
 
@@ -248,25 +190,25 @@ func isLarge(value ref.Val) bool {
 
 // elementsOf recognizes a list that can be gone over: of the set, device by device, or
 // of a single device. The order and repetitions are lost.
-func (a *analyzer) elementsOf(list ast.Expr, s scope) (ast.Expr, bool) {
-	list, ok := a.without(list, s, "distinct", "reverse")
+func (n *normalizer) elementsOf(list ast.Expr, s scope) (ast.Expr, bool) {
+	list, ok := n.without(list, s, "distinct", "reverse")
 	if !ok {
 		return nil, false
 	}
 	if isOfDevice(list, s) {
-		return list, a.isList(list)
+		return list, n.isList(list)
 	}
 	return list, list.Kind() == ast.IdentKind || list.Kind() == ast.ComprehensionKind
 }
 
 // without leaves out functions that a list goes through at the end.
-func (a *analyzer) without(list ast.Expr, s scope, functions ...string) (ast.Expr, bool) {
-	list = a.reduce(list, s)
+func (n *normalizer) without(list ast.Expr, s scope, functions ...string) (ast.Expr, bool) {
+	list = n.reduce(list, s)
 	for tree.IsCall(list, functions...) {
-		if !list.AsCall().IsMemberFunction() || a.unguarded.Has(list.ID()) {
+		if !list.AsCall().IsMemberFunction() || n.unguarded.Has(list.ID()) {
 			return nil, false
 		}
-		list = a.reduce(list.AsCall().Target(), s)
+		list = n.reduce(list.AsCall().Target(), s)
 	}
 	return list, true
 }
@@ -278,17 +220,17 @@ func isOfDevice(expr ast.Expr, s scope) bool {
 }
 
 // isList tells whether a value is a list if it can be gone over at all.
-func (a *analyzer) isList(expr ast.Expr) bool {
-	return a.write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(a.write.AST(), expr)
+func (n *normalizer) isList(expr ast.Expr) bool {
+	return n.write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(n.write.AST(), expr)
 }
 
 // isOneOf writes "k == element || ...".
-func (a *analyzer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
+func (n *normalizer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
 	if len(elements) == 0 {
 		return nil
 	}
-	return a.write.Joined(elements, operators.LogicalOr, overloads.LogicalOr, func(e ast.Expr) ast.Expr {
-		return a.write.Same(e, a.again(k))
+	return n.write.Joined(elements, operators.LogicalOr, overloads.LogicalOr, func(e ast.Expr) ast.Expr {
+		return n.write.Same(e, n.again(k))
 	})
 }
 

@@ -88,12 +88,12 @@ func variablesOf(expr ast.Expr) sets.Set[string] {
 
 // typeOf is the type of a comprehension's variable where it is used, dyn if it is not
 // used.
-func (a *analyzer) typeOf(name string, of ast.ComprehensionExpr) *types.Type {
+func (n *normalizer) typeOf(name string, of ast.ComprehensionExpr) *types.Type {
 	result := types.DynType
 	for _, part := range []ast.Expr{of.LoopCondition(), of.LoopStep(), of.Result()} {
 		tree.Visit(part, func(e ast.Expr, hidden tree.Names) {
 			if tree.IsIdent(e, name) && !hidden.Has(name) {
-				result = a.write.TypeOf(e)
+				result = n.write.TypeOf(e)
 			}
 		})
 	}

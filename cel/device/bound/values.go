@@ -37,7 +37,7 @@ type loop struct {
 func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 	if list, ok := a.deviceList(c.IterRange(), s); ok {
 		slot := a.newSlot()
-		device := typedVariable{tree.ElementVar(c), a.typeOf(tree.ElementVar(c), c)}
+		device := typedVariable{tree.ElementVar(c), a.normal.typeOf(tree.ElementVar(c), c)}
 		return loop{list: list, slot: slot, scope: s.within(c, slot).withPlace(c, list, slot), device: device}, true
 	}
 	m, ok := a.mapped(c.IterRange(), s)
@@ -45,10 +45,10 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 		return loop{}, false
 	}
 	// The body may have a variable with the name of the device's.
-	device := typedVariable{a.write.Name(), m.device.of}
+	device := typedVariable{a.normal.write.Name(), m.device.of}
 	result := loop{list: valued{m}, slot: m.slot, scope: s.inside(c).with(device.name, deviceIn(m.slot)), device: device}
 	result.variable = tree.ElementVar(c)
-	result.element, ok = a.substitute(m.element, m.device.name, a.write.Ident(device.name, device.of), false)
+	result.element, ok = a.normal.substitute(m.element, m.device.name, a.normal.write.Ident(device.name, device.of), false)
 	result.leaf, _ = m.column()
 	return result, ok
 }
@@ -64,9 +64,9 @@ func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 	if l.element == nil {
 		return part, true
 	}
-	result, ok := a.substitute(part, l.variable, l.element, false)
+	result, ok := a.normal.substitute(part, l.variable, l.element, false)
 	if ok {
-		a.replace(part, result, l.scope)
+		a.normal.replace(part, result, l.scope)
 	}
 	return result, ok
 }

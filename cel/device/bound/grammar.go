@@ -1,0 +1,88 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+)
+
+// reading is what the grammar leaves to who reads: [analyzer] reads what speaks of the set,
+// [local] what speaks of single devices. They differ in their leaves, and in what they make of
+// operands that are known.
+type reading interface {
+	condition(expr ast.Expr, s scope) condition
+	quantity(expr ast.Expr, s scope) quantity
+	newAnd(left, right condition) condition
+	newOr(left, right condition) condition
+	newConditional(when, yes, no condition) condition
+	// comparison reads expr, which compares left with right, or the opposite if it is !=.
+	comparison(expr ast.Expr, r relation, left, right ast.Expr, s scope) condition
+}
+
+// readCondition reads the operators of type bool. It is false for anything else.
+func readCondition(r reading, expr ast.Expr, s scope) (condition, bool) {
+	if expr.Kind() != ast.CallKind {
+		return nil, false
+	}
+	args := expr.AsCall().Args()
+	each := func(arg ast.Expr) condition { return r.condition(arg, s) }
+	switch expr.AsCall().FunctionName() {
+	case operators.LogicalAnd:
+		return fold(args, each, r.newAnd), true
+	case operators.LogicalOr:
+		return fold(args, each, r.newOr), true
+	case operators.LogicalNot:
+		return newNot(each(args[0])), true
+	case operators.Conditional:
+		return r.newConditional(each(args[0]), each(args[1]), each(args[2])), true
+	case operators.NotEquals:
+		return newNot(r.comparison(expr, equal, args[0], args[1], s)), true
+	}
+	if relation, left, right, ok := comparisonOf(expr.AsCall()); ok {
+		return r.comparison(expr, relation, left, right, s), true
+	}
+	return nil, false
+}
+
+// readQuantity reads the operators of type int. It is false for anything else.
+func readQuantity(r reading, call ast.CallExpr, s scope) (quantity, bool) {
+	args := call.Args()
+	if o, known := operationOf(call.FunctionName()); known && len(args) == 2 {
+		return newArithmetic(o, r.quantity(args[0], s), r.quantity(args[1], s)), true
+	}
+	if call.FunctionName() == operators.Conditional {
+		return conditionalNumber{r.condition(args[0], s), r.quantity(args[1], s), r.quantity(args[2], s)}, true
+	}
+	return nil, false
+}
+
+// fold joins what is read of the arguments: the parser makes one call of a long
+// chain of && or ||.
+func fold(args []ast.Expr, read func(ast.Expr) condition, join func(l, r condition) condition) condition {
+	result := read(args[0])
+	for _, arg := range args[1:] {
+		result = join(result, read(arg))
+	}
+	return result
+}
+
+// comparisonOf returns the relation that a call asks for, and of what to what.
+func comparisonOf(call ast.CallExpr) (r relation, left, right ast.Expr, ok bool) {
+	args := call.Args()
+	switch call.FunctionName() {
+	case operators.Equals:
+		return equal, args[0], args[1], true
+	case operators.Less:
+		return less, args[0], args[1], true
+	case operators.LessEquals:
+		return lessOrEqual, args[0], args[1], true
+	case operators.Greater:
+		return less, args[1], args[0], true
+	case operators.GreaterEquals:
+		return lessOrEqual, args[1], args[0], true
+	default:
+		return 0, nil, nil, false
+	}
+}

@@ -1,0 +1,92 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+
+	"github.com/celset/celset/cel/tree"
+)
+
+// rule is one way to write a condition nearer to its normal form. The two must fail alike, and
+// mean the same for every set.
+//
+// To add one: write its function, add it to rules, and an expression to the file of its family
+// in testdata/rules. What it writes may be rewritten again, so it must come to an end.
+type rule struct {
+	// name is how the rule is called in testdata.
+	name string
+	// ofSets: it is for conditions that speak of the set, not for those that speak of single
+	// devices, which CEL is asked about.
+	ofSets bool
+	// apply returns the other way to write it, and false if the rule does not fit.
+	apply func(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool)
+}
+
+// rules are tried in this order. inline-binding and unroll-conjunct are applied elsewhere, by
+// reduce and to whole conjuncts.
+var rules = []rule{
+	// [1, 2].all(n, p(n))            p(1) && p(2)
+	{"unroll-quantifier", false, unrollQuantifier},
+	// list.distinct().all(x, p(x))   list.all(x, p(x))
+	{"forget-order", true, forgetOrder},
+	// k in [1, 2]                    1 in [k] || 2 in [k]
+	{"membership-in-constants", false, membershipInConstants},
+	// k in list                      list.exists(x, k in [x])
+	{"membership-in-list", true, membershipInList},
+	// sets.contains(list, ['a'])     'a' in list
+	{"contains-all", true, onTwoLists("sets.contains", (*normalizer).containsAll)},
+	// sets.intersects(list, ['a'])   list.exists(x, 'a' in [x])
+	{"intersects", true, onTwoLists("sets.intersects", (*normalizer).intersects)},
+	// sets.equivalent(a, b)          sets.contains(a, b) && sets.contains(b, a)
+	{"equivalent", true, onTwoLists("sets.equivalent", equivalent)},
+}
+
+const (
+	inlineBinding  = "inline-binding"
+	unrollConjunct = "unroll-conjunct"
+)
+
+func unrollQuantifier(n *normalizer, expr ast.Expr, _ scope) (ast.Expr, bool) {
+	if expr.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
+	return n.unrolled(expr.AsComprehension())
+}
+
+func membershipInConstants(n *normalizer, expr ast.Expr, _ scope) (ast.Expr, bool) {
+	if !tree.IsCall(expr, operators.In) {
+		return nil, false
+	}
+	k, list := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
+	elements, ok := constants(list)
+	return n.isOneOf(k, elements), ok
+}
+
+func membershipInList(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {
+	if !tree.IsCall(expr, operators.In) {
+		return nil, false
+	}
+	return n.isIn(expr.AsCall().Args()[0], expr.AsCall().Args()[1], s)
+}
+
+// onTwoLists is a rule for a function of two lists.
+func onTwoLists(function string, apply func(n *normalizer, left, right ast.Expr, s scope) (ast.Expr, bool)) func(*normalizer, ast.Expr, scope) (ast.Expr, bool) {
+	return func(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {
+		if !tree.IsCall(expr, function) {
+			return nil, false
+		}
+		return apply(n, expr.AsCall().Args()[0], expr.AsCall().Args()[1], s)
+	}
+}
+
+func equivalent(n *normalizer, left, right ast.Expr, s scope) (ast.Expr, bool) {
+	there, ok := n.containsAll(left, right, s)
+	back, too := n.containsAll(right, left, s)
+	if !ok || !too {
+		return nil, false
+	}
+	return n.write.And(there, back), true
+}

@@ -147,14 +147,14 @@ func (pl *DynamicResourcesCEL) problem(claims []*resourceapi.ResourceClaim) (*ex
 	if err != nil {
 		return nil, err
 	}
-	return &explain.Problem{
+	return &explain.Problem{Problem: allocator.Problem{
 		Claims: claims, Allocated: allocated, Classes: pl.claims.DeviceClasses(), Slices: all,
 		Features: dynamicresources.AllocatorFeatures(pl.features), Selectors: pl.selectors,
 		Options: []allocator.Option{
 			allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),
 			allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(min(*pl.budget.Steps, nearMissSteps)),
 		},
-	}, nil
+	}}, nil
 }
 
 // unallocatedClaims returns the claims of the pod that are to be allocated.

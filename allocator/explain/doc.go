@@ -6,7 +6,7 @@
 // missing. Nothing is allocated, and nothing is guessed: each statement is the answer
 // of a search by package allocator.
 //
-//	p := &explain.Problem{Claims: claims, Allocated: allocated, Classes: classes, Slices: slices, Features: features, Selectors: selectors}
+//	p := &explain.Problem{Problem: allocator.Problem{Claims: claims, Allocated: allocated, Classes: classes, Slices: slices, …}}
 //	e, err := p.Node(ctx, node)
 //	fmt.Println(e) // 5 of 12 devices are free, but no set of 4 satisfies ... : claim default/a has mla-3
 //

@@ -47,11 +47,11 @@ func problem(t testing.TB, wired topology.Topology, claims ...*resourceapi.Resou
 	require.NoError(t, err)
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver}}
 	class.Spec.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: "device.driver == '" + driver + "'"}}}
-	return &explain.Problem{
+	return &explain.Problem{Problem: allocator.Problem{
 		Claims: claims, Classes: classes{driver: class}, Slices: slices,
 		Selectors: dracel.NewCache(10, dracel.Features{}),
 		Options:   []allocator.Option{allocator.WithCache(allocator.NewCache())},
-	}
+	}}
 }
 
 func ring(t testing.TB, n int) topology.Topology {

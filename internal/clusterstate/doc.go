@@ -9,9 +9,9 @@
 //	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
 //	state := clusterstate.New(objects)
 //	subject, err := state.Subject("pod/train")     // the claims it needs
-//	a, err := allocator.NewAllocator(ctx, features, allocator.AllocatedTo(state.Claims, features), state.Classes(),
-//		state.Slices(true), clusterstate.NewSelectors(features))
-//	results, err := a.Allocate(ctx, state.Nodes()[0], subject.Pending())
+//	problem := state.Problem(subject, features)
+//	a, err := problem.NewAllocator(ctx)
+//	results, err := a.Allocate(ctx, state.Nodes()[0], problem.Claims)
 //
 // A [State] knows for each device who has it ([State.Owners]).
 package clusterstate

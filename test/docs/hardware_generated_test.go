@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/testing/shape"
@@ -45,11 +43,7 @@ func (e *example) tell(t *testing.T, p *hardwarePage) string {
 // work is what a search takes that nothing is known for from before.
 func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocator.Stats {
 	problem := p.problem(t, e, o.InUse)
-	state := structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()}
-	for i := range o.InUse.All() {
-		state.AllocatedDevices.Insert(structured.MakeDeviceID(e.devices[i].driver, nodeName, e.devices[i].name))
-	}
-	a, err := allocator.NewAllocator(t.Context(), problem.Features, state, problem.Classes, problem.Slices, problem.Selectors, problem.Options...)
+	a, err := problem.NewAllocator(t.Context())
 	require.NoError(t, err)
 	_, err = a.Allocate(t.Context(), node, problem.Claims)
 	require.NoError(t, err)

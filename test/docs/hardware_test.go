@@ -153,7 +153,7 @@ func (p *hardwarePage) problem(t *testing.T, e *example, inUse shape.Set) *expla
 	claim := &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: e.template}, Spec: template.Spec.Spec,
 	}
-	return &explain.Problem{
+	return &explain.Problem{Problem: allocator.Problem{
 		Claims: []*resourceapi.ResourceClaim{claim}, Allocated: e.allocated(inUse),
 		Classes: p.classes, Slices: e.slices,
 		Features: structured.Features{
@@ -162,7 +162,7 @@ func (p *hardwarePage) problem(t *testing.T, e *example, inUse shape.Set) *expla
 		},
 		Selectors: dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}),
 		Options:   []allocator.Option{allocator.WithCache(allocator.NewCache())},
-	}
+	}}
 }
 
 // allocated has a claim for each device in use.

@@ -299,7 +299,7 @@ var rules = []rule{
 	},
 	{
 		folder: "internal/clusterstate",
-		ours:   []string{},
+		ours:   []string{"allocator", "apis", "cel"},
 		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
 	},
 	{

@@ -27,16 +27,15 @@ type nodes struct {
 
 func newNodes(ctx context.Context, state *clusterstate.State, features structured.Features) (*nodes, error) {
 	n := &nodes{all: state.Nodes(), devices: make(map[structured.DeviceID]*resourceapi.Device)}
-	published := state.Slices(features.DeviceTaints)
-	for _, slice := range published {
+	problem := state.Problem(nil, features)
+	for _, slice := range problem.Slices {
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
 			n.devices[structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name)] = d
 		}
 	}
-	selectors := clusterstate.NewSelectors(features)
 	var err error
-	n.allocator, err = allocator.NewAllocator(ctx, features, allocator.AllocatedTo(state.Claims, features), state.Classes(), published, selectors)
+	n.allocator, err = problem.NewAllocator(ctx)
 	return n, err
 }
 

@@ -74,14 +74,8 @@ type explanation struct {
 
 func explainAll(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject, features structured.Features, names []string) (*explanation, error) {
 	problem := &explain.Problem{
-		Claims:    subject.Pending(),
-		Allocated: state.Claims,
-		NamesAll:  true, // they were read with the rights of who asks
-		Classes:   state.Classes(),
-		Slices:    state.Slices(features.DeviceTaints),
-		Features:  features,
-		Selectors: clusterstate.NewSelectors(features),
-		Options:   []allocator.Option{allocator.WithCache(allocator.NewCache())},
+		Problem:  state.Problem(subject, features, allocator.WithCache(allocator.NewCache())),
+		NamesAll: true, // they were read with the rights of who asks
 	}
 	nodes, err := state.ChosenNodes(names)
 	if err != nil {
@@ -104,11 +98,11 @@ func explainAll(ctx context.Context, state *clusterstate.State, subject *cluster
 
 // leaveOut removes the nodes that have no device for any request, if there are others.
 func (e *explanation) leaveOut() {
-	hopeless := func(one *explain.Explanation) bool {
+	infeasible := func(one *explain.Explanation) bool {
 		return !slices.ContainsFunc(one.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
 	}
-	if slices.ContainsFunc(e.Nodes, func(one *explain.Explanation) bool { return !hopeless(one) }) {
-		e.Nodes = slices.DeleteFunc(e.Nodes, hopeless)
+	if slices.ContainsFunc(e.Nodes, func(one *explain.Explanation) bool { return !infeasible(one) }) {
+		e.Nodes = slices.DeleteFunc(e.Nodes, infeasible)
 	}
 }
 

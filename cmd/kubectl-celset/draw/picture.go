@@ -11,7 +11,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -116,8 +115,9 @@ func ownerOf(owner clusterstate.Owner, chosen *resourceapi.ResourceClaim) Owner 
 }
 
 func devicesOf(ctx context.Context, state *clusterstate.State, node *corev1.Node, features structured.Features) ([]structured.DeviceID, error) {
-	a, err := allocator.NewAllocator(ctx, features, allocator.AllocatedTo(state.Claims, features), state.Classes(), state.Slices(false),
-		clusterstate.NewSelectors(features))
+	problem := state.Problem(nil, features)
+	problem.Slices = state.Slices(false)
+	a, err := problem.NewAllocator(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
@@ -98,9 +97,9 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation{Options: options, state: state, subject: subject, cache: allocator.NewCache()}
-	s.slices = state.Slices(options.Features.DeviceTaints)
-	s.selectors = clusterstate.NewSelectors(options.Features)
+	s := &simulation{Options: options, subject: subject}
+	s.problem = state.Problem(subject, options.Features, allocator.WithReasons(), allocator.WithCache(allocator.NewCache()),
+		allocator.WithCostBudget(options.CostBudget), allocator.WithStepBudget(options.StepBudget))
 	result := &Result{Subject: subject.String(), Nodes: []Node{}}
 	for _, claim := range subject.Claims {
 		if allocation := claim.Status.Allocation; allocation != nil {
@@ -123,11 +122,8 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 
 type simulation struct {
 	Options
-	state     *clusterstate.State
-	subject   *clusterstate.Subject
-	slices    []*resourceapi.ResourceSlice
-	selectors *dracel.Cache
-	cache     *allocator.Cache
+	subject *clusterstate.Subject
+	problem allocator.Problem
 }
 
 // on asks for one node. The error is one that is the same for all nodes.
@@ -137,13 +133,12 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	pending := s.subject.Pending()
+	pending := s.problem.Claims
 	if reason != "" || len(pending) == 0 {
 		answer.Fits, answer.Reason = reason == "", reason
 		return answer, nil
 	}
-	a, err := allocator.NewAllocator(ctx, s.Features, allocator.AllocatedTo(s.state.Claims, s.Features), s.state.Classes(), s.slices, s.selectors,
-		allocator.WithReasons(), allocator.WithCache(s.cache), allocator.WithCostBudget(s.CostBudget), allocator.WithStepBudget(s.StepBudget))
+	a, err := s.problem.NewAllocator(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -113,6 +113,9 @@ type localComparison struct {
 	whole condition
 }
 
+// negation is not that of the comparison, which knows nothing of the whole.
+func (n localComparison) negation() condition { return not{n} }
+
 func (n localComparison) bound(s *state) Outcome {
 	left, right := n.left.number(s), n.right.number(s)
 	if !left.open && !right.open {

@@ -146,7 +146,7 @@ func (c *celConstraint) isComplete() bool {
 }
 
 func (c *celConstraint) Add(r *requests.Request, added *inventory.Candidate) (bool, error) {
-	if err := c.search.work.cancelled(); err != nil {
+	if err := c.search.work.Cancelled(); err != nil {
 		return false, err
 	}
 	c.members = append(c.members, added)
@@ -178,7 +178,7 @@ func (c *celConstraint) Len() int { return len(c.members) }
 // evaluate decides the complete set: from its bounds if they are sure, else by the verdict
 // on it.
 func (c *celConstraint) evaluate() (bool, error) {
-	if err := c.search.work.cancelled(); err != nil {
+	if err := c.search.work.Cancelled(); err != nil {
 		return false, err
 	}
 	if c.pruner.outcome() == bound.True {

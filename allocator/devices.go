@@ -55,7 +55,7 @@ func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []
 func (s *search) devicesFor(r *request) (RequestDevices, error) {
 	result := RequestDevices{Claim: r.Claim, Request: r.Name, Wanted: r.Count}
 	for _, c := range s.inventory.Candidates {
-		if err := s.work.cancelled(); err != nil {
+		if err := s.work.Cancelled(); err != nil {
 			return result, err
 		}
 		matches, err := r.isSelected(c)

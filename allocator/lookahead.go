@@ -179,7 +179,7 @@ func (l *lookahead) isEnough(r *request, devices []*inventory.Candidate, wanted 
 	if len(devices) < wanted {
 		return false
 	}
-	for b := range r.bounding() {
+	for _, b := range r.bounding {
 		if b.Most(devices) < wanted {
 			return false
 		}

@@ -79,7 +79,7 @@ func (a *Allocator) readByRequest(className string, selectors []resourceapi.Devi
 	if err != nil || len(derived) > 0 {
 		return view.AnyAttribute
 	}
-	return a.readBySelectors(class.Spec.Selectors).With(a.readBySelectors(selectors))
+	return readSets{a}.ReadBy(class, selectors)
 }
 
 func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) view.ReadSet {
@@ -107,4 +107,12 @@ func (a *Allocator) readBySelector(expression string) view.ReadSet {
 		}
 		return view.NewReadSet(device.ReadSetOf(checked.NativeRep()))
 	})
+}
+
+// readSets tells what selectors read.
+type readSets struct{ allocator *Allocator }
+
+// ReadBy is what the selectors of a class and of a request read.
+func (r readSets) ReadBy(class *resourceapi.DeviceClass, own []resourceapi.DeviceSelector) view.ReadSet {
+	return r.allocator.readBySelectors(class.Spec.Selectors).With(r.allocator.readBySelectors(own))
 }

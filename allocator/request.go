@@ -4,8 +4,6 @@
 package allocator
 
 import (
-	"iter"
-
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -22,6 +20,9 @@ type request struct {
 	all []*inventory.Candidate
 	// constraints are those that cover the request, in the order of the claim.
 	constraints []constraint.Constraint
+	// bounding are those of them that are asked before any CEL constraint is: that one would
+	// be evaluated, and might fail.
+	bounding []constraint.Bounding
 	// decides are the CEL constraints for which it matters that this request is
 	// tried, covered or not.
 	decides []contribution
@@ -50,7 +51,7 @@ func (a alternatives) least() *request {
 type group struct {
 	first *request
 	// selectors are shared by the requests.
-	selectors *selection.Selectors
+	selectors selection.Selectors
 	// lookedAhead: they were evaluated for all devices that the requests may try.
 	lookedAhead bool
 }
@@ -68,22 +69,18 @@ func (r *request) isSelected(c *inventory.Candidate) (bool, error) {
 	return r.group.selectors.Select(&r.Request, c)
 }
 
-// bounding are the constraints that are asked before any CEL constraint is: that one would
-// be evaluated, and might fail.
-func (r *request) bounding() iter.Seq[constraint.Bounding] {
-	return func(yield func(constraint.Bounding) bool) {
-		for _, c := range r.constraints {
-			if b, ok := c.(constraint.Bounding); !ok || !yield(b) {
-				return
-			}
-		}
+// addConstraint adds one that covers the request.
+func (r *request) addConstraint(c constraint.Constraint) {
+	if b, ok := c.(constraint.Bounding); ok && len(r.bounding) == len(r.constraints) {
+		r.bounding = append(r.bounding, b)
 	}
+	r.constraints = append(r.constraints, c)
 }
 
 // isAdmitted asks the constraints that see a device of the request before a CEL constraint
 // does. What they refuse now, they would refuse later, too.
 func (r *request) isAdmitted(c *inventory.Candidate) bool {
-	for b := range r.bounding() {
+	for _, b := range r.bounding {
 		if !b.Admits(c) {
 			return false
 		}

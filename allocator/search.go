@@ -97,7 +97,10 @@ func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventor
 		work:        work{ctx: ctx, cost: cel.NewBudget(a.costBudget), stepLimit: a.stepBudget, attempt: a.attempt},
 		available:   availability.New(a.features, node, a.state, allocated, len(inventory.Candidates)),
 	}
-	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: node, Compiled: a.selectors, Cancelled: s.work.cancelled}
+	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: node, Compiled: a.selectors, Work: &s.work}
+	if !a.unbounded {
+		s.evaluator.ReadSets = readSets{a}
+	}
 	s.traces = s.logger.V(7).Enabled()
 	s.symmetry.search, s.lookahead.search = s, s
 	for _, claim := range claims {
@@ -172,7 +175,7 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 // step counts, and looks whether the search was cancelled or had enough steps.
 func (s *search) step() error {
 	s.work.steps++
-	if err := s.work.cancelled(); err != nil {
+	if err := s.work.Cancelled(); err != nil {
 		return err
 	}
 	if len(s.celConstraints) == 0 {

@@ -11,7 +11,6 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/selection"
-	"github.com/celset/celset/allocator/internal/view"
 )
 
 // setup reads the claims of a search, in their order: requests, what they have in common, and
@@ -41,13 +40,15 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 
 func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (alternatives, error) {
 	a := b.search.allocator
-	if err := requests.CheckFeatures(a.features, claim, &claim.Spec.Devices.Requests[order]); err != nil {
+	api := &claim.Spec.Devices.Requests[order]
+	if err := requests.CheckFeatures(a.features, claim, api); err != nil {
 		return nil, err
 	}
-	all := requests.Of(claim, order)
+	all := make([]request, requests.Alternatives(api))
 	result := make(alternatives, len(all))
 	for i := range all {
-		r := &request{Request: all[i]}
+		r := &all[i]
+		r.Request = requests.New(claim, order, i)
 		if err := r.Prepare(a.features, a.classes); err != nil {
 			return nil, err
 		}
@@ -68,13 +69,8 @@ func (b setup) groupOf(r *request) *group {
 			return g
 		}
 	}
-	var reads func() view.ReadSet
-	if !s.allocator.unbounded {
-		reads = func() view.ReadSet {
-			return s.allocator.readBySelectors(r.Class.Spec.Selectors).With(s.allocator.readBySelectors(r.Spec.Selectors))
-		}
-	}
-	g := &group{first: r, selectors: selection.New(&s.evaluator, &r.Request, len(s.inventory.Candidates), b.selectionRowOf(r), reads)}
+	g := &group{first: r}
+	g.selectors.Init(&s.evaluator, &r.Request, len(s.inventory.Candidates), b.selectionRowOf(r))
 	s.groups = append(s.groups, g)
 	return g
 }
@@ -154,13 +150,13 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternativ
 		var c constraint.Constraint
 		if d := definitions[i]; d != nil {
 			c = b.search.newCELConstraint(claim, d, api, all)
-		} else if c, err = constraint.New(claim, i, a.features.ListTypeAttributes, b.search.evaluator.Attribute); err != nil {
+		} else if c, err = constraint.New(claim, i, a.features.ListTypeAttributes, &b.search.evaluator); err != nil {
 			return err
 		}
 		for _, alternatives := range all {
 			for _, r := range alternatives {
 				if constraint.Covers(api, &r.Request) {
-					r.constraints = append(r.constraints, c)
+					r.addConstraint(c)
 				}
 			}
 		}

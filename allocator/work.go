@@ -33,9 +33,9 @@ type limit struct {
 	attempt bool
 }
 
-// cancelled is an error if the context or the attempt ended. It is asked before everything that may
+// Cancelled is an error if the context or the attempt ended. It is asked before everything that may
 // take long: a step may evaluate expressions on many devices.
-func (w *work) cancelled() error {
+func (w *work) Cancelled() error {
 	if w.ctx.Err() == nil {
 		return w.attempt.ended()
 	}

@@ -63,8 +63,11 @@ func Covers(api *resourceapi.DeviceConstraint, r *requests.Request) bool {
 	return len(api.Requests) == 0 || r.IsNamed(api.Requests)
 }
 
-// Lookup finds the attribute that a request sees of a device, nil if there is none.
-type Lookup func(r *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error)
+// Lookup finds attributes.
+type Lookup interface {
+	// Attribute is what a request sees of a device under a name, nil if there is nothing.
+	Attribute(r *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error)
+}
 
 // compared is the attribute that a constraint compares.
 type compared struct {
@@ -76,7 +79,7 @@ type compared struct {
 func (c *compared) AttributeName() resourceapi.FullyQualifiedName { return c.name }
 
 func (c *compared) find(r *requests.Request, of *inventory.Candidate) (*resourceapi.DeviceAttribute, error) {
-	return c.lookup(r, of, c.name)
+	return c.lookup.Attribute(r, of, c.name)
 }
 
 // Rejection: the devices are given and one of them does not match, so there is no

@@ -45,13 +45,17 @@ func text(s string) *inventory.Candidate { return candidatesOf(s)[0] }
 
 func list(values ...int64) *inventory.Candidate { return candidatesOf(values)[0] }
 
+// published has the attributes that devices publish.
+type published struct{}
+
+func (published) Attribute(_ *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error) {
+	return attribute.Published(c, name), nil
+}
+
 func newConstraint(t *testing.T, api resourceapi.DeviceConstraint, lists bool) constraint.Constraint {
 	t.Helper()
 	claim := &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Constraints: []resourceapi.DeviceConstraint{api}}}}
-	published := func(_ *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error) {
-		return attribute.Published(c, name), nil
-	}
-	c, err := constraint.New(claim, 0, lists, published)
+	c, err := constraint.New(claim, 0, lists, published{})
 	require.NoError(t, err)
 	return c
 }

@@ -36,17 +36,16 @@ type Request struct {
 	Derived map[resourceapi.FullyQualifiedName]string
 }
 
-// Of are the ways to meet a request of a claim: its subrequests, or itself alone.
-func Of(claim *resourceapi.ResourceClaim, order int) []Request {
+// Alternatives is how many ways there are to meet a request of a claim.
+func Alternatives(api *resourceapi.DeviceRequest) int { return max(1, len(api.FirstAvailable)) }
+
+// New is one way to meet a request of a claim: one of its subrequests, or itself.
+func New(claim *resourceapi.ResourceClaim, order, alternative int) Request {
 	api := &claim.Spec.Devices.Requests[order]
 	if len(api.FirstAvailable) == 0 {
-		return []Request{{Claim: claim, Name: api.Name, Order: order, Spec: api.Exactly}}
+		return Request{Claim: claim, Name: api.Name, Order: order, Spec: api.Exactly}
 	}
-	result := make([]Request, len(api.FirstAvailable))
-	for i := range api.FirstAvailable {
-		result[i] = subrequest(claim, order, &api.FirstAvailable[i])
-	}
-	return result
+	return subrequest(claim, order, &api.FirstAvailable[alternative])
 }
 
 // subrequest has all of a request but admin access.

@@ -26,7 +26,7 @@ type judgement struct {
 
 // judge tells whether the device passes the selectors.
 func (s *Selectors) judge(r *requests.Request, c *inventory.Candidate) (bool, error) {
-	if err := s.evaluator.Cancelled(); err != nil {
+	if err := s.evaluator.Work.Cancelled(); err != nil {
 		return false, err
 	}
 	if s.isLikeLast(c) {
@@ -47,7 +47,7 @@ func (s *Selectors) judge(r *requests.Request, c *inventory.Candidate) (bool, er
 // evaluated for.
 func (s *Selectors) isLikeLast(c *inventory.Candidate) bool {
 	last := &s.last
-	if s.reads == nil || last.Candidate == nil || last.Pool.Driver != c.Pool.Driver {
+	if s.evaluator.ReadSets == nil || last.Candidate == nil || last.Pool.Driver != c.Pool.Driver {
 		return false
 	}
 	if last.SelectsNodes() || c.SelectsNodes() {
@@ -55,7 +55,7 @@ func (s *Selectors) isLikeLast(c *inventory.Candidate) bool {
 		return false
 	}
 	if last.reads == nil {
-		last.reads = s.reads().Reader(c.Pool.Driver)
+		last.reads = s.evaluator.ReadSets.ReadBy(s.class, s.own).Reader(c.Pool.Driver)
 	}
 	return view.LookAlike(last.Device, c.Device, last.reads)
 }

@@ -46,7 +46,7 @@ func (e *Evaluator) Attribute(r *requests.Request, c *inventory.Candidate, name 
 }
 
 func (e *Evaluator) derive(expression string, c *inventory.Candidate) (*resourceapi.DeviceAttribute, error) {
-	if err := e.Cancelled(); err != nil {
+	if err := e.Work.Cancelled(); err != nil {
 		return nil, err
 	}
 	compiled := e.Compiled.GetOrCompileDerivedAttribute(expression)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/view"
 )
 
 // Evaluator evaluates expressions over the devices of one node, for one search.
@@ -30,8 +31,15 @@ type Evaluator struct {
 	Node     *v1.Node
 	// Compiled has the expressions that were compiled.
 	Compiled *dracel.Cache
-	// Cancelled is asked before each evaluation.
-	Cancelled func() error
+	// Work is asked before each evaluation.
+	Work interface {
+		// Cancelled is an error if nothing is to be evaluated any more.
+		Cancelled() error
+	}
+	// ReadSets tells what selectors read. Without it they are evaluated for each device by itself.
+	ReadSets interface {
+		ReadBy(class *resourceapi.DeviceClass, own []resourceapi.DeviceSelector) view.ReadSet
+	}
 	// Evaluated counts the devices for which selectors were evaluated.
 	Evaluated int64
 	derived   map[derivation]derivedAttribute

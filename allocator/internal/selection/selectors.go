@@ -11,7 +11,6 @@ import (
 
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
-	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -35,16 +34,14 @@ type Selectors struct {
 	// known and passed have a bit for each position: passed is within known.
 	known, passed bitset.Set
 	row           *Row
-	reads         func() view.ReadSet
 	last          judgement
 }
 
-// New returns the selectors of a request on a node with so many devices. row is where verdicts
-// are remembered for other searches, nil if they are not. reads tells what the selectors read;
-// without it they are evaluated for each device by itself.
-func New(e *Evaluator, r *requests.Request, devices int, row *Row, reads func() view.ReadSet) *Selectors {
+// Init makes them those of a request on a node with so many devices. row is where verdicts are
+// remembered for other searches, nil if they are not.
+func (s *Selectors) Init(e *Evaluator, r *requests.Request, devices int, row *Row) {
 	sets := bitset.NewList(2, devices)
-	return &Selectors{evaluator: e, class: r.Class, own: r.Spec.Selectors, known: sets.At(0), passed: sets.At(1), row: row, reads: reads}
+	*s = Selectors{evaluator: e, class: r.Class, own: r.Spec.Selectors, known: sets.At(0), passed: sets.At(1), row: row}
 }
 
 // Verdict is what they said of the device in some position.

@@ -21,9 +21,10 @@ import (
 )
 
 var (
-	// Both are errors of the whole allocation: the objects are wrong, and another
-	// device would not help.
+	// ErrNotRepresentable is an error of the whole allocation: the objects are wrong, and
+	// another device would not help.
 	ErrNotRepresentable = errors.New("capacity request cannot be represented in the device's range arithmetic")
+	// ErrNegative is one of the whole allocation, too.
 	ErrNegative         = errors.New("capacity value is negative")
 )
 

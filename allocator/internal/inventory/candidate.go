@@ -27,7 +27,7 @@ type Candidate struct {
 	Ordinary bool
 }
 
-// SelectsNodes: the slice leaves it to devices to say for which nodes they are.
+// SelectsNodes tells whether the slice leaves it to devices to say for which nodes they are.
 func (c *Candidate) SelectsNodes() bool { return selectsByDevice(c.Slice) }
 
 // IsFor tells whether the device is for the node, which is known of others than those that

@@ -66,7 +66,8 @@ func New(features structured.Features, node *v1.Node, forNode, all []*resourceap
 	return result, nil
 }
 
-// DevicesSelectNodes: some slices leave it to devices to say for which nodes they are.
+// DevicesSelectNodes tells whether some slices leave it to devices to say for which nodes
+// they are.
 func (i *Inventory) DevicesSelectNodes() bool {
 	return slices.ContainsFunc(i.slices, selectsByDevice)
 }

@@ -18,7 +18,7 @@ import (
 type Verdict int8
 
 const (
-	// Unknown: they were not evaluated for the device, or one of them failed.
+	// Unknown is said of a device for which they were not evaluated, or one of them failed.
 	Unknown Verdict = iota
 	// Selected devices pass all of them.
 	Selected

@@ -54,7 +54,7 @@ func (n box) propagate(s *state) bool {
 
 // finish: what is removed is in no place in which the set can be completed, so nothing
 // changes for those in which it can.
-func (n box) finish(s *state) (holds, done bool) {
+func (n box) finish(s *state) (holds, atFixpoint bool) {
 	places := s.places(n)
 	if places == nil || !n.hasNumbers(s) {
 		return n.propagateSides(s), false

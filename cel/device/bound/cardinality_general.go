@@ -38,9 +38,9 @@ func (n generalCardinality) propagate(s *state) bool {
 }
 
 // finish: only of stretches of paths it is known that nothing is left to be removed.
-func (n generalCardinality) finish(s *state) (holds, done bool) {
-	if holds, done := n.propagateChain(s); !holds || done {
-		return holds, done
+func (n generalCardinality) finish(s *state) (holds, atFixpoint bool) {
+	if holds, atFixpoint := n.propagateChain(s); !holds || atFixpoint {
+		return holds, atFixpoint
 	}
 	return n.propagateNumber(s), false
 }

@@ -62,8 +62,8 @@ type predicateTable struct {
 
 type rows []atomic.Pointer[row]
 
-// at is the row for a device, nil if that takes more than looking it up. It is short
-// enough to be inlined, which loops over all devices live on.
+// at is the row for a device, nil if that takes more than looking it up. Keep it short enough
+// to be inlined: loops over all devices call it for each of them.
 func (m rows) at(outer int) *row {
 	if r := m[outer].Load(); r != nil && !r.aborts {
 		return r

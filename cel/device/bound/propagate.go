@@ -23,9 +23,9 @@ type propagator interface {
 // it alone.
 type finisher interface {
 	condition
-	// finish is propagate. If done is true, propagating once more would remove nothing and
+	// finish is propagate. If atFixpoint is true, propagating once more would remove nothing and
 	// force nothing: the domain is at a fixpoint.
-	finish(s *state) (holds, done bool)
+	finish(s *state) (holds, atFixpoint bool)
 }
 
 // propagate removes what can be removed at low cost.
@@ -38,7 +38,7 @@ func (s *state) propagate(c condition) bool {
 
 // finish propagates, and tells whether it is known that propagating once more would change
 // nothing.
-func (s *state) finish(c condition) (holds, done bool) {
+func (s *state) finish(c condition) (holds, atFixpoint bool) {
 	if f, ok := c.(finisher); ok {
 		return f.finish(s)
 	}
@@ -91,15 +91,15 @@ func (b *Bounds) Infeasible(p Partial, effort Effort) bool {
 func (s *state) propagateAll(effort Effort) bool {
 	for {
 		s.removed = false
-		done := len(s.tables.conjuncts) == 1
+		atFixpoint := len(s.tables.conjuncts) == 1
 		for _, c := range s.tables.conjuncts {
-			holds, finished := s.finish(c)
+			holds, alone := s.finish(c)
 			if !holds {
 				return false
 			}
-			done = done && finished
+			atFixpoint = atFixpoint && alone
 		}
-		if effort == Thorough && !s.removed && !done {
+		if effort == Thorough && !s.removed && !atFixpoint {
 			for _, c := range s.tables.conjuncts {
 				if _, propagated := c.(propagator); !propagated {
 					s.probe(c)
@@ -109,7 +109,7 @@ func (s *state) propagateAll(effort Effort) bool {
 		switch {
 		case s.Left < 0 || s.Domain.Count() < s.Left:
 			return false
-		case done || !s.removed || s.exhausted:
+		case atFixpoint || !s.removed || s.exhausted:
 			return true
 		}
 	}
@@ -185,17 +185,17 @@ func (n or) propagate(s *state) bool {
 	return holds
 }
 
-// finish: with fewer devices a side removes no less. So what a finished side has kept it
+// finish: with fewer devices a side removes no less. So what a side at its fixpoint has kept it
 // keeps beside the devices that only the other has kept, and removes these again.
-func (n or) finish(s *state) (holds, done bool) {
+func (n or) finish(s *state) (holds, atFixpoint bool) {
 	before := s.borrow(s.Domain)
 	removed, hypothetical := s.removed, s.hypothetical
 	s.hypothetical = true
-	left, leftDone := s.finish(n.left)
+	left, leftAtFixpoint := s.finish(n.left)
 	left = left && s.Domain.Count() >= s.Left
 	afterLeft := s.borrow(s.Domain)
 	s.Domain.SetTo(before)
-	right, rightDone := s.finish(n.right)
+	right, rightAtFixpoint := s.finish(n.right)
 	right = right && s.Domain.Count() >= s.Left
 	switch {
 	case left && right:
@@ -207,5 +207,5 @@ func (n or) finish(s *state) (holds, done bool) {
 	s.removed = removed || before.Keep(s.Domain)
 	s.giveBack(before)
 	s.giveBack(afterLeft)
-	return left || right, leftDone && rightDone
+	return left || right, leftAtFixpoint && rightAtFixpoint
 }

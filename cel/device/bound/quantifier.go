@@ -92,10 +92,10 @@ func (n forAll) propagate(s *state) bool {
 }
 
 // finish: counting tells when nothing is left to be removed.
-func (n forAll) finish(s *state) (holds, done bool) {
+func (n forAll) finish(s *state) (holds, atFixpoint bool) {
 	if c := n.counts(); c != nil {
-		if holds, done, ok := c.propagateEach(s, n.slot); ok {
-			return holds, done
+		if holds, atFixpoint, ok := c.propagateEach(s, n.slot); ok {
+			return holds, atFixpoint
 		}
 	}
 	return n.propagateGeneral(s), false

@@ -26,13 +26,12 @@ type meaning struct {
 	slot int
 }
 
+// what is zero for anything but the following.
 type what int
 
 const (
-	// other: anything but the following.
-	other what = iota
 	// aDevice of the set.
-	aDevice
+	aDevice what = iota + 1
 	// aPlace of a device among all devices.
 	aPlace
 )

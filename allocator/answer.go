@@ -9,11 +9,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
-
-	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // Five thousand nodes of one hardware type, all of them free, have one answer to a

@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/cel"
-
 	"github.com/celset/celset/internal/testing/policy"
 )
 

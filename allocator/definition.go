@@ -10,10 +10,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
-
-	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
 // definition is a CEL constraint of a claim, found and compiled.

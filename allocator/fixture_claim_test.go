@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-
 	"github.com/celset/celset/internal/testing/policy"
 )
 

@@ -11,11 +11,10 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bitset"
-
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // Each key has everything that what is kept under it depends on:

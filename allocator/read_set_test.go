@@ -8,10 +8,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/celset/celset/allocator/internal/view"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/view"
 )
 
 // reading is the read set with these attributes of the driver.

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/selection"
 )
 
 // rowOf is what a search finds to be known about the selectors of its first request.

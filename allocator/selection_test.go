@@ -8,11 +8,12 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/selection"
 )
 
 func TestSelectors(t *testing.T) {

@@ -6,11 +6,10 @@ package allocator
 import (
 	"unsafe"
 
-	"github.com/celset/celset/cel/memo"
-
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/cel/memo"
 )
 
 // What is in a [Cache] takes about as many bytes as is said here, without the keys and values

@@ -6,10 +6,11 @@ package allocator
 import (
 	"testing"
 
-	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/availability"
 )
 
 func TestAllocatedStateOfDevices(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/demo"
 	"github.com/celset/celset/internal/realnode"
+	"github.com/celset/celset/internal/story"
 )
 
 func newDemoRealCommand() *cobra.Command {
@@ -42,7 +43,7 @@ func runDemoReal(ctx context.Context, flags *upFlags, out, progress io.Writer) (
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Stop()) }()
-	driver, err := node.StartDriver(ctx, "driver", demo.RealDriverFlags()...)
+	driver, err := node.StartDriver(ctx, "driver", story.Ring().DriverFlags...)
 	if err != nil {
 		return err
 	}

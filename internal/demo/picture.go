@@ -24,11 +24,7 @@ func waitsForClaim(event string) bool {
 
 // siteOf returns the site with the node.
 func siteOf(node string) (site, error) {
-	all, err := sites()
-	if err != nil {
-		return site{}, err
-	}
-	for _, s := range all {
+	for _, s := range sites() {
 		if s.node == node {
 			return s, nil
 		}
@@ -61,7 +57,7 @@ func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
 	}
 	for _, s := range sites {
 		var picture bytes.Buffer
-		if err := topology.Draw(&picture, s.topology, marks[s.node], d.drawOptions()...); err != nil {
+		if err := topology.Draw(&picture, s.Topology, marks[s.node], d.drawOptions()...); err != nil {
 			return err
 		}
 		d.say("   %s: %s", s.node, strings.ReplaceAll(strings.TrimRight(picture.String(), "\n"), "\n", "\n   "))

@@ -20,40 +20,31 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/realnode"
-	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/story"
 )
 
-// RealDriverFlags are the flags of celset-topology-driver for RunReal.
-func RealDriverFlags() []string {
-	return []string{"--topology=ring", "--devices=8", "--driver-name=" + ringDriver}
-}
-
 // RunReal shows the first user story on a node that runs containers and has a topology
-// driver with [RealDriverFlags], up to what the container knows of its devices. The
+// driver with the story's flags, up to what the container knows of its devices. The
 // error is nil only if all of it came out as it should.
 func RunReal(ctx context.Context, node string, options Options) error {
 	client, err := kubernetes.NewForConfig(options.Config)
 	if err != nil {
 		return err
 	}
-	ring, err := topology.NewRing(topology.Family{Driver: ringDriver, Prefix: "mla"}, 8)
-	if err != nil {
-		return err
-	}
 	d := &demo{Options: options, client: client}
-	return d.real(ctx, site{node: node, topology: ring, taken: []int{1}})
+	return d.real(ctx, site{story.Ring(), node, []string{"mla-1"}})
 }
 
 func (d *demo) real(ctx context.Context, s site) error {
 	if err := d.setUpReal(ctx, s); err != nil {
 		return err
 	}
-	d.say("A pod that wants four connected accelerators (ring-4-connected.yaml):\n")
+	d.say("A pod that wants four connected accelerators (%s):\n", s.Manifest)
 	start := time.Now()
-	if err := d.applyAdapted(ctx, "ring-4-connected.yaml"); err != nil {
+	if err := d.applyAdapted(ctx, s.Manifest); err != nil {
 		return err
 	}
-	pod, err := d.waitRunning(ctx, "ring")
+	pod, err := d.waitRunning(ctx, s.Pod)
 	if err != nil {
 		return err
 	}
@@ -71,7 +62,7 @@ func (d *demo) real(ctx context.Context, s site) error {
 	}
 	slices.Sort(devices)
 	want := fmt.Sprintf("This container has 4 devices: %s", strings.Join(devices, ", "))
-	if lines[len(lines)-1] != want || !s.topology.Contiguous(devices) {
+	if lines[len(lines)-1] != want || !s.Holds(devices) {
 		return fmt.Errorf("pod %s should have four connected devices, its claim has %v, and the container says: %s",
 			pod.Name, devices, strings.Join(lines, "\n"))
 	}

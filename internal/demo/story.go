@@ -10,34 +10,30 @@ import (
 	"strings"
 	"time"
 
-	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/story"
 )
 
 // connectedDevices is the first user story of KEP-5254.
 func (d *demo) connectedDevices(ctx context.Context) error {
 	d.say("1. Four connected accelerators of a ring. The constraint is defined in the claim")
 	d.say("   (ring-4-connected.yaml). The first four free ones of either node are not connected.\n")
-	return d.tell(ctx, "ring-4-connected.yaml", "ring", "four contiguous devices", func(t topology.Topology, devices []string) bool {
-		return len(devices) == 4 && t.Contiguous(devices)
-	})
+	return d.tell(ctx, story.Ring())
 }
 
 // grid is the second one.
 func (d *demo) grid(ctx context.Context) error {
 	d.say("2. A 2x2 block of a mesh. The vendor ships the constraint in its DeviceClass; the claim")
 	d.say("   says \"matchAttribute: celset.dev/grid2x2\" (grid-2x2.yaml).\n")
-	return d.tell(ctx, "grid-2x2.yaml", "grid", "a 2x2 block", func(t topology.Topology, devices []string) bool {
-		return t.IsBlock(devices, 2, 2)
-	})
+	return d.tell(ctx, story.Grid())
 }
 
 // tell applies an example, waits for its pod and checks what it got.
-func (d *demo) tell(ctx context.Context, example, pod, what string, holds func(topology.Topology, []string) bool) error {
+func (d *demo) tell(ctx context.Context, told *story.Story) error {
 	start := time.Now()
-	if err := d.apply(ctx, example, nil); err != nil {
+	if err := d.apply(ctx, told.Manifest, nil); err != nil {
 		return err
 	}
-	running, err := d.waitRunning(ctx, pod)
+	running, err := d.waitRunning(ctx, told.Pod)
 	if err != nil {
 		return err
 	}
@@ -50,13 +46,13 @@ func (d *demo) tell(ctx context.Context, example, pod, what string, holds func(t
 	if err != nil {
 		return err
 	}
-	if err := d.draw(ctx, pod, s); err != nil {
+	if err := d.draw(ctx, told.Pod, s); err != nil {
 		return err
 	}
-	if !holds(s.topology, devices) {
-		return fmt.Errorf("pod %s has %s on node %s: not %s", pod, strings.Join(devices, ", "), s.node, what)
+	if !told.Holds(devices) {
+		return fmt.Errorf("pod %s has %s on node %s: not %s", told.Pod, strings.Join(devices, ", "), s.node, told.Wants)
 	}
-	d.say("   Pod %s runs on %s with %s: %s, checked. It took %s.\n", pod, s.node, strings.Join(devices, ", "), what, took)
+	d.say("   Pod %s runs on %s with %s: %s, checked. It took %s.\n", told.Pod, s.node, strings.Join(devices, ", "), told.Wants, took)
 	return nil
 }
 
@@ -83,7 +79,7 @@ func (d *demo) failsClosed(ctx context.Context) error {
 // waits applies the ring example as another pod and checks that it gets nothing,
 // for the given reasons.
 func (d *demo) waits(ctx context.Context, pod string, change func([]byte) []byte, reasons ...string) error {
-	err := d.apply(ctx, "ring-4-connected.yaml", func(manifest []byte) []byte {
+	err := d.apply(ctx, story.Ring().Manifest, func(manifest []byte) []byte {
 		manifest = bytes.ReplaceAll(manifest, []byte("name: ring\n"), []byte("name: "+pod+"\n"))
 		if change != nil {
 			manifest = change(manifest)

@@ -23,14 +23,14 @@ const (
 // That no device was given away twice is for the ledger and the drivers to say.
 func TestChurn(t *testing.T) {
 	before := cluster.ledger.Entries().Allocations
-	stories := []*story{ring, grid}
+	stories := []*told{ring, grid}
 	var pods []string
 	for i := range churnPods {
 		pods = append(pods, fmt.Sprintf("churn-%d", i))
 	}
 	removeAtEnd(t, pods...)
 
-	refusedBefore := map[*story]float64{}
+	refusedBefore := map[*told]float64{}
 	for _, s := range stories {
 		refusedBefore[s] = refused(t, s)
 	}
@@ -70,7 +70,7 @@ func TestChurn(t *testing.T) {
 
 // comeAndGo is the life of a pod. What it saw is checked when it has ended: others may
 // have its devices by then.
-func (s *story) comeAndGo(ctx context.Context, name string) error {
+func (s *told) comeAndGo(ctx context.Context, name string) error {
 	if err := s.create(ctx, name, ends("1s")); err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ const noSetFree = "constraint ring4: no set of 4 free devices satisfies it"
 // TestContainerSeesConnectedDevices is the user stories up to their end. The devices
 // that are free on the nodes of kwok are enough, but not connected.
 func TestContainerSeesConnectedDevices(t *testing.T) {
-	for _, s := range []*story{ring, grid} {
-		t.Run(s.name, func(t *testing.T) {
+	for _, s := range []*told{ring, grid} {
+		t.Run(s.Pod, func(t *testing.T) {
 			removeAtEnd(t, "first")
 			require.Len(t, s.mustRun(t, "first"), 4)
 		})
@@ -31,7 +31,7 @@ func TestBothStoriesAtOnce(t *testing.T) {
 	// The pod is there for its template.
 	require.NoError(t, grid.create(t.Context(), "template"))
 	require.NoError(t, ring.create(t.Context(), "both", func(spec *corev1.PodSpec) {
-		template := "2x2-device-grid"
+		template := grid.Template
 		spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: "mesh", ResourceClaimTemplateName: &template})
 		claims := &spec.Containers[0].Resources.Claims
 		*claims = append(*claims, corev1.ResourceClaim{Name: "mesh"})
@@ -41,16 +41,16 @@ func TestBothStoriesAtOnce(t *testing.T) {
 	lines, err := log(t.Context(), "both")
 	require.NoError(t, err)
 	require.Len(t, lines, 9)
-	seen := map[*story][]string{}
+	seen := map[*told][]string{}
 	for _, line := range lines[:8] {
-		for _, s := range []*story{ring, grid} {
-			if device, err := s.told(line); err == nil {
+		for _, s := range []*told{ring, grid} {
+			if device, err := s.deviceIn(line); err == nil {
 				seen[s] = append(seen[s], device)
 			}
 		}
 	}
 	for s, devices := range seen {
-		require.True(t, s.holds(s.topology, devices), "%s: %v", s.name, devices)
+		require.True(t, s.Holds(devices), "%s: %v", s.Pod, devices)
 	}
 	require.Len(t, seen, 2)
 }

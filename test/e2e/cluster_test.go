@@ -151,7 +151,7 @@ func startCluster(ctx context.Context, dir string) (err error) {
 		}
 	}
 	cluster.drivers = map[string]*controlplane.Process{}
-	for _, s := range []*story{ring, grid} {
+	for _, s := range []*told{ring, grid} {
 		if err := startDriver(s); err != nil {
 			return err
 		}
@@ -194,16 +194,16 @@ func stopCluster() (err error) {
 func startKubelet() error { return cluster.node.StartKubelet(cluster.life) }
 
 // startDriver starts the driver of a story's devices on the node.
-func startDriver(s *story) error {
+func startDriver(s *told) error {
 	kubeconfig, err := cluster.KubeconfigFor(driverUser)
 	if err != nil {
 		return err
 	}
-	flags := append([]string{"--kubeconfig=" + kubeconfig}, s.driverFlags...)
-	driver, err := cluster.node.StartDriver(cluster.life, s.name, flags...)
+	flags := append([]string{"--kubeconfig=" + kubeconfig}, s.DriverFlags...)
+	driver, err := cluster.node.StartDriver(cluster.life, s.Pod, flags...)
 	if err != nil {
 		return err
 	}
-	cluster.drivers[s.name] = driver
+	cluster.drivers[s.Pod] = driver
 	return nil
 }

@@ -161,7 +161,7 @@ func claimOf(pod *corev1.Pod) (string, error) {
 
 // check compares what a container was told with the status of its claim and with the
 // topology, and returns the names of the devices.
-func (s *story) check(ctx context.Context, name string) ([]string, error) {
+func (s *told) check(ctx context.Context, name string) ([]string, error) {
 	pod, err := client().CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (s *story) check(ctx context.Context, name string) ([]string, error) {
 	}
 	var seen []string
 	for _, line := range lines[:len(lines)-1] {
-		device, err := s.told(line)
+		device, err := s.deviceIn(line)
 		if err != nil {
 			return nil, fmt.Errorf("pod %s: %w", name, err)
 		}
@@ -186,22 +186,22 @@ func (s *story) check(ctx context.Context, name string) ([]string, error) {
 	if diff := cmp.Diff(allocated, seen); diff != "" {
 		return nil, fmt.Errorf("pod %s: the container does not see what its claim was allocated:\n%s", name, diff)
 	}
-	if !s.holds(s.topology, seen) {
+	if !s.Holds(seen) {
 		return nil, fmt.Errorf("pod %s: the container sees %v, which are not connected as they should be", name, seen)
 	}
 	return seen, nil
 }
 
-// told returns the device that a container was told of in a variable, which must tell
+// deviceIn returns the device that a container was told of in a variable, which must tell
 // the truth.
-func (s *story) told(variable string) (string, error) {
+func (s *told) deviceIn(variable string) (string, error) {
 	name, value, _ := strings.Cut(variable, "=")
 	told, err := cdi.Parse(value)
 	if err != nil {
 		return "", err
 	}
-	device, known := s.topology.Device(told.Device)
-	if !known || told.Driver != s.driver() || told.Pool != cluster.node.Name() || name != cdi.Variable(told.Driver, told.Device) {
+	device, known := s.Topology.Device(told.Device)
+	if !known || told.Driver != s.Driver() || told.Pool != cluster.node.Name() || name != cdi.Variable(told.Driver, told.Device) {
 		return "", fmt.Errorf("there is no such device: %s", variable)
 	}
 	want, err := (cdi.Device{Driver: told.Driver, Pool: told.Pool, Name: told.Device, Attributes: device.Attributes}).Value()
@@ -217,7 +217,7 @@ func (s *story) told(variable string) (string, error) {
 // allocated are the devices in the status of a pod's claim, sorted. When a pod has ended,
 // its claim goes; then it is what the ledger read there. Devices of others than the
 // story's driver and node come with both.
-func (s *story) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error) {
+func (s *told) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	name, err := claimOf(pod)
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (s *story) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error
 		}
 	}
 	for i, device := range devices {
-		devices[i] = strings.TrimPrefix(device, s.driver()+"/"+cluster.node.Name()+"/")
+		devices[i] = strings.TrimPrefix(device, s.Driver()+"/"+cluster.node.Name()+"/")
 	}
 	slices.Sort(devices)
 	return devices, nil
@@ -241,7 +241,7 @@ func (s *story) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error
 
 // mustRun creates pods, waits until they run, checks what they see and returns the
 // devices of all of them.
-func (s *story) mustRun(t *testing.T, pods ...string) []string {
+func (s *told) mustRun(t *testing.T, pods ...string) []string {
 	t.Helper()
 	var devices []string
 	for _, name := range pods {

@@ -41,9 +41,9 @@ func waitUnprepared(ctx context.Context) error {
 
 // refused is how often the driver of a story has seen a device that was prepared for
 // another claim.
-func refused(t *testing.T, s *story) float64 {
+func refused(t *testing.T, s *told) float64 {
 	t.Helper()
-	content, err := cluster.drivers[s.name].Get(t.Context(), "/metrics")
+	content, err := cluster.drivers[s.Pod].Get(t.Context(), "/metrics")
 	require.NoError(t, err)
 	families, err := testutil.TextToMetricFamilies(bytes.NewReader(content))
 	require.NoError(t, err)

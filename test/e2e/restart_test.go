@@ -111,8 +111,8 @@ func TestDriverRestart(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, prepared, 2)
 
-			end(cluster.drivers[ring.name])
-			runsAtEnd(t, ring.name, func() error { return startDriver(ring) })
+			end(cluster.drivers[ring.Pod])
+			runsAtEnd(t, ring.Pod, func() error { return startDriver(ring) })
 			require.NoError(t, client().CoreV1().Pods(namespace).Delete(t.Context(), "goes", metav1.DeleteOptions{}))
 			require.NoError(t, ring.create(t.Context(), "next"))
 			require.NoError(t, waitContainerEnded(t.Context(), "goes"))

@@ -17,13 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/celset/celset/internal/topology"
-)
-
-// The classes in manifests/examples/deviceclasses.yaml and their drivers.
-const (
-	exampleRing = "mla.example.com"
-	exampleMesh = "mesh.example.com"
+	"github.com/celset/celset/internal/story"
 )
 
 func TestAPIServerAcceptsManifestsAsTheyAre(t *testing.T) {
@@ -53,70 +47,51 @@ func TestAPIServerAcceptsManifestsAsTheyAre(t *testing.T) {
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "examples", 2)
-	ring, err := topology.NewRing(topology.Family{Driver: exampleRing, Prefix: "mla"}, 8)
+	ring, grid := story.Ring(), story.Grid()
+	l.publish(t, ring.Topology, l.nodes[0])
+	l.publish(t, grid.Topology, l.nodes[1])
+	_, err := kubectl(t.Context(), "", "apply", "-f", manifest("examples", "deviceclasses.yaml"))
 	require.NoError(t, err)
-	mesh, err := topology.NewMesh(topology.Family{Driver: exampleMesh, Prefix: "mesh"}, 3, 3)
-	require.NoError(t, err)
-	l.publish(t, ring, l.nodes[0])
-	l.publish(t, mesh, l.nodes[1])
-	_, err = kubectl(t.Context(), "", "apply", "-f", manifest("examples", "deviceclasses.yaml"))
-	require.NoError(t, err)
-	l.occupy(t, l.nodes[0], ring, "mla-2")
-	l.occupy(t, l.nodes[1], mesh, "mesh-1")
+	l.occupy(t, l.nodes[0], ring.Topology, "mla-2")
+	l.occupy(t, l.nodes[1], grid.Topology, "mla-1")
 
-	t.Run("ring-4-connected", func(t *testing.T) {
-		t.Parallel()
-		l.tellStory(t, story{
-			file: "ring-4-connected.yaml", pod: "ring", class: exampleRing,
-			firstFit: []string{"mla-0", "mla-1", "mla-3", "mla-4"},
-			isWanted: ring.Contiguous,
+	// What four devices are without a constraint.
+	for told, firstFit := range map[*story.Story][]string{
+		ring: {"mla-0", "mla-1", "mla-3", "mla-4"},
+		grid: {"mla-0", "mla-2", "mla-3", "mla-4"},
+	} {
+		t.Run(told.Pod, func(t *testing.T) {
+			t.Parallel()
+			l.tell(t, told, firstFit)
 		})
-	})
-	t.Run("grid-2x2", func(t *testing.T) {
-		t.Parallel()
-		l.tellStory(t, story{
-			file: "grid-2x2.yaml", pod: "grid", class: exampleMesh,
-			firstFit: []string{"mesh-0", "mesh-2", "mesh-3", "mesh-4"},
-			isWanted: func(names []string) bool { return mesh.IsBlock(names, 2, 2) },
-		})
-	})
+	}
 }
 
-// story is what an example is expected to show.
-type story struct {
-	file  string
-	pod   string
-	class string
-	// firstFit is what four devices are without a constraint.
-	firstFit []string
-	isWanted func([]string) bool
-}
-
-func (l *lab) tellStory(t *testing.T, s story) {
+func (l *lab) tell(t *testing.T, s *story.Story, firstFit []string) {
 	t.Helper()
-	file := manifest("examples", s.file)
+	file := manifest("examples", s.Manifest)
 
-	plain := "plain-" + s.pod
-	l.run(t, plain, stockProfile, request("any", s.class, 4))
+	plain := "plain-" + s.Pod
+	l.run(t, plain, stockProfile, request("any", s.Driver(), 4))
 	l.requireRunning(t, plain)
-	require.ElementsMatch(t, s.firstFit, l.devicesOf(t, plain))
-	require.False(t, s.isWanted(s.firstFit), "else the constraint makes no difference here")
+	require.ElementsMatch(t, firstFit, l.devicesOf(t, plain))
+	require.False(t, s.Holds(firstFit), "else the constraint makes no difference here")
 	l.deletePod(t, plain)
 	l.requireFreed(t, plain)
 
 	_, err := kubectl(t.Context(), l.namespace, "apply", "-f", file)
 	require.NoError(t, err)
-	l.requireRunning(t, s.pod)
-	claims := l.claimsOf(t, l.pod(t, s.pod))
+	l.requireRunning(t, s.Pod)
+	claims := l.claimsOf(t, l.pod(t, s.Pod))
 	require.Len(t, claims, 1)
 	devices := deviceNames(claims[0])
 	require.Len(t, devices, 4)
-	require.True(t, s.isWanted(devices), "got %v", devices)
-	l.deletePod(t, s.pod)
+	require.True(t, s.Holds(devices), "got %v", devices)
+	l.deletePod(t, s.Pod)
 	l.requireFreed(t, claims[0].Name)
 
 	stock := podIn(t, file)
-	stock.Name = "stock-" + s.pod
+	stock.Name = "stock-" + s.Pod
 	stock.Spec.SchedulerName = stockProfile
 	_, err = client().CoreV1().Pods(l.namespace).Create(t.Context(), stock, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -6,9 +6,6 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -44,26 +41,11 @@ func requestAll(name, class string) part {
 	})
 }
 
-// one wants a certain device. Its class must be named like its driver. Selectors
-// don't see names, so it is described by its attributes.
+// one wants a certain device. Its class must be named like its driver.
 func one(device topology.Device) part {
-	var terms []string
-	for _, name := range slices.Sorted(maps.Keys(device.Attributes)) {
-		domain, id, qualified := strings.Cut(string(name), "/")
-		if !qualified {
-			domain, id = device.Driver, domain
-		}
-		value := ""
-		if attribute := device.Attributes[name]; attribute.IntValue != nil {
-			value = fmt.Sprint(*attribute.IntValue)
-		} else {
-			value = fmt.Sprintf("%q", *attribute.StringValue)
-		}
-		terms = append(terms, fmt.Sprintf("device.attributes[%q].%s == %s", domain, id, value))
-	}
 	return exactly(device.Name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: device.Driver,
-		Selectors:       []resourceapi.DeviceSelector{selector(strings.Join(terms, " && "))},
+		Selectors:       []resourceapi.DeviceSelector{selector(device.Selector())},
 	})
 }
 

@@ -241,6 +241,13 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		// What is told is data; who tells it has the API.
+		folder: "internal/story",
+		ours:   []string{"internal/topology"},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery"},
+		never:  server,
+	},
+	{
 		folder: "internal/testing/shape",
 		ours:   []string{"apis", "internal/topology"},
 		direct: []string{"k8s.io/api", "k8s.io/apimachinery"},

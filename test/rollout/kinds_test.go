@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/celset/celset/internal/story"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -38,7 +39,7 @@ type kind struct {
 
 // The devices of each node.
 var (
-	ring = made(topology.NewRing(topology.Family{Driver: "mla.example.com", Prefix: "mla"}, 8))
+	ring = story.Ring().Topology
 	mesh = made(topology.NewMesh(topology.Family{Driver: "mesh.example.com", Prefix: "mesh"}, 3, 3))
 )
 

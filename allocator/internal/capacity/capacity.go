@@ -25,7 +25,7 @@ var (
 	// another device would not help.
 	ErrNotRepresentable = errors.New("capacity request cannot be represented in the device's range arithmetic")
 	// ErrNegative is one of the whole allocation, too.
-	ErrNegative         = errors.New("capacity value is negative")
+	ErrNegative = errors.New("capacity value is negative")
 )
 
 // Amounts is an amount for each capacity of a device.

@@ -1,0 +1,63 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package story
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+func TestStories(t *testing.T) {
+	for _, s := range []*Story{Ring(), Grid()} {
+		t.Run(s.Pod, func(t *testing.T) {
+			manifest, err := os.ReadFile(filepath.Join("../../manifests/examples", s.Manifest))
+			require.NoError(t, err)
+			for _, name := range []string{s.Template, s.Pod, s.Driver()} {
+				require.Contains(t, string(manifest), "ame: "+name+"\n")
+			}
+			var names []string
+			for _, d := range s.Topology.Devices {
+				names = append(names, d.Name)
+			}
+			require.True(t, s.holdsForAny(nil, names))
+
+			_, err = s.Topology.Select(s.Fragmented)
+			require.NoError(t, err)
+			left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(s.Fragmented, name) })
+			require.GreaterOrEqual(t, len(left), 4)
+			require.False(t, s.holdsForAny(nil, left))
+		})
+	}
+}
+
+// holdsForAny four of the devices, some of them chosen already.
+func (s *Story) holdsForAny(chosen, names []string) bool {
+	if len(chosen) == 4 {
+		return s.Holds(chosen)
+	}
+	for i := range names {
+		if s.holdsForAny(append(slices.Clone(chosen), names[i]), names[i+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestOccupant(t *testing.T) {
+	claim, pod, err := Ring().Occupant("other", "node-1", "mla-1", "mla-5")
+	require.NoError(t, err)
+	require.Equal(t, "other", *pod.Spec.ResourceClaims[0].ResourceClaimName)
+	require.Len(t, claim.Spec.Devices.Requests, 2)
+	require.Equal(t, `device.driver == "mla.example.com" && device.attributes["mla.example.com"].index == 5`,
+		claim.Spec.Devices.Requests[1].Exactly.Selectors[0].CEL.Expression)
+	_, _, err = Ring().Occupant("other", "node-1", "mla-9")
+	require.ErrorContains(t, err, `has no device "mla-9"`)
+	require.Panics(t, func() { must(topology.NewRing(topology.Family{Driver: "mla.example.com", Prefix: "mla"}, 1)) })
+}

@@ -23,14 +23,14 @@ import (
 // may be used for any number of nodes and claims.
 type Allocator struct {
 	options
-	features    structured.Features
-	state       *availability.State
-	classes     *seenClasses
-	selectors   *dracel.Cache
-	allSlices   []*resourceapi.ResourceSlice
-	inventories *inventory.Index
-	definitions definitions
-	counts      counts
+	features       structured.Features
+	state          *availability.State
+	classes        *seenClasses
+	selectors      *dracel.Cache
+	allSlices      []*resourceapi.ResourceSlice
+	inventories    *inventory.Index
+	resolvedClaims resolvedClaims
+	counts         counts
 	// lastRead is the read set that was needed last.
 	lastRead atomic.Pointer[readByClaims]
 }

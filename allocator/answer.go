@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
@@ -133,11 +132,11 @@ func (a *Allocator) answerTo(of *inventory.Inventory, claims []*resourceapi.Reso
 // contentOf is what an answer depends on of claims that all have CEL constraints.
 func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	if len(claims) == 1 {
-		return a.definitions.fingerprint(a, claims[0])
+		return a.resolved(claims[0]).fingerprint()
 	}
 	var all []byte
 	for _, claim := range claims {
-		content, ok := a.definitions.fingerprint(a, claim)
+		content, ok := a.resolved(claim).fingerprint()
 		if !ok {
 			return fingerprint.Sum{}, false
 		}
@@ -158,47 +157,4 @@ func knownRefusal(kept *answerEntry) *keptAnswer {
 		return known
 	}
 	return nil
-}
-
-// claimContent is the part of a claim and its classes that an answer depends on. It is false
-// if that can't be told.
-func claimContent(classes structured.DeviceClassLister, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
-	for i := range claim.Spec.Devices.Config {
-		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
-			return fingerprint.Sum{}, false
-		}
-	}
-	memory := fingerprint.Memory.Get().(*[]byte)
-	defer fingerprint.Memory.Put(memory)
-	all, ok := fingerprint.AppendMessage((*memory)[:0], &claim.Spec)
-	for _, r := range claim.Spec.Devices.Requests {
-		if r.Exactly != nil && ok {
-			all, ok = appendClass(all, classes, r.Exactly.DeviceClassName)
-		}
-		for _, sub := range r.FirstAvailable {
-			if ok {
-				all, ok = appendClass(all, classes, sub.DeviceClassName)
-			}
-		}
-	}
-	*memory = all
-	return fingerprint.Of(all), ok
-}
-
-func appendClass(to []byte, classes structured.DeviceClassLister, name string) ([]byte, bool) {
-	class, err := classes.Get(name)
-	if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
-		return to, false
-	}
-	return fingerprint.AppendMessage(to, &class.Spec)
-}
-
-// isUnwritten tells whether parameters are a Go object, of which the protocol buffer of a
-// claim or class has nothing. No API server sends those.
-func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
-	return configuration.Opaque != nil && configuration.Opaque.Parameters.Object != nil
-}
-
-func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) bool {
-	return isUnwritten(&configuration.DeviceConfiguration)
 }

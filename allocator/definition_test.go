@@ -201,6 +201,6 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 
 	plain := []*resourceapi.ResourceClaim{claim("c").want("x", 1).ResourceClaim}
 	require.NoError(t, a.CheckConstraints(plain))
-	_, remembered := a.definitions.byClaim.Load(plain[0])
+	_, remembered := a.resolvedClaims.byClaim.Load(plain[0])
 	require.False(t, remembered, "claims without CEL constraints would pile up")
 }

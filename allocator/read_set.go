@@ -54,7 +54,7 @@ func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) view.ReadSet {
 }
 
 func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.ReadSet {
-	definitions, err := a.definitions.of(a, claim)
+	definitions, err := a.resolved(claim).definitions()
 	if err != nil {
 		return view.AnyAttribute
 	}

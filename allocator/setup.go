@@ -141,7 +141,7 @@ func (b setup) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
 // addConstraints sets up the constraints of a claim for its requests.
 func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternatives) error {
 	a := b.search.allocator
-	definitions, err := a.definitions.of(a, claim)
+	definitions, err := a.resolved(claim).definitions()
 	if err != nil {
 		return err
 	}

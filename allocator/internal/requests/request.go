@@ -45,17 +45,16 @@ func New(claim *resourceapi.ResourceClaim, order, alternative int) Request {
 	if len(api.FirstAvailable) == 0 {
 		return Request{Claim: claim, Name: api.Name, Order: order, Spec: api.Exactly}
 	}
-	return subrequest(claim, order, &api.FirstAvailable[alternative])
+	r := subrequest(api.Name, &api.FirstAvailable[alternative])
+	r.Claim, r.Order = claim, order
+	return r
 }
 
 // subrequest has all of a request but admin access.
-func subrequest(claim *resourceapi.ResourceClaim, order int, api *resourceapi.DeviceSubRequest) Request {
-	parent := claim.Spec.Devices.Requests[order].Name
+func subrequest(parent string, api *resourceapi.DeviceSubRequest) Request {
 	return Request{
-		Claim:  claim,
 		Name:   parent + "/" + api.Name,
 		Parent: parent,
-		Order:  order,
 		Spec: &resourceapi.ExactDeviceRequest{
 			DeviceClassName:   api.DeviceClassName,
 			Selectors:         api.Selectors,

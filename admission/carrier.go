@@ -6,6 +6,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -49,12 +50,12 @@ func (j *judgement) own(definitions []v1alpha1.Definition) {
 		unreferenced[name] = true
 	}
 	for _, definition := range definitions {
-		_, err := j.options.Environment.Compile(definition.Expression)
+		_, err := j.options.Environment.Compile(definition.Expression, definition.Variables...)
 		switch {
 		case err != nil && unreferenced[definition.Name]:
 			j.warn("%s: no constraint refers to %q, and its expression does not compile: %s", definition.Source.Field, definition.Name, briefly(err))
 		case err != nil:
-			j.refuseExpression(compileError(definition, err), definition.Expression)
+			j.refuseExpression(compileError(definition, err), textOf(definition.Expression, definition.Variables))
 		case unreferenced[definition.Name]:
 			j.warn("%s: no constraint refers to %q, so it does nothing; add matchAttribute: %s/%s to %s",
 				definition.Source.Field, definition.Name, v1alpha1.AttributeDomain, definition.Name, j.devices.Child("constraints"))
@@ -75,13 +76,13 @@ func (j *judgement) references(classes v1alpha1.ClassGetter) {
 	}
 	for _, constraint := range constraints {
 		path := j.devices.Child("constraints").Index(constraint.Index)
-		expression, err := j.options.Environment.Compile(constraint.Expression)
+		expression, err := j.options.Environment.Compile(constraint.Expression, constraint.Variables...)
 		switch {
 		case err == nil:
 			j.Warnings = append(j.Warnings, j.constraintWarnings(path, constraint, expression)...)
 		case constraint.Source.Object != j.carrier.Object:
 			j.refuseExpression(field.Invalid(path.Child("matchAttribute"), field.OmitValueType{},
-				shortened(fmt.Sprintf("%s: %s", constraint.Source, err))), constraint.Expression)
+				shortened(fmt.Sprintf("%s: %s", constraint.Source, err))), textOf(constraint.Expression, constraint.Variables))
 		}
 	}
 }
@@ -105,10 +106,23 @@ func fieldErrors(err error) field.ErrorList {
 	return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 }
 
-// compileError is about the expression of a definition. CEL prints it with the line.
+// compileError is about the expression of a definition or of one of its variables. CEL prints
+// it with the line.
 func compileError(definition v1alpha1.Definition, err error) *field.Error {
-	path := field.NewPath(definition.Source.Field).Child("opaque", "parameters", "expression")
-	return field.Invalid(path, field.OmitValueType{}, shortened(err.Error()))
+	path := field.NewPath(definition.Source.Field).Child("opaque", "parameters")
+	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Variable != "" {
+		i := slices.IndexFunc(definition.Variables, func(v v1alpha1.Variable) bool { return v.Name == failure.Variable })
+		path = path.Child("variables").Index(i)
+	}
+	return field.Invalid(path.Child("expression"), field.OmitValueType{}, shortened(err.Error()))
+}
+
+// textOf is all that is compiled.
+func textOf(expression string, variables []v1alpha1.Variable) string {
+	for _, v := range variables {
+		expression += "\n" + v.Name + ": " + v.Expression
+	}
+	return expression
 }
 
 // maxText bounds the text of one error, in bytes. An expression in one line takes up to
@@ -132,7 +146,11 @@ func briefly(err error) string {
 	if !ok || failure.Line == 0 {
 		return err.Error()
 	}
-	return fmt.Sprintf("line %d, column %d: %s", failure.Line, failure.Column, failure.Message)
+	in := ""
+	if failure.Variable != "" {
+		in = "variable " + failure.Variable + ", "
+	}
+	return fmt.Sprintf("%sline %d, column %d: %s", in, failure.Line, failure.Column, failure.Message)
 }
 
 // oneLine makes a text fit for the header of a response.

@@ -101,9 +101,9 @@ func (c *Checker) Class(class *resourceapi.DeviceClass) Verdict {
 	definitions, err := v1alpha1.ClassDefinitions(class)
 	result := Verdict{Errors: fieldErrors(err)}
 	for _, definition := range definitions {
-		expression, err := c.options.Environment.Compile(definition.Expression)
+		expression, err := c.options.Environment.Compile(definition.Expression, definition.Variables...)
 		if err != nil {
-			result.refuseExpression(compileError(definition, err), definition.Expression)
+			result.refuseExpression(compileError(definition, err), textOf(definition.Expression, definition.Variables))
 			continue
 		}
 		result.Warnings = append(result.Warnings, orderWarning(definition.Source.Field, definition.Name, expression)...)

@@ -51,6 +51,9 @@ constraints: [{matchAttribute: celset.dev/shipped}]`,
 		},
 		"distinctAttribute": {devices: strings.Replace(asking(4, defined("a", "true")), "matchA", "distinctA", 1), errors: []string{
 			"spec.devices.constraints[0].distinctAttribute: Forbidden: the domain celset.dev is for CEL device constraints: use matchAttribute: celset.dev/a"}},
+		"a variable": {devices: asking(4, "{opaque: {driver: celset.dev, parameters: {"+typed+`name: a, expression: "devices.all(d, d.variables.b == 1)", variables: [{name: a, expression: "1"}, {name: b, expression: "variables.a + ''"}]}}}`), errors: []string{
+			entry + ".variables[1].expression: Invalid value: variable b: ERROR: <input>:1:13: found no matching overload for '_+_' applied to '(int, string)'\n | variables.a + ''\n | ............^"}},
+		"with variables": {devices: asking(4, "{opaque: {driver: celset.dev, parameters: {"+typed+`name: a, expression: "devices.all(d, d.variables.a == 1)", variables: [{name: a, expression: "1"}]}}}`)},
 		"unknown kind": {devices: asking(4, "{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: Ring}}}"), errors: []string{
 			entry + `.kind: Unsupported value: "Ring": supported values: "CELDeviceConstraint"`}},
 		"unknown version": {devices: asking(4, "{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v9, kind: CELDeviceConstraint}}}"), errors: []string{

@@ -27,14 +27,14 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (map[int
 	}
 	result := make(map[int]*definition, len(resolved))
 	for _, constraint := range resolved {
-		expression, err := a.environment.Compile(constraint.Expression)
+		expression, err := a.environment.Compile(constraint.Expression, constraint.Variables...)
 		if err != nil {
 			return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", klog.KObj(claim), constraint.Name, constraint.Source, err)
 		}
 		result[constraint.Index] = &definition{
 			name:       constraint.Name,
 			expression: expression,
-			key:        newExpressionKey(a.environment, constraint.Expression),
+			key:        newExpressionKey(a.environment, &constraint),
 		}
 	}
 	return result, nil

@@ -18,11 +18,12 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-func definitionOf(name, expression string) resourceapi.DeviceConfiguration {
+func definitionOf(name, expression string, variables ...v1alpha1.Variable) resourceapi.DeviceConfiguration {
 	raw, err := json.Marshal(v1alpha1.CELDeviceConstraint{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
 		Name:       name,
 		Expression: expression,
+		Variables:  variables,
 	})
 	if err != nil {
 		panic(err)

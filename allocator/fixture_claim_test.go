@@ -73,8 +73,8 @@ func (b *claimBuilder) cel(name string, requests ...string) *claimBuilder {
 }
 
 // define adds the definition of a CEL constraint.
-func (b *claimBuilder) define(name, expression string) *claimBuilder {
-	return b.configure(definitionOf(name, expression))
+func (b *claimBuilder) define(name, expression string, variables ...v1alpha1.Variable) *claimBuilder {
+	return b.configure(definitionOf(name, expression, variables...))
 }
 
 func (b *claimBuilder) configure(configuration resourceapi.DeviceConfiguration, requests ...string) *claimBuilder {

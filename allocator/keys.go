@@ -13,6 +13,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 )
@@ -40,8 +41,12 @@ type expressionKey struct {
 	text        fingerprint.Sum
 }
 
-func newExpressionKey(environment *device.Environment, text string) expressionKey {
-	return expressionKey{environment, fingerprint.Of([]byte(text))}
+func newExpressionKey(environment *device.Environment, constraint *v1alpha1.Constraint) expressionKey {
+	text := fingerprint.AppendPart(nil, constraint.Expression)
+	for _, v := range constraint.Variables {
+		text = fingerprint.AppendPart(fingerprint.AppendPart(text, v.Name), v.Expression)
+	}
+	return expressionKey{environment, fingerprint.Of(text)}
 }
 
 // analysisKey is everything that an analysis depends on.

@@ -19,7 +19,7 @@ import (
 // waits for that compilation: it costs milliseconds, and the parallel Filter of
 // a scheduler asks for the same expression from many goroutines at once.
 type compilations struct {
-	outcomes *memo.Memo[string, compilation]
+	outcomes *memo.Memo[source, compilation]
 }
 
 // compilation is the outcome for one expression.
@@ -32,18 +32,18 @@ func newCompilations(bytes int64) *compilations {
 	return &compilations{memo.In(memo.New(bytes), sizeOfCompilation)}
 }
 
-// get returns the outcome for an expression and whether it was there already.
-func (c *compilations) get(expression string, compile func(string) (*Program, error)) (outcome compilation, hit bool) {
+// get returns the outcome for a source and whether it was there already.
+func (c *compilations) get(from source, compile func() (*Program, error)) (outcome compilation, hit bool) {
 	find := func() (compilation, error) {
-		program, err := compile(expression)
+		program, err := compile()
 		return compilation{program, err}, nil
 	}
 	// Too long to be worth remembering, and refused without being parsed.
-	if len(expression) > MaxExpressionLength {
+	if from.length() > MaxExpressionLength {
 		outcome, _ = find()
 		return outcome, false
 	}
-	outcome, hit, _ = c.outcomes.At(expression).Find(context.Background(), find)
+	outcome, hit, _ = c.outcomes.At(from).Find(context.Background(), find)
 	return outcome, hit
 }
 
@@ -59,11 +59,11 @@ const (
 	mistakeTexts    = 8
 )
 
-func sizeOfCompilation(expression string, outcome *compilation) memo.Size {
+func sizeOfCompilation(from source, outcome *compilation) memo.Size {
 	if outcome.program == nil {
-		return memo.Size{Bytes: mistakeBytes + 2*len(expression) + 2*len(outcome.err.Error())}
+		return memo.Size{Bytes: mistakeBytes + 2*from.length() + 2*len(outcome.err.Error())}
 	}
-	return memo.Size{Bytes: outcome.program.Size()}
+	return memo.Size{Bytes: outcome.program.Size() + 2*len(from.variables)}
 }
 
 // Size is about how many bytes of memory the program takes.

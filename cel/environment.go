@@ -53,6 +53,8 @@ type Config struct {
 	Types []*apiservercel.DeclType
 	// Options declare the variables and functions of this kind of input.
 	Options []cel.EnvOption
+	// Element is what variables are of; without a name there are none.
+	Element Element
 	// OptimizeConstants evaluates constants when an expression is compiled, where Base is
 	// set: the environment of Kubernetes does so always. An expression with a constant
 	// that can't be evaluated, such as a malformed regular expression, compiles all the
@@ -90,6 +92,7 @@ type Config struct {
 type Environment struct {
 	name          string
 	env           *cel.Env
+	element       Element
 	planner       *meter.Planner
 	constants     constants
 	maxLength     int
@@ -118,6 +121,7 @@ func NewEnvironment(config Config) (*Environment, error) {
 	return &Environment{
 		name:          config.Name,
 		env:           env,
+		element:       config.Element,
 		planner:       planner,
 		constants:     config.constants(),
 		maxLength:     config.MaxLength,
@@ -158,6 +162,9 @@ func (c *Config) constants() constants {
 // of its version: whether an expression is new is known to admission only.
 func (c *Config) extend() (*cel.Env, error) {
 	options := append(slices.Clone(c.Options), optionalMacros())
+	if c.Element.Name != "" {
+		options = append(options, cel.Variable(boundElement, c.Element.Type))
+	}
 	if c.Base != nil {
 		env, err := c.Base.Extend(options...)
 		if err != nil {
@@ -211,21 +218,22 @@ func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.env.
 
 // Compile returns the program of an expression that evaluates to bool. The
 // error is an [*Error] with the position of the mistake.
-func (e *Environment) Compile(expression string) (*Program, error) {
-	result, hit := e.cache.get(expression, e.compile)
+func (e *Environment) Compile(expression string, variables ...Variable) (*Program, error) {
+	result, hit := e.cache.get(newSource(expression, variables), func() (*Program, error) { return e.compile(expression, variables) })
 	e.observer.ObserveCompilation(e.name, hit, result.err)
 	return result.program, result.err
 }
 
-func (e *Environment) compile(expression string) (program *Program, err error) {
-	if len(expression) > e.maxLength {
+func (e *Environment) compile(expression string, variables []Variable) (program *Program, err error) {
+	length := lengthOf(expression, variables)
+	if length > e.maxLength {
 		return nil, &Error{
 			Reason:  ReasonTooLong,
-			Message: fmt.Sprintf("the expression has %d bytes, the limit is %d", len(expression), e.maxLength),
+			Message: fmt.Sprintf("the expression has %d bytes%s, the limit is %d", length, withVariables(variables), e.maxLength),
 		}
 	}
-	if !utf8.ValidString(expression) {
-		return nil, &Error{Reason: ReasonInvalid, Message: "the expression is not valid UTF-8"}
+	if err := e.checkVariables(variables); err != nil {
+		return nil, err
 	}
 	defer func() {
 		// CEL's validators panic over some expressions, [?dyn(1)] for one.
@@ -237,22 +245,41 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 			}
 		}
 	}()
-	if err := checkText(expression); err != nil {
-		return nil, err
-	}
-	if len(expression) > lightText {
+	if length > lightText {
 		// A compilation is short, so those that wait for theirs need not be told to stop.
 		if err := compiling.Acquire(context.Background(), 1); err != nil {
 			return nil, err
 		}
 		defer compiling.Release(1)
 	}
-	parsed, issues := e.env.ParseSource(bareSource{common.NewTextSource(expression)})
-	if issues.Err() != nil {
-		return nil, compileError(expression, issues)
-	}
-	if err := e.checkTree(parsed); err != nil {
+	ast, err := e.check(expression, variables)
+	if err != nil {
 		return nil, err
+	}
+	plan, err := e.plan(ast)
+	if err != nil {
+		return nil, &Error{Reason: ReasonInvalid, Expression: expression, Message: err.Error(), err: err}
+	}
+	return &Program{environment: e, expression: expression, ast: ast, program: plan}, nil
+}
+
+// check parses the texts, and checks sizes, types and what the expression may cost.
+func (e *Environment) check(expression string, variables []Variable) (*cel.Ast, error) {
+	parsed, failure := e.parse(expression)
+	if failure != nil {
+		return nil, failure
+	}
+	if len(variables) > 0 {
+		written, err := e.write(variables)
+		if err != nil {
+			return nil, err
+		}
+		if failure := written.writeOut(expression, parsed, false); failure != nil {
+			return nil, failure
+		}
+	}
+	if failure := e.checkTree(parsed); failure != nil {
+		return nil, failure
 	}
 	ast, issues := e.env.Check(parsed)
 	if issues.Err() != nil {
@@ -265,11 +292,22 @@ func (e *Environment) compile(expression string) (program *Program, err error) {
 	if err := e.checkEstimate(ast); err != nil {
 		return nil, err
 	}
-	plan, err := e.plan(ast)
-	if err != nil {
-		return nil, &Error{Reason: ReasonInvalid, Expression: expression, Message: err.Error(), err: err}
+	return ast, nil
+}
+
+// parse reads a text that is not too large.
+func (e *Environment) parse(text string) (*cel.Ast, *Error) {
+	if !utf8.ValidString(text) {
+		return nil, &Error{Reason: ReasonInvalid, Message: "the expression is not valid UTF-8"}
 	}
-	return &Program{environment: e, expression: expression, ast: ast, program: plan}, nil
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
+	parsed, issues := e.env.ParseSource(bareSource{common.NewTextSource(text)})
+	if issues.Err() != nil {
+		return nil, compileError(text, issues)
+	}
+	return parsed, nil
 }
 
 // plan returns the program of a checked expression.

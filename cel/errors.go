@@ -46,7 +46,11 @@ const (
 // Error is what is wrong with an expression.
 type Error struct {
 	Reason Reason
-	// Expression is the source text, empty where it plays no role.
+	// Variable is the variable in which the mistake is, empty if it is in the expression
+	// itself. When a variable fails in an evaluation, the place is where it is read.
+	Variable string
+	// Expression is the source text, of the variable if there is one. It is empty where it
+	// plays no role.
 	Expression string
 	// Line and Column are where the mistake stands, both counted from 1; zero if
 	// there is no such place.
@@ -63,10 +67,20 @@ type Error struct {
 // Error returns the message, with position and caret as CEL prints them where
 // there is a position. It may have several lines.
 func (e *Error) Error() string {
+	text := e.Message
 	if e.display != nil {
-		return e.display()
+		text = e.display()
 	}
-	return e.Message
+	if e.Variable != "" {
+		return "variable " + e.Variable + ": " + text
+	}
+	return text
+}
+
+// in says in which variable the mistake is.
+func (e *Error) in(variable string) *Error {
+	e.Variable = variable
+	return e
 }
 
 // Unwrap returns the cause, nil if there is none.

@@ -51,7 +51,7 @@ const lightText = 2 << 10
 var compiling = semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)-1)))
 
 // checkText refuses a text of too many words or wide characters before it is parsed.
-func checkText(text string) error {
+func checkText(text string) *Error {
 	wide := 0
 	for _, c := range text {
 		if c >= utf8.RuneSelf {
@@ -122,7 +122,7 @@ func endOfText(text string, start int) int {
 
 // checkTree refuses a syntax tree that is too large or too deep before its types are
 // checked.
-func (e *Environment) checkTree(parsed *cel.Ast) error {
+func (e *Environment) checkTree(parsed *cel.Ast) *Error {
 	syntax := parsed.NativeRep()
 	m := &measurer{info: syntax.SourceInfo(), types: tree.Scope[int]{}}
 	m.visit(syntax.Expr(), 1)

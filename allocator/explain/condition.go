@@ -38,6 +38,7 @@ type Condition struct {
 	// this one, as text.
 	claim, constraint int
 	conjuncts         []string
+	variables         []v1alpha1.Variable
 }
 
 var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
@@ -77,11 +78,11 @@ func conjunctsOf(at Condition, constraint v1alpha1.Constraint) ([]Condition, err
 	if err != nil {
 		return nil, err
 	}
-	expression, err := e.Compile(constraint.Expression)
+	expression, err := e.Compile(constraint.Expression, constraint.Variables...)
 	if err != nil {
 		return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", at.Claim, constraint.Name, constraint.Source, err)
 	}
-	at.Constraint = constraint.Name
+	at.Constraint, at.variables = constraint.Name, constraint.Variables
 	var all []Condition
 	var texts []string
 	for _, conjunct := range expression.Conjuncts() {
@@ -131,6 +132,7 @@ func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
 		Name:       name,
 		Expression: strings.Join(c.conjuncts, " && "),
+		Variables:  c.variables,
 	})
 	if err != nil {
 		return err

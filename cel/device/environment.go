@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/meter"
 )
@@ -78,6 +79,7 @@ type Environment struct {
 func NewEnvironment(config cel.Config) (*Environment, error) {
 	config.Name = devicesVariable
 	config.Types = []*apiservercel.DeclType{deviceType}
+	config.Element = cel.Element{Name: deviceVariable, Type: deviceType.CelType(), List: devicesVariable}
 	config.Options = []celgo.EnvOption{
 		celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())),
 		// cel.bind, as in device selectors.
@@ -112,10 +114,15 @@ func NewSelectorEnvironment(config cel.Config) (*Environment, error) {
 // Functions returns the declarations of all functions and operators, by name.
 func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core.Functions() }
 
-// Compile returns the expression ready to be evaluated. The error is a
+// Compile returns the expression ready to be evaluated. It reads the variables of a device d
+// as d.variables.<name>; in them it is "device", as in a device selector. The error is a
 // [*cel.Error].
-func (e *Environment) Compile(expression string) (*Expression, error) {
-	program, err := e.core.Compile(expression)
+func (e *Environment) Compile(expression string, variables ...v1alpha1.Variable) (*Expression, error) {
+	of := make([]cel.Variable, 0, len(variables))
+	for _, v := range variables {
+		of = append(of, cel.Variable(v))
+	}
+	program, err := e.core.Compile(expression, of...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/device"
@@ -96,10 +98,10 @@ func (c *count) note(text string, err error) {
 	}
 }
 
-func (j *judge) constraint(from, text string) *device.Expression {
+func (j *judge) constraint(from, text string, variables ...v1alpha1.Variable) *device.Expression {
 	c := j.of(from)
 	c.constraints++
-	expression, err := j.devices.Compile(text)
+	expression, err := j.devices.Compile(text, variables...)
 	c.note(text, err)
 	return expression
 }
@@ -215,8 +217,8 @@ func (j *judge) walk(from string, value any) {
 			j.walk(from, element)
 		}
 	case map[string]any:
-		if text, ok := value["expression"].(string); ok && value["kind"] == "CELDeviceConstraint" {
-			j.constraint(from, text)
+		if value["kind"] == "CELDeviceConstraint" {
+			j.definition(from, value)
 		}
 		if selector, ok := value["cel"].(map[string]any); ok {
 			if text, ok := selector["expression"].(string); ok {
@@ -232,6 +234,16 @@ func (j *judge) walk(from string, value any) {
 			j.walk(from, entry)
 		}
 	}
+}
+
+func (j *judge) definition(from string, content map[string]any) {
+	var definition v1alpha1.CELDeviceConstraint
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &definition)
+	if err != nil {
+		j.of(from).note(fmt.Sprint(content), err)
+		return
+	}
+	j.constraint(from, definition.Expression, definition.Variables...)
 }
 
 // refusals is the table of what was accepted before there was such a limit.

@@ -31,6 +31,7 @@ func (s Source) String() string {
 type Definition struct {
 	Name       string
 	Expression string
+	Variables  []Variable
 	Source     Source
 }
 
@@ -112,7 +113,7 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		}
 		first[def.Name] = entry
 		source := Source{Object: object, Field: entry.String(), Index: i}
-		definitions = append(definitions, Definition{Name: def.Name, Expression: def.Expression, Source: source})
+		definitions = append(definitions, Definition{Name: def.Name, Expression: def.Expression, Variables: def.Variables, Source: source})
 	}
 	return definitions, errs
 }

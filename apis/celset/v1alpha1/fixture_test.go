@@ -24,12 +24,13 @@ func claimOf(t *testing.T, devices string) *resourceapi.ResourceClaim {
 }
 
 // definition makes a configuration entry that defines a constraint.
-func definition(t *testing.T, name, expression string) resourceapi.DeviceConfiguration {
+func definition(t *testing.T, name, expression string, variables ...Variable) resourceapi.DeviceConfiguration {
 	t.Helper()
 	raw, err := json.Marshal(CELDeviceConstraint{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "celset.dev/v1alpha1", Kind: "CELDeviceConstraint"},
 		Name:       name,
 		Expression: expression,
+		Variables:  variables,
 	})
 	require.NoError(t, err)
 	return parameters(DriverName, string(raw))

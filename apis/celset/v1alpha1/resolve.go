@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -31,8 +32,10 @@ type Constraint struct {
 	Requests []string
 	// Name is the name of the definition.
 	Name string
-	// Expression is the CEL expression, as it is written.
+	// Expression is the CEL expression, as it is written, and Variables are what it may
+	// read.
 	Expression string
+	Variables  []Variable
 	// Source is where the definition stands. If several classes have the same
 	// definition it is the first of them in the order of the requests.
 	Source Source
@@ -68,6 +71,7 @@ func (c Carrier) Resolve(classes ClassGetter) ([]Constraint, error) {
 				Requests:   reference.Requests,
 				Name:       def.Name,
 				Expression: def.Expression,
+				Variables:  def.Variables,
 				Source:     def.Source,
 			})
 		}
@@ -177,7 +181,7 @@ func (r *resolver) notFound(name string, classNames []string, path *field.Path) 
 // conflict is an error if the definitions, one per class, are not all the same.
 func conflict(found []*Definition, path *field.Path) *field.Error {
 	for _, other := range found[1:] {
-		if other.Expression != found[0].Expression {
+		if other.Expression != found[0].Expression || !slices.Equal(other.Variables, found[0].Variables) {
 			detail := fmt.Sprintf("%s and %s define it differently: make them equal, or define it in the claim",
 				found[0].Source, other.Source)
 			return field.Invalid(path, attribute(found[0].Name), detail)

@@ -132,6 +132,16 @@ func TestResolveErrors(t *testing.T) {
 			want: at + `Not found: "celset.dev/ring4": no CELDeviceConstraint of that name in spec.devices.config of the ResourceClaim, ` +
 				`spec.config of DeviceClass gpu: define it in one of them`,
 		},
+		"two classes differ in variables": {
+			devices: all,
+			classes: []*resourceapi.DeviceClass{
+				classOf("mla"),
+				classOf("gpu", definition(t, "ring4", "true", Variable{Name: "a", Expression: "1"})),
+				classOf("nic", definition(t, "ring4", "true", Variable{Name: "a", Expression: "2"})),
+			},
+			want: at + `Invalid value: "celset.dev/ring4": DeviceClass gpu spec.config[0] and DeviceClass nic spec.config[0] define it differently: ` +
+				`make them equal, or define it in the claim`,
+		},
 		"two classes differ": {
 			devices: all,
 			classes: []*resourceapi.DeviceClass{

@@ -20,6 +20,9 @@ const (
 	// expression is a little shorter.
 	MaxExpressionLength = 10 * 1024
 
+	// MaxVariables is the maximum number of variables of a definition.
+	MaxVariables = 32
+
 	// FeatureGate is the name of the feature gate of CEL device constraints,
 	// as KEP-5254 names it.
 	FeatureGate = "DRACELDeviceConstraint"
@@ -27,8 +30,6 @@ const (
 
 // CELDeviceConstraint defines a constraint by a CEL expression. It is the type
 // of opaque.parameters in a configuration for the driver [DriverName].
-//
-// It holds nothing but strings: assigning it copies it.
 type CELDeviceConstraint struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -40,6 +41,21 @@ type CELDeviceConstraint struct {
 
 	// Expression is a CEL expression that returns a bool. Its variable
 	// `devices` is the list of all devices allocated for the covered requests.
-	// At most [MaxExpressionLength] bytes.
+	// At most [MaxExpressionLength] bytes, together with the variables.
+	Expression string `json:"expression"`
+
+	// Variables are expressions over one device, which the expression reads of any
+	// device d as d.variables.<name>. At most [MaxVariables].
+	Variables []Variable `json:"variables,omitempty"`
+}
+
+// Variable gives an expression over one device a name.
+type Variable struct {
+	// Name is what it is read by. It is a C identifier of at most 32 bytes, unique within
+	// the definition.
+	Name string `json:"name"`
+
+	// Expression is a CEL expression of any type. Its variable `device` is the device, as
+	// in a device selector; `variables.<name>` is a variable that stands before this one.
 	Expression string `json:"expression"`
 }

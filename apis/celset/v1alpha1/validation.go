@@ -17,7 +17,34 @@ import (
 // compiles is not checked here.
 func ValidateDefinition(def *CELDeviceConstraint, path *field.Path) field.ErrorList {
 	errs := validateName(def.Name, path.Child("name"))
-	return append(errs, validateExpression(def.Expression, path.Child("expression"))...)
+	errs = append(errs, validateExpression(def.Expression, path.Child("expression"))...)
+	return append(errs, validateVariables(def.Variables, path.Child("variables"))...)
+}
+
+func validateVariables(variables []Variable, path *field.Path) field.ErrorList {
+	if len(variables) > MaxVariables {
+		return field.ErrorList{field.TooMany(path, len(variables), MaxVariables)}
+	}
+	var errs field.ErrorList
+	names := map[string]bool{}
+	for i, v := range variables {
+		path := path.Index(i)
+		switch {
+		case v.Name == "":
+			errs = append(errs, field.Required(path.Child("name"), "expressions read it as d.variables.<name>"))
+		case names[v.Name]:
+			errs = append(errs, field.Duplicate(path.Child("name"), v.Name))
+		default:
+			errs = append(errs, validateIdentifier(v.Name, path.Child("name"))...)
+		}
+		names[v.Name] = true
+		if strings.TrimSpace(v.Expression) == "" {
+			errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `device`"))
+		} else {
+			errs = append(errs, validateExpression(v.Expression, path.Child("expression"))...)
+		}
+	}
+	return errs
 }
 
 // validateName demands a name that can follow the slash in a
@@ -26,6 +53,10 @@ func validateName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, fmt.Sprintf("claims refer to it as matchAttribute %s/<name>", AttributeDomain))}
 	}
+	return validateIdentifier(name, path)
+}
+
+func validateIdentifier(name string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(name) > resourceapi.DeviceMaxIDLength {
 		errs = append(errs, field.TooLong(path, name, resourceapi.DeviceMaxIDLength))

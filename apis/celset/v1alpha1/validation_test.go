@@ -47,6 +47,31 @@ func TestValidateDefinition(t *testing.T) {
 	}
 }
 
+func TestValidateVariables(t *testing.T) {
+	variable := func(name, expression string) Variable { return Variable{Name: name, Expression: expression} }
+	for name, tc := range map[string]struct {
+		variables []Variable
+		want      []string
+	}{
+		"none":          {},
+		"two":           {variables: []Variable{variable("a", "device.driver"), variable("b", "variables.a")}},
+		"as many as":    {variables: make([]Variable, 33), want: []string{"at.variables: Too many: 33: must have at most 32 items"}},
+		"no name":       {variables: []Variable{variable("", "1")}, want: []string{"at.variables[0].name: Required value: expressions read it as d.variables.<name>"}},
+		"a long name":   {variables: []Variable{variable(strings.Repeat("a", 33), "1")}, want: []string{"at.variables[0].name: Too long: may not be more than 32 bytes"}},
+		"twice":         {variables: []Variable{variable("a", "1"), variable("a", "2")}, want: []string{`at.variables[1].name: Duplicate value: "a"`}},
+		"no expression": {variables: []Variable{variable("a", " ")}, want: []string{"at.variables[0].expression: Required value: must be a CEL expression over `device`"}},
+		"a long one":    {variables: []Variable{variable("a", strings.Repeat("x", 10241))}, want: []string{"at.variables[0].expression: Too long: may not be more than 10240 bytes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range ValidateDefinition(&CELDeviceConstraint{Name: "a", Expression: "true", Variables: tc.variables}, field.NewPath("at")) {
+				got = append(got, err.Error())
+			}
+			require.Empty(t, cmp.Diff(tc.want, got))
+		})
+	}
+}
+
 // TestValidateReferences checks the mistakes that Definitions finds in the
 // constraints and requests of a claim.
 func TestValidateReferences(t *testing.T) {

@@ -126,7 +126,7 @@ func (c *checker) unreferenced(definition v1alpha1.Definition) Constraint {
 		Devices: []int{c.Count},
 		Assumed: true,
 	}
-	c.expression(&result, definition.Expression, nil)
+	c.expression(&result, definition.Expression, definition.Variables, nil)
 	return result
 }
 
@@ -147,7 +147,7 @@ func (c *checker) referenced(ctx context.Context, carrier v1alpha1.Carrier, clai
 	if len(result.Devices) == 0 {
 		result.Devices, result.Assumed = []int{c.Count}, true
 	}
-	c.expression(&result, constraint.Expression, candidates)
+	c.expression(&result, constraint.Expression, constraint.Variables, candidates)
 	for _, on := range candidates {
 		result.Nodes = append(result.Nodes, on.sets(covered))
 	}

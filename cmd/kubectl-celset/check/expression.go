@@ -10,14 +10,15 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 )
 
 // expression fills in what can be told of the expression for sets of the sizes.
-func (c *checker) expression(result *Constraint, text string, candidates []candidates) {
-	expression, err := c.environment.Compile(text)
+func (c *checker) expression(result *Constraint, text string, variables []v1alpha1.Variable, candidates []candidates) {
+	expression, err := c.environment.Compile(text, variables...)
 	if err != nil {
 		result.Error = expressionError(err)
 		return
@@ -30,7 +31,7 @@ func (c *checker) expression(result *Constraint, text string, candidates []candi
 	analysis := bound.Analyze(expression, size)
 	result.TooExpensive = analysis.Understood() && !affordable(analysis, candidates)
 	result.Pruned = analysis.Understood() && !result.TooExpensive
-	result.Conjuncts = c.conjuncts(expression, size)
+	result.Conjuncts = c.conjuncts(expression, variables, size)
 	if place, found := expression.OrderDependence(); found {
 		result.Ordered = &Position{Line: place.Line, Column: place.Column}
 	}
@@ -61,23 +62,25 @@ func expressionError(err error) *ExpressionError {
 	if !ok {
 		return &ExpressionError{Message: err.Error(), Text: err.Error()}
 	}
-	return &ExpressionError{Line: failure.Line, Column: failure.Column, Message: failure.Message, Text: failure.Error()}
+	return &ExpressionError{
+		Variable: failure.Variable, Line: failure.Line, Column: failure.Column, Message: failure.Message, Text: failure.Error(),
+	}
 }
 
 // conjuncts says what the search understands of each conjunct by itself.
-func (c *checker) conjuncts(expression *device.Expression, size int) []Conjunct {
+func (c *checker) conjuncts(expression *device.Expression, variables []v1alpha1.Variable, size int) []Conjunct {
 	var result []Conjunct
 	for _, conjunct := range expression.Conjuncts() {
 		result = append(result, Conjunct{
 			Text: conjunct.Text, Line: conjunct.Line, Column: conjunct.Column,
-			Understanding: c.understanding(conjunct.Text, size),
+			Understanding: c.understanding(conjunct.Text, variables, size),
 		})
 	}
 	return result
 }
 
-func (c *checker) understanding(text string, size int) Understanding {
-	part, err := c.environment.Compile(text)
+func (c *checker) understanding(text string, variables []v1alpha1.Variable, size int) Understanding {
+	part, err := c.environment.Compile(text, variables...)
 	if err != nil {
 		return NotUnderstood
 	}

@@ -65,6 +65,8 @@ type Constraint struct {
 
 // ExpressionError is a mistake in an expression.
 type ExpressionError struct {
+	// Variable is that in which the mistake is, empty if it is in the expression itself.
+	Variable string `json:"variable,omitempty"`
 	// Line and Column count from 1; 0 if there is no such place.
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`

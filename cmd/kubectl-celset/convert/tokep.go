@@ -36,6 +36,9 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 	}
 	names, used := make(map[int]string), make(map[string]bool)
 	for _, r := range resolved {
+		if len(r.Variables) > 0 {
+			return 0, c.errorAt("", "constraint %s has variables, which the KEP does not have: write them out in its expression first", r.Name)
+		}
 		constraint := constraints[r.Index]
 		delete(constraint, "matchAttribute")
 		constraint["cel"] = map[string]any{"expression": r.Expression}

@@ -1,0 +1,140 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/tree"
+)
+
+const (
+	// variablesField is where an element seems to have its variables.
+	variablesField = "variables"
+
+	// boundElement is the name of the element in variables that are written out. No
+	// expression can have such a name.
+	boundElement = "@element"
+)
+
+// writer writes out what is read of variables.
+type writer struct {
+	factory ast.ExprFactory
+	names   []string
+	// values are the variables so far, over [boundElement] alone.
+	values map[string]ast.Expr
+	// parts are those of all expressions after writing: a variable that reads the one before
+	// it twice is twice as large.
+	parts int
+}
+
+func newWriter() *writer {
+	return &writer{factory: ast.NewExprFactory(), values: map[string]ast.Expr{}}
+}
+
+func (w *writer) add(name string, value ast.Expr) {
+	w.names = append(w.names, name)
+	w.values[name] = value
+}
+
+// read is a place where a variable is read, and the element of which it is.
+type read struct {
+	at, of ast.Expr
+	name   string
+}
+
+// writeOut replaces what an expression reads of variables, in place. Other variables read
+// those of their element without naming it.
+func (w *writer) writeOut(text string, parsed *cel.Ast, isVariable bool) *Error {
+	syntax := parsed.NativeRep()
+	info, next := syntax.SourceInfo(), ast.MaxID(syntax)
+	refuse := func(reason Reason, at ast.Expr, format string, args ...any) *Error {
+		return positioned(reason, text, info.GetStartLocation(at.ID()), fmt.Sprintf(format, args...))
+	}
+	var reads []read
+	tree.Visit(syntax.Expr(), func(part ast.Expr, hidden tree.Names) {
+		w.parts++
+		if r, ok := w.readOf(part, hidden); ok {
+			reads = append(reads, r)
+		}
+	})
+	// An element may be an expression that reads variables itself: those come later.
+	for i := len(reads) - 1; i >= 0; i-- {
+		r := reads[i]
+		value, known := w.values[r.name]
+		switch {
+		case r.at.AsSelect().IsTestOnly():
+			return refuse(ReasonInvalid, r.at, "a variable is there always, has() can't ask for it: ask for the attribute that %s reads", r.name)
+		case !known && len(w.names) == 0:
+			return refuse(ReasonInvalid, r.at, "there is no variable %s: only those before it can be read", r.name)
+		case !known:
+			return refuse(ReasonInvalid, r.at, "there is no variable %s, only %s", r.name, strings.Join(w.names, ", "))
+		case tree.IsIdent(r.of, boundElement) && !isVariable:
+			return refuse(ReasonInvalid, r.at, "a variable is one of some element: write d.variables.%s, with d from a loop", r.name)
+		}
+		if w.parts += count(value); w.parts > MaxNodes {
+			return refuse(ReasonTooLong, r.at, "with what is read of variables there are more than %d parts: read variables less often", MaxNodes)
+		}
+		at, _ := info.GetOffsetRange(r.at.ID())
+		asItWas := w.factory.NewSelect(0, w.factory.CopyExpr(r.at.AsSelect().Operand()), r.name)
+		r.at.SetKindCase(w.valueOf(value, r.of, func(int64) int64 {
+			next++
+			info.SetOffsetRange(next, at)
+			return next
+		}))
+		// Texts are made of what was written, as they are for macros.
+		info.SetMacroCall(r.at.ID(), asItWas)
+	}
+	return nil
+}
+
+func (w *writer) readOf(part ast.Expr, hidden tree.Names) (read, bool) {
+	if part.Kind() != ast.SelectKind {
+		return read{}, false
+	}
+	from := part.AsSelect().Operand()
+	switch {
+	case tree.IsIdent(from, variablesField) && !hidden.Has(variablesField):
+		return read{part, w.factory.NewIdent(0, boundElement), part.AsSelect().FieldName()}, true
+	case from.Kind() == ast.SelectKind && from.AsSelect().FieldName() == variablesField && !from.AsSelect().IsTestOnly():
+		return read{part, from.AsSelect().Operand(), part.AsSelect().FieldName()}, true
+	default:
+		return read{}, false
+	}
+}
+
+// valueOf is a variable of an element. An element that is more than a name gets one first, and
+// so does one whose name means something else in the variable.
+func (w *writer) valueOf(value, element ast.Expr, number ast.IDGenerator) ast.Expr {
+	result := w.factory.CopyExpr(value)
+	result.RenumberIDs(number)
+	if element.Kind() == ast.IdentKind && !declares(value, element.AsIdent()) {
+		rename(result, boundElement, element.AsIdent())
+		return result
+	}
+	part := func(e ast.Expr) ast.Expr {
+		e.RenumberIDs(number)
+		return e
+	}
+	return w.factory.NewComprehension(0, part(w.factory.NewList(0, nil, nil)), "#unused", boundElement, element,
+		part(w.factory.NewLiteral(0, types.False)), part(w.factory.NewIdent(0, boundElement)), result)
+}
+
+// declares tells whether a loop in an expression has a variable of the name.
+func declares(expr ast.Expr, name string) bool {
+	found := false
+	tree.Visit(expr, func(_ ast.Expr, hidden tree.Names) { found = found || hidden.Has(name) })
+	return found
+}
+
+func count(expr ast.Expr) int {
+	parts := 0
+	tree.Visit(expr, func(ast.Expr, tree.Names) { parts++ })
+	return parts
+}

@@ -35,11 +35,11 @@ func (b branch) isExhaustive() bool { return b.search.allocator.unbounded }
 // requests are those of the claim.
 func (b branch) requests() []alternatives { return b.search.requests[b.claim] }
 
-// bounds are those of the expression for complete sets of the given size, and nil if it can't be
+// bounds are those of the expression for complete sets of the given shape, and nil if it can't be
 // read, or if sets may fail because of what they cost.
-func (b branch) bounds(d *definition, size int) *bound.Bounds {
+func (b branch) bounds(d *definition, shape setShape) *bound.Bounds {
 	s := b.search
-	tables := s.allocator.cache.tablesOf(s.view(), d, size)
+	tables := s.allocator.cache.tablesOf(s.view(), d, shape)
 	if tables == nil {
 		return nil
 	}

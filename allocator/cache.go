@@ -124,10 +124,14 @@ type analyzed struct {
 	program memo.Part
 }
 
-// analysisOf reads an expression for sets of the given size.
-func analysisOf(d *definition, size int) analyzed {
-	return analyses.Get(analysisKey{d.key, size}, func() analyzed {
-		return analyzed{bound.Analyze(d.expression, size), memo.Part{Of: *d.expression, Bytes: d.expression.Size()}}
+// analysisOf reads an expression for sets of the given shape.
+func analysisOf(d *definition, shape setShape) analyzed {
+	analyze := bound.Analyze
+	if shape.ascending {
+		analyze = bound.AnalyzeAscending
+	}
+	return analyses.Get(analysisKey{d.key, shape}, func() analyzed {
+		return analyzed{analyze(d.expression, shape.size), memo.Part{Of: *d.expression, Bytes: d.expression.Size()}}
 	})
 }
 
@@ -140,10 +144,10 @@ type tabulated struct {
 
 // tablesOf returns the tables of an expression over the devices in a view. nil if the expression
 // is not understood, is too large for so many devices, or may cost more than the limit.
-func (c *Cache) tablesOf(v *view.View, d *definition, size int) *bound.Tables {
-	entry := c.tables.At(tablesKey{v.Number, analysisKey{d.key, size}})
+func (c *Cache) tablesOf(v *view.View, d *definition, shape setShape) *bound.Tables {
+	entry := c.tables.At(tablesKey{v.Number, analysisKey{d.key, shape}})
 	found, _, _ := entry.Find(context.Background(), func() (tabulated, error) {
-		analysis := analysisOf(d, size)
+		analysis := analysisOf(d, shape)
 		if !analysis.Understood() || !analysis.Fits(len(v.Values)) || !analysis.Affordable(v.Values) {
 			return tabulated{}, nil
 		}

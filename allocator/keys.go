@@ -52,7 +52,14 @@ func newExpressionKey(environment *device.Environment, constraint *v1alpha1.Cons
 // analysisKey is everything that an analysis depends on.
 type analysisKey struct {
 	expression expressionKey
-	size       int
+	shape      setShape
+}
+
+// setShape is what is known of all sets that an expression is asked about.
+type setShape struct {
+	size int
+	// ascending: they are the devices of one request, which are in the order of the candidates.
+	ascending bool
 }
 
 // contentKey is what the content of a slice depends on.

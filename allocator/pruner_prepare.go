@@ -38,7 +38,7 @@ func (p *pruner) prepare() bool {
 	if p.size == 0 || len(c.covered) > 1 && p.branch.hasShared() {
 		return false
 	}
-	bounds := p.branch.bounds(c.definition, p.size)
+	bounds := p.branch.bounds(c.definition, setShape{p.size, len(c.covered) == 1})
 	if bounds == nil || !p.branch.speculate(p.span()) {
 		return false
 	}

@@ -124,6 +124,20 @@ func (b *Builder) All(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
 	return b.quantifier(list, types.True, operators.LogicalAnd, overloads.LogicalAnd, body)
 }
 
+// Filter writes list.filter(x, body).
+func (b *Builder) Filter(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
+	f, name := ast.NewExprFactory(), b.Name()
+	element, result := b.ElementType(list), types.NewListType(b.ElementType(list))
+	accumulator := func() ast.Expr { return b.Ident(f.AccuIdentName(), result) }
+	listOf := func(elements ...ast.Expr) ast.Expr { return f.NewList(b.Node(result, nil), elements, nil) }
+	appended := b.Call(operators.Add, overloads.AddList, result, accumulator(), listOf(b.Ident(name, element)))
+	step := b.Conditional(result, body(b.Ident(name, element)), appended, accumulator())
+	return f.NewComprehension(b.Node(result, nil), list, name, f.AccuIdentName(), listOf(), b.Literal(types.True), step, accumulator())
+}
+
+// Size writes size(list).
+func (b *Builder) Size(list ast.Expr) ast.Expr { return b.Call("size", "", types.IntType, list) }
+
 func (b *Builder) quantifier(list ast.Expr, init types.Bool, operator, overload string, body func(x ast.Expr) ast.Expr) ast.Expr {
 	f, name := ast.NewExprFactory(), b.Name()
 	accumulator := func() ast.Expr { return b.Ident(f.AccuIdentName(), types.BoolType) }

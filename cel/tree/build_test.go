@@ -33,9 +33,10 @@ func TestBuiltPartsEvaluate(t *testing.T) {
 		build func(b *tree.Builder, l ast.Expr) ast.Expr
 		want  ref.Val
 	}{
-		"l.all(x, x == 1)":    {func(b *tree.Builder, l ast.Expr) ast.Expr { return b.All(l, isOne(b)) }, types.False},
-		"l.exists(x, x == 1)": {func(b *tree.Builder, l ast.Expr) ast.Expr { return b.Exists(l, isOne(b)) }, types.True},
-		"1 in [2]":            {func(b *tree.Builder, _ ast.Expr) ast.Expr { return b.Same(literal(b, 1), literal(b, 2)) }, types.False},
+		"l.all(x, x == 1)":          {func(b *tree.Builder, l ast.Expr) ast.Expr { return b.All(l, isOne(b)) }, types.False},
+		"l.exists(x, x == 1)":       {func(b *tree.Builder, l ast.Expr) ast.Expr { return b.Exists(l, isOne(b)) }, types.True},
+		"size(l.filter(x, x == 1))": {func(b *tree.Builder, l ast.Expr) ast.Expr { return b.Size(b.Filter(l, isOne(b))) }, types.Int(1)},
+		"1 in [2]":                  {func(b *tree.Builder, _ ast.Expr) ast.Expr { return b.Same(literal(b, 1), literal(b, 2)) }, types.False},
 		"!(true && false)": {func(b *tree.Builder, _ ast.Expr) ast.Expr {
 			return b.Not(b.And(b.Literal(types.True), b.Literal(types.False)))
 		}, types.True},

@@ -72,7 +72,8 @@ func (n *normalizer) mayAbort(expr ast.Expr) bool {
 		if call.FunctionName() == operators.In {
 			return !n.isHashable(call.Args()[0]) && !n.isComputedList(call.Args()[1])
 		}
-		return !absorbed.Has(call.FunctionName())
+		_, isRange := rangeOf(expr)
+		return !isRange && !absorbed.Has(call.FunctionName())
 	default:
 		return false
 	}
@@ -95,6 +96,16 @@ func (n *normalizer) isHashable(expr ast.Expr) bool {
 	default:
 		return false
 	}
+}
+
+// mayBeInt tells whether a value is an int, or of a type that CEL does not know before it is
+// computed. nil is of any type.
+func (n *normalizer) mayBeInt(expr ast.Expr) bool {
+	if expr == nil {
+		return false
+	}
+	t := n.write.TypeOf(expr).Kind()
+	return t == types.IntKind || t == types.DynKind
 }
 
 // isComputedList recognizes lists whose elements are compared one by one. Those of a

@@ -146,14 +146,27 @@ func (e *extreme) result(left int) number {
 	return number{least: e.least, most: e.most, fails: e.fails}
 }
 
-// total is list.map(x, value).sum() over all devices of the set.
+// total is list.map(x, value).sum(). What is not in the list adds nothing.
 type total struct{ mapped }
+
+// adds is what a device adds if it is in the set.
+func (n total) adds(s *state, device int) number {
+	value, within := n.of(s, device)
+	if within == True {
+		return value
+	}
+	result := exactly(0)
+	if within.may(True) {
+		result = either(value, result)
+	}
+	result.fails = result.fails || within.may(Error)
+	return result
+}
 
 func (n total) number(s *state) number {
 	result := exactly(0)
 	for i := range s.Chosen.All() {
-		value, _ := n.of(s, i)
-		if result = combine(result, value, addition); result.open {
+		if result = combine(result, n.adds(s, i), addition); result.open {
 			return result
 		}
 	}
@@ -162,7 +175,7 @@ func (n total) number(s *state) number {
 	}
 	var least, most []int64
 	for i := range s.Domain.All() {
-		value, _ := n.of(s, i)
+		value := n.adds(s, i)
 		switch {
 		case value.open:
 			return openNumber

@@ -23,6 +23,14 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 	return newAnalyzer(expression, size).analyze()
 }
 
+// AnalyzeAscending is Analyze for sets whose devices are in the order of the tables, as those of
+// one request are. More is known of devices[0] then.
+func AnalyzeAscending(expression *device.Expression, size int) *Analysis {
+	a := newAnalyzer(expression, size)
+	a.ascending = true
+	return a.analyze()
+}
+
 func newAnalyzer(expression *device.Expression, size int) *analyzer {
 	a := &analyzer{
 		expression:     expression,
@@ -104,7 +112,9 @@ func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
 type analyzer struct {
 	expression *device.Expression
 	setSize    int
-	leaves     []*leaf
+	// ascending: the devices of a set are in the order of the tables.
+	ascending bool
+	leaves    []*leaf
 	// known are the leaves by their shape.
 	known map[string]*leaf
 	// predicates has the number of variables of each predicate, predicateIndex their
@@ -120,7 +130,7 @@ type analyzer struct {
 
 // condition reads a part of type bool.
 func (a *analyzer) condition(expr ast.Expr, s scope) condition {
-	if free, single := references(expr, s); single {
+	if free, single := references(expr, s); single && (len(free) <= maxArity || !isOperation(expr)) {
 		return a.newPredicate(expr, free, s)
 	}
 	if reduced := a.normal.reduce(expr, s); reduced != expr {
@@ -192,6 +202,14 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 	if r == equal {
 		if only, ok := a.isOnly(left, right, s); ok {
 			return only
+		}
+		if same, ok := a.sortedComparison(left, right, s); ok {
+			return same
+		}
+		if same, ok := a.normal.equalLists(left, right, s); ok {
+			a.normal.traced(equalLists, a.normal.write.Equals(left, right), same)
+			a.normal.require(same, s)
+			return a.condition(same, s)
 		}
 	}
 	if r == equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
@@ -283,6 +301,11 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if values, ok := a.mapped(of, s); ok {
 		return size{valued{values}}
 	}
+	if sum, ok := a.normal.countOfConstants(a.normal.reduce(of, s)); ok {
+		a.normal.traced(unrollCount, of, sum)
+		a.normal.replace(of, sum, s)
+		return a.quantity(sum, s)
+	}
 	if !tree.IsCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
 		return open{}
 	}
@@ -290,10 +313,7 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if !ok {
 		return open{}
 	}
-	if leaf, ok := m.column(); ok {
-		return distinctSize{leaf}
-	}
-	return open{}
+	return newDistinctSize(m)
 }
 
 func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
@@ -319,8 +339,8 @@ func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
 	case "min":
 		return greatest{mapped: m, negated: true}
 	}
-	// The sum of an empty list has no type that is known here.
-	if _, all := m.list.(allDevices); !all {
+	// The sum of an empty list is of the type of its elements: an int, if CEL does not know.
+	if _, all := m.list.(allDevices); !all && !a.normal.mayBeInt(m.element) {
 		return open{}
 	}
 	return total{m}

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/google/cel-go/common/types"
+
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -17,8 +19,8 @@ type groups struct {
 	// known are the devices that have such a value, members those of each value.
 	known   bitset.Set
 	members []bitset.Set
-	// uniform: all values are of one type.
-	uniform bool
+	// uniform: all values are of one type. sorted: they have an order, and members is in it.
+	uniform, sorted bool
 }
 
 func newGroups(entries []entry) groups {
@@ -43,35 +45,111 @@ func newGroups(entries []entry) groups {
 		g.members[place].Add(i)
 		g.known.Add(i)
 	}
+	g.sort(places)
 	return g
 }
 
-// distinctSize is list.map(x, value).distinct().size() over all devices of the
-// set.
-type distinctSize struct{ leaf *leaf }
-
-// groups returns nil if some value of the devices that are or may come into the set is
-// not known.
-func (n distinctSize) groups(s *state) *groups {
-	c := s.column(n.leaf)
-	if c == nil || !s.Chosen.IsWithin(c.groups.known) || s.Left > 0 && !s.Domain.IsWithin(c.groups.known) || !s.spend() {
-		return nil
+// sort puts the values in their order. places has them.
+func (g *groups) sort(places map[any]int) {
+	values := make([]any, len(g.members))
+	for value, place := range places {
+		values[place] = value
 	}
-	return &c.groups
+	if g.sorted = g.uniform && !slices.ContainsFunc(values, func(v any) bool { return !isOrdered(v) }); !g.sorted {
+		return
+	}
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return compareValues(values[i], values[j]) })
+	members := slices.Clone(g.members)
+	for i, place := range order {
+		g.members[i] = members[place]
+	}
+}
+
+func isOrdered(value any) bool {
+	switch value.(type) {
+	case types.Int, types.String:
+		return true
+	default:
+		return false
+	}
+}
+
+// compareValues compares two ints or two strings, as CEL sorts them.
+func compareValues(a, b any) int {
+	if a, ok := a.(types.Int); ok {
+		return cmp.Compare(a, b.(types.Int))
+	}
+	return cmp.Compare(a.(types.String), b.(types.String))
+}
+
+// distinctSize is list.map(x, value).distinct().size().
+type distinctSize struct {
+	leaf *leaf
+	// list is nil for all devices of the set.
+	list deviceList
+}
+
+// distinctCounts bounds the number of values. It is false if some value of the devices that are
+// or may come into the list is not known, or it is not known which devices these are.
+func (n distinctSize) distinctCounts(s *state) (*groups, distinctCounts, bool) {
+	c := s.column(n.leaf)
+	if c == nil || !s.spend() {
+		return nil, distinctCounts{}, false
+	}
+	t := distinctCounts{left: s.Left, inList: s.Chosen, mayJoin: s.Domain}
+	if n.list != nil {
+		listed, ok := n.listed(s)
+		if !ok {
+			return nil, distinctCounts{}, false
+		}
+		t.inList, t.mayJoin = slices.Clone(listed), listed
+		t.inList.Keep(s.Chosen)
+		t.mayJoin.Keep(s.Domain)
+		t.room = s.Domain.Count() - t.mayJoin.Count()
+	}
+	if !t.inList.IsWithin(c.groups.known) || s.Left > 0 && !t.mayJoin.IsWithin(c.groups.known) {
+		return nil, distinctCounts{}, false
+	}
+	t.count(&c.groups)
+	return &c.groups, t, true
+}
+
+// listed are the devices, chosen or possible, that are in the list if they are in the set. It is
+// false if that is not known for all.
+func (n distinctSize) listed(s *state) (bitset.Set, bool) {
+	all, listed := slices.Clone(s.Chosen), slices.Clone(s.Chosen)
+	all.Join(s.Domain)
+	listed.Clear()
+	for i := range all.All() {
+		switch n.list.membership(s, i) {
+		case True:
+			listed.Add(i)
+		case False:
+		default:
+			return nil, false
+		}
+	}
+	return listed, true
 }
 
 func (n distinctSize) number(s *state) number {
-	g := n.groups(s)
-	if g == nil {
+	_, t, ok := n.distinctCounts(s)
+	if !ok {
 		return openNumber
 	}
-	t := newDistinctCounts(s, g)
 	return number{least: int64(t.fewest()), most: int64(t.most())}
 }
 
-// distinctCounts counts the values in a partial set.
+// distinctCounts counts the values in the list of a partial set.
 type distinctCounts struct {
-	// chosen values are in the set, room is how many possible devices have one of them.
+	// inList are the chosen devices in the list, mayJoin the possible ones that would be.
+	inList, mayJoin bitset.Set
+	// chosen values are in the list, room is how many possible devices have one of them or are
+	// not in the list.
 	chosen, room int
 	// others are how many possible devices there are of each other value, most first.
 	others []int
@@ -79,12 +157,11 @@ type distinctCounts struct {
 	left int
 }
 
-func newDistinctCounts(s *state, g *groups) distinctCounts {
-	t := distinctCounts{left: s.Left}
+func (t *distinctCounts) count(g *groups) {
 	for _, members := range g.members {
-		possible := s.Domain.CountAnd(members)
+		possible := t.mayJoin.CountAnd(members)
 		switch {
-		case members.Meets(s.Chosen):
+		case members.Meets(t.inList):
 			t.chosen++
 			t.room += possible
 		case possible > 0:
@@ -92,7 +169,6 @@ func newDistinctCounts(s *state, g *groups) distinctCounts {
 		}
 	}
 	slices.SortFunc(t.others, func(a, b int) int { return cmp.Compare(b, a) })
-	return t
 }
 
 func (t distinctCounts) most() int { return t.chosen + min(max(0, t.left), len(t.others)) }
@@ -138,34 +214,41 @@ func (n distinctLimits) bound(s *state) Outcome { return n.general.bound(s) }
 // propagate removes the devices whose value would be one too many, or that would leave no
 // room for as many values as there must be.
 func (n distinctLimits) propagate(s *state) bool {
-	g := n.groups(s)
-	if g == nil {
+	g, t, ok := n.distinctCounts(s)
+	if !ok {
 		return s.propagate(n.general)
 	}
-	t := newDistinctCounts(s, g)
 	if n.verdict(int64(t.fewest()), int64(t.most())) == False {
 		return false
 	}
 	if s.Left <= 0 {
 		return true
 	}
-	known := t
-	known.room--
-	known.left--
+	asBefore := t
+	asBefore.room--
+	asBefore.left--
+	addsNone := n.verdict(int64(asBefore.fewest()), int64(asBefore.most()))
+	if addsNone == False && n.list != nil {
+		// Devices that are not in the list.
+		s.keep(t.mayJoin)
+	}
 	verdicts := make(map[int]Outcome)
 	for _, members := range g.members {
-		possible := s.Domain.CountAnd(members)
-		var verdict Outcome
+		possible := t.mayJoin.CountAnd(members)
+		verdict := addsNone
 		switch {
 		case possible == 0:
 			continue
-		case members.Meets(s.Chosen):
-			verdict = n.verdict(int64(known.fewest()), int64(known.most()))
-		default:
+		case !members.Meets(t.inList):
 			verdict = n.verdictWith(t, possible, verdicts)
 		}
 		if verdict == False {
-			s.drop(members)
+			drop := members
+			if n.list != nil {
+				drop = slices.Clone(members)
+				drop.Keep(t.mayJoin)
+			}
+			s.drop(drop)
 		}
 	}
 	return true

@@ -23,7 +23,8 @@
 // Much can be written in several ways, and is read in one. What cel.bind gives a name to
 // takes the place of the name. What is said of values in a list is said of the devices
 // that have them, memberships and functions on sets become quantifiers, and quantifiers
-// over constants conjunctions. devices[0] is some device of the set, not known which.
+// over constants conjunctions. devices[0] is some device of the set, one of those that may be
+// the first ([member]).
 // All of that is written down as an expression again ([normalizer]), so that CEL can be asked
 // for its leaves.
 //

@@ -42,8 +42,7 @@ func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition
 
 // writeSizeIs compares the size of a list with a number.
 func (n *normalizer) writeSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
-	size := n.write.Call("size", "", types.IntType, n.again(list))
-	return n.write.Call(operator, overload, types.BoolType, size, n.write.Literal(types.Int(number)))
+	return n.write.Call(operator, overload, types.BoolType, n.write.Size(n.again(list)), n.write.Literal(types.Int(number)))
 }
 
 // hasGuarded tells whether anything in a comprehension may abort.

@@ -111,13 +111,14 @@ func TestRequiredByRandomExpressions(t *testing.T) {
 	e := environment(t)
 	compiles := 0
 	bound.CheckFewer(t, func(rt *rapid.T) {
-		expression, err := e.Compile(randomexpr.Condition(rt, randomAttributes))
+		text := randomexpr.Condition(rt, randomAttributes)
+		expression, err := e.Compile(text)
 		if err != nil {
 			return // a type error
 		}
 		compiles++
 		n := rapid.IntRange(2, 6).Draw(rt, "devices")
-		s := soundOf(formula{"", expression}, rapid.IntRange(1, min(n, 3)).Draw(rt, "size"), devices(rt, n))
+		s := soundOf(formula{text, expression}, rapid.IntRange(1, min(n, 3)).Draw(rt, "size"), devices(rt, n))
 		s.check(rt, s.bounds(rt), drawPartial(rt, s), bound.Thorough)
 	})
 	require.Positive(t, compiles)

@@ -6,6 +6,8 @@ package bound
 import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"github.com/celset/celset/cel/tree"
 )
 
 // reading is what the grammar leaves to who reads: [analyzer] reads what speaks of the set,
@@ -56,6 +58,12 @@ func readQuantity(r reading, call ast.CallExpr, s scope) (quantity, bool) {
 		return conditionalNumber{r.condition(args[0], s), r.quantity(args[1], s), r.quantity(args[2], s)}, true
 	}
 	return nil, false
+}
+
+// isOperation tells whether an expression is made of conditions, which may speak of fewer devices
+// each.
+func isOperation(expr ast.Expr) bool {
+	return tree.IsCall(expr, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional)
 }
 
 // fold joins what is read of the arguments: the parser makes one call of a long

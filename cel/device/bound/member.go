@@ -4,119 +4,191 @@
 package bound
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/tree"
 )
 
-// devices[0] is some device of the set: which one is not known before the set is
-// complete, because devices of several requests need not be in the order of the
-// tables. A condition that speaks of it is taken as one that speaks of any device, and
-// may become what it may become for one of them.
+// devices[0] is some device of the set. Of the devices of one request the first is that with
+// the lowest position, so that it is known which devices it may be; those of several requests need
+// not be in the order of the tables. The same goes for what has an order of its own:
+//
+//	devices.map(d, d.row).sort()[2]    devices.sortBy(d, d.row)[2]
+//
+// A condition that speaks of such a device is taken as one that speaks of each that it may be,
+// and may become what it may become for one of them.
 
 // maxMembers is of how many such devices a condition may speak: all combinations are
 // looked at.
 const maxMembers = 2
 
+// member is a device that an expression speaks of by its place.
+type member struct {
+	// order is what the devices are sorted by, nil for the order of the set.
+	order *leaf
+	place int64
+	// of makes the part from the variable that stands for the device.
+	of func(device ast.Expr) (ast.Expr, bool)
+}
+
 // conjunct reads one of the conditions that must all be true.
 func (a *analyzer) conjunct(expr ast.Expr) condition {
-	names := make(map[int64]string)
+	type at struct {
+		order *leaf
+		place int64
+	}
+	slots := make(map[at]int)
+	var members []someMember
 	by := make(map[int64]ast.Expr)
-	s := scope{}
-	var slots []int
+	s, ok := scope{}, true
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
-		place, ok := a.memberAt(e, hidden)
-		if !ok {
+		m, is := a.memberAt(e, hidden)
+		if !is {
 			return
 		}
-		if names[place] == "" {
-			names[place] = a.normal.write.Name()
-			slots = append(slots, a.newSlot())
-			s = s.with(names[place], deviceIn(slots[len(slots)-1]))
+		where := at{m.order, m.place}
+		if _, known := slots[where]; !known {
+			slots[where] = a.newSlot()
+			members = append(members, someMember{slot: slots[where], order: m.order, place: m.place, size: a.setSize, sorted: m.order != nil || a.ascending})
+			s = s.with(memberName(slots[where]), deviceIn(slots[where]))
 		}
-		by[e.ID()] = a.normal.write.Ident(names[place], a.normal.write.TypeOf(e))
+		part, fits := m.of(a.normal.write.Ident(memberName(slots[where]), types.DynType))
+		by[e.ID()], ok = part, ok && fits
 	})
-	if len(slots) == 0 || len(slots) > maxMembers {
+	if len(members) == 0 || len(members) > maxMembers {
 		return a.condition(expr, scope{})
 	}
-	replaced, ok := a.normal.substituteParts(expr, by)
-	if !ok {
+	replaced, fits := a.normal.substituteParts(expr, by)
+	if !ok || !fits {
 		return open{}
 	}
 	a.normal.replace(expr, replaced, s)
 	result := a.condition(replaced, s)
-	for i := len(slots) - 1; i >= 0 && !isOpen(result); i-- {
-		result = someMember{slots[i], slots[:i], result}
+	for i := len(members) - 1; i >= 0 && !isOpen(result); i-- {
+		members[i].others, members[i].holds = members[:i], result
+		result = members[i]
 	}
 	return result
 }
 
-// memberAt recognizes devices[n], n being a constant for sets of the size.
-func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (place int64, ok bool) {
-	if !tree.IsCall(expr, operators.Index) {
-		return 0, false
+// memberName is that of the variable for a member. No expression has such a name.
+func memberName(slot int) string { return fmt.Sprintf("#member%d", slot) }
+
+// memberAt recognizes list[n], n being a constant for sets of the size and the list all devices,
+// sorted or not, or sorted values of them.
+func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool) {
+	if !tree.IsCall(expr, operators.Index) || hidden.Has(devicesVariable) {
+		return member{}, false
 	}
 	list, index := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	if hidden.Has(devicesVariable) || !tree.IsIdent(list, devicesVariable) {
-		return 0, false
-	}
 	for name := range variablesOf(index) {
 		if name != devicesVariable {
-			return 0, false
+			return member{}, false
 		}
 	}
 	n, ok := a.quantity(index, scope{}).(constant)
-	return n.value, ok && n.value >= 0 && n.value < int64(a.setSize)
+	if !ok || n.value < 0 || n.value >= int64(a.setSize) {
+		return member{}, false
+	}
+	m.place = n.value
+	list = a.normal.reduce(list, scope{})
+	switch {
+	case tree.IsIdent(list, devicesVariable):
+		m.of = func(device ast.Expr) (ast.Expr, bool) { return a.withType(device, expr), true }
+		return m, true
+	case tree.IsCall(list, "sort") && list.AsCall().IsMemberFunction():
+		return a.sortedAt(m, list.AsCall().Target())
+	case tree.IsCall(list, "@sortByAssociatedKeys") && list.AsCall().IsMemberFunction() && a.isDevices(list.AsCall().Target()):
+		m, ok = a.sortedAt(m, list.AsCall().Args()[0])
+		m.of = func(device ast.Expr) (ast.Expr, bool) { return a.withType(device, expr), true }
+		return m, ok
+	default:
+		return member{}, false
+	}
 }
 
-// someMember is a condition on one device of the set, not known which.
+// sortedAt is a place among the sorted values of all devices.
+func (a *analyzer) sortedAt(m member, list ast.Expr) (member, bool) {
+	values, ok := a.mapped(list, scope{})
+	if !ok || values.element == nil {
+		return member{}, false
+	}
+	m.order, ok = values.column()
+	m.of = func(device ast.Expr) (ast.Expr, bool) {
+		return a.normal.substitute(values.element, values.device.name, a.withNamed(device, values.device.of), false)
+	}
+	return m, ok
+}
+
+func (a *analyzer) isDevices(expr ast.Expr) bool {
+	list, ok := a.deviceList(expr, scope{})
+	_, all := list.(allDevices)
+	return ok && all
+}
+
+// withType is a variable with the type of another part.
+func (a *analyzer) withType(device, as ast.Expr) ast.Expr {
+	return a.withNamed(device, a.normal.write.TypeOf(as))
+}
+
+func (a *analyzer) withNamed(device ast.Expr, t *types.Type) ast.Expr {
+	return a.normal.write.Ident(device.AsIdent(), t)
+}
+
+// someMember is a condition on one device of the set, at some place.
 type someMember struct {
-	slot int
-	// others are the slots of other members, which are other devices.
-	others []int
+	slot  int
+	order *leaf
+	place int64
+	size  int
+	// sorted: it is known which devices may be at the place.
+	sorted bool
+	// others are members too. Those in the same order are other devices.
+	others []someMember
 	holds  condition
 }
 
 // each calls f for the devices that it may be until f returns false. The device is
-// chosen meanwhile.
-func (n someMember) each(s *state, f func(device int) bool) {
-	try := func(i int) (more bool) {
-		if !s.spend() || slices.ContainsFunc(n.others, func(slot int) bool { return s.slots[slot] == i }) {
-			return true
+// chosen meanwhile. It is false if that is not known.
+func (n someMember) each(s *state, f func(device int) bool) bool {
+	candidates, ok := n.candidates(s)
+	if !ok {
+		return false
+	}
+	defer s.giveBack(candidates)
+	for i := range candidates.All() {
+		if !s.spend() || slices.ContainsFunc(n.others, func(o someMember) bool { return o.order == n.order && s.slots[o.slot] == i }) {
+			continue
 		}
 		s.slots[n.slot] = i
-		return f(i)
-	}
-	for i := range s.Chosen.All() {
-		if !try(i) {
-			return
+		if s.Chosen.Has(i) {
+			if !f(i) {
+				return true
+			}
+			continue
 		}
-	}
-	if s.Left <= 0 {
-		return
-	}
-	possible := s.borrow(s.Domain)
-	defer s.giveBack(possible)
-	for i := range possible.All() {
 		s.choose(i)
-		more := try(i)
+		more := f(i)
 		s.unchoose(i)
 		if !more {
-			return
+			return true
 		}
 	}
+	return true
 }
 
 func (n someMember) bound(s *state) Outcome {
 	var result Outcome
-	n.each(s, func(int) bool {
+	known := n.each(s, func(int) bool {
 		result |= n.holds.bound(s)
 		return result != Open
 	})
-	if result == 0 {
+	if result == 0 || !known {
 		return Open
 	}
 	return result
@@ -130,7 +202,7 @@ func (n someMember) propagate(s *state) bool {
 	removed, hypothetical := s.removed, s.hypothetical
 	s.hypothetical = true
 	holds := false
-	n.each(s, func(i int) bool {
+	known := n.each(s, func(i int) bool {
 		now := s.borrow(s.Domain)
 		if s.propagate(n.holds) && s.Domain.Count() >= s.Left {
 			holds = true
@@ -144,10 +216,10 @@ func (n someMember) propagate(s *state) bool {
 		return !holds || !before.IsWithin(reached)
 	})
 	s.removed, s.hypothetical = removed, hypothetical
-	if holds && s.Left > 0 {
+	if known && holds && s.Left > 0 {
 		s.keep(reached)
 	}
 	s.giveBack(before)
 	s.giveBack(reached)
-	return holds
+	return holds || !known
 }

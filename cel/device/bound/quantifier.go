@@ -182,6 +182,9 @@ func newExists(list deviceList, slot int, holds condition) condition {
 	if p, over, ok := predicateOver(list, slot, holds); ok {
 		return &cardinality{predicate: p, slot: over, limits: limits{1, unlimited}, general: general}
 	}
+	if _, all := list.(allDevices); all {
+		return newPattern(slot, holds, general)
+	}
 	return general
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
@@ -31,7 +30,7 @@ func (n *normalizer) isIn(k, list ast.Expr, s scope) (ast.Expr, bool) {
 
 // containsAll writes sets.contains(list, wanted).
 func (n *normalizer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool) {
-	if elements, ok := constants(wanted); ok {
+	if elements, ok := n.constants(wanted); ok {
 		list, ok := n.elementsOf(list, s)
 		if !ok {
 			return nil, false
@@ -44,7 +43,7 @@ func (n *normalizer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool
 	if !ok {
 		return nil, false
 	}
-	if elements, ok := constants(list); ok {
+	if elements, ok := n.constants(list); ok {
 		return n.write.All(wanted, func(x ast.Expr) ast.Expr { return n.isOneOf(x, elements) }), true
 	}
 	if list, ok = n.elementsOf(list, s); !ok {
@@ -55,14 +54,14 @@ func (n *normalizer) containsAll(list, wanted ast.Expr, s scope) (ast.Expr, bool
 
 // intersects writes sets.intersects(left, right).
 func (n *normalizer) intersects(left, right ast.Expr, s scope) (ast.Expr, bool) {
-	if _, ok := constants(left); ok || isOfDevice(left, s) {
+	if _, ok := n.constants(left); ok || isOfDevice(left, s) {
 		left, right = right, left
 	}
 	left, ok := n.elementsOf(left, s)
 	if !ok {
 		return nil, false
 	}
-	if elements, ok := constants(right); ok {
+	if elements, ok := n.constants(right); ok {
 		return n.write.Exists(left, func(x ast.Expr) ast.Expr { return n.isOneOf(x, elements) }), true
 	}
 	if right, ok = n.elementsOf(right, s); !ok {
@@ -91,7 +90,7 @@ func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
 	if only.Kind() != ast.ListKind {
 		list, only = only, list
 	}
-	elements, ok := constants(only)
+	elements, ok := a.normal.constants(only)
 	if !ok || len(elements) != 1 || !tree.IsCall(list, "distinct") {
 		return nil, false
 	}
@@ -103,15 +102,6 @@ func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
 	both := a.normal.write.And(all, any)
 	a.normal.require(both, s)
 	return unsure{a.condition(both, s)}, true
-}
-
-// unrolled writes a quantifier over constants.
-func (n *normalizer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
-	elements, ok := constants(c.IterRange())
-	if is, _ := tree.QuantifierOf(c); !ok || is == tree.NoQuantifier {
-		return nil, false
-	}
-	return n.conditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
 }
 
 // conditionOnEach writes a quantifier over elements that are given one by one. only may
@@ -157,35 +147,6 @@ func forgetOrder(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {
 	}
 	return ast.NewExprFactory().NewComprehension(n.write.Node(types.BoolType, nil), list, c.IterVar(), c.AccuVar(),
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
-}
-
-// constants recognizes a list of at least one constant. Among large numbers CEL finds
-// some that are not there.
-func constants(list ast.Expr) ([]ast.Expr, bool) {
-	if list.Kind() != ast.ListKind || list.AsList().Size() == 0 || len(list.AsList().OptionalIndices()) > 0 {
-		return nil, false
-	}
-	for _, element := range list.AsList().Elements() {
-		if element.Kind() != ast.LiteralKind || isLarge(element.AsLiteral()) {
-			return nil, false
-		}
-	}
-	return list.AsList().Elements(), true
-}
-
-// isLarge tells whether a number may be another one if it is converted.
-func isLarge(value ref.Val) bool {
-	const exact = 1 << 53
-	switch value := value.(type) {
-	case types.Int:
-		return value > exact || value < -exact
-	case types.Uint:
-		return value > exact
-	case types.Double:
-		return value > exact || value < -exact
-	default:
-		return false
-	}
 }
 
 // elementsOf recognizes a list that can be gone over: of the set, device by device, or

@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
@@ -25,8 +27,9 @@ type rule struct {
 	apply func(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool)
 }
 
-// rules are tried in this order. inline-binding and unroll-conjunct are applied elsewhere, by
-// reduce and to whole conjuncts.
+// rules are tried in this order. inline-binding is applied elsewhere, by reduce, and so are
+// unroll-conjunct to whole conjuncts, unroll-count to numbers, and equal-lists and
+// compare-sorted to comparisons.
 var rules = []rule{
 	// [1, 2].all(n, p(n))            p(1) && p(2)
 	{"unroll-quantifier", false, unrollQuantifier},
@@ -47,6 +50,9 @@ var rules = []rule{
 const (
 	inlineBinding  = "inline-binding"
 	unrollConjunct = "unroll-conjunct"
+	unrollCount    = "unroll-count"
+	equalLists     = "equal-lists"
+	compareSorted  = "compare-sorted"
 )
 
 func unrollQuantifier(n *normalizer, expr ast.Expr, _ scope) (ast.Expr, bool) {
@@ -61,8 +67,20 @@ func membershipInConstants(n *normalizer, expr ast.Expr, _ scope) (ast.Expr, boo
 		return nil, false
 	}
 	k, list := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	elements, ok := constants(list)
+	elements, ok := n.constants(list)
+	if !ok {
+		elements, ok = lists(list)
+	}
 	return n.isOneOf(k, elements), ok
+}
+
+// lists recognizes a list of lists that are written out.
+func lists(list ast.Expr) ([]ast.Expr, bool) {
+	if list.Kind() != ast.ListKind || list.AsList().Size() == 0 || len(list.AsList().OptionalIndices()) > 0 {
+		return nil, false
+	}
+	elements := list.AsList().Elements()
+	return elements, !slices.ContainsFunc(elements, func(e ast.Expr) bool { return e.Kind() != ast.ListKind || variablesOf(e).Len() > 0 })
 }
 
 func membershipInList(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {

@@ -96,7 +96,7 @@ func compiled(t tester, e *device.Environment, text string) formula {
 func soundOf(f formula, size int, all []*device.Device) *sound {
 	return &sound{
 		formula: f, all: all, size: size,
-		tables: bound.Analyze(f.Expression, size).Tabulate(all), outcomes: make(map[uint64]bound.Outcome),
+		tables: bound.AnalyzeAscending(f.Expression, size).Tabulate(all), outcomes: make(map[uint64]bound.Outcome),
 	}
 }
 

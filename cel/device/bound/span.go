@@ -50,9 +50,9 @@ func (n span) distinct(s *state) (d distinctLimits, ok bool) {
 	if !n.alike {
 		return distinctLimits{}, false
 	}
-	d = distinctLimits{distinctSize{n.leaf}, limits{1, 1}, n.general}
-	g := d.groups(s)
-	return d, g != nil && g.uniform
+	d = distinctLimits{distinctSize{leaf: n.leaf}, limits{1, 1}, n.general}
+	g, _, ok := d.distinctCounts(s)
+	return d, ok && g.uniform
 }
 
 // propagate removes the devices that would make the distance too large.

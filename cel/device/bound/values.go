@@ -83,11 +83,10 @@ func (l loop) over(condition func(deviceList) condition) condition {
 
 // column is the leaf whose values for all devices of the set are in the list.
 func (m mapped) column() (l *leaf, ok bool) {
-	v, tabulated := m.value.(value)
-	if _, all := m.list.(allDevices); !all || !tabulated || !v.isColumn(m.slot) {
+	if _, all := m.list.(allDevices); !all {
 		return nil, false
 	}
-	return v.leaf, true
+	return m.leafOf()
 }
 
 // eitherList is "when ? yes : no".
@@ -101,6 +100,18 @@ func (e eitherList) membership(s *state, device int) Outcome {
 		return Open
 	}
 	return e.when.bound(s).choose(e.yes.membership(s, device), e.no.membership(s, device))
+}
+
+// newDistinctSize is the number of different values in a list.
+func newDistinctSize(m mapped) quantity {
+	leaf, ok := m.leafOf()
+	if !ok {
+		return open{}
+	}
+	if _, all := m.list.(allDevices); all {
+		return distinctSize{leaf: leaf}
+	}
+	return distinctSize{leaf, m.list}
 }
 
 // valued is a list of values as a list of the devices that have them. It fails where a
@@ -158,15 +169,38 @@ func (n unfailing) propagate(s *state) bool { return s.propagate(n.choose(s)) }
 
 // simplify does the same for a condition on the size of a list.
 func (n size) simplify() (leaf *leaf, simpler size, ok bool) {
-	switch list := n.list.(type) {
-	case valued:
-		leaf, ok = list.column()
-		return leaf, size{list.list}, ok
-	case filtered:
-		if values, is := list.list.(valued); is {
-			leaf, ok = values.column()
-			return leaf, size{filtered{values.list, list.slot, list.keeps}}, ok
+	of := n.list
+	if list, is := of.(valued); is {
+		if leaf, ok = list.column(); ok {
+			return leaf, size{list.list}, true
 		}
+		// The values of a list of values, filtered, are those of the list.
+		inner, fromValues := filteredValues(list.list)
+		if same, _ := list.leafOf(); !fromValues || inner.leaf() != same {
+			return nil, n, false
+		}
+		of = list.list
+	}
+	if values, is := filteredValues(of); is {
+		f := of.(filtered)
+		leaf, ok = values.column()
+		return leaf, size{filtered{values.list, f.slot, f.keeps}}, ok
 	}
 	return nil, n, false
+}
+
+// filteredValues recognizes a filter of values.
+func filteredValues(list deviceList) (valued, bool) {
+	f, ok := list.(filtered)
+	if !ok {
+		return valued{}, false
+	}
+	values, ok := f.list.(valued)
+	return values, ok
+}
+
+// leaf is nil if the values are not those of one.
+func (v valued) leaf() *leaf {
+	l, _ := v.leafOf()
+	return l
 }

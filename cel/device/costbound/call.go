@@ -32,7 +32,12 @@ func (w *walker) call(e ast.Expr) part {
 		w.worst.compare(e, unbounded.load)
 		return unbounded
 	}
-	if !extractors[c.name] {
+	switch {
+	case extractors[c.name]:
+	case c.name == "sort":
+		// Of an unknown type it is a list of scalars: others have no order.
+		w.list = max(w.list, w.elements)
+	default:
 		for _, arg := range c.args {
 			w.contains(e, arg)
 		}

@@ -4,6 +4,8 @@
 package corpus_test
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +38,42 @@ func TestExpressions(t *testing.T) {
 	}
 	t.Logf("%d expressions", len(names))
 	require.GreaterOrEqual(t, len(names), 100)
+}
+
+// Those for large machines compile, and fail for no set that was drawn.
+func TestAsked(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(1, 2))
+	names := map[string]bool{}
+	for _, e := range corpus.Asked() {
+		require.False(t, names[e.Name], "there are two of the name %s", e.Name)
+		names[e.Name] = true
+		expression, err := environment.Compile(e.Text)
+		require.NoError(t, err, e.Text)
+		for range 20 {
+			_, err := expression.Satisfied(t.Context(), drawn(random, e), nil)
+			require.NoError(t, err, e.Text)
+		}
+	}
+	require.GreaterOrEqual(t, len(names), 150)
+}
+
+// drawn is a set that the requests can get.
+func drawn(random *rand.Rand, e corpus.Expression) []*device.Device {
+	byDriver := map[string][]*device.Device{}
+	for _, d := range e.Hardware.Devices() {
+		byDriver[d.Driver] = append(byDriver[d.Driver], device.New(d.Driver, &d.Device))
+	}
+	var set []*device.Device
+	for _, r := range e.Requests {
+		places := random.Perm(len(byDriver[r.Driver]))[:r.Count]
+		slices.Sort(places)
+		for _, place := range places {
+			set = append(set, byDriver[r.Driver][place])
+		}
+	}
+	return set
 }
 
 // each calls f with every set that the requests can get.

@@ -116,6 +116,11 @@ func (g *generator) membership(depth int) string {
 		},
 		func() string { return g.one(g.ints(depth-1), g.strings(depth-1)) + ".isSorted()" },
 		func() string {
+			return g.ints(depth-1) + ".sort() == " + g.one("[0, 1]", "[1, 1, 2]", "[3]", "[2, 1]", g.ints(depth-1)+".sort()")
+		},
+		func() string { return g.strings(depth-1) + ".sort() in [['a'], ['a', 'b'], ['a', 'a', 'c']]" },
+		func() string { return "lists.range(3).filter(k, k == " + g.quantity(depth-1) + ").size() == 1" },
+		func() string {
 			if len(g.scope.devices) == 0 {
 				return g.devices(depth-1) + " == " + g.devices(depth-1)
 			}

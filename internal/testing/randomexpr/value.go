@@ -116,6 +116,12 @@ func (g *generator) quantity(depth int) string {
 		func() string { return g.ints(depth) + g.one(".max()", ".min()", ".sum()", ".distinct().size()") },
 		func() string { return g.ints(depth) + g.one(".max()", ".min()", ".sum()", ".size()", "[0]") },
 		func() string { return g.strings(depth) + g.one(".distinct().size()", ".size()", ".indexOf('b')") },
+		func() string { return g.ints(depth) + ".sort()" + g.one("[0]", "[1]", "[2]") },
+		func() string {
+			return g.within(&g.scope.devices, func(v string) string {
+				return g.attribute(fmt.Sprintf("devices.sortBy(%s, %s)[%s]", v, g.attribute(v), g.number(0, 2)))
+			})
+		},
 		func() string {
 			return "(" + g.quantity(depth-1) + g.one(" + ", " - ", " * ", " % ", " / ") + g.quantity(depth-1) + ")"
 		},

@@ -1,0 +1,97 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/testing/corpus"
+)
+
+// layout says which devices of a machine are in use.
+type layout struct {
+	name  string
+	inUse func(i int) bool
+}
+
+func layouts() []layout {
+	result := []layout{
+		{"empty", func(int) bool { return false }},
+		{"every eighth in use", func(i int) bool { return i%8 == 3 }},
+		{"every second in use", func(i int) bool { return i%2 == 1 }},
+	}
+	for _, percent := range []int{25, 50, 70} {
+		random := rand.New(rand.NewPCG(1, uint64(percent)))
+		inUse := make([]bool, 128)
+		for i := range inUse {
+			inUse[i] = random.IntN(100) < percent
+		}
+		result = append(result, layout{fmt.Sprintf("%d %% in use", percent), func(i int) bool { return inUse[i] }})
+	}
+	return result
+}
+
+// asking is the claim for an expression on a machine with a layout.
+func asking(e corpus.Expression, l layout) scenario {
+	s := scenario{opts: []Option{WithCostBudget(5_000_000), WithStepBudget(100_000)}}
+	wanted := claim("c")
+	for i, r := range e.Requests {
+		wanted.want(fmt.Sprint("r", i), int64(r.Count)).class(r.Driver)
+	}
+	s.claims = []*claimBuilder{wanted.define("a", e.Text).cel("a")}
+	free := map[string][]resourceapi.Device{}
+	for i, d := range e.Hardware.Devices() {
+		if !l.inUse(i) {
+			free[d.Driver] = append(free[d.Driver], d.Device)
+		}
+	}
+	for _, driver := range e.Hardware.Drivers() {
+		s.classes = append(s.classes, classOf(driver))
+		s.classes[len(s.classes)-1].Spec.Selectors = celSelectors([]string{"device.driver == '" + driver + "'"})
+		s.slices = append(s.slices, slice(driver, free[driver]...).driver(driver))
+	}
+	return s
+}
+
+// unanswered are the expressions for which the search may use up its budgets.
+var unanswered = map[string]string{
+	"rack: differences of neighbours": "values of neighbours in the order of the set, in a list",
+	"rack: groups equally large":      "sizes of groups by value, in a list of their own",
+	"rack: few rails":                 "the union of lists",
+}
+
+// TestAskedIsAnswered: what people ask of machines is answered within the budgets of the plugin,
+// from a cold start, whatever is in use.
+func TestAskedIsAnswered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
+	steps := make(map[string]int64)
+	for _, e := range corpus.Asked() {
+		t.Run(e.Name, func(t *testing.T) {
+			for _, l := range layouts() {
+				s := asking(e, l)
+				a := s.allocator(t)
+				_, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
+				if _, not := unanswered[e.Name]; !not {
+					require.NoError(t, err, "%s\n%s", l.name, e.Text)
+				}
+				steps[e.Name] = max(steps[e.Name], a.Stats().Steps)
+			}
+		})
+	}
+	long := 0
+	for _, n := range steps {
+		if n > 100 {
+			long++
+		}
+	}
+	t.Logf("%d expressions, %d of them take more than 100 steps in some layout", len(steps), long)
+	require.LessOrEqual(t, long, 8)
+}

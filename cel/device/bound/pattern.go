@@ -1,0 +1,201 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// pattern is a condition that some devices of the set stand in given relations to each other, and
+// to those that outer variables stand for: a chain, a square, a way over a third device.
+//
+//	devices.exists(a, devices.exists(b, devices.exists(c, linked(a, b) && linked(b, c))))
+//
+// Devices are looked for one variable after the other, among those that the relations with the ones
+// before leave. What is found must not need more devices than are to be added.
+type pattern struct {
+	// slots are those of the variables.
+	slots []int
+	parts []*predicate
+	// general is the condition as it is written, for relations that may fail.
+	general condition
+}
+
+// maxTries is how many devices are looked at for one pattern. It may be found or not if that is
+// not enough.
+const maxTries = 1 << 12
+
+// newPattern joins exists over all devices with a conjunction of relations, which may have such
+// quantifiers in it. It is general if it is anything else.
+func newPattern(slot int, holds, general condition) condition {
+	p := &pattern{slots: []int{slot}, general: general}
+	if !p.collect(holds) || len(p.slots)+len(p.parts) < 3 {
+		return general
+	}
+	return p
+}
+
+// collect adds what a condition says. It is false if that is something else.
+func (n *pattern) collect(c condition) bool {
+	switch c := c.(type) {
+	case and:
+		return n.collect(c.left) && n.collect(c.right)
+	case *predicate:
+		n.parts = append(n.parts, c)
+		return true
+	case *pattern:
+		n.slots, n.parts = append(n.slots, c.slots...), append(n.parts, c.parts...)
+		return true
+	case *cardinality:
+		if c.limits != (limits{1, unlimited}) {
+			return false
+		}
+		n.slots, n.parts = append(n.slots, c.slot), append(n.parts, c.predicate)
+		return true
+	default:
+		return false
+	}
+}
+
+// matches is what was found of a pattern.
+type matches int
+
+const (
+	none matches = iota
+	// some: with devices that are to be added, or it is not known.
+	some
+	// surely: with chosen devices only.
+	surely
+	// fails: a relation may fail.
+	fails
+)
+
+func (n *pattern) bound(s *state) Outcome {
+	switch n.find(s, s.Left) {
+	case none:
+		return False
+	case some:
+		return True | False
+	case surely:
+		return True
+	default:
+		return n.general.bound(s)
+	}
+}
+
+// propagate: if all devices that are to be added are needed, only those are kept with which it
+// can be found.
+func (n *pattern) propagate(s *state) bool {
+	switch n.find(s, s.Left) {
+	case none:
+		return false
+	case surely:
+		return true
+	case fails:
+		return s.propagate(n.general)
+	}
+	if s.Left <= 0 || n.find(s, s.Left-1) != none {
+		return true
+	}
+	possible := s.borrow(s.Domain)
+	for i := range possible.All() {
+		s.choose(i)
+		found := n.find(s, s.Left)
+		s.unchoose(i)
+		if found == none {
+			s.remove(i)
+		}
+	}
+	s.giveBack(possible)
+	return true
+}
+
+func (n *pattern) negation() condition { return newNot(n.general) }
+
+// find looks for the pattern with so many devices at most that are not chosen.
+func (n *pattern) find(s *state, left int) matches {
+	m := &matching{pattern: n, state: s, left: left}
+	return m.from(0)
+}
+
+// matching is a search for a pattern.
+type matching struct {
+	*pattern
+	*state
+	// left devices may be added. tries counts those that were looked at.
+	left, tries int
+	added       []int
+}
+
+// from looks for the variables from a place on.
+func (m *matching) from(place int) matches {
+	if place == len(m.pattern.slots) {
+		if len(m.added) == 0 {
+			return surely
+		}
+		return some
+	}
+	candidates, ok := m.candidates(place)
+	if !ok {
+		return fails
+	}
+	defer m.giveBack(candidates)
+	best := none
+	for _, chosen := range [2]bool{true, false} {
+		for i := range candidates.All() {
+			if m.Chosen.Has(i) != chosen {
+				continue
+			}
+			if m.tries++; m.tries > maxTries || !m.spend() {
+				return some
+			}
+			if found := m.with(place, i, chosen || slices.Contains(m.added, i)); found > best {
+				if best = found; best >= surely {
+					return best
+				}
+			}
+			if best == some && !chosen {
+				return best
+			}
+		}
+	}
+	return best
+}
+
+// with looks for the variables after the place, a device standing for the one there.
+func (m *matching) with(place, device int, there bool) matches {
+	if !there && len(m.added) >= m.left {
+		return none
+	}
+	if !there {
+		m.added = append(m.added, device)
+		defer func() { m.added = m.added[:len(m.added)-1] }()
+	}
+	m.state.slots[m.pattern.slots[place]] = device
+	return m.from(place + 1)
+}
+
+// candidates are the devices that the relations with the variables before the place leave, in a set
+// to be given back. It is false if a relation may fail.
+func (m *matching) candidates(place int) (bitset.Set, bool) {
+	candidates := m.borrow(m.Chosen)
+	if m.left > 0 {
+		candidates.Join(m.Domain)
+	}
+	slot, later := m.pattern.slots[place], m.pattern.slots[place+1:]
+	for _, p := range m.parts {
+		if !p.speaksOf(slot) || slices.ContainsFunc(p.slots, func(o int) bool { return slices.Contains(later, o) }) {
+			continue
+		}
+		r := p.row(m.state, slot)
+		if !r.exact {
+			m.giveBack(candidates)
+			return nil, false
+		}
+		candidates.Keep(r.yes)
+	}
+	return candidates, true
+}

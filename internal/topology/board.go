@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
 )
 
 // Board is the devices of a machine by the place where they are.
@@ -32,8 +34,8 @@ type NUMANode struct {
 	Roots []PCIeRoot
 }
 
-// PCIeRoot is the devices below one PCIe root. Accelerators come before network interfaces,
-// in the order in which their drivers come, and of these the ones with RDMA first.
+// PCIeRoot is the devices below one PCIe root: accelerators in the order in which their
+// drivers come, and then network interfaces, those with RDMA first.
 type PCIeRoot struct {
 	Name    string
 	Devices []Device
@@ -67,12 +69,13 @@ func NewBoard(devices []Device) Board {
 	return board
 }
 
-// inOrder sorts drivers as they come, and the devices of each.
+// inOrder has network interfaces last. It sorts drivers as they come, and the devices of each.
 func inOrder(devices []Device) []Device {
 	drivers := Topology{Devices: devices}.Drivers()
 	result := slices.Clone(devices)
 	slices.SortStableFunc(result, func(a, b Device) int {
 		return cmp.Or(
+			compareBool(isInterface(a), isInterface(b)),
 			cmp.Compare(slices.Index(drivers, a.Driver), slices.Index(drivers, b.Driver)),
 			compareBool(ordinaryInterface(a), ordinaryInterface(b)),
 			compareNames(a.Name, b.Name))
@@ -95,15 +98,19 @@ func driversBelow(devices []Device, locations []Location) map[string]map[string]
 	return result
 }
 
-// ordinaryInterface tells whether a device is a network interface without RDMA, as the
-// driver dra.net says it, and others in its manner.
-func ordinaryInterface(d Device) bool {
-	const rdma, dranetRDMA = "rdma", "dra.net/rdma"
-	value, found := d.Attributes[dranetRDMA]
-	if !found {
-		value = d.Attributes[rdma]
+// isInterface tells whether a device is a network interface: the driver dra.net, and others in
+// its manner, say of each whether it has RDMA.
+func isInterface(d Device) bool { return rdma(d).BoolValue != nil }
+
+// ordinaryInterface tells whether a device is a network interface without RDMA.
+func ordinaryInterface(d Device) bool { return isInterface(d) && !*rdma(d).BoolValue }
+
+func rdma(d Device) resourceapi.DeviceAttribute {
+	const own, dranet = "rdma", "dra.net/rdma"
+	if value, found := d.Attributes[dranet]; found {
+		return value
 	}
-	return value.BoolValue != nil && !*value.BoolValue
+	return d.Attributes[own]
 }
 
 // numaNode finds or makes the NUMA node of a location. It is good until the next is made.

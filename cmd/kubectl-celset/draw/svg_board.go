@@ -48,13 +48,26 @@ func (p *page) board(b *board) {
 		p.y += headHeight
 		p.rows(b, b.Others, grid{left: margin, width: width})
 	}
+	if len(b.Guessed) > 0 {
+		var names []string
+		for _, d := range b.Guessed {
+			names = append(names, d.Name)
+		}
+		remark := "NUMA node by PCI domain, which no driver says: " + strings.Join(names, ", ")
+		p.add(text{X: margin, Y: p.y + 18, Size: 13, Fill: faintInk, Text: remark})
+		p.width = max(p.width, 2*margin+float64(len([]rune(remark)))*smallWidth*1.15)
+		p.y += headHeight
+	}
 	p.y += margin
 }
 
 func (p *page) numaNode(b *board, node topology.NUMANode, g grid) {
 	title := "NUMA node unknown"
-	if node.Known {
+	switch {
+	case node.Known:
 		title = fmt.Sprintf("NUMA node %d", node.Number)
+	case len(b.NUMANodes) == 1:
+		title = "PCIe roots"
 	}
 	// It is filled in when it is known how much is in it.
 	frame := &rect{X: margin, Y: p.y, RX: 9, Fill: "none", Stroke: lineInk, StrokeWidth: 1}

@@ -18,13 +18,13 @@ const AttributeNUMANode = "resource.kubernetes.io/numaNode"
 type Source int
 
 const (
-	// Unknown: it is not.
+	// Unknown means that it is not.
 	Unknown Source = iota
-	// Published: the device says it itself.
+	// Published means that the device says it itself.
 	Published
-	// ByRoot: another device below the same PCIe root says it.
+	// ByRoot means that another device below the same PCIe root says it.
 	ByRoot
-	// ByDomain: the devices whose PCI domains belong to the same CPU all say it.
+	// ByDomain means that all devices whose PCI domains belong to the same CPU say it.
 	ByDomain
 )
 

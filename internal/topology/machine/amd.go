@@ -48,5 +48,5 @@ func mi300x(node string) []topology.Device {
 			},
 		})
 	}
-	return append(devices, azureInfiniBand(node, gpus, perNUMANode)...)
+	return append(devices, azureInfiniBand(gpus, perNUMANode)...)
 }

@@ -77,11 +77,11 @@ func ociPlace(node string) attributes {
 // azureGB300 has virtual functions that the hypervisor puts below no root.
 func azureGB300(node string) []topology.Device {
 	const perNUMANode = 2
-	return append(blackwellGPUs(node, b300), azureInfiniBand(node, 2*perNUMANode, perNUMANode)...)
+	return append(blackwellGPUs(node, b300), azureInfiniBand(2*perNUMANode, perNUMANode)...)
 }
 
 // azureInfiniBand are functions without a network interface. Each has a PCI domain.
-func azureInfiniBand(node string, n, perNUMANode int) []topology.Device {
+func azureInfiniBand(n, perNUMANode int) []topology.Device {
 	const firstDomain = 0x0101
 	var devices []topology.Device
 	for i := range n {

@@ -231,6 +231,9 @@ func TestPage(t *testing.T) {
 		require.True(t, found, m.Name)
 		row, _, _ = strings.Cut(row, "\n")
 		require.Contains(t, row, m.Title)
+		for _, gate := range m.FeatureGates() {
+			require.Contains(t, page, gate)
+		}
 		for _, driver := range m.Drivers() {
 			require.Regexp(t, `\d `+driver, row)
 		}

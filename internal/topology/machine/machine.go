@@ -69,6 +69,24 @@ func (m Machine) ResourceSlices(node string) ([]*resourceapi.ResourceSlice, erro
 	return m.Topology(node).ResourceSlices(node)
 }
 
+// FeatureGates lists those that an API server must have on to store the slices, sorted. Only
+// DRAListTypeAttributes is not on by default in 1.37.
+func (m Machine) FeatureGates() []string {
+	var gates []string
+	for _, d := range m.Topology("").Devices {
+		if d.AllowMultipleAllocations {
+			gates = append(gates, "DRAConsumableCapacity")
+		}
+		for _, a := range d.Attributes {
+			if a.StringValues != nil {
+				gates = append(gates, "DRAListTypeAttributes")
+			}
+		}
+	}
+	slices.Sort(gates)
+	return slices.Compact(gates)
+}
+
 // class is a DeviceClass: devices of a driver, and of those the ones of a type if it has
 // several.
 type class struct {

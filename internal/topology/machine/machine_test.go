@@ -119,6 +119,16 @@ func TestNodesDiffer(t *testing.T) {
 	}
 }
 
+func TestFeatureGates(t *testing.T) {
+	want := map[string][]string{
+		"cpu-each": {"DRAListTypeAttributes"}, "cpu-numa": {"DRAConsumableCapacity", "DRAListTypeAttributes"},
+		"hgx-h100-cpu": {"DRAConsumableCapacity", "DRAListTypeAttributes"},
+	}
+	for _, m := range machine.All() {
+		require.Equal(t, want[m.Name], m.FeatureGates(), m.Name)
+	}
+}
+
 // TestNothingNegative: a device without a NUMA node says nothing of one.
 func TestNothingNegative(t *testing.T) {
 	for _, m := range machine.All() {

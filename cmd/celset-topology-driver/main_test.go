@@ -24,6 +24,7 @@ import (
 
 	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/topology/machine"
 	"github.com/celset/celset/internal/topologydriver"
 )
 
@@ -58,6 +59,8 @@ func TestFlags(t *testing.T) {
 		"no address":        {[]string{node, "--metrics-bind-address="}, "--metrics-bind-address is empty"},
 		"unknown topology":  {[]string{node, "--topology=star"}, `topology "star": must be one of`},
 		"too few devices":   {[]string{node, "--devices=1"}, "ring: devices: must be 3 to 4096, is 1"},
+		"unknown machine":   {[]string{node, "--machine=dgx"}, `--machine: machine "dgx": must be one of aws-p4d, `},
+		"machine and size":  {[]string{node, "--machine=hgx-h100", "--devices=4"}, "--machine=hgx-h100 says what the devices are: leave out --devices"},
 		"no kubeconfig":     {[]string{node, "--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
 		"no directory":      {[]string{node, kubeconfig, "--kubelet-root-dir=/dev/null"}, "driver mla.example.com: mkdir /dev/null"},
 		"no name of a node": {[]string{kubeconfig, "--node-name=Node"}, `node name "Node"`},
@@ -89,6 +92,18 @@ func TestEnvironment(t *testing.T) {
 	require.Equal(t, "2 couples of gpu.example.com and eth.test", config.Topology.String())
 	require.Equal(t, "/var/lib/kubelet", config.KubeletDir)
 	require.Equal(t, "/var/run/cdi", config.CDIDir)
+}
+
+// TestMachine: all drivers of a machine are those of the node, and of its own values.
+func TestMachine(t *testing.T) {
+	o, err := parse(t, kubeconfig, "--node-name=node-7", "--topology=ring", "--machine=hgx-h100")
+	require.NoError(t, err)
+	config, err := o.config()
+	require.NoError(t, err)
+	require.Equal(t, []string{"gpu.nvidia.com", "dra.net", "compute-domain.nvidia.com"}, config.Topology.Drivers())
+	modelled, err := machine.ByName("hgx-h100")
+	require.NoError(t, err)
+	require.Equal(t, modelled.Topology("node-7"), config.Topology)
 }
 
 // shortDir is short enough for sockets.
@@ -211,6 +226,18 @@ func TestPage(t *testing.T) {
 			require.Contains(t, page, "`--"+flag.Name, "the page does not describe it")
 		}
 	})
+	for _, m := range machine.All() {
+		_, row, found := strings.Cut(page, "\n| `"+m.Name+"`")
+		require.True(t, found, m.Name)
+		row, _, _ = strings.Cut(row, "\n")
+		require.Contains(t, row, m.Title)
+		for _, gate := range m.FeatureGates() {
+			require.Contains(t, page, gate)
+		}
+		for _, driver := range m.Drivers() {
+			require.Regexp(t, `\d `+driver, row)
+		}
+	}
 	for _, kind := range topologydriver.Kinds() {
 		o.wiring.Kind, o.wiring.PeerList = kind, true
 		wired, err := o.wiring.Topology()

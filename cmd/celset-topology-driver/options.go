@@ -17,6 +17,7 @@ import (
 
 	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/machine"
 	"github.com/celset/celset/internal/topologydriver"
 	"github.com/celset/celset/internal/topologydriver/cdi"
 )
@@ -24,14 +25,18 @@ import (
 // options are what the flags say.
 type options struct {
 	program.Options
-	wiring     topologydriver.Wiring
-	kind       string
+	wiring topologydriver.Wiring
+	kind   string
+	// machine is a model to be published in place of a wiring, empty for none.
+	machine    string
 	node       string
 	podUID     string
 	kubeletDir string
 	cdiDir     string
 	// registry is that of the process.
 	registry topologydriver.Registry
+	// flags tell which were given.
+	flags *pflag.FlagSet
 }
 
 func newOptions() *options {
@@ -47,7 +52,9 @@ func newOptions() *options {
 
 func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.Options.AddFlags(flags)
+	o.flags = flags
 	flags.StringVar(&o.kind, "topology", o.kind, "How the devices are wired: "+kinds()+".")
+	flags.StringVar(&o.machine, "machine", o.machine, "Publish what the drivers of a real machine do, with their names, instead of a topology: "+strings.Join(machine.Names(), ", ")+".")
 	flags.IntVar(&o.wiring.Devices, "devices", o.wiring.Devices, "Number of devices of a ring, of bridge pairs, or of couples, where GPUs and NICs count.")
 	flags.IntVar(&o.wiring.Rows, "rows", o.wiring.Rows, "Rows of a mesh or torus.")
 	flags.IntVar(&o.wiring.Columns, "columns", o.wiring.Columns, "Columns of a mesh or torus.")
@@ -85,13 +92,34 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
+// wiringFlags say what a machine says itself. That --topology is given besides is no mistake:
+// DaemonSets give it, and take further flags.
+var wiringFlags = []string{"devices", "rows", "columns", "driver-name", "nic-driver-name", "device-prefix", "peer-list"}
+
+// topology is that of the flags.
+func (o *options) topology() (topology.Topology, error) {
+	if o.machine == "" {
+		o.wiring.Kind = topology.Kind(o.kind)
+		return o.wiring.Topology()
+	}
+	modelled, err := machine.ByName(o.machine)
+	if err != nil {
+		return topology.Topology{}, fmt.Errorf("--machine: %w", err)
+	}
+	for _, name := range wiringFlags {
+		if o.flags.Changed(name) {
+			return topology.Topology{}, fmt.Errorf("--machine=%s says what the devices are: leave out --%s", o.machine, name)
+		}
+	}
+	return modelled.Topology(o.node), nil
+}
+
 // config is what the drivers are started with.
 func (o *options) config() (topologydriver.Options, error) {
 	if err := o.validate(); err != nil {
 		return topologydriver.Options{}, err
 	}
-	o.wiring.Kind = topology.Kind(o.kind)
-	wired, err := o.wiring.Topology()
+	wired, err := o.topology()
 	if err != nil {
 		return topologydriver.Options{}, err
 	}

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command as users do. A script finds the files of testdata/cluster in
 // its directory: node-1 has a ring of 8 devices, node-2 a mesh of 3x3, node-3 a hybrid cube
-// mesh of 8. "go test -run Scripts -update" rewrites what cmp compares with.
+// mesh of 8. In machine.yaml node-4 is an hgx-h100, see writeMachine. With UPDATE_SCRIPTS=1
+// in the environment, the test rewrites what cmp compares with.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
@@ -28,6 +29,9 @@ func TestScripts(t *testing.T) {
 			// There is no cluster, whatever the environment of the test says.
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "none"))
 			env.Setenv("HOME", env.WorkDir)
+			if err := writeMachine(filepath.Join(env.WorkDir, "machine.yaml")); err != nil {
+				return err
+			}
 			return os.CopyFS(filepath.Join(env.WorkDir, "cluster"), os.DirFS(filepath.Join("testdata", "cluster")))
 		},
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},

@@ -26,11 +26,13 @@ func TestPageShowsWhatIsPrinted(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "kubectl.md"))
 	require.NoError(t, err)
 	examples := example.FindAllStringSubmatch(string(page), -1)
-	require.Len(t, examples, 4)
+	require.Len(t, examples, 5)
+	machine := filepath.Join(t.TempDir(), "machine.yaml")
+	require.NoError(t, writeMachine(machine))
 	for _, match := range examples {
 		t.Run(match[1], func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			args := append(strings.Fields(match[1]), "-f", filepath.Join("testdata", "cluster"))
+			args := append(strings.Fields(match[1]), "-f", filepath.Join("testdata", "cluster"), "-f", machine)
 			cli.Run(t.Context(), args, genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})
 			printed := strings.Split(stdout.String(), "\n")
 			for line := range strings.Lines(match[2]) {

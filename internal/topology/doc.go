@@ -27,7 +27,9 @@
 //	                   its counterpart; attributes id, peers and, if asked for,
 //	                   peerList
 //
-// Devices that come from elsewhere can be drawn too, as a Topology of kind [Placed].
+// Devices that come from elsewhere can be drawn too: as a Topology of kind [Placed] where
+// coordinates are known, and of kind [Machine] where their attributes tell NUMA nodes and
+// PCIe roots, see [Locate] and [NewBoard]. Package machine has models of real machines.
 //
 // A [Topology] holds its wiring twice over: in the attributes that expressions
 // read, and in [Device.Neighbors], from which [Topology.Connected] and the other

@@ -31,7 +31,7 @@ type Link struct {
 	// HybridCubeMesh it is made of horizontal and vertical stretches, and it
 	// touches no device but A and B.
 	Path []Point
-	// Wraps is set for the closing links of a torus: they leave the grid beside
+	// Wraps is set for the closing links of a torus, also in a machine: they leave the grid beside
 	// A and come back beside B, on the opposite side.
 	Wraps bool
 	// Label is what joins the two, if that has a name: a bridge or a PCIe root.
@@ -47,7 +47,7 @@ type Point struct {
 // Layout arranges the topology: a ring around the sides of a rectangle, a mesh
 // or torus as a grid, pairs and couples one below the other, and the quads of a
 // hybrid cube mesh as two squares side by side, with linked corners facing each
-// other.
+// other. A machine has a row for each PCIe root, below devices with links.
 func (t Topology) Layout() Layout {
 	places := t.places()
 	at := make(map[string]Point, len(places))
@@ -73,6 +73,9 @@ func (l *Layout) include(points ...Point) {
 }
 
 func (t Topology) places() []Place {
+	if t.Kind == Machine {
+		return t.machinePlaces()
+	}
 	circuit := ringCircuit(len(t.Devices))
 	places := make([]Place, len(t.Devices))
 	for i, d := range t.Devices {
@@ -97,6 +100,8 @@ func (t Topology) link(edge Edge, a, b Point) Link {
 		}
 	case Torus:
 		link.Wraps = max(b.Row-a.Row, b.Col-a.Col) > 1
+	case Machine:
+		link.Wraps = abs(b.Row-a.Row)+abs(b.Col-a.Col) > 1
 	case HybridCubeMesh:
 		link.Path = cubeMeshPath(a, b)
 	}

@@ -56,7 +56,10 @@ func (t Topology) published(driver string) []resourceapi.Device {
 	var devices []resourceapi.Device
 	for _, d := range t.Devices {
 		if d.Driver == driver {
-			device := resourceapi.Device{Name: d.Name, Attributes: d.Attributes}
+			device := resourceapi.Device{Name: d.Name, Attributes: d.Attributes, Capacity: d.Capacity}
+			if d.AllowMultipleAllocations {
+				device.AllowMultipleAllocations = new(true)
+			}
 			devices = append(devices, *device.DeepCopy())
 		}
 	}

@@ -45,11 +45,13 @@ func Draw(w io.Writer, t Topology, marks map[string]Mark, opts ...Option) error 
 	if err != nil {
 		return fmt.Errorf("draw: %w", err)
 	}
-	for _, page := range []*canvas{
-		titleCanvas(t),
-		pictureCanvas(t, marking),
-		legendCanvas(marking.legend(t), t.wraps()),
-	} {
+	pages := []*canvas{titleCanvas(t)}
+	if t.Kind == Machine {
+		pages = append(pages, t.machineCanvases(marking)...)
+	} else {
+		pages = append(pages, pictureCanvas(t, marking))
+	}
+	for _, page := range append(pages, legendCanvas(marking.legend(t), t.wraps())) {
 		if err := page.writeTo(w, o.color); err != nil {
 			return fmt.Errorf("draw %s: %w", t, err)
 		}
@@ -67,7 +69,7 @@ func pictureCanvas(t Topology, m marking) *canvas {
 // wraps tells whether the drawing has links that leave it on one side and come
 // back on the other.
 func (t Topology) wraps() bool {
-	return t.Kind == Torus && max(t.Rows, t.Cols) > 2
+	return t.Kind == Torus && max(t.Rows, t.Cols) > 2 || t.Kind == Machine && wrapping(t.parts())
 }
 
 func titleCanvas(t Topology) *canvas {

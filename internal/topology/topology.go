@@ -25,9 +25,17 @@ const (
 	HybridCubeMesh Kind = "hybrid-cube-mesh"
 )
 
-// Placed is the kind of devices that were not generated here: they are drawn at their
-// coordinates, with links to those of their Neighbors that are beside them.
-const Placed Kind = "placed"
+// Kinds that are not wired in one way.
+const (
+	// Placed is the kind of devices that were not generated here: they are drawn at their
+	// coordinates, with links to those of their Neighbors that are beside them.
+	Placed Kind = "placed"
+	// Machine is the kind of all devices of a machine, of any number of drivers. Package
+	// machine has models of such. They are drawn below the NUMA nodes and PCIe roots that
+	// their attributes tell, see [Locate]; devices of a driver that has links, as if they
+	// were Placed.
+	Machine Kind = "machine"
+)
 
 // Topology is the devices of one node and how they are linked. It does not know
 // the node: the same topology can be published for any number of them.
@@ -48,6 +56,10 @@ type Device struct {
 	// Attributes are published with the device. Those of the driver's own
 	// domain have no domain in their name.
 	Attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
+	// Capacity is published with the device, too.
+	Capacity map[resourceapi.QualifiedName]resourceapi.DeviceCapacity
+	// AllowMultipleAllocations lets several claims have a part of the device each.
+	AllowMultipleAllocations bool
 	// Coordinates place the device in its topology.
 	Coordinates Coordinates
 	// Neighbors are the names of the directly linked devices, without
@@ -64,6 +76,7 @@ type Device struct {
 //	Couples         the PCIe root and 0 for the GPU, 1 for the NIC
 //	HybridCubeMesh  the quad and the corner
 //	Placed          the place in a drawing
+//	Machine         the same, of devices whose driver has links; 0 for others
 type Coordinates struct {
 	Row, Col int
 }
@@ -134,7 +147,7 @@ func (t Topology) shape() string {
 		return fmt.Sprintf("%d couples of", n/2)
 	case HybridCubeMesh:
 		return fmt.Sprintf("hybrid cube mesh of %d", n)
-	case Placed:
+	case Placed, Machine:
 		return fmt.Sprintf("%d devices of", n)
 	default:
 		return fmt.Sprintf("%s of %d", t.Kind, n)

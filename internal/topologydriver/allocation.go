@@ -5,6 +5,7 @@ package topologydriver
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -14,7 +15,8 @@ import (
 )
 
 // allocated are the devices of this driver that a claim was given, in the order of the
-// allocation, without attributes. Those of other drivers, and configuration for them, are
+// allocation, without attributes and, but for shares, without
+// capacities. Those of other drivers, and configuration for them, are
 // theirs to prepare.
 func (d *Driver) allocated(claim *resourceapi.ResourceClaim) ([]checkpoint.Device, error) {
 	if claim.Status.Allocation == nil {
@@ -38,14 +40,15 @@ func (d *Driver) allocated(claim *resourceapi.ResourceClaim) ([]checkpoint.Devic
 		}
 		devices = append(devices, checkpoint.Device{
 			Request: result.Request, Pool: result.Pool, Name: result.Device, Admin: ptr.Deref(result.AdminAccess, false),
+			Share: ptr.Deref(result.ShareID, ""), Capacity: maps.Clone(result.ConsumedCapacity),
 		})
 	}
 	return devices, nil
 }
 
-// withAttributes adds what is published about devices. It fails for devices that the
+// withPublished adds what is published about devices. It fails for devices that the
 // topology does not have: it may have been another one when they were allocated.
-func (d *Driver) withAttributes(devices []checkpoint.Device) ([]checkpoint.Device, error) {
+func (d *Driver) withPublished(devices []checkpoint.Device) ([]checkpoint.Device, error) {
 	known := *d.devices.Load()
 	result := make([]checkpoint.Device, len(devices))
 	for i, device := range devices {
@@ -55,14 +58,17 @@ func (d *Driver) withAttributes(devices []checkpoint.Device) ([]checkpoint.Devic
 				device.Name, device.Pool, len(known))
 		}
 		device.Attributes = attributesOf(published)
+		if device.Share == "" {
+			device.Capacity = capacityOf(published)
+		}
 		result[i] = device
 	}
 	return result, nil
 }
 
-// sameDevice ignores attributes: they are those of the time of preparation.
+// sameDevice ignores attributes and capacities: they are those of the time of preparation.
 func sameDevice(a, b checkpoint.Device) bool {
-	return a.Request == b.Request && a.Pool == b.Pool && a.Name == b.Name && a.Admin == b.Admin
+	return a.Request == b.Request && a.Pool == b.Pool && a.Name == b.Name && a.Admin == b.Admin && a.Share == b.Share
 }
 
 // names lists devices for messages.

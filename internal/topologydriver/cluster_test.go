@@ -20,18 +20,23 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/machine"
 )
 
-// startAPIServer starts a control plane with one node.
-func startAPIServer(t *testing.T) kubernetes.Interface {
+// startAPIServer starts a control plane with one node, and with feature gates on.
+func startAPIServer(t *testing.T, gates ...string) kubernetes.Interface {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs an API server")
 	}
+	on := map[string]bool{}
+	for _, gate := range gates {
+		on[gate] = true
+	}
 	cp, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
 		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
 		// Whoever names the directory of the binaries has built them.
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
+		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "", FeatureGates: on,
 	})
 	require.NoError(t, err)
 	t.Cleanup(cp.Stop)
@@ -64,11 +69,13 @@ func published(t *testing.T, client kubernetes.Interface, driver string) (device
 // drivers.
 func requirePublished(t *testing.T, client kubernetes.Interface, want topology.Topology) {
 	t.Helper()
+	slices, err := want.ResourceSlices(node)
+	require.NoError(t, err)
 	for _, driver := range want.Drivers() {
 		var expected []resourceapi.Device
-		for _, device := range want.Devices {
-			if device.Driver == driver {
-				expected = append(expected, resourceapi.Device{Name: device.Name, Attributes: device.Attributes})
+		for _, slice := range slices {
+			if slice.Spec.Driver == driver {
+				expected = append(expected, slice.Spec.Devices...)
 			}
 		}
 		diff := ""
@@ -86,6 +93,24 @@ func TestWithAPIServer(t *testing.T) {
 	t.Run("publishing", func(t *testing.T) { testPublishing(t, client) })
 	t.Run("kubelet", func(t *testing.T) { testKubelet(t, client) })
 	t.Run("rolling update", func(t *testing.T) { testRollingUpdate(t, client) })
+}
+
+// TestMachinesWithAPIServer has an API server validate and store what each machine publishes.
+func TestMachinesWithAPIServer(t *testing.T) {
+	client := startAPIServer(t, "DRAListTypeAttributes")
+	for _, m := range machine.All() {
+		t.Run(m.Name, func(t *testing.T) {
+			f := newFixture(t, m.Topology(node))
+			f.options.Client = client
+			drivers := f.start(t)
+			requirePublished(t, client, f.options.Topology)
+			require.NoError(t, drivers.Healthy(httpRequest(t)))
+			for _, class := range m.DeviceClasses() {
+				_, err := client.ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				require.NoError(t, err)
+			}
+		})
+	}
 }
 
 // testPublishing has an API server validate and store what is published.

@@ -42,7 +42,8 @@ func (e *DoubleAllocationError) Error() string {
 }
 
 // refuseDouble fails if a device is prepared for another claim, and makes sure that
-// somebody notices. Administrators' access is beside any claim.
+// somebody notices. Administrators' access is beside any claim, and shares of a device are
+// beside each other.
 func (d *Driver) refuseDouble(ctx context.Context, state checkpoint.State, claim *resourceapi.ResourceClaim, wanted []checkpoint.Device) error {
 	var errs []error
 	for _, double := range d.doubles(state, claim, wanted) {
@@ -64,14 +65,14 @@ func (d *Driver) doubles(state checkpoint.State, claim *resourceapi.ResourceClai
 			continue
 		}
 		own := holder{UID: claim.UID, NamespacedName: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}}
-		if other, taken := holders[device.Name]; taken {
+		if other, taken := holders[held(device)]; taken {
 			found = append(found, &DoubleAllocationError{
 				Driver: d.name, Pool: device.Pool, Device: device.Name, Checkpoint: d.checkpoint.Path(),
 				Claim: own.NamespacedName, ClaimUID: own.UID, Holder: other.NamespacedName, HolderUID: other.UID,
 			})
 			continue
 		}
-		holders[device.Name] = own
+		holders[held(device)] = own
 	}
 	return found
 }
@@ -82,16 +83,26 @@ type holder struct {
 	UID types.UID
 }
 
-// holdersOf are the claims that have devices, by name of the device: there is one pool.
-func holdersOf(state checkpoint.State) map[string]holder {
-	holders := map[string]holder{}
+// heldDevice is what one claim can have: a device, or a share of one. There is one pool.
+type heldDevice struct {
+	name  string
+	share types.UID
+}
+
+func held(device checkpoint.Device) heldDevice {
+	return heldDevice{name: device.Name, share: device.Share}
+}
+
+// holdersOf are the claims that have devices or shares of them.
+func holdersOf(state checkpoint.State) map[heldDevice]holder {
+	holders := map[heldDevice]holder{}
 	// Sorted, so that messages don't depend on chance should a checkpoint have a device
 	// twice.
 	for _, uid := range slices.SortedFunc(maps.Keys(state.Claims), cmp.Compare[types.UID]) {
 		claim := state.Claims[uid]
 		for _, device := range claim.Devices {
 			if !device.Admin {
-				holders[device.Name] = holder{UID: uid, NamespacedName: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}}
+				holders[held(device)] = holder{UID: uid, NamespacedName: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}}
 			}
 		}
 	}

@@ -58,7 +58,7 @@ type Driver struct {
 
 var _ kubeletplugin.DRAPlugin = (*Driver)(nil)
 
-// Drivers are those of a topology. Most have one; couples have two.
+// Drivers are those of a topology. Most have one; couples have two, and machines any number.
 type Drivers struct {
 	all      []*Driver
 	topology topology.Topology

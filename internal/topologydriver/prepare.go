@@ -88,7 +88,7 @@ func (d *Driver) admit(ctx context.Context, state checkpoint.State, claim *resou
 	if err := d.refuseDouble(ctx, state, claim, wanted); err != nil {
 		return checkpoint.Claim{}, err
 	}
-	devices, err := d.withAttributes(wanted)
+	devices, err := d.withPublished(wanted)
 	return checkpoint.Claim{Namespace: claim.Namespace, Name: claim.Name, Devices: devices}, err
 }
 
@@ -97,7 +97,10 @@ func (d *Driver) admit(ctx context.Context, state checkpoint.State, claim *resou
 func (d *Driver) expose(uid types.UID, claim checkpoint.Claim) ([]kubeletplugin.Device, error) {
 	told := make([]cdi.Device, len(claim.Devices))
 	for i, device := range claim.Devices {
-		told[i] = cdi.Device{Driver: d.name, Pool: device.Pool, Name: device.Name, Attributes: device.Attributes}
+		told[i] = cdi.Device{
+			Driver: d.name, Pool: device.Pool, Name: device.Name, Share: device.Share,
+			Attributes: device.Attributes, Capacity: device.Capacity,
+		}
 	}
 	ids, err := d.specs.Write(uid, told)
 	if err != nil {
@@ -107,6 +110,9 @@ func (d *Driver) expose(uid types.UID, claim checkpoint.Claim) ([]kubeletplugin.
 	for i, device := range claim.Devices {
 		result[i] = kubeletplugin.Device{
 			Requests: []string{device.Request}, PoolName: device.Pool, DeviceName: device.Name, CDIDeviceIDs: []string{ids[i]},
+		}
+		if device.Share != "" {
+			result[i].ShareID = &device.Share
 		}
 	}
 	return result, nil

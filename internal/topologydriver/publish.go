@@ -10,6 +10,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
@@ -81,4 +82,16 @@ func (d *Driver) HandleError(ctx context.Context, err error, msg string) {
 func attributesOf(device topology.Device) map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
 	published := resourceapi.Device{Attributes: device.Attributes}
 	return published.DeepCopy().Attributes
+}
+
+// capacityOf is all that a device has, or nil.
+func capacityOf(device topology.Device) map[resourceapi.QualifiedName]resource.Quantity {
+	if len(device.Capacity) == 0 {
+		return nil
+	}
+	result := make(map[resourceapi.QualifiedName]resource.Quantity, len(device.Capacity))
+	for name, capacity := range device.Capacity {
+		result[name] = capacity.Value.DeepCopy()
+	}
+	return result
 }

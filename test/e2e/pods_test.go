@@ -201,13 +201,10 @@ func (s *told) deviceIn(variable string) (string, error) {
 		return "", err
 	}
 	device, known := s.Topology.Device(told.Device)
-	if !known || told.Driver != s.Driver() || told.Pool != cluster.node.Name() || name != cdi.Variable(told.Driver, told.Device) {
+	if !known || told.Driver != s.Driver() || told.Pool != cluster.node.Name() || name != cdi.Variable(told.Driver, told.Device, "") {
 		return "", fmt.Errorf("there is no such device: %s", variable)
 	}
-	want, err := (cdi.Device{Driver: told.Driver, Pool: told.Pool, Name: told.Device, Attributes: device.Attributes}).Value()
-	if err != nil {
-		return "", err
-	}
+	want := (cdi.Device{Driver: told.Driver, Pool: told.Pool, Name: told.Device, Attributes: device.Attributes}).Value()
 	if value != want {
 		return "", fmt.Errorf("device %s: the container was told %q, but it is %q", told.Device, value, want)
 	}

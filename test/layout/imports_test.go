@@ -241,6 +241,13 @@ var rules = []rule{
 		never:  server,
 	},
 	{
+		// Models of machines are topologies.
+		folder: "internal/topology/machine",
+		ours:   []string{"internal/topology"},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery"},
+		never:  server,
+	},
+	{
 		// What is told is data; who tells it has the API.
 		folder: "internal/story",
 		ours:   []string{"internal/topology"},

@@ -19,9 +19,11 @@ import (
 
 const drawLong = `Draw the devices of a node, or of the node where a claim has its devices, and who has them.
 
-Devices stand at their coordinates: the attributes row and col, or x, y and z, or index, of
-any domain, or those of --row and --col. The attributes peers, peerList and neighbors name
-devices that they are linked to. Devices without any of these are drawn in order.
+Devices stand at their coordinates: the attributes row and col, or x, y and z, or
+topology_x, topology_y and topology_z, or index, of any domain, or those of --row and --col.
+The attributes peers, peerList and neighbors name devices that they are linked to. Devices
+without any of these are drawn in their NUMA nodes and below their PCIe roots, those of all
+drivers together, or else in order.
 
 The output is text; svg is for documents, json and yaml are the same as data.
 ` + exitCodes

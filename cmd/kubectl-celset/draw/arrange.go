@@ -79,6 +79,13 @@ func (p *Panel) coordinates(options Options) map[int]point {
 	if at := p.plane("y", "x"); len(at) > 0 {
 		return at
 	}
+	// So it is with neuron.aws.com.
+	if at := p.layers("topology_x", "topology_y", "topology_z"); len(at) > 0 {
+		return at
+	}
+	if at := p.plane("topology_y", "topology_x"); len(at) > 0 {
+		return at
+	}
 	return p.line("index")
 }
 

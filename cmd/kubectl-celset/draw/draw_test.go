@@ -34,7 +34,7 @@ func drawState(t *rapid.T) *clusterstate.State {
 		Driver: "d.example.com", NodeName: ptr.To(node),
 		Pool: resourceapi.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
 	}
-	names := rapid.SampledFrom([]string{"row", "col", "x", "y", "z", "index", "o.example.com/row", "peers", "id"})
+	names := rapid.SampledFrom([]string{"row", "col", "x", "y", "z", "index", "o.example.com/row", "peers", "id", "topology_x", "topology_y", "resource.kubernetes.io/pcieRoot", "dra.net/numaNode"})
 	for i := range n {
 		device := resourceapi.Device{Name: fmt.Sprint("d-", i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
 		for range rapid.IntRange(0, 5).Draw(t, "attributes") {

@@ -39,6 +39,9 @@ const (
 	ByCoordinates Arrangement = "coordinates"
 	ByLinks       Arrangement = "links"
 	ByOrder       Arrangement = "order"
+	// ByPlace: devices of this and other panels are where they are in the machine. Row and
+	// Col are the order.
+	ByPlace Arrangement = "place"
 )
 
 // Panel is the devices of one driver.
@@ -57,8 +60,12 @@ type Device struct {
 	Col int `json:"col"`
 	// Peers are the labels of the devices that it is linked to, as far as they are in the
 	// panel.
-	Peers  []string `json:"peers,omitempty"`
-	Owners []Owner  `json:"owners,omitempty"`
+	Peers []string `json:"peers,omitempty"`
+	// NUMANode and PCIeRoots say where the device is in the machine, as far as that is
+	// known or can be found out, in panels that are arranged by it.
+	NUMANode  *int64   `json:"numaNode,omitempty"`
+	PCIeRoots []string `json:"pcieRoots,omitempty"`
+	Owners    []Owner  `json:"owners,omitempty"`
 
 	// label is the name, with the pool if the panel has devices of several pools.
 	label      string
@@ -104,6 +111,7 @@ func New(ctx context.Context, state *clusterstate.State, node *corev1.Node, opti
 		picture.Panels[i].link()
 		picture.Panels[i].arrange(options)
 	}
+	picture.locate()
 	return picture, nil
 }
 

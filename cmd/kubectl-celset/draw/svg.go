@@ -95,8 +95,15 @@ func (p *Picture) SVG(w io.Writer) error {
 	page := newPage(p)
 	page.add(text{X: margin, Y: margin + 14, Size: 18, Weight: "600", Fill: ink, Text: "node " + p.Node})
 	page.y = margin + titleHeight - 10
+	board := p.board()
 	for i := range p.Panels {
-		page.panel(&p.Panels[i])
+		switch {
+		case p.Panels[i].Arrangement != ByPlace:
+			page.panel(&p.Panels[i])
+		case board != nil:
+			page.board(board)
+			board = nil
+		}
 	}
 	page.legend()
 	width, height := int(math.Ceil(page.width)), int(math.Ceil(page.y+margin))
@@ -179,10 +186,8 @@ func (p *page) panel(panel *Panel) {
 // boxes are the places of the devices: on their coordinates, or on a circle if links are
 // all that is known.
 func (p *page) boxes(panel *Panel) []rect {
-	width, linked := float64(leastWidth), false
+	width, linked := panel.boxWidth(), false
 	for i := range panel.Devices {
-		owner, _ := panel.Devices[i].owner()
-		width = max(width, float64(len([]rune(panel.Devices[i].label)))*charWidth+24, float64(len([]rune(cut(owner))))*smallWidth+20)
 		linked = linked || len(panel.Devices[i].Peers) > 0
 	}
 	between := float64(gap)
@@ -206,6 +211,16 @@ func (p *page) boxes(panel *Panel) []rect {
 		boxes[i].X, boxes[i].Y = rounded(boxes[i].X), rounded(boxes[i].Y)
 	}
 	return boxes
+}
+
+// boxWidth is what the widest device needs.
+func (p *Panel) boxWidth() float64 {
+	width := float64(leastWidth)
+	for i := range p.Devices {
+		owner, _ := p.Devices[i].owner()
+		width = max(width, float64(len([]rune(p.Devices[i].label)))*charWidth+24, float64(len([]rune(cut(owner))))*smallWidth+20)
+	}
+	return width
 }
 
 func rounded(x float64) float64 { return math.Round(x*10) / 10 }

@@ -25,15 +25,50 @@ func (p *Picture) Text(w io.Writer, color bool) error {
 	if color {
 		options = append(options, topology.WithColor())
 	}
+	board := p.board()
 	for i := range p.Panels {
+		panel := p.Panels[i].text
+		if p.Panels[i].Arrangement == ByPlace {
+			if board == nil {
+				continue
+			}
+			panel, board = board.text, nil
+		}
 		if _, err := fmt.Fprintln(w); err != nil {
 			return err
 		}
-		if err := p.Panels[i].text(w, options); err != nil {
+		if err := panel(w, options); err != nil {
 			return err
 		}
 	}
-	return nil
+	return p.ties(w, options)
+}
+
+// text draws panels together. They have no links.
+func (b *board) text(w io.Writer, options []topology.Option) error {
+	marks := make(map[string]topology.Mark, len(b.byLabel))
+	for label, device := range b.byLabel {
+		marks[label] = device.mark()
+	}
+	return topology.Draw(w, topology.Topology{Kind: topology.Machine, Devices: b.devices}, marks, options...)
+}
+
+// ties lists what devices of several panels have in common besides their places.
+func (p *Picture) ties(w io.Writer, options []topology.Option) error {
+	var panels []*Panel
+	var devices []topology.Device
+	marks := make(map[string]topology.Mark)
+	for i := range p.Panels {
+		panel := &p.Panels[i]
+		panels, devices = append(panels, panel), append(devices, panel.described()...)
+		for j := range panel.Devices {
+			marks[panel.Devices[j].label] = panel.Devices[j].mark()
+		}
+	}
+	if sameLabels(panels) {
+		return nil
+	}
+	return topology.DrawTies(w, devices, marks, options...)
 }
 
 func (p *Panel) text(w io.Writer, options []topology.Option) error {

@@ -6,22 +6,26 @@ package cdi
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
 type attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 
 func TestVariable(t *testing.T) {
-	require.Equal(t, "CELSET_DEVICE_MLA_EXAMPLE_COM__MLA_12", Variable("mla.example.com", "mla-12"))
+	require.Equal(t, "CELSET_DEVICE_MLA_EXAMPLE_COM__MLA_12", Variable("mla.example.com", "mla-12", ""))
 	seen := map[string]bool{}
 	for _, driver := range []string{"mla.example.com", "mesh.example.com", "mla"} {
-		for _, device := range []string{"mla-1", "mla-11", "example-com-mla-1"} {
-			variable := Variable(driver, device)
+		for _, name := range []string{"mla-1/", "mla-11/", "example-com-mla-1/", "mla-1/1", "mla-1/uid-1"} {
+			device, share, _ := strings.Cut(name, "/")
+			variable := Variable(driver, device, types.UID(share))
 			require.Regexp(t, "^[A-Z][A-Z0-9_]*$", variable, "what a shell can use")
 			require.False(t, seen[variable], variable)
 			seen[variable] = true
@@ -31,39 +35,41 @@ func TestVariable(t *testing.T) {
 
 func TestValue(t *testing.T) {
 	for name, test := range map[string]struct {
-		attributes attributes
-		want, err  string
+		device Device
+		want   string
 	}{
-		"none": {nil, "driver=d.test pool=node device=d-0", ""},
-		"each type, by name": {attributes{
+		"none": {Device{}, ""},
+		"each type, by name": {Device{Attributes: attributes{
 			"row": {IntValue: ptr.To[int64](-3)}, "col": {IntValue: ptr.To[int64](0)}, "on": {BoolValue: ptr.To(false)},
 			"resource.kubernetes.io/pcieRoot": {StringValue: ptr.To("pci0000:10")}, "version": {VersionValue: ptr.To("1.2.3")},
-		}, "driver=d.test pool=node device=d-0 col=0 on=false resource.kubernetes.io/pcieRoot=pci0000:10 row=-3 version=1.2.3", ""},
-		"lists": {attributes{
+		}}, " col=0 on=false resource.kubernetes.io/pcieRoot=pci0000:10 row=-3 version=1.2.3"},
+		"lists": {Device{Attributes: attributes{
 			"a": {IntValues: []int64{1, 2}}, "b": {BoolValues: []bool{true, false}}, "c": {StringValues: []string{"x", "y"}}, "d": {VersionValues: []string{"1.0.0"}},
-		}, "driver=d.test pool=node device=d-0 a=1,2 b=true,false c=x,y d=1.0.0", ""},
-		"a space": {attributes{"text": {StringValue: ptr.To("a b")}}, "", `device d-0 of d.test: attribute "text": "a b" is empty or has spaces`},
-		"nothing": {attributes{"text": {StringValue: ptr.To("")}}, "", `attribute "text": "" is empty`},
+		}}, " a=1,2 b=true,false c=x,y d=1.0.0"},
+		"space, percent, nothing": {Device{Attributes: attributes{
+			"a": {StringValue: ptr.To("H100 80GB\n100%20 ")}, "b": {StringValue: ptr.To("")},
+		}}, " a=H100%2080GB%0A100%2520%20 b="},
+		"a share, with capacities": {Device{
+			Share: "1-2", Attributes: attributes{"memory": {StringValue: ptr.To("HBM3")}},
+			Capacity: map[resourceapi.QualifiedName]resource.Quantity{"memory": resource.MustParse("196592Mi"), "dra.cpu/cpu": resource.MustParse("4")},
+		}, " share=1-2 memory=HBM3 capacity:dra.cpu/cpu=4 capacity:memory=196592Mi"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			device := Device{Driver: "d.test", Pool: "node", Name: "d-0", Attributes: test.attributes}
-			value, err := device.Value()
-			if test.err != "" {
-				require.ErrorContains(t, err, test.err)
-				directory, err := NewDirectory(t.TempDir(), "d.test")
-				require.NoError(t, err)
-				_, err = directory.Write("uid", []Device{device})
-				require.ErrorContains(t, err, test.err)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, test.want, value)
+			device := test.device
+			device.Driver, device.Pool, device.Name = "d.test", "node", "d-0"
+			value := device.Value()
+			require.Equal(t, "driver=d.test pool=node device=d-0"+test.want, value)
 			told, err := Parse(value)
 			require.NoError(t, err)
-			require.Equal(t, "d.test", told.Driver)
-			require.Equal(t, "node", told.Pool)
-			require.Equal(t, "d-0", told.Device)
-			require.Len(t, told.Attributes, len(test.attributes))
+			require.Equal(t, Told{
+				Driver: "d.test", Pool: "node", Device: "d-0", Share: string(device.Share),
+				Attributes: told.Attributes, Capacity: told.Capacity,
+			}, told)
+			require.Len(t, told.Attributes, len(device.Attributes))
+			require.Len(t, told.Capacity, len(device.Capacity))
+			for name, attribute := range device.Attributes {
+				require.Equal(t, attributeValue(attribute), told.Attributes[string(name)])
+			}
 		})
 	}
 }
@@ -78,7 +84,8 @@ func TestParse(t *testing.T) {
 		"":                             `"" is not of the form key=value`,
 		"driver=d.test pool":           `"pool" is not of the form key=value`,
 		"driver=d.test  pool=node":     `"" is not of the form key=value`,
-		"driver=d.test pool= device=d": `"pool=" is not of the form key=value`,
+		"driver=d.test pool= device=d": "must have driver, pool and device",
+		"driver=d.test text=%zz":       `"text=%zz": invalid URL escape "%zz"`,
 		"driver=d.test index=1":        "must have driver, pool and device",
 	} {
 		_, err := Parse(value)
@@ -128,6 +135,12 @@ func TestDirectory(t *testing.T) {
   ],
   "containerEdits": {}
 }`, string(content))
+
+	shares := []Device{{Driver: "d.test", Pool: "node", Name: "d-0", Share: "1"}, {Driver: "d.test", Pool: "node", Name: "d-0", Share: "2"}}
+	ids, err := directory.Write("uid-2", shares)
+	require.NoError(t, err)
+	require.Equal(t, []string{"d.test/device=uid-2-d-0-1", "d.test/device=uid-2-d-0-2"}, ids)
+	require.NoError(t, directory.Remove("uid-2"))
 
 	_, err = other.Write("uid-1", devices[:1])
 	require.NoError(t, err)

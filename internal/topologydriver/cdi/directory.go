@@ -41,7 +41,7 @@ func NewDirectory(path, driver string) (*Directory, error) {
 
 // Write writes the spec of a claim, in place of one that is there, and returns the
 // qualified name of the CDI device of each device, in their order. A device may be there
-// more than once: it has one CDI device.
+// more than once: it has one CDI device, or one for each share.
 //
 // The container runtime never sees part of a file.
 func (d *Directory) Write(claim types.UID, devices []Device) ([]string, error) {
@@ -50,18 +50,17 @@ func (d *Directory) Write(claim types.UID, devices []Device) ([]string, error) {
 	written := map[string]bool{}
 	for i, device := range devices {
 		name := string(claim) + "-" + device.Name
+		if device.Share != "" {
+			name += "-" + string(device.Share)
+		}
 		names[i] = spec.Kind + "=" + name
 		if written[name] {
 			continue
 		}
 		written[name] = true
-		value, err := device.Value()
-		if err != nil {
-			return nil, err
-		}
 		spec.Devices = append(spec.Devices, cdispec.Device{
 			Name:           name,
-			ContainerEdits: cdispec.ContainerEdits{Env: []string{Variable(device.Driver, device.Name) + "=" + value}},
+			ContainerEdits: cdispec.ContainerEdits{Env: []string{Variable(device.Driver, device.Name, device.Share) + "=" + device.Value()}},
 		})
 	}
 	return names, d.write(claim, spec)

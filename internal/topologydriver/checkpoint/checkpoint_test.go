@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
@@ -31,6 +32,7 @@ func example() State {
 			"list": {StringValues: []string{"x", "y"}},
 		}},
 		{Request: "two/sub", Pool: "node", Name: "d-1", Admin: true},
+		{Request: "three", Pool: "node", Name: "d-2", Share: "uid-share", Capacity: map[resourceapi.QualifiedName]resource.Quantity{"memory": resource.MustParse("80Gi")}},
 	}})
 }
 
@@ -58,7 +60,7 @@ func TestStatesDoNotShare(t *testing.T) {
 	after := before.With("uid-b", Claim{Name: "b"}).Without("uid-a")
 	require.Empty(t, cmp.Diff(example(), before))
 	require.Equal(t, State{Claims: map[types.UID]Claim{"uid-b": {Name: "b"}}}, after)
-	require.Equal(t, 1, before.Devices(), "administrators' access is not counted")
+	require.Equal(t, 2, before.Devices(), "administrators' access is not counted")
 	require.Zero(t, State{}.Without("uid-a").Devices())
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -33,9 +34,14 @@ type Device struct {
 	Name    string `json:"name"`
 	// Admin means that the claim has access, and not the device.
 	Admin bool `json:"admin,omitempty"`
+	// Share is that of the allocation, of a device that several claims can have.
+	Share types.UID `json:"share,omitempty"`
 	// Attributes are those that the device had when the claim was prepared: what is
 	// published may change while the claim is in use.
 	Attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute `json:"attributes,omitempty"`
+	// Capacity is what the claim has: of a share what it consumes, otherwise what the
+	// device had then.
+	Capacity map[resourceapi.QualifiedName]resource.Quantity `json:"capacity,omitempty"`
 }
 
 // With is the state with one more claim, or with another content of one.

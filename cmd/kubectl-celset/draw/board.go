@@ -1,0 +1,108 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package draw
+
+import (
+	"github.com/celset/celset/internal/topology"
+)
+
+// board is the devices of all panels that are arranged by place, where they are in the
+// machine.
+type board struct {
+	topology.Board
+	panels []*Panel
+	// devices are in the order of the panels, and byLabel the same.
+	devices []topology.Device
+	byLabel map[string]*Device
+}
+
+// locate has panels that nothing but the order was known of arranged by the places of their
+// devices, if they or those of other drivers tell any.
+func (p *Picture) locate() {
+	var panels []*Panel
+	var devices []topology.Device
+	for i := range p.Panels {
+		if panel := &p.Panels[i]; panel.Arrangement == ByOrder {
+			panels = append(panels, panel)
+			devices = append(devices, panel.described()...)
+		}
+	}
+	locations := topology.Locate(devices)
+	var placed []*Panel
+	for _, panel := range panels {
+		own := locations[:len(panel.Devices)]
+		locations = locations[len(panel.Devices):]
+		for i := range panel.Devices {
+			panel.Devices[i].setLocation(own[i])
+			if own[i].Source != topology.Unknown || len(own[i].Roots) > 0 {
+				panel.Arrangement = ByPlace
+			}
+		}
+		if panel.Arrangement == ByPlace {
+			placed = append(placed, panel)
+		}
+	}
+	if sameLabels(placed) {
+		for _, panel := range placed {
+			panel.labelWithDriver()
+		}
+	}
+}
+
+func (d *Device) setLocation(l topology.Location) {
+	if l.Source != topology.Unknown {
+		d.NUMANode = &l.NUMANode
+	}
+	d.PCIeRoots = l.Roots
+}
+
+// described are the devices as drawings have them.
+func (p *Panel) described() []topology.Device {
+	devices := make([]topology.Device, len(p.Devices))
+	for i := range p.Devices {
+		devices[i] = topology.Device{Driver: p.Driver, Name: p.Devices[i].label, Attributes: p.Devices[i].attributes}
+	}
+	return devices
+}
+
+// sameLabels tells whether devices of two panels can't be told apart.
+func sameLabels(panels []*Panel) bool {
+	seen := map[string]bool{}
+	for _, panel := range panels {
+		for i := range panel.Devices {
+			if seen[panel.Devices[i].label] {
+				return true
+			}
+			seen[panel.Devices[i].label] = true
+		}
+	}
+	return false
+}
+
+func (p *Panel) labelWithDriver() {
+	for i := range p.Devices {
+		p.Devices[i].label = p.Driver + "/" + p.Devices[i].label
+	}
+}
+
+// board is of the panels that are arranged by place, nil if there are none.
+func (p *Picture) board() *board {
+	b := &board{byLabel: map[string]*Device{}}
+	for i := range p.Panels {
+		panel := &p.Panels[i]
+		if panel.Arrangement != ByPlace {
+			continue
+		}
+		b.panels = append(b.panels, panel)
+		b.devices = append(b.devices, panel.described()...)
+		for j := range panel.Devices {
+			b.byLabel[panel.Devices[j].label] = &panel.Devices[j]
+		}
+	}
+	if len(b.panels) == 0 {
+		return nil
+	}
+	b.Board = topology.NewBoard(b.devices)
+	return b
+}

@@ -1,0 +1,188 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// Board is the devices of a machine by the place where they are.
+type Board struct {
+	// NUMANodes are in the order of their numbers; the last one may be for devices that are
+	// on one of them, but nobody knows on which.
+	NUMANodes []NUMANode
+	// Others are network interfaces that are no match for any accelerator: bridges, tunnels
+	// and what the node itself talks through.
+	Others []Device
+	// Guessed are the devices that are on a NUMA node by nothing but their PCI domain.
+	Guessed []Device
+}
+
+// NUMANode is the devices of one NUMA node.
+type NUMANode struct {
+	// Known is false for devices whose NUMA node is not known; Number is 0 then.
+	Known  bool
+	Number int64
+	// Devices are below no PCIe root that is known, or near several.
+	Devices []Device
+	// Roots are in the order of their names.
+	Roots []PCIeRoot
+}
+
+// PCIeRoot is the devices below one PCIe root: accelerators in the order in which their
+// drivers come, and then network interfaces, those with RDMA first.
+type PCIeRoot struct {
+	Name    string
+	Devices []Device
+}
+
+// NewBoard finds out where devices of one node are, see [Locate]. Devices of a driver are in
+// the order of the numbers in their names: real pools have none.
+func NewBoard(devices []Device) Board {
+	sorted := inOrder(devices)
+	locations := Locate(sorted)
+	drivers := driversBelow(sorted, locations)
+	var board Board
+	for i, d := range sorted {
+		l := locations[i]
+		if ordinaryInterface(d) && (len(l.Roots) != 1 || len(drivers[l.Roots[0]]) < 2) {
+			board.Others = append(board.Others, d)
+			continue
+		}
+		if l.Source == ByDomain {
+			board.Guessed = append(board.Guessed, d)
+		}
+		node := board.numaNode(l)
+		if len(l.Roots) != 1 {
+			node.Devices = append(node.Devices, d)
+			continue
+		}
+		root := node.root(l.Roots[0])
+		root.Devices = append(root.Devices, d)
+	}
+	board.sort()
+	return board
+}
+
+// inOrder has network interfaces last. It sorts drivers as they come, and the devices of each.
+func inOrder(devices []Device) []Device {
+	drivers := Topology{Devices: devices}.Drivers()
+	result := slices.Clone(devices)
+	slices.SortStableFunc(result, func(a, b Device) int {
+		return cmp.Or(
+			compareBool(isInterface(a), isInterface(b)),
+			cmp.Compare(slices.Index(drivers, a.Driver), slices.Index(drivers, b.Driver)),
+			compareBool(ordinaryInterface(a), ordinaryInterface(b)),
+			compareNames(a.Name, b.Name))
+	})
+	return result
+}
+
+// driversBelow are the drivers that have a device below a root.
+func driversBelow(devices []Device, locations []Location) map[string]map[string]bool {
+	result := map[string]map[string]bool{}
+	for i, l := range locations {
+		if len(l.Roots) != 1 {
+			continue
+		}
+		if result[l.Roots[0]] == nil {
+			result[l.Roots[0]] = map[string]bool{}
+		}
+		result[l.Roots[0]][devices[i].Driver] = true
+	}
+	return result
+}
+
+// isInterface tells whether a device is a network interface: the driver dra.net, and others in
+// its manner, say of each whether it has RDMA.
+func isInterface(d Device) bool { return rdma(d).BoolValue != nil }
+
+// ordinaryInterface tells whether a device is a network interface without RDMA.
+func ordinaryInterface(d Device) bool { return isInterface(d) && !*rdma(d).BoolValue }
+
+func rdma(d Device) resourceapi.DeviceAttribute {
+	const own, dranet = "rdma", "dra.net/rdma"
+	if value, found := d.Attributes[dranet]; found {
+		return value
+	}
+	return d.Attributes[own]
+}
+
+// numaNode finds or makes the NUMA node of a location. It is good until the next is made.
+func (b *Board) numaNode(l Location) *NUMANode {
+	known := l.Source != Unknown
+	i := slices.IndexFunc(b.NUMANodes, func(n NUMANode) bool { return n.Known == known && n.Number == l.NUMANode })
+	if i < 0 {
+		i = len(b.NUMANodes)
+		b.NUMANodes = append(b.NUMANodes, NUMANode{Known: known, Number: l.NUMANode})
+	}
+	return &b.NUMANodes[i]
+}
+
+func (n *NUMANode) root(name string) *PCIeRoot {
+	i := slices.IndexFunc(n.Roots, func(r PCIeRoot) bool { return r.Name == name })
+	if i < 0 {
+		i = len(n.Roots)
+		n.Roots = append(n.Roots, PCIeRoot{Name: name})
+	}
+	return &n.Roots[i]
+}
+
+func (b *Board) sort() {
+	slices.SortFunc(b.NUMANodes, func(a, b NUMANode) int {
+		return cmp.Or(compareBool(!a.Known, !b.Known), cmp.Compare(a.Number, b.Number))
+	})
+	for _, node := range b.NUMANodes {
+		slices.SortFunc(node.Roots, func(a, b PCIeRoot) int { return cmp.Compare(a.Name, b.Name) })
+	}
+}
+
+// compareBool has false first.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// compareNames has numbers in names in their order: gpu-2 before gpu-10.
+func compareNames(a, b string) int {
+	for a != "" && b != "" {
+		partA, partB := leadingPart(a), leadingPart(b)
+		if c := comparePart(partA, partB); c != 0 {
+			return c
+		}
+		a, b = a[len(partA):], b[len(partB):]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+const digits = "0123456789"
+
+// leadingPart is the digits or the other characters that a text begins with.
+func leadingPart(text string) string {
+	if rest := strings.TrimLeft(text, digits); rest != text {
+		return text[:len(text)-len(rest)]
+	}
+	if end := strings.IndexAny(text, digits); end >= 0 {
+		return text[:end]
+	}
+	return text
+}
+
+func comparePart(a, b string) int {
+	if strings.ContainsAny(a[:1], digits) && strings.ContainsAny(b[:1], digits) {
+		x, y := strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(len(a), len(b)))
+	}
+	return cmp.Compare(a, b)
+}

@@ -1,0 +1,241 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"fmt"
+)
+
+// boardText draws a board: a frame for each NUMA node, in it a column for each PCIe root, so
+// that what belongs together, such as a GPU and its rail, is one below the other.
+type boardText struct {
+	*canvas
+	marking
+	nameWidth   int
+	columnWidth int
+	perBand     int
+	framed      bool
+	y           int
+}
+
+// column is devices one below the other.
+type column struct {
+	title   string
+	devices []Device
+}
+
+// Measures of a board.
+const (
+	columnGap   = 2
+	frameMargin = len("| ")
+)
+
+func boardCanvas(b Board, m marking) *canvas {
+	t := &boardText{marking: m}
+	bands := make([][][]column, len(b.NUMANodes))
+	for _, node := range b.NUMANodes {
+		t.makeRoom(node)
+	}
+	t.columnWidth = max(t.columnWidth, t.nameWidth+cellFrame)
+	t.perBand = max(1, (textWidth-2*frameMargin+columnGap)/(t.columnWidth+columnGap))
+	height, widest := 0, 0
+	for i, node := range b.NUMANodes {
+		bands[i] = t.bands(node)
+		height += 2
+		for _, band := range bands[i] {
+			height += bandHeight(band) + 1
+			widest = max(widest, len(band))
+		}
+	}
+	width := widest*(t.columnWidth+columnGap) - columnGap + 2*frameMargin
+	t.canvas = newCanvas(max(width, textWidth), height)
+	for i, node := range b.NUMANodes {
+		t.numaNode(node, bands[i], width)
+	}
+	t.lines = t.lines[:t.y]
+	return t.canvas
+}
+
+// makeRoom widens columns to what a NUMA node needs.
+func (t *boardText) makeRoom(node NUMANode) {
+	t.framed = t.framed || node.Known
+	for _, d := range node.Devices {
+		t.nameWidth = max(t.nameWidth, width(d.Name))
+	}
+	for _, root := range node.Roots {
+		t.columnWidth = max(t.columnWidth, width(root.Name))
+		for _, d := range root.Devices {
+			t.nameWidth = max(t.nameWidth, width(d.Name))
+		}
+	}
+}
+
+// bands are the columns of a NUMA node, as many beside each other as there is room for.
+func (t *boardText) bands(node NUMANode) [][]column {
+	var loose, roots []column
+	for _, d := range node.Devices {
+		loose = append(loose, column{devices: []Device{d}})
+	}
+	for _, root := range node.Roots {
+		roots = append(roots, column{title: root.Name, devices: root.Devices})
+	}
+	return append(chunks(loose, t.perBand), chunks(roots, t.perBand)...)
+}
+
+func chunks(columns []column, size int) [][]column {
+	var result [][]column
+	for len(columns) > size {
+		result, columns = append(result, columns[:size]), columns[size:]
+	}
+	if len(columns) > 0 {
+		result = append(result, columns)
+	}
+	return result
+}
+
+func titled(band []column) bool { return band[0].title != "" }
+
+func bandHeight(band []column) int {
+	height := 0
+	for _, c := range band {
+		height = max(height, len(c.devices))
+	}
+	if titled(band) {
+		height++
+	}
+	return height
+}
+
+func (t *boardText) numaNode(node NUMANode, bands [][]column, width int) {
+	top, left := t.y, 0
+	if t.framed {
+		left = frameMargin
+		t.y++
+	}
+	for i, band := range bands {
+		// Columns with a title are set apart; rows of single devices are not.
+		if i > 0 && titled(band) {
+			t.y++
+		}
+		t.band(band, left)
+	}
+	if t.framed {
+		t.frame(top, width, numaTitle(node))
+	}
+}
+
+func numaTitle(node NUMANode) string {
+	if !node.Known {
+		return "NUMA node unknown"
+	}
+	return fmt.Sprintf("NUMA node %d", node.Number)
+}
+
+func (t *boardText) band(band []column, left int) {
+	for i, c := range band {
+		x, y := left+i*(t.columnWidth+columnGap), t.y
+		if titled(band) {
+			t.text(x, y, c.title, plainStyle)
+			y++
+		}
+		for j, d := range c.devices {
+			t.text(x, y+j, cell(d.Name, t.symbol(d.Name), t.nameWidth), t.style(d.Name))
+		}
+	}
+	t.y += bandHeight(band)
+}
+
+// frame goes around what was drawn since top.
+func (t *boardText) frame(top, width int, title string) {
+	// A title that is wider than what it is for still has an end.
+	right := max(width, len("+-  -+")+len(title)) - 1
+	for _, y := range []int{top, t.y} {
+		t.horizontal(1, right-1, y, '-', plainStyle)
+		t.set(0, y, '+', plainStyle)
+		t.set(right, y, '+', plainStyle)
+	}
+	for y := top + 1; y < t.y; y++ {
+		t.set(0, y, '|', plainStyle)
+		t.set(right, y, '|', plainStyle)
+	}
+	t.text(len("+-"), top, " "+title+" ", plainStyle)
+	t.y++
+}
+
+// remarks are the lines below a board: what was folded into one, and what was guessed.
+func (b Board) remarks(m marking) *canvas {
+	var lines [][]legendEntry
+	byDriver := map[string][]Device{}
+	for _, d := range b.Others {
+		byDriver[d.Driver] = append(byDriver[d.Driver], d)
+	}
+	for _, driver := range (Topology{Devices: b.Others}).Drivers() {
+		others := byDriver[driver]
+		begin := fmt.Sprintf("+ %d others of %s: ", len(others), driver)
+		if len(others) == 1 {
+			begin = fmt.Sprintf("+ 1 other of %s: ", driver)
+		}
+		lines = append(lines, m.list(begin, others))
+	}
+	if len(b.Guessed) > 0 {
+		// They have their symbols on the board.
+		lines = append(lines, marking{}.list("NUMA node by PCI domain, which no driver says: ", b.Guessed))
+	}
+	widest := 0
+	for _, line := range lines {
+		widest = max(widest, lineWidth(line))
+	}
+	c := newCanvas(widest, len(lines))
+	for y, line := range lines {
+		x := 0
+		for _, entry := range line {
+			c.text(x, y, entry.text, entry.style)
+			x += width(entry.text)
+		}
+	}
+	return c
+}
+
+func lineWidth(line []legendEntry) int {
+	sum := 0
+	for _, entry := range line {
+		sum += width(entry.text)
+	}
+	return sum
+}
+
+// list names devices in one line. Those that somebody has come first, with their symbol, and
+// are never left out; of the others there are as many as fit.
+func (m marking) list(begin string, devices []Device) []legendEntry {
+	line := []legendEntry{{text: begin, style: plainStyle}}
+	room := textWidth - width(begin)
+	add := func(text string, style style) {
+		if len(line) > 1 {
+			text = ", " + text
+		}
+		line = append(line, legendEntry{text: text, style: style})
+		room -= width(text)
+	}
+	var free []string
+	for _, d := range devices {
+		if m.marks[d.Name].State == Free {
+			free = append(free, d.Name)
+			continue
+		}
+		add(cell(d.Name, m.symbol(d.Name), 0), m.style(d.Name))
+	}
+	const more = ", ..."
+	for i, name := range free {
+		need := len(", ") + width(name)
+		if i < len(free)-1 {
+			need += len(more)
+		}
+		if need > room {
+			add("...", plainStyle)
+			break
+		}
+		add(name, plainStyle)
+	}
+	return line
+}

@@ -1,0 +1,158 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/kubernetes/pkg/apis/resource"
+	resourcev1 "k8s.io/kubernetes/pkg/apis/resource/v1"
+	"k8s.io/kubernetes/pkg/apis/resource/validation"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/machine"
+)
+
+// TestAPIServerAccepts: slices and classes are valid by what the API server checks, and
+// pools are complete.
+func TestAPIServerAccepts(t *testing.T) {
+	for _, m := range machine.All() {
+		t.Run(m.Name, func(t *testing.T) {
+			slices, err := m.ResourceSlices("node-1.example.com")
+			require.NoError(t, err)
+			pools := map[string]int64{}
+			for _, slice := range slices {
+				pools[slice.Spec.Driver]++
+				var internal resource.ResourceSlice
+				require.NoError(t, resourcev1.Convert_v1_ResourceSlice_To_resource_ResourceSlice(slice, &internal, nil))
+				require.Empty(t, validation.ValidateResourceSlice(&internal))
+			}
+			for _, slice := range slices {
+				require.Equal(t, "node-1.example.com", slice.Spec.Pool.Name)
+				require.Equal(t, pools[slice.Spec.Driver], slice.Spec.Pool.ResourceSliceCount)
+			}
+			for _, class := range m.DeviceClasses() {
+				var internal resource.DeviceClass
+				require.NoError(t, resourcev1.Convert_v1_DeviceClass_To_resource_DeviceClass(class, &internal, nil))
+				require.Empty(t, validation.ValidateDeviceClass(&internal))
+			}
+		})
+	}
+}
+
+// TestClassesCoverDrivers: for each driver there is a class, and none for another one.
+func TestClassesCoverDrivers(t *testing.T) {
+	ofDriver := regexp.MustCompile(`device\.driver == "([^"]*)"`)
+	for _, m := range machine.All() {
+		var drivers []string
+		for _, class := range m.DeviceClasses() {
+			match := ofDriver.FindStringSubmatch(class.Spec.Selectors[0].CEL.Expression)
+			require.Len(t, match, 2)
+			drivers = append(drivers, match[1])
+		}
+		require.ElementsMatch(t, m.Drivers(), slices.Compact(slices.Sorted(slices.Values(drivers))), m.Name)
+	}
+}
+
+func TestByName(t *testing.T) {
+	names := machine.Names()
+	require.True(t, slices.IsSorted(names))
+	require.Len(t, slices.Compact(slices.Clone(names)), len(machine.All()))
+	for _, name := range names {
+		m, err := machine.ByName(name)
+		require.NoError(t, err)
+		require.Equal(t, name, m.Name)
+		require.NotEmpty(t, m.Title)
+		require.Empty(t, apivalidation.IsDNS1123Label(name))
+	}
+	_, err := machine.ByName("dgx")
+	require.EqualError(t, err, `machine "dgx": must be one of `+strings.Join(names, ", "))
+}
+
+// TestTopologies: names are unique across drivers, links have no direction, and a topology
+// is the same whenever it is made, and shared with nobody.
+func TestTopologies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := rapid.SampledFrom(machine.All()).Draw(t, "machine")
+		node := rapid.StringMatching(`[a-z]{1,5}(-[0-9]{1,12})?`).Draw(t, "node")
+		topo, again := m.Topology(node), m.Topology(node)
+		require.Equal(t, topology.Machine, topo.Kind)
+		require.Empty(t, cmp.Diff(topo, again))
+		seen := map[string]bool{}
+		for i, d := range topo.Devices {
+			require.False(t, seen[d.Name], "%s occurs twice", d.Name)
+			seen[d.Name] = true
+			for _, neighbor := range d.Neighbors {
+				require.True(t, topo.Adjacent(neighbor, d.Name))
+			}
+			clear(d.Attributes)
+			require.NotEmpty(t, again.Devices[i].Attributes)
+		}
+	})
+}
+
+// TestNodesDiffer where identifiers and addresses are theirs, and are alike otherwise.
+func TestNodesDiffer(t *testing.T) {
+	for _, m := range machine.All() {
+		first, second := m.Topology("node-1"), m.Topology("node-2")
+		require.Len(t, second.Devices, len(first.Devices))
+		for i, d := range first.Devices {
+			other := second.Devices[i]
+			require.Equal(t, d.Name, other.Name)
+			require.Equal(t, d.Neighbors, other.Neighbors)
+			for name, value := range d.Attributes {
+				require.Contains(t, other.Attributes, name)
+				if unique := regexp.MustCompile(`uuid|serial|deviceID|devicegroup|ipv4`); unique.MatchString(string(name)) {
+					require.NotEqual(t, value, other.Attributes[name], "%s of %s", name, d.Name)
+				}
+			}
+		}
+	}
+}
+
+func TestFeatureGates(t *testing.T) {
+	want := map[string][]string{
+		"cpu-each": {"DRAListTypeAttributes"}, "cpu-numa": {"DRAConsumableCapacity", "DRAListTypeAttributes"},
+		"hgx-h100-cpu": {"DRAConsumableCapacity", "DRAListTypeAttributes"},
+	}
+	for _, m := range machine.All() {
+		require.Equal(t, want[m.Name], m.FeatureGates(), m.Name)
+	}
+}
+
+// TestNothingNegative: a device without a NUMA node says nothing of one.
+func TestNothingNegative(t *testing.T) {
+	for _, m := range machine.All() {
+		for _, d := range m.Topology("node-1").Devices {
+			for name, attribute := range d.Attributes {
+				require.False(t, attribute.IntValue != nil && *attribute.IntValue < 0, "%s of %s", name, d.Name)
+			}
+		}
+	}
+}
+
+// devicesOf are those of a driver, in the order of publication.
+func devicesOf(t *testing.T, name, driver string) []resourceapi.Device {
+	t.Helper()
+	m, err := machine.ByName(name)
+	require.NoError(t, err)
+	slices, err := m.ResourceSlices("node-1")
+	require.NoError(t, err)
+	var devices []resourceapi.Device
+	for _, slice := range slices {
+		if slice.Spec.Driver == driver {
+			devices = append(devices, slice.Spec.Devices...)
+		}
+	}
+	require.NotEmpty(t, devices)
+	return devices
+}

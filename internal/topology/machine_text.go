@@ -1,0 +1,156 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"cmp"
+	"slices"
+)
+
+// machinePart is the devices of a machine that are drawn together.
+type machinePart struct {
+	// title is empty if there is only one part, or if the part says what it is.
+	title string
+	Topology
+	// board is set for devices that have a place on one.
+	board *Board
+}
+
+// parts are, in this order: drivers whose devices have links, all devices that have a place
+// on a board, and the drivers that say nothing.
+func (t Topology) parts() []machinePart {
+	var linked, placed, silent []Device
+	located := map[string]bool{}
+	for i, l := range Locate(t.Devices) {
+		if l.Source != Unknown || len(l.Roots) > 0 {
+			located[t.Devices[i].Driver] = true
+		}
+	}
+	linkedDrivers := map[string]bool{}
+	for _, d := range t.Devices {
+		linkedDrivers[d.Driver] = linkedDrivers[d.Driver] || len(d.Neighbors) > 0
+	}
+	for _, d := range t.Devices {
+		switch {
+		case linkedDrivers[d.Driver]:
+			linked = append(linked, d)
+		case located[d.Driver]:
+			placed = append(placed, d)
+		default:
+			silent = append(silent, d)
+		}
+	}
+	parts := byDriver(linked, linkedPart)
+	if len(placed) > 0 {
+		board := NewBoard(placed)
+		parts = append(parts, machinePart{Topology: Topology{Kind: Placed, Devices: placed}, board: &board})
+	}
+	return append(parts, byDriver(silent, silentPart)...)
+}
+
+func byDriver(devices []Device, part func(driver string, devices []Device) machinePart) []machinePart {
+	var parts []machinePart
+	for _, driver := range (Topology{Devices: devices}).Drivers() {
+		own := slices.DeleteFunc(slices.Clone(devices), func(d Device) bool { return d.Driver != driver })
+		parts = append(parts, part(driver, own))
+	}
+	return parts
+}
+
+// linkedPart is a mesh, or a torus if there are links that go around. Devices are in the
+// order in which meshes have them.
+func linkedPart(driver string, devices []Device) machinePart {
+	slices.SortStableFunc(devices, func(a, b Device) int {
+		return cmp.Or(cmp.Compare(a.Coordinates.Row, b.Coordinates.Row), cmp.Compare(a.Coordinates.Col, b.Coordinates.Col))
+	})
+	t := Topology{Kind: Mesh, Devices: devices}
+	for _, d := range devices {
+		t.Rows, t.Cols = max(t.Rows, d.Coordinates.Row+1), max(t.Cols, d.Coordinates.Col+1)
+	}
+	for _, edge := range t.Edges() {
+		a, _ := t.Device(edge.A)
+		b, _ := t.Device(edge.B)
+		if distance := abs(a.Coordinates.Row-b.Coordinates.Row) + abs(a.Coordinates.Col-b.Coordinates.Col); distance > 1 {
+			t.Kind = Torus
+		}
+	}
+	return machinePart{title: driver, Topology: t}
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// silentColumns is how many devices without a place stand in a row.
+const silentColumns = 4
+
+// silentPart has devices in the order of the numbers in their names.
+func silentPart(driver string, devices []Device) machinePart {
+	devices = inOrder(devices)
+	for i := range devices {
+		devices[i].Coordinates = Coordinates{Row: i / silentColumns, Col: i % silentColumns}
+	}
+	return machinePart{title: driver, Topology: Topology{Kind: Placed, Devices: devices}}
+}
+
+// machineCanvases are one below the other, with a line between parts.
+func (t Topology) machineCanvases(m marking) []*canvas {
+	var pages []*canvas
+	parts := t.parts()
+	for i, part := range parts {
+		if i > 0 {
+			pages = append(pages, newCanvas(0, 1))
+		}
+		if part.board != nil {
+			pages = append(pages, boardCanvas(*part.board, m), part.board.remarks(m))
+			continue
+		}
+		if len(parts) > 1 {
+			title := newCanvas(width(part.title), 1)
+			title.text(0, 0, part.title, plainStyle)
+			pages = append(pages, title)
+		}
+		pages = append(pages, pictureCanvas(part.Topology, m))
+	}
+	return append(pages, tiesCanvas(t.Devices, m))
+}
+
+// machinePlaces are the points of a Layout: parts below each other, and of a board a row for
+// each PCIe root, or for all devices of a NUMA node that have none.
+func (t Topology) machinePlaces() []Place {
+	at := map[string]Point{}
+	top := 0
+	row := func(devices []Device) {
+		for i, d := range devices {
+			at[d.Name] = Point{Row: top, Col: i}
+		}
+		top++
+	}
+	for _, part := range t.parts() {
+		if part.board == nil {
+			bottom := top
+			for _, d := range part.Devices {
+				at[d.Name] = Point{Row: top + d.Coordinates.Row, Col: d.Coordinates.Col}
+				bottom = max(bottom, top+d.Coordinates.Row+1)
+			}
+			top = bottom
+			continue
+		}
+		for _, node := range part.board.NUMANodes {
+			row(node.Devices)
+			for _, root := range node.Roots {
+				row(root.Devices)
+			}
+		}
+		row(part.board.Others)
+	}
+	places := make([]Place, len(t.Devices))
+	for i, d := range t.Devices {
+		places[i] = Place{Device: d.Name, At: at[d.Name]}
+	}
+	return places
+}
+
+// wrapping tells whether a part of a machine is drawn with links that leave it.
+func wrapping(parts []machinePart) bool {
+	return slices.ContainsFunc(parts, func(p machinePart) bool { return p.wraps() })
+}

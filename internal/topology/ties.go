@@ -1,0 +1,120 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// Ties are what devices of different drivers have in common where they tell no place: a
+// vendor's name for what belongs together.
+type Ties struct {
+	// Attribute has the same value for the devices of a group.
+	Attribute resourceapi.QualifiedName
+	// Groups have devices of several drivers, those of the first driver first.
+	Groups [][]Device
+}
+
+// FindTies looks for an attribute of no driver's own that ties devices of several drivers,
+// and of those for the one that makes the most groups: it says the most. Groups of all
+// devices say nothing. What [Locate] reads is left out.
+func FindTies(devices []Device) (ties Ties, found bool) {
+	sorted := inOrder(devices)
+	for _, name := range commonNames(sorted) {
+		if groups := tied(sorted, name); len(groups) > max(1, len(ties.Groups)) {
+			ties, found = Ties{Attribute: name, Groups: groups}, true
+		}
+	}
+	return ties, found
+}
+
+// commonNames are those of attributes with a domain, sorted. A name without one is of the
+// driver's domain.
+func commonNames(devices []Device) []resourceapi.QualifiedName {
+	var names []resourceapi.QualifiedName
+	for _, d := range devices {
+		for name := range d.Attributes {
+			place := name == AttributePCIeRoot || name == AttributeNUMANode
+			if strings.Contains(string(name), "/") && !place {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// tied are the groups of devices with one value of an attribute, those of one driver left out.
+func tied(devices []Device, name resourceapi.QualifiedName) [][]Device {
+	var values []string
+	members := map[string][]Device{}
+	for _, d := range devices {
+		value := stringValue(d, name)
+		if value == "" {
+			continue
+		}
+		if members[value] == nil {
+			values = append(values, value)
+		}
+		members[value] = append(members[value], d)
+	}
+	var groups [][]Device
+	for _, value := range values {
+		if len(Topology{Devices: members[value]}.Drivers()) > 1 {
+			groups = append(groups, members[value])
+		}
+	}
+	return groups
+}
+
+// DrawTies writes a line for each group, if there are any, with the symbols of [Draw]:
+//
+//	same resource.aws.com/devicegroup1_id
+//	neuron-device-0 *   neuron-device-1 .   pci-0000-10-1d-0 *
+func DrawTies(w io.Writer, devices []Device, marks map[string]Mark, opts ...Option) error {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	t := Topology{Kind: Machine, Devices: devices}
+	marking, err := newMarking(t, marks)
+	if err != nil {
+		return fmt.Errorf("draw ties: %w", err)
+	}
+	if err := tiesCanvas(devices, marking).writeTo(w, o.color); err != nil {
+		return fmt.Errorf("draw ties of %s: %w", t, err)
+	}
+	return nil
+}
+
+// tiesCanvas begins with an empty line, and is nothing if there are no ties.
+func tiesCanvas(devices []Device, m marking) *canvas {
+	ties, found := FindTies(devices)
+	if !found {
+		return newCanvas(0, 0)
+	}
+	const separation = 3
+	nameWidth, most := 0, 0
+	for _, group := range ties.Groups {
+		most = max(most, len(group))
+		for _, d := range group {
+			nameWidth = max(nameWidth, width(d.Name))
+		}
+	}
+	pitch := nameWidth + len(" *") + separation
+	title := "same " + string(ties.Attribute)
+	c := newCanvas(max(width(title), most*pitch), 2+len(ties.Groups))
+	c.text(0, 1, title, plainStyle)
+	for y, group := range ties.Groups {
+		for x, d := range group {
+			c.text(x*pitch, y+2, fmt.Sprintf("%-*s %c", nameWidth, d.Name, m.symbol(d.Name)), m.style(d.Name))
+		}
+	}
+	return c
+}

@@ -48,9 +48,9 @@ func (b branch) bounds(d *definition, shape setShape) *bound.Bounds {
 
 // speculate is false if something may fail on the way through the requests that only the search
 // itself finds out.
-func (b branch) speculate(requests []alternatives) bool {
-	for _, all := range requests {
-		if !b.search.lookahead.speculate(all[0]) {
+func (b branch) speculate(requests []*request) bool {
+	for _, r := range requests {
+		if !b.search.lookahead.speculate(r) {
 			return false
 		}
 	}
@@ -103,12 +103,17 @@ func (b branch) mayTake(r *request, c *inventory.Candidate) bool {
 		(r.WantsAll() || b.search.lookahead.know(r, c) != ineligible) && r.isAdmitted(c)
 }
 
-// others are the other CEL constraints of the claim that become complete between two of its
-// requests.
+// others are the other CEL constraints of the claim that may be asked between two of its requests
+// in a branch in which no set satisfies the given one.
 func (b branch) others(than *celConstraint, from, to int) iter.Seq[*celConstraint] {
 	return func(yield func(*celConstraint) bool) {
+		behind := false
 		for _, o := range b.search.celConstraints {
-			if o == than || o.claimIndex != b.claim || o.last < from || o.first > to {
+			if o == than {
+				behind = true
+				continue
+			}
+			if o.claimIndex != b.claim || o.last < from || o.first > to || o.isAskedAfter(than, behind) {
 				continue
 			}
 			if !yield(o) {

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -47,12 +48,14 @@ type celConstraint struct {
 	// verdict was known. accepted and rejected count the complete sets by verdict, proven
 	// those of the former that needed no evaluation.
 	evaluations, hits, accepted, rejected, proven int64
-	pruner                                        pruner
+	// pruners has one for each alternative of the first covered request. pruner is that of the
+	// alternative which is being tried, or was last.
+	pruners []*pruner
+	pruner  *pruner
 }
 
 func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition, api *resourceapi.DeviceConstraint, requests []alternatives) *celConstraint {
 	c := &celConstraint{definition: d, search: s, claim: claim, claimIndex: len(s.requests) - 1, first: len(requests)}
-	c.pruner.constraint, c.pruner.branch = c, branch{s, c.claimIndex}
 	for i, all := range requests {
 		var covered alternatives
 		for _, r := range all {
@@ -72,8 +75,52 @@ func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 			r.decides = append(r.decides, contribution{c, constraint.Covers(api, &r.Request)})
 		}
 	}
+	if len(c.covered) > 0 {
+		for _, r := range requests[c.first] {
+			c.pruners = append(c.pruners, newPruner(c, branch{s, c.claimIndex}, r))
+		}
+		c.pruner = c.pruners[0]
+	}
 	s.celConstraints = append(s.celConstraints, c)
 	return c
+}
+
+// tries tells which alternative of the first covered request is being tried.
+func (c *celConstraint) tries(r *request) {
+	for _, p := range c.pruners {
+		if p.first == r {
+			c.pruner = p
+		}
+	}
+}
+
+// isBegun tells whether it is decided which alternative of the first covered request is tried.
+func (c *celConstraint) isBegun() bool { return c.undecided < len(c.covered) }
+
+// isAskedAfter tells whether the expression is asked about a set only when another one was found
+// true before: it covers a later request, or stands behind the other, and the last device of its
+// set is that of the other.
+func (c *celConstraint) isAskedAfter(other *celConstraint, behind bool) bool {
+	return c.last > other.last || behind && c.last == other.last && len(c.search.requests[c.claimIndex][c.last]) == 1
+}
+
+// cuts counts the parts of sets that could not become satisfactory.
+func (c *celConstraint) cuts() int64 {
+	var cuts int64
+	for _, p := range c.pruners {
+		cuts += p.cuts
+	}
+	return cuts
+}
+
+// mayFail tells whether the expression may fail for what the set can become, with the device
+// last, which it may or may not have seen yet.
+func (c *celConstraint) mayFail(last *inventory.Candidate) bool {
+	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }
+	if c.isBegun() {
+		return mayFail(c.pruner)
+	}
+	return slices.ContainsFunc(c.pruners, mayFail)
 }
 
 // contribution is what trying a request means for the size of a constraint's set.
@@ -93,6 +140,9 @@ func (c contribution) devices(r *request) int {
 // that completes a set which is not satisfactory; then, and after an error,
 // nothing has changed.
 func (r *request) decide() (bool, error) {
+	for _, d := range r.decides {
+		d.constraint.tries(r)
+	}
 	for i, d := range r.decides {
 		satisfied, err := d.constraint.decide(d.devices(r))
 		if err != nil || !satisfied {

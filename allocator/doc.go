@@ -73,11 +73,17 @@
 //
 // Write it in package constraint, as a [constraint.Constraint], and have constraint.New make it.
 // If it can tell how many devices of a list it would accept, it is a [constraint.Bounding] too,
-// and lookahead uses that. If it reads one attribute it says which (AttributeName), and the
-// symmetry of devices that differ in others is kept; otherwise there is none. Last,
-// readByConstraints in read_set.go says what it reads before there is a search; what it does not
-// know is anything. The random scenarios of random_test.go should have it, and the brute force
-// of test/conformance has to know what it means.
+// and lookahead uses that. What it may read without more ado is attributes, capacities and drivers:
+// a view has nothing else. Which attributes it reads is said twice, by readByConstraints in
+// read_set.go, from the API, before there is a search, and by readByConstraint in symmetry.go,
+// from the constraint; what they don't know may read any attribute. A constraint that looks at
+// names, or at which devices are of one pool, must have claimContent say that nothing can be kept,
+// or it gets the answers of other nodes.
+//
+// The random scenarios of random_test.go should have it; mind that they have one pool. Package
+// scenario of test/conformance draws it, in the profiles that are not compared with upstream, and the
+// brute force there has to know what it means. Test two nodes with one Cache that differ in what
+// it reads.
 //
 // # Reading the expression
 //

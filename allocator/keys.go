@@ -22,11 +22,13 @@ import (
 //
 //	what                                  key
 //	contents of slices                    the slice, by identity; what is read of it
-//	devices as claims see them            their content but for names and for attributes that
-//	                                      the claims don't read ([view.View])
+//	devices as claims see them            their content but for names, for which devices are of
+//	                                      one pool, and for attributes that the claims don't
+//	                                      read ([view.View])
 //	verdicts of selectors on devices      view, texts of the selectors
-//	what an expression says               its text, the environment, size of the set
-//	tables of a CEL constraint            view, expression, size of the set
+//	what an expression says               its text and those of its variables, the environment,
+//	                                      shape of the set
+//	tables of a CEL constraint            view, expression, shape of the set
 //	verdicts of a CEL constraint on sets  view, expression, positions of the devices
 //	symmetry classes ([symmetry.find])    view, attributes that are read
 //	answers to claims                     view, claims, what is in use ([keptAnswer])

@@ -48,6 +48,10 @@ import (
 type pruner struct {
 	constraint *celConstraint
 	branch     branch
+	// first is the alternative that is tried of the first covered request. covered are the
+	// requests whose devices make up the set then.
+	first   *request
+	covered []*request
 	// useless: nothing can be cut.
 	useless bool
 	// size is the size of a complete set.
@@ -83,7 +87,6 @@ const thoroughFrom = 3
 // begin looks at the empty set when the first covered request is about to be met. It
 // is false if no set is satisfactory.
 func (p *pruner) begin() bool {
-	c := p.constraint
 	if !p.isPrepared() {
 		return true
 	}
@@ -91,10 +94,10 @@ func (p *pruner) begin() bool {
 	p.chosen.Clear()
 	first := p.domain.At(0)
 	first.Clear()
-	for i, all := range c.covered {
-		p.branch.joinFree(first, p.eligible.At(i), all[0])
+	for i, r := range p.covered {
+		p.branch.joinFree(first, p.eligible.At(i), r)
 	}
-	r := &c.covered[0][0].Request
+	r := &p.first.Request
 	if p.volatile {
 		p.passOverTaken(r, 0, first)
 	}
@@ -221,9 +224,9 @@ func (p *pruner) outcome() bound.Outcome {
 func (p *pruner) lacksDevices() bool {
 	c := p.constraint
 	taken := len(c.members)
-	for i, all := range c.covered {
-		wanted := max(0, all[0].Count-taken)
-		taken = max(0, taken-all[0].Count)
+	for i, r := range p.covered {
+		wanted := max(0, r.Count-taken)
+		taken = max(0, taken-r.Count)
 		if wanted > 0 && p.domain.At(len(c.members)).CountAnd(p.eligible.At(i)) < wanted {
 			return true
 		}
@@ -253,8 +256,7 @@ func (p *pruner) passOverTaken(r *requests.Request, from int, domain bitset.Set)
 // mayTake tells whether the device can still be had for one of the covered requests
 // from r on.
 func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Candidate) bool {
-	for i, all := range p.constraint.covered {
-		q := all[0]
+	for i, q := range p.covered {
 		if q.Order < r.Order || &q.Request == r && candidate.Position < from || !p.eligible.At(i).Has(candidate.Position) {
 			continue
 		}
@@ -267,9 +269,8 @@ func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Can
 
 // placeOf is the place of a request among those covered.
 func (p *pruner) placeOf(r *requests.Request) int {
-	c := p.constraint
-	for i, all := range c.covered {
-		if &all[0].Request == r {
+	for i, q := range p.covered {
+		if &q.Request == r {
 			return i
 		}
 	}
@@ -305,7 +306,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
 	for o := range p.branch.others(c, r.Order, c.last) {
-		if !o.pruner.isPrepared() || o.pruner.mayFail(last) {
+		if o.mayFail(last) {
 			return false
 		}
 	}
@@ -321,7 +322,7 @@ func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	if p.begun {
 		partial.Domain.SetTo(p.domain.At(len(c.members)))
 	} else {
-		for i := range c.covered {
+		for i := range p.covered {
 			partial.Domain.Join(p.eligible.At(i))
 		}
 	}

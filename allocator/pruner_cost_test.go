@@ -6,6 +6,7 @@ package allocator
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,4 +65,20 @@ func TestPruningKnowsTheCostLimit(t *testing.T) {
 			require.Equal(t, test.tables, stats.TableBuilds > 0, "%+v", stats)
 		})
 	}
+}
+
+// Of a prioritized list each alternative is searched like a request of its own.
+func TestAlternativesArePruned(t *testing.T) {
+	free := slices.DeleteFunc(ring(32), func(d resourceapi.Device) bool { return *d.Attributes["index"].IntValue%8 == 0 })
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", free...)},
+		claims: []*claimBuilder{claim("c").firstAvailable("x", sub("eight", 8), sub("four", 4)).cel("row").
+			define("row", indices+".max() - "+indices+".min() == size(devices) - 1")},
+	}
+	a := s.allocator(t)
+	results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+	require.NoError(t, err)
+	require.Equal(t, []string{"x/four=mla-1", "x/four=mla-2", "x/four=mla-3", "x/four=mla-4"}, devicesOf(results))
+	require.LessOrEqual(t, a.Stats().Steps, int64(10))
+	require.Zero(t, a.Stats().Evaluations)
 }

@@ -150,7 +150,7 @@ func TestPruningBesideOtherThings(t *testing.T) {
 		},
 		"another constraint is not read": {
 			scenario{slices: six, claims: []*claimBuilder{claim("c").want("x", 2).cel("far").cel("unread").define("far", far).define("unread", indices+".slice(0, 1) == [4]")}},
-			false, []string{"x=mla-4", "x=mla-5"}, "",
+			true, []string{"x=mla-4", "x=mla-5"}, "",
 		},
 		"another constraint of another claim": {
 			scenario{slices: eight, claims: []*claimBuilder{
@@ -177,7 +177,24 @@ func TestPruningBesideOtherThings(t *testing.T) {
 		},
 		"alternatives": {
 			scenario{slices: six, claims: []*claimBuilder{claim("c").firstAvailable("x", sub("three", 3), sub("two", 2)).cel("far").define("far", far)}},
-			false, []string{"x/two=mla-4", "x/two=mla-5"}, "",
+			true, []string{"x/two=mla-4", "x/two=mla-5"}, "",
+		},
+		"alternatives before another request": {
+			scenario{slices: six, claims: []*claimBuilder{claim("c").firstAvailable("x", sub("three", 3), sub("one", 1)).want("y", 1).cel("far").define("far", far)}},
+			true, []string{"x/one=mla-4", "y=mla-5"}, "",
+		},
+		"alternatives after another request": {
+			scenario{slices: six, claims: []*claimBuilder{claim("c").want("y", 1).firstAvailable("x", sub("three", 3), sub("one", 1)).cel("far").define("far", far)}},
+			false, []string{"y=mla-4", "x/one=mla-5"}, "",
+		},
+		"alternatives of which one is not covered": {
+			scenario{slices: six, claims: []*claimBuilder{claim("c").firstAvailable("x", sub("three", 3), sub("other", 9), sub("two", 2)).cel("far", "x/three", "x/two").define("far", far)}},
+			true, []string{"x/two=mla-4", "x/two=mla-5"}, "",
+		},
+		"behind one that can't be read": {
+			scenario{slices: six, claims: []*claimBuilder{claim("c").want("x", 2).cel("named").cel("far").define("far", far).
+				define("named", "devices.map(d, string(d.attributes['mla.example.com'].index)).join(',') != '0,1'")}},
+			false, []string{"x=mla-4", "x=mla-5"}, "",
 		},
 		"one alternative": {
 			scenario{slices: six, claims: []*claimBuilder{claim("c").firstAvailable("x", sub("two", 2)).cel("far").define("far", far)}},

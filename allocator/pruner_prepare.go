@@ -4,7 +4,8 @@
 package allocator
 
 import (
-	"github.com/celset/celset/allocator/internal/inventory"
+	"slices"
+
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -21,25 +22,31 @@ func (p *pruner) isPrepared() bool {
 	return !p.useless
 }
 
+// newPruner is for sets with an alternative of the first covered request.
+func newPruner(c *celConstraint, b branch, first *request) *pruner {
+	p := &pruner{constraint: c, branch: b, first: first, useless: !slices.Contains(c.covered[0], first)}
+	p.covered = append(p.covered, first)
+	for _, all := range c.covered[1:] {
+		p.covered = append(p.covered, all[0])
+	}
+	return p
+}
+
 // prepare reads the expression. It is false if nothing can be cut, now and later.
 func (p *pruner) prepare() bool {
 	c := p.constraint
-	if !withinLimit(p.branch.requests()) {
+	span, ok := p.span()
+	if !ok || !withinLimit(p.branch.requests()) {
 		return false
 	}
-	for _, all := range p.span() {
-		if len(all) != 1 {
-			return false
-		}
+	for _, r := range p.covered {
+		p.size += r.Count
 	}
-	for _, all := range c.covered {
-		p.size += all[0].Count
-	}
-	if p.size == 0 || len(c.covered) > 1 && p.branch.hasShared() {
+	if p.size == 0 || len(p.covered) > 1 && p.branch.hasShared() {
 		return false
 	}
-	bounds := p.branch.bounds(c.definition, setShape{p.size, len(c.covered) == 1})
-	if bounds == nil || !p.branch.speculate(p.span()) {
+	bounds := p.branch.bounds(c.definition, setShape{p.size, len(p.covered) == 1})
+	if bounds == nil || !p.branch.speculate(span) {
 		return false
 	}
 	p.makeRoom()
@@ -51,7 +58,7 @@ func (p *pruner) prepare() bool {
 // makeRoom has memory for all levels of the search.
 func (p *pruner) makeRoom() {
 	c := p.constraint
-	requests, levels := len(c.covered), p.size+1
+	requests, levels := len(p.covered), p.size+1
 	sets := bitset.NewList(2+2*requests+2*levels, p.branch.devices())
 	cut := func(count int) (part bitset.List) {
 		part, sets = sets.Cut(count)
@@ -60,26 +67,34 @@ func (p *pruner) makeRoom() {
 	p.chosen, p.none = cut(1).At(0), cut(1).At(0)
 	p.eligible, p.later = cut(requests), cut(requests)
 	p.domain, p.forced = cut(levels), cut(levels)
-	c.members = make([]*inventory.Candidate, 0, p.size)
+	c.members = slices.Grow(c.members, p.size)
 }
 
 // findEligible looks at the devices for each covered request.
 func (p *pruner) findEligible() {
 	c := p.constraint
-	for i, all := range c.covered {
-		r := all[0]
+	for i, r := range p.covered {
 		dependent := p.branch.eligible(r, p.eligible.At(i))
 		p.volatile = p.volatile || dependent || len(r.constraints) > 1 || r.AdminAccess()
 	}
-	p.volatile = p.volatile || c.last-c.first+1 > len(c.covered)
-	for i := len(c.covered) - 1; i > 0; i-- {
+	p.volatile = p.volatile || c.last-c.first+1 > len(p.covered)
+	for i := len(p.covered) - 1; i > 0; i-- {
 		p.later.At(i - 1).SetTo(p.later.At(i))
 		p.later.At(i - 1).Join(p.eligible.At(i))
 	}
 }
 
 // span are the requests of the claim from the first to the last that the
-// constraint covers. What is between them is searched before a set is complete.
-func (p *pruner) span() []alternatives {
-	return p.branch.requests()[p.constraint.first : p.constraint.last+1]
+// constraint covers. What is between them is searched before a set is complete. It is false if
+// one of them has alternatives and it is not known which is tried.
+func (p *pruner) span() ([]*request, bool) {
+	c := p.constraint
+	span := []*request{p.first}
+	for _, all := range p.branch.requests()[c.first+1 : c.last+1] {
+		if len(all) != 1 {
+			return nil, false
+		}
+		span = append(span, all[0])
+	}
+	return span, true
 }

@@ -23,7 +23,7 @@ type prunerState struct {
 }
 
 func stateOf(c *celConstraint) prunerState {
-	p := &c.pruner
+	p := c.pruner
 	s := prunerState{Begun: p.begun, Chosen: slices.Clone(p.chosen)}
 	for _, member := range c.members {
 		s.Members = append(s.Members, member.Position)

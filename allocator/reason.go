@@ -34,7 +34,7 @@ func (y reason) String() string {
 		}
 	}
 	for _, c := range s.celConstraints {
-		if c.rejected+c.pruner.cuts > 0 && c.accepted == 0 { // no set was satisfactory
+		if c.rejected+c.cuts() > 0 && c.accepted == 0 { // no set was satisfactory
 			return y.prefix(c.claimIndex) + y.unsatisfied(c)
 		}
 	}
@@ -120,7 +120,7 @@ func (y reason) unsatisfied(c *celConstraint) string {
 
 // isPruned tells whether sets were ruled out without being evaluated.
 func (y reason) isPruned(c *celConstraint) bool {
-	return c.pruner.cuts+y.search.symmetry.passedOver > 0
+	return c.cuts()+y.search.symmetry.passedOver > 0
 }
 
 // isFirst tells whether nothing is taken before the first device of the constraint's

@@ -49,10 +49,12 @@ func (s *search) stats() Stats {
 		stats.SetsAccepted += constraint.accepted
 		stats.SetsProven += constraint.proven
 		stats.CacheHits += constraint.hits
-		stats.Cuts += constraint.pruner.cuts
-		if bounds := constraint.pruner.bounds; bounds != nil {
-			stats.TableEvaluations += bounds.Evaluations()
-			stats.TableBuilds += bounds.Builds()
+		stats.Cuts += constraint.cuts()
+		for _, p := range constraint.pruners {
+			if p.bounds != nil {
+				stats.TableEvaluations += p.bounds.Evaluations()
+				stats.TableBuilds += p.bounds.Builds()
+			}
 		}
 	}
 	return stats

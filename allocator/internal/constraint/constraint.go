@@ -40,10 +40,10 @@ type Constraint interface {
 // any more.
 type Bounding interface {
 	// Admits tells whether the device, which has no derived attributes, can be
-	// added.
+	// added: what Add would say now.
 	Admits(c *inventory.Candidate) bool
 	// Most returns how many of the devices, all of which are admitted, can be added
-	// together at most.
+	// together at most, to those that are in it already.
 	Most(devices []*inventory.Candidate) int
 }
 

@@ -217,6 +217,9 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
 	if isOpen(c.left) || isOpen(c.right) {
+		if same, ok := a.oneValue(c, left, right, s); ok {
+			return same
+		}
 		return open{}
 	}
 	l, constantLeft := c.left.(constant)

@@ -111,6 +111,16 @@ var constructs = map[string]bound.Outcome{
 	"devices.filter(d, d" + y + " == 0).map(d, d" + y + ").sum() == 0":            bound.True,
 	"devices.filter(d, d" + y + " == 7).map(d, d" + y + ").sum() == 1":            bound.False,
 	"devices.filter(d, d" + y + " == 7).map(d, double(d" + y + ")).sum() == 1.0":  bound.Open,
+	// Patterns of devices.
+	"devices.exists(d, devices.exists(o, d" + y + " + 5 == o" + y + " && d.attributes['d'].s != 'z'))":                      bound.True,
+	"devices.exists(d, devices.exists(o, devices.exists(p, d" + y + " + 1 == o" + y + " && o" + y + " + 1 == p" + y + ")))": bound.False,
+	"devices.exists(d, devices.exists(o, devices.exists(p, d" + y + " + 1 == o" + y + " && o" + y + " + 4 == p" + y + ")))": bound.True | bound.False,
+	"devices.all(d, devices.exists(o, d != o && devices[0]" + y + " == 1))":                                                 bound.True | bound.False,
+	"devices.all(d, devices.all(o, d == o || devices.exists(p, d" + y + " == p" + y + " && o" + y + " > p" + y + " + 5)))":  bound.False,
+	// Values that speak of the set.
+	"devices.map(d, devices.filter(o, o.attributes['d'].s == d.attributes['d'].s).size()).distinct().size() == 1":                      bound.True | bound.False,
+	"devices.map(d, d.attributes['d'].s).distinct().map(t, devices.filter(d, d.attributes['d'].s == t).size()).distinct().size() == 1": bound.True | bound.False,
+	"devices.map(d, devices.filter(o, o" + y + " < d" + y + ").size()).distinct().size() == 1":                                         bound.False,
 	// Lists that are written out.
 	"lists.range(3).exists(i, devices.map(d, d" + y + ").max() == i + 6)": bound.False,
 	"[0, 1].filter(i, devices.exists(d, d" + y + " == i)).size() == 2":    bound.True | bound.False,

@@ -52,7 +52,11 @@
 //
 // Another way to write what is understood is a [rule]: rules.go, and an expression in the file
 // of its family in testdata/rules, where a transcript says what was applied, what it wrote and
-// what the bounds are then (go test -run TestRules -rewrite).
+// what the bounds are then (go test -run TestRules -rewrite). Rules are asked where a condition on
+// the set is neither a leaf nor a binding (analyzer.condition); what compares is asked as ==,
+// whichever way it is written (analyzer.comparison). Put the expression among the constructs of
+// constructs_test.go, too: they are compared with CEL on devices that lack attributes or have
+// odd ones, which those of the transcripts don't.
 //
 // # To add a kind of condition
 //

@@ -18,7 +18,7 @@ func AnalyzeTraced(expression *device.Expression, size int, trace func(rule stri
 
 // Rules are the names of all rules.
 func Rules() []string {
-	names := []string{inlineBinding, unrollConjunct, unrollCount, equalLists, compareSorted}
+	names := []string{inlineBinding, unrollConjunct, unrollCount, equalLists, compareSorted, compareAll}
 	for _, r := range rules {
 		names = append(names, r.name)
 	}

@@ -59,7 +59,7 @@ func (n *normalizer) rewrite(expr ast.Expr, s scope) (ast.Expr, bool) {
 func (n *normalizer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
 	_, single := references(expr, s)
 	for _, r := range rules {
-		if single && r.ofSets {
+		if single && r.setOnly {
 			continue
 		}
 		if result, ok := r.apply(n, expr, s); ok {

@@ -117,6 +117,19 @@ func (n *pattern) negation() condition { return newNot(n.general) }
 
 // find looks for the pattern with so many devices at most that are not chosen.
 func (n *pattern) find(s *state, left int) matches {
+	for _, p := range n.parts {
+		// What speaks of outer variables only holds or not.
+		if slices.ContainsFunc(p.slots, func(slot int) bool { return slices.Contains(n.slots, slot) }) {
+			continue
+		}
+		switch p.bound(s) {
+		case True:
+		case False:
+			return none
+		default:
+			return fails
+		}
+	}
 	m := &matching{pattern: n, state: s, left: left}
 	return m.from(0)
 }

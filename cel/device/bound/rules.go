@@ -13,23 +13,24 @@ import (
 )
 
 // rule is one way to write a condition nearer to its normal form. The two must fail alike, and
-// mean the same for every set.
+// mean the same for every set: x - y == 0 is not x == y, for the difference may overflow. Where the
+// type matters n.write.TypeOf tells it, and a part that is written twice is copied (n.again).
 //
 // To add one: write its function, add it to rules, and an expression to the file of its family
 // in testdata/rules. What it writes may be rewritten again, so it must come to an end.
 type rule struct {
 	// name is how the rule is called in testdata.
 	name string
-	// ofSets: it is for conditions that speak of the set, not for those that speak of single
+	// setOnly: it is for conditions that speak of the set, not for those that speak of single
 	// devices, which CEL is asked about.
-	ofSets bool
+	setOnly bool
 	// apply returns the other way to write it, and false if the rule does not fit.
 	apply func(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool)
 }
 
 // rules are tried in this order. inline-binding is applied elsewhere, by reduce, and so are
-// unroll-conjunct to whole conjuncts, unroll-count to numbers, and equal-lists and
-// compare-sorted to comparisons.
+// unroll-conjunct to whole conjuncts, unroll-count to numbers, and equal-lists,
+// compare-sorted and compare-all to comparisons.
 var rules = []rule{
 	// [1, 2].all(n, p(n))            p(1) && p(2)
 	{"unroll-quantifier", false, unrollQuantifier},
@@ -53,6 +54,7 @@ const (
 	unrollCount    = "unroll-count"
 	equalLists     = "equal-lists"
 	compareSorted  = "compare-sorted"
+	compareAll     = "compare-all"
 )
 
 func unrollQuantifier(n *normalizer, expr ast.Expr, _ scope) (ast.Expr, bool) {

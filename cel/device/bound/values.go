@@ -114,6 +114,53 @@ func newDistinctSize(m mapped) quantity {
 	return distinctSize{leaf, m.list}
 }
 
+// oneValue reads "list.distinct().size() == 1" where the values speak of the set: any two of them
+// are equal.
+//
+//	devices.map(d, devices.filter(o, o.tray == d.tray).size()).distinct().size() == 1
+func (a *analyzer) oneValue(c comparison, left, right ast.Expr, s scope) (condition, bool) {
+	number, size := c.left, right
+	if isOpen(c.left) {
+		number, size = c.right, left
+	}
+	if number != (constant{1}) || c.relation != equal || !tree.IsCall(size, "size") {
+		return nil, false
+	}
+	list := a.normal.reduce(operand(size.AsCall()), s)
+	if !tree.IsCall(list, "distinct") {
+		return nil, false
+	}
+	list, ok := a.normal.valuesOf(list, s)
+	if !ok {
+		return nil, false
+	}
+	write := a.normal.write
+	same := write.All(list, func(x ast.Expr) ast.Expr {
+		return write.All(a.normal.again(list), func(y ast.Expr) ast.Expr { return write.Equals(x, y) })
+	})
+	any := write.Exists(a.normal.again(list), func(ast.Expr) ast.Expr { return write.Literal(types.True) })
+	both := write.And(same, any)
+	a.normal.traced(compareAll, size, both)
+	a.normal.require(both, s)
+	return a.condition(both, s), true
+}
+
+// valuesOf is a list made with map, in any order and with any repetitions, from one of which the
+// same is true.
+func (n *normalizer) valuesOf(list ast.Expr, s scope) (ast.Expr, bool) {
+	list, ok := n.elementsOf(list, s)
+	if !ok || list.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
+	c := list.AsComprehension()
+	if _, _, is := tree.CollectionOf(c); !is || c.HasIterVar2() {
+		return nil, false
+	}
+	from, ok := n.elementsOf(c.IterRange(), s)
+	return ast.NewExprFactory().NewComprehension(n.write.Node(n.write.TypeOf(list), nil), from, c.IterVar(), c.AccuVar(),
+		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), ok
+}
+
 // valued is a list of values as a list of the devices that have them. It fails where a
 // value does.
 type valued struct{ mapped }

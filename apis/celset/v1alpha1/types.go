@@ -47,6 +47,11 @@ type CELDeviceConstraint struct {
 	// Variables are expressions over one device, which the expression reads of any
 	// device d as d.variables.<name>. At most [MaxVariables].
 	Variables []Variable `json:"variables,omitempty"`
+
+	// Default, in a DeviceClass, has the constraint hold for each request of the class for two
+	// or more devices, over the devices of that request alone, though no claim refers to it.
+	// It may not be true in a claim.
+	Default bool `json:"default,omitempty"`
 }
 
 // Variable gives an expression over one device a name.

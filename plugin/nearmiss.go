@@ -40,8 +40,8 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 	if status.Code() != fwk.Unschedulable || status.Message() != "" || !pl.isOurs(state) {
 		return result, status
 	}
-	claims, err := pl.constrainedClaims(pod)
-	if err != nil || len(claims) == 0 {
+	claims, err := pl.unallocatedClaims(pod)
+	if err != nil || len(pl.constrained(pod, claims)) == 0 {
 		return result, status
 	}
 	attempt := pl.attemptIn(state)
@@ -53,7 +53,7 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	miss, err := pl.nearestMiss(ctx, pod, nodes)
+	miss, err := pl.nearestMiss(ctx, pod, pl.withExtended(pod, claims), nodes)
 	if err != nil {
 		// What was found out until then may be nothing.
 		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
@@ -81,16 +81,12 @@ func (pl *DynamicResourcesCEL) isOurs(state fwk.CycleState) bool {
 }
 
 // nearestMiss explains the node on which the requests lack least. nil if there is none.
-func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
-	claims, err := pl.unallocatedClaims(pod)
-	if err != nil {
-		return nil, err
-	}
+func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
 	a, err := pl.newAllocator(ctx, material{})
 	if err != nil {
 		return nil, err
 	}
-	node, err := pl.closest(ctx, a, claims, nodes)
+	node, err := pl.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool { return pl.providesExtended(pod, info) })
 	if err != nil || node == nil {
 		return nil, err
 	}
@@ -101,13 +97,15 @@ func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, nod
 	return problem.Node(ctx, node)
 }
 
-// closest looks for the node that we refused and that has most of what is wanted.
-func (pl *DynamicResourcesCEL) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader) (*v1.Node, error) {
+// closest looks for the node that we refused and that has most of what is wanted, among those for
+// which the claims are what is wanted.
+func (pl *DynamicResourcesCEL) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
+	differs func(fwk.NodeInfo) bool) (*v1.Node, error) {
 	refused, err := nodes.NodesForStatusCode(pl.nodes(), fwk.UnschedulableAndUnresolvable)
 	if err != nil {
 		return nil, err
 	}
-	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != Name })
+	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != Name || differs(info) })
 	slices.SortFunc(refused, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
 	var closest *v1.Node
 	least := 0

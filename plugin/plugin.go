@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +25,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -250,7 +248,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 		*field = newLimitedAllocator(*field, attempt)
 		return nil
 	}
-	claims := constrained(all)
+	claims := pl.constrained(pod, all)
 	if len(claims) == 0 && pl.mode != configv1alpha1.AllocatorAll {
 		*field = newLimitedAllocator(*field, attempt)
 		return nil
@@ -265,18 +263,6 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 func gateMessage(claim *resourceapi.ResourceClaim) string {
 	return fmt.Sprintf("resourceclaim %s has a CEL device constraint, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
 		klog.KObj(claim), DRACELDeviceConstraint, DRACELDeviceConstraint)
-}
-
-// constrainedClaims returns the claims of the pod that are to be allocated and
-// have a CEL constraint.
-func (pl *DynamicResourcesCEL) constrainedClaims(pod *v1.Pod) ([]*resourceapi.ResourceClaim, error) {
-	claims, err := pl.unallocatedClaims(pod)
-	return constrained(claims), err
-}
-
-// constrained are the claims with a CEL constraint.
-func constrained(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
-	return slices.DeleteFunc(slices.Clone(claims), func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasReference(claim) })
 }
 
 // allocatorIn is where upstream has its allocator.
@@ -303,7 +289,7 @@ func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, field *struc
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	*field = &measuredAllocator{ours, pl.metrics, attempt}
+	*field = &measuredAllocator{ours, pl.metrics, attempt, len(claims) > 0}
 	return nil
 }
 
@@ -311,6 +297,9 @@ func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, seen material, 
 	all, err := pl.gatherMaterial(ctx, seen)
 	if err != nil {
 		return nil, err
+	}
+	if !pl.enabled {
+		opts = append(opts, allocator.WithoutDefaultConstraints())
 	}
 	opts = append(opts,
 		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),

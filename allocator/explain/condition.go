@@ -127,21 +127,27 @@ func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 	if c.conjuncts == nil {
 		return nil
 	}
+	reference, err := define(devices, strings.Join(c.conjuncts, " && "), c.variables)
+	devices.Constraints[c.constraint].MatchAttribute = reference
+	return err
+}
+
+// define adds a definition to a claim, and returns what refers to it.
+func define(devices *resourceapi.DeviceClaim, expression string, variables []v1alpha1.Variable) (*resourceapi.FullyQualifiedName, error) {
 	name := unusedName(devices)
 	raw, err := json.Marshal(&v1alpha1.CELDeviceConstraint{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
 		Name:       name,
-		Expression: strings.Join(c.conjuncts, " && "),
-		Variables:  c.variables,
+		Expression: expression,
+		Variables:  variables,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	devices.Constraints[c.constraint].MatchAttribute = ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + name))
 	devices.Config = append(devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
 		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
 	}})
-	return nil
+	return ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + name)), nil
 }
 
 // unusedName is the name of no definition in the claim.

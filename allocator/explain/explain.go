@@ -101,6 +101,10 @@ func (p *Problem) explain(ctx context.Context, a *allocator.Allocator, node *v1.
 
 // unmet finds the first condition with which there is no solution.
 func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) {
+	p, labels, err := p.writtenOut()
+	if err != nil {
+		return nil, err
+	}
 	conditions, err := p.conditions()
 	if err != nil {
 		return nil, err
@@ -117,7 +121,11 @@ func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) 
 	if err != nil || first == 0 {
 		return nil, err
 	}
-	return &conditions[first-1], nil
+	unmet := &conditions[first-1]
+	if label, isDefault := labels[place{unmet.claim, unmet.constraint}]; isDefault {
+		unmet.Constraint = label
+	}
+	return unmet, nil
 }
 
 func (p *Problem) fitsUpTo(ctx context.Context, node *v1.Node, conditions []Condition, last int) ([]resourceapi.AllocationResult, error) {

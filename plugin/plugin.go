@@ -89,14 +89,25 @@ func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 // to. Without that, namespaces have no share of the scheduler's time.
 func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
 	var run sync.Once
-	shared := newProfiles(guard)
+	shared, notices := newProfiles(guard), &classNotices{}
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		measured, err := metrics.Default()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", Name, err)
 		}
-		run.Do(func() { go guard.Run(ctx) })
-		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, shared)
+		pl, err := newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, shared)
+		if err != nil {
+			return nil, err
+		}
+		notices.addProfile(handle.ProfileName(), pl.mode)
+		run.Do(func() {
+			go guard.Run(ctx)
+			if pl.exchange != nil {
+				notices.enabled = pl.enabled
+				err = notices.watch(ctx, handle.ClientSet(), handle.SharedInformerFactory())
+			}
+		})
+		return pl, err
 	}
 }
 

@@ -5,6 +5,8 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -137,30 +139,42 @@ func (r *resolver) defaults(references []Constraint) []Constraint {
 	return constraints
 }
 
-// defaultsOfClass has none for a class that does not exist: there is no device either, and
-// whoever looks for devices says so.
+// defaultsOfClass has none for a class of which an error is recorded, and for one that does not
+// exist: there is no device either, and whoever looks for devices says so.
 func (r *resolver) defaultsOfClass(request *requestOfClass) []Definition {
-	class, err := r.getter.Get(request.className)
-	if apierrors.IsNotFound(err) {
-		return nil
+	if known, consulted := r.classes[request.className]; consulted {
+		return slices.DeleteFunc(slices.Clone(known.definitions), func(def Definition) bool { return known.err != nil || !def.Default })
 	}
-	path := r.Path.Child(request.path.Child("deviceClassName").String())
+	if definitions, known := r.defaultsByClass[request.className]; known {
+		return definitions
+	}
+	definitions, err := r.readDefaults(request.className, r.Path.Child(request.path.Child("deviceClassName").String()))
 	if err != nil {
-		unavailable := field.InternalError(path, err)
-		r.errs = append(r.errs, unavailable.WithOrigin(OriginUnavailableClass))
-		r.causes = append(r.causes, err)
-		return nil
+		r.errs = append(r.errs, err)
 	}
-	if !HasDefaults(class) {
-		return nil
+	r.defaultsByClass[request.className] = definitions
+	return definitions
+}
+
+func (r *resolver) readDefaults(className string, path *field.Path) ([]Definition, *field.Error) {
+	class, err := r.getter.Get(className)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		r.causes = append(r.causes, err)
+		unavailable := field.InternalError(path, err)
+		unavailable.Detail = fmt.Sprintf("can't look up what DeviceClass %s demands: %v", className, err)
+		return nil, unavailable.WithOrigin(OriginUnavailableClass)
+	case !HasDefaults(class):
+		return nil, nil
 	}
 	definitions, err := ClassDefaults(class)
 	if err != nil {
-		r.errs = append(r.errs, field.Invalid(path, request.className, err.Error()))
 		r.causes = append(r.causes, err)
-		return nil
+		return nil, field.Invalid(path, className, err.Error())
 	}
-	return definitions
+	return definitions, nil
 }
 
 // hasSame tells whether a reference to the definition covers the request and no other. A

@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 			[]string{"[x] a of DeviceClass pair spec.config[0] (default)", "[z] a of DeviceClass pair spec.config[0] (default)"}},
 		"alternatives": {`requests: [{name: x, firstAvailable: [{name: l, deviceClassName: pair, count: 4}, {name: m, deviceClassName: plain, count: 4}, {name: s, deviceClassName: pair, count: 1}]}]`,
 			[]string{"[x/l] a of DeviceClass pair spec.config[0] (default)"}},
-		"the same reference": {`{requests: [{name: x, exactly: {deviceClassName: pair, count: 2}}], constraints: [{matchAttribute: celset.dev/a, requests: [x]}]}`, []string{"[x] a"}},
+		"the same reference":                     {`{requests: [{name: x, exactly: {deviceClassName: pair, count: 2}}], constraints: [{matchAttribute: celset.dev/a, requests: [x]}]}`, []string{"[x] a"}},
 		"a reference to all that is one request": {`{requests: [{name: x, exactly: {deviceClassName: pair, count: 2}}], constraints: [{matchAttribute: celset.dev/a}]}`, []string{"[] a"}},
 		"a reference to more": {`{requests: [{name: x, exactly: {deviceClassName: pair, count: 2}}, {name: z, exactly: {deviceClassName: plain, count: 1}}], constraints: [{matchAttribute: celset.dev/a}]}`,
 			[]string{"[] a", "[x] a of DeviceClass pair spec.config[0] (default)"}},

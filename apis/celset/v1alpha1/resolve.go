@@ -78,7 +78,7 @@ func (c Carrier) Resolve(classes ClassGetter) ([]Constraint, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := resolver{Carrier: c, own: own, getter: classes, classes: map[string]classDefinitions{}}
+	r := resolver{Carrier: c, own: own, getter: classes, classes: map[string]classDefinitions{}, defaultsByClass: map[string][]Definition{}}
 	var constraints []Constraint
 	for _, reference := range References(c.Spec) {
 		if def := r.lookUp(reference); def != nil {
@@ -106,6 +106,8 @@ type resolver struct {
 	getter ClassGetter
 	// classes has an entry for each class consulted so far.
 	classes map[string]classDefinitions
+	// defaultsByClass has an entry for each other class whose defaults were looked up.
+	defaultsByClass map[string][]Definition
 
 	// errs and causes become those of the returned Error.
 	errs   field.ErrorList

@@ -18,7 +18,10 @@ type definition struct {
 	// name is what messages call it.
 	name       string
 	expression *device.Expression
-	key        expressionKey
+	// onError is no part of the key: it is about what is made of a failure, which is not kept
+	// under the key.
+	onError v1alpha1.OnError
+	key     expressionKey
 }
 
 // definitions are the CEL constraints of a claim.
@@ -54,6 +57,7 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*defini
 		d := &definition{
 			name:       constraint.Label(),
 			expression: expression,
+			onError:    constraint.OnError,
 			key:        newExpressionKey(a.environment, constraint),
 		}
 		if constraint.Default {

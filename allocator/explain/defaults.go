@@ -46,7 +46,9 @@ func (p *Problem) writtenOut() (out *Problem, labels map[place]string, err error
 }
 
 func writeOut(devices *resourceapi.DeviceClaim, constraint *v1alpha1.Constraint) error {
-	reference, err := define(devices, constraint.Expression, constraint.Variables)
+	reference, err := define(devices, v1alpha1.CELDeviceConstraint{
+		Expression: constraint.Expression, Variables: constraint.Variables, OnError: constraint.OnError,
+	})
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func (r *resolver) defaults(references []Constraint) []Constraint {
 			if !r.hasSame(references, &def, &request) {
 				constraints = append(constraints, Constraint{
 					Index: NoReference, Requests: []string{request.fullName}, Default: true,
-					Name: def.Name, Expression: def.Expression, Variables: def.Variables, Source: def.Source,
+					Name: def.Name, Expression: def.Expression, Variables: def.Variables, OnError: def.OnError, Source: def.Source,
 				})
 			}
 		}

@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"fmt"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -34,6 +35,8 @@ type Definition struct {
 	Variables  []Variable
 	// Default tells that requests of the class are held to it without a reference.
 	Default bool
+	// OnError is never empty.
+	OnError OnError
 	Source  Source
 }
 
@@ -123,7 +126,8 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		first[def.Name] = entry
 		source := Source{Object: object, Field: entry.String(), Index: i}
 		definitions = append(definitions, Definition{
-			Name: def.Name, Expression: def.Expression, Variables: def.Variables, Default: def.Default, Source: source,
+			Name: def.Name, Expression: def.Expression, Variables: def.Variables, Default: def.Default,
+			OnError: cmp.Or(def.OnError, OnErrorAbort), Source: source,
 		})
 	}
 	return definitions, errs

@@ -37,6 +37,8 @@ type Constraint struct {
 	// read.
 	Expression string
 	Variables  []Variable
+	// OnError is what happens when an evaluation fails. It is never empty.
+	OnError OnError
 	// Default tells that the class of the request has it hold without a reference. Requests
 	// names that request alone.
 	Default bool
@@ -88,6 +90,7 @@ func (c Carrier) Resolve(classes ClassGetter) ([]Constraint, error) {
 				Name:       def.Name,
 				Expression: def.Expression,
 				Variables:  def.Variables,
+				OnError:    def.OnError,
 				Source:     def.Source,
 			})
 		}
@@ -200,7 +203,7 @@ func (r *resolver) notFound(name string, classNames []string, path *field.Path) 
 // conflict is an error if the definitions, one per class, are not all the same.
 func conflict(found []*Definition, path *field.Path) *field.Error {
 	for _, other := range found[1:] {
-		if other.Expression != found[0].Expression || !slices.Equal(other.Variables, found[0].Variables) {
+		if other.Expression != found[0].Expression || other.OnError != found[0].OnError || !slices.Equal(other.Variables, found[0].Variables) {
 			detail := fmt.Sprintf("%s and %s define it differently: make them equal, or define it in the claim",
 				found[0].Source, other.Source)
 			return field.Invalid(path, attribute(found[0].Name), detail)

@@ -23,6 +23,7 @@ type measuredAllocator struct {
 	attempt *guard.Attempt
 	// constrained tells that a CEL constraint holds for a claim of the pod.
 	constrained bool
+	failed      failedNodes
 }
 
 var _ structured.Allocator = &measuredAllocator{}
@@ -36,6 +37,7 @@ func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	end := a.metrics.ObserveAllocation(claims, a.constrained)
 	results, stats, err := a.AllocateWithStats(ctx, node, claims)
 	end(results != nil, stats, err)
+	a.failed.note(err)
 	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
 		return nil, notLookedAt(a.attempt, over)
 	}

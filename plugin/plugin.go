@@ -300,7 +300,7 @@ func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, field *struc
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	*field = &measuredAllocator{ours, pl.metrics, attempt, len(claims) > 0}
+	*field = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: attempt, constrained: len(claims) > 0}
 	return nil
 }
 

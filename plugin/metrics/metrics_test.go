@@ -212,6 +212,7 @@ func TestBeginning(t *testing.T) {
 		"celset_cel_expression_constraint_cost":       1,
 		"celset_constraint_evaluations_total":         2,
 		"celset_constraint_evaluation_failures_total": 6,
+		"celset_nodes_unfit_by_failure_total":         4,
 		"celset_constraint_compilations_total":        3,
 		"celset_search_cuts_total":                    1,
 		"celset_cache_hits_total":                     2,

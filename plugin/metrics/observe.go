@@ -32,6 +32,9 @@ func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefau
 		if failure, ok := errors.AsType[*allocator.BudgetError](err); ok {
 			m.exhaustions.WithLabelValues(budgetOf(failure)).Inc()
 		}
+		if failure, ok := errors.AsType[*allocator.EvaluationError](err); ok {
+			m.unfit.WithLabelValues(string(failure.Reason)).Inc()
+		}
 		m.add(stats)
 	}
 }

@@ -39,6 +39,9 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 		if len(r.Variables) > 0 {
 			return 0, c.errorAt("", "constraint %s has variables, which the KEP does not have: write them out in its expression first", r.Name)
 		}
+		if r.OnError != v1alpha1.OnErrorAbort {
+			return 0, c.errorAt("", "constraint %s has onError: %s, which the KEP does not have: leave it out first", r.Name, r.OnError)
+		}
 		if r.Default {
 			// A class has no constraints in the KEP.
 			constraints = append(constraints, map[string]any{

@@ -75,13 +75,16 @@ func (j *judgement) references(classes v1alpha1.ClassGetter) {
 		j.warn("%s: pods that use the claim will wait until it is there", err.Error())
 	}
 	for _, constraint := range constraints {
-		path := j.devices.Child("constraints").Index(constraint.Index)
+		path, attribute := j.devices.Child("constraints").Index(constraint.Index), "matchAttribute"
+		if constraint.Default {
+			path, attribute = j.devices.Child("requests").Key(constraint.Requests[0]), "deviceClassName"
+		}
 		expression, err := j.options.Environment.Compile(constraint.Expression, constraint.Variables...)
 		switch {
 		case err == nil:
 			j.Warnings = append(j.Warnings, j.constraintWarnings(path, constraint, expression)...)
 		case constraint.Source.Object != j.carrier.Object:
-			j.refuseExpression(field.Invalid(path.Child("matchAttribute"), field.OmitValueType{},
+			j.refuseExpression(field.Invalid(path.Child(attribute), field.OmitValueType{},
 				shortened(fmt.Sprintf("%s: %s", constraint.Source, err))), textOf(constraint.Expression, constraint.Variables))
 		}
 	}
@@ -89,10 +92,11 @@ func (j *judgement) references(classes v1alpha1.ClassGetter) {
 
 func (j *judgement) constraintWarnings(path *field.Path, constraint v1alpha1.Constraint, expression *device.Expression) []string {
 	where := path.String()
-	result := orderWarning(where, constraint.Name, expression)
+	name := constraint.Label()
+	result := orderWarning(where, name, expression)
 	asked := demandOf(&j.carrier.Spec.Devices, constraint.Requests, j.options.Devices)
-	result = append(result, costWarning(where, constraint.Name, expression, asked)...)
-	return append(result, setsWarning(where, constraint.Name, expression, asked)...)
+	result = append(result, costWarning(where, name, expression, asked)...)
+	return append(result, setsWarning(where, name, expression, asked)...)
 }
 
 // fieldErrors are those of an error of package v1alpha1, nothing else returns one here.

@@ -106,6 +106,7 @@ func (c *Checker) Class(class *resourceapi.DeviceClass) Verdict {
 			result.refuseExpression(compileError(definition, err), textOf(definition.Expression, definition.Variables))
 			continue
 		}
+		result.Warnings = append(result.Warnings, defaultWarning(definition)...)
 		result.Warnings = append(result.Warnings, orderWarning(definition.Source.Field, definition.Name, expression)...)
 	}
 	return result

@@ -77,6 +77,11 @@ constraints: [{matchAttribute: celset.dev/shipped}]`,
 			reference + `Invalid value: "celset.dev/a": DeviceClass mla: spec.config[0].opaque.parameters.name: Required value: claims refer to it as matchAttribute celset.dev/<name>`}},
 		"class does not compile": {devices: asking(4), classes: fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "1")+"]")}, errors: []string{
 			reference + "Invalid value: DeviceClass mla spec.config[0]: ERROR: <input>:1:1: the expression must return bool, it returns int\n | 1\n | ^"}},
+		"default in a claim": {devices: asking(4, "{opaque: {driver: celset.dev, parameters: {"+typed+`name: a, expression: "true", default: true}}}`), errors: []string{
+			entry + ".default: Forbidden: only the definition of a DeviceClass can be a default: refer to it, or leave this out"}},
+		"default of a class does not compile": {devices: asking(4, defined("a", "true")),
+			classes: fakeClasses{"mla": classOf(t, "mla", "config: [{opaque: {driver: celset.dev, parameters: {"+typed+"name: b, expression: '1', default: true}}}]")}, errors: []string{
+				"spec.devices.requests[r].deviceClassName: Invalid value: DeviceClass mla spec.config[0]: ERROR: <input>:1:1: the expression must return bool, it returns int\n | 1\n | ^"}},
 		"unknown request": {devices: strings.Replace(asking(4, defined("a", "true")), "requests: [r]", "requests: [s]", 1), errors: []string{
 			`spec.devices.constraints[0].requests[0]: Not found: "s": must be the name of a request in the claim, or of a request and one of its alternatives separated by '/'`}},
 		"derived attribute": {devices: "requests: [{name: r, exactly: {deviceClassName: mla, derivedAttributes: [{name: celset.dev/a}]}}]", errors: []string{
@@ -176,6 +181,9 @@ func TestClasses(t *testing.T) {
 			where + ".expression: Invalid value: ERROR: <input>:1:12: undeclared reference to 'all' (in container '')\n | devices.all(d)\n | ...........^\n" +
 				"ERROR: <input>:1:13: undeclared reference to 'd' (in container '')\n | devices.all(d)\n | ............^",
 			"spec.config[1].opaque.parameters.expression: Required value: must be a CEL expression over `devices` that returns a bool"}},
+		"default": {spec: "config: [{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: a, expression: 'true', default: true}}}]", warnings: []string{
+			"spec.config[0]: a is a default: schedulers without celset ignore it and allocate any devices; " +
+				"safe only where celset-scheduler schedules all pods that use the class (docs/constraints.md#defaults-of-a-class)"}},
 		"by index": {spec: "config: [" + defined("a", "devices[1].driver == 'a'") + "]", warnings: []string{
 			"spec.config[0]: a, line 1, column 8: the verdict may depend on the order of the devices; a set is evaluated in one order only, that of the requests and the pools"}},
 	}

@@ -106,8 +106,11 @@ func parametersGen() *rapid.Generator[runtime.RawExtension] {
 			"name":       rapid.SampledFrom(definitionNames).Draw(t, "name"),
 			"expression": expressionGen().Draw(t, "expression"),
 		}
+		if rapid.IntRange(0, 9).Draw(t, "default") == 0 {
+			fields["default"] = true
+		}
 		if rapid.IntRange(0, 7).Draw(t, "change") == 0 {
-			key := rapid.SampledFrom([]string{"apiVersion", "kind", "name", "expression", "Expression", "extra"}).Draw(t, "key")
+			key := rapid.SampledFrom([]string{"apiVersion", "kind", "name", "expression", "default", "Expression", "extra"}).Draw(t, "key")
 			fields[key] = rapid.SampledFrom([]any{nil, 1, true, "", "x", []any{}, map[string]any{"a": "b"}}).Draw(t, "value")
 		}
 		raw, err := json.Marshal(fields)

@@ -45,10 +45,14 @@ func newEnvironment(t testing.TB) *device.Environment {
 }
 
 // schedulersVerdict is the error with which the plugin refuses a claim before it looks at
-// a node. It does not look at the definitions of claims without references; what it
+// a node. It does not look at the definitions of claims without constraints; what it
 // would say of them is what resolving them says.
 func schedulersVerdict(t require.TestingT, environment *device.Environment, w world) error {
-	if !v1alpha1.HasReference(w.claim) {
+	hasDefaults := func(name string) bool {
+		class, err := w.classes.Get(name)
+		return err == nil && v1alpha1.HasDefaults(class)
+	}
+	if !v1alpha1.HasConstraints(w.claim, hasDefaults) {
 		_, err := v1alpha1.Resolve(w.claim, w.classes)
 		return err
 	}

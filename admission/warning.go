@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
@@ -15,6 +16,16 @@ import (
 
 // Warnings reach the user in headers: the API server cuts those that are longer than
 // about 250 characters when there are many.
+
+// defaultWarning is about a constraint that a scheduler which does not know it ignores, where it
+// would fail closed if a claim referred to it.
+func defaultWarning(definition v1alpha1.Definition) []string {
+	if !definition.Default {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s is a default: schedulers without celset ignore it and allocate any devices; "+
+		"safe only where celset-scheduler schedules all pods that use the class (docs/constraints.md#defaults-of-a-class)", definition.Source.Field, definition.Name)}
+}
 
 // orderWarning is about an expression that speaks of the order of the devices.
 func orderWarning(where, name string, expression *device.Expression) []string {

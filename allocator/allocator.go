@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -103,6 +104,9 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	if known := knownRefusal(kept); known != nil {
 		stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(stats)
+		if known.failure != nil {
+			return nil, stats, a.failure(known.failure.on(node, has, claims))
+		}
 		return nil, stats, known.refusal
 	}
 	s, err := newSearchWithout(ctx, a, node, has, claims, allocated)
@@ -127,7 +131,10 @@ func (a *Allocator) inventoryOf(node *v1.Node) (*inventory.Inventory, error) {
 // allocate answers, and says so in results or as an error.
 func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer()
+	failure, isAboutNode := errors.AsType[*EvaluationError](err)
 	switch {
+	case isAboutNode:
+		return nil, s.allocator.failure(failure)
 	case err != nil:
 		return nil, err
 	case found:
@@ -145,6 +152,14 @@ func (a *Allocator) refusal(reason string) error {
 		return nil
 	}
 	return onNode(reason)
+}
+
+// failure is nil unless reasons are wanted.
+func (a *Allocator) failure(failure *EvaluationError) error {
+	if !a.reasons {
+		return nil
+	}
+	return failure
 }
 
 // onNode makes an error that concerns the node and not the claims.

@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"errors"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -27,6 +28,9 @@ type keptAnswer struct {
 	// says so.
 	reason  string
 	refusal error
+	// failure is why the node was refused without that all sets were looked at. It is about no
+	// node.
+	failure *EvaluationError
 	// decisions are the alternatives that were chosen, by their place among those of the
 	// request, for all requests of all claims. choices are the devices.
 	decisions []int
@@ -49,11 +53,17 @@ func (s *search) answer() (found bool, reason string, err error) {
 	}
 	known, hit, err := find(s.ctx, s.kept, func() (keptAnswer, error) {
 		found, err := s.run()
+		if failure, ok := errors.AsType[*EvaluationError](err); ok {
+			return keptAnswer{failure: failure.withoutNode()}, nil
+		}
 		if err != nil {
 			return keptAnswer{}, err
 		}
 		return s.describe(found), nil
 	})
+	if known.failure != nil {
+		err = known.failure.on(s.node, s.inventory, s.claims)
+	}
 	if hit {
 		s.hits++
 		s.replay(known)

@@ -8,6 +8,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // seenClasses has each class as it was when it was first asked for. Behind a lister classes
@@ -16,11 +18,30 @@ import (
 type seenClasses struct {
 	structured.DeviceClassLister
 	mutex  sync.RWMutex
-	byName map[string]*resourceapi.DeviceClass
+	byName map[string]*seenClass
+}
+
+type seenClass struct {
+	*resourceapi.DeviceClass
+	hasDefaults bool
 }
 
 // Get returns the class. That there is none is not remembered.
 func (s *seenClasses) Get(name string) (*resourceapi.DeviceClass, error) {
+	seen, err := s.see(name)
+	if err != nil {
+		return nil, err
+	}
+	return seen.DeviceClass, nil
+}
+
+// hasDefaults tells whether the class has CEL constraints by default. It is asked often.
+func (s *seenClasses) hasDefaults(name string) bool {
+	seen, err := s.see(name)
+	return err == nil && seen.hasDefaults
+}
+
+func (s *seenClasses) see(name string) (*seenClass, error) {
 	if seen := s.get(name); seen != nil {
 		return seen, nil
 	}
@@ -34,13 +55,14 @@ func (s *seenClasses) Get(name string) (*resourceapi.DeviceClass, error) {
 		return seen, nil
 	}
 	if s.byName == nil {
-		s.byName = make(map[string]*resourceapi.DeviceClass)
+		s.byName = make(map[string]*seenClass)
 	}
-	s.byName[name] = class
-	return class, nil
+	seen := &seenClass{class, v1alpha1.HasDefaults(class)}
+	s.byName[name] = seen
+	return seen, nil
 }
 
-func (s *seenClasses) get(name string) *resourceapi.DeviceClass {
+func (s *seenClasses) get(name string) *seenClass {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()
 	return s.byName[name]

@@ -259,6 +259,9 @@ func (c *celConstraint) evaluationError(err error) error {
 	if isOverBudget(err) {
 		return c.costError(err)
 	}
+	if onNode := c.evaluationErrorOnNode(err); onNode != nil {
+		return onNode
+	}
 	ids := make([]string, len(c.members))
 	for i, member := range c.members {
 		ids[i] = member.ID.String()

@@ -15,26 +15,56 @@ import (
 
 // definition is a CEL constraint of a claim, found and compiled.
 type definition struct {
+	// name is what messages call it.
 	name       string
 	expression *device.Expression
-	key        expressionKey
+	// onError is no part of the key: it is about what is made of a failure, which is not kept
+	// under the key.
+	onError v1alpha1.OnError
+	key     expressionKey
 }
 
-func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (map[int]*definition, error) {
+// definitions are the CEL constraints of a claim.
+type definitions struct {
+	// referred are those to which a constraint of the claim refers, by its index.
+	referred map[int]*definition
+	// defaults are those that hold because of the class of a request, in the order of requests.
+	defaults []defaultDefinition
+}
+
+// defaultDefinition is a definition with the constraint that the claim would have if it
+// referred to it.
+type defaultDefinition struct {
+	*definition
+	api *resourceapi.DeviceConstraint
+}
+
+func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*definitions, error) {
 	resolved, err := v1alpha1.Resolve(claim, a.classes)
 	if err != nil {
 		return nil, err
 	}
-	result := make(map[int]*definition, len(resolved))
-	for _, constraint := range resolved {
+	result := &definitions{referred: make(map[int]*definition, len(resolved))}
+	for i := range resolved {
+		constraint := &resolved[i]
+		if constraint.Default && !a.defaults {
+			continue
+		}
 		expression, err := a.environment.Compile(constraint.Expression, constraint.Variables...)
 		if err != nil {
 			return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", klog.KObj(claim), constraint.Name, constraint.Source, err)
 		}
-		result[constraint.Index] = &definition{
-			name:       constraint.Name,
+		d := &definition{
+			name:       constraint.Label(),
 			expression: expression,
-			key:        newExpressionKey(a.environment, &constraint),
+			onError:    constraint.OnError,
+			key:        newExpressionKey(a.environment, constraint),
+		}
+		if constraint.Default {
+			api := &resourceapi.DeviceConstraint{Requests: constraint.Requests}
+			result.defaults = append(result.defaults, defaultDefinition{d, api})
+		} else {
+			result.referred[constraint.Index] = d
 		}
 	}
 	return result, nil

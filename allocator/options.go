@@ -31,6 +31,7 @@ type Option func(*options)
 
 type options struct {
 	celConstraints bool
+	defaults       bool
 	reasons        bool
 	costBudget     uint64
 	stepBudget     int64
@@ -43,7 +44,7 @@ type options struct {
 }
 
 func defaultOptions() options {
-	return options{celConstraints: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget}
+	return options{celConstraints: true, defaults: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget}
 }
 
 // WithoutCELConstraints treats a reference to a CEL device constraint as the
@@ -51,6 +52,12 @@ func defaultOptions() options {
 // domain, so a claim with such a reference is never allocated.
 func WithoutCELConstraints() Option {
 	return func(o *options) { o.celConstraints = false }
+}
+
+// WithoutDefaultConstraints has the definitions of a class hold only for claims that refer to
+// them, as where the feature gate is off.
+func WithoutDefaultConstraints() Option {
+	return func(o *options) { o.defaults = false }
 }
 
 // WithReasons turns the answer "does not fit" into an error that wraps

@@ -60,7 +60,7 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.Rea
 	}
 	var read view.ReadSet
 	for i, constraint := range claim.Spec.Devices.Constraints {
-		switch d := definitions[i]; {
+		switch d := definitions.referred[i]; {
 		case d != nil:
 			read = read.With(readBy(d))
 		case constraint.MatchAttribute != nil:
@@ -70,6 +70,9 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.Rea
 		default:
 			return view.AnyAttribute
 		}
+	}
+	for _, d := range definitions.defaults {
+		read = read.With(readBy(d.definition))
 	}
 	return read
 }

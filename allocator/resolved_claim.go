@@ -9,6 +9,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -17,7 +18,7 @@ import (
 // resolvedClaim is what is found out about a claim with CEL constraints, once for all nodes.
 // That of other claims is nil.
 type resolvedClaim struct {
-	constraints func() (map[int]*definition, error)
+	constraints func() (*definitions, error)
 	content     func() (fingerprint.Sum, bool)
 }
 
@@ -25,28 +26,60 @@ type resolvedClaim struct {
 // node, and decoding and resolving them costs more than many a search.
 type resolvedClaims struct {
 	byClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
+	// byContent has those that were made for one node, which are as many as there are nodes, and
+	// differ only in what a node has without a claim.
+	byContent sync.Map // fingerprint.Sum -> *resolvedClaim
 }
 
 // resolved is nil for a claim without CEL constraints: those made for one node would
 // pile up.
 func (a *Allocator) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
-	if !a.celConstraints || !v1alpha1.HasReference(claim) {
+	if !a.celConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) {
 		return nil
 	}
-	if known, ok := a.resolvedClaims.byClaim.Load(claim); ok {
-		return known.(*resolvedClaim)
+	if claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" {
+		content, ok := contentOfTemporary(claim)
+		if !ok {
+			return a.newResolved(claim)
+		}
+		return a.resolvedAt(&a.resolvedClaims.byContent, content, claim)
 	}
-	resolved, _ := a.resolvedClaims.byClaim.LoadOrStore(claim, &resolvedClaim{
-		constraints: sync.OnceValues(func() (map[int]*definition, error) { return resolveDefinitions(a, claim) }),
-		content:     sync.OnceValues(func() (fingerprint.Sum, bool) { return claimContent(a.classes, claim) }),
-	})
+	return a.resolvedAt(&a.resolvedClaims.byClaim, claim, claim)
+}
+
+func (a *Allocator) resolvedAt(known *sync.Map, key any, claim *resourceapi.ResourceClaim) *resolvedClaim {
+	if resolved, ok := known.Load(key); ok {
+		return resolved.(*resolvedClaim)
+	}
+	resolved, _ := known.LoadOrStore(key, a.newResolved(claim))
 	return resolved.(*resolvedClaim)
 }
 
-// definitions are the CEL constraints by their index in the claim's constraints.
-func (r *resolvedClaim) definitions() (map[int]*definition, error) {
+func (a *Allocator) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
+	return &resolvedClaim{
+		constraints: sync.OnceValues(func() (*definitions, error) { return resolveDefinitions(a, claim) }),
+		content:     sync.OnceValues(func() (fingerprint.Sum, bool) { return claimContent(a.classes, claim) }),
+	}
+}
+
+// contentOfTemporary is what a claim for extended resources is told by. Messages name it.
+func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
+	content, ok := fingerprint.AppendMessage(fingerprint.AppendPart(nil, klog.KObj(claim).String()), &claim.Spec)
+	return fingerprint.Of(content), ok
+}
+
+// hasDefaults tells whether a class has constraints by default. One that can't be read has none:
+// whoever looks for its devices says so.
+func (a *Allocator) hasDefaults(className string) bool {
+	return a.defaults && a.classes.hasDefaults(className)
+}
+
+var noDefinitions = &definitions{}
+
+// definitions are the CEL constraints that hold for the claim.
+func (r *resolvedClaim) definitions() (*definitions, error) {
 	if r == nil {
-		return nil, nil
+		return noDefinitions, nil
 	}
 	return r.constraints()
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/view"
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/bitset"
 )
@@ -115,7 +114,7 @@ func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventor
 
 // isConstrained tells whether a claim has a CEL constraint.
 func (s *search) isConstrained() bool {
-	return s.allocator.celConstraints && slices.ContainsFunc(s.claims, v1alpha1.HasReference)
+	return slices.ContainsFunc(s.claims, func(claim *resourceapi.ResourceClaim) bool { return s.allocator.resolved(claim) != nil })
 }
 
 // makeRoom spares the stacks from growing while the search goes on.

@@ -148,18 +148,26 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternativ
 	for i := range claim.Spec.Devices.Constraints {
 		api := &claim.Spec.Devices.Constraints[i]
 		var c constraint.Constraint
-		if d := definitions[i]; d != nil {
+		if d := definitions.referred[i]; d != nil {
 			c = b.search.newCELConstraint(claim, d, api, all)
 		} else if c, err = constraint.New(claim, i, a.features.ListTypeAttributes, &b.search.evaluator); err != nil {
 			return err
 		}
-		for _, alternatives := range all {
-			for _, r := range alternatives {
-				if constraint.Covers(api, &r.Request) {
-					r.addConstraint(c)
-				}
+		cover(all, api, c)
+	}
+	for _, d := range definitions.defaults {
+		cover(all, d.api, b.search.newCELConstraint(claim, d.definition, d.api, all))
+	}
+	return nil
+}
+
+// cover has the constraint hold for the requests that it covers.
+func cover(all []alternatives, api *resourceapi.DeviceConstraint, c constraint.Constraint) {
+	for _, alternatives := range all {
+		for _, r := range alternatives {
+			if constraint.Covers(api, &r.Request) {
+				r.addConstraint(c)
 			}
 		}
 	}
-	return nil
 }

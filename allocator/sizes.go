@@ -57,6 +57,9 @@ func sizeOfAnswer(key answerKey, a *keptAnswer) memo.Size {
 	if a.refusal != nil {
 		bytes += len(a.refusal.Error()) + refusalBytes
 	}
+	if e := a.failure; e != nil {
+		bytes += int(unsafe.Sizeof(*e)) + len(e.Constraint) + len(e.Message) + int(unsafe.Sizeof(int(0)))*cap(e.positions)
+	}
 	return memo.Size{Bytes: bytes}
 }
 

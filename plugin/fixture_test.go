@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	compbase "k8s.io/component-base/metrics"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
@@ -119,7 +120,13 @@ func newHandle(t testing.TB, objects ...runtime.Object) (context.Context, *handl
 		cancel()
 		factory.Shutdown()
 	})
-	return ctx, &handle{client: client, factory: factory, manager: dynamicresources.NewDRAManager(ctx, claims, tracker, factory)}
+	manager := dynamicresources.NewDRAManager(ctx, claims, tracker, factory)
+	// As the scheduler does.
+	resolver, ok := manager.DeviceClassResolver().(cache.ResourceEventHandler)
+	require.True(t, ok)
+	_, err = factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(resolver)
+	require.NoError(t, err)
+	return ctx, &handle{client: client, factory: factory, manager: manager}
 }
 
 // start waits until the objects are in the caches.
@@ -128,6 +135,12 @@ func (h *handle) start(ctx context.Context, t testing.TB, objects ...runtime.Obj
 	h.factory.Start(ctx.Done())
 	h.factory.WaitForCacheSync(ctx.Done())
 	require.Eventually(t, func() bool {
+		for _, object := range objects {
+			class, ok := object.(*resourceapi.DeviceClass)
+			if ok && h.manager.DeviceClassResolver().GetDeviceClass(v1.ResourceName(resourceapi.ResourceDeviceClassPrefix+class.Name)) == nil {
+				return false
+			}
+		}
 		listed, err := h.manager.ResourceClaims().List()
 		if err != nil || len(listed) != count[*resourceapi.ResourceClaim](objects) {
 			return false

@@ -64,15 +64,9 @@ func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objects := append([]runtime.Object{extendedClass}, test.claims...)
 			ctx, h := newHandle(t, objects...)
-			// As the scheduler does.
-			resolver, ok := h.manager.DeviceClassResolver().(cache.ResourceEventHandler)
-			require.True(t, ok)
-			_, err := h.factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(resolver)
-			require.NoError(t, err)
 			pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
 			require.NoError(t, err)
 			h.start(ctx, t, objects...)
-			require.Eventually(t, func() bool { return h.manager.DeviceClassResolver().GetDeviceClass(extendedResource) != nil }, waitFor, tick)
 
 			events, err := pl.EventsToRegister(ctx)
 			require.NoError(t, err)

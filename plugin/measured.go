@@ -21,6 +21,9 @@ type measuredAllocator struct {
 	*allocator.Allocator
 	metrics *metrics.Metrics
 	attempt *guard.Attempt
+	// constrained tells that a CEL constraint holds for a claim of the pod.
+	constrained bool
+	failed      failedNodes
 }
 
 var _ structured.Allocator = &measuredAllocator{}
@@ -31,9 +34,10 @@ func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 		return nil, notLookedAt(a.attempt, over)
 	}
 	defer a.attempt.Progress()
-	end := a.metrics.ObserveAllocation(claims)
+	end := a.metrics.ObserveAllocation(claims, a.constrained)
 	results, stats, err := a.AllocateWithStats(ctx, node, claims)
 	end(results != nil, stats, err)
+	a.failed.note(err)
 	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
 		return nil, notLookedAt(a.attempt, over)
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -37,60 +38,67 @@ const (
 // constraints, it says by how little the pod misses.
 func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	result, status := pl.DynamicResources.PostFilter(ctx, state, pod, nodes)
-	if status.Code() != fwk.Unschedulable || status.Message() != "" || !pl.isOurs(state) {
+	ours := pl.oursIn(state)
+	if status.Code() != fwk.Unschedulable || status.Message() != "" || ours == nil {
 		return result, status
 	}
-	claims, err := pl.constrainedClaims(pod)
-	if err != nil || len(claims) == 0 {
-		return result, status
+	texts := []string{ours.failed.String(), pl.nearestMissText(ctx, ours, pod, nodes)}
+	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+	if len(texts) > 0 {
+		status = fwk.NewStatus(fwk.Unschedulable, strings.Join(texts, "; "))
 	}
-	attempt := pl.attemptIn(state)
-	defer attempt.Progress()
-	timeout := attempt.Remaining(nearMissTimeout)
+	return result, status
+}
+
+// nearestMissText is empty if there is nothing to say, or no time to find it out.
+func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, ours *measuredAllocator, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
+	claims, err := pl.unallocatedClaims(pod)
+	if err != nil || len(pl.constrained(pod, claims)) == 0 {
+		return ""
+	}
+	defer ours.attempt.Progress()
+	timeout := ours.attempt.Remaining(nearMissTimeout)
 	if timeout <= 0 {
 		// The attempt was long enough.
-		return result, status
+		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	miss, err := pl.nearestMiss(ctx, pod, nodes)
+	miss, err := pl.nearestMiss(ctx, pod, pl.withExtended(pod, claims), nodes)
 	if err != nil {
 		// What was found out until then may be nothing.
 		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
-		return result, status
+		return ""
 	}
-	if miss == nil || miss.Fits {
-		// Devices that are just being allocated are not known to be anybody's.
-		return result, status
+	if miss == nil || miss.Fits || miss.Failed {
+		// Devices that are just being allocated are not known to be anybody's, and of nodes on which
+		// an expression fails is told by itself.
+		return ""
 	}
-	return result, fwk.NewStatus(fwk.Unschedulable, "nearest miss: node "+miss.Node+": "+miss.String())
+	return "nearest miss: node " + miss.Node + ": " + miss.String()
 }
 
-// isOurs tells whether our allocator looked at the nodes.
-func (pl *DynamicResourcesCEL) isOurs(state fwk.CycleState) bool {
+// oursIn is our allocator if it looked at the nodes, else nil.
+func (pl *DynamicResourcesCEL) oursIn(state fwk.CycleState) *measuredAllocator {
 	data, err := state.Read(dynamicresources.Name)
 	if err != nil || pl.exchange == nil {
-		return false
+		return nil
 	}
 	field, err := pl.exchange.allocator(data)
 	if err != nil {
-		return false
+		return nil
 	}
-	_, ours := (*field).(*measuredAllocator)
+	ours, _ := (*field).(*measuredAllocator)
 	return ours
 }
 
 // nearestMiss explains the node on which the requests lack least. nil if there is none.
-func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
-	claims, err := pl.unallocatedClaims(pod)
-	if err != nil {
-		return nil, err
-	}
+func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
 	a, err := pl.newAllocator(ctx, material{})
 	if err != nil {
 		return nil, err
 	}
-	node, err := pl.closest(ctx, a, claims, nodes)
+	node, err := pl.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool { return pl.providesExtended(pod, info) })
 	if err != nil || node == nil {
 		return nil, err
 	}
@@ -101,13 +109,15 @@ func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, nod
 	return problem.Node(ctx, node)
 }
 
-// closest looks for the node that we refused and that has most of what is wanted.
-func (pl *DynamicResourcesCEL) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader) (*v1.Node, error) {
+// closest looks for the node that we refused and that has most of what is wanted, among those for
+// which the claims are what is wanted.
+func (pl *DynamicResourcesCEL) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
+	differs func(fwk.NodeInfo) bool) (*v1.Node, error) {
 	refused, err := nodes.NodesForStatusCode(pl.nodes(), fwk.UnschedulableAndUnresolvable)
 	if err != nil {
 		return nil, err
 	}
-	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != Name })
+	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != Name || differs(info) })
 	slices.SortFunc(refused, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
 	var closest *v1.Node
 	least := 0

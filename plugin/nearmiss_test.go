@@ -122,7 +122,7 @@ func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	cancel()
 	refused := fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	refused.SetPlugin(Name)
-	_, err := pl.nearestMiss(expired, pod(), framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))
+	_, err := pl.nearestMiss(expired, pod(), []*resourceapi.ResourceClaim{constrain(t, claim(2), "any", "true")}, framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))
 	require.ErrorIs(t, err, context.Canceled)
 }
 

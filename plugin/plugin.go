@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +25,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -91,14 +89,25 @@ func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 // to. Without that, namespaces have no share of the scheduler's time.
 func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
 	var run sync.Once
-	shared := newProfiles(guard)
+	shared, notices := newProfiles(guard), &classNotices{}
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		measured, err := metrics.Default()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", Name, err)
 		}
-		run.Do(func() { go guard.Run(ctx) })
-		return newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, shared)
+		pl, err := newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, shared)
+		if err != nil {
+			return nil, err
+		}
+		notices.addProfile(handle.ProfileName(), pl.mode)
+		run.Do(func() {
+			go guard.Run(ctx)
+			if pl.exchange != nil {
+				notices.enabled = pl.enabled
+				err = notices.watch(ctx, handle.ClientSet(), handle.SharedInformerFactory())
+			}
+		})
+		return pl, err
 	}
 }
 
@@ -250,7 +259,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 		*field = newLimitedAllocator(*field, attempt)
 		return nil
 	}
-	claims := constrained(all)
+	claims := pl.constrained(pod, all)
 	if len(claims) == 0 && pl.mode != configv1alpha1.AllocatorAll {
 		*field = newLimitedAllocator(*field, attempt)
 		return nil
@@ -265,18 +274,6 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 func gateMessage(claim *resourceapi.ResourceClaim) string {
 	return fmt.Sprintf("resourceclaim %s has a CEL device constraint, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
 		klog.KObj(claim), DRACELDeviceConstraint, DRACELDeviceConstraint)
-}
-
-// constrainedClaims returns the claims of the pod that are to be allocated and
-// have a CEL constraint.
-func (pl *DynamicResourcesCEL) constrainedClaims(pod *v1.Pod) ([]*resourceapi.ResourceClaim, error) {
-	claims, err := pl.unallocatedClaims(pod)
-	return constrained(claims), err
-}
-
-// constrained are the claims with a CEL constraint.
-func constrained(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
-	return slices.DeleteFunc(slices.Clone(claims), func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasReference(claim) })
 }
 
 // allocatorIn is where upstream has its allocator.
@@ -303,7 +300,7 @@ func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, field *struc
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	*field = &measuredAllocator{ours, pl.metrics, attempt}
+	*field = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: attempt, constrained: len(claims) > 0}
 	return nil
 }
 
@@ -311,6 +308,9 @@ func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, seen material, 
 	all, err := pl.gatherMaterial(ctx, seen)
 	if err != nil {
 		return nil, err
+	}
+	if !pl.enabled {
+		opts = append(opts, allocator.WithoutDefaultConstraints())
 	}
 	opts = append(opts,
 		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),

@@ -74,7 +74,7 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 		state := framework.NewCycleState()
 		_, status := pl.PreFilter(ctx, state, pod(), nil)
 		require.True(t, status.IsSuccess(), "%v", status)
-		require.True(t, pl.isOurs(state))
+		require.NotNil(t, pl.oursIn(state))
 		require.EqualValues(t, 1, manager.states.Load())
 		require.EqualValues(t, 1, manager.lists.Load())
 

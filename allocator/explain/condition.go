@@ -39,6 +39,7 @@ type Condition struct {
 	claim, constraint int
 	conjuncts         []string
 	variables         []v1alpha1.Variable
+	onError           v1alpha1.OnError
 }
 
 var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
@@ -82,7 +83,7 @@ func conjunctsOf(at Condition, constraint v1alpha1.Constraint) ([]Condition, err
 	if err != nil {
 		return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", at.Claim, constraint.Name, constraint.Source, err)
 	}
-	at.Constraint, at.variables = constraint.Name, constraint.Variables
+	at.Constraint, at.variables, at.onError = constraint.Name, constraint.Variables, constraint.OnError
 	var all []Condition
 	var texts []string
 	for _, conjunct := range expression.Conjuncts() {
@@ -127,21 +128,25 @@ func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 	if c.conjuncts == nil {
 		return nil
 	}
-	name := unusedName(devices)
-	raw, err := json.Marshal(&v1alpha1.CELDeviceConstraint{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
-		Name:       name,
-		Expression: strings.Join(c.conjuncts, " && "),
-		Variables:  c.variables,
+	reference, err := define(devices, v1alpha1.CELDeviceConstraint{
+		Expression: strings.Join(c.conjuncts, " && "), Variables: c.variables, OnError: c.onError,
 	})
+	devices.Constraints[c.constraint].MatchAttribute = reference
+	return err
+}
+
+// define adds a definition to a claim, under a name of its own, and returns what refers to it.
+func define(devices *resourceapi.DeviceClaim, definition v1alpha1.CELDeviceConstraint) (*resourceapi.FullyQualifiedName, error) {
+	definition.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind}
+	definition.Name = unusedName(devices)
+	raw, err := json.Marshal(&definition)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	devices.Constraints[c.constraint].MatchAttribute = ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + name))
 	devices.Config = append(devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
 		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
 	}})
-	return nil
+	return ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + definition.Name)), nil
 }
 
 // unusedName is the name of no definition in the claim.

@@ -25,6 +25,9 @@ type Explanation struct {
 	Results []resourceapi.AllocationResult `json:"results,omitempty"`
 	// Reason is what the allocator says.
 	Reason string `json:"reason,omitempty"`
+	// Failed: a CEL constraint failed on devices of the node, which Reason names. Nothing is
+	// known then of what follows the requests.
+	Failed bool `json:"failed,omitempty"`
 	// Requests are those of all claims in order, alternatives one by one.
 	Requests []Request `json:"requests"`
 	// Unmet is the first condition with which there is no solution. nil if the claims fit, or
@@ -81,6 +84,11 @@ func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error)
 		return e, err
 	}
 	e.Reason = err.Error()
+	if failure, ok := errors.AsType[*allocator.EvaluationError](err); ok {
+		// Which sets there are is not known: the search ended there.
+		e.Failed, e.Reason = true, failure.Detail()
+		return e, nil
+	}
 	return e, p.explain(ctx, a, node, e)
 }
 
@@ -101,6 +109,10 @@ func (p *Problem) explain(ctx context.Context, a *allocator.Allocator, node *v1.
 
 // unmet finds the first condition with which there is no solution.
 func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) {
+	p, labels, err := p.writtenOut()
+	if err != nil {
+		return nil, err
+	}
 	conditions, err := p.conditions()
 	if err != nil {
 		return nil, err
@@ -117,7 +129,11 @@ func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) 
 	if err != nil || first == 0 {
 		return nil, err
 	}
-	return &conditions[first-1], nil
+	unmet := &conditions[first-1]
+	if label, isDefault := labels[place{unmet.claim, unmet.constraint}]; isDefault {
+		unmet.Constraint = label
+	}
+	return unmet, nil
 }
 
 func (p *Problem) fitsUpTo(ctx context.Context, node *v1.Node, conditions []Condition, last int) ([]resourceapi.AllocationResult, error) {

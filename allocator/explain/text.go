@@ -13,9 +13,10 @@ import (
 // Texts are bounded: expressions are up to 10 KiB, and any number of claims may be in the
 // way.
 const (
-	maxText   = 160
-	maxOwned  = 3
-	maxListed = 4
+	maxText    = 160
+	maxFailure = 400
+	maxOwned   = 3
+	maxListed  = 4
 )
 
 // String says it in one line of a few hundred characters at most.
@@ -35,6 +36,9 @@ func (e *Explanation) String() string {
 
 // problem is what can't be met.
 func (e *Explanation) problem() string {
+	if e.Failed {
+		return shortened(e.Reason, maxFailure)
+	}
 	if e.Unmet == nil {
 		if short := e.shortage(); short != "" {
 			return short

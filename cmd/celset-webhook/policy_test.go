@@ -41,6 +41,7 @@ func TestPolicy(t *testing.T) {
 	waitForPolicy(t, c)
 
 	t.Run("definitions", func(t *testing.T) { requireDefinitions(t, c) })
+	t.Run("defaults", func(t *testing.T) { requireDefaults(t, c) })
 	t.Run("references", func(t *testing.T) { requireReferences(t, c) })
 	t.Run("what was stored earlier", func(t *testing.T) {
 		classes := c.Client().ResourceV1().DeviceClasses()
@@ -67,25 +68,31 @@ func requireDefinitions(t *testing.T, c *cluster) {
 		definition("a", "devices.all(d, d.driver == 'a')"): "",
 		"{opaque: {driver: example.com, parameters: {}}}":  "",
 		// That it does not compile takes the webhook.
-		definition("a", "devices.all(d)"):                                    "",
-		definition("a", strings.Repeat("a", 9*1024)):                         "",
-		parameters("[]"):                                                     byItself,
-		parameters("{" + typed + `name: a, expression: "true", extra: 1}`):   fields,
-		parameters("{" + typed + `name: a, Expression: "true"}`):             fields,
-		parameters("{" + typed + `name: a}`):                                 expression,
-		parameters("{" + typed + `name: a, expression: true}`):               expression,
-		parameters("{" + typed + `expression: "true"}`):                      name,
-		parameters("{" + typed + `name: null, expression: "true"}`):          name,
-		parameters(`{name: a, expression: "true"}`):                          kind,
-		parameters(`{apiVersion: celset.dev/v2, kind: CELDeviceConstraint}`): kind,
-		parameters(`{apiVersion: celset.dev/v1alpha1, kind: Ring}`):          kind,
-		definition("4", "true"):                                              name,
-		definition("a-b", "true"):                                            name,
-		definition(strings.Repeat("n", 33), "true"):                          name,
-		definition("a", " \n\t"):                                             expression,
-		definition("a", "true") + ", " + definition("a", "false"):            "same name",
-		definition("a", "true") + ", " + definition("b", "true"):             "",
-		definition(strings.Repeat("n", 32), "true"):                          "",
+		definition("a", "devices.all(d)"):                                                                 "",
+		definition("a", strings.Repeat("a", 9*1024)):                                                      "",
+		parameters("[]"):                                                                                  byItself,
+		parameters("{" + typed + `name: a, expression: "true", extra: 1}`):                                fields,
+		parameters("{" + typed + `name: a, Expression: "true"}`):                                          fields,
+		parameters("{" + typed + `name: a}`):                                                              expression,
+		parameters("{" + typed + `name: a, expression: true}`):                                            expression,
+		parameters("{" + typed + `expression: "true"}`):                                                   name,
+		parameters("{" + typed + `name: null, expression: "true"}`):                                       name,
+		parameters(`{name: a, expression: "true"}`):                                                       kind,
+		parameters(`{apiVersion: celset.dev/v2, kind: CELDeviceConstraint}`):                              kind,
+		parameters(`{apiVersion: celset.dev/v1alpha1, kind: Ring}`):                                       kind,
+		parameters("{" + typed + `name: a, expression: "true", default: false}`):                          "",
+		parameters("{" + typed + `name: a, expression: "true", default: yes please}`):                     "default",
+		parameters("{" + typed + `name: a, expression: "true", variables: [{name: b, expression: "1"}]}`): "",
+		parameters("{" + typed + `name: a, expression: "true", onError: NodeDoesNotFit}`):                 "",
+		parameters("{" + typed + `name: a, expression: "true", onError: Ignore}`):                         "onError",
+		parameters("{" + typed + `name: a, expression: "true", onError: 1}`):                              "onError",
+		definition("4", "true"):                                                                           name,
+		definition("a-b", "true"):                                                                         name,
+		definition(strings.Repeat("n", 33), "true"):                                                       name,
+		definition("a", " \n\t"):                                                                          expression,
+		definition("a", "true") + ", " + definition("a", "false"):                                         "same name",
+		definition("a", "true") + ", " + definition("b", "true"):                                          "",
+		definition(strings.Repeat("n", 32), "true"):                                                       "",
 	} {
 		plain := claim("policy", 4, "true")
 		plain = strings.Replace(plain, definition("a", "true"), entry, 1)
@@ -93,6 +100,18 @@ func requireDefinitions(t *testing.T, c *cluster) {
 			_, err := c.apply(t, manifest, controlplane.ApplyOptions{DryRun: true})
 			requireRefusedByPolicy(t, err, want, entry)
 		}
+	}
+}
+
+// requireDefaults: only a class can have them.
+func requireDefaults(t *testing.T, c *cluster) {
+	entry := parameters(`{apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: a, expression: "true", default: true}`)
+	plain := strings.Replace(claim("policy", 4, "true"), definition("a", "true"), entry, 1)
+	for manifest, want := range map[string]string{
+		plain: "can be a default", template(plain): "can be a default", class("policy", entry): "",
+	} {
+		_, err := c.apply(t, manifest, controlplane.ApplyOptions{DryRun: true})
+		requireRefusedByPolicy(t, err, want, manifest)
 	}
 }
 

@@ -56,6 +56,8 @@ func (m *Metrics) define() {
 		"Number of times that something was known from an earlier search, by cache: the answer to all claims of a pod on such a node, or the verdict of a CEL device constraint on such a set.", "cache")
 	m.exhaustions = counters("budget_exhaustions_total",
 		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
+	m.unfit = counters("nodes_unfit_by_failure_total",
+		"Number of times that a node did not fit a pod because a CEL device constraint with onError NodeDoesNotFit failed on devices of the node, by reason.", "reason")
 	m.refusals = counters("refused_scheduling_attempts_total",
 		"Number of times that the scheduling of a pod was refused because of its claims before any node was looked at, by reason.", "reason")
 }
@@ -78,6 +80,7 @@ func (m *Metrics) begin() {
 	for vector, values := range map[*metrics.CounterVec][]string{
 		m.evaluations:  {scopeSet, scopePart},
 		m.failures:     failures,
+		m.unfit:        failuresOnDevices,
 		m.compilations: {compiled, refused, remembered},
 		m.hits:         {cacheAnswers, cacheVerdicts},
 		m.exhaustions:  {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},

@@ -9,7 +9,7 @@
 //	environment, err := device.NewEnvironment(cel.Config{Observer: measured})
 //	measured.WatchClaims(manager.ResourceClaims().List)
 //	...
-//	end := measured.ObserveAllocation(claims)
+//	end := measured.ObserveAllocation(claims, false)
 //	results, stats, err := a.AllocateWithStats(ctx, node, claims)
 //	end(results != nil, stats, err)
 //

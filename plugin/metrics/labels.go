@@ -144,6 +144,9 @@ var failures = []string{
 	string(cel.ReasonInterrupted), unknown,
 }
 
+// failuresOnDevices are those that can be about a node.
+var failuresOnDevices = []string{string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonMemory)}
+
 func failureOf(err error) string {
 	if failure, ok := errors.AsType[*cel.Error](err); ok {
 		return string(failure.Reason)

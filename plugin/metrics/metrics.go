@@ -24,12 +24,12 @@ type Registry interface {
 type Metrics struct {
 	now func() time.Time
 
-	durations, steps, spending                                       *metrics.HistogramVec
-	cost                                                             *metrics.Histogram
-	evaluations, failures, compilations, hits, exhaustions, refusals *metrics.CounterVec
-	cuts, stuck                                                      *metrics.Counter
-	claims                                                           *claims
-	cycle                                                            *cycle
+	durations, steps, spending                                              *metrics.HistogramVec
+	cost                                                                    *metrics.Histogram
+	evaluations, failures, compilations, hits, exhaustions, refusals, unfit *metrics.CounterVec
+	cuts, stuck                                                             *metrics.Counter
+	claims                                                                  *claims
+	cycle                                                                   *cycle
 }
 
 var _ cel.Observer = (*Metrics)(nil)
@@ -41,7 +41,7 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	m.define()
 	for _, one := range []metrics.Registerable{
 		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.hits,
-		m.exhaustions, m.refusals, m.stuck,
+		m.exhaustions, m.refusals, m.unfit, m.stuck,
 	} {
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)

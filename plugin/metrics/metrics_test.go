@@ -103,7 +103,7 @@ func TestConstraintAndOutcomeOfAnAllocation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			end := b.ObserveAllocation(test.claims)
+			end := b.ObserveAllocation(test.claims, false)
 			b.looks += 249
 			end(test.found, allocator.Stats{}, test.err)
 			values := b.values(t)
@@ -118,7 +118,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 		Steps: 2, Evaluations: 3, SetsAccepted: 1, TableEvaluations: 5, TableBuilds: 1, Cost: 700, CacheHits: 12, AnswersKnown: 1, Cuts: 13,
 	}
 	b := newBench(t)
-	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))})(true, stats, nil)
+	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))}, false)(true, stats, nil)
 	want := map[string]float64{
 		"allocation_duration_seconds cel allocated": .001,
 		"allocation_steps cel allocated":            2,
@@ -132,8 +132,8 @@ func TestStatsOfAnAllocation(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, b.values(t)))
 
 	// What was done counts whatever came of it.
-	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()})(false, stats, &allocator.BudgetError{Unit: allocator.BudgetSteps})
-	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()})(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
+	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, stats, &allocator.BudgetError{Unit: allocator.BudgetSteps})
+	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
 	for _, name := range []string{
 		"constraint_evaluations_total set", "constraint_evaluations_total part", "cache_hits_total answers", "cache_hits_total verdicts", "search_cuts_total",
 	} {
@@ -212,6 +212,7 @@ func TestBeginning(t *testing.T) {
 		"celset_cel_expression_constraint_cost":       1,
 		"celset_constraint_evaluations_total":         2,
 		"celset_constraint_evaluation_failures_total": 6,
+		"celset_nodes_unfit_by_failure_total":         4,
 		"celset_constraint_compilations_total":        3,
 		"celset_search_cuts_total":                    1,
 		"celset_cache_hits_total":                     2,
@@ -239,7 +240,7 @@ func TestCycle(t *testing.T) {
 // Names, units and help texts are as Prometheus wants them.
 func TestConventions(t *testing.T) {
 	b := newBench(t)
-	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))})(true, allocator.Stats{}, nil)
+	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))}, false)(true, allocator.Stats{}, nil)
 	b.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
 	b.WatchCycle(func() time.Duration { return 0 })
 	families, err := b.registry.Gather()

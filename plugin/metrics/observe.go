@@ -14,12 +14,16 @@ import (
 
 // ObserveAllocation is called when the search for the devices of claims on one node
 // starts. What it returns is called when that ends, with what the search returned:
-// whether there are devices, the work that it was, and the error.
-func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim) (end func(found bool, stats allocator.Stats, err error)) {
+// whether there are devices, the work that it was, and the error. byDefault tells that a class
+// has a CEL constraint hold for the claims, which they don't show.
+func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefault bool) (end func(found bool, stats allocator.Stats, err error)) {
 	start := m.now()
 	return func(found bool, stats allocator.Stats, err error) {
 		duration := m.now().Sub(start)
 		constraint, outcome := constraintOf(claims...), string(outcomeOf(found, err))
+		if byDefault {
+			constraint = ConstraintCEL
+		}
 		m.durations.WithLabelValues(string(constraint), outcome).Observe(duration.Seconds())
 		m.steps.WithLabelValues(string(constraint), outcome).Observe(float64(stats.Steps))
 		if constraint == ConstraintCEL {
@@ -27,6 +31,9 @@ func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim) (end fu
 		}
 		if failure, ok := errors.AsType[*allocator.BudgetError](err); ok {
 			m.exhaustions.WithLabelValues(budgetOf(failure)).Inc()
+		}
+		if failure, ok := errors.AsType[*allocator.EvaluationError](err); ok {
+			m.unfit.WithLabelValues(string(failure.Reason)).Inc()
 		}
 		m.add(stats)
 	}

@@ -118,14 +118,14 @@ func exerciseScheduler(t *testing.T, r *recorder) {
 	require.NoError(t, err)
 	attribute, reference := claim("example.com/numa"), claim("celset.dev/ring")
 	for _, claims := range [][]*resourceapi.ResourceClaim{nil, {attribute}, {reference}} {
-		measured.ObserveAllocation(claims)(true, allocator.Stats{}, nil)
-		measured.ObserveAllocation(claims)(false, allocator.Stats{}, nil)
+		measured.ObserveAllocation(claims, false)(true, allocator.Stats{}, nil)
+		measured.ObserveAllocation(claims, false)(false, allocator.Stats{}, nil)
 		for _, err := range []error{
 			errors.New("any"), context.Canceled, context.DeadlineExceeded,
 			&allocator.BudgetError{Unit: allocator.BudgetCost}, &allocator.BudgetError{Unit: allocator.BudgetSteps},
 			&allocator.BudgetError{Unit: allocator.BudgetCost, Attempt: true}, &allocator.BudgetError{Unit: allocator.BudgetSteps, Attempt: true},
 		} {
-			measured.ObserveAllocation(claims)(false, allocator.Stats{}, fmt.Errorf("wrapped: %w", err))
+			measured.ObserveAllocation(claims, false)(false, allocator.Stats{}, fmt.Errorf("wrapped: %w", err))
 		}
 	}
 	for _, reason := range []cel.Reason{cel.ReasonRuntime, cel.ReasonType, cel.ReasonCostLimit, cel.ReasonBudget, cel.ReasonInterrupted} {

@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"fmt"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -32,7 +33,11 @@ type Definition struct {
 	Name       string
 	Expression string
 	Variables  []Variable
-	Source     Source
+	// Default tells that requests of the class are held to it without a reference.
+	Default bool
+	// OnError is never empty.
+	OnError OnError
+	Source  Source
 }
 
 // HasDefinition tells whether the claim itself defines a constraint. It is
@@ -68,12 +73,16 @@ func Unreferenced(spec *resourceapi.ResourceClaimSpec) []string {
 // returns the valid ones even if the error, an [*Error], is about others.
 func ClassDefinitions(class *resourceapi.DeviceClass) ([]Definition, error) {
 	object := classReference(class)
+	definitions, errs := decodeAll(classConfigurations(class), object, field.NewPath("spec", "config"))
+	return definitions, errorAbout(object, errs)
+}
+
+func classConfigurations(class *resourceapi.DeviceClass) []resourceapi.DeviceConfiguration {
 	configurations := make([]resourceapi.DeviceConfiguration, 0, len(class.Spec.Config))
 	for i := range class.Spec.Config {
 		configurations = append(configurations, class.Spec.Config[i].DeviceConfiguration)
 	}
-	definitions, errs := decodeAll(configurations, object, field.NewPath("spec", "config"))
-	return definitions, errorAbout(object, errs)
+	return configurations
 }
 
 func claimConfigurations(devices *resourceapi.DeviceClaim) []resourceapi.DeviceConfiguration {
@@ -101,6 +110,9 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		entry := path.Index(i)
 		parameters := entry.Child("opaque", "parameters")
 		def, entryErrs := decodeOne(configuration.Opaque, parameters)
+		if def != nil && def.Default && object.Kind != classKind {
+			entryErrs = append(entryErrs, field.Forbidden(parameters.Child("default"), "only the definition of a DeviceClass can be a default: refer to it, or leave this out"))
+		}
 		if len(entryErrs) > 0 {
 			errs = append(errs, entryErrs...)
 			continue
@@ -113,7 +125,10 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		}
 		first[def.Name] = entry
 		source := Source{Object: object, Field: entry.String(), Index: i}
-		definitions = append(definitions, Definition{Name: def.Name, Expression: def.Expression, Variables: def.Variables, Source: source})
+		definitions = append(definitions, Definition{
+			Name: def.Name, Expression: def.Expression, Variables: def.Variables, Default: def.Default,
+			OnError: cmp.Or(def.OnError, OnErrorAbort), Source: source,
+		})
 	}
 	return definitions, errs
 }

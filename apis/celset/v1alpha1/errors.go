@@ -39,8 +39,10 @@ func referenceTo(kind string, object metav1.Object) ObjectReference {
 	return ObjectReference{Kind: kind, Namespace: object.GetNamespace(), Name: name}
 }
 
+const classKind = "DeviceClass"
+
 func classReference(class *resourceapi.DeviceClass) ObjectReference {
-	return referenceTo("DeviceClass", class)
+	return referenceTo(classKind, class)
 }
 
 // OriginUnavailableClass is the origin of errors about a device class that does not

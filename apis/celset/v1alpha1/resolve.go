@@ -22,9 +22,10 @@ type ClassGetter interface {
 	Get(className string) (*resourceapi.DeviceClass, error)
 }
 
-// Constraint is a reference together with the definition it refers to.
+// Constraint is a reference together with the definition it refers to, or a default.
 type Constraint struct {
-	// Index is the position of the reference in spec.devices.constraints.
+	// Index is the position of the reference in spec.devices.constraints, [NoReference] for a
+	// default.
 	Index int
 	// Requests names the covered requests as the claim does: "request" or
 	// "request/alternative". Empty: all requests. It is the slice of the claim
@@ -36,21 +37,38 @@ type Constraint struct {
 	// read.
 	Expression string
 	Variables  []Variable
+	// OnError is what happens when an evaluation fails. It is never empty.
+	OnError OnError
+	// Default tells that the class of the request has it hold without a reference. Requests
+	// names that request alone.
+	Default bool
 	// Source is where the definition stands. If several classes have the same
 	// definition it is the first of them in the order of the requests.
 	Source Source
 }
 
-// Resolve finds the definition of each reference in the claim. The result is
-// in the order of spec.devices.constraints; it is empty for a claim that has no
-// references.
+// NoReference is the Index of a constraint that no entry of the claim refers to.
+const NoReference = -1
+
+// Label is what messages call the constraint: its name and, because the claim does not tell
+// where a default comes from, the definition.
+func (c *Constraint) Label() string {
+	if !c.Default {
+		return c.Name
+	}
+	return fmt.Sprintf("%s of %s (default)", c.Name, c.Source)
+}
+
+// Resolve finds the definition of each reference in the claim, and the defaults of the
+// classes that it uses. The result is in the order of spec.devices.constraints, with the
+// defaults after it in the order of the requests ([ClassDefaults]).
 //
 // A name is looked up in the claim's own configuration, and only if it is not
 // there in the configuration of the device classes of the covered requests. The
 // requests of a configuration entry do not matter.
 //
 // All definitions in the claim must be valid, referenced or not. Those of a
-// class must be if a lookup consults the class. Every error is an [*Error]
+// class must be if a lookup consults the class, and its defaults in any case. Every error is an [*Error]
 // about the claim.
 func Resolve(claim *resourceapi.ResourceClaim, classes ClassGetter) ([]Constraint, error) {
 	return ClaimCarrier(claim).Resolve(classes)
@@ -62,7 +80,7 @@ func (c Carrier) Resolve(classes ClassGetter) ([]Constraint, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := resolver{Carrier: c, own: own, getter: classes, classes: map[string]classDefinitions{}}
+	r := resolver{Carrier: c, own: own, getter: classes, classes: map[string]classDefinitions{}, defaultsByClass: map[string][]Definition{}}
 	var constraints []Constraint
 	for _, reference := range References(c.Spec) {
 		if def := r.lookUp(reference); def != nil {
@@ -72,10 +90,12 @@ func (c Carrier) Resolve(classes ClassGetter) ([]Constraint, error) {
 				Name:       def.Name,
 				Expression: def.Expression,
 				Variables:  def.Variables,
+				OnError:    def.OnError,
 				Source:     def.Source,
 			})
 		}
 	}
+	constraints = append(constraints, r.defaults(constraints)...)
 	if len(r.errs) > 0 {
 		return nil, &Error{Object: c.Object, Errors: r.errs, Causes: r.causes}
 	}
@@ -89,6 +109,8 @@ type resolver struct {
 	getter ClassGetter
 	// classes has an entry for each class consulted so far.
 	classes map[string]classDefinitions
+	// defaultsByClass has an entry for each other class whose defaults were looked up.
+	defaultsByClass map[string][]Definition
 
 	// errs and causes become those of the returned Error.
 	errs   field.ErrorList
@@ -181,7 +203,7 @@ func (r *resolver) notFound(name string, classNames []string, path *field.Path) 
 // conflict is an error if the definitions, one per class, are not all the same.
 func conflict(found []*Definition, path *field.Path) *field.Error {
 	for _, other := range found[1:] {
-		if other.Expression != found[0].Expression || !slices.Equal(other.Variables, found[0].Variables) {
+		if other.Expression != found[0].Expression || other.OnError != found[0].OnError || !slices.Equal(other.Variables, found[0].Variables) {
 			detail := fmt.Sprintf("%s and %s define it differently: make them equal, or define it in the claim",
 				found[0].Source, other.Source)
 			return field.Invalid(path, attribute(found[0].Name), detail)

@@ -47,7 +47,28 @@ type CELDeviceConstraint struct {
 	// Variables are expressions over one device, which the expression reads of any
 	// device d as d.variables.<name>. At most [MaxVariables].
 	Variables []Variable `json:"variables,omitempty"`
+
+	// Default, in a DeviceClass, has the constraint hold for each request of the class for two
+	// or more devices, over the devices of that request alone, though no claim refers to it.
+	// It may not be true in a claim.
+	Default bool `json:"default,omitempty"`
+
+	// OnError is what happens when an evaluation fails, for example because a device lacks an
+	// attribute. Empty means [OnErrorAbort].
+	OnError OnError `json:"onError,omitempty"`
 }
+
+// OnError is what happens when an evaluation of a constraint fails.
+type OnError string
+
+const (
+	// OnErrorAbort means that the attempt to allocate the claim ends, on all nodes, as KEP-5254
+	// has it: the expression is wrong for some devices, and nobody should find out by chance.
+	OnErrorAbort OnError = "Abort"
+	// OnErrorNodeDoesNotFit means that the claim does not fit the node on whose devices it
+	// failed, and other nodes are looked at.
+	OnErrorNodeDoesNotFit OnError = "NodeDoesNotFit"
+)
 
 // Variable gives an expression over one device a name.
 type Variable struct {

@@ -18,6 +18,11 @@ import (
 func ValidateDefinition(def *CELDeviceConstraint, path *field.Path) field.ErrorList {
 	errs := validateName(def.Name, path.Child("name"))
 	errs = append(errs, validateExpression(def.Expression, path.Child("expression"))...)
+	switch def.OnError {
+	case "", OnErrorAbort, OnErrorNodeDoesNotFit:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("onError"), def.OnError, []OnError{OnErrorAbort, OnErrorNodeDoesNotFit}))
+	}
 	return append(errs, validateVariables(def.Variables, path.Child("variables"))...)
 }
 

@@ -123,6 +123,7 @@ func (c *checker) unreferenced(definition v1alpha1.Definition) Constraint {
 	result := Constraint{
 		Name:    definition.Name,
 		Source:  definition.Source.String(),
+		Default: definition.Default,
 		Devices: []int{c.Count},
 		Assumed: true,
 	}
@@ -134,8 +135,12 @@ func (c *checker) referenced(ctx context.Context, carrier v1alpha1.Carrier, clai
 	result := Constraint{
 		Name:     constraint.Name,
 		Field:    carrier.Path.Child("devices", "constraints").Index(constraint.Index).String(),
+		Default:  constraint.Default,
 		Source:   constraint.Source.String(),
 		Requests: constraint.Requests,
+	}
+	if constraint.Default {
+		result.Field = carrier.Path.Child("devices", "requests").Key(constraint.Requests[0]).String()
 	}
 	covered := coveredRequests(&claim.Spec.Devices, constraint.Requests)
 	candidates, err := c.nodes.candidates(ctx, claim, covered)

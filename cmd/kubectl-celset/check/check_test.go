@@ -192,3 +192,16 @@ func TestUnreferencedAndOrdered(t *testing.T) {
 	require.NoError(t, (&check.Report{Objects: []check.Object{object}}).Print(&text))
 	require.Contains(t, text.String(), "speaks of the order of devices")
 }
+
+// TestDefaultsAreChecked: of the class and of the claims that it is about.
+func TestDefaultsAreChecked(t *testing.T) {
+	s := state("true", nil, exactly("a", 2))
+	s.Objects.Classes[0].Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: definition("far", "devices.size() > 1")}}
+	raw := &s.Objects.Classes[0].Spec.Config[0].Opaque.Parameters.Raw
+	*raw = append((*raw)[:len(*raw)-1], `,"default":true}`...)
+	report := run(t, s)
+	var text strings.Builder
+	require.NoError(t, report.Print(&text))
+	require.Regexp(t, `(?s)DeviceClass x\n  constraint far\n    defined    DeviceClass x spec.config\[0\] \(default\)\n.*`+
+		`ResourceClaim ns/c\n.*  constraint far\n    defined    DeviceClass x spec.config\[0\] \(default\)\n    used       spec.devices.requests\[a\]: request a\n`, text.String())
+}

@@ -27,8 +27,11 @@ type Object struct {
 // Constraint is an expression and, in claims and templates, a reference to it.
 type Constraint struct {
 	Name string `json:"name"`
-	// Field is where the reference stands, empty if nothing refers to the definition.
+	// Field is where the reference stands, or the request which has the constraint by default.
+	// It is empty if nothing refers to the definition.
 	Field string `json:"field,omitempty"`
+	// Default: it holds without a reference, because the class says so.
+	Default bool `json:"default,omitempty"`
 	// Source is where the definition stands.
 	Source string `json:"source"`
 	// Requests are those that the reference covers, empty for all.

@@ -69,7 +69,11 @@ func (p *printer) object(o Object) {
 
 func (p *printer) constraint(c Constraint) {
 	p.line(1, "constraint %s", c.Name)
-	p.entry("defined", "%s", c.Source)
+	byDefault := ""
+	if c.Default {
+		byDefault = " (default)"
+	}
+	p.entry("defined", "%s%s", c.Source, byDefault)
 	if c.Field != "" {
 		covers := "all requests"
 		if len(c.Requests) > 0 {

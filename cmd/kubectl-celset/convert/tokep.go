@@ -39,11 +39,23 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 		if len(r.Variables) > 0 {
 			return 0, c.errorAt("", "constraint %s has variables, which the KEP does not have: write them out in its expression first", r.Name)
 		}
+		if r.OnError != v1alpha1.OnErrorAbort {
+			return 0, c.errorAt("", "constraint %s has onError: %s, which the KEP does not have: leave it out first", r.Name, r.OnError)
+		}
+		if r.Default {
+			// A class has no constraints in the KEP.
+			constraints = append(constraints, map[string]any{
+				"requests": []any{r.Requests[0]}, "cel": map[string]any{"expression": r.Expression},
+			})
+			names[len(constraints)-1] = r.Name
+			continue
+		}
 		constraint := constraints[r.Index]
 		delete(constraint, "matchAttribute")
 		constraint["cel"] = map[string]any{"expression": r.Expression}
 		names[r.Index], used[r.Name] = r.Name, true
 	}
+	c.set("constraints", constraints)
 	c.set("config", slices.DeleteFunc(config, func(entry map[string]any) bool {
 		parameters := parametersOf(entry)
 		name, _ := parameters["name"].(string)
@@ -88,10 +100,25 @@ func (c *claim) addClasses(spec *resourceapi.ResourceClaimSpec) error {
 	}
 	for i, request := range requests {
 		if class, ok := request["deviceClassName"].(string); ok && i < len(spec.Devices.Requests) {
-			spec.Devices.Requests[i].Exactly = &resourceapi.ExactDeviceRequest{DeviceClassName: class}
+			exactly := &resourceapi.ExactDeviceRequest{DeviceClassName: class}
+			switch count := request["count"].(type) {
+			case int64:
+				exactly.Count = count
+			case float64:
+				exactly.Count = int64(count)
+			}
+			mode, _ := request["allocationMode"].(string)
+			exactly.AllocationMode = resourceapi.DeviceAllocationMode(mode)
+			exactly.AdminAccess = isAdmin(request)
+			spec.Devices.Requests[i].Exactly = exactly
 		}
 	}
 	return nil
+}
+
+func isAdmin(request map[string]any) *bool {
+	admin, _ := request["adminAccess"].(bool)
+	return &admin
 }
 
 // parametersOf returns the parameters of a definition, nil of any other configuration.

@@ -150,6 +150,9 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 	switch {
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
 		answer.Reason = err.Error()
+		if failure, ok := errors.AsType[*allocator.EvaluationError](err); ok {
+			answer.Reason = failure.Detail()
+		}
 	case err != nil && limited.Err() != nil:
 		return nil, fmt.Errorf("node %s: no answer within %s: %w", node.Name, s.FilterTimeout, err)
 	case err != nil:

@@ -1,0 +1,208 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// A class may have constraints that hold though nobody refers to them: a container that asks
+// for four devices of an extended resource has no claim in which a reference could stand.
+// Claims can't opt out, for it is whoever offers the devices that knows what a set of them has
+// to be. Whoever wants devices in any combination uses a class without defaults.
+
+// ClassDefaults decodes and validates the definitions of a device class that say that they are
+// a default. The error, an [*Error], is about these alone: what else is wrong with the class
+// concerns those who refer to it.
+func ClassDefaults(class *resourceapi.DeviceClass) ([]Definition, error) {
+	configurations := classConfigurations(class)
+	for i := range configurations {
+		if !isDefault(configurations[i]) {
+			configurations[i] = resourceapi.DeviceConfiguration{}
+		}
+	}
+	object := classReference(class)
+	definitions, errs := decodeAll(configurations, object, field.NewPath("spec", "config"))
+	return definitions, errorAbout(object, errs)
+}
+
+// HasDefaults tells whether a definition of the class says that it is a default. It may be
+// malformed: then requests of the class can't be met until it is mended, for what it would have
+// demanded is not known.
+func HasDefaults(class *resourceapi.DeviceClass) bool {
+	for i := range class.Spec.Config {
+		if isDefault(class.Spec.Config[i].DeviceConfiguration) {
+			return true
+		}
+	}
+	return false
+}
+
+func isDefault(configuration resourceapi.DeviceConfiguration) bool {
+	if !isDefinition(configuration) {
+		return false
+	}
+	raw, err := configuration.Opaque.Parameters.MarshalJSON()
+	if err != nil {
+		return false
+	}
+	// Decoded as a map, because a struct's fields are found in any case of letters.
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return false
+	}
+	switch strings.TrimSpace(string(fields["default"])) {
+	case "", "null", "false":
+		return false
+	default:
+		return true
+	}
+}
+
+// HasConstraints tells whether a CEL constraint holds for the claim, because it refers to one or
+// because a class that it uses has defaults, of which hasDefaults tells by the name. The
+// definitions may be malformed.
+func HasConstraints(claim *resourceapi.ResourceClaim, hasDefaults func(className string) bool) bool {
+	if HasReference(claim) {
+		return true
+	}
+	for _, r := range requestsOf(&claim.Spec.Devices) {
+		if r.isOfSeveral && hasDefaults(r.className) {
+			return true
+		}
+	}
+	return false
+}
+
+// requestOfClass is a request, or an alternative of one.
+type requestOfClass struct {
+	// name is that of the request, fullName "request/alternative" or the same.
+	name, fullName string
+	className      string
+	path           *field.Path
+	// isOfSeveral tells that defaults hold: it may get two devices or more, and takes them. A
+	// request with admin access takes nothing.
+	isOfSeveral bool
+}
+
+func requestsOf(devices *resourceapi.DeviceClaim) []requestOfClass {
+	result := make([]requestOfClass, 0, len(devices.Requests))
+	for i := range devices.Requests {
+		request, path := &devices.Requests[i], field.NewPath("devices", "requests").Index(i)
+		if exactly := request.Exactly; exactly != nil {
+			result = append(result, requestOfClass{
+				name: request.Name, fullName: request.Name, className: exactly.DeviceClassName, path: path.Child("exactly"),
+				isOfSeveral: isOfSeveral(exactly.AllocationMode, exactly.Count) && !ptr.Deref(exactly.AdminAccess, false),
+			})
+		}
+		for j := range request.FirstAvailable {
+			alternative := &request.FirstAvailable[j]
+			result = append(result, requestOfClass{
+				name: request.Name, fullName: request.Name + "/" + alternative.Name, className: alternative.DeviceClassName,
+				path: path.Child("firstAvailable").Index(j), isOfSeveral: isOfSeveral(alternative.AllocationMode, alternative.Count),
+			})
+		}
+	}
+	return result
+}
+
+func isOfSeveral(mode resourceapi.DeviceAllocationMode, count int64) bool {
+	return mode == resourceapi.DeviceAllocationModeAll || count >= 2
+}
+
+// defaults are the constraints that hold without a reference. A reference to the same definition
+// that is about the same devices spares the second time.
+func (r *resolver) defaults(references []Constraint) []Constraint {
+	var constraints []Constraint
+	for _, request := range requestsOf(&r.Spec.Devices) {
+		if !request.isOfSeveral {
+			continue
+		}
+		for _, def := range r.defaultsOfClass(&request) {
+			if !r.hasSame(references, &def, &request) {
+				constraints = append(constraints, Constraint{
+					Index: NoReference, Requests: []string{request.fullName}, Default: true,
+					Name: def.Name, Expression: def.Expression, Variables: def.Variables, OnError: def.OnError, Source: def.Source,
+				})
+			}
+		}
+	}
+	return constraints
+}
+
+// defaultsOfClass has none for a class of which an error is recorded, and for one that does not
+// exist: there is no device either, and whoever looks for devices says so.
+func (r *resolver) defaultsOfClass(request *requestOfClass) []Definition {
+	if known, consulted := r.classes[request.className]; consulted {
+		return slices.DeleteFunc(slices.Clone(known.definitions), func(def Definition) bool { return known.err != nil || !def.Default })
+	}
+	if definitions, known := r.defaultsByClass[request.className]; known {
+		return definitions
+	}
+	definitions, err := r.readDefaults(request.className, r.Path.Child(request.path.Child("deviceClassName").String()))
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	r.defaultsByClass[request.className] = definitions
+	return definitions
+}
+
+func (r *resolver) readDefaults(className string, path *field.Path) ([]Definition, *field.Error) {
+	class, err := r.getter.Get(className)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		r.causes = append(r.causes, err)
+		unavailable := field.InternalError(path, err)
+		unavailable.Detail = fmt.Sprintf("can't look up what DeviceClass %s demands: %v", className, err)
+		return nil, unavailable.WithOrigin(OriginUnavailableClass)
+	case !HasDefaults(class):
+		return nil, nil
+	}
+	definitions, err := ClassDefaults(class)
+	if err != nil {
+		r.causes = append(r.causes, err)
+		return nil, field.Invalid(path, className, err.Error())
+	}
+	return definitions, nil
+}
+
+// hasSame tells whether a reference to the definition covers the request and no other. A
+// definition of the claim with that name is another one.
+func (r *resolver) hasSame(references []Constraint, def *Definition, request *requestOfClass) bool {
+	for i := range references {
+		c := &references[i]
+		if c.Name == def.Name && c.Source.Object != r.Object && coversAlone(&r.Spec.Devices, c.Requests, request) {
+			return true
+		}
+	}
+	return false
+}
+
+// coversAlone tells whether the covered requests are the given one and, at most, alternatives to
+// it, which never contribute devices beside it.
+func coversAlone(devices *resourceapi.DeviceClaim, requests []string, request *requestOfClass) bool {
+	if len(requests) == 0 {
+		return len(devices.Requests) == 1
+	}
+	covered := false
+	for _, name := range requests {
+		switch {
+		case name == request.name, name == request.fullName:
+			covered = true
+		case !strings.HasPrefix(name, request.name+"/"):
+			return false
+		}
+	}
+	return covered
+}

@@ -1,0 +1,170 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+)
+
+// classByDefault stands for an extended resource and has a constraint hold for all its requests.
+func classByDefault(expression string) *resourceapi.DeviceClass {
+	c := class()
+	c.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
+	c.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
+		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: []byte(
+			`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "ring2", "default": true, "expression": ` + strconv.Quote(expression) + `}`)}},
+	}}}
+	return c
+}
+
+// extendedPod wants n of an extended resource, and has no claim.
+func extendedPod[T ~string](name T, n int64) *v1.Pod {
+	p := pod()
+	p.Spec.ResourceClaims = nil
+	p.Spec.Containers = []v1.Container{wanting(name, n)}
+	return p
+}
+
+func wanting[T ~string](name T, n int64) v1.Container {
+	amount := v1.ResourceList{v1.ResourceName(name): *resource.NewQuantity(n, resource.DecimalSI), v1.ResourceCPU: resource.MustParse("1")}
+	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: amount, Limits: amount}}
+}
+
+// TestDefaultsAreForPodsWithoutConstraints: neither a claim that says nothing nor a pod without
+// any claim gets devices that don't satisfy what the class demands.
+func TestDefaultsAreForPodsWithoutConstraints(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod    *v1.Pod
+		claims []runtime.Object
+		want   string
+	}{
+		"a claim":           {pod(), []runtime.Object{claim(2)}, "nearest miss: node node-1: 3 of 3 devices for request mla are free, but no set satisfies constraint ring2 of DeviceClass mla.example.com spec.config[0] (default), line 1, column 1: "},
+		"extended resource": {extendedPod(extendedResource, 2), nil, "nearest miss: node node-1: 3 of 3 devices for request container-0-request-1 are free, but no set satisfies constraint ring2 of DeviceClass mla.example.com spec.config[0] (default), line 1, column 1: "},
+		"implicit name":     {extendedPod(resourceapi.ResourceDeviceClassPrefix+className, 2), nil, "nearest miss: node node-1: 3 of 3 devices for request container-0-request-1 are free, but no set satisfies constraint ring2 of DeviceClass mla.example.com spec.config[0] (default), line 1, column 1: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, pl := start(t, true, append(test.claims, classByDefault(ring2), slice(0, 2, 4))...)
+			state, info := framework.NewCycleState(), node(nodeName)
+			_, status := pl.PreFilter(ctx, state, test.pod, nil)
+			require.True(t, status.IsSuccess(), status)
+			require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
+			status = pl.Filter(ctx, state, test.pod, info)
+			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+			require.Equal(t, "constraint ring2 of DeviceClass mla.example.com spec.config[0] (default): no set of 2 free devices satisfies it", status.Message())
+
+			status.SetPlugin(Name)
+			pl.nodes = func() fwk.NodeInfoLister { return nodes{all: []fwk.NodeInfo{info}} }
+			_, status = pl.PostFilter(ctx, state, test.pod, framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: status}, status))
+			require.Contains(t, status.Message(), test.want)
+
+			// One that has what is asked for fits.
+			ctx, pl = start(t, true, append(test.claims, classByDefault(ring2), slice(0, 2, 3))...)
+			state = framework.NewCycleState()
+			_, status = pl.PreFilter(ctx, state, test.pod, nil)
+			require.True(t, status.IsSuccess(), status)
+			require.True(t, pl.Filter(ctx, state, test.pod, node(nodeName)).IsSuccess())
+		})
+	}
+}
+
+// TestDefaultsWithoutTheGate: pods are scheduled as a scheduler would that does not know them.
+func TestDefaultsWithoutTheGate(t *testing.T) {
+	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 2)} {
+		for _, mode := range []configv1alpha1.AllocatorMode{configv1alpha1.AllocatorConstrained, configv1alpha1.AllocatorAll} {
+			ctx, pl := start(t, false, classByDefault(ring2), slice(0, 2), claim(2))
+			pl.mode = mode
+			state := framework.NewCycleState()
+			_, status := pl.PreFilter(ctx, state, p, nil)
+			require.True(t, status.IsSuccess(), status)
+			require.True(t, pl.Filter(ctx, state, p, node(nodeName)).IsSuccess())
+		}
+	}
+}
+
+func TestDefaultsLeaveOtherPodsToUpstream(t *testing.T) {
+	for _, p := range []*v1.Pod{extendedPod(extendedResource, 1), pod()} {
+		ctx, pl := start(t, true, classByDefault(ring2), slice(0, 2), claim(1))
+		state := framework.NewCycleState()
+		_, status := pl.PreFilter(ctx, state, p, nil)
+		require.True(t, status.IsSuccess(), status)
+		require.IsType(t, &limitedAllocator{}, usedAllocator(t, pl, state))
+	}
+}
+
+func TestMistakesInDefaultsAreReportedByPreFilter(t *testing.T) {
+	for expression, want := range map[string]string{
+		"":              `ResourceClaim default/<extended-resources>: spec.devices.requests[0].exactly.deviceClassName: Invalid value: "mla.example.com": DeviceClass mla.example.com: spec.config[0]`,
+		"devices.foo()": "constraint ring2 (DeviceClass mla.example.com spec.config[0]): ERROR: <input>:1:12: undeclared reference to 'foo'",
+	} {
+		ctx, pl := start(t, true, classByDefault(expression), slice(0, 1))
+		_, status := pl.PreFilter(ctx, framework.NewCycleState(), extendedPod(extendedResource, 2), nil)
+		require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+		require.Contains(t, status.Message(), want)
+	}
+}
+
+// TestExtendedRequestsAreUpstreams: the claim that explanations are about is the one that
+// upstream's plugin hands to the allocator.
+func TestExtendedRequestsAreUpstreams(t *testing.T) {
+	sidecar := wanting(extendedResource, 1)
+	sidecar.RestartPolicy = ptr.To(v1.ContainerRestartPolicyAlways)
+	for name, edit := range map[string]func(*v1.PodSpec){
+		"one container":  func(*v1.PodSpec) {},
+		"two containers": func(s *v1.PodSpec) { s.Containers = append(s.Containers, wanting(extendedResource, 3)) },
+		"two names": func(s *v1.PodSpec) {
+			s.Containers = append(s.Containers, wanting(resourceapi.ResourceDeviceClassPrefix+className, 2))
+		},
+		"init with less": func(s *v1.PodSpec) { s.InitContainers = []v1.Container{wanting(extendedResource, 1)} },
+		"init with more": func(s *v1.PodSpec) { s.InitContainers = []v1.Container{wanting(extendedResource, 4)} },
+		"two init with more": func(s *v1.PodSpec) {
+			s.InitContainers = []v1.Container{wanting(extendedResource, 3), wanting(extendedResource, 5)}
+		},
+		"init before and after one": func(s *v1.PodSpec) {
+			s.InitContainers = []v1.Container{wanting(extendedResource, 4), sidecar, wanting(extendedResource, 4)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := extendedPod(extendedResource, 2)
+			edit(&p.Spec)
+			ctx, pl := start(t, true, classByDefault("true"), slice(0, 1, 2, 3, 4, 5, 6, 7, 8))
+			state := framework.NewCycleState()
+			_, status := pl.PreFilter(ctx, state, p, nil)
+			require.True(t, status.IsSuccess(), status)
+			field, status := pl.allocatorIn(state)
+			require.True(t, status.IsSuccess(), status)
+			seen := &lastClaims{Allocator: *field}
+			*field = seen
+			require.True(t, pl.Filter(ctx, state, p, node(nodeName)).IsSuccess())
+			require.Equal(t, seen.claims[0].Spec, pl.extendedClaim(p).Spec)
+			require.Equal(t, seen.claims[0].Name, pl.extendedClaim(p).Name)
+			require.Equal(t, seen.claims[0].Annotations, pl.extendedClaim(p).Annotations)
+		})
+	}
+}
+
+// lastClaims keeps the claims that it is asked for.
+type lastClaims struct {
+	structured.Allocator
+	claims []*resourceapi.ResourceClaim
+}
+
+func (l *lastClaims) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	l.claims = claims
+	return l.Allocator.Allocate(ctx, node, claims)
+}

@@ -1,0 +1,121 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/topology"
+)
+
+// TestDefaultConstraintsHoldWithoutAClaim is about classes that hold their requests to a constraint
+// by default. Of a ring of eight with two taken, four are asked for that are connected: as an
+// extended resource by its own name and by the implicit one, and by a claim that says nothing. The
+// profile with upstream's allocator ignores the default.
+func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
+	forEachVariant(t, "default", 1, func(t *testing.T, l *lab, v variant) {
+		driver, name := l.ringByDefault(t, 8)
+		want := []string{"mla-2", "mla-3", "mla-4", "mla-5"}
+		if v.profile == stockProfile {
+			want = []string{"mla-0", "mla-2", "mla-3", "mla-4"}
+		}
+		l.createClaim(t, "plain", request("mla", driver, 4))
+		for _, pod := range []*corev1.Pod{
+			l.podWithExtended("explicit", v.profile, name, 4),
+			l.podWithExtended("implicit", v.profile, corev1.ResourceName(resourceapi.ResourceDeviceClassPrefix+driver), 4),
+			podOf("claim", v.profile, "plain"),
+		} {
+			pod.Spec.NodeSelector = map[string]string{labLabel: l.namespace}
+			l.createPodAsIs(t, pod)
+			l.requireRunning(t, pod.Name)
+			claim := "plain"
+			if status := l.pod(t, pod.Name).Status.ExtendedResourceClaimStatus; status != nil {
+				claim = status.ResourceClaimName
+			}
+			require.ElementsMatch(t, want, deviceNames(l.claim(t, claim)), pod.Name)
+			if pod.Name == "explicit" {
+				l.createPodAsIs(t, l.podWithExtended("one-more", v.profile, name, 2))
+				if v.profile == stockProfile {
+					l.requireRunning(t, "one-more")
+				} else {
+					l.requireRefused(t, "one-more", "nearest miss", "constraint row of DeviceClass "+driver+" spec.config[0] (default)")
+				}
+				l.deletePod(t, "one-more")
+				eventually(t, "the pod ends", func(ctx context.Context) (string, error) { return l.exists(ctx, "one-more") })
+			}
+			l.deletePod(t, pod.Name)
+			l.requireFreed(t, claim)
+		}
+		l.requireClassEvent(t, driver, "Each request of the class for several devices is held to row of spec.config[0], for pods of the profiles ")
+	})
+}
+
+// ringByDefault publishes a ring on the node, in which mla-1 and mla-6 are in use, with a class that
+// has several devices be in a row, and that stands for an extended resource.
+func (l *lab) ringByDefault(t *testing.T, n int) (driver string, name corev1.ResourceName) {
+	t.Helper()
+	family := l.family("mla")
+	ring, err := topology.NewRing(family, n)
+	require.NoError(t, err)
+	l.publish(t, ring, l.nodes...)
+	raw, err := json.Marshal(&v1alpha1.CELDeviceConstraint{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
+		Name:     "row", Default: true,
+		Expression: strings.Replace(contiguous(family.Driver, 0), "== -1", "== size(devices) - 1", 1),
+	})
+	require.NoError(t, err)
+	spec := classOf(family.Driver)
+	name = corev1.ResourceName(family.Driver + "/ring")
+	extended := string(name)
+	spec.ExtendedResourceName = &extended
+	spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
+		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
+	}}}
+	l.createClassWithSpec(t, family.Driver, spec)
+	l.occupy(t, l.nodes[0], ring, "mla-1")
+	l.occupy(t, l.nodes[0], ring, "mla-6")
+	return family.Driver, name
+}
+
+// requireClassEvent waits for an event about the class, and for none that says the same. Schedulers
+// that other tests start have other profiles, and say so.
+func (l *lab) requireClassEvent(t *testing.T, class, want string) {
+	t.Helper()
+	notes := map[string]int{}
+	eventually(t, "the class has an event", func(ctx context.Context) (string, error) {
+		list, err := client().EventsV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return "", err
+		}
+		clear(notes)
+		var other []string
+		for _, event := range list.Items {
+			if event.Regarding.Kind != "DeviceClass" || event.Regarding.Name != class {
+				continue
+			}
+			if strings.HasPrefix(event.Note, want) {
+				notes[event.Note]++
+			} else {
+				other = append(other, event.Note)
+			}
+		}
+		if len(notes) == 0 {
+			return strings.Join(append(other, "none"), "; "), nil
+		}
+		return "", nil
+	})
+	for note, count := range notes {
+		require.Equal(t, 1, count, note)
+	}
+}

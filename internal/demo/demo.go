@@ -41,6 +41,7 @@ func Run(ctx context.Context, options Options) error {
 	d := &demo{Options: options, client: client}
 	for _, act := range []func(context.Context) error{
 		d.setUp,
+		d.neurons,
 		d.connectedDevices,
 		d.grid,
 		d.noSuchSet,

@@ -21,11 +21,13 @@ type site struct {
 	taken []string
 }
 
-// sites are two nodes with rings, two with meshes. On the first of each no set
-// of devices fits, though enough are free.
+// sites are two Trainium nodes, two nodes with rings, two with meshes. On the first of each no
+// set of devices fits, though enough are free.
 func sites() []site {
-	ring, grid := story.Ring(), story.Grid()
+	neurons, ring, grid := story.Neurons(), story.Ring(), story.Grid()
 	return []site{
+		{neurons, "trn1-0", neurons.Fragmented},
+		{neurons, "trn1-1", []string{"neuron-device-0", "neuron-device-7"}},
 		{ring, "ring-0", ring.Fragmented},
 		{ring, "ring-1", []string{"mla-1"}},
 		{grid, "mesh-0", grid.Fragmented},
@@ -36,7 +38,7 @@ func sites() []site {
 // setUp creates nodes, devices and classes, and pods that take some devices.
 func (d *demo) setUp(ctx context.Context) error {
 	all := sites()
-	for _, prefix := range []string{"ring", "mesh"} {
+	for _, prefix := range []string{"trn1", "ring", "mesh"} {
 		if _, err := controlplane.CreateNodes(ctx, d.client, 2, controlplane.NodeOptions{Prefix: prefix}); err != nil {
 			return err
 		}
@@ -57,8 +59,9 @@ func (d *demo) setUp(ctx context.Context) error {
 			return err
 		}
 	}
-	d.say("Two nodes with rings of eight accelerators, two with 4x4 meshes. Some are taken by")
-	d.say("pods of the default scheduler profile.\n")
+	d.say("Two trn1.32xlarge nodes with 16 Trainium accelerators in a torus and eight EFAs, two with")
+	d.say("rings of eight accelerators, two with 4x4 meshes. Some are taken by pods of the default")
+	d.say("scheduler profile.\n")
 	return d.draw(ctx, "", all...)
 }
 

@@ -13,16 +13,23 @@ import (
 	"github.com/celset/celset/internal/story"
 )
 
+// neurons is the story of a machine that exists.
+func (d *demo) neurons(ctx context.Context) error {
+	d.say("1. Four neighbours of a trn1.32xlarge, and the EFAs that belong to them: two drivers, two")
+	d.say("   constraints (trn1-2x2.yaml). The first node has enough free, but no whole block.\n")
+	return d.tell(ctx, story.Neurons())
+}
+
 // connectedDevices is the first user story of KEP-5254.
 func (d *demo) connectedDevices(ctx context.Context) error {
-	d.say("1. Four connected accelerators of a ring. The constraint is defined in the claim")
+	d.say("2. Four connected accelerators of a ring. The constraint is defined in the claim")
 	d.say("   (ring-4-connected.yaml). The first four free ones of either node are not connected.\n")
 	return d.tell(ctx, story.Ring())
 }
 
 // grid is the second one.
 func (d *demo) grid(ctx context.Context) error {
-	d.say("2. A 2x2 block of a mesh. The vendor ships the constraint in its DeviceClass; the claim")
+	d.say("3. A 2x2 block of a mesh. The vendor ships the constraint in its DeviceClass; the claim")
 	d.say("   says \"matchAttribute: celset.dev/grid2x2\" (grid-2x2.yaml).\n")
 	return d.tell(ctx, story.Grid())
 }
@@ -58,7 +65,7 @@ func (d *demo) tell(ctx context.Context, told *story.Story) error {
 
 // noSuchSet asks once more for what there was one of.
 func (d *demo) noSuchSet(ctx context.Context) error {
-	d.say("3. The same claim again. Nine accelerators of the two rings are still free, but no")
+	d.say("4. The same claim of a ring again. Nine accelerators of the two rings are still free, but no")
 	d.say("   connected four of them. The pod waits, and its events say why:\n")
 	return d.waits(ctx, "ring-again", nil,
 		"constraint ring4: no set of 4 free devices satisfies it",
@@ -69,7 +76,7 @@ func (d *demo) noSuchSet(ctx context.Context) error {
 
 // failsClosed gives the claim to the stock plugin.
 func (d *demo) failsClosed(ctx context.Context) error {
-	d.say("4. The same claim, but for the default scheduler profile, which does not know such")
+	d.say("5. The same claim, but for the default scheduler profile, which does not know such")
 	d.say("   constraints. It does not hand out just any four devices:\n")
 	return d.waits(ctx, "ring-stock", func(manifest []byte) []byte {
 		return bytes.ReplaceAll(manifest, []byte("schedulerName: celset-scheduler"), []byte("schedulerName: default-scheduler"))

@@ -4,6 +4,7 @@
 package story
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,33 @@ func TestStories(t *testing.T) {
 			require.False(t, s.holdsForAny(nil, left))
 		})
 	}
+}
+
+// TestNeurons: what the story asks for is there on an empty node, and not on a fragmented one.
+func TestNeurons(t *testing.T) {
+	s := Neurons()
+	manifest, err := os.ReadFile(filepath.Join("../../manifests/examples", s.Manifest))
+	require.NoError(t, err)
+	for _, name := range []string{s.Template, s.Pod, s.Driver()} {
+		require.Contains(t, string(manifest), "ame: "+name+"\n")
+	}
+	require.True(t, s.Holds([]string{"neuron-device-0", "neuron-device-1", "neuron-device-4", "neuron-device-5", "pci-0000-10-1d-0", "pci-0000-30-1d-0"}))
+	require.False(t, s.Holds([]string{"neuron-device-0", "neuron-device-1", "neuron-device-4", "neuron-device-5", "pci-0000-10-1d-0", "pci-0000-20-1d-0"}), "another's interface")
+	require.False(t, s.Holds([]string{"neuron-device-0", "neuron-device-1", "neuron-device-8", "neuron-device-9", "pci-0000-10-1d-0", "pci-0000-50-1d-0"}), "not beside each other")
+	require.False(t, s.Holds([]string{"neuron-device-0"}))
+	var pairs [][]string
+	for i := range 8 {
+		a, b := fmt.Sprint("neuron-device-", 2*i), fmt.Sprint("neuron-device-", 2*i+1)
+		if !slices.Contains(s.Fragmented, a) && !slices.Contains(s.Fragmented, b) {
+			pairs = append(pairs, []string{a, b, fmt.Sprintf("pci-0000-%d0-1d-0", i+1)})
+		}
+	}
+	for _, one := range pairs {
+		for _, other := range pairs {
+			require.False(t, s.Holds(slices.Concat(one, other)))
+		}
+	}
+	require.Len(t, pairs, 4)
 }
 
 // holdsForAny four of the devices, some of them chosen already.

@@ -155,7 +155,8 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 			}
 		}
 	})
-	require.Positive(t, saved)
+	// The twenty cases of a short run may have no two devices that are alike.
+	require.True(t, saved > 0 || testing.Short())
 }
 
 // anyDevice has few attributes and capacities.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device/library"
 	"github.com/celset/celset/cel/meter"
 )
 
@@ -80,13 +81,13 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 	config.Name = devicesVariable
 	config.Types = []*apiservercel.DeclType{deviceType}
 	config.Element = cel.Element{Name: deviceVariable, Type: deviceType.CelType(), List: devicesVariable}
-	config.Options = []celgo.EnvOption{
+	config.Options = append(library.Options(),
 		celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())),
 		// cel.bind, as in device selectors.
 		ext.Bindings(ext.BindingsVersion(0)),
 		// Conjuncts are written as they were.
 		celgo.EnableMacroCallTracking(),
-	}
+	)
 	core, err := cel.NewEnvironment(config)
 	if err != nil {
 		return nil, err

@@ -201,6 +201,15 @@ var loads = func() map[string]known {
 			once := crossing.load(c)
 			return Load{Nanoseconds: 2 * once.Nanoseconds}
 		}},
+		"@connected": {deep: [2]bool{true, false}, load: relating},
+		"@clique":    {deep: [2]bool{true, false}, load: relating},
+		"@ring":      {deep: [2]bool{true, false}, load: circling},
+		"@path":      {deep: [2]bool{true, false}, load: circling},
+		"@paired":    {deep: [2]bool{true, false}, load: pairing},
+		"@box":       {deep: [2]bool{true, true}, load: boxing},
+		"sameOrIncludes": {deep: [2]bool{true, true}, load: func(c *Call) Load {
+			return Load{60 + 60*c.First.Deep*c.Second.Deep, 64 * (c.First.Size + c.Second.Size)}
+		}},
 		"quantity":   {result: decimals, load: quantityLoad},
 		"isQuantity": {result: decimals, load: quantityLoad},
 		"semver":     reading(250, 20, 2),
@@ -244,6 +253,32 @@ var loads = func() map[string]known {
 	}
 	return result
 }()
+
+// relating reads a bool for each pair of elements, and makes a graph of them.
+func relating(c *Call) Load { return Load{100 + 60*c.First.Deep, 100 + 40*c.First.Deep} }
+
+// circling goes over ways through some of the elements: there are not more than n for each set of
+// elements, and the search ends after 4,096.
+func circling(c *Call) Load {
+	result := relating(c)
+	steps := min(4_096, c.First.Size*math.Exp2(min(c.First.Size, 12)))
+	result.Nanoseconds += 600 * steps
+	result.Bytes += 120 * steps
+	return result
+}
+
+// pairing may ask each pair once for each element.
+func pairing(c *Call) Load {
+	result := relating(c)
+	result.Nanoseconds += 10 * c.First.Deep * c.First.Size
+	return result
+}
+
+// boxing sorts the numbers of each coordinate.
+func boxing(c *Call) Load {
+	values := c.First.Deep + c.Second.Deep + c.Third.Deep
+	return Load{200 + values*(60+20*math.Log2(c.First.Size+2)), 200 + 64*values}
+}
 
 // decimals is 1 for a text that becomes a decimal of any size, and 0 if an int64 will do, as for
 // most quantities people write.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/celset/celset/cel/device/library"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -36,6 +37,8 @@ var absorbed = sets.New(
 	// Lists and maps, some of them strings as well.
 	"cel.@mapInsert", "first", "includes", "indexOf", "isSorted", "last", "lastIndexOf", "max", "min", "reverse",
 	"sets.contains", "sets.equivalent", "sets.intersects", "size", "slice", "sum", "distinct", "sort", "@sortByAssociatedKeys",
+	// Relations.
+	library.Connected, library.Clique, library.Ring, library.Path, library.Paired, library.Box, library.SameOrIncludes,
 	// Optional values.
 	"hasValue", "optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "or", "orValue", "unwrapOpt", "value",
 	// Quantities and versions.

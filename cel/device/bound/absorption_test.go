@@ -109,6 +109,19 @@ func literal(t *types.Type) string {
 	return literals[t.TypeName()]
 }
 
+// macros are calls of what only macros of package library are expanded to.
+var macros = map[string][]string{
+	"connected": {"$.connected(a, b, a == b)", "[1, 2].connected(a, b, $)", "[1].connected(a, b, [true][devices.size()])"},
+	"clique":    {"$.clique(a, b, a == b)", "[1, 2].clique(a, b, $)", "[1].clique(a, b, [true][devices.size()])"},
+	"ring":      {"$.ring(a, b, a == b)", "[1, 2].ring(a, b, $)", "[1].ring(a, b, [true][devices.size()])"},
+	"path":      {"$.path(a, b, a == b)", "[1, 2].path(a, b, $)", "[1].path(a, b, [true][devices.size()])"},
+	"box": {
+		"$.box(a, [a], [2])", "$.box(a, a, [2])", "[1].box(a, $, [2])", "[1].box(a, [1], $)", "[1].box(a, [1], [1], $)", "[1].box(a, [$], [$])",
+		"[1].box(a, [1], [1], [$])", "[1].box(a, [[1][devices.size()]], [2])",
+	},
+	"paired": {"$.paired($, a, b, a == b)", "[1].paired([2], a, b, $)", "[1].paired([2], a, b, [true][devices.size()])"},
+}
+
 // calls writes calls of a function, with $ for an operand of any kind: for each
 // declaration with all of them, with one of them and the others as declared, and
 // with operands that fail although they have the declared type. What macros make is
@@ -119,6 +132,9 @@ func calls(name string, f *decls.FunctionDecl) []string {
 		return nil // see TestSyntaxFailsAsItShould
 	case "@sortByAssociatedKeys":
 		return []string{"[[2, 1][devices.size() + 1]].sortBy(x, x)", "[[1]][devices.size()].sortBy(x, x)"}
+	}
+	if macro, ok := strings.CutPrefix(name, "@"); ok && macros[macro] != nil {
+		return macros[macro]
 	}
 	var result []string
 	for _, o := range f.OverloadDecls() {

@@ -87,6 +87,10 @@ var functions = map[string]function{
 	"sets.intersects":       {cost: pairs, operands: 2},
 	"cel.@mapInsert":        {size: inserted, operands: 2},
 
+	// Relations of devices, of which package library has the functions. The work is in their loads.
+	"@connected": {operands: 1}, "@clique": {operands: 1}, "@ring": {operands: 1}, "@path": {operands: 1},
+	"@paired": {operands: 2}, "@box": {operands: 2}, "sameOrIncludes": {operands: 2},
+
 	// Optional values.
 	"hasValue": {}, "value": {}, "or": {}, "orValue": {},
 	"optional.of": {}, "optional.none": {}, "optional.ofNonZeroValue": {},

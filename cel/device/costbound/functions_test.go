@@ -57,6 +57,10 @@ var calls = []string{
 	"ip('192.168.0.1').family() == 4 && isIP(d.driver) || ip.isCanonical('::1') && cidr('10.0.0.0/8').containsIP(ip('10.1.1.1')) && cidr('10.0.0.0/8').containsIP('10.1.1.1')",
 	"cidr('::1/128').masked().prefixLength() == 128 && cidr('10.0.0.0/8').containsCIDR('10.0.0.0/9') && cidr('10.0.0.0/8').containsCIDR(cidr('10.0.0.0/9')) && isCIDR(string(cidr('::/0'))) && cidr('::/0').ip().isUnspecified()",
 	"ip('::1').isLoopback() || ip('::1').isLinkLocalMulticast() || ip('::1').isLinkLocalUnicast() || ip('::1').isGlobalUnicast()",
+	"devices.connected(a, b, a.driver == b.driver && d.driver != '') || devices.clique(a, b, a == d) || devices.filter(a, a != d).ring(a, b, a != b) || devices.path(a, b, b == d)",
+	"devices.paired(devices.filter(o, o != d), a, b, a.attributes['d'].y < b.attributes['d'].y) || devices.paired(devices, a, b, a.driver == b.driver)",
+	"devices.box(o, [o.attributes['d'].y, dyn(o.attributes['d'].y / 2)], [6, 3]) || devices.box(o, o.attributes['other'].numbers, [1, 1, 1, 1, 1, 1, 1, 1], [4, 4, 4, 4, 4, 4, 4, 9])",
+	"d.attributes['d'].list.sameOrIncludes(d.attributes['d'].s) || d.attributes['other'].numbers.sameOrIncludes(d.attributes['other'].numbers) || dyn(d.driver).sameOrIncludes(d.attributes['d'].list)",
 	// Values of unknown type.
 	"dyn(d).attributes['d'].s.size() > 0 && dyn(dyn(d).attributes).d.list.size() > 0 && (d.driver == 'd' ? dyn(d) : dyn(1)).driver == 'd'",
 	"dyn(d.attributes).all(domain, dyn(d.attributes)[domain].all(id, id != 'q'))",

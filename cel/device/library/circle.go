@@ -1,0 +1,174 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package library
+
+import "math/bits"
+
+const (
+	// MaxCircle is how many elements a ring or a path may have.
+	MaxCircle = 63
+	// MaxSteps is how many ways are looked at to find one. Of nine elements, and of one more for a
+	// path, there are 9 * 2^8 at most.
+	MaxSteps = 1 << 12
+)
+
+// Ring tells whether the elements, [MaxCircle] at most, can be put into a circle in which each is
+// joined to the next. It is false if that is not found within [MaxSteps].
+func (g Graph) Ring() bool {
+	switch g.Len() {
+	case 0, 1:
+		return true
+	case 2:
+		return g.rows[0].Has(1)
+	}
+	return newCircle(g, 0).close()
+}
+
+// Path tells whether the elements, [MaxCircle] at most, can be put into a row in which each is joined
+// to the next. It is false if that is not found within [MaxSteps].
+func (g Graph) Path() bool {
+	if g.Len() < 2 {
+		return true
+	}
+	// With one more element, which is joined to all others, a path is a ring.
+	return newCircle(g, 1).close()
+}
+
+// circle is the search for a ring: one element after the other, back to the first.
+type circle struct {
+	// rows have for each element a bit for each that it is joined to.
+	rows  []uint64
+	all   uint64
+	start int
+	// steps were taken; the attempt ends when they are more than limit. choose says which element of
+	// several comes next.
+	steps, limit int
+	choose       func(c *circle, of, visited uint64) int
+	// dead are the ways that lead nowhere: which elements were visited, and the last of them.
+	dead map[way]struct{}
+}
+
+type way struct {
+	visited uint64
+	last    int
+}
+
+// newCircle adds elements that are joined to all others, and begins where there is the least choice, or
+// at the added one.
+func newCircle(g Graph, added int) *circle {
+	n := g.Len() + added
+	c := &circle{rows: make([]uint64, n), all: 1<<n - 1, dead: make(map[way]struct{})}
+	for i := range c.rows {
+		if i >= g.Len() {
+			c.rows[i], c.start = c.all&^(1<<i), i
+			continue
+		}
+		for to := range g.rows[i].All() {
+			c.rows[i] |= 1 << to
+		}
+		c.rows[i] |= c.all &^ (1<<g.Len() - 1)
+	}
+	for i := range g.Len() {
+		if added == 0 && bits.OnesCount64(c.rows[i]) < bits.OnesCount64(c.rows[c.start]) {
+			c.start = i
+		}
+	}
+	return c
+}
+
+// attempts are the orders in which elements are tried, and after how many steps in all the next one is.
+// What led nowhere is not gone again. An order that is lost in one relation is at home in another.
+var attempts = []struct {
+	choose func(c *circle, of, visited uint64) int
+	limit  int
+}{
+	{(*circle).leastChoice, MaxSteps / 16}, {(*circle).first, MaxSteps / 8}, {(*circle).last, 3 * MaxSteps / 16},
+	{(*circle).leastChoiceLast, MaxSteps / 4}, {(*circle).leastChoice, MaxSteps},
+}
+
+// close finds a way over all elements back to the first.
+func (c *circle) close() bool {
+	for _, attempt := range attempts {
+		c.choose, c.limit = attempt.choose, attempt.limit
+		if c.from(way{1 << c.start, c.start}) {
+			return true
+		}
+		if c.steps <= c.limit {
+			return false
+		}
+	}
+	return false
+}
+
+func (c *circle) from(w way) bool {
+	if w.visited == c.all {
+		return c.rows[w.last]&(1<<c.start) != 0
+	}
+	if _, dead := c.dead[w]; dead || !c.mayClose(w) {
+		return false
+	}
+	if c.steps++; c.steps > c.limit {
+		return false
+	}
+	for next := c.rows[w.last] &^ w.visited; next != 0; {
+		i := c.choose(c, next, w.visited)
+		if c.from(way{w.visited | 1<<i, i}) {
+			return true
+		}
+		next &^= 1 << i
+	}
+	if c.steps <= c.limit {
+		c.dead[w] = struct{}{}
+	}
+	return false
+}
+
+func (c *circle) first(of, _ uint64) int { return bits.TrailingZeros64(of) }
+
+func (c *circle) last(of, _ uint64) int { return bits.Len64(of) - 1 }
+
+// leastChoice is the one from which fewest others can be reached: it will be the hardest to come to
+// later. That is Warnsdorff's rule.
+func (c *circle) leastChoice(of, visited uint64) int {
+	best, fewest := 0, len(c.rows)+1
+	for ; of != 0; of &= of - 1 {
+		i := bits.TrailingZeros64(of)
+		if count := bits.OnesCount64(c.rows[i] &^ visited); count < fewest {
+			best, fewest = i, count
+		}
+	}
+	return best
+}
+
+// leastChoiceLast is the last of those from which fewest others can be reached.
+func (c *circle) leastChoiceLast(of, visited uint64) int {
+	best, fewest := 0, len(c.rows)+1
+	for ; of != 0; of &= of - 1 {
+		i := bits.TrailingZeros64(of)
+		if count := bits.OnesCount64(c.rows[i] &^ visited); count <= fewest {
+			best, fewest = i, count
+		}
+	}
+	return best
+}
+
+// mayClose tells whether each element that is left has two that it can stand between, and all of them
+// can be reached.
+func (c *circle) mayClose(w way) bool {
+	left := c.all &^ w.visited
+	ends := uint64(1)<<w.last | 1<<c.start
+	for rest := left; rest != 0; rest &= rest - 1 {
+		between := c.rows[bits.TrailingZeros64(rest)] & (left | ends)
+		if bits.OnesCount64(between) < 2 {
+			return false
+		}
+	}
+	reached := uint64(0)
+	for next := c.rows[w.last] & left; next != 0; {
+		i := bits.TrailingZeros64(next)
+		reached |= 1 << i
+		next = (next | c.rows[i]&left) &^ reached
+	}
+	return reached == left
+}

@@ -1,0 +1,93 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package library
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// bipartite has two groups; each element is joined to all of the other group.
+func bipartite(one, other int) Graph {
+	g := NewGraph(one + other)
+	for a := range one {
+		for b := range other {
+			g.Join(a, one+b)
+		}
+	}
+	return g
+}
+
+// torus has rows and columns, with the neighbours around the ends.
+func torus(rows, columns int) Graph {
+	g := NewGraph(rows * columns)
+	for r := range rows {
+		for c := range columns {
+			g.Join(r*columns+c, r*columns+(c+1)%columns)
+			g.Join(r*columns+c, (r+1)%rows*columns+c)
+		}
+	}
+	return g
+}
+
+// A ring that does not exist is not looked for without end; those of machines are found.
+func TestSearchEnds(t *testing.T) {
+	c := newCircle(bipartite(15, 17), 0)
+	require.False(t, c.close())
+	require.Equal(t, MaxSteps+1, min(c.steps, MaxSteps+1))
+	require.LessOrEqual(t, len(c.dead), MaxSteps)
+
+	require.True(t, bipartite(16, 16).Ring())
+	for _, rows := range []int{2, 4, 6, 7} {
+		for _, columns := range []int{2, 3, 4, 8, 9} {
+			if rows*columns > MaxCircle {
+				continue
+			}
+			c := newCircle(torus(rows, columns), 0)
+			require.True(t, c.close(), "%dx%d", rows, columns)
+			require.Less(t, c.steps, 1000, "%dx%d", rows, columns)
+			require.True(t, torus(rows, columns).Path(), "%dx%d", rows, columns)
+		}
+	}
+}
+
+// TestSmallSearchesEndByThemselves: nine elements have fewer ways than the search may look at.
+func TestSmallSearchesEndByThemselves(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	most := 0
+	for range 20_000 {
+		n := 7 + random.IntN(3)
+		g := NewGraph(n)
+		dense := 2 + random.IntN(5)
+		for a := range n {
+			for b := range a {
+				if random.IntN(8) < dense {
+					g.Join(a, b)
+				}
+			}
+		}
+		for added := range 2 {
+			c := newCircle(g, added)
+			c.close()
+			most = max(most, c.steps)
+		}
+	}
+	t.Logf("%d steps at most", most)
+	require.Less(t, most, MaxSteps)
+}
+
+func BenchmarkCircle(b *testing.B) {
+	for _, sizes := range [][2]int{{3, 5}, {7, 9}, {15, 17}, {31, 32}} {
+		b.Run(fmt.Sprintf("%d and %d", sizes[0], sizes[1]), func(b *testing.B) {
+			g := bipartite(sizes[0], sizes[1])
+			b.ReportAllocs()
+			for b.Loop() {
+				g.Ring()
+			}
+		})
+	}
+}

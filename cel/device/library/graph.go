@@ -1,0 +1,62 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package library
+
+import "github.com/celset/celset/cel/device/bitset"
+
+// Graph says which of n elements are joined. They go by their numbers, 0 to n-1.
+type Graph struct {
+	// rows have for each element those that it is joined to. It is not joined to itself.
+	rows []bitset.Set
+}
+
+// NewGraph returns a graph in which nothing is joined.
+func NewGraph(n int) Graph {
+	g := Graph{rows: make([]bitset.Set, n)}
+	for i := range g.rows {
+		g.rows[i] = bitset.New(n)
+	}
+	return g
+}
+
+// Len is the number of elements.
+func (g Graph) Len() int { return len(g.rows) }
+
+// Join joins two elements, in both directions.
+func (g Graph) Join(a, b int) {
+	if a != b {
+		g.rows[a].Add(b)
+		g.rows[b].Add(a)
+	}
+}
+
+// Connected tells whether all elements can be reached from one of them.
+func (g Graph) Connected() bool {
+	if g.Len() == 0 {
+		return true
+	}
+	reached, next := bitset.New(g.Len()), []int{0}
+	reached.Add(0)
+	for len(next) > 0 {
+		from := next[len(next)-1]
+		next = next[:len(next)-1]
+		for to := range g.rows[from].All() {
+			if !reached.Has(to) {
+				reached.Add(to)
+				next = append(next, to)
+			}
+		}
+	}
+	return reached.Count() == g.Len()
+}
+
+// Clique tells whether each two elements are joined.
+func (g Graph) Clique() bool {
+	for _, row := range g.rows {
+		if row.Count() != g.Len()-1 {
+			return false
+		}
+	}
+	return true
+}

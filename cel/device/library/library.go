@@ -1,0 +1,82 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package library
+
+import (
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// The macros are expanded to calls of these functions, which nobody can write: the relation
+// becomes a list for each element, with a bool for each other one; coordinates become a list
+// for each element.
+//
+//	list.connected(a, b, joined)   @connected(list.map(a, list.map(b, joined)))
+//	list.box(d, at, sides)         @box(list.map(d, at), sides)
+//	list.paired(other, a, b, j)    @paired(list.map(a, other.map(b, j)), other.size())
+const (
+	Connected = "@connected"
+	Clique    = "@clique"
+	Ring      = "@ring"
+	Path      = "@path"
+	Box       = "@box"
+	Paired    = "@paired"
+	// SameOrIncludes is no macro.
+	SameOrIncludes = "sameOrIncludes"
+)
+
+// Options declare the functions and their macros.
+func Options() []cel.EnvOption {
+	matrix := cel.ListType(cel.ListType(cel.BoolType))
+	places, ints := cel.ListType(cel.ListType(cel.IntType)), cel.ListType(cel.IntType)
+	options := []cel.EnvOption{
+		cel.Macros(macros()...),
+		cel.Function(Box,
+			cel.Overload("list_box_list", []*cel.Type{places, ints}, cel.BoolType, cel.BinaryBinding(func(places, sides ref.Val) ref.Val {
+				return inBox(places, sides, nil)
+			})),
+			cel.Overload("list_box_list_list", []*cel.Type{places, ints, ints}, cel.BoolType, cel.FunctionBinding(func(args ...ref.Val) ref.Val {
+				return inBox(args[0], args[1], args[2])
+			}))),
+		cel.Function(Paired, cel.Overload("list_paired_int", []*cel.Type{matrix, cel.IntType}, cel.BoolType, cel.BinaryBinding(arePaired))),
+		cel.Function(SameOrIncludes, cel.MemberOverload("dyn_same_or_includes_dyn", []*cel.Type{cel.DynType, cel.DynType}, cel.BoolType,
+			cel.BinaryBinding(sameOrIncludes))),
+	}
+	for name, holds := range map[string]func(Graph) bool{Connected: Graph.Connected, Clique: Graph.Clique} {
+		options = append(options, onGraph(name, func(g Graph) ref.Val { return types.Bool(holds(g)) }))
+	}
+	for name, holds := range map[string]func(Graph) bool{Ring: Graph.Ring, Path: Graph.Path} {
+		options = append(options, onGraph(name, func(g Graph) ref.Val {
+			if g.Len() > MaxCircle {
+				return types.NewErr("a %s of %d elements is not looked for, %d are the most", name[1:], g.Len(), MaxCircle)
+			}
+			return types.Bool(holds(g))
+		}))
+	}
+	return options
+}
+
+// onGraph declares a function of a relation of the elements of one list.
+func onGraph(name string, holds func(Graph) ref.Val) cel.EnvOption {
+	matrix := cel.ListType(cel.ListType(cel.BoolType))
+	return cel.Function(name, cel.Overload("list_"+name[1:], []*cel.Type{matrix}, cel.BoolType, cel.UnaryBinding(func(value ref.Val) ref.Val {
+		rows, failure := rowsOf(value)
+		if failure != nil {
+			return failure
+		}
+		g := NewGraph(len(rows))
+		for a, row := range rows {
+			if len(row) != len(rows) {
+				return types.MaybeNoSuchOverloadErr(value)
+			}
+			for b, joined := range row {
+				if joined {
+					g.Join(a, b)
+				}
+			}
+		}
+		return holds(g)
+	})))
+}

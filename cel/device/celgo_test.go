@@ -23,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device/library"
 	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
@@ -36,7 +37,7 @@ func newByCELGo(t testing.TB) byCELGo {
 	t.Helper()
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: utilversion.MajorMinor(1, 0),
-		EnvOptions:        []celgo.EnvOption{celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())), ext.Bindings(ext.BindingsVersion(0))},
+		EnvOptions:        append(library.Options(), celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())), ext.Bindings(ext.BindingsVersion(0))),
 		DeclTypes:         []*apiservercel.DeclType{deviceType},
 	})
 	require.NoError(t, err)

@@ -148,7 +148,7 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 	if result, ok := readCondition(a, expr, s); ok {
 		return result
 	}
-	return open{}
+	return a.relation(expr, s)
 }
 
 // newPredicate reads a part that does not speak of the set.

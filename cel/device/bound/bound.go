@@ -184,6 +184,7 @@ type state struct {
 	// spare are sets that are not in use, spareNumbers is memory for numbers of devices.
 	spare        []bitset.Set
 	spareNumbers []int
+	spareRows    []bitset.Set
 	// paths are those that were found last.
 	paths []path
 }

@@ -5,6 +5,7 @@ package costbound
 
 import (
 	"math"
+	"slices"
 
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
@@ -70,10 +71,10 @@ func traversed(length float64) float64 {
 }
 
 // contains notes that a value becomes part of another, or is returned as one of another
-// type.
+// type. A part of its own type is nothing new: [[x, y]] is a list of lists.
 func (w *walker) contains(whole, value ast.Expr) {
 	of, is := w.typeOf(whole), w.typeOf(value)
-	if !hasDyn(of) || is.IsEquivalentType(of) {
+	if !hasDyn(of) || is.IsEquivalentType(of) || slices.ContainsFunc(of.Parameters(), is.IsExactType) {
 		return
 	}
 	w.nested = w.nested || !isFlat(is)

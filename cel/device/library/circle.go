@@ -16,23 +16,35 @@ const (
 // Ring tells whether the elements, [MaxCircle] at most, can be put into a circle in which each is
 // joined to the next. It is false if that is not found within [MaxSteps].
 func (g Graph) Ring() bool {
-	switch g.Len() {
-	case 0, 1:
-		return true
-	case 2:
-		return g.rows[0].Has(1)
-	}
-	return newCircle(g, 0).close()
+	found, _ := g.FindRing()
+	return found
 }
 
 // Path tells whether the elements, [MaxCircle] at most, can be put into a row in which each is joined
 // to the next. It is false if that is not found within [MaxSteps].
 func (g Graph) Path() bool {
+	found, _ := g.FindPath()
+	return found
+}
+
+// FindRing is Ring. ended is false if the search was given up.
+func (g Graph) FindRing() (found, ended bool) {
+	switch g.Len() {
+	case 0, 1:
+		return true, true
+	case 2:
+		return g.rows[0].Has(1), true
+	}
+	return newCircle(g, 0).find()
+}
+
+// FindPath is Path. ended is false if the search was given up.
+func (g Graph) FindPath() (found, ended bool) {
 	if g.Len() < 2 {
-		return true
+		return true, true
 	}
 	// With one more element, which is joined to all others, a path is a ring.
-	return newCircle(g, 1).close()
+	return newCircle(g, 1).find()
 }
 
 // circle is the search for a ring: one element after the other, back to the first.
@@ -87,18 +99,18 @@ var attempts = []struct {
 	{(*circle).leastChoiceLast, MaxSteps / 4}, {(*circle).leastChoice, MaxSteps},
 }
 
-// close finds a way over all elements back to the first.
-func (c *circle) close() bool {
+// find looks for a way over all elements back to the first.
+func (c *circle) find() (found, ended bool) {
 	for _, attempt := range attempts {
 		c.choose, c.limit = attempt.choose, attempt.limit
 		if c.from(way{1 << c.start, c.start}) {
-			return true
+			return true, true
 		}
 		if c.steps <= c.limit {
-			return false
+			return false, true
 		}
 	}
-	return false
+	return false, false
 }
 
 func (c *circle) from(w way) bool {

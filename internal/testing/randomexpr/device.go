@@ -16,6 +16,7 @@ func (g *generator) aboutDevices() string {
 		func() string { return d + g.one(" == ", " != ") + o },
 		func() string { return "has(" + g.read(d, g.attributes.Ints[0]) + ")" },
 		func() string { return g.name(d) + g.one(" == ", " != ") + g.name(o) },
+		func() string { return g.attribute(d) + ".sameOrIncludes(" + g.attribute(o) + ")" },
 		func() string { return g.adjacent(d, o) },
 		func() string { return g.name(d) + " in " + g.one("['a', 'b']", "['c']") },
 		func() string { return g.aboutText(d, o) },

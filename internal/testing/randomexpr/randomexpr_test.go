@@ -99,6 +99,7 @@ var constructs = []string{
 	".startsWith(", ".contains('ab')", ".split(", ".lowerAscii()", ".matches(",
 	".compareTo(quantity(", ".isGreaterThan(", ".isLessThan(", "semver(", ".asInteger()",
 	".list", ".flag", ".driver == ", ".allowMultipleAllocations", "devices.map(devices, ", "all(q, a, ", "all(r, s, ",
+	".connected(", ".clique(", ".ring(", ".path(", ".paired(", ".box(", ".sameOrIncludes(",
 }
 
 func TestConditionsUseAllConstructs(t *testing.T) {

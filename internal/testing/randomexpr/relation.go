@@ -21,7 +21,34 @@ func (g *generator) relation() string {
 		func() string { return g.ordered(set) },
 		func() string { return g.ordered(set) },
 		func() string { return g.versioned(set) },
+		func() string { return g.joined(set) },
+		func() string { return g.joined(set) },
+		func() string { return g.box(set) },
 	)
+}
+
+// joined asks which devices are joined, with the functions of package library.
+func (g *generator) joined(set string) string {
+	return g.within(&g.scope.devices, func(d string) string {
+		return g.within(&g.scope.devices, func(o string) string {
+			related := g.related(d, o)
+			if g.oneIn(4) {
+				return fmt.Sprintf("%s.paired(%s, %s, %s, %s)", set, g.devices(1), d, o, related)
+			}
+			return fmt.Sprintf("%s.%s(%s, %s, %s)", set, g.one("connected", "clique", "ring", "path"), d, o, related)
+		})
+	})
+}
+
+// box asks where the devices are.
+func (g *generator) box(set string) string {
+	return g.within(&g.scope.devices, func(d string) string {
+		sides := "[" + g.number(1, 3) + ", " + g.number(1, 3) + "]"
+		if g.oneIn(2) {
+			sides += ", [" + g.one("0", "4") + ", " + g.number(3, 5) + "]"
+		}
+		return fmt.Sprintf("%s.box(%s, [%s, %s], %s)", set, d, g.attribute(d), g.attribute(d), sides)
+	})
 }
 
 // spread: the values are close together, or far from each other.

@@ -1,0 +1,216 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// relations are written with the functions of package library, over all devices and over a part of
+// them.
+var relations = []string{
+	"devices.connected(d, o, d.x == o.y)",
+	"devices.clique(d, o, d.x <= o.y + 1)",
+	"devices.ring(d, o, d.x == o.y || d.y == o.y)",
+	"devices.path(d, o, d.x == o.y)",
+	"devices.filter(p, p.s == 'a').connected(d, o, d.x == o.y)",
+	"devices.filter(p, p.s == 'a').clique(d, o, d.x == o.y)",
+	"devices.filter(p, p.s == 'a').ring(d, o, d.x == o.y || d.y == o.y)",
+	"devices.filter(p, p.s == 'a').path(d, o, d.x == o.y)",
+	"devices.filter(p, p.s == 'a').paired(devices.filter(p, p.s == 'b'), d, o, d.x <= o.y)",
+	"devices.filter(p, p.s == 'a').paired(devices.filter(p, p.x == 1), d, o, d.y <= o.y)",
+	"devices.paired(devices, d, o, d.x <= o.y)",
+	"devices.box(d, [d.x, d.y], [2, 2])",
+	"devices.box(d, [d.x, d.y], [1, 3])",
+	"devices.box(d, [d.x, d.y], [2, 3], [5, 0])",
+	"devices.box(d, [d.x, d.y], [2, 3], [4, 4])",
+	"devices.filter(p, p.s == 'a').box(d, [d.y], [2], [3])",
+	"!devices.connected(d, o, d.x == o.y)",
+	"!devices.box(d, [d.x, d.y], [2, 2])",
+	"devices.connected(d, o, d.x == o.y) || devices.clique(d, o, d.y == o.y)",
+}
+
+// TestRelationsAreUnderstood: nothing in them is open, whatever their lists are called.
+func TestRelationsAreUnderstood(t *testing.T) {
+	e := environment(t)
+	for _, text := range append([]string{
+		"cel.bind(all, devices, all.ring(d, o, d.x == o.y))",
+		"cel.bind(some, devices.filter(p, p.s == 'a'), some.paired(devices.filter(p, p.s == 'b'), d, o, d.x == o.y))",
+		"devices.connected(devices, o, devices.x == o.x)",
+		"devices.all(d, d.x == 1) && devices.path(d, o, true)",
+	}, relations...) {
+		if text == "devices.connected(devices, o, devices.x == o.x)" {
+			text = "devices.connected(devices, o, devices.attributes['d'].x == o.x)"
+		}
+		a := bound.Analyze(compiled(t, e, text).Expression, 4)
+		require.True(t, a.Understood(), text)
+		require.Zero(t, a.Open(), text)
+	}
+	for _, text := range []string{
+		"devices.all(p, devices.connected(d, o, d.x == o.x && p.x == o.x))",
+		"devices.box(d, [d.x], [devices.size()])",
+		"devices.box(d, [d.x], [1, 2])",
+		"devices.box(d, [d.x], [1], [-1])",
+		"devices.map(d, d.x).ring(a, b, a == b)",
+	} {
+		require.NotZero(t, bound.Analyze(compiled(t, e, text).Expression, 4).Open(), text)
+	}
+}
+
+// TestRelationsAreSound compares what is said of partial sets with all their completions, and what is
+// removed with what probing removes: choosing a device, and asking for the bound.
+func TestRelationsAreSound(t *testing.T) {
+	e := environment(t)
+	var compiledRelations []formula
+	for _, text := range relations {
+		compiledRelations = append(compiledRelations, compiled(t, e, text))
+	}
+	type tally struct{ infeasible, found, removable, removed, probed int }
+	tallies := map[string]*tally{}
+	bound.CheckFewer(t, func(rt *rapid.T) {
+		f := rapid.SampledFrom(compiledRelations).Draw(rt, "relation")
+		n := rapid.IntRange(2, 7).Draw(rt, "devices")
+		s := soundOf(f, rapid.IntRange(1, min(n, 5)).Draw(rt, "size"), drawDevices(rt, n))
+		bounds := s.bounds(rt)
+		of := tallies[f.text]
+		if of == nil {
+			of = &tally{}
+			tallies[f.text] = of
+		}
+		for range 4 {
+			p := drawPartial(rt, s)
+			is, propagated := s.check(rt, bounds, p, bound.Quick)
+			alive := bitset.New(n)
+			some, fails := false, false
+			completions(p, n, 0, func(set bitset.Set) {
+				outcome := s.outcome(rt, set)
+				if outcome != bound.False {
+					some = true
+					alive.Join(set)
+				}
+				fails = fails || outcome == bound.Error
+			})
+			if fails {
+				continue
+			}
+			if !some {
+				of.infeasible++
+				if is {
+					of.found++
+				}
+				continue
+			}
+			for i := range p.Domain.All() {
+				if p.Left == 0 {
+					break
+				}
+				if alive.Has(i) {
+					continue
+				}
+				of.removable++
+				if !propagated.Domain.Has(i) {
+					of.removed++
+				}
+				chosen := clone(p)
+				chosen.Chosen.Add(i)
+				chosen.Domain.Remove(i)
+				chosen.Left--
+				if bounds.Bound(chosen) == bound.False {
+					of.probed++
+				}
+			}
+		}
+	})
+	total := tally{}
+	for _, text := range relations {
+		of := tallies[text]
+		if of == nil {
+			continue
+		}
+		t.Logf("%s: of %d infeasible sets %d found; of %d devices in no completion %d removed, %d by probing", text, of.infeasible, of.found, of.removable, of.removed, of.probed)
+		total.infeasible, total.found = total.infeasible+of.infeasible, total.found+of.found
+		total.removed, total.probed = total.removed+of.removed, total.probed+of.probed
+	}
+	require.Greater(t, total.found, total.infeasible*9/10)
+	require.Greater(t, total.removed, total.probed*7/10)
+}
+
+// ringOf has n devices, each joined to the next one by x and y.
+func ringOf(n int) []*device.Device {
+	var all []values
+	for i := range n {
+		all = append(all, values{"x": i, "y": (i + 1) % n, "s": "a"})
+	}
+	return devicesWith(all...)
+}
+
+// TestRelationsRemove pins what is left of devices.
+func TestRelationsRemove(t *testing.T) {
+	e := environment(t)
+	for name, test := range map[string]struct {
+		text             string
+		all              []*device.Device
+		size             int
+		chosen, possible []int
+		left             []int
+		infeasible       bool
+	}{
+		"within reach":         {"devices.connected(d, o, d.y == o.x)", ringOf(8), 3, []int{0}, []int{1, 2, 3, 4, 5, 6, 7}, []int{1, 2, 6, 7}, false},
+		"over what is free":    {"devices.connected(d, o, d.y == o.x)", ringOf(8), 3, []int{0}, []int{2, 3, 4, 5, 6, 7}, []int{6, 7}, false},
+		"too far":              {"devices.connected(d, o, d.y == o.x)", ringOf(8), 3, []int{0, 3}, []int{1, 2, 4}, nil, true},
+		"parts that are large": {"devices.connected(d, o, d.y == o.x)", ringOf(8), 3, nil, []int{0, 1, 3, 4, 5, 7}, []int{0, 1, 3, 4, 5, 7}, false},
+		"parts that are small": {"devices.connected(d, o, d.y == o.x)", ringOf(8), 4, nil, []int{0, 1, 3, 4, 5, 6}, []int{3, 4, 5, 6}, false},
+		"a path":               {"devices.path(d, o, d.y == o.x)", ringOf(8), 3, []int{2}, []int{0, 1, 3, 5, 6}, []int{0, 1, 3}, false},
+		"a whole ring":         {"devices.ring(d, o, d.y == o.x)", ringOf(4), 4, []int{2}, []int{0, 1, 3}, []int{0, 1, 3}, false},
+		"no ring in a ring":    {"devices.ring(d, o, d.y == o.x)", ringOf(5), 4, nil, []int{0, 1, 2, 3, 4}, nil, true},
+		"a block":              {"devices.box(d, [d.x, d.y], [1, 2])", grid(2, 3), 2, []int{0}, []int{1, 2, 3, 4, 5}, []int{1, 3}, false},
+		"a block around":       {"devices.box(d, [d.x, d.y], [1, 2], [2, 3])", grid(2, 3), 2, []int{0}, []int{1, 2, 3, 4, 5}, []int{1, 2, 3}, false},
+		"no block":             {"devices.box(d, [d.x, d.y], [2, 2])", grid(2, 3), 4, []int{0, 2}, []int{1, 3, 4, 5}, nil, true},
+		"without a partner":    {"devices.filter(d, d.s == 'a').paired(devices.filter(d, d.s == 'b'), d, o, d.x == o.x)", couples(3, 2), 4, nil, []int{0, 1, 2, 3, 4}, []int{0, 1, 3, 4}, false},
+		"the partner":          {"devices.filter(d, d.s == 'a').paired(devices.filter(d, d.s == 'b'), d, o, d.x == o.x)", couples(3, 3), 2, []int{1}, []int{0, 2, 3, 4, 5}, []int{4}, false},
+		"two for one":          {"devices.filter(d, d.s == 'a').paired(devices.filter(d, d.s == 'b'), d, o, d.x / 2 == o.x)", couples(4, 2), 3, []int{4}, []int{0, 1, 2, 3, 5}, []int{0, 1}, false},
+		"one partner for two":  {"devices.filter(d, d.s == 'a').paired(devices.filter(d, d.s == 'b'), d, o, d.x / 2 == o.x)", couples(4, 2), 4, []int{0, 1}, []int{4}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSound(t, e, test.text, test.size, test.all)
+			infeasible, propagated := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
+			require.Equal(t, test.infeasible, infeasible)
+			if !infeasible {
+				require.Equal(t, test.left, positions(propagated.Domain))
+			}
+		})
+	}
+}
+
+// couples has devices of two kinds, with numbers from 0 on.
+func couples(a, b int) []*device.Device {
+	var all []values
+	for i := range a {
+		all = append(all, values{"x": i, "s": "a"})
+	}
+	for i := range b {
+		all = append(all, values{"x": i, "s": "b"})
+	}
+	return devicesWith(all...)
+}
+
+// TestRelationOfManyDevices: a ring of many devices that is not there ends in a bounded time.
+func TestRelationOfManyDevices(t *testing.T) {
+	var all []values
+	for i := range 32 {
+		all = append(all, values{"x": i % 2, "y": i})
+	}
+	s := newSound(t, environment(t), "devices.ring(d, o, d.x != o.x)", 15, devicesWith(all...))
+	bounds := s.bounds(t)
+	bounds.Infeasible(s.partial(nil, upTo(32)), bound.Thorough)
+	require.False(t, bounds.Exhausted())
+	require.NoError(t, bounds.Err())
+}

@@ -13,7 +13,7 @@ import (
 // them, and belong to no class that it is good at: sorted values, sums, texts, unions, counts of
 // counts, ways from device to device. Every expression compiles, and fails for no set.
 func Asked() []Expression {
-	return slices.Concat(askedOfRacks(), askedOfToruses(), askedOfNeurons(), askedOfAccelerators(), askedOfRails())
+	return slices.Concat(askedOfRacks(), askedOfToruses(), askedOfNeurons(), askedOfAccelerators(), askedOfRails(), askedOfFunctions())
 }
 
 // asked makes the expressions of a machine. In their texts d@name is the attribute of the

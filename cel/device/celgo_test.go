@@ -86,7 +86,12 @@ func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string,
 	case value.Type() == types.BoolType:
 		require.NoError(t, err, text)
 		require.Equal(t, bool(value.(types.Bool)), verdict, text)
-		if cost != math.MaxUint64 {
+		switch {
+		case cost == math.MaxUint64:
+		case strings.Contains(text, ".ring(") || strings.Contains(text, ".path("):
+			// cel-go charges for a call, ours for what it takes.
+			require.GreaterOrEqual(t, budget.Spent(), cost, text)
+		default:
 			require.Equal(t, cost, budget.Spent(), text)
 		}
 	}

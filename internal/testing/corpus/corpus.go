@@ -68,7 +68,7 @@ func (h Hardware) Drivers() []string {
 func Expressions() []Expression {
 	return slices.Concat(
 		rings(), meshes(), toruses(), boards(), bridges(), cubes(), couples(),
-		gpus(), partitions(), chips(), interfaces(), cores(),
+		gpus(), partitions(), chips(), interfaces(), cores(), functions(),
 	)
 }
 

@@ -9,6 +9,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/library"
+
+	setlib "github.com/celset/celset/cel/device/library"
+	"github.com/celset/celset/cel/meter"
 )
 
 // EstimateCost returns what an evaluation on a set of that many devices may cost, in CEL
@@ -17,8 +20,28 @@ import (
 // math.MaxUint64 means that there is no bound. The error is a [*cel.Error]; the
 // expression can be evaluated all the same.
 func (e *Expression) EstimateCost(devices int) (uint64, error) {
-	estimate, err := e.program.EstimateCost(&library.CostEstimator{SizeEstimator: sizes{devices: uint64(max(0, devices))}})
+	of := sizes{devices: uint64(max(0, devices))}
+	estimate, err := e.program.EstimateCost(estimator{&library.CostEstimator{SizeEstimator: of}, of})
 	return estimate.Max, err
+}
+
+// estimator knows what Kubernetes does not: the functions over sets, which are charged for the time
+// that they take.
+type estimator struct {
+	*library.CostEstimator
+	sizes sizes
+}
+
+// EstimateCallCost is asked for calls.
+func (e estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+	switch function {
+	case setlib.Connected, setlib.Clique, setlib.Ring, setlib.Path, setlib.Paired, setlib.Box:
+		n := float64(e.sizes.devices)
+		list := meter.Operand{Size: n, Deep: 1 + n + n*max(n, float64(attributeSize))}
+		most := meter.LoadOf(function, meter.Call{First: list, Second: list, Third: list, Count: 3})
+		return &checker.CallEstimate{CostEstimate: checker.CostEstimate{Min: 1, Max: 1 + uint64(most.Units())}}
+	}
+	return e.CostEstimator.EstimateCallCost(function, overload, target, args)
 }
 
 // sizes are those of a set of devices, by the path of what is looked at.

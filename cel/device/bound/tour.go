@@ -16,7 +16,7 @@ const (
 	// maxTourTries is how many devices are tried for one tour, maxTours how many for those of
 	// all devices that are to be kept.
 	maxTourTries = 1 << 10
-	maxTours     = 1 << 13
+	maxTours     = 1 << 11
 )
 
 func (n tour) find(g *graph) matches {

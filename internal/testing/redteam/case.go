@@ -83,7 +83,7 @@ func Cases() []Case {
 	return slices.Concat(
 		lists(), doublings(), texts(), patterns(), quantities(), libraries(), formats(), loops(),
 		nesting(), long(), macros(), types(), panics(),
-		clusters(), reports(), bodies(), searches(),
+		clusters(), reports(), bodies(), searches(), relations(), searchedRelations(),
 	)
 }
 

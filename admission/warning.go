@@ -56,12 +56,15 @@ func costWarning(where, name string, expression *device.Expression, asked demand
 
 // setsWarning is about an expression that is evaluated on set after set.
 func setsWarning(where, name string, expression *device.Expression, asked demand) []string {
-	if asked.sets.Cmp(big.NewInt(ManySets)) <= 0 || bound.Analyze(expression, asked.devices).Understood() {
+	if asked.sets.Cmp(big.NewInt(ManySets)) <= 0 || isRead(bound.Analyze(expression, asked.devices)) {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: %s: the search can't read the expression, and may have %s sets of %d devices to try on a node; "+
 		"narrow the candidates with selectors, or write it as docs/constraints.md says", where, name, number(asked.sets), asked.devices)}
 }
+
+// isRead tells whether the search may leave sets out because of the expression, or its first conjuncts.
+func isRead(a *bound.Analysis) bool { return a.Understood() || a.Leading(nil) != nil }
 
 // number of sets, which may have hundreds of digits.
 func number(n *big.Int) string {

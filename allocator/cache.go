@@ -142,16 +142,18 @@ type tabulated struct {
 	program memo.Part
 }
 
-// tablesOf returns the tables of an expression over the devices in a view. nil if the expression
-// is not understood, is too large for so many devices, or may cost more than the limit.
+// tablesOf returns the tables of an expression over the devices in a view, or of its first conjuncts if
+// what follows may cost more than the limit. nil if nothing is understood, or the expression is too large
+// for so many devices.
 func (c *Cache) tablesOf(v *view.View, d *definition, shape setShape) *bound.Tables {
 	entry := c.tables.At(tablesKey{v.Number, analysisKey{d.key, shape}})
 	found, _, _ := entry.Find(context.Background(), func() (tabulated, error) {
 		analysis := analysisOf(d, shape)
-		if !analysis.Understood() || !analysis.Fits(len(v.Values)) || !analysis.Affordable(v.Values) {
+		leading := analysis.Leading(v.Values)
+		if leading == nil || !leading.Fits(len(v.Values)) {
 			return tabulated{}, nil
 		}
-		tables := analysis.Tabulate(v.Values)
+		tables := leading.Tabulate(v.Values)
 		tables.Grown = entry.Grow
 		return tabulated{tables, v, analysis.program}, nil
 	})

@@ -39,7 +39,7 @@ func TestPruningKnowsTheCostLimit(t *testing.T) {
 	}{
 		"cut":             {long, 14, every + " && " + none, true, false},
 		"cut, but cheap":  {short, 14, every + " && " + none, false, true},
-		"cut before":      {long, 14, none + " && " + every, false, false},
+		"cut before":      {long, 14, none + " && " + every, false, true},
 		"one cut":         {long, 15, every + " && " + small, true, false},
 		"one proven":      {short, 15, every + " && " + small, false, true},
 		"proven":          {long, 14, every, true, false},

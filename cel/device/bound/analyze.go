@@ -20,7 +20,7 @@ const devicesVariable = "devices"
 // Analyze reads an expression for sets of the given size. What it does not
 // understand is open.
 func Analyze(expression *device.Expression, size int) *Analysis {
-	return newAnalyzer(expression, size).analyze()
+	return newAnalyzer(expression, size).analyze(expression.AST().Expr())
 }
 
 // AnalyzeAscending is Analyze for sets whose devices are in the order of the tables, as those of
@@ -28,7 +28,7 @@ func Analyze(expression *device.Expression, size int) *Analysis {
 func AnalyzeAscending(expression *device.Expression, size int) *Analysis {
 	a := newAnalyzer(expression, size)
 	a.ascending = true
-	return a.analyze()
+	return a.analyze(expression.AST().Expr())
 }
 
 func newAnalyzer(expression *device.Expression, size int) *analyzer {
@@ -42,26 +42,29 @@ func newAnalyzer(expression *device.Expression, size int) *analyzer {
 	return a
 }
 
-func (a *analyzer) analyze() *Analysis {
-	expression, result := a.expression, &Analysis{}
-	a.normal.require(expression.AST().Expr(), scope{})
-	for _, conjunct := range a.conjuncts(expression.AST().Expr()) {
-		c := a.conjunct(conjunct)
-		if v, constant := c.(verdict); constant && v.outcome == True {
-			continue
+// analyze reads conjuncts of the expression: all, or the first of them.
+func (a *analyzer) analyze(leading ...ast.Expr) *Analysis {
+	result := &Analysis{expression: a.expression, size: a.setSize, ascending: a.ascending}
+	for _, expr := range leading {
+		a.normal.require(expr, scope{})
+		for _, conjunct := range a.conjuncts(expr) {
+			c := a.conjunct(conjunct)
+			if v, constant := c.(verdict); constant && v.outcome == True {
+				continue
+			}
+			result.conjuncts = append(result.conjuncts, c)
 		}
-		result.conjuncts = append(result.conjuncts, c)
 	}
 	result.conjuncts = a.joinBoxes(result.conjuncts)
 	if a.normal.unguarded.Len() > 0 {
-		return &Analysis{}
+		return &Analysis{expression: a.expression, size: a.setSize, ascending: a.ascending}
 	}
 	result.usable = true
 	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
 	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
 	result.slots, result.guards = a.slots, a.guards
 	result.bytes = a.bytes()
-	result.costs = newCosts(expression, a.setSize)
+	result.within = result.isWithin(device.LargestSizes())
 	return result
 }
 

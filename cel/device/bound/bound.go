@@ -10,17 +10,24 @@ import (
 	"unsafe"
 
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
 // Analysis is what was understood of an expression for sets of one size. It is
 // safe for concurrent use.
 type Analysis struct {
+	// expression is what was read, for sets of a size, in the order of the tables or in any.
+	expression *device.Expression
+	size       int
+	ascending  bool
 	// usable: all errors are absorbed as they should. conjuncts leaves out those that
 	// are true for every set.
 	usable    bool
 	conjuncts []condition
-	costs     costs
+	// within: no evaluation on devices as the API allows them crosses the limit of its cost.
+	// Most expressions are far from it.
+	within bool
 	// provable: no conjunct is open.
 	provable bool
 	leaves   []*leaf

@@ -6,33 +6,47 @@ package bound
 import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/cel/tree"
 )
 
 // An evaluation that crosses the limit of its cost fails, whatever the expression says of
 // the set. Bounds know nothing of costs, so they hold only where no evaluation can come to
-// that.
+// that. The same is so of what may abort ([guard]). But an evaluation goes through conjuncts from the
+// first to the last, and ends with the first that is false: what stands behind it is never met.
 
-// costs tells whether the evaluation of an expression may fail because of what it costs.
-type costs struct {
-	expression *device.Expression
-	size       int
-	// within: no evaluation on devices as the API allows them crosses the limit. Most
-	// expressions are far from it.
-	within bool
-}
-
-func newCosts(expression *device.Expression, size int) costs {
-	c := costs{expression: expression, size: size}
-	c.within = c.isWithin(device.LargestSizes())
-	return c
-}
-
-func (c costs) isWithin(sizes device.Sizes) bool {
-	return costbound.Of(c.expression, c.size, sizes).Within(c.expression.Limits())
+func (a *Analysis) isWithin(sizes device.Sizes) bool {
+	return costbound.Of(a.expression, a.size, sizes).Within(a.expression.Limits())
 }
 
 // Affordable tells whether no evaluation on some of the devices crosses the limit for one.
-// Bounds may only be asked for if that is so.
+// Bounds of the whole expression may only be asked for if that is so.
 func (a *Analysis) Affordable(devices []*device.Device) bool {
-	return a.usable && (a.costs.within || a.costs.isWithin(device.SizesOf(devices)))
+	return a.usable && (a.within || a.isWithin(device.SizesOf(devices)))
+}
+
+// maxLeading is how often it is tried with one conjunct less.
+const maxLeading = 8
+
+// Leading returns the analysis if it is affordable for some of the devices, otherwise one of so many
+// of the first conjuncts that it is: a set for which one of them is false is refused before others are
+// evaluated. The rest is open. nil if there are none of which anything is understood.
+func (a *Analysis) Leading(devices []*device.Device) *Analysis {
+	if a.Affordable(devices) {
+		if a.Understood() {
+			return a
+		}
+		return nil
+	}
+	conjuncts := tree.Conjuncts(a.expression.AST().Expr())
+	affordable := costbound.Leading(a.expression, a.size, device.SizesOf(devices), a.expression.Limits())
+	for count := min(affordable, len(conjuncts)-1); count > max(0, affordable-maxLeading); count-- {
+		reader := newAnalyzer(a.expression, a.size)
+		reader.ascending = a.ascending
+		if leading := reader.analyze(conjuncts[:count]...); leading.Understood() && len(leading.conjuncts) > 0 {
+			leading.conjuncts = append(leading.conjuncts, open{})
+			leading.provable, leading.within = false, true
+			return leading
+		}
+	}
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 func AnalyzeTraced(expression *device.Expression, size int, trace func(rule string, before, after ast.Expr)) *Analysis {
 	a := newAnalyzer(expression, size)
 	a.normal.trace = trace
-	return a.analyze()
+	return a.analyze(expression.AST().Expr())
 }
 
 // Rules are the names of all rules.

@@ -53,6 +53,19 @@ func Of(expression *device.Expression, devices int, sizes device.Sizes) Bound {
 	return newWalker(expression, devices, sizes).bound()
 }
 
+// Leading is how many of the first conjuncts of an expression take no more than the limits
+// together. An evaluation for which one of them is false ends there.
+func Leading(expression *device.Expression, devices int, sizes device.Sizes, limits meter.Limits) int {
+	w := newWalker(expression, devices, sizes)
+	var all part
+	for i, conjunct := range tree.Conjuncts(w.checked.Expr()) {
+		if all.and(w.visit(conjunct)); !(Bound{Cost: all.cost, Load: all.load}).Within(limits) {
+			return i
+		}
+	}
+	return len(tree.Conjuncts(w.checked.Expr()))
+}
+
 func newWalker(expression *device.Expression, devices int, sizes device.Sizes) *walker {
 	return &walker{
 		checked: expression.AST(), variables: tree.Scope[float64]{}, devices: float64(devices),

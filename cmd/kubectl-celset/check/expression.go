@@ -29,8 +29,8 @@ func (c *checker) expression(result *Constraint, text string, variables []v1alph
 		result.Cost, result.CostLimit = cost, cel.DefaultCostLimit
 	}
 	analysis := bound.Analyze(expression, size)
-	result.TooExpensive = analysis.Understood() && !affordable(analysis, candidates)
-	result.Pruned = analysis.Understood() && !result.TooExpensive
+	result.Pruned = analysis.Leading(devicesOf(candidates)) != nil
+	result.TooExpensive = analysis.Understood() && !result.Pruned
 	result.Conjuncts = c.conjuncts(expression, variables, size)
 	if place, found := expression.OrderDependence(); found {
 		result.Ordered = &Position{Line: place.Line, Column: place.Column}
@@ -45,16 +45,16 @@ func (c *checker) expression(result *Constraint, text string, variables []v1alph
 	})
 }
 
-// affordable tells whether no evaluation on candidates may cross the limit of its cost. If
-// there are none it is about devices without long texts and lists.
-func affordable(analysis *bound.Analysis, candidates []candidates) bool {
+// devicesOf are all candidates. If there are none, costs are judged for devices without long texts and
+// lists.
+func devicesOf(candidates []candidates) []*device.Device {
 	var devices []*device.Device
 	for _, on := range candidates {
 		for _, one := range on.devices {
 			devices = append(devices, device.New(one.id.Driver.String(), one.device))
 		}
 	}
-	return analysis.Affordable(devices)
+	return devices
 }
 
 func expressionError(err error) *ExpressionError {

@@ -42,7 +42,7 @@ func (p *pruner) prepare() bool {
 	for _, r := range p.covered {
 		p.size += r.Count
 	}
-	if p.size == 0 || len(p.covered) > 1 && p.branch.hasShared() {
+	if p.size == 0 {
 		return false
 	}
 	bounds := p.branch.bounds(c.definition, setShape{p.size, len(p.covered) == 1})
@@ -51,8 +51,27 @@ func (p *pruner) prepare() bool {
 	}
 	p.makeRoom()
 	p.findEligible()
+	if p.mayRepeat() {
+		return false
+	}
 	p.bounds = bounds
 	return true
+}
+
+// mayRepeat tells whether a device may be in the set twice: one of which several requests may have a
+// part, for two of those covered. Sets of bits know nothing of that.
+func (p *pruner) mayRepeat() bool {
+	if len(p.covered) == 1 || !p.branch.hasShared() {
+		return false
+	}
+	for i := range p.covered {
+		for position := range p.eligible.At(i).All() {
+			if p.later.At(i).Has(position) && p.branch.candidate(position).Shared {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // makeRoom has memory for all levels of the search.

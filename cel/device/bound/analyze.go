@@ -317,7 +317,7 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	}
 	m, ok := a.mapped(of.AsCall().Target(), s)
 	if !ok {
-		return open{}
+		return a.unionSize(of.AsCall().Target(), s)
 	}
 	return newDistinctSize(m)
 }

@@ -37,7 +37,9 @@
 // [Bounds.Infeasible] does more than ask for the bound: it removes devices that are in no
 // completion which is not false, and finds those that are in all of them. Counting rows
 // ([cardinality], [generalCardinality]) and looking for the places of bounding boxes ([box]) does that
-// for the constructs that come up often; for the rest each device of the domain is tried.
+// for the constructs that come up often, and so do the functions of package library: reach and tours in
+// a graph ([onGraph]), couples ([paired]), boxes in any order ([block]); for the rest each device of the
+// domain is tried.
 //
 // # Where to read
 //

@@ -191,7 +191,9 @@ func membersOf(s *state, list deviceList) (m members, ok bool) {
 	}
 	if s.Left > 0 {
 		count := m.possible.Count()
-		m.fewest, m.most = max(0, s.Left-(s.Domain.Count()-count)), min(s.Left, count)
+		m.most = min(s.Left, count)
+		// Where fewer devices are possible than are to be added there is no completion.
+		m.fewest = min(m.most, max(0, s.Left-(s.Domain.Count()-count)))
 	}
 	if m.most == 0 {
 		m.possible.Clear()

@@ -69,7 +69,7 @@ func (g guarding) guardLeaf(l *leaf, expr ast.Expr) {
 // guardOperand guards a function of the set, if the operand is a list that can be
 // looked at device by device.
 func (g guarding) guardOperand(expr ast.Expr, s scope) bool {
-	if !tree.IsCall(expr, "distinct", "sort") || !expr.AsCall().IsMemberFunction() {
+	if !tree.IsCall(expr, "distinct", "sort", "flatten") || !expr.AsCall().IsMemberFunction() || len(expr.AsCall().Args()) > 0 {
 		return false
 	}
 	guards, ok := g.guardsOf(expr.AsCall().Target(), s)
@@ -85,7 +85,7 @@ func (g guarding) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 	case list.Kind() == ast.IdentKind:
 		_, hidden := s[devicesVariable]
 		return nil, list.AsIdent() == devicesVariable && !hidden
-	case tree.IsCall(list, "distinct") && list.AsCall().IsMemberFunction():
+	case tree.IsCall(list, "distinct", "flatten") && list.AsCall().IsMemberFunction() && len(list.AsCall().Args()) == 0:
 		return g.guardsOf(list.AsCall().Target(), s)
 	case list.Kind() != ast.ComprehensionKind:
 		return nil, false

@@ -5,10 +5,12 @@ package bound
 
 import (
 	"sync"
+	"unsafe"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 
 	"github.com/celset/celset/cel/device"
 )
@@ -66,6 +68,8 @@ type entry struct {
 	number  number
 	// key is equal for equal values, nil if that can't be told or the leaf fails.
 	key any
+	// elements are the keys of the values in a list, nil if it is none or one is not known.
+	elements *[]any
 }
 
 // openEntry may be anything.
@@ -82,6 +86,10 @@ func entryOf(value ref.Val) entry {
 		return entry{known: true, outcome: Open, number: openNumber, key: value}
 	case *types.Err:
 		return entry{known: true, outcome: Error, number: never}
+	case traits.Lister:
+		e := openEntry
+		e.elements = keysIn(value)
+		return e
 	default:
 		return openEntry
 	}
@@ -90,9 +98,19 @@ func entryOf(value ref.Val) entry {
 // smallText is the length of a text up to which it counts as a part of the entry.
 const smallText = 16
 
-// textSize is what the text in the entry takes.
+// textSize is what the texts in the entry take, and the list of its elements.
 func (e *entry) textSize() int {
-	if text, ok := e.key.(types.String); ok && len(text) > smallText {
+	size := sizeOfText(e.key)
+	if e.elements != nil {
+		for _, key := range *e.elements {
+			size += int(unsafe.Sizeof(key)) + sizeOfText(key)
+		}
+	}
+	return size
+}
+
+func sizeOfText(key any) int {
+	if text, ok := key.(types.String); ok && len(text) > smallText {
 		return len(text) + smallText
 	}
 	return 0

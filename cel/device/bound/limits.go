@@ -89,6 +89,8 @@ func withLimits(c comparison, of quantity, l limits) condition {
 		}
 	case distinctSize:
 		return distinctLimits{of, l, c}
+	case unionSize:
+		return unionLimits{of, l, c}
 	case arithmetic:
 		if leaf, ok := spanOf(of); ok {
 			return span{leaf: leaf, limits: l, general: c}

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -73,6 +74,7 @@ type column struct {
 	entries      []entry
 	order        order
 	groups       groups
+	unions       unions
 	misbehaviour misbehaviour
 }
 
@@ -115,6 +117,9 @@ func (s *state) column(l *leaf) *column {
 		}
 	}
 	c.order, c.groups, c.misbehaviour = newOrder(c.entries), newGroups(c.entries), newMisbehaviour(c.entries, len(s.tables.devices))
+	if slices.ContainsFunc(c.entries, func(e entry) bool { return e.elements != nil }) {
+		c.unions = newUnions(c.entries)
+	}
 	t.column.Store(c)
 	s.builds++
 	s.tables.grow(c.size())
@@ -144,7 +149,7 @@ func (s *state) pair(t *leafTable, l *leaf, first, second int) *entry {
 
 // size is what the column takes.
 func (c *column) size() int {
-	sets := len(c.order.upTo) + 1 + len(c.groups.members) + 1 + len(c.misbehaviour)
+	sets := len(c.order.upTo) + 1 + len(c.groups.members) + 1 + len(c.unions.members) + 1 + len(c.misbehaviour)
 	bytes := int(unsafe.Sizeof(*c)) + len(c.entries)*int(unsafe.Sizeof(entry{})) + len(c.order.values)*8 + sets*setSize(len(c.entries))
 	for i := range c.entries {
 		bytes += c.entries[i].textSize()

@@ -96,7 +96,7 @@ func (l *lookahead) look(r *request) {
 // It is false if one of them fails, or if something else may that is evaluated only
 // when the search comes to it.
 func (l *lookahead) speculate(r *request) bool {
-	if len(r.Derived) > 0 || r.WantsAll() && len(r.constraints) > len(r.decides) {
+	if len(r.Derived) > 0 || r.WantsAll() && r.isRejectedAloud() {
 		return false
 	}
 	s, inUse := l.search, bitset.Set(nil)
@@ -113,6 +113,18 @@ func (l *lookahead) speculate(r *request) bool {
 		}
 	}
 	return true
+}
+
+// isRejectedAloud tells whether a constraint of another kind than CEL covers the request: where all
+// devices are wanted, one that it refuses is an error.
+func (r *request) isRejectedAloud() bool {
+	cel := 0
+	for _, d := range r.decides {
+		if d.covered {
+			cel++
+		}
+	}
+	return len(r.constraints) > cel
 }
 
 // know looks at a free device. Nothing is evaluated that may fail but selectors,

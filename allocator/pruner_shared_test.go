@@ -68,3 +68,21 @@ func TestSharedDevicesOfOneRequestArePruned(t *testing.T) {
 		})
 	}
 }
+
+// TestAllRefusedByAnAttributeIsAnError: of an alternative that wants all devices the search must not
+// leave the error out that an attribute which they don't share is, whatever a CEL constraint would say
+// of them. One that covers another alternative has no say in that.
+func TestAllRefusedByAnAttributeIsAnError(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(4)...)},
+		claims: []*claimBuilder{claim("c").
+			firstAvailable("x", subAll("first"), subAll("second")).want("y", 1).
+			match(driver+"/index").
+			cel("other", "x/second", "y").define("other", "devices.size() > 1").
+			cel("never", "x").define("never", indices+".sum() < 0")},
+	}
+	want, _ := s.answer(t, WithExhaustiveSearch())
+	got, _ := s.answer(t)
+	require.Contains(t, want.Err, "x/first")
+	require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+}

@@ -9,6 +9,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
@@ -65,10 +66,15 @@ func (g *generator) nameParts(definition *v1alpha1.CELDeviceConstraint) {
 	definition.Expression = text
 }
 
+// parametersOf has the fields in the order of their names, as they are when they were read from YAML.
 func parametersOf(definition *v1alpha1.CELDeviceConstraint) resourceapi.DeviceConfiguration {
-	text, err := json.Marshal(definition)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(definition)
 	if err != nil {
 		panic(err) // texts can always be encoded
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
 	}
 	return opaque(v1alpha1.DriverName, string(text))
 }

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"fmt"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/testing/policy"
 )
 
@@ -99,8 +101,15 @@ func randomClaim(t *rapid.T, name string) *claimBuilder {
 	for i := range rapid.SampledFrom([]int{1, 1, 2, 2, 3, 4}).Draw(t, "requests") {
 		randomRequest(t, c, fmt.Sprintf("%s-%d", name, i))
 	}
-	c.define("row", inARow).define("even", indices+".sum() % 2 == 0").define("never", "false").
-		define("broken", "1 / ("+indices+"[0] - 1) < 2").define("fails", "1 / (devices.size() - 3) < 2")
+	read, variables := indices, []v1alpha1.Variable(nil)
+	if oneIn(t, 2, "variables") {
+		read, variables = "devices.map(d, d.variables.index)", []v1alpha1.Variable{{Name: "index", Expression: index}}
+	}
+	c.define("row", strings.ReplaceAll(inARow, indices, read), variables...).define("even", read+".sum() % 2 == 0", variables...).define("never", "false")
+	// What fails may be about one node or about all.
+	onError := []v1alpha1.OnError{"", v1alpha1.OnErrorNodeDoesNotFit}
+	c.define("broken", "1 / ("+read+"[0] - 1) < 2", variables...).onError(rapid.SampledFrom(onError).Draw(t, "broken"))
+	c.define("fails", "1 / (devices.size() - 3) < 2").onError(rapid.SampledFrom(onError).Draw(t, "fails"))
 	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2, 3}).Draw(t, "constraints") {
 		var covered []string
 		if oneIn(t, 2, "covers some") {

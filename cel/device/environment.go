@@ -119,15 +119,25 @@ func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core
 // as d.variables.<name>; in them it is "device", as in a device selector. The error is a
 // [*cel.Error].
 func (e *Environment) Compile(expression string, variables ...v1alpha1.Variable) (*Expression, error) {
-	of := make([]cel.Variable, 0, len(variables))
-	for _, v := range variables {
-		of = append(of, cel.Variable(v))
-	}
-	program, err := e.core.Compile(expression, of...)
+	program, err := e.core.Compile(expression, ofCore(variables)...)
 	if err != nil {
 		return nil, err
 	}
 	return &Expression{program: program}, nil
+}
+
+// WithoutVariables returns an expression without variables that means the same, as
+// [cel.Environment.WithoutVariables] does.
+func (e *Environment) WithoutVariables(expression string, variables ...v1alpha1.Variable) (string, error) {
+	return e.core.WithoutVariables(expression, ofCore(variables)...)
+}
+
+func ofCore(variables []v1alpha1.Variable) []cel.Variable {
+	of := make([]cel.Variable, 0, len(variables))
+	for _, v := range variables {
+		of = append(of, cel.Variable(v))
+	}
+	return of
 }
 
 // Expression is a compiled expression over "devices". It is safe for concurrent

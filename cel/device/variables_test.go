@@ -121,8 +121,13 @@ func TestVariablesMeanWhatTheyStandFor(t *testing.T) {
 			without, err := environment.Compile(test.without)
 			require.NoError(t, err)
 			require.Equal(t, without.ReadSet(), with.ReadSet())
+			text, err := environment.WithoutVariables(test.with, test.variables...)
+			require.NoError(t, err)
+			writtenOut, err := environment.Compile(text)
+			require.NoError(t, err)
 			for _, devices := range [][]*device.Device{ring(4), pick(ring(8), 1, 5, 7), ring(1)} {
 				requireAlike(t, with, without, devices)
+				requireAlike(t, with, writtenOut, devices)
 			}
 		})
 	}
@@ -178,7 +183,13 @@ func TestRandomVariables(t *testing.T) {
 		require.NoError(t, err, "%s %v", text, defined)
 		without, err := environment.Compile(writtenOut(text, "x.variables.", "x"))
 		require.NoError(t, err)
-		requireAlike(t, with, without, pick(ring(8), rapid.SliceOfN(rapid.IntRange(0, 7), 1, 4).Draw(t, "devices")...))
+		byUs, err := environment.WithoutVariables(text, defined...)
+		require.NoError(t, err)
+		inOneText, err := environment.Compile(byUs)
+		require.NoError(t, err)
+		devices := pick(ring(8), rapid.SliceOfN(rapid.IntRange(0, 7), 1, 4).Draw(t, "devices")...)
+		requireAlike(t, with, without, devices)
+		requireAlike(t, with, inOneText, devices)
 	})
 }
 

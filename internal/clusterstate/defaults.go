@@ -4,6 +4,9 @@
 package clusterstate
 
 import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -16,6 +19,22 @@ func setDefaults(object runtime.Object) {
 		setClaimDefaults(&object.Spec.Devices)
 	case *resourceapi.ResourceClaimTemplate:
 		setClaimDefaults(&object.Spec.Spec.Devices)
+	case *corev1.Pod:
+		setRequests(object.Spec.InitContainers)
+		setRequests(object.Spec.Containers)
+	}
+}
+
+// setRequests has containers request what they have a limit for.
+func setRequests(containers []corev1.Container) {
+	for i := range containers {
+		resources := &containers[i].Resources
+		if len(resources.Limits) == 0 {
+			continue
+		}
+		requests := maps.Clone(resources.Limits)
+		maps.Copy(requests, resources.Requests)
+		resources.Requests = requests
 	}
 }
 

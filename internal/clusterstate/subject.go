@@ -19,7 +19,8 @@ type Subject struct {
 	// Pod is nil if the question is about a claim.
 	Pod *corev1.Pod
 	// Claims are those that the pod needs, in its order, or the one claim. Those that
-	// don't exist yet are made from their templates.
+	// don't exist yet are made from their templates, and as the last the one for extended
+	// resources.
 	Claims []*resourceapi.ResourceClaim
 }
 
@@ -140,7 +141,11 @@ func (s *State) ofPod(pod *corev1.Pod) (*Subject, error) {
 			subject.Claims = append(subject.Claims, claim)
 		}
 	}
-	return subject, nil
+	extended, err := s.extendedClaim(pod)
+	if extended != nil {
+		subject.Claims = append(subject.Claims, extended)
+	}
+	return subject, err
 }
 
 // claimOf is nil if no claim is needed for the entry.

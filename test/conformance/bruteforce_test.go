@@ -5,6 +5,7 @@ package conformance
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/test/conformance/bruteforce"
 	"github.com/celset/celset/test/conformance/scenario"
 )
@@ -51,7 +53,7 @@ func TestEvaluationFails(t *testing.T) {
 	for name, profile := range map[string]scenario.Profile{"enough devices": scenario.FailingCEL, "too few devices": scenario.HopelessCEL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			failed, later, unmet, cases := 0, 0, 0, 0
+			failed, later, unmet, aboutNode, inVariables, cases := 0, 0, 0, 0, 0, 0
 			check(t, budget/5, func(t *rapid.T) {
 				c := drawCase(t, profile)
 				cases++
@@ -61,6 +63,15 @@ func TestEvaluationFails(t *testing.T) {
 				requireSame(t, c, want, err, ours(c), "our allocator")
 				if evaluation, ok := errors.AsType[*bruteforce.EvaluationError](err); ok {
 					failed++
+					if evaluation.AboutNode {
+						aboutNode++
+						with := ours(c, allocator.WithReasons())
+						require.Equal(t, onNode, with.kind, "with reasons: %v", with)
+						require.ErrorAs(t, with.err, new(*allocator.EvaluationError))
+					}
+					if hasVariables(c) {
+						inVariables++
+					}
 					if evaluation.Evaluation > 1 {
 						later++
 					}
@@ -69,15 +80,22 @@ func TestEvaluationFails(t *testing.T) {
 					}
 				}
 			})
-			t.Logf("of %d cases %d fail, %d not on the first set, %d on sets with which the claims can't be met", cases, failed, later, unmet)
+			t.Logf("of %d cases %d fail, %d not on the first set, %d on sets with which the claims can't be met, %d for the node only, %d with variables",
+				cases, failed, later, unmet, aboutNode, inVariables)
 			if cases < minimalCases {
 				return
 			}
 			require.Greater(t, failed, cases/20)
 			require.Greater(t, later, cases/200)
 			require.Greater(t, unmet, cases/200)
+			require.Greater(t, aboutNode, cases/40)
+			require.Greater(t, inVariables, cases/40)
 		})
 	}
+}
+
+func hasVariables(c *scenario.Case) bool {
+	return slices.ContainsFunc(c.Definitions(), func(def *v1alpha1.CELDeviceConstraint) bool { return len(def.Variables) > 0 })
 }
 
 func solve(c *scenario.Case) (bruteforce.Solution, error) { return bruteforce.Solve(problem(c)) }
@@ -105,6 +123,10 @@ func requireSolution(t require.TestingT, c *scenario.Case, got outcome, who stri
 
 func requireSame(t require.TestingT, c *scenario.Case, want bruteforce.Solution, err error, got outcome, who string) {
 	wantKind := none
+	if evaluation, ok := errors.AsType[*bruteforce.EvaluationError](err); ok && evaluation.AboutNode {
+		require.Equal(t, outcome{kind: none}, got, "%s: an expression fails and the node does not fit\ncase:\n%s", who, c)
+		return
+	}
 	switch {
 	case err != nil:
 		wantKind = fatal

@@ -32,7 +32,7 @@ func TestSameAsUpstream(t *testing.T) {
 		}
 	})
 	coverage.requireGates(t)
-	coverage.requireTraits(t, "CEL constraint")
+	coverage.requireTraits(t, "CEL constraint", "default constraint")
 }
 
 // TestSameAsUpstreamWithBounds is about searches that our allocator cuts short: too

@@ -151,8 +151,12 @@ func log(ctx context.Context, pod string) ([]string, error) {
 	return lines, nil
 }
 
-// claimOf returns the name of the claim that was made for a pod.
+// claimOf returns the name of the claim that was made for a pod, from a template or for extended
+// resources.
 func claimOf(pod *corev1.Pod) (string, error) {
+	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
+		return extended.ResourceClaimName, nil
+	}
 	if len(pod.Status.ResourceClaimStatuses) != 1 || pod.Status.ResourceClaimStatuses[0].ResourceClaimName == nil {
 		return "", fmt.Errorf("pod %s has no claim", pod.Name)
 	}

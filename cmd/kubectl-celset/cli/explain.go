@@ -73,7 +73,7 @@ type explanation struct {
 }
 
 func explainAll(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject, features structured.Features, names []string) (*explanation, error) {
-	problem := &explain.Problem{
+	problem := explain.Problem{
 		Problem:  state.Problem(subject, features, allocator.WithCache(allocator.NewCache())),
 		NamesAll: true, // they were read with the rights of who asks
 	}
@@ -83,7 +83,9 @@ func explainAll(ctx context.Context, state *clusterstate.State, subject *cluster
 	}
 	result := &explanation{Subject: subject.String(), Nodes: []*explain.Explanation{}}
 	for _, node := range nodes {
-		one, err := problem.Node(ctx, node)
+		onNode := problem
+		onNode.Claims = state.PendingOn(subject, node)
+		one, err := onNode.Node(ctx, node)
 		if one != nil {
 			result.Nodes = append(result.Nodes, one)
 		}
@@ -99,7 +101,7 @@ func explainAll(ctx context.Context, state *clusterstate.State, subject *cluster
 // leaveOut removes the nodes that have no device for any request, if there are others.
 func (e *explanation) leaveOut() {
 	infeasible := func(one *explain.Explanation) bool {
-		return !slices.ContainsFunc(one.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
+		return !one.Fits && !slices.ContainsFunc(one.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
 	}
 	if slices.ContainsFunc(e.Nodes, func(one *explain.Explanation) bool { return !infeasible(one) }) {
 		e.Nodes = slices.DeleteFunc(e.Nodes, infeasible)

@@ -17,9 +17,10 @@ const simulateLong = `Tell on which nodes the claims of a pod, or a claim, would
 template stands for a claim made from it. Nothing is created.
 
 The allocator of the scheduler is asked for each node, with the slices, classes and
-allocations that were read. Of a pod its claims, node selector, node affinity and
-tolerations count; what else a scheduler looks at, such as CPU and memory, does not. Where
-several nodes fit, the scheduler chooses by its scores.
+allocations that were read. Of a pod its claims, the claim that the scheduler makes for
+extended resources, node selector, node affinity and tolerations count; what else a scheduler
+looks at, such as CPU, memory and what device plugins provide, does not. Where several nodes
+fit, the scheduler chooses by its scores.
 ` + exitCodes
 
 const simulateExample = `  # A pod that waits
@@ -49,7 +50,7 @@ func newSimulateCommand(o *options) *cobra.Command {
 				return err
 			}
 			if len(subject.Claims) == 0 {
-				return fmt.Errorf("%s needs no claims", subject)
+				return fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
 			}
 			settings.Features = gates.features()
 			result, err := simulate.Run(command.Context(), state, subject, settings, nodes...)

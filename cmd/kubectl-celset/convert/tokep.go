@@ -6,12 +6,15 @@ package convert
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
 )
 
 // ToKEP turns references and their definitions into the KEP's constraints, and tells how
@@ -36,8 +39,9 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 	}
 	names, used := make(map[int]string), make(map[string]bool)
 	for _, r := range resolved {
-		if len(r.Variables) > 0 {
-			return 0, c.errorAt("", "constraint %s has variables, which the KEP does not have: write them out in its expression first", r.Name)
+		expression, err := withoutVariables(&r)
+		if err != nil {
+			return 0, c.errorAt("", "constraint %s has variables, which the KEP does not have, and they can't be written out in its expression: %v", r.Name, err)
 		}
 		if r.OnError != v1alpha1.OnErrorAbort {
 			return 0, c.errorAt("", "constraint %s has onError: %s, which the KEP does not have: leave it out first", r.Name, r.OnError)
@@ -45,14 +49,14 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 		if r.Default {
 			// A class has no constraints in the KEP.
 			constraints = append(constraints, map[string]any{
-				"requests": []any{r.Requests[0]}, "cel": map[string]any{"expression": r.Expression},
+				"requests": []any{r.Requests[0]}, "cel": map[string]any{"expression": expression},
 			})
 			names[len(constraints)-1] = r.Name
 			continue
 		}
 		constraint := constraints[r.Index]
 		delete(constraint, "matchAttribute")
-		constraint["cel"] = map[string]any{"expression": r.Expression}
+		constraint["cel"] = map[string]any{"expression": expression}
 		names[r.Index], used[r.Name] = r.Name, true
 	}
 	c.set("constraints", constraints)
@@ -63,6 +67,20 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 	}))
 	c.setNames(names)
 	return len(resolved), nil
+}
+
+var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
+
+// withoutVariables is the expression itself if there are none: then it need not compile.
+func withoutVariables(constraint *v1alpha1.Constraint) (string, error) {
+	if len(constraint.Variables) == 0 {
+		return constraint.Expression, nil
+	}
+	env, err := environment()
+	if err != nil {
+		return "", err
+	}
+	return env.WithoutVariables(constraint.Expression, constraint.Variables...)
 }
 
 func hasReference(constraints []map[string]any) bool {

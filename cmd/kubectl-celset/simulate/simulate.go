@@ -7,7 +7,8 @@
 //	result, err := simulate.Run(ctx, state, subject, simulate.Options{Features: features})
 //	result.Fits()   // on some node
 //
-// Of a pod it knows the claims, the node selector, the node affinity and the tolerations.
+// Of a pod it knows the claims, with the one that the scheduler makes for extended resources, the
+// node selector, the node affinity and the tolerations.
 // What else a scheduler looks at, such as CPU and memory, it does not.
 package simulate
 
@@ -97,7 +98,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation{Options: options, subject: subject}
+	s := &simulation{Options: options, state: state, subject: subject}
 	s.problem = state.Problem(subject, options.Features, allocator.WithReasons(), allocator.WithCache(allocator.NewCache()),
 		allocator.WithCostBudget(options.CostBudget), allocator.WithStepBudget(options.StepBudget))
 	result := &Result{Subject: subject.String(), Nodes: []Node{}}
@@ -122,6 +123,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 
 type simulation struct {
 	Options
+	state   *clusterstate.State
 	subject *clusterstate.Subject
 	problem allocator.Problem
 }
@@ -133,7 +135,7 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	pending := s.problem.Claims
+	pending := s.state.PendingOn(s.subject, node)
 	if reason != "" || len(pending) == 0 {
 		answer.Fits, answer.Reason = reason == "", reason
 		return answer, nil

@@ -20,6 +20,11 @@ type constraint struct {
 	// One of these is set.
 	match, distinct string
 	program         celgo.Program
+	// variables are those of the program, and values the devices as it sees them.
+	variables []variable
+	values    map[*device]any
+	// aboutNode: the node does not fit if the program fails.
+	aboutNode bool
 }
 
 func (c constraint) covers(r *request) bool {
@@ -41,9 +46,9 @@ func (s *solver) satisfies(c *claim, assignment []choice) (bool, error) {
 			continue
 		}
 		s.solution.Evaluations++
-		satisfied, err := s.evaluate(constraint.program, covered)
+		satisfied, err := s.evaluate(constraint, covered)
 		if err != nil {
-			return false, &EvaluationError{Evaluation: s.solution.Evaluations, Err: err}
+			return false, &EvaluationError{Evaluation: s.solution.Evaluations, AboutNode: constraint.aboutNode, Err: err}
 		}
 		if !satisfied {
 			return false, nil
@@ -138,17 +143,37 @@ func (s *solver) prepareConstraint(claim *resourceapi.ResourceClaim, api *resour
 		result.match = string(*api.MatchAttribute)
 		return result, nil
 	}
-	expression, err := s.definition(claim, name)
+	def, err := s.definition(claim, name)
 	if err != nil {
 		return result, err
 	}
-	result.program, err = compile(expression)
-	return result, err
+	return result, result.define(def)
+}
+
+// definition is what configurations say of a constraint.
+type definition struct {
+	Name, Expression string
+	Variables        []struct{ Name, Expression string }
+	OnError          string
+	Default          bool
+}
+
+func (c *constraint) define(def definition) (err error) {
+	for _, v := range def.Variables {
+		program, err := compile(v.Expression)
+		if err != nil {
+			return fmt.Errorf("variable %s: %w", v.Name, err)
+		}
+		c.variables = append(c.variables, variable{v.Name, program})
+	}
+	c.values, c.aboutNode = map[*device]any{}, def.OnError == "NodeDoesNotFit"
+	c.program, err = compile(def.Expression)
+	return err
 }
 
 // definition finds the definition of a name in the claim or else in any class:
 // problems don't define a name twice.
-func (s *solver) definition(claim *resourceapi.ResourceClaim, name string) (string, error) {
+func (s *solver) definition(claim *resourceapi.ResourceClaim, name string) (definition, error) {
 	var configurations []resourceapi.DeviceConfiguration
 	for _, config := range claim.Spec.Devices.Config {
 		configurations = append(configurations, config.DeviceConfiguration)
@@ -158,17 +183,56 @@ func (s *solver) definition(claim *resourceapi.ResourceClaim, name string) (stri
 			configurations = append(configurations, config.DeviceConfiguration)
 		}
 	}
+	definitions, err := definitionsIn(configurations)
+	for _, def := range definitions {
+		if def.Name == name {
+			return def, err
+		}
+	}
+	return definition{}, fmt.Errorf("no definition of %s: %w", name, err)
+}
+
+func definitionsIn(configurations []resourceapi.DeviceConfiguration) ([]definition, error) {
+	var definitions []definition
 	for _, config := range configurations {
-		var definition struct{ Name, Expression string }
 		if config.Opaque == nil || config.Opaque.Driver != "celset.dev" {
 			continue
 		}
-		if err := json.Unmarshal(config.Opaque.Parameters.Raw, &definition); err != nil {
-			return "", fmt.Errorf("definition: %w", err)
+		var def definition
+		if err := json.Unmarshal(config.Opaque.Parameters.Raw, &def); err != nil {
+			return nil, fmt.Errorf("definition: %w", err)
 		}
-		if definition.Name == name {
-			return definition.Expression, nil
+		definitions = append(definitions, def)
+	}
+	return definitions, nil
+}
+
+// defaults are the constraints that a class has for a request of it, or an
+// alternative, that may get several devices and takes them.
+func (s *solver) defaults(r *request, class string) ([]constraint, error) {
+	if r.adminAccess || !r.all && r.count < 2 {
+		return nil, nil
+	}
+	var configurations []resourceapi.DeviceConfiguration
+	for _, c := range s.Classes {
+		if c.Name != class {
+			continue
+		}
+		for _, config := range c.Spec.Config {
+			configurations = append(configurations, config.DeviceConfiguration)
 		}
 	}
-	return "", fmt.Errorf("no definition of %s", name)
+	definitions, err := definitionsIn(configurations)
+	var constraints []constraint
+	for _, def := range definitions {
+		if !def.Default {
+			continue
+		}
+		c := constraint{requests: []string{r.name}}
+		if err := c.define(def); err != nil {
+			return nil, err
+		}
+		constraints = append(constraints, c)
+	}
+	return constraints, err
 }

@@ -35,8 +35,8 @@ func (s *solver) begun(c *claim) func(stage) error {
 				continue
 			}
 			s.solution.Evaluations++
-			if _, err := s.evaluate(constraint.program, covered); err != nil {
-				return &EvaluationError{Evaluation: s.solution.Evaluations, Err: err}
+			if _, err := s.evaluate(constraint, covered); err != nil {
+				return &EvaluationError{Evaluation: s.solution.Evaluations, AboutNode: constraint.aboutNode, Err: err}
 			}
 		}
 		return nil

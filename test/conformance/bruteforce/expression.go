@@ -5,6 +5,7 @@ package bruteforce
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -17,13 +18,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// newEnvironment is the CEL environment of Kubernetes with one more variable,
-// of which CEL is told nothing but that it is a list.
+// newEnvironment is the CEL environment of Kubernetes with what expressions read, of which CEL is
+// told nothing but that devices are a list. Variables of a definition read device and variables.
 var newEnvironment = sync.OnceValues(func() (*celgo.Env, error) {
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
 		EnvOptions: []celgo.EnvOption{
 			celgo.Variable("devices", celgo.ListType(celgo.DynType)),
+			celgo.Variable("device", celgo.DynType),
+			celgo.Variable("variables", celgo.DynType),
 			ext.Bindings(ext.BindingsVersion(0)),
 		},
 	})
@@ -57,16 +60,22 @@ func compile(expression string) (celgo.Program, error) {
 	return program, nil
 }
 
+// variable is one of a definition.
+type variable struct {
+	name    string
+	program celgo.Program
+}
+
 // evaluate asks an expression about a set of devices.
-func (s *solver) evaluate(program celgo.Program, devices []*device) (bool, error) {
+func (s *solver) evaluate(c constraint, devices []*device) (bool, error) {
 	values := make([]any, len(devices))
 	for i, d := range devices {
-		if d.value == nil {
-			d.value = s.value(d)
+		if c.values[d] == nil {
+			c.values[d] = s.valueFor(c, d)
 		}
-		values[i] = d.value
+		values[i] = c.values[d]
 	}
-	result, _, err := program.Eval(map[string]any{"devices": values})
+	result, _, err := c.program.Eval(map[string]any{"devices": values})
 	if err != nil {
 		return false, err
 	}
@@ -75,6 +84,23 @@ func (s *solver) evaluate(program celgo.Program, devices []*device) (bool, error
 		return false, fmt.Errorf("the expression returned %v, not true or false", result)
 	}
 	return verdict, nil
+}
+
+// valueFor is a device with the variables of a constraint as one more key. Those that fail are
+// missing, and whoever reads them fails as well.
+func (s *solver) valueFor(c constraint, d *device) map[string]any {
+	if d.value == nil {
+		d.value = s.value(d)
+	}
+	variables := map[string]any{}
+	for _, v := range c.variables {
+		if value, _, err := v.program.Eval(map[string]any{"device": d.value, "variables": maps.Clone(variables)}); err == nil {
+			variables[v.name] = value
+		}
+	}
+	result := maps.Clone(d.value)
+	result["variables"] = variables
+	return result
 }
 
 // value is a device as a map. It has one key that expressions don't know, the

@@ -47,7 +47,9 @@ type Pick struct {
 type EvaluationError struct {
 	// Evaluation is 1 if the first evaluation of all failed.
 	Evaluation int
-	Err        error
+	// AboutNode: the definition says that the node does not fit then.
+	AboutNode bool
+	Err       error
 }
 
 func (e *EvaluationError) Error() string {

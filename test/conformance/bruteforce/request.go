@@ -27,6 +27,7 @@ type request struct {
 	name string
 	// list is the name of the request that has the alternative, else empty.
 	list        string
+	class       string
 	adminAccess bool
 	// capacity is what is requested of it.
 	capacity map[resourceapi.QualifiedName]resource.Quantity
@@ -54,6 +55,13 @@ func (s *solver) prepare(api *resourceapi.ResourceClaim) (*claim, error) {
 			return nil, fmt.Errorf("claim %s, constraint #%d: %w", api.Name, i, err)
 		}
 		result.constraints = append(result.constraints, c)
+	}
+	for _, r := range slices.Concat(result.requests...) {
+		defaults, err := s.defaults(r, r.class)
+		if err != nil {
+			return nil, fmt.Errorf("claim %s, request %s: %w", api.Name, r.name, err)
+		}
+		result.constraints = append(result.constraints, defaults...)
 	}
 	return result, nil
 }
@@ -84,6 +92,7 @@ func (s *solver) prepareAlternatives(api *resourceapi.DeviceRequest) ([]*request
 func (s *solver) prepareRequest(name string, api *resourceapi.ExactDeviceRequest) (*request, error) {
 	r := &request{
 		name:        name,
+		class:       api.DeviceClassName,
 		adminAccess: ptr.Deref(api.AdminAccess, false),
 		all:         api.AllocationMode == resourceapi.DeviceAllocationModeAll,
 		count:       int(api.Count),

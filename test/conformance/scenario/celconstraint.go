@@ -4,7 +4,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -36,6 +35,10 @@ func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 		g.definitions++
 		name := fmt.Sprintf("c%d", g.definitions)
 		g.define(devices, covered, name)
+		if g.rarely() && !g.FailingExpression {
+			// Nothing refers to it; a default holds all the same.
+			continue
+		}
 		constraint := resourceapi.DeviceConstraint{
 			Requests:       requests,
 			MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + name)),
@@ -48,28 +51,17 @@ func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 }
 
 // define adds the definition of a constraint to the claim or to the class of a
-// covered request.
+// covered request. In a class it may hold without a reference, too.
 func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, name string) {
-	definition := opaque(v1alpha1.DriverName, definitionParameters(name, g.expression(wantedBy(devices, covered))))
+	definition := g.definition(name, wantedBy(devices, covered))
 	if g.sometimes() {
+		// Where an expression fails, it should be the only one.
+		definition.Default = !g.FailingExpression && g.maybe()
 		class := g.classOf(devices, pick(g, covered...))
-		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: definition})
+		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: parametersOf(definition)})
 		return
 	}
-	devices.Config = append(devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: definition})
-}
-
-func definitionParameters(name, expression string) string {
-	text, err := json.Marshal(map[string]string{
-		"apiVersion": v1alpha1.SchemeGroupVersion.String(),
-		"kind":       v1alpha1.Kind,
-		"name":       name,
-		"expression": expression,
-	})
-	if err != nil {
-		panic(err) // strings can always be encoded
-	}
-	return string(text)
+	devices.Config = append(devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: parametersOf(definition)})
 }
 
 // classOf returns the class that a request or its first alternative has.

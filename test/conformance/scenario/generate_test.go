@@ -91,7 +91,7 @@ func TestReferencesResolve(t *testing.T) {
 			require.NoError(t, err)
 			references += len(constraints)
 			for _, constraint := range constraints {
-				_, err := environment.Compile(constraint.Expression)
+				_, err := environment.Compile(constraint.Expression, constraint.Variables...)
 				require.NoError(t, err, constraint.Expression)
 			}
 		}

@@ -45,6 +45,7 @@ var Traits = []Trait{
 	{"match attribute", eachClaim(stripConstraints(func(c resourceapi.DeviceConstraint) bool { return c.MatchAttribute != nil && !isReference(c) }))},
 	{"distinct attribute", eachClaim(stripConstraints(func(c resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil }))},
 	{"CEL constraint", eachClaim(stripConstraints(isReference))},
+	{"default constraint", stripDefaults},
 	{"constraint over some requests", eachClaim(stripConstraints(func(c resourceapi.DeviceConstraint) bool { return len(c.Requests) > 0 }))},
 	{"derived attributes", eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return empty(&r.DerivedAttributes) })},
 	{"list attributes", eachDevice(stripLists)},

@@ -1,0 +1,128 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package extended makes the claim that kube-scheduler makes for the extended resources of a pod
+// (KEP-5004), for those that explain and simulate what it does:
+//
+//	claim := extended.Claim(pod, classOf)
+//
+// kube-scheduler makes it in Filter, for one node, of what that node does not provide by itself.
+// This is the claim for a node that provides nothing by itself.
+package extended
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// ClaimName is the name of a claim that does not exist yet. No object can have it.
+const ClaimName = "<extended-resources>"
+
+// ClassOf returns the class that stands for an extended resource, nil if there is none.
+type ClassOf func(v1.ResourceName) *resourceapi.DeviceClass
+
+// Claim is nil if there is nothing to request.
+func Claim(pod *v1.Pod, classOf ClassOf) *resourceapi.ResourceClaim {
+	requests := requestsOf(pod, classOf)
+	if len(requests) == 0 {
+		return nil
+	}
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: ClaimName,
+		Annotations: map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"},
+	}}
+	for _, r := range requests {
+		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, resourceapi.DeviceRequest{
+			Name: r.name,
+			Exactly: &resourceapi.ExactDeviceRequest{
+				DeviceClassName: r.class.Name, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: r.count,
+			},
+		})
+	}
+	return claim
+}
+
+// Resources are the names of the resources that the claim is for.
+func Resources(pod *v1.Pod, classOf ClassOf) []v1.ResourceName {
+	var names []v1.ResourceName
+	for _, r := range requestsOf(pod, classOf) {
+		names = append(names, r.resource)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// request is for what a container wants of an extended resource.
+type request struct {
+	container int
+	resource  v1.ResourceName
+	// name is what kube-scheduler calls the request.
+	name  string
+	class *resourceapi.DeviceClass
+	count int64
+}
+
+// requestsOf are those that the claim has, in its order. What an init container wants that ends
+// before others start it takes from theirs, and only what is missing is requested, for all of these
+// once.
+func requestsOf(pod *v1.Pod, classOf ClassOf) []request {
+	var lasting, passing []request
+	for i, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		wanted := requestsOfContainer(i, container.Resources.Requests, classOf)
+		if i < len(pod.Spec.InitContainers) && ptr.Deref(container.RestartPolicy, "") != v1.ContainerRestartPolicyAlways {
+			passing = append(passing, wanted...)
+		} else {
+			lasting = append(lasting, wanted...)
+		}
+	}
+	all := append(lasting, mostMissing(passing, lasting)...)
+	slices.SortFunc(all, func(a, b request) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+func requestsOfContainer(container int, wanted v1.ResourceList, classOf ClassOf) []request {
+	names := make([]v1.ResourceName, 0, len(wanted))
+	for name := range wanted {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var requests []request
+	for i, name := range names {
+		quantity := wanted[name]
+		count, ok := quantity.AsInt64()
+		if !ok || count <= 0 {
+			continue
+		}
+		if class := classOf(name); class != nil {
+			requests = append(requests, request{container, name, fmt.Sprintf("container-%d-request-%d", container, i), class, count})
+		}
+	}
+	return requests
+}
+
+// mostMissing are, for each resource, the request with the most that is missing in those of the
+// containers after it.
+func mostMissing(passing, lasting []request) []request {
+	most := map[v1.ResourceName]request{}
+	for _, r := range passing {
+		for _, other := range lasting {
+			if other.resource == r.resource && other.container >= r.container {
+				r.count -= other.count
+			}
+		}
+		if r.count > max(0, most[r.resource].count) {
+			most[r.resource] = r
+		}
+	}
+	var requests []request
+	for _, r := range most {
+		requests = append(requests, r)
+	}
+	return requests
+}

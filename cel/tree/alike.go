@@ -1,0 +1,102 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// Alike tells whether two expressions are the same but for the names that their loops give, and for
+// parentheses within a chain of && or of ||.
+func Alike(a, b ast.Expr) bool { return (&comparison{}).alike(a, b) }
+
+// comparison knows the names of loops around two parts, those of the innermost last.
+type comparison struct{ names [][2]string }
+
+func (c *comparison) alike(a, b ast.Expr) bool {
+	if a.Kind() != b.Kind() {
+		return false
+	}
+	switch a.Kind() {
+	case ast.IdentKind:
+		return c.sameName(a.AsIdent(), b.AsIdent())
+	case ast.LiteralKind:
+		x, y := a.AsLiteral(), b.AsLiteral()
+		return x.Type() == y.Type() && x.Equal(y) == types.True
+	case ast.SelectKind:
+		x, y := a.AsSelect(), b.AsSelect()
+		return x.FieldName() == y.FieldName() && x.IsTestOnly() == y.IsTestOnly() && c.alike(x.Operand(), y.Operand())
+	case ast.ListKind:
+		x, y := a.AsList(), b.AsList()
+		return slices.Equal(x.OptionalIndices(), y.OptionalIndices()) && c.allAlike(x.Elements(), y.Elements())
+	case ast.MapKind:
+		return slices.EqualFunc(a.AsMap().Entries(), b.AsMap().Entries(), func(x, y ast.EntryExpr) bool {
+			p, q := x.AsMapEntry(), y.AsMapEntry()
+			return p.IsOptional() == q.IsOptional() && c.alike(p.Key(), q.Key()) && c.alike(p.Value(), q.Value())
+		})
+	case ast.CallKind:
+		return c.callsAlike(a, b)
+	case ast.ComprehensionKind:
+		return c.loopsAlike(a.AsComprehension(), b.AsComprehension())
+	default:
+		// Messages: nobody has types of their own.
+		return false
+	}
+}
+
+func (c *comparison) sameName(a, b string) bool {
+	for _, pair := range slices.Backward(c.names) {
+		if pair[0] == a || pair[1] == b {
+			return pair == [2]string{a, b}
+		}
+	}
+	return a == b
+}
+
+func (c *comparison) allAlike(a, b []ast.Expr) bool { return slices.EqualFunc(a, b, c.alike) }
+
+func (c *comparison) callsAlike(a, b ast.Expr) bool {
+	x, y := a.AsCall(), b.AsCall()
+	if x.FunctionName() != y.FunctionName() || x.IsMemberFunction() != y.IsMemberFunction() {
+		return false
+	}
+	switch x.FunctionName() {
+	case operators.LogicalAnd, operators.LogicalOr:
+		return c.allAlike(chain(a, x.FunctionName()), chain(b, x.FunctionName()))
+	}
+	if x.IsMemberFunction() && !c.alike(x.Target(), y.Target()) {
+		return false
+	}
+	return c.allAlike(x.Args(), y.Args())
+}
+
+// chain are the operands of a chain of one operator, in order.
+func chain(expr ast.Expr, operator string) []ast.Expr {
+	if !IsCall(expr, operator) {
+		return []ast.Expr{expr}
+	}
+	var operands []ast.Expr
+	for _, arg := range expr.AsCall().Args() {
+		operands = append(operands, chain(arg, operator)...)
+	}
+	return operands
+}
+
+func (c *comparison) loopsAlike(a, b ast.ComprehensionExpr) bool {
+	if !c.alike(a.IterRange(), b.IterRange()) || !c.alike(a.AccuInit(), b.AccuInit()) || a.HasIterVar2() != b.HasIterVar2() {
+		return false
+	}
+	outside := len(c.names)
+	defer func() { c.names = c.names[:outside] }()
+	c.names = append(c.names, [2]string{a.AccuVar(), b.AccuVar()})
+	if !c.alike(a.Result(), b.Result()) {
+		return false
+	}
+	c.names = append(c.names, [2]string{a.IterVar(), b.IterVar()}, [2]string{a.IterVar2(), b.IterVar2()})
+	return c.alike(a.LoopCondition(), b.LoopCondition()) && c.alike(a.LoopStep(), b.LoopStep())
+}

@@ -1,0 +1,79 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package convert_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/celset/celset/cmd/kubectl-celset/convert"
+)
+
+func withVariables(t *testing.T, expression string, variables ...string) *unstructured.Unstructured {
+	t.Helper()
+	o := object(t, `
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c, namespace: ns}
+spec:
+  devices:
+    requests: [{name: mla, exactly: {deviceClassName: x, count: 2}}]
+    constraints: [{matchAttribute: celset.dev/a}]
+    config:
+    - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: a}}
+`)
+	devices, _, err := unstructured.NestedMap(o.Object, "spec", "devices")
+	require.NoError(t, err)
+	parameters := devices["config"].([]any)[0].(map[string]any)["opaque"].(map[string]any)["parameters"].(map[string]any)
+	var list []any
+	for i, v := range variables {
+		list = append(list, map[string]any{"name": fmt.Sprint("v", i), "expression": v})
+	}
+	parameters["expression"], parameters["variables"] = expression, list
+	require.NoError(t, unstructured.SetNestedMap(o.Object, devices, "spec", "devices"))
+	return o
+}
+
+// TestVariablesAreWrittenOut: the KEP has none.
+func TestVariablesAreWrittenOut(t *testing.T) {
+	o := withVariables(t, "devices.all(d, d.variables.v1 * 2 < 8)",
+		"device.attributes['mla.example.com'].row", "variables.v0 + 1")
+	n, err := convert.ToKEP(o, noClasses{})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	constraints, _, err := unstructured.NestedSlice(o.Object, "spec", "devices", "constraints")
+	require.NoError(t, err)
+	require.Equal(t, []any{map[string]any{"cel": map[string]any{
+		"expression": `devices.all(d, (d.attributes["mla.example.com"].row + 1) * 2 < 8)`,
+	}}}, constraints)
+	_, found, err := unstructured.NestedSlice(o.Object, "spec", "devices", "config")
+	require.NoError(t, err)
+	require.False(t, found)
+}
+
+// TestVariablesThatCantBeWrittenOut stay, and so does the rest of the claim.
+func TestVariablesThatCantBeWrittenOut(t *testing.T) {
+	for name, test := range map[string]struct {
+		o    *unstructured.Unstructured
+		want string
+	}{
+		"too long": {
+			withVariables(t, "devices.all(d, "+strings.Repeat("d.variables.v0 && ", 100)+"true)", "device.driver != '"+strings.Repeat("x", 200)+"'"),
+			"the limit is 10240",
+		},
+		"no such variable": {withVariables(t, "devices.all(d, d.variables.v1)", "true"), "there is no variable v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := test.o.DeepCopy()
+			_, err := convert.ToKEP(test.o, noClasses{})
+			require.ErrorContains(t, err, "constraint a has variables, which the KEP does not have, and they can't be written out in its expression")
+			require.ErrorContains(t, err, test.want)
+			require.Equal(t, before.Object["spec"].(map[string]any)["devices"].(map[string]any)["config"], test.o.Object["spec"].(map[string]any)["devices"].(map[string]any)["config"])
+		})
+	}
+}

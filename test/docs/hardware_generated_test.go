@@ -29,7 +29,7 @@ func (e *example) tell(t *testing.T, p *hardwarePage) string {
 			answer = "found"
 		}
 		fmt.Fprintf(&text, "| %d of %d | %s | %d | %d | %s |\n",
-			len(e.devices)-o.InUse.Len(), len(e.devices), grouped(e.sets(o)), roundedUp(stats.Steps), stats.Evaluations, answer)
+			e.candidates(o.InUse), e.candidates(0), grouped(e.sets(o)), roundedUp(stats.Steps), stats.Evaluations, answer)
 	}
 	last := e.occupancies[len(e.occupancies)-1]
 	explanation, err := p.problem(t, e, last.InUse).Node(t.Context(), node)
@@ -50,17 +50,28 @@ func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocat
 	return a.Stats()
 }
 
-// sets is how many there are of the wanted size.
-func (e *example) sets(o shape.Occupancy) *big.Int {
-	free := map[string]int64{}
+// candidates are how many devices some request may get.
+func (e *example) candidates(inUse shape.Set) int {
+	free := 0
 	for i, d := range e.devices {
-		if !o.InUse.Has(i) {
-			free[d.driver]++
+		if !inUse.Has(i) && slices.ContainsFunc(e.wants, func(w want) bool { return w.may(d) }) {
+			free++
 		}
 	}
+	return free
+}
+
+// sets is how many there are of the wanted size. No two requests may get the same device.
+func (e *example) sets(o shape.Occupancy) *big.Int {
 	all := big.NewInt(1)
-	for driver, count := range e.counts {
-		all.Mul(all, new(big.Int).Binomial(free[driver], int64(count)))
+	for _, w := range e.wants {
+		free := int64(0)
+		for i, d := range e.devices {
+			if !o.InUse.Has(i) && w.may(d) {
+				free++
+			}
+		}
+		all.Mul(all, new(big.Int).Binomial(free, int64(w.count)))
 	}
 	return all
 }
@@ -71,7 +82,7 @@ func (e *example) picture(t *testing.T, o shape.Occupancy) string {
 	}
 	marks := map[string]topology.Mark{}
 	for i := range o.InUse.All() {
-		marks[e.devices[i].name] = topology.Mark{State: topology.Taken}
+		marks[e.devices[i].Name] = topology.Mark{State: topology.Taken}
 	}
 	var text strings.Builder
 	require.NoError(t, topology.Draw(&text, *e.draw, marks))
@@ -86,7 +97,7 @@ func (e *example) list(o shape.Occupancy) string {
 		if o.InUse.Has(i) {
 			sign = "#"
 		}
-		lines = append(lines, fmt.Sprintf("[%s %s]", d.name, sign))
+		lines = append(lines, fmt.Sprintf("[%s %s]", d.Name, sign))
 	}
 	return lines[0] + "\n\n" + strings.Join(lines[1:], "  ")
 }

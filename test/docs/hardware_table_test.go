@@ -24,27 +24,28 @@ type example struct {
 	// expression one is.
 	told    bool
 	title   string
-	devices []deviceName
+	devices []topology.Device
 	slices  []*resourceapi.ResourceSlice
 	// draw is nil if there is no picture of the hardware.
 	draw        *topology.Topology
 	occupancies []shape.Occupancy
-	counts      map[string]int // devices wanted, by driver
+	wants       []want
+	// asked: it is compared with brute force in TestAsks.
+	asked bool
 	holds       func(names []string) bool
 	// fits tells whether an occupancy leaves an answer, and want, if not nil, which.
 	fits func(shape.Occupancy) bool
 	want func(shape.Occupancy) []string
 }
 
-type deviceName struct{ driver, name string }
-
 func (e *example) index(name string) int {
-	return slices.IndexFunc(e.devices, func(d deviceName) bool { return d.name == name })
+	return slices.IndexFunc(e.devices, func(d topology.Device) bool { return d.Name == name })
 }
 
 // hardwarePages lists the templates of each page.
 func hardwarePages(t *testing.T) map[string][]*example {
 	return map[string][]*example{
+		"gb200.md": asksOf(t, "gb200.md"),
 		"ring.md": {
 			fromScenario(t, "four-in-a-row", "ring-12-4").described(),
 			fromScenario(t, "four-in-a-row-by-class", "ring-12-4"),
@@ -104,7 +105,7 @@ func fromScenario(t *testing.T, template, name string) *example {
 	e := onTopology(t, template, s.Topology)
 	e.occupancies, e.holds = s.Occupancies, s.Holds
 	for _, r := range s.Requests {
-		e.counts[r.Driver] += r.Count
+		e.wants = append(e.wants, want{driver: r.Driver, count: r.Count})
 	}
 	answer := func(o shape.Occupancy) shape.Set {
 		set, _ := s.HandWritten(s.All() &^ o.InUse)
@@ -118,9 +119,9 @@ func fromScenario(t *testing.T, template, name string) *example {
 func onTopology(t *testing.T, template string, wiring topology.Topology) *example {
 	published, err := wiring.ResourceSlices(nodeName)
 	require.NoError(t, err)
-	e := &example{template: template, title: wiring.String(), slices: published, draw: &wiring, counts: map[string]int{}}
+	e := &example{template: template, title: wiring.String(), slices: published, draw: &wiring}
 	for _, d := range wiring.Devices {
-		e.devices = append(e.devices, deviceName{d.Driver, d.Name})
+		e.devices = append(e.devices, d)
 	}
 	return e
 }
@@ -130,7 +131,7 @@ var accelerators = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 // custom says itself what it wants: count devices, and an answer with all occupancies but
 // the last.
 func (e *example) custom(count int, holds func([]string) bool, pictures ...string) *example {
-	e.counts[e.devices[0].driver] = count
+	e.wants = []want{{driver: e.devices[0].Driver, count: count}}
 	e.holds = holds
 	e.occupancies = []shape.Occupancy{{Name: shape.Empty}}
 	for i, picture := range pictures {
@@ -188,13 +189,13 @@ func peerLists(t *testing.T) *example {
 // numaNodes has the eight GPUs of a server with two NUMA nodes.
 func numaNodes(t *testing.T, template string) (e *example, nodes map[string]int64) {
 	nodes = map[string]int64{}
-	e = &example{template: template, title: "two NUMA nodes with 4 gpu.nvidia.com each", counts: map[string]int{}}
+	e = &example{template: template, title: "two NUMA nodes with 4 gpu.nvidia.com each"}
 	var published []resourceapi.Device
 	all := corpus.Expressions()
 	i := slices.IndexFunc(all, func(e corpus.Expression) bool { return e.Name == "server: same NUMA node" })
 	require.GreaterOrEqual(t, i, 0)
 	for _, d := range all[i].Hardware.Devices() {
-		e.devices = append(e.devices, deviceName{d.Driver, d.Name})
+		e.devices = append(e.devices, topology.Device{Driver: d.Driver, Name: d.Name, Attributes: d.Attributes})
 		nodes[d.Name] = *d.Attributes["resource.kubernetes.io/numaNode"].IntValue
 		published = append(published, d.Device)
 	}
@@ -202,7 +203,7 @@ func numaNodes(t *testing.T, template string) (e *example, nodes map[string]int6
 	e.slices = []*resourceapi.ResourceSlice{{
 		ObjectMeta: metav1.ObjectMeta{Name: nodeName + "-gpus"},
 		Spec: resourceapi.ResourceSliceSpec{
-			Driver: e.devices[0].driver, NodeName: &name, Devices: published,
+			Driver: e.devices[0].Driver, NodeName: &name, Devices: published,
 			Pool: resourceapi.ResourcePool{Name: nodeName, Generation: 1, ResourceSliceCount: 1},
 		},
 	}}

@@ -177,8 +177,8 @@ func efasOfNeurons(set []topology.Device) bool {
 	return len(neurons) == len(efas)
 }
 
-func blockWithEFAs(set []topology.Device) bool { return isTorusBlock(set, 2, 2) && efasOfNeurons(set) }
+func isSquareOfTorus(set []topology.Device) bool { return isTorusBlock(set, 2, 2) }
 
-func columnsWithEFAs(set []topology.Device) bool {
-	return isTorusBlock(set, 2, torusSide) && efasOfNeurons(set)
+func isHalfOfTorus(set []topology.Device) bool {
+	return isTorusBlock(set, 2, torusSide) || isTorusBlock(set, torusSide, 2)
 }

@@ -3,6 +3,14 @@
 
 package docs
 
+import "github.com/celset/celset/internal/topology"
+
+// that adds a judge of the devices of the request alone.
+func (w want) that(alone func([]topology.Device) bool) want {
+	w.alone = alone
+	return w
+}
+
 func gpus(n int) want { return want{driver: "gpu.nvidia.com", count: n} }
 
 func rdmas(n int) want { return want{driver: "dra.net", count: n, of: isRDMA} }
@@ -29,5 +37,25 @@ var asks = []ask{
 		wants: []want{gpus(2), rdmas(2)}, holds: onOneNUMANodeOfTray,
 		fragmented: []string{"gpu-1", "pci-0104-00-00-0"},
 		today:      "tray-node-0-two-nics", pinnedBy: "bus IDs of two GPUs, `numaNode == 0`",
+	},
+	{
+		page: "aws-trn1.md", template: "block-with-efas", machine: "aws-trn1",
+		what:  "a 2x2 block and its 2 EFAs",
+		wants: []want{neurons(4).that(isSquareOfTorus), rdmas(2)}, holds: efasOfNeurons,
+		fragmented: []string{"neuron-device-0", "neuron-device-6", "neuron-device-8", "neuron-device-14"},
+		today:      "neurons-0-1-4-5", pinnedBy: "numbers of devices, addresses of EFAs",
+	},
+	{
+		page: "aws-trn1.md", template: "half-with-efas", machine: "aws-trn1",
+		what:  "8 devices of neighbouring columns or rows, and their 4 EFAs",
+		wants: []want{neurons(8).that(isHalfOfTorus), rdmas(4)}, holds: efasOfNeurons,
+		fragmented: []string{"neuron-device-0", "neuron-device-6", "neuron-device-8", "neuron-device-14"},
+		today:      "neurons-0-to-7", pinnedBy: "numbers of devices, addresses of EFAs",
+	},
+	{
+		page: "aws-trn1.md", template: "block-by-class", machine: "aws-trn1",
+		what:  "a 2x2 block",
+		wants: []want{neurons(4)}, holds: isSquareOfTorus,
+		today: "four-neurons-0-1-4-5", pinnedBy: "numbers of devices",
 	},
 }

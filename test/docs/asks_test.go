@@ -42,6 +42,9 @@ type want struct {
 	count  int
 	// of the driver's devices those may be taken for which it is true, nil: all.
 	of func(topology.Device) bool
+	// alone judges the devices of this request, which spares those of the next if it is false:
+	// nil is true.
+	alone func(set []topology.Device) bool
 	// cpus are taken of a device that is shared.
 	cpus int64
 }
@@ -75,13 +78,11 @@ func newBench(t *testing.T, a ask) *bench {
 // enumerate goes through all sets, dumb and in order, with those chosen for the requests before.
 func (b *bench) enumerate(chosen []int, request, from int) {
 	if request == len(b.wants) {
-		set := make([]topology.Device, len(chosen))
 		var places shape.Set
-		for i, at := range chosen {
-			set[i] = b.topology.Devices[at]
+		for _, at := range chosen {
 			places |= 1 << at
 		}
-		if b.holds(set) {
+		if b.holds(b.devices(chosen)) {
 			b.right = append(b.right, places)
 		}
 		return
@@ -91,6 +92,9 @@ func (b *bench) enumerate(chosen []int, request, from int) {
 		before += w.count
 	}
 	if len(chosen) == before+b.wants[request].count {
+		if alone := b.wants[request].alone; alone != nil && !alone(b.devices(chosen[before:])) {
+			return
+		}
 		b.enumerate(chosen, request+1, 0)
 		return
 	}
@@ -99,6 +103,14 @@ func (b *bench) enumerate(chosen []int, request, from int) {
 			b.enumerate(append(slices.Clone(chosen), i), request, i+1)
 		}
 	}
+}
+
+func (b *bench) devices(places []int) []topology.Device {
+	devices := make([]topology.Device, len(places))
+	for i, at := range places {
+		devices[i] = b.topology.Devices[at]
+	}
+	return devices
 }
 
 // first is the first right set of which nothing is in use, 0 if there is none: leaving out

@@ -32,7 +32,7 @@ type example struct {
 	wants       []want
 	// asked: it is compared with brute force in TestAsks.
 	asked bool
-	holds       func(names []string) bool
+	holds func(names []string) bool
 	// fits tells whether an occupancy leaves an answer, and want, if not nil, which.
 	fits func(shape.Occupancy) bool
 	want func(shape.Occupancy) []string
@@ -45,7 +45,8 @@ func (e *example) index(name string) int {
 // hardwarePages lists the templates of each page.
 func hardwarePages(t *testing.T) map[string][]*example {
 	return map[string][]*example{
-		"gb200.md": asksOf(t, "gb200.md"),
+		"aws-trn1.md": asksOf(t, "aws-trn1.md"),
+		"gb200.md":    asksOf(t, "gb200.md"),
 		"ring.md": {
 			fromScenario(t, "four-in-a-row", "ring-12-4").described(),
 			fromScenario(t, "four-in-a-row-by-class", "ring-12-4"),

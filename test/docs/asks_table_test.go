@@ -58,4 +58,48 @@ var asks = []ask{
 		wants: []want{neurons(4)}, holds: isSquareOfTorus,
 		today: "four-neurons-0-1-4-5", pinnedBy: "numbers of devices",
 	},
+	{
+		page: "hgx-h100.md", template: "gpus-and-rails", machine: "hgx-h100",
+		what:  "4 GPUs and a rail at the root of each",
+		wants: []want{gpus(4), rdmas(4)}, holds: oneInterfaceEach,
+		fragmented: []string{"gpu-0", "gpu-1", "gpu-2", "pci-0000-c0-00-0", "pci-0000-ca-00-0"},
+		today:      "hgx-numa-node-0", pinnedBy: "roots of four GPUs, `numaNode == 0`",
+	},
+	{
+		page: "hgx-h100.md", template: "gpus-and-rails-by-class", machine: "hgx-h100",
+		what:  "the same, by class",
+		wants: []want{gpus(4), rdmas(4)}, holds: oneInterfaceEach,
+	},
+	{
+		page: "hgx-h100.md", template: "rails-of-one-numa-node", machine: "hgx-h100", plain: true,
+		what:  "3 rails of one NUMA node",
+		wants: []want{rdmas(3)}, holds: interfacesOfOneNUMANode,
+		today: "three-rails-of-numa-node-0", pinnedBy: "`numaNode == 0`",
+	},
+	{
+		page: "hgx-h100.md", template: "four-gpus", machine: "hgx-h100",
+		what:  "`nvidia.com/gpu: 4`, of one CPU",
+		wants: []want{gpus(4)}, holds: onOneSocketOfHGX,
+		fragmented: []string{"gpu-0", "gpu-5"},
+		today:      "any-four-gpus", pinnedBy: "nothing: any four GPUs",
+	},
+	{
+		page: "aws-p4d.md", template: "gpus-and-efas", machine: "aws-p4d",
+		what:  "4 GPUs and 2 EFAs, all of two roots",
+		wants: []want{gpus(4), rdmas(2)}, holds: twoGPUsEach,
+		fragmented: []string{"gpu-0", "gpu-2", "gpu-4"},
+		today:      "p4d-numa-node-0", pinnedBy: "roots of four GPUs, `numaNode == 0`",
+	},
+	{
+		page: "aws-p4d.md", template: "gpus-and-efas-by-class", machine: "aws-p4d",
+		what:  "the same, by class",
+		wants: []want{gpus(4), rdmas(2)}, holds: twoGPUsEach,
+	},
+	{
+		page: "aws-p4d.md", template: "four-gpus", machine: "aws-p4d",
+		what:  "`nvidia.com/gpu: 4`, of two roots",
+		wants: []want{gpus(4)}, holds: onTwoRoots,
+		fragmented: []string{"gpu-0", "gpu-2", "gpu-4"},
+		today:      "any-four-gpus", pinnedBy: "nothing: any four GPUs",
+	},
 }

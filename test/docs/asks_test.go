@@ -26,6 +26,8 @@ type ask struct {
 	// what is asked for, in a few words.
 	what  string
 	wants []want
+	// plain: matchAttribute says it.
+	plain bool
 	// holds judges a set that has as many devices as are wanted, in the order of wants.
 	holds func(set []topology.Device) bool
 	// fragmented are devices that leave no set when they are in use, although enough are free.
@@ -184,7 +186,7 @@ func (b *bench) enough(inUse shape.Set) bool {
 // the fragmented ones.
 func (b *bench) example(t *testing.T) *example {
 	e := onTopology(t, b.template, b.topology)
-	e.asked, e.wants = true, b.wants
+	e.asked, e.plain, e.wants = true, b.plain, b.wants
 	m, err := machine.ByName(b.machine)
 	require.NoError(t, err)
 	e.title = m.Title

@@ -32,6 +32,8 @@ type example struct {
 	wants       []want
 	// asked: it is compared with brute force in TestAsks.
 	asked bool
+	// plain: its claim has no constraint of celset.
+	plain bool
 	holds func(names []string) bool
 	// fits tells whether an occupancy leaves an answer, and want, if not nil, which.
 	fits func(shape.Occupancy) bool
@@ -46,7 +48,9 @@ func (e *example) index(name string) int {
 func hardwarePages(t *testing.T) map[string][]*example {
 	return map[string][]*example{
 		"aws-trn1.md": asksOf(t, "aws-trn1.md"),
+		"aws-p4d.md":  asksOf(t, "aws-p4d.md"),
 		"gb200.md":    asksOf(t, "gb200.md"),
+		"hgx-h100.md": asksOf(t, "hgx-h100.md"),
 		"ring.md": {
 			fromScenario(t, "four-in-a-row", "ring-12-4").described(),
 			fromScenario(t, "four-in-a-row-by-class", "ring-12-4"),

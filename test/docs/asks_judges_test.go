@@ -4,6 +4,7 @@
 package docs
 
 import (
+	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -75,6 +76,24 @@ func onOneNUMANodeOfTray(set []topology.Device) bool { return allOfOne(set, tray
 
 func interfacesOfOneNUMANode(set []topology.Device) bool {
 	return allOfOne(ofDriver(set, "dra.net"), func(d topology.Device) int64 { return intOf(d, "dra.net/numaNode") })
+}
+
+func interfacesHalfOnEach(set []topology.Device) bool {
+	nics := tally(ofDriver(set, "dra.net"), func(d topology.Device) int64 { return intOf(d, "dra.net/numaNode") })
+	return len(nics) == 2 && nics[0] == nics[1]
+}
+
+func ofOneProfile(set []topology.Device) bool {
+	return allOfOne(set, func(d topology.Device) string { return stringOf(d, "partitionProfile") })
+}
+
+func ofOneRoot(set []topology.Device) bool { return allOfOne(set, rootOf) }
+
+// ofOneCPUOfGaudi: the first four roots of the machine are at one CPU.
+func ofOneCPUOfGaudi(set []topology.Device) bool {
+	return allOfOne(set, func(d topology.Device) bool {
+		return slices.Contains([]string{"0e", "18", "30", "42"}, stringOf(d, "pciRoot"))
+	})
 }
 
 // oneInterfaceEach: below each root that has a device of the set there are one GPU and one NIC.

@@ -17,6 +17,8 @@ func rdmas(n int) want { return want{driver: "dra.net", count: n, of: isRDMA} }
 
 func neurons(n int) want { return want{driver: "neuron.aws.com", count: n} }
 
+func cpus(n int64) want { return want{driver: "dra.cpu", count: 1, cpus: n} }
+
 // asks are those of the pages about machines, in the order of the pages.
 var asks = []ask{
 	{
@@ -101,5 +103,60 @@ var asks = []ask{
 		wants: []want{gpus(4)}, holds: onTwoRoots,
 		fragmented: []string{"gpu-0", "gpu-2", "gpu-4"},
 		today:      "any-four-gpus", pinnedBy: "nothing: any four GPUs",
+	},
+	{
+		page: "mi300x.md", template: "nics-of-one-numa-node", machine: "azure-mi300x", plain: true,
+		what:  "3 NICs of one NUMA node",
+		wants: []want{rdmas(3)}, holds: interfacesOfOneNUMANode,
+		today: "three-nics-of-numa-node-0", pinnedBy: "`numaNode == 0`",
+	},
+	{
+		page: "mi300x.md", template: "half-on-each", machine: "azure-mi300x",
+		what:  "4 GPUs and 4 NICs, two at each NUMA node",
+		wants: []want{{driver: "gpu.amd.com", count: 4}, rdmas(4)}, holds: interfacesHalfOnEach,
+		fragmented: []string{"pci-0101-00-00-0", "pci-0102-00-00-0", "pci-0103-00-00-0"},
+		today:      "two-nics-of-each-numa-node", pinnedBy: "a request for `numaNode == 0`, one for `numaNode == 1`",
+	},
+	{
+		page: "mi300x.md", template: "half-on-each-by-class", machine: "azure-mi300x",
+		what:  "the NICs alone, by class",
+		wants: []want{rdmas(4)}, holds: interfacesHalfOnEach,
+	},
+	{
+		page: "mi300x.md", template: "four-gpus", machine: "azure-mi300x",
+		what:  "`amd.com/gpu: 4`, of one profile",
+		wants: []want{{driver: "gpu.amd.com", count: 4}}, holds: ofOneProfile,
+	},
+	{
+		page: "cpus.md", template: "gpus-and-cpus", machine: "hgx-h100-cpu",
+		what:  "2 GPUs and 16 CPUs next to them",
+		wants: []want{gpus(2), cpus(16)}, holds: cpusAtGPUs,
+		fragmented: []string{"gpu-0", "gpu-1", "gpu-2", "cpudevnuma001"},
+		today:      "two-gpus-and-cpus-of-numa-node-0", pinnedBy: "roots of two GPUs, `numaNode == 0`",
+	},
+	{
+		page: "cpus.md", template: "gpus-rails-and-cpus", machine: "hgx-h100-cpu",
+		what:  "2 GPUs, their rails, and 16 CPUs next to them",
+		wants: []want{gpus(2), rdmas(2), cpus(16)}, holds: cpusAtGPUsAndRails,
+		today: "two-gpus-rails-and-cpus-of-numa-node-0", pinnedBy: "roots of two GPUs and rails, `numaNode == 0`",
+	},
+	{
+		page: "gaudi.md", template: "gaudis-of-one-cpu", machine: "intel-gaudi2",
+		what:  "4 Gaudi of one CPU",
+		wants: []want{{driver: "gaudi.intel.com", count: 4}}, holds: ofOneCPUOfGaudi,
+		fragmented: []string{"0000-19-00-0-0x1020", "0000-e5-00-0-0x1020"},
+		today:      "four-gaudis-of-cpu-0", pinnedBy: "roots of four",
+	},
+	{
+		page: "gaudi.md", template: "gpus-of-one-root", machine: "intel-gpu", plain: true,
+		what:  "2 GPUs of one root",
+		wants: []want{{driver: "gpu.intel.com", count: 2}}, holds: ofOneRoot,
+		today: "two-gpus-by-address", pinnedBy: "addresses",
+	},
+	{
+		page: "gaudi.md", template: "four-gaudis", machine: "intel-gaudi2",
+		what:  "`habana.ai/gaudi: 4`, of one CPU",
+		wants: []want{{driver: "gaudi.intel.com", count: 4}}, holds: ofOneCPUOfGaudi,
+		today: "any-four-gaudis", pinnedBy: "nothing: any four",
 	},
 }

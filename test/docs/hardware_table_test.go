@@ -51,6 +51,9 @@ func hardwarePages(t *testing.T) map[string][]*example {
 		"aws-p4d.md":  asksOf(t, "aws-p4d.md"),
 		"gb200.md":    asksOf(t, "gb200.md"),
 		"hgx-h100.md": asksOf(t, "hgx-h100.md"),
+		"mi300x.md":   asksOf(t, "mi300x.md"),
+		"cpus.md":     asksOf(t, "cpus.md"),
+		"gaudi.md":    asksOf(t, "gaudi.md"),
 		"ring.md": {
 			fromScenario(t, "four-in-a-row", "ring-12-4").described(),
 			fromScenario(t, "four-in-a-row-by-class", "ring-12-4"),

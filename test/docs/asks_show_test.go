@@ -82,7 +82,7 @@ func TestAsks(t *testing.T) {
 			t.Logf("%d occupancies with a set, %d without", found, unsatisfiable)
 			if pinned != nil {
 				fmt.Fprintf(&table, "| %s | %s | [`%s`](%s) | %s | %s | %s |\n",
-					a.machine, a.what, a.template, a.page, percent(byUs, found), percent(byPinned, found), a.pinnedBy)
+					b.machine, a.what, a.template, a.page, percent(byUs, found), percent(byPinned, found), a.pinnedBy)
 			}
 		})
 	}

@@ -159,4 +159,21 @@ var asks = []ask{
 		wants: []want{{driver: "gaudi.intel.com", count: 4}}, holds: ofOneCPUOfGaudi,
 		today: "any-four-gaudis", pinnedBy: "nothing: any four",
 	},
+	{
+		page: "numa.md", template: "one-numa-node", on: twoSockets,
+		what:  "2 GPUs and a NIC of one NUMA node, a number and a list",
+		wants: []want{{driver: "gpu.example.com", count: 2}, {driver: "nic.example.com", count: 1}}, holds: haveNUMANodeInCommon,
+		fragmented: []string{"gpu-0", "gpu-2", "gpu-4", "gpu-6"},
+		today:      "gpus-and-nic-of-numa-node-0", pinnedBy: "`numaNode == 0`",
+	},
+	{
+		page: "numa.md", template: "one-numa-node-in-common", on: twoSockets, plain: true,
+		what:  "the same with matchAttribute",
+		wants: []want{{driver: "gpu.example.com", count: 2}, {driver: "nic.example.com", count: 1}}, holds: haveNUMANodeInCommon,
+	},
+	{
+		page: "numa.md", template: "one-numa-node-by-class", on: twoSockets,
+		what:  "the same, by class",
+		wants: []want{{driver: "gpu.example.com", count: 2}, {driver: "nic.example.com", count: 1}}, holds: haveNUMANodeInCommon,
+	},
 }

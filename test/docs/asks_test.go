@@ -22,7 +22,9 @@ type ask struct {
 	// page and template say where the claim is; a pod with an extended resource is a template,
 	// too.
 	page, template string
-	machine        string
+	// machine is the model, unless on makes another one.
+	machine string
+	on      func() topology.Topology
 	// what is asked for, in a few words.
 	what  string
 	wants []want
@@ -66,9 +68,15 @@ type bench struct {
 
 func newBench(t *testing.T, a ask) *bench {
 	t.Helper()
-	m, err := machine.ByName(a.machine)
-	require.NoError(t, err)
-	b := &bench{ask: a, topology: m.Topology(nodeName)}
+	b := &bench{ask: a}
+	if a.on != nil {
+		b.machine, b.topology = "two sockets", a.on()
+	} else {
+		m, err := machine.ByName(a.machine)
+		require.NoError(t, err)
+		b.topology = m.Topology(nodeName)
+	}
+	var err error
 	b.slices, err = b.topology.ResourceSlices(nodeName)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(b.topology.Devices), 64, "a set has 64 bits")
@@ -187,9 +195,6 @@ func (b *bench) enough(inUse shape.Set) bool {
 func (b *bench) example(t *testing.T) *example {
 	e := onTopology(t, b.template, b.topology)
 	e.asked, e.plain, e.wants = true, b.plain, b.wants
-	m, err := machine.ByName(b.machine)
-	require.NoError(t, err)
-	e.title = m.Title
 	e.occupancies = []shape.Occupancy{
 		{Name: shape.Empty},
 		{Name: "a quarter in use", InUse: b.drawn(1, 1./4, func(inUse shape.Set) bool { return b.first(inUse) != 0 })},

@@ -10,9 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
 )
@@ -88,11 +86,7 @@ func hardwarePages(t *testing.T) map[string][]*example {
 			fromScenario(t, "four-couples", "couples-8-4").described(),
 			fromScenario(t, "four-couples-by-class", "couples-8-4"),
 		},
-		"numa.md": {
-			oneNUMANode(t, "one-numa-node").described(),
-			oneNUMANode(t, "one-numa-node-by-class"),
-			halfOnEach(t).described(),
-		},
+		"numa.md": asksOf(t, "numa.md"),
 	}
 }
 
@@ -192,46 +186,4 @@ func peerLists(t *testing.T) *example {
 	wiring, err := topology.NewHybridCubeMesh(accelerators, topology.PeersAsStringAndList)
 	require.NoError(t, err)
 	return onTopology(t, "all-linked-by-list", wiring).custom(4, wiring.IsClique, "...x ....", "...x ...x")
-}
-
-// numaNodes has the eight GPUs of a server with two NUMA nodes.
-func numaNodes(t *testing.T, template string) (e *example, nodes map[string]int64) {
-	nodes = map[string]int64{}
-	e = &example{template: template, title: "two NUMA nodes with 4 gpu.nvidia.com each"}
-	var published []resourceapi.Device
-	all := corpus.Expressions()
-	i := slices.IndexFunc(all, func(e corpus.Expression) bool { return e.Name == "server: same NUMA node" })
-	require.GreaterOrEqual(t, i, 0)
-	for _, d := range all[i].Hardware.Devices() {
-		e.devices = append(e.devices, topology.Device{Driver: d.Driver, Name: d.Name, Attributes: d.Attributes})
-		nodes[d.Name] = *d.Attributes["resource.kubernetes.io/numaNode"].IntValue
-		published = append(published, d.Device)
-	}
-	name := nodeName
-	e.slices = []*resourceapi.ResourceSlice{{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeName + "-gpus"},
-		Spec: resourceapi.ResourceSliceSpec{
-			Driver: e.devices[0].Driver, NodeName: &name, Devices: published,
-			Pool: resourceapi.ResourcePool{Name: nodeName, Generation: 1, ResourceSliceCount: 1},
-		},
-	}}
-	return e, nodes
-}
-
-func oneNUMANode(t *testing.T, template string) *example {
-	e, nodes := numaNodes(t, template)
-	return e.custom(3, func(names []string) bool {
-		return len(names) == 3 && !slices.ContainsFunc(names, func(name string) bool { return nodes[name] != nodes[names[0]] })
-	}, "xx.. ...x", "xx.. xx..")
-}
-
-func halfOnEach(t *testing.T) *example {
-	e, nodes := numaNodes(t, "half-on-each")
-	return e.custom(4, func(names []string) bool {
-		var sum int64
-		for _, name := range names {
-			sum += nodes[name]
-		}
-		return len(names) == 4 && sum == 2
-	}, "xx.. xx..", "xxx. ....")
 }

@@ -40,6 +40,20 @@ func (e *example) tell(t *testing.T, p *hardwarePage) string {
 	return text.String()
 }
 
+// costs has a row for each template, with what is hardest.
+func costs(t *testing.T, p *hardwarePage, examples []*example) string {
+	var text strings.Builder
+	text.WriteString("| claim | free | sets of the wanted size | steps, at most | sets evaluated |\n|---|---|---|---|---|\n")
+	for _, e := range examples {
+		o := e.occupancies[len(e.occupancies)-1]
+		require.False(t, e.fits(o))
+		stats := e.work(t, p, o)
+		fmt.Fprintf(&text, "| `%s` | %d of %d | %s | %d | %d |\n",
+			e.template, e.candidates(o.InUse), e.candidates(0), grouped(e.sets(o)), roundedUp(stats.Steps), stats.Evaluations)
+	}
+	return text.String()
+}
+
 // work is what a search takes that nothing is known for from before.
 func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocator.Stats {
 	problem := p.problem(t, e, o.InUse)
@@ -77,29 +91,13 @@ func (e *example) sets(o shape.Occupancy) *big.Int {
 }
 
 func (e *example) picture(t *testing.T, o shape.Occupancy) string {
-	if e.draw == nil {
-		return e.list(o)
-	}
 	marks := map[string]topology.Mark{}
 	for i := range o.InUse.All() {
 		marks[e.devices[i].Name] = topology.Mark{State: topology.Taken}
 	}
 	var text strings.Builder
-	require.NoError(t, topology.Draw(&text, *e.draw, marks))
+	require.NoError(t, topology.Draw(&text, e.draw, marks))
 	return strings.TrimSpace(text.String())
-}
-
-// list is for hardware without a picture.
-func (e *example) list(o shape.Occupancy) string {
-	lines := []string{e.title}
-	for i, d := range e.devices {
-		sign := "."
-		if o.InUse.Has(i) {
-			sign = "#"
-		}
-		lines = append(lines, fmt.Sprintf("[%s %s]", d.Name, sign))
-	}
-	return lines[0] + "\n\n" + strings.Join(lines[1:], "  ")
 }
 
 // grouped writes 1820 as 1,820, and what has more than nine digits as 4.9e14.

@@ -19,13 +19,11 @@ import (
 type example struct {
 	template string
 	// told: the page says how the search goes. Of two templates with the same
-	// expression one is.
-	told    bool
-	title   string
-	devices []topology.Device
-	slices  []*resourceapi.ResourceSlice
-	// draw is nil if there is no picture of the hardware.
-	draw        *topology.Topology
+	// expression one is. The page on shapes has a row for each.
+	told        bool
+	devices     []topology.Device
+	slices      []*resourceapi.ResourceSlice
+	draw        topology.Topology
 	occupancies []shape.Occupancy
 	wants       []want
 	// asked: it is compared with brute force in TestAsks.
@@ -42,59 +40,32 @@ func (e *example) index(name string) int {
 	return slices.IndexFunc(e.devices, func(d topology.Device) bool { return d.Name == name })
 }
 
-// hardwarePages lists the templates of each page.
-func hardwarePages(t *testing.T) map[string][]*example {
-	return map[string][]*example{
-		"aws-trn1.md": asksOf(t, "aws-trn1.md"),
-		"aws-p4d.md":  asksOf(t, "aws-p4d.md"),
-		"gb200.md":    asksOf(t, "gb200.md"),
-		"hgx-h100.md": asksOf(t, "hgx-h100.md"),
-		"mi300x.md":   asksOf(t, "mi300x.md"),
-		"cpus.md":     asksOf(t, "cpus.md"),
-		"gaudi.md":    asksOf(t, "gaudi.md"),
-		"ring.md": {
-			fromScenario(t, "four-in-a-row", "ring-12-4").described(),
-			fromScenario(t, "four-in-a-row-by-class", "ring-12-4"),
-			fromScenario(t, "six-around-the-end", "ring-12-6").described(),
-		},
-		"mesh.md": {
-			fromScenario(t, "grid-2x2", "grid-8x8-4").described(),
-			fromScenario(t, "grid-2x2-by-class", "grid-8x8-4"),
-			block2x4(t).described(),
-			fromScenario(t, "block-4x4", "block-8x8-16").described(),
-		},
-		"torus.md": {
-			fromScenario(t, "two-neighbours", "torus-4x4-4").described(),
-			fromScenario(t, "two-neighbours-by-class", "torus-4x4-4"),
-			block2x2(t).described(),
-		},
-		"board.md": {
-			fromScenario(t, "submesh-8", "board-4x8-8").described(),
-			fromScenario(t, "submesh-8-by-class", "board-4x8-8"),
-		},
-		"nvlink-pairs.md": {
-			fromScenario(t, "one-pair", "pairs-8-2").described(),
-			fromScenario(t, "two-pairs", "pairs-8-4").described(),
-			fromScenario(t, "two-pairs-by-class", "pairs-8-4"),
-		},
-		"hybrid-cube-mesh.md": {
-			fromScenario(t, "all-linked", "peers-8-4").described(),
-			fromScenario(t, "all-linked-by-class", "peers-8-4"),
-			peerLists(t),
-		},
-		"gpu-nic.md": {
-			fromScenario(t, "four-couples", "couples-8-4").described(),
-			fromScenario(t, "four-couples-by-class", "couples-8-4"),
-		},
-		"numa.md": asksOf(t, "numa.md"),
-	}
+// machinePages are about machines that exist, or about what all of them publish.
+var machinePages = []string{
+	"gb200.md", "aws-trn1.md", "hgx-h100.md", "aws-p4d.md", "mi300x.md", "cpus.md", "gaudi.md", "numa.md",
 }
 
-// described has the page say what there is, what it costs and what happens if it does
-// not fit.
-func (e *example) described() *example {
-	e.told = true
-	return e
+// shapesPage has one template for each shape.
+const shapesPage = "shapes.md"
+
+// hardwarePages lists the templates of each page.
+func hardwarePages(t *testing.T) map[string][]*example {
+	result := map[string][]*example{
+		shapesPage: {
+			fromScenario(t, "four-in-a-row", "ring-12-4"),
+			fromScenario(t, "six-around-the-end", "ring-12-6"),
+			fromScenario(t, "block-4x4", "block-8x8-16"),
+			fromScenario(t, "submesh-8", "board-4x8-8"),
+			square(t),
+			fromScenario(t, "two-pairs", "pairs-8-4"),
+			fromScenario(t, "all-linked", "peers-8-4"),
+			fromScenario(t, "four-couples", "couples-8-4"),
+		},
+	}
+	for _, page := range machinePages {
+		result[page] = asksOf(t, page)
+	}
+	return result
 }
 
 // fromScenario tries a template with the devices, the occupancies and the answers of a
@@ -121,7 +92,7 @@ func fromScenario(t *testing.T, template, name string) *example {
 func onTopology(t *testing.T, template string, wiring topology.Topology) *example {
 	published, err := wiring.ResourceSlices(nodeName)
 	require.NoError(t, err)
-	e := &example{template: template, title: wiring.String(), slices: published, draw: &wiring}
+	e := &example{template: template, slices: published, draw: wiring}
 	for _, d := range wiring.Devices {
 		e.devices = append(e.devices, d)
 	}
@@ -144,31 +115,7 @@ func (e *example) custom(count int, holds func([]string) bool, pictures ...strin
 	return e
 }
 
-func block2x4(t *testing.T) *example {
-	wiring, err := topology.NewMesh(accelerators, 8, 8)
-	require.NoError(t, err)
-	return onTopology(t, "block-2x4", wiring).custom(8, func(names []string) bool {
-		return wiring.IsBlock(names, 2, 4) || wiring.IsBlock(names, 4, 2)
-	}, `
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x
-		.x......
-		...x....`, `
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x`)
-}
-
-func block2x2(t *testing.T) *example {
+func square(t *testing.T) *example {
 	wiring, err := topology.NewTorus(accelerators, 4, 4)
 	require.NoError(t, err)
 	return onTopology(t, "square", wiring).custom(4, func(names []string) bool { return wiring.IsBlock(names, 2, 2) }, `
@@ -180,10 +127,4 @@ func block2x2(t *testing.T) *example {
 		...x
 		.x..
 		...x`)
-}
-
-func peerLists(t *testing.T) *example {
-	wiring, err := topology.NewHybridCubeMesh(accelerators, topology.PeersAsStringAndList)
-	require.NoError(t, err)
-	return onTopology(t, "all-linked-by-list", wiring).custom(4, wiring.IsClique, "...x ....", "...x ...x")
 }

@@ -54,6 +54,9 @@ func TestHardware(t *testing.T) {
 					sections[e.template] = e.tell(t, p)
 				}
 			}
+			if page == shapesPage {
+				sections["costs"] = costs(t, p, examples)
+			}
 			checkGenerated(t, filepath.Join("docs", "hardware", page), sections)
 		})
 	}

@@ -96,6 +96,10 @@ func ofOneCPUOfGaudi(set []topology.Device) bool {
 	})
 }
 
+func ofOneCPUOfGaudiIfThereIsRoom(set []topology.Device) bool {
+	return len(set) > 4 || ofOneCPUOfGaudi(set)
+}
+
 // oneInterfaceEach: below each root that has a device of the set there are one GPU and one NIC.
 func oneInterfaceEach(set []topology.Device) bool {
 	gpus, nics := tally(ofDriver(set, "gpu.nvidia.com"), rootOf), tally(ofDriver(set, "dra.net"), rootOf)
@@ -118,8 +122,8 @@ func twoGPUsEach(set []topology.Device) bool {
 	return len(gpus) == len(efas)
 }
 
-// onTwoRoots is where four GPUs of a p4d are near each other.
-func onTwoRoots(set []topology.Device) bool { return len(tally(set, rootOf)) == 2 }
+// onFewRoots: no root of a p4d has more than two GPUs, so that half as many roots are the fewest.
+func onFewRoots(set []topology.Device) bool { return len(tally(set, rootOf)) == (len(set)+1)/2 }
 
 // socketOfHGX is known from the interfaces below the same roots.
 func socketOfHGX(d topology.Device) int {
@@ -130,6 +134,11 @@ func socketOfHGX(d topology.Device) int {
 }
 
 func onOneSocketOfHGX(set []topology.Device) bool { return allOfOne(set, socketOfHGX) }
+
+// onOneSocketOfHGXIfThereIsRoom: a socket has four GPUs.
+func onOneSocketOfHGXIfThereIsRoom(set []topology.Device) bool {
+	return len(set) > 4 || onOneSocketOfHGX(set)
+}
 
 // cpusAtGPUs: the NUMA node of the CPUs is that of the GPUs, and each GPU has its interface.
 func cpusAtGPUs(set []topology.Device) bool {
@@ -200,4 +209,16 @@ func isSquareOfTorus(set []topology.Device) bool { return isTorusBlock(set, 2, 2
 
 func isHalfOfTorus(set []topology.Device) bool {
 	return isTorusBlock(set, 2, torusSide) || isTorusBlock(set, torusSide, 2)
+}
+
+// isBlockOfItsSize: two neighbours, a square, or two columns or rows.
+func isBlockOfItsSize(set []topology.Device) bool {
+	switch len(set) {
+	case 2:
+		return isTorusBlock(set, 1, 2) || isTorusBlock(set, 2, 1)
+	case 4:
+		return isSquareOfTorus(set)
+	default:
+		return isHalfOfTorus(set)
+	}
 }

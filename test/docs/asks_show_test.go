@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,45 +45,29 @@ func TestAsks(t *testing.T) {
 	}
 	today := todaysTemplates(t)
 	var table strings.Builder
-	fmt.Fprintf(&table, "| machine | what is asked for | template | celset | pinned, as today | pinned by |\n|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&table, "| machine | what is asked for | claim | celset | pinned, as today | pinned to |\n|---|---|---|---|---|---|\n")
 	for i, a := range asks {
 		t.Run(a.page+" "+a.template, func(t *testing.T) {
 			b := newBench(t, a)
 			p := readHardwarePage(t, a.page)
-			template := p.templates[a.template]
-			require.NotNil(t, template)
-			ours := newTrial(t, b, p, template)
+			ours := newTrial(t, b, p, p.templates[a.template])
 			var pinned *trial
 			if a.today != "" {
-				require.Contains(t, today, a.today)
-				pinned = newTrial(t, b, &hardwarePage{classes: withoutConstraints(p.classes), templates: p.templates}, today[a.today])
+				vendors := &hardwarePage{classes: withoutConstraints(p.classes), templates: p.templates}
+				pinned = newTrial(t, b, vendors, today[a.today])
 			}
-			found, byUs, byPinned, unsatisfiable := 0, 0, 0, 0
-			random := newRandom(uint64(i))
-			for found < wanted {
-				o := b.occupied(random)
-				first := b.firstIn(o)
-				if first == 0 && unsatisfiable == wanted {
-					continue
-				}
-				got := ours.allocate(t, o)
-				assert.Equal(t, b.names(first), b.names(got), "in use: %v, CPUs in use: %v", b.names(o.inUse), o.cpus)
-				if first == 0 {
-					unsatisfiable++
-					continue
-				}
-				found++
-				if got == first {
-					byUs++
-				}
-				if pinned != nil && b.isRight(pinned.allocate(t, o)) {
-					byPinned++
-				}
-			}
-			t.Logf("%d occupancies with a set, %d without", found, unsatisfiable)
+			s := b.compare(t, ours, pinned, newRandom(uint64(i)), wanted)
 			if pinned != nil {
 				fmt.Fprintf(&table, "| %s | %s | [`%s`](%s) | %s | %s | %s |\n",
-					b.machine, a.what, a.template, a.page, percent(byUs, found), percent(byPinned, found), a.pinnedBy)
+					b.machine, a.what, a.template, a.page, percent(s.byUs, s.found), percent(s.byPinned, s.found), a.pinnedTo)
+			}
+			for _, counts := range a.also {
+				b := newBench(t, a.sized(counts))
+				template := p.templates[a.template].DeepCopy()
+				for i, count := range counts {
+					template.Spec.Spec.Devices.Requests[i].Exactly.Count = int64(count)
+				}
+				b.compare(t, newTrial(t, b, p, template), nil, newRandom(uint64(i)), wanted)
 			}
 		})
 	}
@@ -90,6 +75,39 @@ func TestAsks(t *testing.T) {
 	if wanted == toldOccupancies {
 		checkGenerated(t, filepath.Join("docs", "hardware", "README.md"), map[string]string{"asks": table.String()})
 	}
+}
+
+// score counts occupancies: those in which there is a set, those in which the claims got one that
+// is right, and those in which there is none.
+type score struct{ found, byUs, byPinned, without int }
+
+// compare tries a claim in as many occupancies with a set as are wanted, and in the others that are
+// drawn on the way, but not in more of them.
+func (b *bench) compare(t *testing.T, ours, pinned *trial, random *rand.Rand, wanted int) score {
+	t.Helper()
+	var s score
+	for s.found < wanted {
+		o := b.occupied(random)
+		first := b.firstIn(o)
+		if first == 0 && s.without == wanted {
+			continue
+		}
+		got := ours.allocate(t, o)
+		assert.Equal(t, b.names(first), b.names(got), "in use: %v, CPUs in use: %v", b.names(o.inUse), o.cpus)
+		if first == 0 {
+			s.without++
+			continue
+		}
+		s.found++
+		if got == first {
+			s.byUs++
+		}
+		if pinned != nil && slices.Contains(b.right, pinned.allocate(t, o)) {
+			s.byPinned++
+		}
+	}
+	t.Logf("%v: %d occupancies with a set, %d without", b.counts(), s.found, s.without)
+	return s
 }
 
 func percent(part, whole int) string {
@@ -128,16 +146,6 @@ func (b *bench) firstIn(o occupied) shape.Set {
 	return b.first(inUse)
 }
 
-// isRight tells whether a set is one of those asked for.
-func (b *bench) isRight(set shape.Set) bool {
-	for _, right := range b.right {
-		if set == right {
-			return true
-		}
-	}
-	return false
-}
-
 // trial allocates one claim again and again. Searches share what they find out, as those of a
 // scheduler do.
 type trial struct {
@@ -151,6 +159,7 @@ type trial struct {
 
 func newTrial(t *testing.T, b *bench, p *hardwarePage, template *resourceapi.ResourceClaimTemplate) *trial {
 	t.Helper()
+	require.NotNil(t, template)
 	e := onTopology(t, b.template, b.topology)
 	claim := p.problem(t, e, 0).Claims[0].DeepCopy()
 	claim.Spec = template.Spec.Spec

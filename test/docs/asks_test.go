@@ -28,6 +28,8 @@ type ask struct {
 	// what is asked for, in a few words.
 	what  string
 	wants []want
+	// also are other counts with which the claim is tried, in the order of wants.
+	also [][]int
 	// plain: matchAttribute says it.
 	plain bool
 	// holds judges a set that has as many devices as are wanted, in the order of wants.
@@ -36,8 +38,8 @@ type ask struct {
 	// It is told on the page; claims that differ in where the constraint stands have it once.
 	fragmented []string
 	// today is the claim of testdata/today.yaml for it, empty where the ask is one of another
-	// template, too. pinnedBy says what it has in it that there is one of.
-	today, pinnedBy string
+	// template, too. pinnedTo says what it has in it that there is one of.
+	today, pinnedTo string
 }
 
 // want is a request.
@@ -55,6 +57,15 @@ type want struct {
 
 func (w want) may(d topology.Device) bool {
 	return d.Driver == w.driver && (w.of == nil || w.of(d))
+}
+
+// sized is the ask with other counts.
+func (a ask) sized(counts []int) ask {
+	a.wants = slices.Clone(a.wants)
+	for i, count := range counts {
+		a.wants[i].count = count
+	}
+	return a
 }
 
 // bench is an ask on a node, with all sets that are right in the order that the allocator
@@ -132,6 +143,15 @@ func (b *bench) first(inUse shape.Set) shape.Set {
 		}
 	}
 	return 0
+}
+
+// counts are those of the requests.
+func (b *bench) counts() []int {
+	var counts []int
+	for _, w := range b.wants {
+		counts = append(counts, w.count)
+	}
+	return counts
 }
 
 // candidates are the devices that some request may get.

@@ -93,9 +93,7 @@ func onTopology(t *testing.T, template string, wiring topology.Topology) *exampl
 	published, err := wiring.ResourceSlices(nodeName)
 	require.NoError(t, err)
 	e := &example{template: template, slices: published, draw: wiring}
-	for _, d := range wiring.Devices {
-		e.devices = append(e.devices, d)
-	}
+	e.devices = wiring.Devices
 	return e
 }
 

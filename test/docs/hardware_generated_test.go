@@ -29,7 +29,7 @@ func (e *example) tell(t *testing.T, p *hardwarePage) string {
 			answer = "found"
 		}
 		fmt.Fprintf(&text, "| %d of %d | %s | %d | %d | %s |\n",
-			len(e.devices)-o.InUse.Len(), len(e.devices), grouped(e.sets(o)), roundedUp(stats.Steps), stats.Evaluations, answer)
+			e.candidates(o.InUse), e.candidates(0), grouped(e.sets(o)), roundedUp(stats.Steps), stats.Evaluations, answer)
 	}
 	last := e.occupancies[len(e.occupancies)-1]
 	explanation, err := p.problem(t, e, last.InUse).Node(t.Context(), node)
@@ -37,6 +37,20 @@ func (e *example) tell(t *testing.T, p *hardwarePage) string {
 	require.False(t, explanation.Fits)
 	fmt.Fprintf(&text, "\nThe last row (`#` is in use), and the line in the events of the pod:\n\n```text\n%s\n```\n\n", e.picture(t, last))
 	fmt.Fprintf(&text, "```text\nnearest miss: node %s: %s\n```\n", nodeName, explanation)
+	return text.String()
+}
+
+// costs has a row for each template, with what is hardest.
+func costs(t *testing.T, p *hardwarePage, examples []*example) string {
+	var text strings.Builder
+	text.WriteString("| claim | free | sets of the wanted size | steps, at most | sets evaluated |\n|---|---|---|---|---|\n")
+	for _, e := range examples {
+		o := e.occupancies[len(e.occupancies)-1]
+		require.False(t, e.fits(o))
+		stats := e.work(t, p, o)
+		fmt.Fprintf(&text, "| `%s` | %d of %d | %s | %d | %d |\n",
+			e.template, e.candidates(o.InUse), e.candidates(0), grouped(e.sets(o)), roundedUp(stats.Steps), stats.Evaluations)
+	}
 	return text.String()
 }
 
@@ -50,45 +64,40 @@ func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocat
 	return a.Stats()
 }
 
-// sets is how many there are of the wanted size.
-func (e *example) sets(o shape.Occupancy) *big.Int {
-	free := map[string]int64{}
+// candidates are how many devices some request may get.
+func (e *example) candidates(inUse shape.Set) int {
+	free := 0
 	for i, d := range e.devices {
-		if !o.InUse.Has(i) {
-			free[d.driver]++
+		if !inUse.Has(i) && slices.ContainsFunc(e.wants, func(w want) bool { return w.may(d) }) {
+			free++
 		}
 	}
+	return free
+}
+
+// sets is how many there are of the wanted size. No two requests may get the same device.
+func (e *example) sets(o shape.Occupancy) *big.Int {
 	all := big.NewInt(1)
-	for driver, count := range e.counts {
-		all.Mul(all, new(big.Int).Binomial(free[driver], int64(count)))
+	for _, w := range e.wants {
+		free := int64(0)
+		for i, d := range e.devices {
+			if !o.InUse.Has(i) && w.may(d) {
+				free++
+			}
+		}
+		all.Mul(all, new(big.Int).Binomial(free, int64(w.count)))
 	}
 	return all
 }
 
 func (e *example) picture(t *testing.T, o shape.Occupancy) string {
-	if e.draw == nil {
-		return e.list(o)
-	}
 	marks := map[string]topology.Mark{}
 	for i := range o.InUse.All() {
-		marks[e.devices[i].name] = topology.Mark{State: topology.Taken}
+		marks[e.devices[i].Name] = topology.Mark{State: topology.Taken}
 	}
 	var text strings.Builder
-	require.NoError(t, topology.Draw(&text, *e.draw, marks))
+	require.NoError(t, topology.Draw(&text, e.draw, marks))
 	return strings.TrimSpace(text.String())
-}
-
-// list is for hardware without a picture.
-func (e *example) list(o shape.Occupancy) string {
-	lines := []string{e.title}
-	for i, d := range e.devices {
-		sign := "."
-		if o.InUse.Has(i) {
-			sign = "#"
-		}
-		lines = append(lines, fmt.Sprintf("[%s %s]", d.name, sign))
-	}
-	return lines[0] + "\n\n" + strings.Join(lines[1:], "  ")
 }
 
 // grouped writes 1820 as 1,820, and what has more than nine digits as 4.9e14.

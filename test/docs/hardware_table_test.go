@@ -10,9 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
 )
@@ -21,77 +19,53 @@ import (
 type example struct {
 	template string
 	// told: the page says how the search goes. Of two templates with the same
-	// expression one is.
-	told    bool
-	title   string
-	devices []deviceName
-	slices  []*resourceapi.ResourceSlice
-	// draw is nil if there is no picture of the hardware.
-	draw        *topology.Topology
+	// expression one is. The page on shapes has a row for each.
+	told        bool
+	devices     []topology.Device
+	slices      []*resourceapi.ResourceSlice
+	draw        topology.Topology
 	occupancies []shape.Occupancy
-	counts      map[string]int // devices wanted, by driver
-	holds       func(names []string) bool
+	wants       []want
+	// asked: it is compared with brute force in TestAsks.
+	asked bool
+	// plain: its claim has no constraint of celset.
+	plain bool
+	holds func(names []string) bool
 	// fits tells whether an occupancy leaves an answer, and want, if not nil, which.
 	fits func(shape.Occupancy) bool
 	want func(shape.Occupancy) []string
 }
 
-type deviceName struct{ driver, name string }
-
 func (e *example) index(name string) int {
-	return slices.IndexFunc(e.devices, func(d deviceName) bool { return d.name == name })
+	return slices.IndexFunc(e.devices, func(d topology.Device) bool { return d.Name == name })
 }
+
+// machinePages are about machines that exist, or about what all of them publish.
+var machinePages = []string{
+	"gb200.md", "aws-trn1.md", "hgx-h100.md", "aws-p4d.md", "mi300x.md", "cpus.md", "gaudi.md", "numa.md",
+}
+
+// shapesPage has one template for each shape.
+const shapesPage = "shapes.md"
 
 // hardwarePages lists the templates of each page.
 func hardwarePages(t *testing.T) map[string][]*example {
-	return map[string][]*example{
-		"ring.md": {
-			fromScenario(t, "four-in-a-row", "ring-12-4").described(),
-			fromScenario(t, "four-in-a-row-by-class", "ring-12-4"),
-			fromScenario(t, "six-around-the-end", "ring-12-6").described(),
-		},
-		"mesh.md": {
-			fromScenario(t, "grid-2x2", "grid-8x8-4").described(),
-			fromScenario(t, "grid-2x2-by-class", "grid-8x8-4"),
-			block2x4(t).described(),
-			fromScenario(t, "block-4x4", "block-8x8-16").described(),
-		},
-		"torus.md": {
-			fromScenario(t, "two-neighbours", "torus-4x4-4").described(),
-			fromScenario(t, "two-neighbours-by-class", "torus-4x4-4"),
-			block2x2(t).described(),
-		},
-		"board.md": {
-			fromScenario(t, "submesh-8", "board-4x8-8").described(),
-			fromScenario(t, "submesh-8-by-class", "board-4x8-8"),
-		},
-		"nvlink-pairs.md": {
-			fromScenario(t, "one-pair", "pairs-8-2").described(),
-			fromScenario(t, "two-pairs", "pairs-8-4").described(),
-			fromScenario(t, "two-pairs-by-class", "pairs-8-4"),
-		},
-		"hybrid-cube-mesh.md": {
-			fromScenario(t, "all-linked", "peers-8-4").described(),
-			fromScenario(t, "all-linked-by-class", "peers-8-4"),
-			peerLists(t),
-		},
-		"gpu-nic.md": {
-			fromScenario(t, "four-couples", "couples-8-4").described(),
-			fromScenario(t, "four-couples-by-class", "couples-8-4"),
-		},
-		"numa.md": {
-			oneNUMANode(t, "one-numa-node").described(),
-			oneNUMANode(t, "one-numa-node-by-class"),
-			halfOnEach(t).described(),
+	result := map[string][]*example{
+		shapesPage: {
+			fromScenario(t, "four-in-a-row", "ring-12-4"),
+			fromScenario(t, "six-around-the-end", "ring-12-6"),
+			fromScenario(t, "block-4x4", "block-8x8-16"),
+			fromScenario(t, "submesh-8", "board-4x8-8"),
+			square(t),
+			fromScenario(t, "two-pairs", "pairs-8-4"),
+			fromScenario(t, "all-linked", "peers-8-4"),
+			fromScenario(t, "four-couples", "couples-8-4"),
 		},
 	}
-}
-
-// described has the page say what there is, what it costs and what happens if it does
-// not fit.
-func (e *example) described() *example {
-	e.told = true
-	return e
+	for _, page := range machinePages {
+		result[page] = asksOf(t, page)
+	}
+	return result
 }
 
 // fromScenario tries a template with the devices, the occupancies and the answers of a
@@ -104,7 +78,7 @@ func fromScenario(t *testing.T, template, name string) *example {
 	e := onTopology(t, template, s.Topology)
 	e.occupancies, e.holds = s.Occupancies, s.Holds
 	for _, r := range s.Requests {
-		e.counts[r.Driver] += r.Count
+		e.wants = append(e.wants, want{driver: r.Driver, count: r.Count})
 	}
 	answer := func(o shape.Occupancy) shape.Set {
 		set, _ := s.HandWritten(s.All() &^ o.InUse)
@@ -118,10 +92,8 @@ func fromScenario(t *testing.T, template, name string) *example {
 func onTopology(t *testing.T, template string, wiring topology.Topology) *example {
 	published, err := wiring.ResourceSlices(nodeName)
 	require.NoError(t, err)
-	e := &example{template: template, title: wiring.String(), slices: published, draw: &wiring, counts: map[string]int{}}
-	for _, d := range wiring.Devices {
-		e.devices = append(e.devices, deviceName{d.Driver, d.Name})
-	}
+	e := &example{template: template, slices: published, draw: wiring}
+	e.devices = wiring.Devices
 	return e
 }
 
@@ -130,7 +102,7 @@ var accelerators = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 // custom says itself what it wants: count devices, and an answer with all occupancies but
 // the last.
 func (e *example) custom(count int, holds func([]string) bool, pictures ...string) *example {
-	e.counts[e.devices[0].driver] = count
+	e.wants = []want{{driver: e.devices[0].Driver, count: count}}
 	e.holds = holds
 	e.occupancies = []shape.Occupancy{{Name: shape.Empty}}
 	for i, picture := range pictures {
@@ -141,31 +113,7 @@ func (e *example) custom(count int, holds func([]string) bool, pictures ...strin
 	return e
 }
 
-func block2x4(t *testing.T) *example {
-	wiring, err := topology.NewMesh(accelerators, 8, 8)
-	require.NoError(t, err)
-	return onTopology(t, "block-2x4", wiring).custom(8, func(names []string) bool {
-		return wiring.IsBlock(names, 2, 4) || wiring.IsBlock(names, 4, 2)
-	}, `
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x
-		.x......
-		...x....`, `
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x
-		.x...x..
-		...x...x`)
-}
-
-func block2x2(t *testing.T) *example {
+func square(t *testing.T) *example {
 	wiring, err := topology.NewTorus(accelerators, 4, 4)
 	require.NoError(t, err)
 	return onTopology(t, "square", wiring).custom(4, func(names []string) bool { return wiring.IsBlock(names, 2, 2) }, `
@@ -177,52 +125,4 @@ func block2x2(t *testing.T) *example {
 		...x
 		.x..
 		...x`)
-}
-
-func peerLists(t *testing.T) *example {
-	wiring, err := topology.NewHybridCubeMesh(accelerators, topology.PeersAsStringAndList)
-	require.NoError(t, err)
-	return onTopology(t, "all-linked-by-list", wiring).custom(4, wiring.IsClique, "...x ....", "...x ...x")
-}
-
-// numaNodes has the eight GPUs of a server with two NUMA nodes.
-func numaNodes(t *testing.T, template string) (e *example, nodes map[string]int64) {
-	nodes = map[string]int64{}
-	e = &example{template: template, title: "two NUMA nodes with 4 gpu.nvidia.com each", counts: map[string]int{}}
-	var published []resourceapi.Device
-	all := corpus.Expressions()
-	i := slices.IndexFunc(all, func(e corpus.Expression) bool { return e.Name == "server: same NUMA node" })
-	require.GreaterOrEqual(t, i, 0)
-	for _, d := range all[i].Hardware.Devices() {
-		e.devices = append(e.devices, deviceName{d.Driver, d.Name})
-		nodes[d.Name] = *d.Attributes["resource.kubernetes.io/numaNode"].IntValue
-		published = append(published, d.Device)
-	}
-	name := nodeName
-	e.slices = []*resourceapi.ResourceSlice{{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeName + "-gpus"},
-		Spec: resourceapi.ResourceSliceSpec{
-			Driver: e.devices[0].driver, NodeName: &name, Devices: published,
-			Pool: resourceapi.ResourcePool{Name: nodeName, Generation: 1, ResourceSliceCount: 1},
-		},
-	}}
-	return e, nodes
-}
-
-func oneNUMANode(t *testing.T, template string) *example {
-	e, nodes := numaNodes(t, template)
-	return e.custom(3, func(names []string) bool {
-		return len(names) == 3 && !slices.ContainsFunc(names, func(name string) bool { return nodes[name] != nodes[names[0]] })
-	}, "xx.. ...x", "xx.. xx..")
-}
-
-func halfOnEach(t *testing.T) *example {
-	e, nodes := numaNodes(t, "half-on-each")
-	return e.custom(4, func(names []string) bool {
-		var sum int64
-		for _, name := range names {
-			sum += nodes[name]
-		}
-		return len(names) == 4 && sum == 2
-	}, "xx.. xx..", "xxx. ....")
 }

@@ -33,6 +33,14 @@ func published(name string, row *int64, memory string) *device.Device {
 	return device.New(driver, d)
 }
 
+// withRoots makes a device that says the same as a scalar and as a list.
+func withRoots(name string) *device.Device {
+	return device.New(driver, &resourceapi.Device{Name: name, Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+		"root":  {StringValue: new("pci0000:10")},
+		"roots": {StringValues: []string{"pci0000:10", "pci0000:20"}},
+	}})
+}
+
 // TestTraps holds the page about writing constraints to what it says of CEL.
 func TestTraps(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "docs", "constraints.md"))
@@ -44,6 +52,7 @@ func TestTraps(t *testing.T) {
 	require.NoError(t, err)
 	rows := []*device.Device{published("a", new(int64(1)), "40Gi"), published("b", new(int64(1)), "500m")}
 	without := append([]*device.Device{published("c", nil, "")}, rows...)
+	lists := []*device.Device{withRoots("d"), withRoots("e")}
 	for _, trap := range []struct {
 		says       string // in the page
 		expression string
@@ -60,6 +69,11 @@ func TestTraps(t *testing.T) {
 		{"`map`, `filter`", `devices.filter(d, d.attributes['x.example.com'].row == 1).size() == 1`, without, "no such key"},
 		{"a string is false", `devices[0].attributes['x.example.com'].row == '1'`, rows, "false"},
 		{"and `<` an error", `devices[0].attributes['x.example.com'].row < '1'`, rows, "no such overload"},
+		{"`==` of a list with a scalar is never true", `devices[0].attributes['x.example.com'].roots == devices[1].attributes['x.example.com'].root`, lists, "false"},
+		{"never true, and no error", `devices[0].attributes['x.example.com'].root == devices[1].attributes['x.example.com'].roots`, lists, "false"},
+		{"`list.includes(value)` is right for both", `devices[0].attributes['x.example.com'].roots.includes(devices[1].attributes['x.example.com'].root)`, lists, "true"},
+		{"of a scalar it is `==`", `devices[0].attributes['x.example.com'].root.includes(devices[1].attributes['x.example.com'].root)`, lists, "true"},
+		{"a list is never in a list of scalars", `devices[0].attributes['x.example.com'].roots.includes(devices[1].attributes['x.example.com'].roots)`, lists, "false"},
 		{"`'10' < '9'`", `'10' < '9'`, rows, "true"},
 		{"`sum()`, `max()`", `devices.map(d, d.capacity['x.example.com'].memory).sum() > quantity('1')`, rows, "found no matching overload"},
 		{"`asInteger()` is an error for `500m`", `devices[1].capacity['x.example.com'].memory.asInteger() == 1`, rows, "cannot convert value to integer"},

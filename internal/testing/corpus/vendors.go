@@ -7,6 +7,7 @@ func gpus() []Expression {
 	return server.of([]written{
 		{"same model", []int{3}, `devices.map(d, d.attributes['gpu.nvidia.com'].productName).distinct().size() == 1`},
 		{"same NUMA node", []int{3}, `devices.all(a, devices.all(b, a.attributes['resource.kubernetes.io'].numaNode == b.attributes['resource.kubernetes.io'].numaNode))`},
+		{"some NUMA node in common, a number or a list", []int{3}, `lists.range(8).exists(node, devices.all(d, d.attributes['resource.kubernetes.io'].numaNode.includes(node)))`},
 		{"half on each NUMA node", []int{4}, `devices.map(d, d.attributes['resource.kubernetes.io'].numaNode).sum() * 2 == devices.size()`},
 		{"distinct roots", []int{3}, `devices.all(a, devices.all(b, a == b || a.attributes['resource.kubernetes.io'].pcieRoot != b.attributes['resource.kubernetes.io'].pcieRoot))`},
 		{"at most one per switch", []int{3}, `devices.all(d, devices.filter(o, o.attributes['gpu.nvidia.com'].switch == d.attributes['gpu.nvidia.com'].switch).size() <= 1)`},

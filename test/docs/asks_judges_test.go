@@ -1,0 +1,224 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// Judges of sets, by the facts of the machines and not by the expressions of the pages.
+
+func stringOf(d topology.Device, name resourceapi.QualifiedName) string {
+	if value := d.Attributes[name].StringValue; value != nil {
+		return *value
+	}
+	return ""
+}
+
+func intOf(d topology.Device, name resourceapi.QualifiedName) int64 {
+	if value := d.Attributes[name].IntValue; value != nil {
+		return *value
+	}
+	return -1
+}
+
+func rootOf(d topology.Device) string { return stringOf(d, "resource.kubernetes.io/pcieRoot") }
+
+func isRDMA(d topology.Device) bool {
+	value := d.Attributes["dra.net/rdma"].BoolValue
+	return value != nil && *value
+}
+
+func ofDriver(set []topology.Device, driver string) []topology.Device {
+	var result []topology.Device
+	for _, d := range set {
+		if d.Driver == driver {
+			result = append(result, d)
+		}
+	}
+	return result
+}
+
+// allOfOne tells whether a function has the same value for all devices.
+func allOfOne[V comparable](set []topology.Device, of func(topology.Device) V) bool {
+	for _, d := range set {
+		if of(d) != of(set[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// tally is how often each value comes.
+func tally[V comparable](set []topology.Device, of func(topology.Device) V) map[V]int {
+	result := map[V]int{}
+	for _, d := range set {
+		result[of(d)]++
+	}
+	return result
+}
+
+// trayNUMANode is where the devices of GB200 and GB300 trays are.
+func trayNUMANode(d topology.Device) int64 {
+	if d.Driver == "dra.net" {
+		return intOf(d, "dra.net/numaNode")
+	}
+	return map[string]int64{"pci0008:00": 0, "pci0009:00": 0, "pci0018:00": 1, "pci0019:00": 1}[rootOf(d)]
+}
+
+func onOneNUMANodeOfTray(set []topology.Device) bool { return allOfOne(set, trayNUMANode) }
+
+func interfacesOfOneNUMANode(set []topology.Device) bool {
+	return allOfOne(ofDriver(set, "dra.net"), func(d topology.Device) int64 { return intOf(d, "dra.net/numaNode") })
+}
+
+func interfacesHalfOnEach(set []topology.Device) bool {
+	nics := tally(ofDriver(set, "dra.net"), func(d topology.Device) int64 { return intOf(d, "dra.net/numaNode") })
+	return len(nics) == 2 && nics[0] == nics[1]
+}
+
+func ofOneProfile(set []topology.Device) bool {
+	return allOfOne(set, func(d topology.Device) string { return stringOf(d, "partitionProfile") })
+}
+
+func ofOneRoot(set []topology.Device) bool { return allOfOne(set, rootOf) }
+
+// ofOneCPUOfGaudi: the first four roots of the machine are at one CPU.
+func ofOneCPUOfGaudi(set []topology.Device) bool {
+	return allOfOne(set, func(d topology.Device) bool {
+		return slices.Contains([]string{"0e", "18", "30", "42"}, stringOf(d, "pciRoot"))
+	})
+}
+
+func ofOneCPUOfGaudiIfThereIsRoom(set []topology.Device) bool {
+	return len(set) > 4 || ofOneCPUOfGaudi(set)
+}
+
+// oneInterfaceEach: below each root that has a device of the set there are one GPU and one NIC.
+func oneInterfaceEach(set []topology.Device) bool {
+	gpus, nics := tally(ofDriver(set, "gpu.nvidia.com"), rootOf), tally(ofDriver(set, "dra.net"), rootOf)
+	for root, n := range gpus {
+		if n != 1 || nics[root] != 1 {
+			return false
+		}
+	}
+	return len(gpus) == len(nics)
+}
+
+// twoGPUsEach: below each root that has a device of the set there are two GPUs and one EFA.
+func twoGPUsEach(set []topology.Device) bool {
+	gpus, efas := tally(ofDriver(set, "gpu.nvidia.com"), rootOf), tally(ofDriver(set, "dra.net"), rootOf)
+	for root, n := range gpus {
+		if n != 2 || efas[root] != 1 {
+			return false
+		}
+	}
+	return len(gpus) == len(efas)
+}
+
+// onFewRoots: no root of a p4d has more than two GPUs, so that half as many roots are the fewest.
+func onFewRoots(set []topology.Device) bool { return len(tally(set, rootOf)) == (len(set)+1)/2 }
+
+// socketOfHGX is known from the interfaces below the same roots.
+func socketOfHGX(d topology.Device) int {
+	if strings.Compare(rootOf(d), "pci0000:be") <= 0 {
+		return 0
+	}
+	return 1
+}
+
+func onOneSocketOfHGX(set []topology.Device) bool { return allOfOne(set, socketOfHGX) }
+
+// onOneSocketOfHGXIfThereIsRoom: a socket has four GPUs.
+func onOneSocketOfHGXIfThereIsRoom(set []topology.Device) bool {
+	return len(set) > 4 || onOneSocketOfHGX(set)
+}
+
+// cpusAtGPUs: the NUMA node of the CPUs is that of the GPUs, and each GPU has its interface.
+func cpusAtGPUs(set []topology.Device) bool {
+	cpus := ofDriver(set, "dra.cpu")
+	gpus := ofDriver(set, "gpu.nvidia.com")
+	return onOneSocketOfHGX(gpus) && int64(socketOfHGX(gpus[0])) == intOf(cpus[0], "resource.kubernetes.io/numaNode")
+}
+
+func cpusAtGPUsAndRails(set []topology.Device) bool { return cpusAtGPUs(set) && oneInterfaceEach(set) }
+
+type chip struct{ x, y int64 }
+
+func chipOf(d topology.Device) chip {
+	return chip{intOf(d, "topology_x"), intOf(d, "topology_y")}
+}
+
+// columnsOf are the values of x of the Trainium devices, at which y each.
+func columnsOf(set []topology.Device) map[int64]map[int64]bool {
+	columns := map[int64]map[int64]bool{}
+	for _, d := range ofDriver(set, "neuron.aws.com") {
+		at := chipOf(d)
+		if columns[at.x] == nil {
+			columns[at.x] = map[int64]bool{}
+		}
+		columns[at.x][at.y] = true
+	}
+	return columns
+}
+
+const torusSide = 4
+
+// isTorusBlock: the devices are those at width neighbouring x and height neighbouring y of a
+// torus of four by four.
+func isTorusBlock(set []topology.Device, width, height int64) bool {
+	columns := columnsOf(set)
+	devices := len(ofDriver(set, "neuron.aws.com"))
+	for x := range int64(torusSide) {
+		for y := range int64(torusSide) {
+			inside := 0
+			for i := range width {
+				for j := range height {
+					if columns[(x+i)%torusSide][(y+j)%torusSide] {
+						inside++
+					}
+				}
+			}
+			if inside == devices && devices == int(width*height) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// efasOfNeurons: the EFAs are those of the pairs that the Trainium devices are of.
+func efasOfNeurons(set []topology.Device) bool {
+	pair := func(d topology.Device) string { return stringOf(d, "resource.aws.com/devicegroup1_id") }
+	neurons, efas := tally(ofDriver(set, "neuron.aws.com"), pair), tally(ofDriver(set, "dra.net"), pair)
+	for id := range neurons {
+		if efas[id] != 1 {
+			return false
+		}
+	}
+	return len(neurons) == len(efas)
+}
+
+func isSquareOfTorus(set []topology.Device) bool { return isTorusBlock(set, 2, 2) }
+
+func isHalfOfTorus(set []topology.Device) bool {
+	return isTorusBlock(set, 2, torusSide) || isTorusBlock(set, torusSide, 2)
+}
+
+// isBlockOfItsSize: two neighbours, a square, or two columns or rows.
+func isBlockOfItsSize(set []topology.Device) bool {
+	switch len(set) {
+	case 2:
+		return isTorusBlock(set, 1, 2) || isTorusBlock(set, 2, 1)
+	case 4:
+		return isSquareOfTorus(set)
+	default:
+		return isHalfOfTorus(set)
+	}
+}

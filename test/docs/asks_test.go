@@ -1,0 +1,281 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/testing/shape"
+	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/machine"
+)
+
+// ask is what people want of a machine that exists, in Go: the claim of a page says it in CEL.
+type ask struct {
+	// page and template say where the claim is; a pod with an extended resource is a template,
+	// too.
+	page, template string
+	// machine is the model, unless on makes another one.
+	machine string
+	on      func() topology.Topology
+	// what is asked for, in a few words.
+	what  string
+	wants []want
+	// also are other counts with which the claim is tried, in the order of wants.
+	also [][]int
+	// plain: matchAttribute says it.
+	plain bool
+	// holds judges a set that has as many devices as are wanted, in the order of wants.
+	holds func(set []topology.Device) bool
+	// fragmented are devices that leave no set when they are in use, although enough are free.
+	// It is told on the page; claims that differ in where the constraint stands have it once.
+	fragmented []string
+	// today is the claim of testdata/today.yaml for it, empty where the ask is one of another
+	// template, too. pinnedTo says what it has in it that there is one of.
+	today, pinnedTo string
+}
+
+// want is a request.
+type want struct {
+	driver string
+	count  int
+	// of the driver's devices those may be taken for which it is true, nil: all.
+	of func(topology.Device) bool
+	// alone judges the devices of this request, which spares those of the next if it is false:
+	// nil is true.
+	alone func(set []topology.Device) bool
+	// cpus are taken of a device that is shared.
+	cpus int64
+}
+
+func (w want) may(d topology.Device) bool {
+	return d.Driver == w.driver && (w.of == nil || w.of(d))
+}
+
+// sized is the ask with other counts.
+func (a ask) sized(counts []int) ask {
+	a.wants = slices.Clone(a.wants)
+	for i, count := range counts {
+		a.wants[i].count = count
+	}
+	return a
+}
+
+// bench is an ask on a node, with all sets that are right in the order that the allocator
+// promises: requests as they stand, and for each the devices as they are published.
+type bench struct {
+	ask
+	topology topology.Topology
+	slices   []*resourceapi.ResourceSlice
+	right    []shape.Set
+}
+
+func newBench(t *testing.T, a ask) *bench {
+	t.Helper()
+	b := &bench{ask: a}
+	if a.on != nil {
+		b.machine, b.topology = "two sockets", a.on()
+	} else {
+		m, err := machine.ByName(a.machine)
+		require.NoError(t, err)
+		b.topology = m.Topology(nodeName)
+	}
+	var err error
+	b.slices, err = b.topology.ResourceSlices(nodeName)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(b.topology.Devices), 64, "a set has 64 bits")
+	b.enumerate(nil, 0, 0)
+	require.NotEmpty(t, b.right, "no set is right on a machine where all devices are free")
+	return b
+}
+
+// enumerate goes through all sets, dumb and in order, with those chosen for the requests before.
+func (b *bench) enumerate(chosen []int, request, from int) {
+	if request == len(b.wants) {
+		var places shape.Set
+		for _, at := range chosen {
+			places |= 1 << at
+		}
+		if b.holds(b.devices(chosen)) {
+			b.right = append(b.right, places)
+		}
+		return
+	}
+	before := 0
+	for _, w := range b.wants[:request] {
+		before += w.count
+	}
+	if len(chosen) == before+b.wants[request].count {
+		if alone := b.wants[request].alone; alone != nil && !alone(b.devices(chosen[before:])) {
+			return
+		}
+		b.enumerate(chosen, request+1, 0)
+		return
+	}
+	for i := from; i < len(b.topology.Devices); i++ {
+		if b.wants[request].may(b.topology.Devices[i]) && !slices.Contains(chosen, i) {
+			b.enumerate(append(slices.Clone(chosen), i), request, i+1)
+		}
+	}
+}
+
+func (b *bench) devices(places []int) []topology.Device {
+	devices := make([]topology.Device, len(places))
+	for i, at := range places {
+		devices[i] = b.topology.Devices[at]
+	}
+	return devices
+}
+
+// first is the first right set of which nothing is in use, 0 if there is none: leaving out
+// sets does not change the order of the others.
+func (b *bench) first(inUse shape.Set) shape.Set {
+	for _, set := range b.right {
+		if set&inUse == 0 {
+			return set
+		}
+	}
+	return 0
+}
+
+// counts are those of the requests.
+func (b *bench) counts() []int {
+	var counts []int
+	for _, w := range b.wants {
+		counts = append(counts, w.count)
+	}
+	return counts
+}
+
+// candidates are the devices that some request may get.
+func (b *bench) candidates() shape.Set {
+	var set shape.Set
+	for i, d := range b.topology.Devices {
+		if slices.ContainsFunc(b.wants, func(w want) bool { return w.may(d) }) {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+func (b *bench) names(set shape.Set) []string {
+	var names []string
+	for i := range set.All() {
+		names = append(names, b.topology.Devices[i].Name)
+	}
+	return names
+}
+
+func (b *bench) places(t *testing.T, names []string) shape.Set {
+	t.Helper()
+	var set shape.Set
+	for _, name := range names {
+		i := slices.IndexFunc(b.topology.Devices, func(d topology.Device) bool { return d.Name == name })
+		require.GreaterOrEqual(t, i, 0, "%s has no device %s", b.machine, name)
+		set |= 1 << i
+	}
+	return set
+}
+
+// asksOf makes the examples of a page from what is asked of its machines.
+func asksOf(t *testing.T, page string) []*example {
+	t.Helper()
+	var examples []*example
+	for _, a := range asks {
+		if a.page == page {
+			examples = append(examples, newBench(t, a).example(t))
+		}
+	}
+	require.NotEmpty(t, examples, page)
+	return examples
+}
+
+// enough tells whether each request finds as many devices as it wants.
+func (b *bench) enough(inUse shape.Set) bool {
+	return !slices.ContainsFunc(b.wants, func(w want) bool {
+		free := 0
+		for i, d := range b.topology.Devices {
+			if w.may(d) && !inUse.Has(i) {
+				free++
+			}
+		}
+		return free < w.count
+	})
+}
+
+// example is tried with all devices free, with some in use that were picked at random, and with
+// the fragmented ones.
+func (b *bench) example(t *testing.T) *example {
+	e := onTopology(t, b.template, b.topology)
+	e.asked, e.plain, e.wants = true, b.plain, b.wants
+	e.occupancies = []shape.Occupancy{
+		{Name: shape.Empty},
+		{Name: "a quarter in use", InUse: b.drawn(1, 1./4, func(inUse shape.Set) bool { return b.first(inUse) != 0 })},
+		{Name: "half in use", InUse: b.drawn(2, 1./2, b.enough)},
+	}
+	if b.fragmented == nil {
+		e.occupancies = append(e.occupancies, shape.Occupancy{Name: shape.Unsatisfiable, InUse: b.places(t, b.hitting())})
+	} else {
+		e.told = true
+		inUse := b.places(t, b.fragmented)
+		require.Zero(t, b.first(inUse), "%s: %v is still free", b.template, b.names(b.first(inUse)))
+		require.True(t, b.enough(inUse), "%s: a request has too few devices, whatever they are", b.template)
+		e.occupancies = append(e.occupancies, shape.Occupancy{Name: shape.Unsatisfiable, InUse: inUse})
+	}
+	e.holds = func([]string) bool { return true } // the set itself is compared
+	e.fits = func(o shape.Occupancy) bool { return b.first(o.InUse) != 0 }
+	e.want = func(o shape.Occupancy) []string { return b.names(b.first(o.InUse)) }
+	return e
+}
+
+// random are devices that are in use, each with the same probability.
+func (b *bench) random(r *rand.Rand, probability float64) shape.Set {
+	var inUse shape.Set
+	for i := range b.topology.Devices {
+		if r.Float64() < probability {
+			inUse |= 1 << i
+		}
+	}
+	return inUse & b.candidates()
+}
+
+// drawn are the first that are accepted.
+func (b *bench) drawn(seed uint64, probability float64, accepted func(shape.Set) bool) shape.Set {
+	r := newRandom(seed)
+	for {
+		if inUse := b.random(r, probability); accepted(inUse) {
+			return inUse
+		}
+	}
+}
+
+// newRandom repeats itself in every run.
+func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(0xa5c, seed)) }
+
+// hitting are devices of which each right set has one.
+func (b *bench) hitting() []string {
+	var inUse shape.Set
+	for set := b.first(inUse); set != 0; set = b.first(inUse) {
+		for i := range set.All() {
+			inUse |= 1 << i
+			break
+		}
+	}
+	return b.names(inUse)
+}
+
+func TestAsksAreNamedOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, a := range asks {
+		name := fmt.Sprint(a.page, " ", a.template)
+		require.False(t, seen[name], name)
+		seen[name] = true
+	}
+}

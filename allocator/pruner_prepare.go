@@ -42,7 +42,7 @@ func (p *pruner) prepare() bool {
 	for _, r := range p.covered {
 		p.size += r.Count
 	}
-	if p.size == 0 || len(p.covered) > 1 && p.branch.hasShared() {
+	if p.size == 0 {
 		return false
 	}
 	bounds := p.branch.bounds(c.definition, setShape{p.size, len(p.covered) == 1})
@@ -51,8 +51,27 @@ func (p *pruner) prepare() bool {
 	}
 	p.makeRoom()
 	p.findEligible()
+	if p.repeats() {
+		return false
+	}
 	p.bounds = bounds
 	return true
+}
+
+// repeats tells whether a set may have a device twice, for which there is no bit: a shared one that
+// several of the requests can have. One request gets no device twice.
+func (p *pruner) repeats() bool {
+	if !p.branch.hasShared() {
+		return false
+	}
+	for i := range p.covered {
+		for position := range p.eligible.At(i).All() {
+			if p.branch.candidate(position).Shared && p.later.At(i).Has(position) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // makeRoom has memory for all levels of the search.

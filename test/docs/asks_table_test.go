@@ -122,7 +122,7 @@ var asks = []ask{
 	{
 		page: "mi300x.md", template: "half-on-each", machine: "azure-mi300x",
 		what:  "4 GPUs and 4 NICs, two at each NUMA node",
-		wants: []want{{driver: "gpu.amd.com", count: 4}, rdmas(4)}, holds: interfacesHalfOnEach,
+		wants: []want{rdmas(4), {driver: "gpu.amd.com", count: 4}}, holds: interfacesHalfOnEach,
 		fragmented: []string{"pci-0101-00-00-0", "pci-0102-00-00-0", "pci-0103-00-00-0"},
 		today:      "two-nics-of-each-numa-node", pinnedTo: "a request for `numaNode == 0`, one for `numaNode == 1`",
 	},

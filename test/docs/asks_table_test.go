@@ -45,6 +45,7 @@ var asks = []ask{
 	{
 		page: "aws-trn1.md", template: "block-with-efas", machine: "aws-trn1",
 		what:  "a 2x2 block and its 2 EFAs",
+		also:  [][]int{{4, 4}},
 		wants: []want{neurons(4).that(isSquareOfTorus), rdmas(2)}, holds: efasOfNeurons,
 		fragmented: []string{"neuron-device-0", "neuron-device-6", "neuron-device-8", "neuron-device-14"},
 		today:      "neurons-0-1-4-5", pinnedTo: "numbers of devices, addresses of EFAs",

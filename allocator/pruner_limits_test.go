@@ -47,6 +47,11 @@ func TestPruningBesideOtherThings(t *testing.T) {
 		}
 		return []*sliceBuilder{slice("1", devices...)}
 	}
+	lastShared := func(n int) []*sliceBuilder {
+		devices := ring(n)
+		shared(&devices[n-1])
+		return []*sliceBuilder{slice("1", devices...)}
+	}
 	for name, test := range map[string]struct {
 		scenario
 		cut  bool
@@ -92,6 +97,18 @@ func TestPruningBesideOtherThings(t *testing.T) {
 		"shares of two requests": {
 			scenario{slices: sharedRing(6), claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1).cel("far").define("far", far)}},
 			false, []string{"x=mla-4", "y=mla-4"}, "",
+		},
+		"shares for one of two requests": {
+			scenario{slices: lastShared(6), claims: []*claimBuilder{claim("c").want("x", 1, index+" < 5").want("y", 1, index+" > 3").cel("far").define("far", far)}},
+			true, []string{"x=mla-4", "y=mla-5"}, "",
+		},
+		"shares for a request that is not covered": {
+			scenario{slices: lastShared(8), claims: []*claimBuilder{claim("c").want("z", 1, index+" == 7").want("x", 1, index+" < 6").want("y", 1, index+" < 7").cel("far", "x", "y").define("far", far)}},
+			true, []string{"z=mla-7", "x=mla-4", "y=mla-5"}, "",
+		},
+		"shares of a device that both may have": {
+			scenario{slices: lastShared(6), claims: []*claimBuilder{claim("c").want("x", 1).want("y", 1).cel("last").define("last", indices+".min() > 4")}},
+			false, []string{"x=mla-5", "y=mla-5"}, "",
 		},
 		"capacity": {
 			scenario{

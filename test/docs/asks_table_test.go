@@ -45,6 +45,7 @@ var asks = []ask{
 	{
 		page: "aws-trn1.md", template: "block-with-efas", machine: "aws-trn1",
 		what:  "a 2x2 block and its 2 EFAs",
+		also:  [][]int{{4, 4}},
 		wants: []want{neurons(4).that(isSquareOfTorus), rdmas(2)}, holds: efasOfNeurons,
 		fragmented: []string{"neuron-device-0", "neuron-device-6", "neuron-device-8", "neuron-device-14"},
 		today:      "neurons-0-1-4-5", pinnedTo: "numbers of devices, addresses of EFAs",
@@ -122,7 +123,7 @@ var asks = []ask{
 	{
 		page: "mi300x.md", template: "half-on-each", machine: "azure-mi300x",
 		what:  "4 GPUs and 4 NICs, two at each NUMA node",
-		wants: []want{{driver: "gpu.amd.com", count: 4}, rdmas(4)}, holds: interfacesHalfOnEach,
+		wants: []want{rdmas(4), {driver: "gpu.amd.com", count: 4}}, holds: interfacesHalfOnEach,
 		fragmented: []string{"pci-0101-00-00-0", "pci-0102-00-00-0", "pci-0103-00-00-0"},
 		today:      "two-nics-of-each-numa-node", pinnedTo: "a request for `numaNode == 0`, one for `numaNode == 1`",
 	},

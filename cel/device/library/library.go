@@ -27,6 +27,9 @@ const (
 	SameOrIncludes = "sameOrIncludes"
 )
 
+// Functions are all of them.
+var Functions = []string{Connected, Clique, Ring, Path, Box, Paired, SameOrIncludes}
+
 // Options declare the functions and their macros.
 func Options() []cel.EnvOption {
 	matrix := cel.ListType(cel.ListType(cel.BoolType))

@@ -43,6 +43,9 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 		if err != nil {
 			return 0, c.errorAt("", "constraint %s has variables, which the KEP does not have, and they can't be written out in its expression: %v", r.Name, err)
 		}
+		if own := ownFunctions(expression); len(own) > 0 {
+			return 0, c.errorAt("", "constraint %s uses %s, which the KEP does not have: write it in plain CEL first", r.Name, strings.Join(own, ", "))
+		}
 		if r.OnError != v1alpha1.OnErrorAbort {
 			return 0, c.errorAt("", "constraint %s has onError: %s, which the KEP does not have: leave it out first", r.Name, r.OnError)
 		}
@@ -81,6 +84,19 @@ func withoutVariables(constraint *v1alpha1.Constraint) (string, error) {
 		return "", err
 	}
 	return env.WithoutVariables(constraint.Expression, constraint.Variables...)
+}
+
+// ownFunctions are those that only celset has. An expression that does not compile has none.
+func ownFunctions(expression string) []string {
+	env, err := environment()
+	if err != nil {
+		return nil
+	}
+	compiled, err := env.Compile(expression)
+	if err != nil {
+		return nil
+	}
+	return compiled.OwnFunctions()
 }
 
 func hasReference(constraints []map[string]any) bool {

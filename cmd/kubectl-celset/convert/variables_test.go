@@ -77,3 +77,17 @@ func TestVariablesThatCantBeWrittenOut(t *testing.T) {
 		})
 	}
 }
+
+// TestFunctionsOfCelsetAreRefused: somebody else would not compile the result.
+func TestFunctionsOfCelsetAreRefused(t *testing.T) {
+	for expression, want := range map[string]string{
+		"devices.ring(a, b, true) && devices.box(d, [1], [1]) && devices.ring(a, b, false)": "constraint a uses box, ring, which the KEP does not have",
+		"devices.all(d, d.variables.v0.sameOrIncludes(1))":                                  "constraint a uses sameOrIncludes, which the KEP does not have",
+	} {
+		o := withVariables(t, expression, "device.attributes['mla.example.com'].row")
+		before := o.DeepCopy()
+		_, err := convert.ToKEP(o, noClasses{})
+		require.ErrorContains(t, err, want)
+		require.Equal(t, before, o)
+	}
+}

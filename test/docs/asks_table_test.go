@@ -154,6 +154,14 @@ var asks = []ask{
 		today: "two-gpus-rails-and-cpus-of-numa-node-0", pinnedTo: "roots of two GPUs and rails, `numaNode == 0`",
 	},
 	{
+		page: "cpus.md", template: "gpu-and-whole-cores", on: gpusAndCores, title: "hgx-h100, some of cpu-each",
+		what:  "a GPU and two whole cores next to it",
+		also:  [][]int{{1, 2}},
+		wants: []want{gpus(1), {driver: "dra.cpu", count: 4, alone: areWholeCores}}, holds: allCPUsAtGPUs,
+		fragmented: []string{"cpudev000", "cpudev003", "cpudev004", "gpu-4", "gpu-5", "gpu-6", "gpu-7"},
+		today:      "gpu-and-first-cores", pinnedTo: "the root of a GPU, numbers of CPUs",
+	},
+	{
 		page: "gaudi.md", template: "gaudis-of-one-cpu", machine: "intel-gaudi2",
 		what:  "4 Gaudi of one CPU",
 		also:  [][]int{{2}, {3}},
@@ -175,7 +183,7 @@ var asks = []ask{
 		today: "any-four-gaudis", pinnedTo: "nothing: any four",
 	},
 	{
-		page: "numa.md", template: "one-numa-node", on: twoSockets,
+		page: "numa.md", template: "one-numa-node", on: twoSockets, title: "two sockets",
 		what:  "2 GPUs and a NIC of one NUMA node, a number and a list",
 		also:  [][]int{{1, 1}, {2, 2}},
 		wants: []want{{driver: "gpu.example.com", count: 2}, {driver: "nic.example.com", count: 1}}, holds: haveNUMANodeInCommon,
@@ -183,12 +191,12 @@ var asks = []ask{
 		today:      "gpus-and-nic-of-numa-node-0", pinnedTo: "`numaNode == 0`",
 	},
 	{
-		page: "numa.md", template: "one-numa-node-in-common", on: twoSockets, plain: true,
+		page: "numa.md", template: "one-numa-node-in-common", on: twoSockets, title: "two sockets", plain: true,
 		what:  "the same with matchAttribute",
 		wants: []want{{driver: "gpu.example.com", count: 2}, {driver: "nic.example.com", count: 1}}, holds: haveNUMANodeInCommon,
 	},
 	{
-		page: "numa.md", template: "one-numa-node-by-class", on: twoSockets,
+		page: "numa.md", template: "one-numa-node-by-class", on: twoSockets, title: "two sockets",
 		what:  "the same, by class",
 		wants: []want{{driver: "gpu.example.com", count: 2}, {driver: "nic.example.com", count: 1}}, holds: haveNUMANodeInCommon,
 	},

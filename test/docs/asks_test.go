@@ -25,6 +25,8 @@ type ask struct {
 	// machine is the model, unless on makes another one.
 	machine string
 	on      func() topology.Topology
+	// title is what the other one is called.
+	title string
 	// what is asked for, in a few words.
 	what  string
 	wants []want
@@ -81,7 +83,7 @@ func newBench(t *testing.T, a ask) *bench {
 	t.Helper()
 	b := &bench{ask: a}
 	if a.on != nil {
-		b.machine, b.topology = "two sockets", a.on()
+		b.machine, b.topology = a.title, a.on()
 	} else {
 		m, err := machine.ByName(a.machine)
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device/bitset"
@@ -61,8 +62,11 @@ func (a *analyzer) blockOf(args []ast.Expr, s scope) condition {
 // maxSides is how many coordinates are put into all orders.
 const maxSides = 4
 
-// ints recognizes a list of constants.
+// ints recognizes a list of constants, also as an element of a list that is written out.
 func ints(list ast.Expr) (result []int64, ok bool) {
+	if element, ok := elementAt(list); ok {
+		return ints(element)
+	}
 	if list.Kind() != ast.ListKind || len(list.AsList().OptionalIndices()) > 0 {
 		return nil, false
 	}
@@ -74,6 +78,19 @@ func ints(list ast.Expr) (result []int64, ok bool) {
 		result = append(result, int64(value))
 	}
 	return result, true
+}
+
+// elementAt recognizes [a, b, c][1].
+func elementAt(expr ast.Expr) (ast.Expr, bool) {
+	if !tree.IsCall(expr, operators.Index) {
+		return nil, false
+	}
+	list, index := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
+	at, ok := tree.Literal[types.Int](index)
+	if !ok || list.Kind() != ast.ListKind || len(list.AsList().OptionalIndices()) > 0 || at < 0 || int(at) >= list.AsList().Size() {
+		return nil, false
+	}
+	return list.AsList().Elements()[at], true
 }
 
 // columns are the coordinates of all devices. It is false if those of a member are not known to be

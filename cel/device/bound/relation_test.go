@@ -33,6 +33,7 @@ var relations = []string{
 	"devices.box(d, [d.x, d.y], [2, 3], [5, 0])",
 	"devices.box(d, [d.x, d.y], [2, 3], [4, 4])",
 	"devices.filter(p, p.s == 'a').box(d, [d.y], [2], [3])",
+	"[[1, 2], [2, 2]].exists(q, q[0] * q[1] == devices.size() && devices.box(d, [d.x, d.y], q, [5, 5]))",
 	"!devices.connected(d, o, d.x == o.y)",
 	"!devices.box(d, [d.x, d.y], [2, 2])",
 	"devices.connected(d, o, d.x == o.y) || devices.clique(d, o, d.y == o.y)",

@@ -27,7 +27,10 @@ func (n tour) find(g *graph) matches {
 		return none
 	}
 	tries := maxTourTries
-	found, _ := n.look(g, &tries)
+	found, visited := n.look(g, &tries)
+	if visited != nil {
+		g.state.giveBack(visited)
+	}
 	return found
 }
 

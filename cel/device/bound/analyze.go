@@ -160,7 +160,13 @@ func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) conditi
 	if len(free) == 0 || len(free) > maxArity {
 		return holds
 	}
-	key := "predicate " + shapeOf(expr, free)
+	return a.tabulated("predicate", expr, holds, free)
+}
+
+// tabulated is a condition on the devices of the variables, which shares its table with those of the
+// same kind that differ in the names of variables only.
+func (a *analyzer) tabulated(kind string, expr ast.Expr, holds condition, free []variable) *predicate {
+	key := kind + " " + shapeOf(expr, free)
 	index, known := a.predicateIndex[key]
 	if !known {
 		index = len(a.predicates)

@@ -93,27 +93,27 @@ func elementAt(expr ast.Expr) (ast.Expr, bool) {
 	return list.AsList().Elements()[at], true
 }
 
-// columns are the coordinates of all devices. It is false if those of a member are not known to be
-// numbers.
-func (n block) columns(s *state, m members) ([]*column, bool) {
+// members are those of the list, to be given back, with the coordinates of all devices. It is false if
+// the former are not known, or coordinates of one of them are no numbers.
+func (n block) members(s *state) (members, []*column, bool) {
+	m, ok := membersOf(s, n.list)
+	if !ok {
+		return m, nil, false
+	}
 	columns := make([]*column, len(n.leaves))
 	for i, l := range n.leaves {
 		c := s.column(l)
 		if c == nil || !c.order.has(m.chosen) || !c.order.has(m.possible) {
-			return nil, false
+			return m, nil, false
 		}
 		columns[i] = c
 	}
-	return columns, true
+	return m, columns, true
 }
 
 func (n block) bound(s *state) Outcome {
-	m, ok := membersOf(s, n.list)
+	m, columns, ok := n.members(s)
 	defer m.giveBack(s)
-	if !ok {
-		return Open
-	}
-	columns, ok := n.columns(s, m)
 	if !ok {
 		return Open
 	}
@@ -142,12 +142,8 @@ func (n block) find(s *state, m members, columns []*column) matches {
 }
 
 func (n block) propagate(s *state) bool {
-	m, ok := membersOf(s, n.list)
+	m, columns, ok := n.members(s)
 	defer m.giveBack(s)
-	if !ok {
-		return true
-	}
-	columns, ok := n.columns(s, m)
 	if !ok {
 		return true
 	}

@@ -84,16 +84,9 @@ func (a *analyzer) matrix(expr ast.Expr, s scope) (m matrix, ok bool) {
 	if !single {
 		return m, false
 	}
-	both := []variable{first.variable, second.variable}
+	// It may speak of one of them only, or of none, and is asked of pairs all the same.
 	holds := local{a}.condition(expr, second.scope)
-	key := "joins " + shapeOf(expr, both)
-	index, known := a.predicateIndex[key]
-	if !known {
-		index = len(a.predicates)
-		a.predicates = append(a.predicates, len(both))
-		a.predicateIndex[key] = index
-	}
-	m.joins = &predicate{holds: holds, slots: slotsOf(both), index: index}
+	m.joins = a.tabulated("joins", expr, holds, []variable{first.variable, second.variable})
 	return m, !isOpen(holds)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/cel/device/library"
 	"github.com/celset/celset/cel/meter"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
@@ -130,6 +131,8 @@ func expressionLimits(t *testing.T) []limit {
 		{"cost of a device selector on one device, by its bound", number(costbound.SelectorLimits.Cost), ours},
 		{"what a device selector makes on one device, by its bound", size(int64(costbound.SelectorLimits.Bytes)), ours},
 		{"devices in the set", number(resourceapi.AllocationResultsMaxSize), "as in a claim"},
+		{"elements of a `ring` or `path`", number(library.MaxCircle), ours},
+		{"steps to look for one, after which there is none", number(library.MaxSteps), ours},
 		{"devices that a condition may speak of to be remembered", number(constantOf(t, "cel/device/bound/leaf.go", "maxArity")), ours},
 	}
 }

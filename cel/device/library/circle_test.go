@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/cel/meter"
 )
 
 // bipartite has two groups; each element is joined to all of the other group.
@@ -81,6 +83,15 @@ func TestSmallSearchesEndByThemselves(t *testing.T) {
 	}
 	t.Logf("%d steps at most", most)
 	require.Less(t, most, MaxSteps)
+}
+
+// TestSearchIsCharged: what a ring is charged with before it is looked for knows when the search ends.
+func TestSearchIsCharged(t *testing.T) {
+	of := meter.Call{Count: 1, First: meter.Operand{Size: MaxCircle, Deep: 1 + MaxCircle*(1+MaxCircle)}}
+	for _, function := range []string{Ring, Path} {
+		search := meter.LoadOf(function, of).Nanoseconds - meter.LoadOf(Connected, of).Nanoseconds
+		require.InDelta(t, 600*MaxSteps, search, 1, function)
+	}
 }
 
 func BenchmarkCircle(b *testing.B) {

@@ -5,6 +5,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -27,7 +29,7 @@ const (
 const hangingConfig = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: false, resourceNamespace: kube-system}
+leaderElection: {leaderElect: false, resourceNamespace: %s, resourceName: hanging}
 profiles:
 - schedulerName: ` + hangingProfile + `
   plugins:
@@ -35,6 +37,21 @@ profiles:
       enabled: [{name: DynamicResourcesCEL}, {name: Hang}]
       disabled: [{name: DynamicResources}]
 `
+
+// grant gives the account of schedulers rights in the lab's namespace.
+func (l *lab) grant(t *testing.T, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "scheduler"}, Rules: rules}
+	_, err := client().RbacV1().Roles(l.namespace).Create(t.Context(), role, metav1.CreateOptions{})
+	require.NoError(t, err)
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: serviceAccount}},
+	}
+	_, err = client().RbacV1().RoleBindings(l.namespace).Create(t.Context(), binding, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
 
 // TestHangingSchedulerIsNoticed has a scheduler hang in code that nobody expected to. Its
 // /livez fails in time, so that a kubelet would restart it, and the next one tries other pods
@@ -44,9 +61,10 @@ func TestHangingSchedulerIsNoticed(t *testing.T) {
 	l := newLab(t, "hanging", 1)
 	driver := l.ring(t, 8).Drivers()[0]
 	options := controlplane.SchedulerOptions{
-		Name: "hanging", Binary: buildHangingScheduler(t), Config: []byte(hangingConfig), User: serviceAccount,
+		Name: "hanging", Binary: buildHangingScheduler(t), Config: fmt.Appendf(nil, hangingConfig, l.namespace), User: serviceAccount,
 		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true}, Args: []string{"--cycle-timeout=" + cycleTimeout.String()},
 	}
+	l.grant(t, rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update"}})
 	first, err := cluster.StartScheduler(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(first.Kill)
@@ -70,7 +88,7 @@ func TestHangingSchedulerIsNoticed(t *testing.T) {
 	_, err = first.Get(t.Context(), "/readyz")
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		lease, err := client().CoordinationV1().Leases("kube-system").Get(t.Context(), "celset-scheduler-attempts", metav1.GetOptions{})
+		lease, err := client().CoordinationV1().Leases(l.namespace).Get(t.Context(), "hanging-attempts", metav1.GetOptions{})
 		return err == nil && containsAll(lease.Annotations["celset.dev/attempts"], []string{string(pod.UID)})
 	}, patience, pollPeriod)
 	first.Kill()

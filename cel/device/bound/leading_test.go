@@ -104,6 +104,8 @@ func TestLeadingIsSound(t *testing.T) {
 		}
 	})
 	t.Logf("%d expressions, of %d only the first conjuncts; %d evaluations failed", read, part, ended)
-	require.Greater(t, part, read/10)
-	require.Positive(t, ended)
+	if !testing.Short() {
+		require.Greater(t, part, read/10)
+		require.Positive(t, ended)
+	}
 }

@@ -78,5 +78,7 @@ func TestUnionsAreSound(t *testing.T) {
 			}
 		}
 	})
-	require.Positive(t, infeasible)
+	if !testing.Short() {
+		require.Positive(t, infeasible)
+	}
 }

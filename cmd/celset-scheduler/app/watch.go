@@ -23,9 +23,11 @@ import (
 )
 
 const (
-	// journalName is that of the Lease in which attempts that take long are written down,
-	// in the namespace of the lease of leader election.
-	journalName = "celset-scheduler-attempts"
+	// journalSuffix makes, of the name of the lease of leader election, the name of the one in
+	// which attempts that take long are written down, in the same namespace. So schedulers that
+	// would not elect one of them have a journal each: one that is about the attempts of two is
+	// of no use to either.
+	journalSuffix = "-attempts"
 	// readTimeout bounds the request before the first cycle.
 	readTimeout = 5 * time.Second
 	// interrupted is the reason of an event.
@@ -44,8 +46,9 @@ func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, schedul
 	if timeout > 0 {
 		config.Authorization.Authorizer = newLivez(config.Authorization.Authorizer, dog.Check)
 	}
+	election := config.ComponentConfig.LeaderElection
 	journal := watchdog.NewJournal(clock.RealClock{},
-		config.Client.CoordinationV1().Leases(config.ComponentConfig.LeaderElection.ResourceNamespace), journalName, guard.Current)
+		config.Client.CoordinationV1().Leases(election.ResourceNamespace), election.ResourceName+journalSuffix, guard.Current)
 	w := &watched{guard: guard, dog: dog, journal: journal, recorder: config.EventBroadcaster.NewRecorder("celset-scheduler")}
 	guard.Watch(scheduler.SchedulingQueue)
 	w.wrap(ctx, scheduler)

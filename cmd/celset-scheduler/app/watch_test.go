@@ -44,7 +44,7 @@ func newBench(t *testing.T, client *fake.Clientset, clock *clocktesting.FakePass
 	g.Configure(guard.Limits{SharePercent: 20, ShareBurst: time.Second, BackOffInitial: time.Second, BackOffMax: time.Minute})
 	b.watched = &watched{
 		guard: g, dog: watchdog.New(clock, 30*time.Second, func() {}), recorder: b.recorder,
-		journal: watchdog.NewJournal(clock, client.CoordinationV1().Leases("kube-system"), journalName, g.Current),
+		journal: watchdog.NewJournal(clock, client.CoordinationV1().Leases("kube-system"), "attempts", g.Current),
 	}
 	g.Watch(b)
 	b.Scheduler = &scheduler.Scheduler{
@@ -123,7 +123,7 @@ func TestRestart(t *testing.T) {
 	require.Nil(t, first.admit(pod("a", "killer")))
 	clock.SetTime(clock.Now().Add(time.Second))
 	require.Eventually(t, func() bool {
-		lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), journalName, metav1.GetOptions{})
+		lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "attempts", metav1.GetOptions{})
 		return err == nil && lease.Annotations[watchdog.AttemptsAnnotation] != ""
 	}, 10*time.Second, 10*time.Millisecond)
 

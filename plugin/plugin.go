@@ -17,7 +17,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
@@ -113,12 +112,12 @@ func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) framew
 
 func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool,
 	measured *metrics.Metrics, shared *profiles) (*DynamicResourcesCEL, error) {
-	decoded, err := decodeArgs(args)
+	decoded, err := decodeArgs(args, features)
 	if err != nil {
 		return nil, err
 	}
 	watched := newRecorder(handle)
-	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded), watched, features)
+	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), watched, features)
 	if err != nil {
 		return nil, err
 	}
@@ -168,29 +167,6 @@ func (pl *DynamicResourcesCEL) prepareAllocators(args *configv1alpha1.DynamicRes
 		EnableListTypeAttributes: pl.features.EnableDRAListTypeAttributes,
 	})
 	return err
-}
-
-func decodeArgs(args runtime.Object) (*configv1alpha1.DynamicResourcesCELArgs, error) {
-	var raw []byte
-	if args != nil {
-		unknown, ok := args.(*runtime.Unknown)
-		if !ok {
-			return nil, fmt.Errorf("%s: got arguments of type %T, want an object of kind DynamicResourcesCELArgs", Name, args)
-		}
-		raw = unknown.Raw
-	}
-	decoded, err := configv1alpha1.DecodeArgs(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", Name, err)
-	}
-	return decoded, nil
-}
-
-func upstreamArgs(args *configv1alpha1.DynamicResourcesCELArgs) *config.DynamicResourcesArgs {
-	return &config.DynamicResourcesArgs{
-		FilterTimeout:  args.FilterTimeout,
-		BindingTimeout: args.BindingTimeout,
-	}
 }
 
 // probe lets upstream's PreFilter write its state for a pod without claims, and

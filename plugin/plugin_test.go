@@ -18,6 +18,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/utils/ptr"
@@ -196,16 +197,16 @@ func TestDisabledDynamicResourceAllocation(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	defaults, err := decodeArgs(nil)
+	defaults, err := decodeArgs(nil, features())
 	require.NoError(t, err)
 	require.Equal(t, configv1alpha1.AllocatorConstrained, defaults.Allocator)
-	decoded := upstreamArgs(defaults)
+	decoded := upstreamArgs(defaults, features())
 	require.Equal(t, 10*time.Second, decoded.FilterTimeout.Duration, "upstream's default is for its own name only")
 	require.Equal(t, 600*time.Second, decoded.BindingTimeout.Duration)
 
-	given, err := decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "allocator": "All"}`)})
+	given, err := decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "allocator": "All"}`)}, features())
 	require.NoError(t, err)
-	require.Equal(t, 3*time.Second, upstreamArgs(given).FilterTimeout.Duration)
+	require.Equal(t, 3*time.Second, upstreamArgs(given, features()).FilterTimeout.Duration)
 	require.Equal(t, configv1alpha1.AllocatorAll, given.Allocator)
 
 	_, pl := start(t, true)
@@ -213,9 +214,9 @@ func TestArguments(t *testing.T) {
 	require.Less(t, uint64(*pl.budget.AttemptCost), allocator.DefaultCostBudget, "others wait for this scheduler")
 	require.Less(t, *pl.budget.AttemptSteps, allocator.DefaultStepBudget)
 
-	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)})
+	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)}, features())
 	require.ErrorContains(t, err, "filterTimeuot")
-	_, err = decodeArgs(&v1.Pod{})
+	_, err = decodeArgs(&v1.Pod{}, features())
 	require.ErrorContains(t, err, "DynamicResourcesCEL: got arguments of type *v1.Pod")
 }
 
@@ -230,4 +231,19 @@ func TestFeatureGateIsAlphaAndOff(t *testing.T) {
 
 func TestName(t *testing.T) {
 	require.Equal(t, "DynamicResourcesCEL", (&DynamicResourcesCEL{}).Name())
+}
+
+// An argument for what the emulated version lacks is an error only if it is given.
+func TestArgumentsOfWhatIsOff(t *testing.T) {
+	off := features()
+	off.EnableDRASchedulerFilterTimeout, off.EnableDRADeviceBindingConditions = false, false
+	defaults, err := decodeArgs(nil, off)
+	require.NoError(t, err)
+	require.Error(t, validation.ValidateDynamicResourcesArgs(nil, upstreamArgs(defaults, features()), off))
+	require.NoError(t, validation.ValidateDynamicResourcesArgs(nil, upstreamArgs(defaults, off), off))
+
+	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "bindingTimeout": "1m"}`)}, off)
+	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off")
+	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off "+
+		"(on by default since Kubernetes 1.36, known since 1.34, this is 1.37)")
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulerconfig "k8s.io/kube-scheduler/config/v1"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -47,14 +48,17 @@ const (
 )
 
 func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
+	hasty := configv1alpha1.DynamicResourcesCELArgs{
+		FilterTimeout:  &metav1.Duration{Duration: hastyFilterTimeout},
+		AttemptTimeout: &metav1.Duration{},
+		Budget:         &configv1alpha1.Budget{Cost: ptr.To[int64](1_000_000_000), Steps: ptr.To[int64](10_000_000)},
+	}
+	if has(kubefeatures.DRADeviceBindingConditions) {
+		hasty.BindingTimeout = &metav1.Duration{Duration: hastyBindingTimeout}
+	}
 	return map[string]configv1alpha1.DynamicResourcesCELArgs{
-		allProfile: {Allocator: configv1alpha1.AllocatorAll},
-		hastyProfile: {
-			FilterTimeout:  &metav1.Duration{Duration: hastyFilterTimeout},
-			AttemptTimeout: &metav1.Duration{},
-			Budget:         &configv1alpha1.Budget{Cost: ptr.To[int64](1_000_000_000), Steps: ptr.To[int64](10_000_000)},
-			BindingTimeout: &metav1.Duration{Duration: hastyBindingTimeout},
-		},
+		allProfile:    {Allocator: configv1alpha1.AllocatorAll},
+		hastyProfile:  hasty,
 		frugalProfile: {Budget: &configv1alpha1.Budget{Cost: ptr.To(frugalCost)}},
 		briefProfile:  {Budget: &configv1alpha1.Budget{Steps: ptr.To(briefSteps)}},
 	}

@@ -25,12 +25,17 @@ import (
 // Unknown, misspelt and duplicate fields, wrong types and more than one document
 // are errors, as are an apiVersion and kind, which may be absent, other than
 // those of [DynamicResourcesCELArgs].
-func DecodeArgs(raw []byte) (*DynamicResourcesCELArgs, error) {
+//
+// Further checks see what was written, without the defaults.
+func DecodeArgs(raw []byte, checks ...func(*DynamicResourcesCELArgs, *field.Path) field.ErrorList) (*DynamicResourcesCELArgs, error) {
 	path := field.NewPath("args")
 	args, errs := decode(raw, path)
 	if len(errs) == 0 {
+		for _, check := range checks {
+			errs = append(errs, check(args, path)...)
+		}
 		SetDefaults(args)
-		errs = Validate(args, path)
+		errs = append(errs, Validate(args, path)...)
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("invalid %s: %w", Kind, errs.ToAggregate())

@@ -21,6 +21,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
 	kubeapp "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubeoptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/utils/clock"
@@ -46,15 +47,21 @@ func NewCommand(plugins ...kubeapp.Option) *cobra.Command {
 		Use: "celset-scheduler",
 		Long: `kube-scheduler with the plugin DynamicResourcesCEL, which does something in profiles
 that enable it in place of DynamicResources. It takes kube-scheduler's flags and --cycle-timeout.`,
-		Args:              cobra.NoArgs,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return o.ComponentGlobalsRegistry.Set() },
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
+			ctx := server.SetupSignalContext()
+			// Of the gates, logging has some of its own.
+			say, err := o.adapt(ctx)
+			if err != nil {
+				return err
+			}
 			if err := logsapi.ValidateAndApply(o.Logs, o.gates()); err != nil {
 				return err
 			}
+			say(klog.FromContext(ctx))
 			cliflag.PrintFlags(cmd.Flags())
-			return o.run(server.SetupSignalContext())
+			return o.run(ctx)
 		},
 	}
 	o.addFlags(cmd)

@@ -47,7 +47,8 @@ type cluster struct {
 	*controlplane.ControlPlane
 }
 
-func start(t *testing.T) *cluster {
+// start starts a control plane, with further flags of the API server.
+func start(t *testing.T, apiServerArgs ...string) *cluster {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs a control plane")
@@ -59,7 +60,7 @@ func start(t *testing.T) *cluster {
 		require.NoError(t, err)
 	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true, Prebuilt: prebuilt,
+		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true, Prebuilt: prebuilt, APIServerArgs: apiServerArgs,
 		Users: []controlplane.User{
 			{Name: account, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}},
 			{Name: stock},
@@ -70,12 +71,15 @@ func start(t *testing.T) *cluster {
 	return &cluster{cp}
 }
 
-// startStock starts kube-scheduler as in any cluster.
+// startStock starts kube-scheduler as in any cluster. It does not find out by itself that the
+// API server is older.
 func (c *cluster) startStock(t *testing.T) *controlplane.Process {
 	t.Helper()
-	p, err := c.StartScheduler(t.Context(), controlplane.SchedulerOptions{
-		Binary: c.Binary(controlplane.KubeScheduler), User: stock, Args: []string{"--leader-elect=true"},
-	})
+	args := []string{"--leader-elect=true"}
+	if older := os.Getenv(controlplane.KubernetesEnv); older != "" {
+		args = append(args, "--emulated-version="+older)
+	}
+	p, err := c.StartScheduler(t.Context(), controlplane.SchedulerOptions{Binary: c.Binary(controlplane.KubeScheduler), User: stock, Args: args})
 	require.NoError(t, err)
 	return p
 }

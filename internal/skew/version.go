@@ -1,0 +1,92 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package skew
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
+)
+
+// Oldest is the first version of Kubernetes that serves resource.k8s.io/v1.
+var Oldest = version.MajorMinor(1, 34)
+
+const (
+	// askInterval is the time between two questions to an API server that does not answer,
+	// and sayInterval that between two lines in the log about it.
+	askInterval = time.Second
+	sayInterval = 30 * time.Second
+)
+
+// Version asks an API server which minor version of Kubernetes it offers: the one that it
+// emulates, if it emulates one.
+func Version(ctx context.Context, client discovery.ServerVersionInterfaceWithContext) (*version.Version, error) {
+	info, err := client.ServerVersionWithContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text := info.GitVersion
+	if info.EmulationMajor != "" && info.EmulationMinor != "" {
+		text = info.EmulationMajor + "." + info.EmulationMinor
+	}
+	// Clouds append what they like: v1.34.2-gke.100, v1.35.1-eks-1234.
+	offered, err := version.ParseGeneric(text)
+	if err != nil {
+		return nil, &unreadableError{text, err}
+	}
+	return version.MajorMinor(offered.Major(), offered.Minor()), nil
+}
+
+// Await is [Version] for a program that starts: as long as the API server does not answer, it
+// is asked again, until ctx ends. That it refuses to answer, or answers with what is no version, is
+// an error at once.
+func Await(ctx context.Context, client discovery.ServerVersionInterfaceWithContext) (*version.Version, error) {
+	var said time.Time
+	for {
+		offered, err := Version(ctx, client)
+		if err == nil {
+			return offered, nil
+		}
+		if unreadable := (&unreadableError{}); errors.As(err, &unreadable) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			return nil, fmt.Errorf("ask the API server for its version: %w", err)
+		}
+		if ctx.Err() != nil {
+			return nil, errors.Join(context.Cause(ctx), err)
+		}
+		if time.Since(said) >= sayInterval {
+			said = time.Now()
+			klog.FromContext(ctx).Info("Waiting for the API server, to learn its version", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(askInterval):
+		}
+	}
+}
+
+// unreadableError is about an answer that is no version.
+type unreadableError struct {
+	text string
+	err  error
+}
+
+func (e *unreadableError) Error() string {
+	return fmt.Sprintf("the API server calls its version %q: %v", e.text, e.err)
+}
+
+func (e *unreadableError) Unwrap() error { return e.err }
+
+// Check returns an error if the version that an API server offers is too old.
+func Check(offered *version.Version) error {
+	if offered.LessThan(Oldest) {
+		return fmt.Errorf("the API server offers Kubernetes %s: celset needs %s or newer, where resource.k8s.io/v1 began", offered, Oldest)
+	}
+	return nil
+}

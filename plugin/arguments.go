@@ -1,0 +1,111 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+)
+
+// decodeArgs decodes the arguments. A default is never an error; a value that is given for
+// what a feature gate has turned off is.
+func decodeArgs(args runtime.Object, features plfeature.Features) (*configv1alpha1.DynamicResourcesCELArgs, error) {
+	var raw []byte
+	if args != nil {
+		unknown, ok := args.(*runtime.Unknown)
+		if !ok {
+			return nil, fmt.Errorf("%s: got arguments of type %T, want an object of kind DynamicResourcesCELArgs", Name, args)
+		}
+		raw = unknown.Raw
+	}
+	decoded, err := configv1alpha1.DecodeArgs(raw, func(given *configv1alpha1.DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
+		var errs field.ErrorList
+		if off := filterTimeoutLacks(features); given.FilterTimeout != nil && len(off) > 0 {
+			errs = append(errs, forbidden(path.Child("filterTimeout"), off))
+		}
+		if off := bindingTimeoutLacks(features); given.BindingTimeout != nil && len(off) > 0 {
+			errs = append(errs, forbidden(path.Child("bindingTimeout"), off))
+		}
+		return errs
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	return decoded, nil
+}
+
+// upstreamArgs are those of upstream's plugin, which refuses a timeout for what is off.
+func upstreamArgs(args *configv1alpha1.DynamicResourcesCELArgs, features plfeature.Features) *config.DynamicResourcesArgs {
+	upstream := &config.DynamicResourcesArgs{}
+	if len(filterTimeoutLacks(features)) == 0 {
+		upstream.FilterTimeout = args.FilterTimeout
+	}
+	if len(bindingTimeoutLacks(features)) == 0 {
+		upstream.BindingTimeout = args.BindingTimeout
+	}
+	return upstream
+}
+
+// filterTimeoutLacks returns the gates that are off and without which the argument means nothing.
+func filterTimeoutLacks(features plfeature.Features) (off []featuregate.Feature) {
+	if !features.EnableDRASchedulerFilterTimeout {
+		off = append(off, kubefeatures.DRASchedulerFilterTimeout)
+	}
+	return off
+}
+
+func bindingTimeoutLacks(features plfeature.Features) (off []featuregate.Feature) {
+	if !features.EnableDRADeviceBindingConditions {
+		off = append(off, kubefeatures.DRADeviceBindingConditions)
+	}
+	if !features.EnableDRAResourceClaimDeviceStatus {
+		off = append(off, kubefeatures.DRAResourceClaimDeviceStatus)
+	}
+	return off
+}
+
+func forbidden(path *field.Path, off []featuregate.Feature) *field.Error {
+	described := make([]string, len(off))
+	for i, gate := range off {
+		described[i] = describeGate(utilfeature.DefaultMutableFeatureGate, gate)
+	}
+	return field.Forbidden(path, "needs the feature gate "+strings.Join(described, " and ")+
+		"; leave the argument out, or enable the gate in the API server and the scheduler")
+}
+
+// describeGate says which version has a gate, as "X, which is off (on by default since
+// Kubernetes 1.36, known since 1.34, this is 1.35)".
+func describeGate(gates featuregate.MutableVersionedFeatureGate, gate featuregate.Feature) string {
+	specs := gates.GetAllVersioned()[gate]
+	var facts []string
+	if since := defaultSince(specs); since != nil {
+		facts = append(facts, "on by default since Kubernetes "+since.String())
+	}
+	if len(specs) > 0 {
+		facts = append(facts, "known since "+specs[0].Version.String())
+	}
+	facts = append(facts, "this is "+gates.EmulationVersion().String())
+	return fmt.Sprintf("%s, which is off (%s)", gate, strings.Join(facts, ", "))
+}
+
+// defaultSince is the version that has a gate on by default, nil if none has.
+func defaultSince(specs featuregate.VersionedSpecs) *version.Version {
+	for _, spec := range specs {
+		if spec.Default {
+			return spec.Version
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package twoschedulers
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/internal/controlplane"
+)
+
+// TestEmulatesTheVersionOfTheAPIServer has API servers emulate what is older. celset-scheduler as
+// the overlay has it gets ready, says what it does, and schedules.
+func TestEmulatesTheVersionOfTheAPIServer(t *testing.T) {
+	if os.Getenv(controlplane.KubernetesEnv) != "" {
+		t.Skip("the API server is older itself")
+	}
+	for _, minor := range controlplane.OlderKubernetes {
+		t.Run(minor, func(t *testing.T) {
+			const driver = "ring.example.com"
+			c := start(t, "--emulated-version="+minor)
+			c.ring(t, driver, c.nodes(t, 1, "node")...)
+			ours := c.install(t, "default-scheduler")
+			c.run(t, "constrained", celsetProfile, driver, neighbours(driver))
+			c.run(t, "plain", stockProfile, driver)
+			c.requireServed(t, "constrained", "plain")
+			requireNothingForbidden(t, ours)
+			log, err := os.ReadFile(ours.LogFile())
+			require.NoError(t, err)
+			require.Equal(t, 1, strings.Count(string(log), `"Emulating the version of the API server, which is older" emulated="`+minor+`"`), string(log))
+			ours.Stop()
+		})
+	}
+}
+
+// TestSchedulerAndVersionsItCantServe starts the scheduler against an API server of which it is
+// known what it answers.
+func TestSchedulerAndVersionsItCantServe(t *testing.T) {
+	dir, err := controlplane.BinDir()
+	require.NoError(t, err)
+	if os.Getenv(controlplane.BinDirEnv) == "" {
+		_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.CelsetScheduler)
+		require.NoError(t, err)
+	}
+	server := func(version string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/version":
+				_, _ = w.Write([]byte(`{"major": "1", "gitVersion": "` + version + `"}`))
+			case "/apis/resource.k8s.io/v1":
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte(`{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "resource.k8s.io/v1", "resources": [
+					{"name": "deviceclasses"}, {"name": "resourceclaims"}, {"name": "resourceslices"}]}`))
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	for name, tc := range map[string]struct {
+		version, gates, want string
+	}{
+		"too old":             {"v1.33.5", "", "the API server offers Kubernetes 1.33: celset needs 1.34 or newer, where resource.k8s.io/v1 began"},
+		"gate of later":       {"v1.35.0", "DRADerivedAttributes=true", "feature gates, with an API server that offers Kubernetes 1.35: cannot set feature gate DRADerivedAttributes to true, feature is PreAlpha at emulated version 1.35"},
+		"gate without a kind": {"v1.36.1", "DRADeviceTaintRules=true", "the API server, which offers Kubernetes 1.36, does not serve resource.k8s.io/v1 devicetaintrules (watched because of the feature gate DRADeviceTaintRules: turn it off with --feature-gates=DRADeviceTaintRules=false)"},
+		"no version":          {"unknown", "", "the API server calls its version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"--master=" + server(tc.version), "--secure-port=0"}
+			if tc.gates != "" {
+				args = append(args, "--feature-gates="+tc.gates)
+			}
+			output, err := exec.CommandContext(t.Context(), dir+"/"+controlplane.CelsetScheduler, args...).CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(output), tc.want)
+		})
+	}
+}

@@ -34,7 +34,7 @@ const checkExample = `  # Everything in the namespace, with the devices of the c
   kubectl celset check -f claim.yaml --with-cluster template/4-connected-devices`
 
 func newCheckCommand(o *options) *cobra.Command {
-	gates, count := newGates(), 0
+	count := 0
 	command := &cobra.Command{
 		Use:     "check [NAME | claim/NAME | template/NAME | class/NAME]...",
 		Short:   "Check constraints: compile, types, cost, number of sets, what the search understands",
@@ -52,7 +52,7 @@ func newCheckCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := check.Run(command.Context(), state, wanted, check.Options{Count: count, Features: gates.features()})
+			report, err := check.Run(command.Context(), state, wanted, check.Options{Count: count, Features: o.gates.features()})
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func newCheckCommand(o *options) *cobra.Command {
 		},
 	}
 	o.addFlags(command, "json", "yaml")
-	gates.addFlag(command.Flags())
+	o.gates.addFlag(command.Flags())
 	command.Flags().IntVar(&count, "count", 4, "Number of devices to assume for definitions that no claim refers to.")
 	command.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Check the claims and templates of all namespaces.")
 	return command

@@ -33,7 +33,7 @@ const drawExample = `  kubectl celset draw node/node-1
   kubectl celset draw node-1 --row rack.example.com/slot --col index`
 
 func newDrawCommand(o *options) *cobra.Command {
-	gates, settings := newGates(), draw.Options{}
+	settings := draw.Options{}
 	command := &cobra.Command{
 		Use:     "draw NAME | node/NAME | claim/NAME",
 		Short:   "Draw devices, where they are and who has them",
@@ -41,11 +41,11 @@ func newDrawCommand(o *options) *cobra.Command {
 		Example: drawExample,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			settings.Features = gates.features()
 			state, err := o.state(command.Context())
 			if err != nil {
 				return err
 			}
+			settings.Features = o.gates.features()
 			node, err := o.nodeOf(command.Context(), state, args[0], &settings)
 			if err != nil {
 				return err
@@ -61,7 +61,7 @@ func newDrawCommand(o *options) *cobra.Command {
 		},
 	}
 	o.addFlags(command, "svg", "json", "yaml")
-	gates.addFlag(command.Flags())
+	o.gates.addFlag(command.Flags())
 	command.Flags().StringVar(&settings.Row, "row", "", "Attribute with the row of a device, NAME or DOMAIN/NAME.")
 	command.Flags().StringVar(&settings.Col, "col", "", "Attribute with the column of a device, NAME or DOMAIN/NAME.")
 	return command

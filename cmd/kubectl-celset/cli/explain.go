@@ -31,7 +31,7 @@ const explainExample = `  kubectl celset explain pod/train
   kubectl celset explain claim/mine --node node-1 -o yaml`
 
 func newExplainCommand(o *options) *cobra.Command {
-	gates, timeout := newGates(), time.Minute
+	timeout := time.Minute
 	var nodes []string
 	command := &cobra.Command{
 		Use:     "explain [NAME | pod/NAME | claim/NAME | template/NAME]",
@@ -50,7 +50,7 @@ func newExplainCommand(o *options) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(command.Context(), timeout)
 			defer cancel()
-			result, err := explainAll(ctx, state, subject, gates.features(), nodes)
+			result, err := explainAll(ctx, state, subject, o.gates.features(), nodes)
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func newExplainCommand(o *options) *cobra.Command {
 		},
 	}
 	o.addFlags(command, "json", "yaml")
-	gates.addFlag(command.Flags())
+	o.gates.addFlag(command.Flags())
 	command.Flags().StringSliceVar(&nodes, "node", nil, "Explain these nodes only.")
 	command.Flags().DurationVar(&timeout, "timeout", timeout, "Time for all nodes together.")
 	return command

@@ -4,13 +4,20 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/internal/skew"
 )
 
-// The feature gates of kube-scheduler that the allocator knows, with their defaults in the
-// pinned version. Importing them would bring in all of kube-scheduler; a test compares.
+// The feature gates of kube-scheduler that the allocator knows, with what they are in each
+// version. Importing them would bring in all of kube-scheduler; a test compares.
 const (
 	adminAccess             featuregate.Feature = "DRAAdminAccess"
 	compatibilityGroups     featuregate.Feature = "DRADeviceCompatibilityGroups"
@@ -26,33 +33,79 @@ const (
 	prioritizedList         featuregate.Feature = "DRAPrioritizedList"
 )
 
-var gateDefaults = map[featuregate.Feature]featuregate.FeatureSpec{
-	adminAccess:         {Default: true, PreRelease: featuregate.Beta},
-	compatibilityGroups: {Default: false, PreRelease: featuregate.Alpha},
-	consumableCapacity:  {Default: true, PreRelease: featuregate.Beta},
-	derivedAttributes:   {Default: false, PreRelease: featuregate.Alpha},
-	bindingConditions:   {Default: true, PreRelease: featuregate.Beta},
-	deviceStatus:        {Default: true, PreRelease: featuregate.Beta},
-	deviceTaints:        {Default: true, PreRelease: featuregate.Beta},
+// newest is the version of Kubernetes that the allocator is made for.
+var newest = version.MajorMinor(1, 37)
+
+var gateVersions = map[featuregate.Feature]featuregate.VersionedSpecs{
+	adminAccess:         {alpha(32), beta(34, true), ga(36)},
+	compatibilityGroups: {alpha(37)},
+	consumableCapacity:  {alpha(34), beta(36, true)},
+	derivedAttributes:   {alpha(37)},
+	bindingConditions:   {alpha(34), beta(36, true)},
+	deviceStatus:        {alpha(32), beta(33, true), ga(37)},
+	deviceTaints:        {alpha(33), beta(36, true), unlocked(ga(37))},
 	// On only if components older than 1.37 need not be compatible.
-	fractionalCapacityRange: {Default: false, PreRelease: featuregate.Beta},
-	listTypeAttributes:      {Default: false, PreRelease: featuregate.Alpha},
-	optionalNodeOperations:  {Default: false, PreRelease: featuregate.Alpha},
-	partitionableDevices:    {Default: true, PreRelease: featuregate.Beta},
-	prioritizedList:         {Default: true, PreRelease: featuregate.Beta},
+	fractionalCapacityRange: {beta(37, false), sinceAll(beta(37, true))},
+	listTypeAttributes:      {alpha(36)},
+	optionalNodeOperations:  {alpha(37)},
+	partitionableDevices:    {alpha(33), beta(36, true)},
+	prioritizedList:         {alpha(33), beta(34, true), unlocked(ga(36)), ga(37)},
+}
+
+func alpha(minor uint) featuregate.FeatureSpec {
+	return featuregate.FeatureSpec{Version: version.MajorMinor(1, minor), PreRelease: featuregate.Alpha}
+}
+
+func beta(minor uint, on bool) featuregate.FeatureSpec {
+	return featuregate.FeatureSpec{Version: version.MajorMinor(1, minor), PreRelease: featuregate.Beta, Default: on}
+}
+
+func ga(minor uint) featuregate.FeatureSpec {
+	return featuregate.FeatureSpec{Version: version.MajorMinor(1, minor), PreRelease: featuregate.GA, Default: true, LockToDefault: true}
+}
+
+// unlocked is a spec of a gate that can still be turned off.
+func unlocked(spec featuregate.FeatureSpec) featuregate.FeatureSpec {
+	spec.LockToDefault = false
+	return spec
+}
+
+// sinceAll is a spec that holds when all components have its version.
+func sinceAll(spec featuregate.FeatureSpec) featuregate.FeatureSpec {
+	spec.MinCompatibilityVersion = spec.Version
+	return spec
 }
 
 // gates are the feature gates that the scheduler of the cluster has.
 type gates struct {
-	featuregate.MutableFeatureGate
+	featuregate.MutableVersionedFeatureGate
 }
 
 func newGates() gates {
-	g := gates{featuregate.NewFeatureGate()}
-	if err := g.Add(gateDefaults); err != nil {
+	g := gates{featuregate.NewVersionedFeatureGate(newest)}
+	if err := g.AddVersioned(gateVersions); err != nil {
 		panic(err) // the table above contradicts itself
 	}
 	return g
+}
+
+// follow makes the gates those of the version that the API server offers, as celset-scheduler
+// does.
+func (g gates) follow(ctx context.Context, client discovery.DiscoveryInterface) error {
+	offered, err := skew.Version(ctx, discovery.ToDiscoveryInterfaceWithContext(client))
+	if err != nil {
+		return fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	if err := skew.Check(offered); err != nil {
+		return err
+	}
+	if offered.GreaterThan(newest) {
+		return nil
+	}
+	if err := g.SetEmulationVersion(offered); err != nil {
+		return fmt.Errorf("--feature-gates, with an API server that offers Kubernetes %s: %w", offered, err)
+	}
+	return nil
 }
 
 func (g gates) addFlag(flags *pflag.FlagSet) { g.AddFlag(flags) }

@@ -31,11 +31,13 @@ type options struct {
 	allNamespaces bool
 	output        string
 	formats       []string
+	gates         gates
 }
 
 func newOptions(streams genericiooptions.IOStreams) *options {
 	return &options{
 		IOStreams: streams,
+		gates:     newGates(),
 		config:    genericclioptions.NewConfigFlags(true),
 		files: &genericclioptions.FileNameFlags{
 			Usage:     "Files, directories or URLs to read instead of the cluster; - is the standard input.",
@@ -113,6 +115,9 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.gates.follow(ctx, client.Discovery()); err != nil {
 		return nil, err
 	}
 	if o.allNamespaces {

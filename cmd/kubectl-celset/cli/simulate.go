@@ -31,7 +31,6 @@ const simulateExample = `  # A pod that waits
   kubectl celset simulate -f claims.yaml -f slices.yaml -f classes.yaml claim/mine`
 
 func newSimulateCommand(o *options) *cobra.Command {
-	gates := newGates()
 	settings := simulate.Options{
 		FilterTimeout: 10 * time.Second,
 		CostBudget:    uint64(configv1alpha1.DefaultBudgetCost),
@@ -52,7 +51,7 @@ func newSimulateCommand(o *options) *cobra.Command {
 			if len(subject.Claims) == 0 {
 				return fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
 			}
-			settings.Features = gates.features()
+			settings.Features = o.gates.features()
 			result, err := simulate.Run(command.Context(), state, subject, settings, nodes...)
 			if err != nil {
 				return err
@@ -62,7 +61,7 @@ func newSimulateCommand(o *options) *cobra.Command {
 	}
 	o.addFlags(command, "json", "yaml")
 	flags := command.Flags()
-	gates.addFlag(flags)
+	o.gates.addFlag(flags)
 	flags.StringSliceVar(&nodes, "node", nil, "Ask for these nodes only.")
 	flags.DurationVar(&settings.FilterTimeout, "filter-timeout", settings.FilterTimeout, "Time for one node, as in the plugin's arguments.")
 	flags.Uint64Var(&settings.CostBudget, "cost-budget", settings.CostBudget, "budget.cost of the plugin's arguments, in CEL cost units.")

@@ -9,7 +9,7 @@ GO ?= go
 # take many times as long. Short, because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-all test-guarantee e2e bin up build lint lint-fix tidy fuzz bench expensive perf perf-report soak clean generate images generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report soak clean generate images generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,6 +34,17 @@ test-all:
 # By itself, because it measures what tenants can do to each other's delays; -v for the table.
 test-guarantee: ## that no tenant can stop the programs, on a local control plane, measured
 	CELSET_REDTEAM=all $(GO) test -count=1 -timeout 30m -v ./test/redteam
+
+# Tests on API servers and controller managers of older versions: with the defaults of each, and
+# those of features of DRA once more with the features on that it has. -v for what is skipped.
+SKEW ?= 1.34 1.35 1.36
+SKEW_FEATURES = Constraint|Binding|Bind|Devices|Extended|Taint|Share|Alternative
+skew: ## the user stories on older versions of Kubernetes, SKEW
+	@set -e; for minor in $(SKEW); do \
+		echo "--- Kubernetes $$minor"; export CELSET_KUBERNETES=$$minor; \
+		$(GO) test -v -count=1 -timeout 30m ./test/integration ./test/integration/placement ./test/integration/twoschedulers; \
+		CELSET_KUBERNETES_FEATURES=on $(GO) test -v -count=1 -timeout 30m ./test/integration -run '$(SKEW_FEATURES)'; \
+	done
 
 # -v for the tests that run, and for the reason if none does.
 e2e: ## the user stories up to their containers, on a local node (Linux, as root)

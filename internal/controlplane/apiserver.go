@@ -17,7 +17,7 @@ import (
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	return cp.supervisor.start(ctx, command{
 		name:     KubeAPIServer,
-		binary:   filepath.Join(cp.binDir, KubeAPIServer),
+		binary:   filepath.Join(cp.binDir, versioned(KubeAPIServer, cp.options.Kubernetes)),
 		args:     cp.apiServerArgs(),
 		endpoint: cp.credentials[AdminUser].server,
 		client:   cp.adminClient,

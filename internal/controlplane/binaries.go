@@ -50,8 +50,31 @@ type dependency struct {
 	dir        string // of the module that depends on pkg, relative to the module root
 	kubernetes bool   // stamped with the version of k8s.io/kubernetes
 	node       bool   // part of a node that runs containers
+	onDemand   bool   // built only if it is asked for by name
 	static     bool   // without C
 	tags       string // build tags, separated by commas
+}
+
+// OlderKubernetes are the minor versions of Kubernetes, besides the one of go.mod, whose API
+// server and controller manager [Build] knows, see [Options.Kubernetes].
+var OlderKubernetes = []string{"1.34", "1.35", "1.36"}
+
+// versioned is the name of a server's binary of an older version of Kubernetes.
+func versioned(name, kubernetes string) string {
+	if kubernetes == "" {
+		return name
+	}
+	return name + "-" + kubernetes
+}
+
+func init() {
+	for _, minor := range OlderKubernetes {
+		for _, name := range []string{KubeAPIServer, KubeControllerManager} {
+			older := dependencies[name]
+			older.dir, older.onDemand = "hack/tools/kubernetes-"+minor, true
+			dependencies[versioned(name, minor)] = older
+		}
+	}
 }
 
 var dependencies = map[string]dependency{
@@ -96,10 +119,10 @@ func binariesWhere(wanted func(dependency) bool) []string {
 	return names
 }
 
-// allBinaries are the dependencies, less those of nodes, and the commands of the
-// module at root.
+// allBinaries are the dependencies, less those of nodes and of older versions, and the
+// commands of the module at root.
 func allBinaries(root string) ([]string, error) {
-	names := binariesWhere(func(d dependency) bool { return !d.node })
+	names := binariesWhere(func(d dependency) bool { return !d.node && !d.onDemand })
 	commands, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))
 	if err != nil {
 		return nil, fmt.Errorf("list the commands: %w", err)

@@ -78,17 +78,19 @@ type target struct {
 
 func resolveTargets(ctx context.Context, root string, names []string) ([]target, error) {
 	targets := make([]target, 0, len(names))
-	version := ""
+	versions := map[string]string{}
 	for _, name := range names {
 		t, isKubernetes, err := targetOf(root, name)
 		if err != nil {
 			return nil, err
 		}
 		if isKubernetes {
-			if version, err = kubernetesVersion(ctx, root, version); err != nil {
-				return nil, err
+			if versions[t.dir] == "" {
+				if versions[t.dir], err = kubernetesVersion(ctx, t.dir); err != nil {
+					return nil, err
+				}
 			}
-			t.ldflags = VersionStamp(version)
+			t.ldflags = VersionStamp(versions[t.dir])
 		}
 		targets = append(targets, t)
 	}
@@ -115,13 +117,10 @@ func commandTarget(root, name string) (target, error) {
 	return target{name: name, pkg: "./cmd/" + name, dir: root}, nil
 }
 
-// kubernetesVersion returns known, or else asks the module graph: the version
-// of the servers is then that of the libraries we compile against.
-func kubernetesVersion(ctx context.Context, root, known string) (string, error) {
-	if known != "" {
-		return known, nil
-	}
-	out, err := runGo(ctx, root, nil, "list", "-m", "-f", "{{.Version}}", kubernetesModule)
+// kubernetesVersion asks the graph of the module in dir: the version of the servers is that of
+// the libraries that it compiles against.
+func kubernetesVersion(ctx context.Context, dir string) (string, error) {
+	out, err := runGo(ctx, dir, nil, "list", "-m", "-f", "{{.Version}}", kubernetesModule)
 	if err != nil {
 		return "", fmt.Errorf("find the version of %s: %w", kubernetesModule, err)
 	}

@@ -46,7 +46,7 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
 	}
 	return cp.supervisor.start(ctx, command{
 		name:   KubeControllerManager,
-		binary: filepath.Join(cp.binDir, KubeControllerManager),
+		binary: filepath.Join(cp.binDir, versioned(KubeControllerManager, cp.options.Kubernetes)),
 		args: slices.Concat(
 			cp.pki.servingArgs(ports[0]),
 			delegationArgs(cp.Kubeconfig()),

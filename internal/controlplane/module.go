@@ -19,6 +19,10 @@ const modulePath = "github.com/celset/celset"
 // BinDirEnv names the environment variable that overrides [BinDir].
 const BinDirEnv = "CELSET_BIN"
 
+// KubernetesEnv is the environment variable for [Options.Kubernetes] where that is empty. With
+// it whole test suites run on an older version.
+const KubernetesEnv = "CELSET_KUBERNETES"
+
 // BinDir returns the directory of the binaries: $CELSET_BIN, or else bin in
 // the root of the module around the working directory.
 func BinDir() (string, error) {

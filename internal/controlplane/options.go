@@ -32,6 +32,10 @@ type Options struct {
 	// StartScheduler bring those they need up to date first, see [Build].
 	Prebuilt bool
 
+	// Kubernetes is the minor version of kube-apiserver and kube-controller-manager, one of
+	// [OlderKubernetes]. Empty: what [KubernetesEnv] says, or that of go.mod.
+	Kubernetes string
+
 	// Progress receives a line for every step that takes longer than a second.
 	// Nil: no lines.
 	Progress io.Writer
@@ -84,14 +88,17 @@ func (o Options) validate() error {
 	if o.ServiceAccountAdmission && o.SkipControllerManager {
 		return fmt.Errorf("options: ServiceAccountAdmission needs the controller manager, which SkipControllerManager leaves out: no pod could be created without its service accounts")
 	}
+	if o.Kubernetes != "" && !slices.Contains(OlderKubernetes, o.Kubernetes) {
+		return fmt.Errorf("options: Kubernetes %q is none of %s, nor empty for that of go.mod", o.Kubernetes, strings.Join(OlderKubernetes, ", "))
+	}
 	return validateUsers(o.Users)
 }
 
 // serverBinaries are the names of the binaries that Start runs.
 func (o Options) serverBinaries() []string {
-	names := []string{Etcd, KubeAPIServer}
+	names := []string{Etcd, versioned(KubeAPIServer, o.Kubernetes)}
 	if !o.SkipControllerManager {
-		names = append(names, KubeControllerManager)
+		names = append(names, versioned(KubeControllerManager, o.Kubernetes))
 	}
 	if !o.SkipKwok {
 		names = append(names, Kwok)

@@ -19,6 +19,9 @@ import (
 // prepare does all that comes before the first process: binaries, the data
 // directory, keys, users and clients.
 func prepare(ctx context.Context, options Options) (_ *ControlPlane, err error) {
+	if options.Kubernetes == "" {
+		options.Kubernetes = os.Getenv(KubernetesEnv)
+	}
 	if err := options.validate(); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
 )
 
 // In these tests binding conditions hold a pod between the allocation and its
@@ -18,6 +19,7 @@ import (
 // TestClaimDeletedWhileBinding deletes the claim for good, finalizer and all. The
 // pod is served again when there is a claim of that name again.
 func TestClaimDeletedWhileBinding(t *testing.T) {
+	needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "claim-gone", 1, func(t *testing.T, l *lab, v variant) {
 		l.runOnFabric(t, "pod", v)
 		first := l.awaitAttachment(t, "pod", nil)
@@ -42,6 +44,7 @@ func TestClaimDeletedWhileBinding(t *testing.T) {
 // TestClaimMarkedForDeletionWhileBindingStaysForItsPod deletes the claim as users
 // do: it stays until the pod is through with it.
 func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
+	needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "claim-marked", 1, func(t *testing.T, l *lab, v variant) {
 		l.runOnFabric(t, "pod", v)
 		l.awaitAttachment(t, "pod", nil)
@@ -60,6 +63,7 @@ func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
 // then they are free. Pods that came in the meantime are not told so, whoever
 // allocates: upstream has no event for it.
 func TestPodDeletedWhileBinding(t *testing.T) {
+	needs(t, kubefeatures.DRADeviceBindingConditions)
 	t.Parallel()
 	for _, v := range []variant{
 		{name: "upstream's allocator", profile: hastyProfile},

@@ -67,8 +67,9 @@ func startCluster(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	cluster.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
-		DataDir:  dir,
-		Progress: os.Stderr,
+		DataDir:      dir,
+		Progress:     os.Stderr,
+		FeatureGates: clusterGates(),
 		Users: []controlplane.User{{
 			Name:   serviceAccount,
 			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"},
@@ -92,7 +93,7 @@ func startCluster(ctx context.Context, dir string) (err error) {
 	cluster.scheduler, err = cluster.StartScheduler(ctx, controlplane.SchedulerOptions{
 		Config:       config,
 		User:         serviceAccount,
-		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
+		FeatureGates: schedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
 	})
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
 )
 
 // In these tests a constraint stands beside another feature of claims, and devices
@@ -79,6 +80,8 @@ func TestConstraintHoldsForAdminAccess(t *testing.T) {
 // with a half of the first in use. The two halves that a pod wants are to be of one
 // GPU.
 func TestConstraintHoldsForPartitions(t *testing.T) {
+	needs(t, kubefeatures.DRAPartitionableDevices)
+	needsKubernetes(t, "1.35", "slices with counters alone")
 	t.Parallel()
 	l := newLab(t, "partitions", 1)
 	driver := l.family("gpu").Driver
@@ -146,6 +149,7 @@ func halves(n int) map[string]resourceapi.Counter {
 // with most of the first in use. The two shares that a pod wants are to be of one
 // NIC, which then stands in devices twice.
 func TestConstraintSeesAShareAsItsDevice(t *testing.T) {
+	needs(t, kubefeatures.DRAConsumableCapacity)
 	t.Parallel()
 	l := newLab(t, "shares", 1)
 	driver := l.family("nic").Driver

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/topology"
@@ -31,11 +32,12 @@ func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
 			want = []string{"mla-0", "mla-2", "mla-3", "mla-4"}
 		}
 		l.createClaim(t, "plain", request("mla", driver, 4))
-		for _, pod := range []*corev1.Pod{
-			l.podWithExtended("explicit", v.profile, name, 4),
-			l.podWithExtended("implicit", v.profile, corev1.ResourceName(resourceapi.ResourceDeviceClassPrefix+driver), 4),
-			podOf("claim", v.profile, "plain"),
-		} {
+		pods := []*corev1.Pod{podOf("claim", v.profile, "plain")}
+		if has(kubefeatures.DRAExtendedResource) {
+			pods = append(pods, l.podWithExtended("explicit", v.profile, name, 4),
+				l.podWithExtended("implicit", v.profile, corev1.ResourceName(resourceapi.ResourceDeviceClassPrefix+driver), 4))
+		}
+		for _, pod := range pods {
 			pod.Spec.NodeSelector = map[string]string{labLabel: l.namespace}
 			l.createPodAsIs(t, pod)
 			l.requireRunning(t, pod.Name)

@@ -32,7 +32,7 @@ func TestFailedEvaluationMayBeAboutTheNode(t *testing.T) {
 	driver := l.mixedFleet(t, old, current)
 	scheduler, err := cluster.StartScheduler(t.Context(), controlplane.SchedulerOptions{
 		Name: failingProfile, Config: configBeside(t, failingProfile, "{}"), User: serviceAccount,
-		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
+		FeatureGates: schedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
 	})
 	require.NoError(t, err)
 	t.Cleanup(scheduler.Stop)

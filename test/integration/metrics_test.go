@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/component-base/metrics/testutil"
 
+	kubefeatures "k8s.io/kubernetes/pkg/features"
+
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
 )
@@ -24,6 +26,7 @@ import (
 const measuredProfile = "celset-measured"
 
 func TestMetricsOfTheScheduler(t *testing.T) {
+	needs(t, kubefeatures.DRAConsumableCapacity)
 	t.Parallel()
 	l := newLab(t, "metrics", 2)
 	// Wherever pods land, a node keeps ten devices for those that get none: 120 sets.
@@ -33,7 +36,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 		Name:         measuredProfile,
 		Config:       configBeside(t, measuredProfile, "{allocator: All, budget: {cost: 1500}}"),
 		User:         serviceAccount,
-		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
+		FeatureGates: schedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
 	})
 	require.NoError(t, err)
 	t.Cleanup(scheduler.Stop)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
@@ -93,6 +94,9 @@ func TestMistakesInConstraintsAreReported(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "distinct-attribute" {
+				needs(t, kubefeatures.DRAConsumableCapacity)
+			}
 			l.run(t, name, celsetProfile, tc.claim...)
 			l.requireRefused(t, name, append(tc.want, l.namespace+"/"+name)...)
 		})

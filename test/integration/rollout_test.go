@@ -35,7 +35,7 @@ func (r *rollout) replace(t *testing.T, enabled bool) {
 		Name:         fmt.Sprintf("%s-%d", rolloutProfile, r.replaced),
 		Config:       configBeside(t, rolloutProfile, ""),
 		User:         serviceAccount,
-		FeatureGates: map[string]bool{v1alpha1.FeatureGate: enabled},
+		FeatureGates: schedulerGates(map[string]bool{v1alpha1.FeatureGate: enabled}),
 	})
 	require.NoError(t, err)
 }

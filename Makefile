@@ -9,7 +9,7 @@ GO ?= go
 # take many times as long. Short, because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report soak clean generate images generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report soak clean generate images generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,10 +23,23 @@ demo-placement: ## a local hub, and how celset selects clusters on it
 demo-real: ## a local node that runs containers, and one that names its four connected devices (Linux, as root)
 	$(GO) run ./cmd/devcluster demo real
 
-test: bin test-race test-all test-guarantee ## unit, integration and conformance tests
+test: bin test-race test-coverage test-all test-guarantee ## unit, integration and conformance tests
 
 test-race:
 	$(GO) test -race -short -timeout 30m $(RACE_PACKAGES)
+
+# What tests reach of the packages that are ours and no program, compared with what is recorded in
+# test/coverage. A run of its own: beside the race detector counting makes searches take several times as long,
+# and in test-all it would slow down all random cases.
+COVERAGE ?= bin/coverage.out
+COVERAGE_FLAGS ?=
+test-coverage:
+	@mkdir -p $(dir $(COVERAGE))
+	$(GO) test -short -count=1 -timeout 30m -coverprofile=$(COVERAGE) $(RACE_PACKAGES)
+	$(GO) test ./test/coverage -run TestNoPackageIsTestedLess -count=1 -profile=$(abspath $(COVERAGE)) $(COVERAGE_FLAGS)
+
+coverage: ## record how much of each package its tests reach; a fall fails the tests
+	$(MAKE) test-coverage COVERAGE_FLAGS=-update
 
 test-all:
 	$(GO) test -count=1 -timeout 30m ./...

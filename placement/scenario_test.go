@@ -19,12 +19,27 @@ import (
 // The first proposal of the Placement API had fields that are not in v1beta1. What
 // takes their place does the same.
 
-// antiAffinity: all selected clusters differ in a label or claim.
-func TestAntiAffinityIsSpreadWithMaxSkewOne(t *testing.T) {
+// antiAffinity: all selected clusters differ in a label or claim. Spreading does so as long as
+// there is a value for each cluster that is wanted, and then begins again; antiAffinity ends.
+func TestSpreadIsAntiAffinityWhileThereAreValues(t *testing.T) {
 	for _, kind := range []string{"Label", "Claim"} {
 		constraint := `{topologyKey: region, topologyKeyType: ` + kind + `, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}`
-		h := hubOfRegions("a", "a", "b", "b", "c")
-		require.Equal(t, []string{"a0", "b2", "c4"}, selected(t, schedule(t, placed(t, spreadOver(`numberOfClusters: 3`, constraint)), h)))
+		for name, test := range map[string]struct {
+			spec    string
+			regions []string
+			want    []string
+		}{
+			"as many as regions":                {`numberOfClusters: 3`, []string{"a", "a", "b", "b", "c"}, []string{"a0", "b2", "c4"}},
+			"one more: two of a region":         {`numberOfClusters: 4`, []string{"a", "a", "b", "b", "c"}, []string{"a0", "a1", "b2", "c4"}},
+			"no number: two of several regions": {``, []string{"a", "a", "b", "b", "c"}, []string{"a0", "a1", "b2", "b3", "c4"}},
+			"no number: the skew ends it":       {``, []string{"a", "a", "a", "b"}, []string{"a0", "a1", "b3"}},
+			"two of the only region":            {`numberOfClusters: 2`, []string{"a", "a"}, []string{"a0", "a1"}},
+			"the bound of a strict form":        {`numberOfClusters: 1`, []string{"a", "a"}, []string{"a0"}},
+		} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				require.Equal(t, test.want, selected(t, schedule(t, placed(t, spreadOver(test.spec, constraint)), hubOfRegions(test.regions...))))
+			})
+		}
 	}
 }
 

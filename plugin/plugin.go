@@ -51,6 +51,7 @@ type DynamicResourcesCEL struct {
 	nodes    func() fwk.NodeInfoLister
 	claims   fwk.SharedDRAManager
 	judge    *costbound.Selectors
+	mistakes *mistakes
 	watched  *recorder
 	exchange *exchange
 	metrics  *metrics.Metrics
@@ -135,6 +136,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		claims:           handle.SharedDRAManager(),
 		watched:          watched,
 		judge:            judge,
+		mistakes:         shared.mistakes,
 		metrics:          measured,
 		guard:            shared.guard,
 		attemptTimeout:   decoded.AttemptTimeout.Duration,
@@ -244,7 +246,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 		pl.metrics.ObserveRefusal(metrics.RefusalGate)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(claims[0]))
 	}
-	return pl.useOurAllocator(ctx, field, seen, claims, attempt)
+	return pl.useOurAllocator(ctx, field, pod, seen, claims, attempt)
 }
 
 func gateMessage(claim *resourceapi.ResourceClaim) string {
@@ -265,7 +267,7 @@ func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Al
 	return field, nil
 }
 
-func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, field *structured.Allocator, seen *material, claims []*resourceapi.ResourceClaim, attempt *guard.Attempt) *fwk.Status {
+func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, field *structured.Allocator, pod *v1.Pod, seen *material, claims []*resourceapi.ResourceClaim, attempt *guard.Attempt) *fwk.Status {
 	budget := allocator.NewAttemptBudget(uint64(*pl.budget.AttemptCost), *pl.budget.AttemptSteps)
 	attempt.OnOver(budget.End)
 	ours, err := pl.newAllocator(ctx, *seen, allocator.WithAttemptBudget(budget))
@@ -273,6 +275,7 @@ func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, field *struc
 		return fwk.AsStatus(err)
 	}
 	if err := ours.CheckConstraints(claims); err != nil {
+		pl.mistakes.log(ctx, pod, err)
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"sync"
 
+	"k8s.io/utils/clock"
+
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/costbound"
@@ -21,6 +23,8 @@ type profiles struct {
 	// judge makes the judge of selectors when it is first asked for. What it remembers of
 	// them is the same for all.
 	judge func() (*costbound.Selectors, error)
+	// mistakes are logged once, whichever profile comes across them.
+	mistakes *mistakes
 
 	// mutex guards what follows.
 	mutex   sync.Mutex
@@ -29,7 +33,11 @@ type profiles struct {
 }
 
 func newProfiles(guard *guard.Guard) *profiles {
-	return &profiles{guard: guard, judge: sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) })}
+	return &profiles{
+		guard:    guard,
+		judge:    sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) }),
+		mistakes: newMistakes(clock.RealClock{}),
+	}
 }
 
 // stated is an argument that one profile has for all. value is nil if none has.

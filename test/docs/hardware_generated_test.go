@@ -100,11 +100,12 @@ func (e *example) picture(t *testing.T, o shape.Occupancy) string {
 	return strings.TrimSpace(text.String())
 }
 
-// grouped writes 1820 as 1,820, and what has more than nine digits as 4.9e14.
+// grouped writes 1820 as 1,820, and rounds what has more than nine digits to four of them,
+// such as 4.885e14.
 func grouped(n *big.Int) string {
 	digits := n.String()
 	if len(digits) > 9 {
-		return fmt.Sprintf("%.1fe%d", float64(digits[0]-'0')+float64(digits[1]-'0')/10, len(digits)-1)
+		return strings.NewReplacer("e+0", "e", "e+", "e").Replace(new(big.Float).SetInt(n).Text('e', 3))
 	}
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -127,7 +128,8 @@ func TestNumbers(t *testing.T) {
 	require.Equal(t, "70", grouped(big.NewInt(70)))
 	require.Equal(t, "1,820", grouped(big.NewInt(1820)))
 	require.Equal(t, "10,518,300", grouped(big.NewInt(10_518_300)))
-	require.Equal(t, "4.8e14", grouped(big.NewInt(488_526_937_079_580)))
+	require.Equal(t, "4.426e9", grouped(big.NewInt(4_426_165_368)))
+	require.Equal(t, "4.885e14", grouped(big.NewInt(488_526_937_079_580)), "rounded, not cut")
 	for steps, want := range map[int64]int64{0: 10, 10: 10, 11: 20, 21: 50, 51: 100, 1001: 2000} {
 		require.Equal(t, want, roundedUp(steps))
 	}

@@ -16,7 +16,8 @@
 // a pod without constraint in the stock profile, one with a constraint in ours, and
 // one without in a profile where our allocator serves all pods.
 //
-// Package placement below this one does for celset-placement what this one does for
+// Package gangs has a control plane with the gate of PodGroups, twoschedulers one with two
+// schedulers. Package placement below this one does for celset-placement what this one does for
 // the scheduler, on a control plane of its own.
 //
 //	go test ./test/integration/...

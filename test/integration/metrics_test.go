@@ -5,6 +5,7 @@ package integration
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"os"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/plugin"
 )
 
 // measuredProfile is the one profile of a scheduler whose metrics nobody else adds to,
@@ -55,6 +57,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	l.requireRefused(t, "undefined", "celset.dev/undefined")
 
 	scraped, values := scrape(t, scheduler)
+	requireUnschedulable(t, scheduler, measuredProfile)
 	for name, least := range map[string]float64{
 		"celset_allocation_duration_seconds cel allocated":            1,
 		"celset_allocation_duration_seconds none allocated":           1,
@@ -87,6 +90,24 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	for name, text := range scraped {
 		require.NotContains(t, text, l.namespace, "%s has the name of an object", name)
 	}
+}
+
+// requireUnschedulable waits until kube-scheduler's own metric has pods of the profile that our
+// plugin refused. Pods are not in it while they are tried.
+func requireUnschedulable(t *testing.T, scheduler *controlplane.Process, profile string) {
+	t.Helper()
+	line := `scheduler_unschedulable_pods{plugin="` + plugin.Name + `",profile="` + profile + `"} `
+	eventually(t, "refused pods are counted", func(ctx context.Context) (string, error) {
+		content, err := scheduler.Get(ctx, "/metrics")
+		if err != nil {
+			return "", err
+		}
+		_, value, found := strings.Cut(string(content), line)
+		if !found || strings.HasPrefix(value, "0\n") {
+			return "there are none at " + line, nil
+		}
+		return "", nil
+	})
 }
 
 // scrape reads /metrics as Prometheus does. It returns the text of each metric of ours,

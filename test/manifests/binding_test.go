@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/celset/celset/internal/controlplane"
@@ -80,6 +82,16 @@ func TestBindingTakesTheRight(t *testing.T) {
 		})
 	}
 
+	// There is no list of the sets that a user may bind, but an answer for each of them.
+	for user, want := range map[string]map[string]bool{
+		tenant: {"eu": false, "eu-2": false, "us": false},
+		binder: {"eu": true, "eu-2": true, "us": false},
+	} {
+		for set, allowed := range want {
+			t.Run("may "+user+" bind "+set, func(t *testing.T) { require.Equal(t, allowed, server.mayBind(t, user, set)) })
+		}
+	}
+
 	for name, test := range map[string]struct{ user, name, patch, err string }{
 		"labels":                 {tenant, "eu", `{"metadata":{"labels":{"a":"b"}}}`, ""},
 		"labels of a wrong name": {tenant, "old", `{"metadata":{"labels":{"a":"b"}}}`, ""},
@@ -118,13 +130,31 @@ func reasonOf(err error) metav1.StatusReason {
 // bindings are those of the namespace, as the user sees them.
 func (s *apiServer) bindings(t *testing.T, user string) dynamic.ResourceInterface {
 	t.Helper()
-	config := rest.CopyConfig(s.RESTConfig())
-	if user != controlplane.AdminUser {
-		config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	}
-	client, err := dynamic.NewForConfig(config)
+	client, err := dynamic.NewForConfig(s.configOf(user))
 	require.NoError(t, err)
 	return client.Resource(bindings).Namespace(team)
+}
+
+// mayBind asks as a user does with "kubectl auth can-i".
+func (s *apiServer) mayBind(t *testing.T, user, set string) bool {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(s.configOf(user))
+	require.NoError(t, err)
+	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: clusterGroup, Resource: "managedclustersets", Subresource: "bind", Name: set, Verb: "create",
+		}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return review.Status.Allowed
+}
+
+func (s *apiServer) configOf(user string) *rest.Config {
+	config := rest.CopyConfig(s.RESTConfig())
+	if user != controlplane.AdminUser {
+		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	}
+	return config
 }
 
 // grantBinding lets all in the namespace create bindings, and one bind a set.

@@ -30,6 +30,7 @@ func knownMetrics(t *testing.T) map[string]metric {
 	schedulermetrics.ActivePods().Set(1)
 	schedulermetrics.PodScheduled("profile", 1)
 	schedulermetrics.PluginExecutionDuration.WithLabelValues("plugin", "point", "status").Observe(1)
+	schedulermetrics.UnschedulableReason("plugin", "profile").Set(1)
 	schedulermetrics.PluginEvaluationTotal.WithLabelValues("plugin", "point", "profile").Inc()
 	utilfeature.DefaultMutableFeatureGate.AddMetrics()
 	families, err := legacyregistry.DefaultGatherer.Gather()

@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,11 +31,11 @@ func decodeArgs(args runtime.Object, features plfeature.Features) (*configv1alph
 	}
 	decoded, err := configv1alpha1.DecodeArgs(raw, func(given *configv1alpha1.DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 		var errs field.ErrorList
-		if off := filterTimeoutLacks(features); given.FilterTimeout != nil && len(off) > 0 {
-			errs = append(errs, forbidden(path.Child("filterTimeout"), off))
+		if given.FilterTimeout != nil {
+			errs = forbidden(errs, path.Child("filterTimeout"), filterTimeoutLacks(features))
 		}
-		if off := bindingTimeoutLacks(features); given.BindingTimeout != nil && len(off) > 0 {
-			errs = append(errs, forbidden(path.Child("bindingTimeout"), off))
+		if given.BindingTimeout != nil {
+			errs = forbidden(errs, path.Child("bindingTimeout"), bindingTimeoutLacks(features))
 		}
 		return errs
 	})
@@ -76,28 +75,23 @@ func bindingTimeoutLacks(features plfeature.Features) (off []featuregate.Feature
 	return off
 }
 
-func forbidden(path *field.Path, off []featuregate.Feature) *field.Error {
-	described := make([]string, len(off))
-	for i, gate := range off {
-		described[i] = describeGate(utilfeature.DefaultMutableFeatureGate, gate)
+func forbidden(errs field.ErrorList, path *field.Path, off []featuregate.Feature) field.ErrorList {
+	for _, gate := range off {
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf("needs the feature gate %s; leave it out, or enable the gate in the API server and the scheduler",
+			describeGate(utilfeature.DefaultMutableFeatureGate, gate))))
 	}
-	return field.Forbidden(path, "needs the feature gate "+strings.Join(described, " and ")+
-		"; leave the argument out, or enable the gate in the API server and the scheduler")
+	return errs
 }
 
-// describeGate says which version has a gate, as "X, which is off (on by default since
-// Kubernetes 1.36, known since 1.34, this is 1.35)".
+// describeGate says which version has a gate that is off, as "DRADeviceBindingConditions, on by
+// default since Kubernetes 1.36, but this is 1.35".
 func describeGate(gates featuregate.MutableVersionedFeatureGate, gate featuregate.Feature) string {
-	specs := gates.GetAllVersioned()[gate]
-	var facts []string
-	if since := defaultSince(specs); since != nil {
-		facts = append(facts, "on by default since Kubernetes "+since.String())
+	this := gates.EmulationVersion()
+	since := defaultSince(gates.GetAllVersioned()[gate])
+	if since == nil || this.AtLeast(since) {
+		return fmt.Sprintf("%s, which is off", gate)
 	}
-	if len(specs) > 0 {
-		facts = append(facts, "known since "+specs[0].Version.String())
-	}
-	facts = append(facts, "this is "+gates.EmulationVersion().String())
-	return fmt.Sprintf("%s, which is off (%s)", gate, strings.Join(facts, ", "))
+	return fmt.Sprintf("%s, on by default since Kubernetes %s, but this is %s", gate, since, this)
 }
 
 // defaultSince is the version that has a gate on by default, nil if none has.

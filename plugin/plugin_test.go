@@ -14,10 +14,13 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
@@ -243,7 +246,10 @@ func TestArgumentsOfWhatIsOff(t *testing.T) {
 	require.NoError(t, validation.ValidateDynamicResourcesArgs(nil, upstreamArgs(defaults, off), off))
 
 	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "bindingTimeout": "1m"}`)}, off)
-	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off")
-	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off "+
-		"(on by default since Kubernetes 1.36, known since 1.34, this is 1.37)")
+	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off; leave it out, or enable")
+	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off; ")
+
+	older := featuregate.NewVersionedFeatureGate(version.MustParse("1.35"))
+	require.NoError(t, older.AddVersioned(utilfeature.DefaultMutableFeatureGate.GetAllVersioned()))
+	require.Equal(t, "DRADeviceBindingConditions, on by default since Kubernetes 1.36, but this is 1.35", describeGate(older, kubefeatures.DRADeviceBindingConditions))
 }

@@ -8,10 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/celset/celset/internal/controlplane"
 )
 
 // TestVersions writes the versions in go.mod into the page about them.
@@ -31,5 +37,48 @@ func TestVersions(t *testing.T) {
 		require.NotNil(t, found, of.module)
 		table += fmt.Sprintf("| %s | %s |\n", of.what, strings.TrimPrefix(string(found[1]), "v"))
 	}
-	checkGenerated(t, filepath.Join("docs", "versions.md"), map[string]string{"modules": table})
+	checkGenerated(t, filepath.Join("docs", "versions.md"), map[string]string{"modules": table, "gates": gatesByVersion()})
+}
+
+// gatesByVersion is a table of the feature gates of DRA in each version that the scheduler
+// emulates, and its own.
+func gatesByVersion() string {
+	own := utilfeature.DefaultMutableFeatureGate.EmulationVersion()
+	minors := append(slices.Clone(controlplane.OlderKubernetes), own.String())
+	table := "| feature gate | " + strings.Join(minors, " | ") + " |\n|---" + strings.Repeat("|---", len(minors)) + "|\n"
+	specs := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
+	var gates []string
+	for gate := range specs {
+		if strings.HasPrefix(string(gate), "DRA") {
+			gates = append(gates, string(gate))
+		}
+	}
+	slices.Sort(gates)
+	for _, gate := range gates {
+		table += "| " + gate
+		for _, minor := range minors {
+			table += " | " + gateIn(specs[featuregate.Feature(gate)], version.MustParse(minor))
+		}
+		table += " |\n"
+	}
+	return table
+}
+
+// gateIn says what a gate is in a version whose components may be one minor version older.
+func gateIn(specs featuregate.VersionedSpecs, of *version.Version) string {
+	is := "–"
+	for _, spec := range specs {
+		if spec.Version.GreaterThan(of) || spec.MinCompatibilityVersion != nil && !spec.MinCompatibilityVersion.LessThan(of) {
+			continue
+		}
+		switch {
+		case spec.LockToDefault:
+			is = "always"
+		case spec.Default:
+			is = "on"
+		default:
+			is = "off"
+		}
+	}
+	return is
 }

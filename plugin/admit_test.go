@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -58,7 +59,7 @@ func startAdmissionWith(t *testing.T, args runtime.Object, enabled bool, objects
 	measured, err := metrics.New(a.registry, time.Now)
 	require.NoError(t, err)
 	a.ctx, a.handle = newHandle(t, objects...)
-	a.DynamicResourcesCEL, err = newPlugin(a.ctx, args, a.handle, features(), enabled, measured, newProfiles(a.guard))
+	a.DynamicResourcesCEL, err = newPlugin(a.ctx, args, a.handle, features(), enabled, measured, newProfiles(a.guard, utilfeature.DefaultFeatureGate))
 	require.NoError(t, err)
 	a.handle.start(a.ctx, t, objects...)
 	return a

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -20,7 +19,7 @@ import (
 
 // decodeArgs decodes the arguments. A default is never an error; a value that is given for
 // what a feature gate has turned off is.
-func decodeArgs(args runtime.Object, features plfeature.Features) (*configv1alpha1.DynamicResourcesCELArgs, error) {
+func decodeArgs(args runtime.Object, features plfeature.Features, gates featuregate.FeatureGate) (*configv1alpha1.DynamicResourcesCELArgs, error) {
 	var raw []byte
 	if args != nil {
 		unknown, ok := args.(*runtime.Unknown)
@@ -32,10 +31,10 @@ func decodeArgs(args runtime.Object, features plfeature.Features) (*configv1alph
 	decoded, err := configv1alpha1.DecodeArgs(raw, func(given *configv1alpha1.DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 		var errs field.ErrorList
 		if given.FilterTimeout != nil {
-			errs = forbidden(errs, path.Child("filterTimeout"), filterTimeoutLacks(features))
+			errs = forbidden(errs, path.Child("filterTimeout"), filterTimeoutLacks(features), gates)
 		}
 		if given.BindingTimeout != nil {
-			errs = forbidden(errs, path.Child("bindingTimeout"), bindingTimeoutLacks(features))
+			errs = forbidden(errs, path.Child("bindingTimeout"), bindingTimeoutLacks(features), gates)
 		}
 		return errs
 	})
@@ -75,21 +74,25 @@ func bindingTimeoutLacks(features plfeature.Features) (off []featuregate.Feature
 	return off
 }
 
-func forbidden(errs field.ErrorList, path *field.Path, off []featuregate.Feature) field.ErrorList {
+func forbidden(errs field.ErrorList, path *field.Path, off []featuregate.Feature, gates featuregate.FeatureGate) field.ErrorList {
 	for _, gate := range off {
 		errs = append(errs, field.Forbidden(path, fmt.Sprintf("needs the feature gate %s; leave it out, or enable the gate in the API server and the scheduler",
-			describeGate(utilfeature.DefaultMutableFeatureGate, gate))))
+			describeGate(gates, gate))))
 	}
 	return errs
 }
 
 // describeGate says which version has a gate that is off, as "DRADeviceBindingConditions, on by
 // default since Kubernetes 1.36, but this is 1.35".
-func describeGate(gates featuregate.MutableVersionedFeatureGate, gate featuregate.Feature) string {
-	this := gates.EmulationVersion()
-	since := defaultSince(gates.GetAllVersioned()[gate])
+func describeGate(gates featuregate.FeatureGate, gate featuregate.Feature) string {
+	off := fmt.Sprintf("%s, which is off", gate)
+	versioned, ok := gates.(featuregate.MutableVersionedFeatureGate)
+	if !ok {
+		return off
+	}
+	this, since := versioned.EmulationVersion(), defaultSince(versioned.GetAllVersioned()[gate])
 	if since == nil || this.AtLeast(since) {
-		return fmt.Sprintf("%s, which is off", gate)
+		return off
 	}
 	return fmt.Sprintf("%s, on by default since Kubernetes %s, but this is %s", gate, since, this)
 }

@@ -65,7 +65,9 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 }
 
 // newShared is for one profile, and its time is now.
-func newShared() *profiles { return newProfiles(guard.New(clock.RealClock{})) }
+func newShared() *profiles {
+	return newProfiles(guard.New(clock.RealClock{}), utilfeature.DefaultFeatureGate)
+}
 
 func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }

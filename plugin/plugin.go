@@ -89,7 +89,7 @@ func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 // to. Without that, namespaces have no share of the scheduler's time.
 func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
 	var run sync.Once
-	shared, notices := newProfiles(guard), &classNotices{}
+	shared, notices := newProfiles(guard, gates), &classNotices{}
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		measured, err := metrics.Default()
 		if err != nil {
@@ -113,7 +113,7 @@ func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) framew
 
 func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool,
 	measured *metrics.Metrics, shared *profiles) (*DynamicResourcesCEL, error) {
-	decoded, err := decodeArgs(args, features)
+	decoded, err := decodeArgs(args, features, shared.gates)
 	if err != nil {
 		return nil, err
 	}

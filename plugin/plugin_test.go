@@ -200,14 +200,14 @@ func TestDisabledDynamicResourceAllocation(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	defaults, err := decodeArgs(nil, features())
+	defaults, err := decodeArgs(nil, features(), utilfeature.DefaultFeatureGate)
 	require.NoError(t, err)
 	require.Equal(t, configv1alpha1.AllocatorConstrained, defaults.Allocator)
 	decoded := upstreamArgs(defaults, features())
 	require.Equal(t, 10*time.Second, decoded.FilterTimeout.Duration, "upstream's default is for its own name only")
 	require.Equal(t, 600*time.Second, decoded.BindingTimeout.Duration)
 
-	given, err := decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "allocator": "All"}`)}, features())
+	given, err := decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "allocator": "All"}`)}, features(), utilfeature.DefaultFeatureGate)
 	require.NoError(t, err)
 	require.Equal(t, 3*time.Second, upstreamArgs(given, features()).FilterTimeout.Duration)
 	require.Equal(t, configv1alpha1.AllocatorAll, given.Allocator)
@@ -217,9 +217,9 @@ func TestArguments(t *testing.T) {
 	require.Less(t, uint64(*pl.budget.AttemptCost), allocator.DefaultCostBudget, "others wait for this scheduler")
 	require.Less(t, *pl.budget.AttemptSteps, allocator.DefaultStepBudget)
 
-	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)}, features())
+	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)}, features(), utilfeature.DefaultFeatureGate)
 	require.ErrorContains(t, err, "filterTimeuot")
-	_, err = decodeArgs(&v1.Pod{}, features())
+	_, err = decodeArgs(&v1.Pod{}, features(), utilfeature.DefaultFeatureGate)
 	require.ErrorContains(t, err, "DynamicResourcesCEL: got arguments of type *v1.Pod")
 }
 
@@ -240,12 +240,12 @@ func TestName(t *testing.T) {
 func TestArgumentsOfWhatIsOff(t *testing.T) {
 	off := features()
 	off.EnableDRASchedulerFilterTimeout, off.EnableDRADeviceBindingConditions = false, false
-	defaults, err := decodeArgs(nil, off)
+	defaults, err := decodeArgs(nil, off, utilfeature.DefaultFeatureGate)
 	require.NoError(t, err)
 	require.Error(t, validation.ValidateDynamicResourcesArgs(nil, upstreamArgs(defaults, features()), off))
 	require.NoError(t, validation.ValidateDynamicResourcesArgs(nil, upstreamArgs(defaults, off), off))
 
-	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "bindingTimeout": "1m"}`)}, off)
+	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "bindingTimeout": "1m"}`)}, off, utilfeature.DefaultFeatureGate)
 	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off; leave it out, or enable")
 	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off; ")
 

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"sync"
 
+	"k8s.io/component-base/featuregate"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
@@ -20,6 +21,8 @@ import (
 // profiles is what all profiles of a scheduler have together.
 type profiles struct {
 	guard *guard.Guard
+	// gates are those of the process.
+	gates featuregate.FeatureGate
 	// judge makes the judge of selectors when it is first asked for. What it remembers of
 	// them is the same for all.
 	judge func() (*costbound.Selectors, error)
@@ -32,9 +35,10 @@ type profiles struct {
 	backOff stated[configv1alpha1.BackOff]
 }
 
-func newProfiles(guard *guard.Guard) *profiles {
+func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 	return &profiles{
 		guard:    guard,
+		gates:    gates,
 		judge:    sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) }),
 		mistakes: newMistakes(clock.RealClock{}),
 	}

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/celset/celset/plugin/guard"
@@ -19,7 +20,7 @@ import (
 // configured is the guard of a scheduler whose profiles have these arguments, in this order.
 func configured(t *testing.T, clock *clocktesting.FakePassiveClock, args ...string) (*guard.Guard, error) {
 	t.Helper()
-	shared := newProfiles(guard.New(clock))
+	shared := newProfiles(guard.New(clock), utilfeature.DefaultFeatureGate)
 	ctx, h := newHandle(t)
 	for i, raw := range args {
 		h := &profileHandle{h, "profile-" + string(rune('a'+i))}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/component-base/metrics/testutil"
-
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"

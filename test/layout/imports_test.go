@@ -128,8 +128,14 @@ var rules = []rule{
 	},
 	{
 		folder: "cmd/celset-scheduler",
-		ours:   []string{"plugin"},
+		ours:   []string{"cmd/internal/skew", "plugin"},
 		never:  []string{"sigs.k8s.io/controller-runtime", module + "/placement", module + "/admission", module + "/internal"},
+	},
+	{
+		folder: "cmd/internal/skew",
+		ours:   []string{},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2"},
+		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
 	},
 	{
 		// Measuring takes claims and counts, and no scheduler.
@@ -308,7 +314,7 @@ var rules = []rule{
 		// A plugin for kubectl is small, and what it says comes from the search, not from
 		// the scheduler.
 		folder: "cmd/kubectl-celset",
-		ours:   []string{"allocator", "apis", "cel", "cmd/internal/version", "internal/clusterstate", "internal/topology"},
+		ours:   []string{"allocator", "apis", "cel", "cmd/internal/skew", "cmd/internal/version", "internal/clusterstate", "internal/topology"},
 		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", module + "/plugin", module + "/placement"},
 	},
 	{

@@ -50,6 +50,9 @@ that enable it in place of DynamicResources. It takes kube-scheduler's flags and
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
+			if o.cycleTimeout < 0 {
+				return fmt.Errorf("--cycle-timeout=%v: must be zero, for no limit, or positive", o.cycleTimeout)
+			}
 			ctx := server.SetupSignalContext()
 			// Of the gates, logging has some of its own.
 			say, err := o.adapt(ctx)
@@ -87,9 +90,6 @@ func (o *options) gates() featuregate.FeatureGate {
 
 // run schedules until ctx ends.
 func (o *options) run(ctx context.Context) error {
-	if o.cycleTimeout < 0 {
-		return fmt.Errorf("--cycle-timeout=%v: must be zero, for no limit, or positive", o.cycleTimeout)
-	}
 	if o.InformerName == nil {
 		name, err := cache.NewInformerName("kube-scheduler")
 		if err != nil {

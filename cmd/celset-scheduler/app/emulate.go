@@ -25,7 +25,7 @@ import (
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/skew"
+	"github.com/celset/celset/cmd/internal/skew"
 )
 
 // A scheduler must not be newer than the API server: it may need kinds that an older one does

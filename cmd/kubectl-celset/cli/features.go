@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/celset/celset/internal/skew"
+	"github.com/celset/celset/cmd/internal/skew"
 )
 
 // The feature gates of kube-scheduler that the allocator knows, with what they are in each

@@ -91,6 +91,10 @@ bin/golangci-lint: hack/tools/golangci-lint/go.mod
 	$(GO) build -C hack/tools/golangci-lint -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
 
+bin/actionlint: hack/tools/actionlint/go.mod
+	$(GO) build -C hack/tools/actionlint -o $(CURDIR)/$@ github.com/rhysd/actionlint/cmd/actionlint
+	@touch $@
+
 bin/helm: hack/tools/helm/go.mod
 	$(GO) build -C hack/tools/helm -o $(CURDIR)/$@ helm.sh/helm/v4/cmd/helm
 	@touch $@
@@ -107,7 +111,9 @@ images: bin/ko ## build and push container images to KO_DOCKER_REPO
 	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }
 	bin/ko build --base-import-paths --tags=$(IMAGE_TAG) $(IMAGES)
 
-lint: bin/golangci-lint ## static checks
+# Without shellcheck and pyflakes, which are no Go: the scripts in workflows are one line each.
+lint: bin/golangci-lint bin/actionlint ## static checks, of workflows too
+	bin/actionlint -shellcheck= -pyflakes=
 	bin/golangci-lint run ./...
 	$(GO) mod tidy -diff
 

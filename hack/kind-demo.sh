@@ -4,25 +4,48 @@
 #
 # From nothing to the examples on a cluster of kind. Needs Docker, kind, kubectl, Go, make.
 #
-#   hack/kind-demo.sh
+#   hack/kind-demo.sh                  # Kubernetes 1.37
+#   KUBERNETES=1.35 hack/kind-demo.sh
 #   kind delete cluster --name celset
 #
-# Untested: there is no Docker where celset is developed. "make demo" is tested.
+# NODE_IMAGE is another image of the nodes than those that kind publishes.
 #
-# NODE_IMAGE is the image of the nodes. It should have the version of Kubernetes that
-# celset-scheduler is built from, because a scheduler must not be newer than the API
-# server. If there is none: kind build node-image <version> --image <NODE_IMAGE>
+# There is no Docker where celset is developed: a test runs this script with programs in place
+# of docker, kind, kubectl and ko that write down what they are called with. "make demo" is
+# tested with everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+fail() { echo "kind-demo: $*" >&2; exit 1; }
+
 for program in docker kind kubectl go make; do
-  command -v "$program" >/dev/null || { echo "kind-demo: $program is not installed" >&2; exit 1; }
+  command -v "$program" >/dev/null || fail "$program is not installed"
 done
+
+# What kind 0.33 lists. The patch version need not be that of go.mod.
+kubernetes=${KUBERNETES:-1.37}
+oldest_kind=0
+case $kubernetes in
+  1.34) published=v1.34.11 ;;
+  1.35) published=v1.35.8 ;;
+  1.36) published=v1.36.4 ;;
+  1.37) published=v1.37.0 oldest_kind=32 ;;
+  *) fail "KUBERNETES=$kubernetes: must be 1.34, 1.35, 1.36 or 1.37" ;;
+esac
+node_image=${NODE_IMAGE:-kindest/node:$published}
+
+# "kind v0.33.0 go1.26.0 linux/amd64"
+kind_version=$(kind version)
+kind_minor=${kind_version#*v0.}
+kind_minor=${kind_minor%%.*}
+case $kind_minor in
+  '' | *[!0-9]*) ;; # a build from source, or 1.0: it knows what it does
+  *) [ "$kind_minor" -ge "$oldest_kind" ] ||
+    fail "$kind_version is too old for Kubernetes $kubernetes, which needs kind 0.$oldest_kind or newer: update it, or say KUBERNETES=1.36" ;;
+esac
 
 cluster=celset
 context=kind-$cluster
-version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
-node_image=${NODE_IMAGE:-kindest/node:$version}
 
 step() { printf '\n--- %s\n' "$*"; }
 kube() { kubectl --context "$context" "$@"; }
@@ -35,15 +58,15 @@ fi
 step "images, loaded into the nodes"
 make bin/ko
 image() {
-  KO_DOCKER_REPO=kind.local KIND_CLUSTER_NAME=$cluster bin/ko build --base-import-paths --tags=dev "./cmd/$1"
+  KO_DOCKER_REPO=kind.local KIND_CLUSTER_NAME=$cluster \
+    "${KO:-bin/ko}" build --base-import-paths --tags=dev --platform="linux/$(go env GOHOSTARCH)" "./cmd/$1"
 }
 scheduler=$(image celset-scheduler)
 driver=$(image celset-topology-driver)
 
-step "celset-scheduler beside kube-scheduler, with the feature gates of the cluster"
+step "celset-scheduler beside kube-scheduler"
 kube kustomize manifests/overlays/second-scheduler |
-  sed -e "s|image: celset-scheduler:dev|image: $scheduler|" \
-    -e 's|DRACELDeviceConstraint=true|&,DRADerivedAttributes=true,DRAListTypeAttributes=true|' |
+  sed -e "s|image: celset-scheduler:dev|image: $scheduler|" |
   kube apply --server-side -f -
 kube -n kube-system rollout status deployment celset-scheduler --timeout=3m
 
@@ -59,7 +82,9 @@ done
 
 step "the examples, with containers that say what they see"
 for example in ring-4-connected grid-2x2; do
-  sed -e 's|image: registry.k8s.io/pause:.*|image: busybox:1.37\n    command: [sh, -c, "env \| grep ^CELSET_DEVICE_ \| sort; exec sleep infinity"]|' \
+  # The line break is how every sed, not only GNU's, takes one.
+  sed -e 's#image: registry.k8s.io/pause:.*#image: busybox:1.37\
+    command: [sh, -c, "env | grep ^CELSET_DEVICE_ | sort; exec sleep infinity"]#' \
     manifests/examples/$example.yaml | kube apply --server-side -f -
 done
 kube wait --for=condition=Ready pod/ring pod/grid --timeout=3m

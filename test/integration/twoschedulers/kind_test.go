@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -129,22 +128,4 @@ func (c *cluster) createClaimOf(t *testing.T, example, template string) {
 	copied.Spec.ResourceClaims[0].ResourceClaimName = &name
 	_, err = c.Client().CoreV1().Pods(namespace).Create(t.Context(), copied, metav1.CreateOptions{})
 	require.NoError(t, err)
-}
-
-// TestGatesOfKind: the script gives the scheduler the gates that the cluster has.
-func TestGatesOfKind(t *testing.T) {
-	cluster, err := os.ReadFile(filepath.Join(manifests, "kind", "cluster.yaml"))
-	require.NoError(t, err)
-	script, err := os.ReadFile("../../../hack/kind-demo.sh")
-	require.NoError(t, err)
-	_, gates, found := strings.Cut(string(cluster), "featureGates:\n")
-	require.True(t, found)
-	gates, _, found = strings.Cut(gates, "nodes:")
-	require.True(t, found)
-	for line := range strings.Lines(gates) {
-		gate := strings.ReplaceAll(strings.TrimSpace(line), ": ", "=")
-		require.Contains(t, string(script), gate)
-	}
-	require.Contains(t, string(script), "image: celset-scheduler:dev|")
-	require.Contains(t, string(script), "image: celset-topology-driver:dev|")
 }

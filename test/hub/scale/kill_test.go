@@ -58,7 +58,12 @@ func TestKilledAtRandom(t *testing.T) {
 	go func() { changed <- h.keepChanging(ctx, rand.New(rand.NewPCG(3, 4)), placements, clusters) }()
 	writing := 0
 	for range in(100, 10) {
-		if o.anEvent(random.IntN(20)) {
+		// Some die as they start, or when they have nothing to do. How long it takes until they
+		// write is the machine's matter.
+		if random.IntN(4) == 0 {
+			time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
+		} else {
+			o.requireEvent(t, random.IntN(20))
 			writing++
 		}
 		running.running(t)
@@ -71,25 +76,19 @@ func TestKilledAtRandom(t *testing.T) {
 	running.kill()
 	require.Empty(t, listed.difference(t, true), "what was selected before does not matter to these Placements")
 	o.requireStayed(t, o.catchUp(t))
-	require.Greater(t, writing, in(100, 10)/5, "it should be killed while it writes, often enough")
 	t.Logf("%d PlacementDecisions of %d Placements, %d events; killed %d times while writing", len(listed.decisions), len(placements), o.events, writing)
 }
 
-// anEvent waits for the event with number n from now. It gives up after a while: then
-// the program is killed when it starts, or has nothing to do.
-func (o *observer) anEvent(n int) bool {
+// requireEvent waits for the event with number n from now.
+func (o *observer) requireEvent(t *testing.T, n int) {
+	t.Helper()
 	count := func() int {
 		o.mutex.Lock()
 		defer o.mutex.Unlock()
 		return o.events
 	}
 	since := count()
-	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if count() > since+n {
-			return true
-		}
-	}
-	return false
+	require.Eventually(t, func() bool { return count() > since+n }, patience, time.Millisecond, "the program does not write, although there is always something to write")
 }
 
 // keepChanging changes a Placement or a cluster at a time until the context ends.

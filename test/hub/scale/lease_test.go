@@ -77,10 +77,10 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	leader.running(t)
 	require.Equal(t, held, h.holder(t), "a leader that lives is not replaced")
-	require.True(t, o.anEvent(3), "it should be killed while it writes")
+	o.requireEvent(t, 3) // it is to be killed while it writes
 	leader.kill()
 	require.Eventually(t, func() bool { return h.holder(t) != held }, patience, 50*time.Millisecond)
-	require.True(t, o.anEvent(10), "the other one goes on")
+	o.requireEvent(t, 10) // the other one goes on
 	cancel()
 	require.NoError(t, <-changed)
 	h.requireSettled(t)

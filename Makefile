@@ -14,13 +14,19 @@ RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./i
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
+# Compiling takes minutes the first time, and "go run" says nothing meanwhile.
+compiled = @hack/announce.sh "compiling cmd/devcluster, some minutes the first time" $(GO) build -o /dev/null ./cmd/devcluster
+
 demo: ## a local cluster, and what celset is for on it
+	$(compiled)
 	$(GO) run ./cmd/devcluster demo
 
 demo-placement: ## a local hub, and how celset selects clusters on it
+	$(compiled)
 	$(GO) run ./cmd/devcluster demo placement
 
 demo-real: ## a local node that runs containers, and one that names its four connected devices (Linux, as root)
+	$(compiled)
 	$(GO) run ./cmd/devcluster demo real
 
 test: bin test-race test-coverage test-all test-guarantee ## unit, integration and conformance tests
@@ -64,9 +70,11 @@ e2e: ## the user stories up to their containers, on a local node (Linux, as root
 	CELSET_E2E=1 $(GO) test -v -count=1 -timeout 20m ./test/e2e
 
 bin: ## build the binaries of the local cluster and the commands of this module into bin/
+	$(compiled)
 	$(GO) run ./cmd/devcluster build
 
 up: ## run a local cluster with celset-scheduler until interrupted
+	$(compiled)
 	$(GO) run ./cmd/devcluster up
 
 build: ## compile everything

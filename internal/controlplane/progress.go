@@ -14,6 +14,9 @@ import (
 // wonders what is going on.
 const slowStep = time.Second
 
+// stillPeriod is the time between two lines of a step that goes on.
+const stillPeriod = 20 * time.Second
+
 // progress reports steps that take long. Steps may run concurrently.
 type progress struct {
 	mu sync.Mutex
@@ -35,21 +38,34 @@ func (p *progress) printf(format string, args ...any) {
 }
 
 // step runs f. If f takes longer than slowStep, a line says what is going on
-// ("building kwok"), and another one that it is over ("kwok built after 66.0s").
+// ("building kwok"), one that it still does every stillPeriod, and another one that it is
+// over ("kwok built after 66.0s").
 func (p *progress) step(doing, done string, f func() error) error {
 	start := time.Now()
-	announced := make(chan struct{})
-	timer := time.AfterFunc(slowStep, func() {
-		defer close(announced)
-		p.printf("%s ...", doing)
-	})
+	ended, announced := make(chan struct{}), make(chan bool)
+	go func() { announced <- p.announce(doing, start, ended) }()
 	err := f()
-	if timer.Stop() {
-		return err
-	}
-	<-announced
-	if err == nil {
+	close(ended)
+	if <-announced && err == nil {
 		p.printf("%s after %.1fs", done, time.Since(start).Seconds())
 	}
 	return err
+}
+
+// announce writes lines until the step has ended, and tells whether it wrote one.
+func (p *progress) announce(doing string, start time.Time, ended <-chan struct{}) bool {
+	select {
+	case <-ended:
+		return false
+	case <-time.After(slowStep):
+		p.printf("%s ...", doing)
+	}
+	for {
+		select {
+		case <-ended:
+			return true
+		case <-time.After(stillPeriod):
+			p.printf("still %s, %.0fs", doing, time.Since(start).Seconds())
+		}
+	}
 }

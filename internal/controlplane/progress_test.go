@@ -22,8 +22,9 @@ func TestProgress(t *testing.T) {
 	}{
 		"quick":        {took: 900 * time.Millisecond},
 		"slow":         {took: 3140 * time.Millisecond, want: "building kwok ...\nkwok built after 3.1s\n"},
+		"very slow":    {took: 50 * time.Second, want: "building kwok ...\nstill building kwok, 21s\nstill building kwok, 41s\nkwok built after 50.0s\n"},
 		"quick to err": {took: time.Millisecond, err: failure},
-		"slow to err":  {took: time.Minute, err: failure, want: "building kwok ...\n"},
+		"slow to err":  {took: time.Minute, err: failure, want: "building kwok ...\nstill building kwok, 21s\nstill building kwok, 41s\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

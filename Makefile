@@ -107,6 +107,12 @@ bin/helm: hack/tools/helm/go.mod
 	$(GO) build -C hack/tools/helm -o $(CURDIR)/$@ helm.sh/helm/v4/cmd/helm
 	@touch $@
 
+# Without the ways to find targets, which pull in the libraries of every cloud and are no part of a
+# rule.
+bin/promtool: hack/tools/promtool/go.mod
+	$(GO) build -C hack/tools/promtool -tags remove_all_sd -o $(CURDIR)/$@ github.com/prometheus/prometheus/cmd/promtool
+	@touch $@
+
 bin/ko: hack/tools/ko/go.mod
 	$(GO) build -C hack/tools/ko -o $(CURDIR)/$@ github.com/google/ko
 	@touch $@

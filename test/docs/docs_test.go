@@ -147,9 +147,11 @@ func TestAPIServerTakesObjects(t *testing.T) {
 	require.NoError(t, err)
 	defer cp.Stop()
 	require.NoError(t, hub.Install(t.Context(), cp.RESTConfig()))
-	certManager, err := os.ReadFile("../manifests/testdata/cert-manager.yaml")
-	require.NoError(t, err)
-	require.NoError(t, hub.InstallDefinitions(t.Context(), cp.RESTConfig(), certManager))
+	for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
+		definitions, err := os.ReadFile("../manifests/testdata/" + file)
+		require.NoError(t, err)
+		require.NoError(t, hub.InstallDefinitions(t.Context(), cp.RESTConfig(), definitions))
+	}
 	require.NoError(t, hub.InstallDefinitions(t.Context(), cp.RESTConfig(), clusterProfiles(t)))
 	taken := 0
 	for _, b := range append(blocks(t, "yaml"), files(t)...) {

@@ -9,7 +9,8 @@
 //
 //	go test ./test/manifests/...
 //
-// Objects of cert-manager are validated by CustomResourceDefinitions in testdata that
-// know only the fields in use. They were written by hand from cert-manager's API
-// documentation; that cert-manager itself takes the objects is not tested.
+// Objects of cert-manager and of the Prometheus operator are validated by
+// CustomResourceDefinitions in testdata that know only the fields in use. They were written
+// by hand from the documentation of their APIs; that cert-manager and the operator themselves
+// take the objects is not tested.
 package manifests

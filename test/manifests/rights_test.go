@@ -30,9 +30,14 @@ func rights(objects []*unstructured.Unstructured) map[string]any {
 func byName(objects []*unstructured.Unstructured) map[string]any {
 	result := map[string]any{}
 	for _, o := range objects {
-		result[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = o.Object
+		result[byNameKey(o)] = o.Object
 	}
 	return result
+}
+
+// byNameKey is that of an object in what byName returns.
+func byNameKey(o *unstructured.Unstructured) string {
+	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
 // file reads the objects in a file in manifests.

@@ -93,11 +93,16 @@ func (s *apiServer) prepare(ctx context.Context) error {
 	if err := hub.Install(ctx, s.RESTConfig()); err != nil {
 		return err
 	}
-	definitions, err := os.ReadFile(filepath.Join("testdata", "cert-manager.yaml"))
-	if err != nil {
-		return err
+	for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
+		definitions, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			return err
+		}
+		if err := hub.InstallDefinitions(ctx, s.RESTConfig(), definitions); err != nil {
+			return err
+		}
 	}
-	return hub.InstallDefinitions(ctx, s.RESTConfig(), definitions)
+	return nil
 }
 
 // server is the API server that all tests share.

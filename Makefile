@@ -121,9 +121,11 @@ bin/ko: hack/tools/ko/go.mod
 # kind.local are for a local Docker.
 IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook ./cmd/celset-topology-driver
 IMAGE_TAG ?= dev
+# A file for the names of the images with their digests, to sign them.
+IMAGE_REFS ?=
 images: bin/ko ## build and push container images to KO_DOCKER_REPO
 	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }
-	bin/ko build --base-import-paths --tags=$(IMAGE_TAG) $(IMAGES)
+	bin/ko build --base-import-paths --tags=$(IMAGE_TAG) $(if $(IMAGE_REFS),--image-refs=$(IMAGE_REFS)) $(IMAGES)
 
 # Without shellcheck and pyflakes, which are no Go: the scripts in workflows are one line each.
 lint: bin/golangci-lint bin/actionlint ## static checks, of workflows too

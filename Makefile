@@ -57,7 +57,7 @@ test-guarantee: ## that no tenant can stop the programs, on a local control plan
 # Tests on API servers and controller managers of older versions: with the defaults of each, and
 # those of features of DRA once more with the features on that it has. -v for what is skipped.
 SKEW ?= 1.34 1.35 1.36
-SKEW_FEATURES = Constraint|Binding|Bind|Devices|Extended|Taint|Share|Alternative
+SKEW_FEATURES = Constraint|Bind|Devices|Extended|Taint|Share|Alternative
 skew: ## the user stories on older versions of Kubernetes, SKEW
 	@set -e; for minor in $(SKEW); do \
 		echo "--- Kubernetes $$minor"; export CELSET_KUBERNETES=$$minor; \
@@ -121,11 +121,9 @@ bin/ko: hack/tools/ko/go.mod
 # kind.local are for a local Docker.
 IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook ./cmd/celset-topology-driver
 IMAGE_TAG ?= dev
-# A file for the names of the images with their digests, to sign them.
-IMAGE_REFS ?=
 images: bin/ko ## build and push container images to KO_DOCKER_REPO
 	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }
-	bin/ko build --base-import-paths --tags=$(IMAGE_TAG) $(if $(IMAGE_REFS),--image-refs=$(IMAGE_REFS)) $(IMAGES)
+	bin/ko build --base-import-paths --tags=$(IMAGE_TAG) $(IMAGES)
 
 # Without shellcheck and pyflakes, which are no Go: the scripts in workflows are one line each.
 lint: bin/golangci-lint bin/actionlint ## static checks, of workflows too

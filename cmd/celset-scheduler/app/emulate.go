@@ -101,9 +101,9 @@ func (o *options) emulate(offered, own *version.Version) (say func(klog.Logger),
 
 // checkServed returns an error if the API server does not serve what is to be watched.
 func (o *options) checkServed(client discovery.ServerResourcesInterface, offered *version.Version) error {
-	wanted := skew.Allocation
-	if !o.gates().Enabled(kubefeatures.DynamicResourceAllocation) {
-		wanted = nil
+	var wanted []schema.GroupVersionResource
+	if o.gates().Enabled(kubefeatures.DynamicResourceAllocation) {
+		wanted = append(wanted, skew.Allocation...)
 	}
 	becauseOf := map[schema.GroupVersionResource]featuregate.Feature{}
 	for _, need := range needs {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -79,6 +80,21 @@ func TestSchedulerAndVersionsItCantServe(t *testing.T) {
 				args = append(args, "--feature-gates="+tc.gates)
 			}
 			output, err := exec.CommandContext(t.Context(), dir+"/"+controlplane.CelsetScheduler, args...).CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(output), tc.want)
+		})
+	}
+	for name, tc := range map[string]struct{ config, flag, want string }{
+		"no kubeconfig": {flag: "--kubeconfig=/missing", want: "find the API server"},
+		"no YAML":       {config: "profiles: [", flag: "--config=", want: "scheduler.yaml: error converting YAML to JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.config != "" {
+				file := filepath.Join(t.TempDir(), "scheduler.yaml")
+				require.NoError(t, os.WriteFile(file, []byte(tc.config), 0o600))
+				tc.flag += file
+			}
+			output, err := exec.CommandContext(t.Context(), dir+"/"+controlplane.CelsetScheduler, tc.flag).CombinedOutput()
 			require.Error(t, err)
 			require.Contains(t, string(output), tc.want)
 		})

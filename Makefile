@@ -9,25 +9,27 @@ GO ?= go
 # take many times as long. Short, because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report soak clean generate images generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report soak clean generate images release base-digest generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-# Compiling takes minutes the first time, and "go run" says nothing meanwhile.
-compiled = @hack/announce.sh "compiling cmd/devcluster, some minutes the first time" $(GO) build -o /dev/null ./cmd/devcluster
+# Compiling takes minutes the first time, and the go command says nothing meanwhile. As in
+# internal/controlplane: no symbols, and compilers that collect garbage less often.
+DEVCLUSTER = $(or $(CELSET_BIN),bin)/devcluster
+devcluster = @GOGC=$(or $(GOGC),400) hack/announce.sh "compiling cmd/devcluster, some minutes the first time" $(GO) build -ldflags="-s -w" -o $(DEVCLUSTER) ./cmd/devcluster
 
 demo: ## a local cluster, and what celset is for on it
-	$(compiled)
-	$(GO) run ./cmd/devcluster demo
+	$(devcluster)
+	$(DEVCLUSTER) demo
 
 demo-placement: ## a local hub, and how celset selects clusters on it
-	$(compiled)
-	$(GO) run ./cmd/devcluster demo placement
+	$(devcluster)
+	$(DEVCLUSTER) demo placement
 
 demo-real: ## a local node that runs containers, and one that names its four connected devices (Linux, as root)
-	$(compiled)
-	$(GO) run ./cmd/devcluster demo real
+	$(devcluster)
+	$(DEVCLUSTER) demo real
 
 test: bin test-race test-coverage test-all test-guarantee ## unit, integration and conformance tests
 
@@ -54,28 +56,34 @@ test-all:
 test-guarantee: ## that no tenant can stop the programs, on a local control plane, measured
 	CELSET_REDTEAM=all $(GO) test -count=1 -timeout 30m -v ./test/redteam
 
-# Tests on API servers and controller managers of older versions: with the defaults of each, and
-# those of features of DRA once more with the features on that it has. -v for what is skipped.
-SKEW ?= 1.34 1.35 1.36
+# Tests on API servers and controller managers of older versions, and on those of go.mod: with the
+# defaults of each, and those of features of DRA once more with the features on that it has. -v for
+# what is skipped. Schedulers are killed 20 times, not 200.
+CURRENT = $(shell sed -n 's|^\tk8s.io/kubernetes v\(1\.[0-9]*\).*|\1|p' go.mod)
+SKEW ?= 1.34 1.35 1.36 $(CURRENT)
+SKEW_PACKAGES = ./test/integration ./test/integration/placement ./test/integration/twoschedulers ./test/chart ./test/versions ./cmd/celset-webhook ./internal/topologydriver
 SKEW_FEATURES = Constraint|Bind|Devices|Extended|Taint|Share|Alternative
-skew: ## the user stories on older versions of Kubernetes, SKEW
+skew: ## the user stories on each version of Kubernetes, SKEW
 	@set -e; for minor in $(SKEW); do \
 		echo "--- Kubernetes $$minor"; export CELSET_KUBERNETES=$$minor; \
-		$(GO) test -v -count=1 -timeout 30m ./test/integration ./test/integration/placement ./test/integration/twoschedulers; \
+		[ $$minor != $(CURRENT) ] || export CELSET_KUBERNETES=; \
+		$(GO) test -v -count=1 -timeout 30m $(SKEW_PACKAGES); \
+		$(GO) test -v -short -count=1 -timeout 30m ./test/rollout; \
 		CELSET_KUBERNETES_FEATURES=on $(GO) test -v -count=1 -timeout 30m ./test/integration -run '$(SKEW_FEATURES)'; \
 	done
 
 # -v for the tests that run, and for the reason if none does.
-e2e: ## the user stories up to their containers, on a local node (Linux, as root)
+e2e: ## the user stories up to their containers, and the images of a release, on a local node (Linux, as root)
 	CELSET_E2E=1 $(GO) test -v -count=1 -timeout 20m ./test/e2e
+	CELSET_E2E=1 $(GO) test -v -count=1 -timeout 20m ./test/chart -run TestImages
 
 bin: ## build the binaries of the local cluster and the commands of this module into bin/
-	$(compiled)
-	$(GO) run ./cmd/devcluster build
+	$(devcluster)
+	$(DEVCLUSTER) build
 
 up: ## run a local cluster with celset-scheduler until interrupted
-	$(compiled)
-	$(GO) run ./cmd/devcluster up
+	$(devcluster)
+	$(DEVCLUSTER) up
 
 build: ## compile everything
 	$(GO) build ./...
@@ -125,11 +133,33 @@ images: bin/ko ## build and push container images to KO_DOCKER_REPO
 	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }
 	bin/ko build --base-import-paths --tags=$(IMAGE_TAG) $(IMAGES)
 
+# With the toolchain of its go.mod, and no other: what is compiled and compressed depends on it.
+RELEASE_TOOLCHAIN = $(shell sed -n 's/^toolchain //p' hack/tools/release/go.mod)
+bin/release: $(wildcard hack/tools/release/*)
+	GOTOOLCHAIN=$(RELEASE_TOOLCHAIN) GOFLAGS=-buildvcs=false $(GO) build -C hack/tools/release -o $(CURDIR)/$@ .
+	@touch $@
+
+# The registry is where images and chart are going to be; nothing is pushed to it.
+VERSION ?=
+REGISTRY ?= ghcr.io/celset
+DIST ?= dist
+RELEASE_FLAGS ?=
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+REVISION ?= $(shell git rev-parse HEAD)
+release: bin/release ## all files of the release VERSION, into dist; twice gives the same bytes
+	@test -n "$(VERSION)" || { echo "set VERSION to the version of the release, such as v0.1.0"; exit 1; }
+	bin/release build --version=$(VERSION) --registry=$(REGISTRY) --output=$(DIST) --time=$(SOURCE_DATE_EPOCH) --revision=$(REVISION) $(RELEASE_FLAGS)
+
+base-digest: ## write down which base image releases have, after it was changed on purpose
+	$(MAKE) bin/release
+	bin/release base > hack/tools/release/base.digest
+
 # Without shellcheck and pyflakes, which are no Go: the scripts in workflows are one line each.
 lint: bin/golangci-lint bin/actionlint ## static checks, of workflows too
 	bin/actionlint -shellcheck= -pyflakes=
 	bin/golangci-lint run ./...
 	$(GO) mod tidy -diff
+	$(GO) mod -C hack/tools/release tidy -diff
 
 lint-fix: bin/golangci-lint ## format, and fix what can be fixed
 	bin/golangci-lint run --fix ./...

@@ -24,10 +24,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/kubernetes/pkg/features"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // These are as in manifests/webhook.
@@ -51,8 +53,8 @@ func startCluster(t *testing.T) *cluster {
 		Prebuilt:      os.Getenv(controlplane.BinDirEnv) != "",
 		Users:         []controlplane.User{{Name: serviceAccount, Groups: []string{"system:serviceaccounts"}}},
 		APIServerArgs: []string{"--runtime-config=resource.k8s.io/v1beta2=true"},
-		// Without it, the API server drops what must not be in our domain.
-		FeatureGates: map[string]bool{"DRADerivedAttributes": true},
+		// Without them, the API server drops what must not be in our domain.
+		FeatureGates: minor.TurnOn(features.DRADerivedAttributes, features.DRAConsumableCapacity),
 	})
 	require.NoError(t, err)
 	t.Cleanup(controlPlane.Stop)

@@ -12,8 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // waitForPolicy waits until the API server has heard of all three policies.
@@ -43,6 +45,7 @@ func TestPolicy(t *testing.T) {
 	t.Run("definitions", func(t *testing.T) { requireDefinitions(t, c) })
 	t.Run("defaults", func(t *testing.T) { requireDefaults(t, c) })
 	t.Run("references", func(t *testing.T) { requireReferences(t, c) })
+	t.Run("derived attributes", func(t *testing.T) { requireNoDerivedAttributes(t, c) })
 	t.Run("what was stored earlier", func(t *testing.T) {
 		classes := c.Client().ResourceV1().DeviceClasses()
 		_, err := c.apply(t, finalized(class("earlier", parameters("{kind: Ring}"), definition("a", "true"))), controlplane.ApplyOptions{})
@@ -132,6 +135,11 @@ func requireReferences(t *testing.T, c *cluster) {
 			requireRefusedByPolicy(t, err, want, constraint)
 		}
 	}
+}
+
+// requireNoDerivedAttributes in our domain.
+func requireNoDerivedAttributes(t *testing.T, c *cluster) {
+	minor.NeedsGate(t, features.DRADerivedAttributes)
 	for _, request := range derivingRequests {
 		_, err := c.apply(t, deriving("policy", request), controlplane.ApplyOptions{DryRun: true})
 		requireRefusedByPolicy(t, err, "derive attributes in another domain", request)

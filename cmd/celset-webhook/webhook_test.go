@@ -20,9 +20,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/admission"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 	placementadmission "github.com/celset/celset/placement/admission"
 )
 
@@ -70,6 +72,7 @@ func TestWebhook(t *testing.T) {
 		require.NoError(t, err)
 	})
 	t.Run("derived attributes", func(t *testing.T) {
+		minor.NeedsGate(t, features.DRADerivedAttributes)
 		for _, request := range derivingRequests {
 			_, err := c.apply(t, deriving("derived", request), controlplane.ApplyOptions{})
 			require.ErrorContains(t, err, fmt.Sprintf(refusedBy, "derived")+"spec.devices.requests[0].")

@@ -42,7 +42,8 @@ func newUpCommand() *cobra.Command {
 
 // up returns nil when it was the context that ended the cluster.
 func up(ctx context.Context, flags *upFlags, out, progress io.Writer) error {
-	cp, err := flags.start(ctx, progress)
+	// For the user.
+	cp, err := flags.start(ctx, progress, controlplane.Kubectl)
 	if err != nil {
 		return err
 	}
@@ -53,16 +54,16 @@ func up(ctx context.Context, flags *upFlags, out, progress io.Writer) error {
 	return cp.Wait(ctx)
 }
 
-// start builds what the cluster consists of and starts it, celset-scheduler
-// included. The caller stops it.
-func (f *upFlags) start(ctx context.Context, progress io.Writer) (*controlplane.ControlPlane, error) {
+// start builds what the cluster consists of, and further binaries, and starts it,
+// celset-scheduler included. The caller stops it.
+func (f *upFlags) start(ctx context.Context, progress io.Writer, binaries ...string) (*controlplane.ControlPlane, error) {
 	config, err := f.schedulerConfigPath()
 	if err != nil {
 		return nil, err
 	}
-	binDir, err := controlplane.Build(ctx, f.binDir, progress,
-		controlplane.Etcd, controlplane.KubeAPIServer, controlplane.KubeControllerManager,
-		controlplane.Kwok, controlplane.Kubectl, controlplane.CelsetScheduler)
+	binaries = append(binaries, controlplane.Etcd, controlplane.KubeAPIServer, controlplane.KubeControllerManager,
+		controlplane.Kwok, controlplane.CelsetScheduler)
+	binDir, err := controlplane.Build(ctx, f.binDir, progress, binaries...)
 	if err != nil {
 		return nil, err
 	}

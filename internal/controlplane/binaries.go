@@ -47,7 +47,7 @@ const kubernetesModule = "k8s.io/kubernetes"
 // dependency is a binary whose source is a dependency of a module of ours.
 type dependency struct {
 	pkg        string
-	dir        string // of the module that depends on pkg, relative to the module root
+	module     string // the directory of the module that depends on pkg, from the module root
 	kubernetes bool   // stamped with the version of k8s.io/kubernetes
 	node       bool   // part of a node that runs containers
 	onDemand   bool   // built only if it is asked for by name
@@ -71,7 +71,7 @@ func init() {
 	for _, minor := range OlderKubernetes {
 		for _, name := range []string{KubeAPIServer, KubeControllerManager} {
 			older := dependencies[name]
-			older.dir, older.onDemand = "hack/tools/kubernetes-"+minor, true
+			older.module, older.onDemand = "hack/tools/kubernetes-"+minor, true
 			dependencies[versioned(name, minor)] = older
 		}
 	}
@@ -83,14 +83,14 @@ var dependencies = map[string]dependency{
 	KubeControllerManager: {pkg: kubernetesModule + "/cmd/kube-controller-manager", kubernetes: true},
 	KubeScheduler:         {pkg: kubernetesModule + "/cmd/kube-scheduler", kubernetes: true},
 	Kubectl:               {pkg: kubernetesModule + "/cmd/kubectl", kubernetes: true},
-	Kwok:                  {pkg: "sigs.k8s.io/kwok/cmd/kwok", dir: "hack/tools/kwok"},
+	Kwok:                  {pkg: "sigs.k8s.io/kwok/cmd/kwok", module: "hack/tools/kwok"},
 
 	Kubelet:        {pkg: kubernetesModule + "/cmd/kubelet", kubernetes: true, node: true},
-	Containerd:     {pkg: containerdModule + "/cmd/containerd", dir: containerdDir, tags: containerdTags, node: true},
-	ContainerdShim: {pkg: containerdModule + "/cmd/containerd-shim-runc-v2", dir: containerdDir, tags: containerdTags, node: true},
-	Ctr:            {pkg: containerdModule + "/cmd/ctr", dir: containerdDir, tags: containerdTags, node: true},
-	CNILoopback:    {pkg: "github.com/containernetworking/plugins/plugins/main/loopback", dir: containerdDir, static: true, node: true},
-	Runc:           {pkg: "github.com/opencontainers/runc", dir: "hack/tools/runc", node: true},
+	Containerd:     {pkg: containerdModule + "/cmd/containerd", module: containerdDir, tags: containerdTags, node: true},
+	ContainerdShim: {pkg: containerdModule + "/cmd/containerd-shim-runc-v2", module: containerdDir, tags: containerdTags, node: true},
+	Ctr:            {pkg: containerdModule + "/cmd/ctr", module: containerdDir, tags: containerdTags, node: true},
+	CNILoopback:    {pkg: "github.com/containernetworking/plugins/plugins/main/loopback", module: containerdDir, static: true, node: true},
+	Runc:           {pkg: "github.com/opencontainers/runc", module: "hack/tools/runc", node: true},
 	OCIRuntime:     {pkg: "./internal/realnode/ociruntime", static: true, node: true},
 	NodeInit:       {pkg: "./internal/realnode/nodeinit", static: true, node: true},
 	Workload:       {pkg: "./internal/realnode/workload", static: true, node: true},

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"text/template"
 	"time"
 
@@ -63,17 +64,31 @@ func (n *Node) startContainerd(ctx context.Context) error {
 	return err
 }
 
-// importImage gives the node the one image that it has.
+// importImage gives the node its own image.
 func (n *Node) importImage(ctx context.Context) error {
 	archive := n.path("image.tar")
 	if err := writeImage(archive, n.cp.Binary(controlplane.Workload)); err != nil {
 		return err
 	}
+	return n.ImportImages(ctx, archive)
+}
+
+// ImportImages gives the node the images in an archive, as "docker save" writes one or of an OCI
+// layout, instead of pulling them. It knows them by their names in the archive.
+func (n *Node) ImportImages(ctx context.Context, archive string) error {
+	return n.changeImages(ctx, "import", archive)
+}
+
+// TagImage gives an image of the node another name.
+func (n *Node) TagImage(ctx context.Context, image, name string) error {
+	return n.changeImages(ctx, "tag", image, name)
+}
+
+func (n *Node) changeImages(ctx context.Context, args ...string) error {
 	// The namespace is that of the kubelet's images.
-	ctr := exec.CommandContext(ctx, n.cp.Binary(controlplane.Ctr),
-		"--address="+n.socket(), "--namespace=k8s.io", "images", "import", archive)
-	if out, err := ctr.CombinedOutput(); err != nil {
-		return fmt.Errorf("import image %s: %w\n%s", Image, err, out)
+	args = append([]string{"--address=" + n.socket(), "--namespace=k8s.io", "images"}, args...)
+	if out, err := exec.CommandContext(ctx, n.cp.Binary(controlplane.Ctr), args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
 	return nil
 }

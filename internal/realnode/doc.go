@@ -26,7 +26,8 @@
 // # What differs from a production node
 //
 //   - It has no network but the host's: pods use hostNetwork.
-//   - It never pulls images: it has [Image] only, for sandboxes and containers.
+//   - It never pulls images: it has [Image], for sandboxes and containers, and what
+//     [Node.ImportImages] gives it.
 //   - Seccomp filters are not applied (see ociruntime).
 //   - The kubelet is an administrator of the cluster, listens on the loopback interface
 //     only and lets the API server in, nobody else.

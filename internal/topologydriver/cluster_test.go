@@ -17,8 +17,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
 )
@@ -97,7 +99,8 @@ func TestWithAPIServer(t *testing.T) {
 
 // TestMachinesWithAPIServer has an API server validate and store what each machine publishes.
 func TestMachinesWithAPIServer(t *testing.T) {
-	client := startAPIServer(t, "DRAListTypeAttributes")
+	minor.NeedsGate(t, features.DRAListTypeAttributes)
+	client := startAPIServer(t, string(features.DRAListTypeAttributes))
 	for _, m := range machine.All() {
 		t.Run(m.Name, func(t *testing.T) {
 			f := newFixture(t, m.Topology(node))

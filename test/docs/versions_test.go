@@ -37,14 +37,19 @@ func TestVersions(t *testing.T) {
 		require.NotNil(t, found, of.module)
 		table += fmt.Sprintf("| %s | %s |\n", of.what, strings.TrimPrefix(string(found[1]), "v"))
 	}
-	checkGenerated(t, filepath.Join("docs", "versions.md"), map[string]string{"modules": table, "gates": gatesByVersion()})
+	minors := minorVersions()
+	checkGenerated(t, filepath.Join("docs", "versions.md"), map[string]string{
+		"modules": table, "gates": gatesByVersion(minors), "served": servedBy(t, minors).differences(minors),
+	})
 }
 
-// gatesByVersion is a table of the feature gates of DRA in each version that the scheduler
-// emulates, and its own.
-func gatesByVersion() string {
-	own := utilfeature.DefaultMutableFeatureGate.EmulationVersion()
-	minors := append(slices.Clone(controlplane.OlderKubernetes), own.String())
+// minorVersions are those that the scheduler emulates, and its own.
+func minorVersions() []string {
+	return append(slices.Clone(controlplane.OlderKubernetes), utilfeature.DefaultMutableFeatureGate.EmulationVersion().String())
+}
+
+// gatesByVersion is a table of the feature gates of DRA in each of the versions.
+func gatesByVersion(minors []string) string {
 	table := "| feature gate | " + strings.Join(minors, " | ") + " |\n|---" + strings.Repeat("|---", len(minors)) + "|\n"
 	specs := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
 	var gates []string

@@ -17,6 +17,8 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
+
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // The conditions of devices that are attached to a node when a pod needs them.
@@ -28,7 +30,7 @@ const (
 // The tests play the driver of devices with binding conditions (KEP-5007).
 
 func TestPodBindsWhenItsDevicesAreReady(t *testing.T) {
-	needs(t, kubefeatures.DRADeviceBindingConditions)
+	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "ready", 2, func(t *testing.T, l *lab, v variant) {
 		l.runOnFabric(t, "pod", v)
 		claim := l.awaitAttachment(t, "pod", nil)
@@ -53,7 +55,7 @@ func TestPodBindsWhenItsDevicesAreReady(t *testing.T) {
 // time. It is the first: a failure is not noticed while a device before it is
 // neither ready nor failed.
 func TestFailedDevicesAreGivenBackAndTriedAgain(t *testing.T) {
-	needs(t, kubefeatures.DRADeviceBindingConditions)
+	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "failed", 1, func(t *testing.T, l *lab, v variant) {
 		driver := l.runOnFabric(t, "pod", v)
 		first := l.awaitAttachment(t, "pod", nil)
@@ -73,7 +75,7 @@ func TestFailedDevicesAreGivenBackAndTriedAgain(t *testing.T) {
 // TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain has one device of three
 // take longer than the profile allows.
 func TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain(t *testing.T) {
-	needs(t, kubefeatures.DRADeviceBindingConditions)
+	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	t.Parallel()
 	for _, v := range []variant{
 		{name: "upstream's allocator", profile: hastyProfile},

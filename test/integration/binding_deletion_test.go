@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
+
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // In these tests binding conditions hold a pod between the allocation and its
@@ -19,7 +21,7 @@ import (
 // TestClaimDeletedWhileBinding deletes the claim for good, finalizer and all. The
 // pod is served again when there is a claim of that name again.
 func TestClaimDeletedWhileBinding(t *testing.T) {
-	needs(t, kubefeatures.DRADeviceBindingConditions)
+	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "claim-gone", 1, func(t *testing.T, l *lab, v variant) {
 		l.runOnFabric(t, "pod", v)
 		first := l.awaitAttachment(t, "pod", nil)
@@ -44,7 +46,7 @@ func TestClaimDeletedWhileBinding(t *testing.T) {
 // TestClaimMarkedForDeletionWhileBindingStaysForItsPod deletes the claim as users
 // do: it stays until the pod is through with it.
 func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
-	needs(t, kubefeatures.DRADeviceBindingConditions)
+	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "claim-marked", 1, func(t *testing.T, l *lab, v variant) {
 		l.runOnFabric(t, "pod", v)
 		l.awaitAttachment(t, "pod", nil)
@@ -63,7 +65,7 @@ func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
 // then they are free. Pods that came in the meantime are not told so, whoever
 // allocates: upstream has no event for it.
 func TestPodDeletedWhileBinding(t *testing.T) {
-	needs(t, kubefeatures.DRADeviceBindingConditions)
+	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	t.Parallel()
 	for _, v := range []variant{
 		{name: "upstream's allocator", profile: hastyProfile},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // serviceAccount is whom manifests/scheduler/rbac.yaml is about.
@@ -69,7 +70,7 @@ func startCluster(ctx context.Context, dir string) (err error) {
 	cluster.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
 		DataDir:      dir,
 		Progress:     os.Stderr,
-		FeatureGates: clusterGates(),
+		FeatureGates: minor.ClusterGates(),
 		Users: []controlplane.User{{
 			Name:   serviceAccount,
 			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"},
@@ -93,7 +94,7 @@ func startCluster(ctx context.Context, dir string) (err error) {
 	cluster.scheduler, err = cluster.StartScheduler(ctx, controlplane.SchedulerOptions{
 		Config:       config,
 		User:         serviceAccount,
-		FeatureGates: schedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
+		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
 	})
 	return err
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
+
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // In these tests a constraint stands beside another feature of claims, and devices
@@ -80,8 +82,8 @@ func TestConstraintHoldsForAdminAccess(t *testing.T) {
 // with a half of the first in use. The two halves that a pod wants are to be of one
 // GPU.
 func TestConstraintHoldsForPartitions(t *testing.T) {
-	needs(t, kubefeatures.DRAPartitionableDevices)
-	needsKubernetes(t, "1.35", "slices with counters alone")
+	minor.Needs(t, kubefeatures.DRAPartitionableDevices)
+	minor.NeedsVersion(t, "1.35", "slices with counters alone")
 	t.Parallel()
 	l := newLab(t, "partitions", 1)
 	driver := l.family("gpu").Driver
@@ -149,7 +151,7 @@ func halves(n int) map[string]resourceapi.Counter {
 // with most of the first in use. The two shares that a pod wants are to be of one
 // NIC, which then stands in devices twice.
 func TestConstraintSeesAShareAsItsDevice(t *testing.T) {
-	needs(t, kubefeatures.DRAConsumableCapacity)
+	minor.Needs(t, kubefeatures.DRAConsumableCapacity)
 	t.Parallel()
 	l := newLab(t, "shares", 1)
 	driver := l.family("nic").Driver

@@ -17,6 +17,7 @@ import (
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -33,7 +34,7 @@ func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
 		}
 		l.createClaim(t, "plain", request("mla", driver, 4))
 		pods := []*corev1.Pod{podOf("claim", v.profile, "plain")}
-		if has(kubefeatures.DRAExtendedResource) {
+		if minor.Has(kubefeatures.DRAExtendedResource) {
 			pods = append(pods, l.podWithExtended("explicit", v.profile, name, 4),
 				l.podWithExtended("implicit", v.profile, corev1.ResourceName(resourceapi.ResourceDeviceClassPrefix+driver), 4))
 		}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -24,7 +25,7 @@ import (
 // (KEP-5004): the scheduler makes the claim for what a container asks for in its
 // resources, next to the claims that the pod has, and gives back all of them.
 func TestExtendedResourcesAreBackedByDevices(t *testing.T) {
-	needs(t, kubefeatures.DRAExtendedResource)
+	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	forEachVariant(t, "extended", 1, func(t *testing.T, l *lab, v variant) {
 		driver, name := l.extendedRing(t, 8)
 		l.createClaim(t, "set", v.claim(constrained("ring3", contiguous(driver, 3)), request("mla", driver, 3))...)
@@ -59,7 +60,7 @@ func TestExtendedResourcesAreBackedByDevices(t *testing.T) {
 // TestExtendedResourcesOfTheNodeNeedNoClaim has one node where a device plugin
 // provides what DRA devices provide on the other.
 func TestExtendedResourcesOfTheNodeNeedNoClaim(t *testing.T) {
-	needs(t, kubefeatures.DRAExtendedResource)
+	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	forEachVariant(t, "plugin", 2, func(t *testing.T, l *lab, v variant) {
 		_, name := l.extendedRing(t, 8)
 		l.provide(t, l.nodes[1], name, 2)

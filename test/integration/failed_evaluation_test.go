@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -32,7 +33,7 @@ func TestFailedEvaluationMayBeAboutTheNode(t *testing.T) {
 	driver := l.mixedFleet(t, old, current)
 	scheduler, err := cluster.StartScheduler(t.Context(), controlplane.SchedulerOptions{
 		Name: failingProfile, Config: configBeside(t, failingProfile, "{}"), User: serviceAccount,
-		FeatureGates: schedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
+		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
 	})
 	require.NoError(t, err)
 	t.Cleanup(scheduler.Stop)

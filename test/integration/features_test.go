@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -97,7 +98,7 @@ func TestConstraintCoversRequestsOfTwoDrivers(t *testing.T) {
 // TestConstraintStandsBesideAttributeConstraints takes away one of the three
 // conditions at a time and shows that each decides.
 func TestConstraintStandsBesideAttributeConstraints(t *testing.T) {
-	needs(t, kubefeatures.DRAConsumableCapacity)
+	minor.Needs(t, kubefeatures.DRAConsumableCapacity)
 	t.Parallel()
 	l := newLab(t, "attributes", 1)
 	mesh, err := topology.NewMesh(l.family("mesh"), 3, 3)

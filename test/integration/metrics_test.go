@@ -19,6 +19,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/plugin"
 )
 
@@ -27,7 +28,7 @@ import (
 const measuredProfile = "celset-measured"
 
 func TestMetricsOfTheScheduler(t *testing.T) {
-	needs(t, kubefeatures.DRAConsumableCapacity)
+	minor.Needs(t, kubefeatures.DRAConsumableCapacity)
 	t.Parallel()
 	l := newLab(t, "metrics", 2)
 	// Wherever pods land, a node keeps ten devices for those that get none: 120 sets.
@@ -37,7 +38,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 		Name:         measuredProfile,
 		Config:       configBeside(t, measuredProfile, "{allocator: All, budget: {cost: 1500}}"),
 		User:         serviceAccount,
-		FeatureGates: schedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
+		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
 	})
 	require.NoError(t, err)
 	t.Cleanup(scheduler.Stop)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // The profiles in manifests/scheduler/config.yaml.
@@ -53,7 +54,7 @@ func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
 		AttemptTimeout: &metav1.Duration{},
 		Budget:         &configv1alpha1.Budget{Cost: ptr.To[int64](1_000_000_000), Steps: ptr.To[int64](10_000_000)},
 	}
-	if has(kubefeatures.DRADeviceBindingConditions) {
+	if minor.Has(kubefeatures.DRADeviceBindingConditions) {
 		hasty.BindingTimeout = &metav1.Duration{Duration: hastyBindingTimeout}
 	}
 	return map[string]configv1alpha1.DynamicResourcesCELArgs{

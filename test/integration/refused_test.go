@@ -14,6 +14,7 @@ import (
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // TestMistakesInConstraintsAreReported goes through what the specification calls
@@ -95,7 +96,7 @@ func TestMistakesInConstraintsAreReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "distinct-attribute" {
-				needs(t, kubefeatures.DRAConsumableCapacity)
+				minor.Needs(t, kubefeatures.DRAConsumableCapacity)
 			}
 			l.run(t, name, celsetProfile, tc.claim...)
 			l.requireRefused(t, name, append(tc.want, l.namespace+"/"+name)...)

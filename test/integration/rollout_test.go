@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // rolloutProfile is the profile of a scheduler that is started again and again.
@@ -35,7 +36,7 @@ func (r *rollout) replace(t *testing.T, enabled bool) {
 		Name:         fmt.Sprintf("%s-%d", rolloutProfile, r.replaced),
 		Config:       configBeside(t, rolloutProfile, ""),
 		User:         serviceAccount,
-		FeatureGates: schedulerGates(map[string]bool{v1alpha1.FeatureGate: enabled}),
+		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: enabled}),
 	})
 	require.NoError(t, err)
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -24,7 +25,7 @@ const unhealthy = "example.com/unhealthy"
 
 // TestDeviceTaintRulesKeepPodsAway taints one device of four (KEP-5055).
 func TestDeviceTaintRulesKeepPodsAway(t *testing.T) {
-	needs(t, kubefeatures.DRADeviceTaintRules)
+	minor.Needs(t, kubefeatures.DRADeviceTaintRules)
 	forEachVariant(t, "tainted", 1, func(t *testing.T, l *lab, v variant) {
 		ring := l.ring(t, 4)
 		driver := ring.Drivers()[0]
@@ -57,7 +58,7 @@ func TestDeviceTaintRulesKeepPodsAway(t *testing.T) {
 
 // TestDeviceTaintRulesEvictPods taints all devices of a driver.
 func TestDeviceTaintRulesEvictPods(t *testing.T) {
-	needs(t, kubefeatures.DRADeviceTaintRules)
+	minor.Needs(t, kubefeatures.DRADeviceTaintRules)
 	forEachVariant(t, "evicted", 1, func(t *testing.T, l *lab, v variant) {
 		ring := l.ring(t, 6)
 		driver := ring.Drivers()[0]

@@ -19,6 +19,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 const (
@@ -62,7 +63,7 @@ func TestHangingSchedulerIsNoticed(t *testing.T) {
 	driver := l.ring(t, 8).Drivers()[0]
 	options := controlplane.SchedulerOptions{
 		Name: "hanging", Binary: buildHangingScheduler(t), Config: fmt.Appendf(nil, hangingConfig, l.namespace), User: serviceAccount,
-		FeatureGates: schedulerGates(map[string]bool{v1alpha1.FeatureGate: true}), Args: []string{"--cycle-timeout=" + cycleTimeout.String()},
+		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}), Args: []string{"--cycle-timeout=" + cycleTimeout.String()},
 	}
 	l.grant(t, rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update"}})
 	first, err := cluster.StartScheduler(t.Context(), options)

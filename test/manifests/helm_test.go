@@ -4,61 +4,38 @@
 package manifests
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/celset/celset/internal/testing/helm"
 	"github.com/celset/celset/internal/testing/render"
 )
 
 const chart = root + "/charts/celset"
 
-// buildHelm builds bin/helm, once in a run. Of a make that runs the tests it does not
-// know.
-var buildHelm = sync.OnceValues(func() ([]byte, error) {
-	command := exec.Command("make", "-s", "bin/helm")
-	command.Dir = "../.."
-	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS=")
-	})
-	return command.CombinedOutput()
-})
-
-// helm runs helm and returns what it printed.
-func helm(t *testing.T, args ...string) (stdout string, err error) {
+// runHelm runs helm and returns what it printed.
+func runHelm(t *testing.T, args ...string) (output string, err error) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds helm")
 	}
-	output, err := buildHelm()
-	require.NoError(t, err, "%s", output)
-	command := exec.CommandContext(t.Context(), "../../bin/helm", args...)
-	// It has no cluster to talk to, and no configuration.
-	command.Env = append(os.Environ(), "KUBECONFIG=/dev/null", "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
-	var out, messages bytes.Buffer
-	command.Stdout, command.Stderr = &out, &messages
-	if err := command.Run(); err != nil {
-		return messages.String(), err
-	}
-	return out.String(), nil
+	return helm.Run(t, args...)
 }
 
 // template renders the chart with values that are set as in "--set".
 func template(t *testing.T, values ...string) []*unstructured.Unstructured {
 	t.Helper()
-	output, err := helm(t, "template", "celset", chart, "--namespace=kube-system", "--kube-version=1.37.1", "--set="+strings.Join(values, ","))
+	output, err := runHelm(t, "template", "celset", chart, "--namespace=kube-system", "--kube-version=1.37.1", "--set="+strings.Join(values, ","))
 	require.NoError(t, err, output)
 	objects, err := render.Decode([]byte(output))
 	require.NoError(t, err)
@@ -297,7 +274,7 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 		"no bundle":        {"webhook.enabled=true,webhook.certificates.from=secret", "webhook.certificates.caBundle: the API server needs it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			output, err := helm(t, "template", "celset", chart, "--set="+test.set)
+			output, err := runHelm(t, "template", "celset", chart, "--set="+test.set)
 			require.Error(t, err)
 			require.Contains(t, output, test.err)
 		})
@@ -305,6 +282,6 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 }
 
 func TestLint(t *testing.T) {
-	output, err := helm(t, "lint", "--strict", chart)
+	output, err := runHelm(t, "lint", "--strict", chart)
 	require.NoError(t, err, output)
 }

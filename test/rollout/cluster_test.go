@@ -13,8 +13,10 @@ import (
 
 	"go.uber.org/goleak"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // serviceAccount is whom manifests/scheduler/rbac.yaml is about.
@@ -61,6 +63,9 @@ func runInCluster(m *testing.M) (code int, err error) {
 	return 0, nil
 }
 
+// gates are those of all that takes part.
+var gates = minor.TurnOn(features.DRAExtendedResource)
+
 // startCluster starts everything but schedulers. Nobody runs the pods: that they are
 // bound is all that a scheduler is responsible for.
 func startCluster(ctx context.Context, dir string) (err error) {
@@ -76,6 +81,8 @@ func startCluster(ctx context.Context, dir string) (err error) {
 		DataDir:  dir,
 		Progress: os.Stderr,
 		SkipKwok: true,
+		// One kind of the pods needs it, and it is off in older versions.
+		FeatureGates: gates,
 		Users: []controlplane.User{{
 			Name:   serviceAccount,
 			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"},

@@ -12,7 +12,10 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"testing"
+	"time"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
@@ -71,6 +74,16 @@ type trap struct {
 	done   bool
 	// released is closed to let the write go on. Nil: it ends with the process.
 	released chan struct{}
+}
+
+// await returns when the scheduler is at the point.
+func (t *trap) await(test *testing.T) {
+	test.Helper()
+	select {
+	case <-t.sprung:
+	case <-time.After(patience):
+		require.FailNow(test, "the scheduler did not come so far", "%s %s: %d writes are missing", t.point.side, t.point.write, t.left)
+	}
 }
 
 // release lets a write go on that was delayed.

@@ -84,7 +84,7 @@ func TestGateStopsBeforeAndAfterAWrite(t *testing.T) {
 
 			var waiting sync.WaitGroup
 			waiting.Go(func() { assert.Zero(t, ask(t, g, http.MethodPost, podsPath+"/b/binding"), "the answer is lost") })
-			<-trap.sprung
+			trap.await(t)
 			require.Equal(t, want, api.seen())
 
 			waiting.Go(func() { assert.Zero(t, ask(t, g, http.MethodPut, claimsPath+"/c/status"), "no write passes any more") })
@@ -102,7 +102,7 @@ func TestGateDelaysAWrite(t *testing.T) {
 	trap := g.delay(bind, 1)
 	var waiting sync.WaitGroup
 	waiting.Go(func() { assert.Equal(t, http.StatusOK, ask(t, g, http.MethodPost, podsPath+"/a/binding")) })
-	<-trap.sprung
+	trap.await(t)
 	require.Empty(t, api.seen())
 	require.Equal(t, http.StatusOK, ask(t, g, http.MethodPost, podsPath+"/b/binding"), "others pass")
 	trap.release()
@@ -111,7 +111,7 @@ func TestGateDelaysAWrite(t *testing.T) {
 
 	trap = g.delay(bind, 1)
 	waiting.Go(func() { assert.Zero(t, ask(t, g, http.MethodPost, podsPath+"/c/binding"), "never released") })
-	<-trap.sprung
+	trap.await(t)
 	g.close()
 	waiting.Wait()
 	require.Len(t, api.seen(), 2)

@@ -22,7 +22,7 @@ func TestLeftClaimForExtendedResourcesHoldsNobodyUp(t *testing.T) {
 			trap := g.arm(p, 1)
 			s := start(t, g, enabled())
 			pod := w.add(t, extendedKind)
-			<-trap.sprung
+			trap.await(t)
 			s.kill()
 
 			start(t, w.openGate(t), enabled())
@@ -42,7 +42,7 @@ func TestDevicesOfAPodThatCouldNotBeBoundStayWithItsClaim(t *testing.T) {
 			s := start(t, w.openGate(t), enabled())
 			trap := s.gate.arm(point{unreserve, after}, 1)
 			name := w.add(t, k)[0]
-			<-trap.sprung
+			trap.await(t)
 			s.kill()
 			kept := w.allocations(t)
 			require.Len(t, kept, 1)

@@ -33,7 +33,7 @@ func TestRolledBackToTheStockScheduler(t *testing.T) {
 			w.requireBound(t, running...)
 			trap := s.gate.arm(point{bind, before}, 1)
 			inFlight := w.add(t, ringKind)
-			<-trap.sprung
+			trap.await(t)
 			s.stop()
 			kept := w.allocations(t)
 			require.NotNil(t, kept[inFlight[0]].NodeSelector, "it has devices and no node")

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"maps"
 	"net/url"
 	"path/filepath"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/minor"
 )
 
 // The profiles in manifests/scheduler/config.yaml.
@@ -47,6 +49,9 @@ func launch(t *testing.T, g *gate, options controlplane.SchedulerOptions) (*sche
 	if options.Config == nil {
 		options.ConfigFile = manifestConfig()
 	}
+	all := maps.Clone(gates)
+	maps.Copy(all, options.FeatureGates)
+	options.FeatureGates = all
 	var err error
 	if options.Kubeconfig, err = kubeconfig(t.TempDir(), g.server.URL); err != nil {
 		return nil, err
@@ -82,7 +87,12 @@ func withProfiles(names ...string) controlplane.SchedulerOptions {
 	for _, name := range names {
 		config += "- schedulerName: " + name + "\n"
 	}
-	return controlplane.SchedulerOptions{Binary: cluster.Binary(controlplane.KubeScheduler), Config: []byte(config)}
+	options := controlplane.SchedulerOptions{Binary: cluster.Binary(controlplane.KubeScheduler), Config: []byte(config)}
+	if older := minor.Version(); older != "" {
+		// It does not find that out by itself.
+		options.Args = []string{"--emulated-version=" + older}
+	}
+	return options
 }
 
 // kill ends the process as a crash would, wherever it is, and returns when the API

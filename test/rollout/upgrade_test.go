@@ -46,7 +46,7 @@ func TestUpgradedWithClaimsInFlight(t *testing.T) {
 			})
 			trap := old.gate.arm(tc.point, 1)
 			inFlight := w.add(t, ringKind)
-			<-trap.sprung
+			trap.await(t)
 			kept := w.allocations(t)
 			_, stored := kept[inFlight[0]]
 			require.Equal(t, tc.stored, stored)

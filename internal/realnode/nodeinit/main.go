@@ -4,8 +4,8 @@
 //go:build linux
 
 // Nodeinit is the first process in the mount namespace and the PID namespace of a
-// node for tests: the kubelet, containerd and all they start are its descendants or
-// its wards. When it ends, the kernel kills them and takes their mounts apart.
+// node or a pod for tests: the kubelet, containerd and all they start, or the program of the
+// pod, are its descendants or its wards. When it ends, the kernel kills them and takes their mounts apart.
 //
 //	nodeinit <ready file> <private directory> <host directory>...
 //

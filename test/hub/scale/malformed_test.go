@@ -60,6 +60,8 @@ func TestMalformedOnHub(t *testing.T) {
 			good[object.Name] = all[object.Name]
 		}
 	}
+	// What the observer has yet to hear of is from before.
+	o.catchUp(t)
 	o.expect(good)
 	n := in(300, 30)
 	h.spoilRest(t, uint64(n))

@@ -2,6 +2,9 @@
 {{- define "celset.image" -}}
 {{- $image := (index . 0).Values.image -}}
 {{- with $image.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ index . 1 }}:{{ $image.tag }}
+{{- if eq $image.tag (index . 0).Chart.AppVersion }}
+{{- with index ($image.digests | default dict) (index . 1) }}@{{ . }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{/* Labels of what belongs to a program. */}}
@@ -39,6 +42,15 @@ spec:
   selector:
     matchLabels:
       app.kubernetes.io/name: {{ index . 0 }}
+{{- end }}
+
+{{/* "true" unless somebody else has made the namespace celset-system, such as for a certificate or a
+pull secret: helm would refuse to take it over. Without a cluster, as in helm template, nobody has. */}}
+{{- define "celset.makesNamespace" -}}
+{{- $namespace := lookup "v1" "Namespace" "" "celset-system" -}}
+{{- $made := dig "metadata" "annotations" "meta.helm.sh/release-name" "" ($namespace | default dict) -}}
+{{- $in := dig "metadata" "annotations" "meta.helm.sh/release-namespace" "" ($namespace | default dict) -}}
+{{- or (not $namespace) (and (eq $made .Release.Name) (eq $in .Release.Namespace)) -}}
 {{- end }}
 
 {{/* What pods and containers may not do. */}}

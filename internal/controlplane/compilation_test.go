@@ -1,0 +1,193 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+)
+
+// writePrograms makes dir a module whose programs print a word.
+func writePrograms(t *testing.T, dir, word string, names ...string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+modulePath+"\ngo 1.26\n"), 0o600))
+	for _, name := range names {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
+		source := fmt.Sprintf("package main\nvar word = %q\nfunc main() { print(word) }\n", word)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "main.go"), []byte(source), 0o600))
+	}
+}
+
+func output(t *testing.T, binary string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), binary).CombinedOutput()
+	require.NoError(t, err)
+	return string(out)
+}
+
+func TestBuildPrograms(t *testing.T) {
+	source, binDir := t.TempDir(), t.TempDir()
+	programs := compilation{{name: "program", pkg: "./program"}, {name: "renamed", pkg: "./other/v3"}}
+	build := func() (info []os.FileInfo) {
+		require.NoError(t, programs.build(t.Context(), source, binDir))
+		for _, program := range programs {
+			each, err := os.Stat(filepath.Join(binDir, program.name))
+			require.NoError(t, err)
+			info = append(info, each)
+		}
+		return info
+	}
+	writePrograms(t, source, "one", "program", "other/v3")
+	first := build()
+	for _, program := range programs {
+		require.Equal(t, "one", output(t, filepath.Join(binDir, program.name)))
+	}
+	again := build()
+	for i := range first {
+		require.True(t, os.SameFile(first[i], again[i]), "an unchanged program is not replaced")
+	}
+
+	writePrograms(t, source, "two", "other/v3")
+	changed := build()
+	require.True(t, os.SameFile(first[0], changed[0]))
+	require.False(t, os.SameFile(first[1], changed[1]))
+	require.Equal(t, "one", output(t, filepath.Join(binDir, "program")))
+	require.Equal(t, "two", output(t, filepath.Join(binDir, "renamed")))
+
+	programs[1].stamp = "-X main.word=stamped"
+	build()
+	require.Equal(t, "one", output(t, filepath.Join(binDir, "program")), "the stamp is of the other program")
+	require.Equal(t, "stamped", output(t, filepath.Join(binDir, "renamed")))
+
+	programs = programs[:1]
+	build()
+	require.Equal(t, "one", output(t, filepath.Join(binDir, "program")), "one program goes into the folder too")
+}
+
+func TestBuildFailureKeepsBinary(t *testing.T) {
+	source, binDir := t.TempDir(), t.TempDir()
+	program := compilation{{name: "program", pkg: "./program"}}
+	writePrograms(t, source, "good", "program")
+	require.NoError(t, program.build(t.Context(), source, binDir))
+
+	require.NoError(t, os.WriteFile(filepath.Join(source, "program", "main.go"), []byte("package main\nfunc main() { undefined() }\n"), 0o600))
+	err := program.build(t.Context(), source, binDir)
+	require.ErrorContains(t, err, "build program: go build in "+source)
+	require.ErrorContains(t, err, "undefined: undefined", "the compiler's message")
+	require.Equal(t, "good", output(t, filepath.Join(binDir, "program")))
+}
+
+// TestConcurrentBuilds has builders of a program that changes, and others that
+// run it all the while: none may see half a binary.
+func TestConcurrentBuilds(t *testing.T) {
+	binDir := t.TempDir()
+	binary := filepath.Join(binDir, "program")
+	root := t.TempDir()
+	modules := []string{"one", "other"}
+	for i, module := range modules {
+		require.NoError(t, os.Mkdir(filepath.Join(root, module), 0o755))
+		writePrograms(t, filepath.Join(root, module), fmt.Sprintf("word %d", i), "program")
+	}
+	group, ctx := errgroup.WithContext(t.Context())
+	for round := range 6 {
+		program := compilation{{name: "program", pkg: "./program", module: modules[round%2]}}
+		group.Go(func() error {
+			if err := program.build(ctx, root, binDir); err != nil {
+				return err
+			}
+			out, err := exec.CommandContext(ctx, binary).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("run: %w: %s", err, out)
+			}
+			if got := string(out); got != "word 0" && got != "word 1" {
+				return fmt.Errorf("the program printed %q", got)
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+}
+
+func TestCompilations(t *testing.T) {
+	root, err := ModuleRoot()
+	require.NoError(t, err)
+	compiled := func(names ...string) (all []string) {
+		targets, err := resolveTargets(t.Context(), root, names)
+		require.NoError(t, err)
+		for _, c := range compilations(targets) {
+			all = append(all, c.names())
+		}
+		return all
+	}
+	require.Equal(t, []string{"etcd"}, compiled(Etcd, Etcd))
+	require.Equal(t, []string{"etcd and celset-scheduler", "kwok"}, compiled(Etcd, Kwok, CelsetScheduler), "one of each module")
+	require.Equal(t, []string{"etcd, kube-apiserver and kubelet", "celset-node-init and celset-workload"}, compiled(Etcd, NodeInit, KubeAPIServer, Workload, Kubelet), "and one without C")
+	require.Equal(t, []string{"kube-apiserver-1.34", "kube-apiserver-1.35", "kube-apiserver"}, compiled("kube-apiserver-1.34", "kube-apiserver-1.35", KubeAPIServer))
+
+	places := map[string]string{}
+	for name := range dependencies {
+		targets, err := resolveTargets(t.Context(), root, []string{name})
+		require.NoError(t, err)
+		place := filepath.Join(compilations(targets)[0].workDir(), targets[0].executable())
+		require.Empty(t, places[place], "%s overwrites another program", name)
+		places[place] = name
+	}
+	require.Equal(t, Etcd, places["server"], "go build names it so")
+}
+
+func TestCompilationArguments(t *testing.T) {
+	c := compilation{
+		{name: Etcd, pkg: "go.etcd.io/etcd/server/v3", tags: "no_zfs"},
+		{name: KubeAPIServer, pkg: "k8s.io/kubernetes/cmd/kube-apiserver", stamp: "-X a.b=c", tags: "no_zfs"},
+	}
+	require.Equal(t, []string{
+		"build", "-o", "work/", "-ldflags", "-s -w", "-ldflags", "k8s.io/kubernetes/cmd/kube-apiserver=-s -w -X a.b=c",
+		"-tags", "no_zfs", "go.etcd.io/etcd/server/v3", "k8s.io/kubernetes/cmd/kube-apiserver",
+	}, c.args("work"))
+
+	t.Setenv("GOGC", "")
+	require.Equal(t, []string{"GOGC=400"}, c.environment())
+	t.Setenv("GOGC", "50")
+	require.Empty(t, c.environment(), "the user knows better")
+	c[0].static = true
+	require.Equal(t, []string{"CGO_ENABLED=0"}, c.environment())
+}
+
+// TestKwokSharesPackages has kwok take few packages that the other programs do not: a version that
+// differs is compiled again, and with one of Kubernetes all that depends on it.
+func TestKwokSharesPackages(t *testing.T) {
+	root, err := ModuleRoot()
+	require.NoError(t, err)
+	const format = "{{with .Module}}{{.Path}} {{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}"
+	versions := func(target string) map[string]string {
+		targets, err := resolveTargets(t.Context(), root, []string{target})
+		require.NoError(t, err)
+		out, err := runGo(t.Context(), filepath.Join(root, targets[0].module), nil, "list", "-deps", "-f", format, targets[0].pkg)
+		require.NoError(t, err)
+		versions := map[string]string{}
+		for line := range strings.Lines(out) {
+			if path, version, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+				versions[path] = version
+			}
+		}
+		return versions
+	}
+	servers := versions(KubeAPIServer)
+	require.Greater(t, len(servers), 50)
+	shared := 0
+	for path, version := range versions(Kwok) {
+		if of := servers[path]; of != "" {
+			shared++
+			require.Equal(t, of, version, "%s in hack/tools/kwok/go.mod: take the version that celset has", path)
+		}
+	}
+	require.Greater(t, shared, 30)
+}

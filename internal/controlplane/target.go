@@ -1,0 +1,89 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// target is a program that can be built.
+type target struct {
+	name   string // of the binary
+	pkg    string // an import path, or one from the module's directory as "./cmd/program"
+	module string // the directory of the module to build in, from the module root
+	stamp  string // flags for the linker
+	tags   string
+	static bool
+}
+
+func resolveTargets(ctx context.Context, root string, names []string) ([]target, error) {
+	targets := make([]target, 0, len(names))
+	versions := map[string]string{}
+	for _, name := range names {
+		t, isKubernetes, err := targetOf(root, name)
+		if err != nil {
+			return nil, err
+		}
+		if isKubernetes {
+			if versions[t.module] == "" {
+				if versions[t.module], err = kubernetesVersion(ctx, filepath.Join(root, t.module)); err != nil {
+					return nil, err
+				}
+			}
+			t.stamp = VersionStamp(versions[t.module])
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+// targetOf finds a dependency or a command of this module. celset-scheduler is a
+// kube-scheduler, and says so.
+func targetOf(root, name string) (t target, isKubernetes bool, err error) {
+	if dep, ok := dependencies[name]; ok {
+		return target{name: name, pkg: dep.pkg, module: dep.module, tags: dep.tags, static: dep.static}, dep.kubernetes, nil
+	}
+	t, err = commandTarget(root, name)
+	return t, name == CelsetScheduler, err
+}
+
+func commandTarget(root, name string) (target, error) {
+	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return target{}, fmt.Errorf("build %q: not the name of a binary", name)
+	}
+	if _, err := os.Stat(filepath.Join(root, "cmd", name)); err != nil {
+		return target{}, fmt.Errorf("build %s: neither a known dependency nor a command of this module: %w", name, err)
+	}
+	return target{name: name, pkg: "./cmd/" + name}, nil
+}
+
+// kubernetesVersion asks the graph of the module in dir: the version of the servers is that of
+// the libraries that it compiles against.
+func kubernetesVersion(ctx context.Context, dir string) (string, error) {
+	out, err := runGo(ctx, dir, nil, "list", "-m", "-f", "{{.Version}}", kubernetesModule)
+	if err != nil {
+		return "", fmt.Errorf("find the version of %s: %w", kubernetesModule, err)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// VersionStamp returns flags for the linker that set what a release build of Kubernetes would
+// set. Without it a server calls itself v0.0.0, and `kubectl version` fails to compare.
+func VersionStamp(version string) string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	var flags []string
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags,
+			fmt.Sprintf("-X %s.gitVersion=%s", pkg, version),
+			fmt.Sprintf("-X %s.gitMajor=%s", pkg, major),
+			fmt.Sprintf("-X %s.gitMinor=%s", pkg, minor),
+			fmt.Sprintf("-X %s.gitTreeState=archive", pkg))
+	}
+	return strings.Join(flags, " ")
+}

@@ -7,8 +7,10 @@ package chart
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	certutil "k8s.io/client-go/util/cert"
 )
@@ -141,7 +144,17 @@ func (c *cluster) requireScraped(t *testing.T) {
 
 func (c *cluster) requirePage(t *testing.T, pod *corev1.Pod, at endpoint, token string) {
 	t.Helper()
-	status, page, err := c.runner.Get(t.Context(), pod, at.scheme, at.port, at.path, token)
+	var status int
+	var page []byte
+	// A ready pod need not listen for Prometheus yet, which asks again as this does.
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		var err error
+		status, page, err = c.runner.Get(ctx, pod, at.scheme, at.port, at.path, token)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return false, nil
+		}
+		return true, err
+	})
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status, "%s: %s", pod.Name, page)
 	require.True(t, strings.HasPrefix(string(page), "# HELP "), "%s: %.200s", pod.Name, page)

@@ -115,8 +115,10 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	}
 	s.kept = kept
 	results, err = s.allocate()
-	if len(s.celConstraints) > 0 {
-		s.work.charge()
+	for _, done := range append(s.preferring, s) {
+		if len(done.celConstraints) > 0 {
+			done.work.charge()
+		}
 	}
 	stats = s.stats()
 	a.counts.add(stats)
@@ -138,7 +140,7 @@ func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 	case err != nil:
 		return nil, err
 	case found:
-		return s.results()
+		return s.preferred().results()
 	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
 		return nil, onNode("invalid resource pools were encountered")
 	default:

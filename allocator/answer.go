@@ -35,7 +35,12 @@ type keptAnswer struct {
 	// request, for all requests of all claims. choices are the devices.
 	decisions []int
 	choices   []placeOfChoice
+	// outcome is empty without preferences.
+	outcome PreferenceOutcome
 }
+
+// errUnrepeatable keeps an answer from being kept that is right here and now.
+var errUnrepeatable = errors.New("the answer depends on the attempt")
 
 // placeOfChoice is a choice without the objects of the node.
 type placeOfChoice struct {
@@ -53,6 +58,9 @@ func (s *search) answer() (found bool, reason string, err error) {
 	}
 	known, hit, err := find(s.ctx, s.kept, func() (keptAnswer, error) {
 		found, err := s.run()
+		if err == nil && s.isUnrepeatable {
+			return keptAnswer{}, errUnrepeatable
+		}
 		if failure, ok := errors.AsType[*EvaluationError](err); ok {
 			return keptAnswer{failure: failure.withoutNode()}, nil
 		}
@@ -61,11 +69,15 @@ func (s *search) answer() (found bool, reason string, err error) {
 		}
 		return s.describe(found), nil
 	})
+	if errors.Is(err, errUnrepeatable) {
+		return true, "", nil
+	}
 	if known.failure != nil {
 		err = known.failure.on(s.node, s.inventory, s.claims)
 	}
 	if hit {
 		s.hits++
+		s.outcome = known.outcome
 		s.replay(known)
 	}
 	return known.found, known.reason, err
@@ -80,24 +92,21 @@ func (s *search) reasonUnless(known bool) string {
 
 // describe says how the search ended, in positions.
 func (s *search) describe(found bool) keptAnswer {
-	result := keptAnswer{found: found, reason: s.reasonUnless(found)}
+	result := keptAnswer{found: found, reason: s.reasonUnless(found), outcome: s.outcome}
 	if !found {
 		result.refusal = s.allocator.refusal(result.reason)
 		return result
 	}
-	result.decisions, result.choices = make([]int, 0, len(s.solution.decisions)), make([]placeOfChoice, 0, len(s.solution.choices))
+	best := s.preferred().found()
+	result.decisions, result.choices = make([]int, 0, len(best.decisions)), make([]placeOfChoice, 0, len(best.choices))
 	next := 0
 	for _, requests := range s.requests {
-		for _, all := range requests {
-			for i, r := range all {
-				if r == s.solution.decisions[next] {
-					result.decisions = append(result.decisions, i)
-				}
-			}
+		for range requests {
+			result.decisions = append(result.decisions, best.decisions[next].alternative)
 			next++
 		}
 	}
-	for _, c := range s.solution.choices {
+	for _, c := range best.choices {
 		result.choices = append(result.choices, placeOfChoice{c.claim, c.request.Order, c.Position})
 	}
 	return result

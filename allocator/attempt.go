@@ -32,11 +32,21 @@ type AttemptBudget struct {
 	cost      atomic.Uint64
 	steps     atomic.Int64
 	end       atomic.Pointer[error]
+	// preferences is as much again, for choosing among the sets that would do.
+	preferences *AttemptBudget
 }
 
 // NewAttemptBudget returns a budget of cost, in CEL cost units, and steps, as in [Stats].
 func NewAttemptBudget(cost uint64, steps int64) *AttemptBudget {
-	return &AttemptBudget{costLimit: cost, stepLimit: steps}
+	return &AttemptBudget{costLimit: cost, stepLimit: steps, preferences: &AttemptBudget{costLimit: cost, stepLimit: steps}}
+}
+
+// forPreferences is the part of the budget for preferences. nil if there is no budget.
+func (b *AttemptBudget) forPreferences() *AttemptBudget {
+	if b == nil {
+		return nil
+	}
+	return b.preferences
 }
 
 // Cost returns what was charged so far, in CEL cost units.
@@ -47,7 +57,10 @@ func (b *AttemptBudget) Steps() int64 { return b.steps.Load() }
 
 // End ends all searches of the attempt, those that are running too, with or without CEL
 // constraints. Their errors wrap err. Only the first call has an effect.
-func (b *AttemptBudget) End(err error) { b.end.CompareAndSwap(nil, &err) }
+func (b *AttemptBudget) End(err error) {
+	b.end.CompareAndSwap(nil, &err)
+	b.preferences.end.CompareAndSwap(nil, &err)
+}
 
 // ended is why the attempt was ended, nil if it was not.
 func (b *AttemptBudget) ended() error {

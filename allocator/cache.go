@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/memo"
 )
@@ -127,7 +128,12 @@ type analyzed struct {
 // analysisOf reads an expression for sets of the given shape.
 func analysisOf(d *definition, shape setShape) analyzed {
 	analyze := bound.Analyze
-	if shape.ascending {
+	switch {
+	case d.key.isGoal:
+		analyze = func(expression *device.Expression, size int) *bound.Analysis {
+			return bound.AnalyzeGoal(expression, size, shape.ascending)
+		}
+	case shape.ascending:
 		analyze = bound.AnalyzeAscending
 	}
 	return analyses.Get(analysisKey{d.key, shape}, func() analyzed {

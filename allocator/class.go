@@ -23,7 +23,7 @@ type seenClasses struct {
 
 type seenClass struct {
 	*resourceapi.DeviceClass
-	hasDefaults bool
+	hasDefaults, hasPreferences bool
 }
 
 // Get returns the class. That there is none is not remembered.
@@ -39,6 +39,12 @@ func (s *seenClasses) Get(name string) (*resourceapi.DeviceClass, error) {
 func (s *seenClasses) hasDefaults(name string) bool {
 	seen, err := s.see(name)
 	return err == nil && seen.hasDefaults
+}
+
+// hasPreferences tells whether the class defines preferences.
+func (s *seenClasses) hasPreferences(name string) bool {
+	seen, err := s.see(name)
+	return err == nil && seen.hasPreferences
 }
 
 func (s *seenClasses) see(name string) (*seenClass, error) {
@@ -57,7 +63,7 @@ func (s *seenClasses) see(name string) (*seenClass, error) {
 	if s.byName == nil {
 		s.byName = make(map[string]*seenClass)
 	}
-	seen := &seenClass{class, v1alpha1.HasDefaults(class)}
+	seen := &seenClass{class, v1alpha1.HasDefaults(class), v1alpha1.HasPreferences(class)}
 	s.byName[name] = seen
 	return seen, nil
 }

@@ -52,6 +52,8 @@ type celConstraint struct {
 	// alternative which is being tried, or was last.
 	pruners []*pruner
 	pruner  *pruner
+	// goal makes a preference of it, which evaluates to an int. nil for a constraint.
+	goal *goal
 }
 
 func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition, api *resourceapi.DeviceConstraint, requests []alternatives) *celConstraint {
@@ -239,7 +241,11 @@ func (c *celConstraint) evaluate() (bool, error) {
 	if err := c.pruner.failure(); err != nil {
 		return false, err
 	}
-	satisfied, err := c.verdict()
+	judge := c.verdict
+	if c.goal != nil {
+		judge = c.isReached
+	}
+	satisfied, err := judge()
 	switch {
 	case err != nil:
 		return false, c.evaluationError(err)
@@ -266,6 +272,14 @@ func (c *celConstraint) evaluationError(err error) error {
 	for i, member := range c.members {
 		ids[i] = member.ID.String()
 	}
-	return fmt.Errorf("claim %s, constraint %s, node %s, devices [%s]: %w",
-		klog.KObj(c.claim), c.name, c.search.node.Name, strings.Join(ids, ", "), err)
+	return fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
+		klog.KObj(c.claim), c.role(), c.name, c.search.node.Name, strings.Join(ids, ", "), err)
+}
+
+// role is what messages call it.
+func (c *celConstraint) role() string {
+	if c.key.isGoal {
+		return "preference"
+	}
+	return "constraint"
 }

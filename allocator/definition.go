@@ -30,7 +30,12 @@ type definitions struct {
 	referred map[int]*definition
 	// defaults are those that hold because of the class of a request, in the order of requests.
 	defaults []defaultDefinition
+	// preferences are those of the claim and of its classes, in order.
+	preferences []preference
 }
+
+// preference is a definition of type int, and the requests that it is about.
+type preference defaultDefinition
 
 // defaultDefinition is a definition with the constraint that the claim would have if it
 // referred to it.
@@ -58,7 +63,7 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*defini
 			name:       constraint.Label(),
 			expression: expression,
 			onError:    constraint.OnError,
-			key:        newExpressionKey(a.environment, constraint),
+			key:        newExpressionKey(a.environment, constraint.Expression, constraint.Variables, false),
 		}
 		if constraint.Default {
 			api := &resourceapi.DeviceConstraint{Requests: constraint.Requests}
@@ -66,6 +71,33 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*defini
 		} else {
 			result.referred[constraint.Index] = d
 		}
+	}
+	result.preferences, err = resolvePreferences(a, claim)
+	return result, err
+}
+
+func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim) ([]preference, error) {
+	if !v1alpha1.HasPreference(claim, a.classes.hasPreferences) {
+		return nil, nil
+	}
+	resolved, err := v1alpha1.ResolvePreferences(claim, a.classes)
+	if err != nil {
+		return nil, err
+	}
+	var result []preference
+	for i := range resolved {
+		p := &resolved[i]
+		expression, err := a.environment.CompileInt(p.Expression, p.Variables...)
+		if err != nil {
+			return nil, fmt.Errorf("claim %s, preference %s (%s): %w", klog.KObj(claim), p.Name, p.Source, err)
+		}
+		d := &definition{
+			name:       p.Label(),
+			expression: expression,
+			onError:    v1alpha1.OnErrorAbort,
+			key:        newExpressionKey(a.environment, p.Expression, p.Variables, true),
+		}
+		result = append(result, preference{d, &resourceapi.DeviceConstraint{Requests: p.Requests}})
 	}
 	return result, nil
 }

@@ -41,14 +41,16 @@ import (
 type expressionKey struct {
 	environment *device.Environment
 	text        fingerprint.Sum
+	// isGoal: it is a preference, of type int.
+	isGoal bool
 }
 
-func newExpressionKey(environment *device.Environment, constraint *v1alpha1.Constraint) expressionKey {
-	text := fingerprint.AppendPart(nil, constraint.Expression)
-	for _, v := range constraint.Variables {
+func newExpressionKey(environment *device.Environment, expression string, variables []v1alpha1.Variable, isGoal bool) expressionKey {
+	text := fingerprint.AppendPart(nil, expression)
+	for _, v := range variables {
 		text = fingerprint.AppendPart(fingerprint.AppendPart(text, v.Name), v.Expression)
 	}
-	return expressionKey{environment, fingerprint.Of(text)}
+	return expressionKey{environment, fingerprint.Of(text), isGoal}
 }
 
 // analysisKey is everything that an analysis depends on.
@@ -137,6 +139,7 @@ type answerKey struct {
 	claims      fingerprint.Sum
 	costBudget  uint64
 	stepBudget  int64
+	preferences goalLimits
 	reasons     bool
 	// inUse has a bit for each device.
 	inUse string
@@ -150,7 +153,7 @@ func (a *Allocator) answerKeyOf(v *view.View, claims fingerprint.Sum, allocated 
 	}
 	return answerKey{
 		view: v.Number, features: a.features, environment: a.environment,
-		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, reasons: a.reasons,
+		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps}, reasons: a.reasons,
 		inUse: string(inUse),
 	}
 }

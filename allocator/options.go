@@ -26,6 +26,14 @@ const DefaultCostBudget uint64 = 100_000_000
 // BenchmarkBudgets in test/perf has the figures.
 const DefaultStepBudget int64 = 1_000_000
 
+// DefaultPreferenceCostBudget and DefaultPreferenceStepBudget are what one Allocate call may spend
+// on looking for better sets. A hundredth of what finding one may take: whoever waits for a better
+// set has one already.
+const (
+	DefaultPreferenceCostBudget uint64 = DefaultCostBudget / 100
+	DefaultPreferenceStepBudget int64  = DefaultStepBudget / 100
+)
+
 // Option changes how an [Allocator] works.
 type Option func(*options)
 
@@ -35,16 +43,22 @@ type options struct {
 	reasons        bool
 	costBudget     uint64
 	stepBudget     int64
-	attempt        *AttemptBudget
-	environment    *device.Environment
-	cache          *Cache
-	sharesCache    bool
+	// preferenceCost and preferenceSteps are for all preferences of a call.
+	preferenceCost  uint64
+	preferenceSteps int64
+	attempt         *AttemptBudget
+	environment     *device.Environment
+	cache           *Cache
+	sharesCache     bool
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }
 
 func defaultOptions() options {
-	return options{celConstraints: true, defaults: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget}
+	return options{
+		celConstraints: true, defaults: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget,
+		preferenceCost: DefaultPreferenceCostBudget, preferenceSteps: DefaultPreferenceStepBudget,
+	}
 }
 
 // WithoutCELConstraints treats a reference to a CEL device constraint as the
@@ -76,6 +90,12 @@ func WithCostBudget(limit uint64) Option {
 // that would need more steps returns a [*BudgetError]; others are not limited.
 func WithStepBudget(limit int64) Option {
 	return func(o *options) { o.stepBudget = limit }
+}
+
+// WithPreferenceBudget replaces [DefaultPreferenceCostBudget] and [DefaultPreferenceStepBudget].
+// When one of them is used up, the best set that was found is allocated.
+func WithPreferenceBudget(cost uint64, steps int64) Option {
+	return func(o *options) { o.preferenceCost, o.preferenceSteps = cost, steps }
 }
 
 // WithExhaustiveSearch evaluates CEL constraints on every set, as KEP-5254

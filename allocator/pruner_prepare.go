@@ -55,6 +55,9 @@ func (p *pruner) prepare() bool {
 		return false
 	}
 	p.bounds = bounds
+	if c.goal != nil {
+		p.raise()
+	}
 	return true
 }
 

@@ -74,6 +74,9 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.Rea
 	for _, d := range definitions.defaults {
 		read = read.With(readBy(d.definition))
 	}
+	for _, p := range definitions.preferences {
+		read = read.With(readBy(p.definition))
+	}
 	return read
 }
 

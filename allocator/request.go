@@ -16,6 +16,8 @@ import (
 // request is one request or subrequest of a claim, ready for the search.
 type request struct {
 	requests.Request
+	// alternative is the place among those of the request.
+	alternative int
 	// all is the set of devices wanted by allocation mode All, in order.
 	all []*inventory.Candidate
 	// constraints are those that cover the request, in the order of the claim.

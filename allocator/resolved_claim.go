@@ -34,7 +34,7 @@ type resolvedClaims struct {
 // resolved is nil for a claim without CEL constraints: those made for one node would
 // pile up.
 func (a *Allocator) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
-	if !a.celConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) {
+	if !a.celConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !v1alpha1.HasPreference(claim, a.classes.hasPreferences) {
 		return nil
 	}
 	if claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" {

@@ -15,7 +15,7 @@ import (
 func (s *search) results() ([]resourceapi.AllocationResult, error) {
 	results := make([]resourceapi.AllocationResult, len(s.claims))
 	for i, claim := range s.claims {
-		choices := s.solution.choicesOf(i)
+		choices := s.found().choicesOf(i)
 		selector, err := nodeSelector(s.node.Name, choices)
 		if err != nil {
 			return nil, fmt.Errorf("create NodeSelector for claim %s: %w", claim.Name, err)
@@ -23,7 +23,7 @@ func (s *search) results() ([]resourceapi.AllocationResult, error) {
 		results[i] = resourceapi.AllocationResult{
 			Devices: resourceapi.DeviceAllocationResult{
 				Results: deviceResults(choices, s.allocator.features.DeviceBindingAndStatus),
-				Config:  configuration(claim, s.solution.chosen(s.requests, i)),
+				Config:  configuration(claim, s.found().chosen(s.requests, i)),
 			},
 			NodeSelector: selector,
 		}

@@ -49,6 +49,21 @@ type search struct {
 	lookahead   lookahead
 	symmetry    symmetry
 	work        work
+	// allocated are the devices that are in use.
+	allocated bitset.Set
+
+	// improves is what a search for a better set has to improve, goal the preference that says
+	// what is better, and better the best solution that it came to. They are nil in others.
+	improves *improvement
+	goal     *celConstraint
+	better   *solution
+	// preferring are the searches for better sets that followed this one, and best is that of them
+	// with the best solution, nil if this one has it. outcome is empty without preferences.
+	preferring []*search
+	best       *search
+	outcome    PreferenceOutcome
+	// isUnrepeatable: the answer depends on what else was done in the attempt.
+	isUnrepeatable bool
 
 	// kept is where the answer is kept, nil if it is not. hits is 1 if it was known.
 	kept *answerEntry
@@ -85,7 +100,14 @@ func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inve
 
 // newSearchWithout does so for devices of which some are known to be allocated.
 func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) (*search, error) {
+	return newSearchFor(ctx, a, node, inventory, claims, allocated, nil)
+}
+
+// newSearchFor does so for any set, or for a better one.
+func newSearchFor(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set, improves *improvement) (*search, error) {
 	s := &search{
+		allocated:   allocated,
+		improves:    improves,
 		allocator:   a,
 		ctx:         ctx,
 		logger:      klog.FromContext(ctx),
@@ -95,6 +117,9 @@ func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventor
 		resultCount: make([]int, len(claims)),
 		work:        work{ctx: ctx, cost: cel.NewBudget(a.costBudget), stepLimit: a.stepBudget, attempt: a.attempt},
 		available:   availability.New(a.features, node, a.state, allocated, len(inventory.Candidates)),
+	}
+	if improves != nil {
+		s.work = work{ctx: ctx, cost: cel.NewBudget(improves.limits.cost), stepLimit: improves.limits.steps, attempt: a.attempt.forPreferences()}
 	}
 	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: node, Compiled: a.selectors, Work: &s.work}
 	if !a.unbounded {
@@ -130,10 +155,13 @@ func (s *search) makeRoom() {
 	s.available.Expect(devices)
 }
 
-// run looks for the first solution.
+// run looks for the first solution, and for better ones if there are preferences.
 func (s *search) run() (bool, error) {
 	result, err := s.nextRequest(0, 0)
-	return result == found, err
+	if result != found || err != nil {
+		return false, err
+	}
+	return true, s.prefer()
 }
 
 // nextRequest meets the requests of the claims from the given one on. If that
@@ -143,6 +171,11 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 		return none, err
 	}
 	switch {
+	case s.isNotBetter():
+		return none, nil
+	case claim == len(s.claims) && s.goal != nil:
+		s.improved()
+		return none, nil
 	case claim == len(s.claims):
 		s.logger.V(6).Info("Allocation result found")
 		return found, nil
@@ -205,6 +238,8 @@ func (s *search) try(p place, r *request) (outcome, error) {
 // nextDevice finds the devices of the request from p on.
 func (s *search) nextDevice(p place, r *request) (outcome, error) {
 	switch {
+	case s.isNotBetter():
+		return none, nil
 	case r.WantsAll() && len(r.all) == 0:
 		// "All" of nothing is not what anybody wants.
 		return none, nil

@@ -4,6 +4,8 @@
 package allocator
 
 import (
+	"math"
+
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/allocator/internal/capacity"
@@ -24,6 +26,10 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 		a, err := b.newAlternatives(claim, order)
 		if err != nil {
 			return err
+		}
+		if improves := b.search.improves; improves != nil {
+			met := improves.than.found().tried(improves.than.requests, len(b.search.requests), order)
+			a = a[met.alternative : met.alternative+1]
 		}
 		least := a.least()
 		// Compared before it is added: the sum of untrusted counts may overflow.
@@ -48,6 +54,7 @@ func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (alt
 	result := make(alternatives, len(all))
 	for i := range all {
 		r := &all[i]
+		r.alternative = i
 		r.Request = requests.New(claim, order, i)
 		if err := r.Prepare(a.features, a.classes); err != nil {
 			return nil, err
@@ -158,7 +165,31 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternativ
 	for _, d := range definitions.defaults {
 		cover(all, d.api, b.search.newCELConstraint(claim, d.definition, d.api, all))
 	}
+	b.addGoals(claim, definitions.preferences, all)
 	return nil
+}
+
+// addGoals sets up the preferences that play a role in the search for a better set.
+func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preference, all []alternatives) {
+	improves, index := b.search.improves, len(b.search.requests)-1
+	if improves == nil {
+		return
+	}
+	add := func(p *preference) *celConstraint {
+		c := b.search.newCELConstraint(claim, p.definition, p.api, all)
+		cover(all, p.api, c)
+		return c
+	}
+	for _, known := range improves.goals {
+		// No value is below the smallest.
+		if known.claim == index && known.value > math.MinInt64 {
+			add(&preferences[known.preference]).goal = &goal{floor: known.value - 1}
+		}
+	}
+	if improves.next.claim == index {
+		b.search.goal = add(&preferences[improves.next.preference])
+		b.search.goal.goal = &goal{}
+	}
 }
 
 // cover has the constraint hold for the requests that it covers.

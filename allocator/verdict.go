@@ -3,6 +3,8 @@
 
 package allocator
 
+import "github.com/celset/celset/cel/device"
+
 // setVerdict is the verdict on a set.
 type setVerdict struct {
 	satisfied bool
@@ -28,11 +30,16 @@ func (c *celConstraint) verdict() (bool, error) {
 
 func (c *celConstraint) evaluateSet() (setVerdict, error) {
 	c.evaluations++
+	before := c.search.work.cost.Spent()
+	satisfied, err := c.expression.Satisfied(c.search.ctx, c.memberValues(), c.search.work.cost)
+	return setVerdict{satisfied, c.search.work.cost.Spent() - before}, err
+}
+
+// memberValues are the devices of the set as an expression sees them, until it is called again.
+func (c *celConstraint) memberValues() []*device.Device {
 	c.values = c.values[:0]
 	for _, member := range c.members {
 		c.values = append(c.values, c.search.view().Values[member.Position])
 	}
-	before := c.search.work.cost.Spent()
-	satisfied, err := c.expression.Satisfied(c.search.ctx, c.values, c.search.work.cost)
-	return setVerdict{satisfied, c.search.work.cost.Spent() - before}, err
+	return c.values
 }

@@ -219,12 +219,22 @@ func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.env.
 // Compile returns the program of an expression that evaluates to bool. The
 // error is an [*Error] with the position of the mistake.
 func (e *Environment) Compile(expression string, variables ...Variable) (*Program, error) {
-	result, hit := e.cache.get(newSource(expression, variables), func() (*Program, error) { return e.compile(expression, variables) })
+	return e.compileOnce(resultBool, expression, variables)
+}
+
+// CompileInt returns the program of an expression that evaluates to int. It is otherwise as
+// Compile.
+func (e *Environment) CompileInt(expression string, variables ...Variable) (*Program, error) {
+	return e.compileOnce(resultInt, expression, variables)
+}
+
+func (e *Environment) compileOnce(to resultType, expression string, variables []Variable) (*Program, error) {
+	result, hit := e.cache.get(newSource(to, expression, variables), func() (*Program, error) { return e.compile(to, expression, variables) })
 	e.observer.ObserveCompilation(e.name, hit, result.err)
 	return result.program, result.err
 }
 
-func (e *Environment) compile(expression string, variables []Variable) (program *Program, err error) {
+func (e *Environment) compile(to resultType, expression string, variables []Variable) (program *Program, err error) {
 	length := lengthOf(expression, variables)
 	if length > e.maxLength {
 		return nil, &Error{
@@ -252,7 +262,7 @@ func (e *Environment) compile(expression string, variables []Variable) (program 
 		}
 		defer compiling.Release(1)
 	}
-	ast, err := e.check(expression, variables)
+	ast, err := e.check(to, expression, variables)
 	if err != nil {
 		return nil, err
 	}
@@ -260,11 +270,11 @@ func (e *Environment) compile(expression string, variables []Variable) (program 
 	if err != nil {
 		return nil, &Error{Reason: ReasonInvalid, Expression: expression, Message: err.Error(), err: err}
 	}
-	return &Program{environment: e, expression: expression, ast: ast, program: plan}, nil
+	return &Program{environment: e, result: to, expression: expression, ast: ast, program: plan}, nil
 }
 
 // check parses the texts, and checks sizes, types and what the expression may cost.
-func (e *Environment) check(expression string, variables []Variable) (*cel.Ast, error) {
+func (e *Environment) check(to resultType, expression string, variables []Variable) (*cel.Ast, error) {
 	parsed, failure := e.parse(expression)
 	if failure != nil {
 		return nil, failure
@@ -285,9 +295,9 @@ func (e *Environment) check(expression string, variables []Variable) (*cel.Ast, 
 	if issues.Err() != nil {
 		return nil, compileError(expression, issues)
 	}
-	if !boolLike(ast.OutputType()) {
+	if !to.maybe(ast.OutputType()) {
 		return nil, positioned(ReasonType, expression, common.NewLocation(1, 0),
-			fmt.Sprintf("the expression must return bool, it returns %s", ast.OutputType()))
+			fmt.Sprintf("the expression must return %s, it returns %s", to, ast.OutputType()))
 	}
 	if err := e.checkEstimate(ast); err != nil {
 		return nil, err
@@ -320,8 +330,16 @@ func (e *Environment) plan(checked *cel.Ast) (*meter.Program, error) {
 	return e.planner.Plan(checked.NativeRep(), e.constants == earlyConstants)
 }
 
-// boolLike accepts what may still turn out to be a bool when it is evaluated,
+// resultType is what an expression has to evaluate to.
+type resultType string
+
+const (
+	resultBool resultType = "bool"
+	resultInt  resultType = "int"
+)
+
+// maybe accepts what may still turn out to be of that type when it is evaluated,
 // as Kubernetes does for device selectors.
-func boolLike(t *cel.Type) bool {
-	return t.IsExactType(cel.BoolType) || t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType)
+func (r resultType) maybe(t *cel.Type) bool {
+	return t.String() == string(r) || t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType)
 }

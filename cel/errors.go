@@ -26,7 +26,7 @@ const (
 	ReasonTooLong Reason = "TooLong"
 	// ReasonInvalid means that the expression does not compile.
 	ReasonInvalid Reason = "Invalid"
-	// ReasonType means that the expression does not return bool.
+	// ReasonType means that the expression does not return what it has to: bool, or int.
 	ReasonType Reason = "Type"
 	// ReasonEstimate means that the expression may cost more than the limit for
 	// estimates.

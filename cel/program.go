@@ -16,10 +16,11 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// Program is a compiled expression that evaluates to bool. It is safe for
-// concurrent use.
+// Program is a compiled expression that evaluates to bool, or to int if it was compiled by
+// [Environment.CompileInt]. It is safe for concurrent use.
 type Program struct {
 	environment *Environment
+	result      resultType
 	expression  string
 	ast         *cel.Ast
 	program     *meter.Program
@@ -38,24 +39,36 @@ func (p *Program) Limits() meter.Limits { return p.environment.limits }
 // cost. Every error is an [*Error]. When ctx ends, the error wraps its cause and
 // its error.
 func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Budget) (bool, error) {
+	verdict, err := evaluate[types.Bool](ctx, p, input, budget)
+	return bool(verdict), err
+}
+
+// EvaluateInt is Evaluate for a program of [Environment.CompileInt].
+func (p *Program) EvaluateInt(ctx context.Context, input cel.Activation, budget *Budget) (int64, error) {
+	value, err := evaluate[types.Int](ctx, p, input, budget)
+	return int64(value), err
+}
+
+// evaluate returns a result that is of type T.
+func evaluate[T ref.Val](ctx context.Context, p *Program, input cel.Activation, budget *Budget) (T, error) {
 	value, expense, err := p.run(ctx, input)
 	cost := expense.Units()
-	verdict, failure := false, budget.charge(cost, p.environment.advice)
+	var result, zero T
+	failure := budget.charge(cost, p.environment.advice)
 	switch {
 	case err != nil:
 		failure = p.evaluationError(ctx, value, err)
 	case failure == nil:
-		result, ok := value.(types.Bool)
-		if !ok {
+		var ok bool
+		if result, ok = value.(T); !ok {
 			failure = p.typeError(value.Type().TypeName())
 		}
-		verdict = bool(result)
 	}
 	p.environment.observer.ObserveEvaluation(p.environment.name, cost, failure)
 	if failure != nil {
-		return false, failure
+		return zero, failure
 	}
-	return verdict, nil
+	return result, nil
 }
 
 // run evaluates, and measures how long that takes if somebody wants to know.
@@ -72,7 +85,7 @@ func (p *Program) run(ctx context.Context, input cel.Activation) (ref.Val, meter
 
 func (p *Program) typeError(got string) *Error {
 	return positioned(ReasonType, p.expression, p.location(nil),
-		fmt.Sprintf("the expression must return bool, it returned %s", got))
+		fmt.Sprintf("the expression must return %s, it returned %s", p.result, got))
 }
 
 // limitError says which limit, and which call would have crossed it.
@@ -98,6 +111,6 @@ func shownName(function string) string {
 	return strings.TrimPrefix(function, "@")
 }
 
-// OutputType is the type of the result as far as it is known before an evaluation: bool,
-// or a type that may still turn out to be one.
+// OutputType is the type of the result as far as it is known before an evaluation: bool
+// or int, or a type that may still turn out to be one.
 func (p *Program) OutputType() *cel.Type { return p.ast.OutputType() }

@@ -43,17 +43,18 @@ const MaxVariables = 32
 
 // source is what is compiled, as a key.
 type source struct {
+	result     resultType
 	expression string
 	// variables has names and texts, with their lengths.
 	variables string
 }
 
-func newSource(expression string, variables []Variable) source {
+func newSource(result resultType, expression string, variables []Variable) source {
 	var all strings.Builder
 	for _, v := range variables {
 		fmt.Fprintf(&all, "%d:%s%d:%s", len(v.Name), v.Name, len(v.Expression), v.Expression)
 	}
-	return source{expression, all.String()}
+	return source{result, expression, all.String()}
 }
 
 // length is about that of all texts, in bytes.

@@ -119,7 +119,15 @@ func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core
 // as d.variables.<name>; in them it is "device", as in a device selector. The error is a
 // [*cel.Error].
 func (e *Environment) Compile(expression string, variables ...v1alpha1.Variable) (*Expression, error) {
-	program, err := e.core.Compile(expression, ofCore(variables)...)
+	return compiled(e.core.Compile(expression, ofCore(variables)...))
+}
+
+// CompileInt is Compile for an expression of type int, whose value is [Expression.Value].
+func (e *Environment) CompileInt(expression string, variables ...v1alpha1.Variable) (*Expression, error) {
+	return compiled(e.core.CompileInt(expression, ofCore(variables)...))
+}
+
+func compiled(program *cel.Program, err error) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -151,15 +159,17 @@ type Expression struct {
 // which the expression sees them, and charges the budget. Anything but true and
 // false is an error, always a [*cel.Error].
 func (e *Expression) Satisfied(ctx context.Context, devices []*Device, budget *cel.Budget) (bool, error) {
-	values := make([]ref.Val, len(devices))
-	for i, device := range devices {
-		values[i] = device
-	}
-	return e.program.Evaluate(ctx, activation{types.NewRefValList(types.DefaultTypeAdapter, values)}, budget)
+	return e.program.Evaluate(ctx, activationOf(devices), budget)
+}
+
+// Value is Satisfied for an expression of [Environment.CompileInt]: anything but an int is an
+// error.
+func (e *Expression) Value(ctx context.Context, devices []*Device, budget *cel.Budget) (int64, error) {
+	return e.program.EvaluateInt(ctx, activationOf(devices), budget)
 }
 
 // OutputType names the type of the result as far as it is known before an evaluation:
-// bool, or dyn if it may still turn out to be one.
+// bool or int, or dyn if it may still turn out to be one.
 func (e *Expression) OutputType() string { return e.program.OutputType().String() }
 
 // CostLimit is what one evaluation may cost, in CEL cost units.
@@ -174,6 +184,14 @@ func (e *Expression) Size() int { return e.program.Size() }
 // activation resolves the one variable there is.
 type activation struct {
 	devices ref.Val
+}
+
+func activationOf(devices []*Device) activation {
+	values := make([]ref.Val, len(devices))
+	for i, device := range devices {
+		values[i] = device
+	}
+	return activation{types.NewRefValList(types.DefaultTypeAdapter, values)}
 }
 
 func (a activation) ResolveName(name string) (any, bool) {

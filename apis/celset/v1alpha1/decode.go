@@ -27,7 +27,7 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	errs, known := checkType(meta.APIVersion, meta.Kind, path)
+	errs, known := checkType(meta.APIVersion, meta.Kind, Kind, path)
 	if !known {
 		// The fields of another type can't be judged by those of this one.
 		return nil, errs
@@ -40,14 +40,14 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 	return def, nil
 }
 
-// checkType demands apiVersion and kind of [CELDeviceConstraint]. known is
+// checkType demands the apiVersion of this package and the wanted kind. known is
 // false if they name another type. One that is absent is an error, but may just
 // be misspelt: the fields are worth a look then.
-func checkType(apiVersion, kind string, path *field.Path) (errs field.ErrorList, known bool) {
+func checkType(apiVersion, kind, wanted string, path *field.Path) (errs field.ErrorList, known bool) {
 	known = true
 	for _, f := range []struct{ name, value, want string }{
 		{"apiVersion", apiVersion, SchemeGroupVersion.String()},
-		{"kind", kind, Kind},
+		{"kind", kind, wanted},
 	} {
 		switch f.value {
 		case f.want:

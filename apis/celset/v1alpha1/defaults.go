@@ -48,7 +48,7 @@ func HasDefaults(class *resourceapi.DeviceClass) bool {
 }
 
 func isDefault(configuration resourceapi.DeviceConfiguration) bool {
-	if !isDefinition(configuration) {
+	if !isConstraint(configuration) {
 		return false
 	}
 	raw, err := configuration.Opaque.Parameters.MarshalJSON()

@@ -5,7 +5,6 @@ package v1alpha1
 
 import (
 	"cmp"
-	"fmt"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,7 +43,7 @@ type Definition struct {
 // cheap: nothing is decoded, the definition may be malformed.
 func HasDefinition(claim *resourceapi.ResourceClaim) bool {
 	for i := range claim.Spec.Devices.Config {
-		if isDefinition(claim.Spec.Devices.Config[i].DeviceConfiguration) {
+		if isConstraint(claim.Spec.Devices.Config[i].DeviceConfiguration) {
 			return true
 		}
 	}
@@ -93,6 +92,12 @@ func claimConfigurations(devices *resourceapi.DeviceClaim) []resourceapi.DeviceC
 	return configurations
 }
 
+// isConstraint tells whether a configuration entry defines a constraint, or what may be meant to be
+// one: only another kind of this package is something else.
+func isConstraint(configuration resourceapi.DeviceConfiguration) bool {
+	return isDefinition(configuration) && !isPreference(configuration)
+}
+
 func isDefinition(configuration resourceapi.DeviceConfiguration) bool {
 	return configuration.Opaque != nil && configuration.Opaque.Driver == DriverName
 }
@@ -104,7 +109,7 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 	var errs field.ErrorList
 	first := map[string]*field.Path{}
 	for i, configuration := range configurations {
-		if !isDefinition(configuration) {
+		if !isConstraint(configuration) {
 			continue
 		}
 		entry := path.Index(i)
@@ -118,9 +123,7 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 			continue
 		}
 		if other, exists := first[def.Name]; exists {
-			err := field.Duplicate(parameters.Child("name"), def.Name)
-			err.Detail = fmt.Sprintf("already defined at %s: rename or remove one of them", other)
-			errs = append(errs, err)
+			errs = append(errs, duplicateName(parameters, def.Name, other))
 			continue
 		}
 		first[def.Name] = entry

@@ -111,12 +111,16 @@ func validateReference(constraint *resourceapi.DeviceConstraint, names map[strin
 	}
 	for i, request := range constraint.Requests {
 		if !names[request] {
-			err := field.NotFound(path.Child("requests").Index(i), request)
-			err.Detail = "must be the name of a request in the claim, or of a request and one of its alternatives separated by '/'"
-			errs = append(errs, err)
+			errs = append(errs, unknownRequest(path.Child("requests").Index(i), request))
 		}
 	}
 	return errs
+}
+
+func unknownRequest(path *field.Path, name string) *field.Error {
+	err := field.NotFound(path, name)
+	err.Detail = "must be the name of a request in the claim, or of a request and one of its alternatives separated by '/'"
+	return err
 }
 
 // requestNames holds each name by which a constraint can refer to a request.

@@ -56,16 +56,25 @@ func (a *analyzer) analyze(leading ...ast.Expr) *Analysis {
 		}
 	}
 	result.conjuncts = a.joinBoxes(result.conjuncts)
-	if a.normal.unguarded.Len() > 0 {
+	if !a.finish(result) {
 		return &Analysis{expression: a.expression, size: a.setSize, ascending: a.ascending}
 	}
-	result.usable = true
 	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
+	return result
+}
+
+// finish enters what was planned for the conditions that were read. It is false if something in
+// them may abort that has no guard: nothing can be told then.
+func (a *analyzer) finish(result *Analysis) bool {
+	if a.normal.unguarded.Len() > 0 {
+		return false
+	}
+	result.usable = true
 	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
 	result.slots, result.guards = a.slots, a.guards
 	result.bytes = a.bytes()
 	result.within = result.isWithin(device.LargestSizes())
-	return result
+	return true
 }
 
 // What an analysis takes, measured: for each node of the syntax tree that is read or was made,

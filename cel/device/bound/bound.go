@@ -25,6 +25,8 @@ type Analysis struct {
 	// are true for every set.
 	usable    bool
 	conjuncts []condition
+	// goal is the value of a preference, in place of conjuncts.
+	goal quantity
 	// within: no evaluation on devices as the API allows them crosses the limit of its cost.
 	// Most expressions are far from it.
 	within bool
@@ -42,6 +44,9 @@ type Analysis struct {
 
 // Understood tells whether bounds can tell anything at all.
 func (a *Analysis) Understood() bool {
+	if a.goal != nil {
+		return a.usable && !isOpen(a.goal)
+	}
 	return a.usable && (len(a.conjuncts) == 0 || slices.ContainsFunc(a.conjuncts, func(c condition) bool { return !isOpen(c) }))
 }
 
@@ -133,7 +138,7 @@ func (t *Tables) NewBounds(ctx context.Context, budget *cel.Budget) *Bounds {
 		slots = make([]int, t.slots)
 	}
 	b.before = sets.At(0)
-	b.state = state{tables: t, ctx: ctx, budget: budget, slots: slots, forced: sets.At(1), spare: b.lent.sets[:]}
+	b.state = state{tables: t, conjuncts: t.conjuncts, ctx: ctx, budget: budget, slots: slots, forced: sets.At(1), spare: b.lent.sets[:]}
 	return b
 }
 
@@ -161,7 +166,9 @@ func (b *Bounds) Exhausted() bool { return b.state.exhausted }
 type state struct {
 	Partial
 	tables *Tables
-	ctx    context.Context
+	// conjuncts are what sets have to satisfy.
+	conjuncts []condition
+	ctx       context.Context
 	budget *cel.Budget
 	// slots has the devices that the iteration variables stand for.
 	slots []int
@@ -253,7 +260,7 @@ func (b *Bounds) Bound(p Partial) Outcome {
 		return Open
 	}
 	result := True
-	for _, c := range s.tables.conjuncts {
+	for _, c := range s.conjuncts {
 		result = result.and(c.bound(s))
 	}
 	if !s.isSound() {

@@ -37,6 +37,9 @@ func (a *Analysis) Leading(devices []*device.Device) *Analysis {
 		}
 		return nil
 	}
+	if a.goal != nil {
+		return nil
+	}
 	conjuncts := tree.Conjuncts(a.expression.AST().Expr())
 	affordable := costbound.Leading(a.expression, a.size, device.SizesOf(devices), a.expression.Limits())
 	for count := min(affordable, len(conjuncts)-1); count > max(0, affordable-maxLeading); count-- {

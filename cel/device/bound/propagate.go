@@ -91,8 +91,8 @@ func (b *Bounds) Infeasible(p Partial, effort Effort) bool {
 func (s *state) propagateAll(effort Effort) bool {
 	for {
 		s.removed = false
-		atFixpoint := len(s.tables.conjuncts) == 1
-		for _, c := range s.tables.conjuncts {
+		atFixpoint := len(s.conjuncts) == 1
+		for _, c := range s.conjuncts {
 			holds, alone := s.finish(c)
 			if !holds {
 				return false
@@ -100,7 +100,7 @@ func (s *state) propagateAll(effort Effort) bool {
 			atFixpoint = atFixpoint && alone
 		}
 		if effort == Thorough && !s.removed && !atFixpoint {
-			for _, c := range s.tables.conjuncts {
+			for _, c := range s.conjuncts {
 				if _, propagated := c.(propagator); !propagated {
 					s.probe(c)
 				}

@@ -1,0 +1,268 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/apis/internal/strictjson"
+)
+
+// PreferenceKind is the kind of [CELDevicePreference].
+const PreferenceKind = "CELDevicePreference"
+
+// MaxPreferences is the maximum number of preferences that hold for a claim. Each of them is a
+// search of its own, with a budget of its own.
+const MaxPreferences = 4
+
+// CELDevicePreference says which of the sets of devices that would do is to be allocated. It is
+// the type of opaque.parameters in a configuration for the driver [DriverName], as
+// [CELDeviceConstraint] is. It needs no reference: it holds because it is defined, in a claim for
+// the requests that it names, in a DeviceClass for each request of the class alone. Where one of
+// the claim is about a request, those of its class are not.
+type CELDevicePreference struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Name is what messages call it. It is a C identifier of at most 32 bytes, unique among the
+	// preferences of the claim or class.
+	Name string `json:"name"`
+
+	// Expression is a CEL expression that returns an int: of two sets that satisfy every
+	// constraint the one with the greater value is taken, of those with the same value the
+	// first. Its variable `devices` is the list of all devices allocated for the requests. At
+	// most [MaxExpressionLength] bytes, together with the variables.
+	Expression string `json:"expression"`
+
+	// Variables are expressions over one device, which the expression reads of any
+	// device d as d.variables.<name>. At most [MaxVariables].
+	Variables []Variable `json:"variables,omitempty"`
+
+	// Requests names the requests whose devices it is about, as "request" or
+	// "request/alternative". Empty: all requests of the claim. A class can't name any.
+	Requests []string `json:"requests,omitempty"`
+}
+
+// Preference is a valid CELDevicePreference, the requests that it is about, and where it stands.
+type Preference struct {
+	Name       string
+	Expression string
+	Variables  []Variable
+	// Requests is as in [Constraint].
+	Requests []string
+	Source   Source
+}
+
+// Label is what messages call the preference: its name, and the definition if that is not in the
+// claim.
+func (p *Preference) Label() string {
+	if p.Source.Object.Kind != classKind {
+		return p.Name
+	}
+	return fmt.Sprintf("%s of %s", p.Name, p.Source)
+}
+
+// Preferences decodes and validates the preferences of a carrier itself, in the order of its
+// configuration, and returns the valid ones even if the error, an [*Error], is about others.
+func (c Carrier) Preferences() ([]Preference, error) {
+	path := c.Path.Child("devices")
+	preferences, errs := decodePreferences(claimConfigurations(&c.Spec.Devices), c.Object, path.Child("config"))
+	names := requestNames(&c.Spec.Devices)
+	for _, p := range preferences {
+		for i, request := range p.Requests {
+			if !names[request] {
+				errs = append(errs, unknownRequest(path.Child("config").Index(p.Source.Index).Child("opaque", "parameters", "requests").Index(i), request))
+			}
+		}
+	}
+	return preferences, errorAbout(c.Object, errs)
+}
+
+// ClassPreferences decodes and validates the preferences of a device class, and returns the valid
+// ones even if the error, an [*Error], is about others.
+func ClassPreferences(class *resourceapi.DeviceClass) ([]Preference, error) {
+	object := classReference(class)
+	preferences, errs := decodePreferences(classConfigurations(class), object, field.NewPath("spec", "config"))
+	return preferences, errorAbout(object, errs)
+}
+
+// HasPreferences tells whether a device class defines a preference. It may be malformed.
+func HasPreferences(class *resourceapi.DeviceClass) bool {
+	for i := range class.Spec.Config {
+		if isPreference(class.Spec.Config[i].DeviceConfiguration) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasPreference tells whether a preference is about the claim, because it defines one or because a
+// class that it uses does, of which hasPreferences tells by the name.
+func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(className string) bool) bool {
+	for i := range claim.Spec.Devices.Config {
+		if isPreference(claim.Spec.Devices.Config[i].DeviceConfiguration) {
+			return true
+		}
+	}
+	for _, r := range requestsOf(&claim.Spec.Devices) {
+		if hasPreferences(r.className) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPreference tells whether a configuration entry says that it is a preference.
+func isPreference(configuration resourceapi.DeviceConfiguration) bool {
+	if !isDefinition(configuration) {
+		return false
+	}
+	raw, err := configuration.Opaque.Parameters.MarshalJSON()
+	if err != nil {
+		return false
+	}
+	// Decoded as a map, because a struct's fields are found in any case of letters.
+	var fields map[string]json.RawMessage
+	var kind string
+	return json.Unmarshal(raw, &fields) == nil && json.Unmarshal(fields["kind"], &kind) == nil && kind == PreferenceKind
+}
+
+// decodePreferences is decodeAll for preferences.
+func decodePreferences(configurations []resourceapi.DeviceConfiguration, object ObjectReference, path *field.Path) ([]Preference, field.ErrorList) {
+	var preferences []Preference
+	var errs field.ErrorList
+	first := map[string]*field.Path{}
+	for i, configuration := range configurations {
+		if !isPreference(configuration) {
+			continue
+		}
+		entry := path.Index(i)
+		parameters := entry.Child("opaque", "parameters")
+		preference, entryErrs := decodePreference(configuration.Opaque, parameters)
+		switch {
+		case len(entryErrs) > 0:
+		case len(preference.Requests) > 0 && object.Kind == classKind:
+			entryErrs = field.ErrorList{field.Forbidden(parameters.Child("requests"), "a class does not know the requests of claims: leave this out, it is about each request of the class")}
+		case first[preference.Name] != nil:
+			entryErrs = field.ErrorList{duplicateName(parameters, preference.Name, first[preference.Name])}
+		case len(preferences) == MaxPreferences:
+			entryErrs = field.ErrorList{field.TooMany(path, MaxPreferences+1, MaxPreferences)}
+		}
+		if len(entryErrs) > 0 {
+			errs = append(errs, entryErrs...)
+			continue
+		}
+		first[preference.Name] = entry
+		preferences = append(preferences, Preference{
+			Name: preference.Name, Expression: preference.Expression, Variables: preference.Variables, Requests: preference.Requests,
+			Source: Source{Object: object, Field: entry.String(), Index: i},
+		})
+	}
+	return preferences, errs
+}
+
+func duplicateName(parameters *field.Path, name string, first *field.Path) *field.Error {
+	err := field.Duplicate(parameters.Child("name"), name)
+	err.Detail = fmt.Sprintf("already defined at %s: rename or remove one of them", first)
+	return err
+}
+
+func decodePreference(opaque *resourceapi.OpaqueDeviceConfiguration, path *field.Path) (*CELDevicePreference, field.ErrorList) {
+	raw, err := opaque.Parameters.MarshalJSON()
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
+	}
+	meta, errs := strictjson.TypeMeta(raw, path)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	errs, known := checkType(meta.APIVersion, meta.Kind, PreferenceKind, path)
+	if !known {
+		return nil, errs
+	}
+	preference := &CELDevicePreference{}
+	if errs = append(errs, strictjson.Unmarshal(raw, preference, path)...); len(errs) > 0 {
+		return nil, errs
+	}
+	return preference, ValidatePreference(preference, path)
+}
+
+// ValidatePreference checks the values of a decoded preference. path is where it stands. Whether
+// the expression compiles is not checked here.
+func ValidatePreference(preference *CELDevicePreference, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if preference.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), "messages call it by that"))
+	} else {
+		errs = append(errs, validateIdentifier(preference.Name, path.Child("name"))...)
+	}
+	if strings.TrimSpace(preference.Expression) == "" {
+		errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `devices` that returns an int"))
+	} else {
+		errs = append(errs, validateExpression(preference.Expression, path.Child("expression"))...)
+	}
+	return append(errs, validateVariables(preference.Variables, path.Child("variables"))...)
+}
+
+// ResolvePreferences finds the preferences that hold for the claim: its own, in the order of its
+// configuration, and those of classes after them, in the order of the requests, for requests
+// about which none of its own is. Every error is an [*Error] about the claim.
+func ResolvePreferences(claim *resourceapi.ResourceClaim, classes ClassGetter) ([]Preference, error) {
+	return ClaimCarrier(claim).ResolvePreferences(classes)
+}
+
+// ResolvePreferences is [ResolvePreferences] for any carrier.
+func (c Carrier) ResolvePreferences(classes ClassGetter) ([]Preference, error) {
+	preferences, err := c.Preferences()
+	if err != nil {
+		return nil, err
+	}
+	own := len(preferences)
+	var errs field.ErrorList
+	var causes []error
+	for _, request := range requestsOf(&c.Spec.Devices) {
+		if isAboutAny(preferences[:own], &request) {
+			continue
+		}
+		class, err := classes.Get(request.className)
+		if err != nil || !HasPreferences(class) {
+			// That there is no such class says whoever looks for devices.
+			continue
+		}
+		ofClass, err := ClassPreferences(class)
+		if err != nil {
+			causes = append(causes, err)
+			errs = append(errs, field.Invalid(c.Path.Child(request.path.Child("deviceClassName").String()), request.className, err.Error()))
+			continue
+		}
+		for _, p := range ofClass {
+			p.Requests = []string{request.fullName}
+			preferences = append(preferences, p)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, &Error{Object: c.Object, Errors: errs, Causes: causes}
+	}
+	return preferences, nil
+}
+
+// isAboutAny tells whether one of the preferences is about a request.
+func isAboutAny(preferences []Preference, request *requestOfClass) bool {
+	for _, p := range preferences {
+		if len(p.Requests) == 0 {
+			return true
+		}
+		for _, name := range p.Requests {
+			if name == request.name || name == request.fullName {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -121,16 +121,8 @@ func (f *fleet) requireSame(t *testing.T, q question, want, got answer) {
 	}
 }
 
-func (s Stats) plus(o Stats) Stats {
-	return Stats{
-		Steps: s.Steps + o.Steps, Evaluations: s.Evaluations + o.Evaluations, SetsAccepted: s.SetsAccepted + o.SetsAccepted, SetsProven: s.SetsProven + o.SetsProven,
-		TableEvaluations: s.TableEvaluations + o.TableEvaluations, TableBuilds: s.TableBuilds + o.TableBuilds,
-		Cost: s.Cost + o.Cost, CacheHits: s.CacheHits + o.CacheHits, AnswersKnown: s.AnswersKnown + o.AnswersKnown, Cuts: s.Cuts + o.Cuts,
-	}
-}
-
 func (s Stats) minus(o Stats) Stats {
-	return s.plus(Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.SetsProven, -o.TableEvaluations, -o.TableBuilds, -o.Cost, -o.CacheHits, -o.AnswersKnown, -o.Cuts})
+	return s.plus(Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.SetsProven, -o.TableEvaluations, -o.TableBuilds, -o.Cost, -o.CacheHits, -o.AnswersKnown, -o.Cuts, -o.PreferencesBest, -o.PreferencesBestFound})
 }
 
 // An allocator without a Cache has one of its own, which it shares with nobody.

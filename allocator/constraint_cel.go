@@ -262,6 +262,7 @@ func (c *celConstraint) evaluate() (bool, error) {
 func (c *celConstraint) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
 
 func (c *celConstraint) evaluationError(err error) error {
+	c.search.goalFails = c.search.goalFails || c.goal != nil
 	if isOverBudget(err) {
 		return c.costError(err)
 	}

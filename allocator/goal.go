@@ -23,7 +23,9 @@ import (
 // A prioritized list is a preference of its own, and stronger: alternatives remain as they were.
 //
 // These searches have a budget of their own, for all preferences together. When it is used up,
-// the best set so far is the answer.
+// the best set so far is the answer. So it is when something fails that has nothing to do with
+// preferences, a selector for a device that the first search did not come to: a claim that can be
+// met is not refused for it.
 
 // goal is the condition that a preference is: the value of a complete set is above floor.
 type goal struct {
@@ -65,8 +67,8 @@ type PreferenceOutcome string
 const (
 	// PreferenceBest means that no set is better.
 	PreferenceBest PreferenceOutcome = "best"
-	// PreferenceBestFound means that the budget for preferences was used up: sets that nobody
-	// looked at may be better.
+	// PreferenceBestFound means that the search ended before, usually because the budget for
+	// preferences was used up: sets that nobody looked at may be better.
 	PreferenceBestFound PreferenceOutcome = "best found"
 )
 
@@ -95,7 +97,8 @@ func (s *search) prefer() error {
 			case err != nil:
 				return err
 			case ended != nil:
-				s.outcome, s.isUnrepeatable = PreferenceBestFound, ended.Attempt
+				over, isBudget := errors.AsType[*BudgetError](ended)
+				s.outcome, s.isUnrepeatable = PreferenceBestFound, isBudget && over.Attempt
 				return nil
 			case value != nil:
 				s.outcome = PreferenceBest
@@ -108,33 +111,39 @@ func (s *search) prefer() error {
 	return nil
 }
 
-// maximize looks for better sets until there is none. The value is nil if the preference is about
-// no device. ended is the budget that was used up.
-func (s *search) maximize() (value *int64, ended *BudgetError, err error) {
-	of, members := s.improves.than, s.goal.members
-	for _, c := range of.choices() {
+// maximize looks for better sets until there is none. The value is that of the best, nil if the
+// preference is about no device. ended is what ended the search before. The error is one of
+// preferences, or the context has ended.
+func (s *search) maximize() (value *int64, ended, err error) {
+	for _, c := range s.improves.than.found().choices {
 		if c.claim == s.goal.claimIndex && s.goal.covers(c.request) {
-			members = append(members, c.Candidate)
+			s.goal.members = append(s.goal.members, c.Candidate)
 		}
 	}
-	if len(members) == 0 {
+	if len(s.goal.members) == 0 {
 		return nil, nil, nil
 	}
-	s.goal.members = members
-	first, err := s.goal.value()
-	s.goal.members = members[:0]
-	if err == nil {
-		s.goal.goal.floor = first
-		_, err = s.nextRequest(0, 0)
-	} else {
-		s.goal.members = members
+	s.goal.goal.floor, err = s.goal.value()
+	if err != nil {
 		err = s.goal.evaluationError(err)
-		s.goal.members = members[:0]
 	}
-	if over, ok := errors.AsType[*BudgetError](err); ok {
-		return nil, over, nil
+	s.goal.members = s.goal.members[:0]
+	if err == nil {
+		_, err = s.nextRequest(0, 0)
 	}
-	return &s.goal.goal.floor, nil, err
+	switch {
+	case err == nil:
+		return &s.goal.goal.floor, nil, nil
+	case s.work.Cancelled() != nil, s.goalFails && !isBudget(err):
+		return nil, nil, err
+	default:
+		return nil, err, nil
+	}
+}
+
+func isBudget(err error) bool {
+	_, is := errors.AsType[*BudgetError](err)
+	return is
 }
 
 // improved notes a better solution, and demands one that is better still.
@@ -161,9 +170,7 @@ func (s *search) preferred() *search {
 	return s
 }
 
-// choices are those of the solution, or of the better one.
-func (s *search) choices() []choice { return s.found().choices }
-
+// found is the solution, or the better one.
 func (s *search) found() *solution {
 	if s.better != nil {
 		return s.better

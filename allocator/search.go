@@ -57,6 +57,8 @@ type search struct {
 	improves *improvement
 	goal     *celConstraint
 	better   *solution
+	// goalFails: an evaluation of a preference has failed.
+	goalFails bool
 	// preferring are the searches for better sets that followed this one, and best is that of them
 	// with the best solution, nil if this one has it. outcome is empty without preferences.
 	preferring []*search

@@ -5,7 +5,7 @@ package allocator
 
 import (
 	"math"
-	"sync/atomic"
+	"sync"
 )
 
 // Stats counts the work that an [Allocator] did, over all its Allocate calls. For the
@@ -39,10 +39,27 @@ type Stats struct {
 	// Cuts is the number of devices that were not tried because no set with them could
 	// satisfy a CEL constraint, and of those that were given up when they were tried.
 	Cuts int64
+	// PreferencesBest and PreferencesBestFound are the numbers of answers chosen by preferences, by
+	// [PreferenceOutcome].
+	PreferencesBest, PreferencesBestFound int64
 }
 
 // stats counts what one search did.
 func (s *search) stats() Stats {
+	stats := s.ownStats()
+	for _, preferring := range s.preferring {
+		stats = stats.plus(preferring.ownStats())
+	}
+	switch s.outcome {
+	case PreferenceBest:
+		stats.PreferencesBest = 1
+	case PreferenceBestFound:
+		stats.PreferencesBestFound = 1
+	}
+	return stats
+}
+
+func (s *search) ownStats() Stats {
 	stats := Stats{Steps: s.work.steps, Cost: int64(min(s.work.cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
 	for _, constraint := range s.celConstraints {
 		stats.Evaluations += constraint.evaluations
@@ -60,36 +77,38 @@ func (s *search) stats() Stats {
 	return stats
 }
 
+func (s Stats) plus(o Stats) Stats {
+	return Stats{
+		Steps:                s.Steps + o.Steps,
+		Evaluations:          s.Evaluations + o.Evaluations,
+		SetsAccepted:         s.SetsAccepted + o.SetsAccepted,
+		SetsProven:           s.SetsProven + o.SetsProven,
+		TableEvaluations:     s.TableEvaluations + o.TableEvaluations,
+		TableBuilds:          s.TableBuilds + o.TableBuilds,
+		Cost:                 s.Cost + o.Cost,
+		CacheHits:            s.CacheHits + o.CacheHits,
+		AnswersKnown:         s.AnswersKnown + o.AnswersKnown,
+		Cuts:                 s.Cuts + o.Cuts,
+		PreferencesBest:      s.PreferencesBest + o.PreferencesBest,
+		PreferencesBestFound: s.PreferencesBestFound + o.PreferencesBestFound,
+	}
+}
+
 // counts adds up what searches that run at the same time did.
 type counts struct {
-	steps, evaluations, setsAccepted, setsProven, tableEvaluations, tableBuilds, cost, cacheHits, answersKnown, cuts atomic.Int64
+	mutex sync.Mutex
+	sum   Stats
 }
 
 func (c *counts) add(s Stats) {
-	c.steps.Add(s.Steps)
-	c.evaluations.Add(s.Evaluations)
-	c.setsAccepted.Add(s.SetsAccepted)
-	c.setsProven.Add(s.SetsProven)
-	c.tableEvaluations.Add(s.TableEvaluations)
-	c.tableBuilds.Add(s.TableBuilds)
-	c.cost.Add(s.Cost)
-	c.cacheHits.Add(s.CacheHits)
-	c.answersKnown.Add(s.AnswersKnown)
-	c.cuts.Add(s.Cuts)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.sum = c.sum.plus(s)
 }
 
 // Stats returns the counts so far.
 func (a *Allocator) Stats() Stats {
-	return Stats{
-		Steps:            a.counts.steps.Load(),
-		Evaluations:      a.counts.evaluations.Load(),
-		SetsAccepted:     a.counts.setsAccepted.Load(),
-		SetsProven:       a.counts.setsProven.Load(),
-		TableEvaluations: a.counts.tableEvaluations.Load(),
-		TableBuilds:      a.counts.tableBuilds.Load(),
-		Cost:             a.counts.cost.Load(),
-		CacheHits:        a.counts.cacheHits.Load(),
-		AnswersKnown:     a.counts.answersKnown.Load(),
-		Cuts:             a.counts.cuts.Load(),
-	}
+	a.counts.mutex.Lock()
+	defer a.counts.mutex.Unlock()
+	return a.counts.sum
 }

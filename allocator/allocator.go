@@ -88,7 +88,13 @@ func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resou
 
 // AllocateWithStats is Allocate, and tells what work that call did, whatever its
 // outcome.
-func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) (results []resourceapi.AllocationResult, stats Stats, err error) {
+func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, Stats, error) {
+	results, details, err := a.AllocateWithDetails(ctx, node, claims)
+	return results, details.Stats, err
+}
+
+// AllocateWithDetails is AllocateWithStats, and tells what preferences say of the results.
+func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) (results []resourceapi.AllocationResult, details Details, err error) {
 	logger := klog.FromContext(ctx)
 	logger.V(5).Info("Starting allocation", "claims", len(claims))
 	defer func() {
@@ -97,21 +103,21 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 
 	has, err := a.inventoryOf(node)
 	if err != nil {
-		return nil, stats, err
+		return nil, details, err
 	}
 	allocated := a.state.Of(has.Candidates)
 	kept := a.answerTo(has, claims, allocated)
 	if known := knownRefusal(kept); known != nil {
-		stats = Stats{CacheHits: 1, AnswersKnown: 1}
-		a.counts.add(stats)
+		details.Stats = Stats{CacheHits: 1, AnswersKnown: 1}
+		a.counts.add(details.Stats)
 		if known.failure != nil {
-			return nil, stats, a.failure(known.failure.on(node, has, claims))
+			return nil, details, a.failure(known.failure.on(node, has, claims))
 		}
-		return nil, stats, known.refusal
+		return nil, details, known.refusal
 	}
 	s, err := newSearchWithout(ctx, a, node, has, claims, allocated)
 	if err != nil {
-		return nil, stats, err
+		return nil, details, err
 	}
 	s.kept = kept
 	results, err = s.allocate()
@@ -120,9 +126,12 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 			done.work.charge()
 		}
 	}
-	stats = s.stats()
-	a.counts.add(stats)
-	return results, stats, err
+	details.Stats = s.stats()
+	a.counts.add(details.Stats)
+	if err == nil {
+		details.Outcome, details.Preferences = s.outcome, s.values
+	}
+	return results, details, err
 }
 
 // inventoryOf takes stock of a node.

@@ -35,8 +35,9 @@ type keptAnswer struct {
 	// request, for all requests of all claims. choices are the devices.
 	decisions []int
 	choices   []placeOfChoice
-	// outcome is empty without preferences.
+	// outcome is empty without preferences, values are those of the choices.
 	outcome PreferenceOutcome
+	values  []PreferenceValue
 }
 
 // errUnrepeatable keeps an answer from being kept that is right here and now.
@@ -77,7 +78,7 @@ func (s *search) answer() (found bool, reason string, err error) {
 	}
 	if hit {
 		s.hits++
-		s.outcome = known.outcome
+		s.outcome, s.values = known.outcome, known.values
 		s.replay(known)
 	}
 	return known.found, known.reason, err
@@ -92,7 +93,7 @@ func (s *search) reasonUnless(known bool) string {
 
 // describe says how the search ended, in positions.
 func (s *search) describe(found bool) keptAnswer {
-	result := keptAnswer{found: found, reason: s.reasonUnless(found), outcome: s.outcome}
+	result := keptAnswer{found: found, reason: s.reasonUnless(found), outcome: s.outcome, values: s.values}
 	if !found {
 		result.refusal = s.allocator.refusal(result.reason)
 		return result

@@ -93,6 +93,10 @@ func (s *search) prefer() error {
 			if n.better != nil {
 				best, s.best = n, n
 			}
+			if value != nil {
+				p := &definitions.preferences[i]
+				s.values = append(s.values, PreferenceValue{Claim: claim, Name: p.name, Value: *value})
+			}
 			switch {
 			case err != nil:
 				return err
@@ -111,8 +115,8 @@ func (s *search) prefer() error {
 	return nil
 }
 
-// maximize looks for better sets until there is none. The value is that of the best, nil if the
-// preference is about no device. ended is what ended the search before. The error is one of
+// maximize looks for better sets until there is none. The value is that of the best, or of the best
+// so far, nil if the preference is about no device. ended is what ended the search before. The error is one of
 // preferences, or the context has ended.
 func (s *search) maximize() (value *int64, ended, err error) {
 	for _, c := range s.improves.than.found().choices {
@@ -129,15 +133,16 @@ func (s *search) maximize() (value *int64, ended, err error) {
 	}
 	s.goal.members = s.goal.members[:0]
 	if err == nil {
+		value = &s.goal.goal.floor
 		_, err = s.nextRequest(0, 0)
 	}
 	switch {
 	case err == nil:
-		return &s.goal.goal.floor, nil, nil
+		return value, nil, nil
 	case s.work.Cancelled() != nil, s.goalFails && !isBudget(err):
 		return nil, nil, err
 	default:
-		return nil, err, nil
+		return value, err, nil
 	}
 }
 

@@ -6,6 +6,7 @@ package allocator
 import (
 	"sync"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 )
@@ -47,9 +48,13 @@ type options struct {
 	preferenceCost  uint64
 	preferenceSteps int64
 	attempt         *AttemptBudget
-	environment     *device.Environment
-	cache           *Cache
-	sharesCache     bool
+	// preference is the policy for requests that no preference is about, "" for none. shapes are
+	// what it knows of what others may ask for.
+	preference  v1alpha1.PreferencePolicy
+	shapes      []Shape
+	environment *device.Environment
+	cache       *Cache
+	sharesCache bool
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }
@@ -96,6 +101,18 @@ func WithStepBudget(limit int64) Option {
 // When one of them is used up, the best set that was found is allocated.
 func WithPreferenceBudget(cost uint64, steps int64) Option {
 	return func(o *options) { o.preferenceCost, o.preferenceSteps = cost, steps }
+}
+
+// WithDefaultPreference has a policy choose the devices of claims for which no preference is
+// defined, be they with or without CEL constraints. "" is none.
+func WithDefaultPreference(policy v1alpha1.PreferencePolicy) Option {
+	return func(o *options) { o.preference = policy }
+}
+
+// WithShapes tells what others may ask for, which matters to [v1alpha1.PolicyKeepWhole]. Without it
+// the policy looks at sets of two, four, eight and sixteen devices.
+func WithShapes(shapes []Shape) Option {
+	return func(o *options) { o.shapes = shapes }
 }
 
 // WithExhaustiveSearch evaluates CEL constraints on every set, as KEP-5254

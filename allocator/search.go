@@ -64,6 +64,8 @@ type search struct {
 	preferring []*search
 	best       *search
 	outcome    PreferenceOutcome
+	// values are those of the best solution.
+	values []PreferenceValue
 	// isUnrepeatable: the answer depends on what else was done in the attempt.
 	isUnrepeatable bool
 

@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -37,8 +38,12 @@ type CELDevicePreference struct {
 	// Expression is a CEL expression that returns an int: of two sets that satisfy every
 	// constraint the one with the greater value is taken, of those with the same value the
 	// first. Its variable `devices` is the list of all devices allocated for the requests. At
-	// most [MaxExpressionLength] bytes, together with the variables.
-	Expression string `json:"expression"`
+	// most [MaxExpressionLength] bytes, together with the variables. Either this or Policy.
+	Expression string `json:"expression,omitempty"`
+
+	// Policy is a preference that no expression can say, because it is about the devices that are
+	// left. Either this or Expression.
+	Policy PreferencePolicy `json:"policy,omitempty"`
 
 	// Variables are expressions over one device, which the expression reads of any
 	// device d as d.variables.<name>. At most [MaxVariables].
@@ -49,10 +54,21 @@ type CELDevicePreference struct {
 	Requests []string `json:"requests,omitempty"`
 }
 
+// PreferencePolicy names a preference that is built in.
+type PreferencePolicy string
+
+// PolicyKeepWhole takes the set that breaks the fewest of the sets which others may ask for: those
+// that satisfy the constraints of the device classes, the largest first.
+const PolicyKeepWhole PreferencePolicy = "KeepWhole"
+
+// PreferencePolicies are those that there are.
+var PreferencePolicies = []PreferencePolicy{PolicyKeepWhole}
+
 // Preference is a valid CELDevicePreference, the requests that it is about, and where it stands.
 type Preference struct {
 	Name       string
 	Expression string
+	Policy     PreferencePolicy
 	Variables  []Variable
 	// Requests is as in [Constraint].
 	Requests []string
@@ -160,7 +176,7 @@ func decodePreferences(configurations []resourceapi.DeviceConfiguration, object 
 		}
 		first[preference.Name] = entry
 		preferences = append(preferences, Preference{
-			Name: preference.Name, Expression: preference.Expression, Variables: preference.Variables, Requests: preference.Requests,
+			Name: preference.Name, Expression: preference.Expression, Policy: preference.Policy, Variables: preference.Variables, Requests: preference.Requests,
 			Source: Source{Object: object, Field: entry.String(), Index: i},
 		})
 	}
@@ -202,12 +218,29 @@ func ValidatePreference(preference *CELDevicePreference, path *field.Path) field
 	} else {
 		errs = append(errs, validateIdentifier(preference.Name, path.Child("name"))...)
 	}
+	if preference.Policy != "" {
+		return append(errs, validatePolicy(preference, path)...)
+	}
 	if strings.TrimSpace(preference.Expression) == "" {
-		errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `devices` that returns an int"))
+		errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `devices` that returns an int, unless there is a policy"))
 	} else {
 		errs = append(errs, validateExpression(preference.Expression, path.Child("expression"))...)
 	}
 	return append(errs, validateVariables(preference.Variables, path.Child("variables"))...)
+}
+
+func validatePolicy(preference *CELDevicePreference, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if !slices.Contains(PreferencePolicies, preference.Policy) {
+		errs = append(errs, field.NotSupported(path.Child("policy"), preference.Policy, PreferencePolicies))
+	}
+	if preference.Expression != "" {
+		errs = append(errs, field.Forbidden(path.Child("expression"), "a policy has none: remove one of them"))
+	}
+	if len(preference.Variables) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("variables"), "only an expression reads variables: remove them"))
+	}
+	return errs
 }
 
 // ResolvePreferences finds the preferences that hold for the claim: its own, in the order of its

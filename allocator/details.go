@@ -1,0 +1,28 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+// Details are what is to be said of one Allocate call besides its results.
+type Details struct {
+	Stats
+	// Outcome tells how good the results are. It is empty unless a preference is about a device of
+	// them.
+	Outcome PreferenceOutcome
+	// Preferences are the values of the results, in the order of the preferences: those of the first
+	// claim, in the order in which they are defined, those of the next. The greater the first of them
+	// that differ, the better, on this node or on another. A preference that is about no device of the
+	// results has none, and so have those to which the search did not come because the budget was used
+	// up.
+	Preferences []PreferenceValue
+}
+
+// PreferenceValue is what a preference says of the devices that were chosen.
+type PreferenceValue struct {
+	// Claim is the place of the claim among those that were allocated.
+	Claim int
+	// Name is that of the preference, with its class if it is defined there.
+	Name string
+	// Value is that of the expression.
+	Value int64
+}

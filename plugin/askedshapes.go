@@ -131,8 +131,8 @@ func (a *askedShapes) count(shape allocator.Shape, more int) {
 // not matter.
 func frequency(count int) int { return bits.Len(uint(count)) }
 
-// shapes are those that were asked for most, those of a class in one row, the most frequent first
-// and of those the largest. The result is not modified.
+// shapes are those that were asked for most, the most frequent first and of those the largest. The
+// result is not modified.
 func (a *askedShapes) shapes() []allocator.Shape {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -144,7 +144,8 @@ func (a *askedShapes) shapes() []allocator.Shape {
 
 func (a *askedShapes) find() []allocator.Shape {
 	order := func(s, o allocator.Shape) int {
-		return cmp.Or(cmp.Compare(frequency(a.counts[o]), frequency(a.counts[s])), cmp.Compare(o.Count, s.Count), cmp.Compare(s.Constraint, o.Constraint))
+		return cmp.Or(cmp.Compare(frequency(a.counts[o]), frequency(a.counts[s])), cmp.Compare(o.Count, s.Count),
+			cmp.Compare(s.Class, o.Class), cmp.Compare(s.Constraint, o.Constraint))
 	}
 	byClass := map[string][]allocator.Shape{}
 	for shape := range a.counts {
@@ -155,10 +156,8 @@ func (a *askedShapes) find() []allocator.Shape {
 			byClass[shape.Class] = most[:min(len(most), maxShapesOfClass)]
 		}
 	}
-	var result []allocator.Shape
-	for _, class := range slices.Sorted(maps.Keys(byClass)) {
-		result = append(result, byClass[class]...)
-	}
+	result := slices.Concat(slices.Collect(maps.Values(byClass))...)
+	slices.SortFunc(result, order)
 	return result
 }
 
@@ -213,5 +212,6 @@ func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) 
 		shape.Count += int(exactly.Count)
 	}
 	shape.Constraint = constraint.Name
-	return shape, 0 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
+	// A single device is whole as long as it is free.
+	return shape, 1 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
 }

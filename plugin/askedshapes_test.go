@@ -102,6 +102,7 @@ func TestShapesOfClaims(t *testing.T) {
 		}), nil},
 		"too many":     {reference(asking("gpu", 30, 3), "ring"), nil},
 		"far too many": {reference(asking("gpu", 1<<62, 1<<62), "ring"), nil},
+		"one":          {reference(asking("gpu", 1), "ring"), nil},
 		"negative":     {reference(asking("gpu", -4), "ring"), nil},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, shapesOf(test.claim, known)) })
@@ -126,18 +127,18 @@ func TestMostAskedShapes(t *testing.T) {
 	a.repeated("n", 3, shape("b", 8), shape("b", 4))
 	a.repeated("n", 1, shape("a", 16))
 	a.add("n", nil)
-	want := []allocator.Shape{shape("a", 16), shape("b", 2), shape("b", 8), shape("b", 4)}
+	want := []allocator.Shape{shape("b", 2), shape("b", 8), shape("b", 4), shape("a", 16)}
 	require.Equal(t, want, a.shapes())
 	known := a.most
 	a.repeated("m", 6, shape("b", 2))
 	require.Same(t, &known[0], &a.shapes()[0], "15 are not much more than 9")
 	a.repeated("m", 1, shape("b", 4))
-	require.Equal(t, []allocator.Shape{shape("a", 16), shape("b", 2), shape("b", 4), shape("b", 8)}, a.shapes())
+	require.Equal(t, []allocator.Shape{shape("b", 2), shape("b", 4), shape("b", 8), shape("a", 16)}, a.shapes())
 	for i := range 20 {
 		a.repeated("l", 1, shape("b", 20+i))
 	}
 	require.Equal(t, []allocator.Shape{
-		shape("a", 16), shape("b", 2), shape("b", 4), shape("b", 8), shape("b", 39), shape("b", 38), shape("b", 37), shape("b", 36), shape("b", 35),
+		shape("b", 2), shape("b", 4), shape("b", 8), shape("b", 39), shape("b", 38), shape("b", 37), shape("b", 36), shape("b", 35), shape("a", 16),
 	}, a.shapes())
 }
 

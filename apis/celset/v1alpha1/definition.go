@@ -95,7 +95,7 @@ func claimConfigurations(devices *resourceapi.DeviceClaim) []resourceapi.DeviceC
 // isConstraint tells whether a configuration entry defines a constraint, or what may be meant to be
 // one: only another kind of this package is something else.
 func isConstraint(configuration resourceapi.DeviceConfiguration) bool {
-	return isDefinition(configuration) && !isPreference(configuration)
+	return isDefinition(configuration) && !IsPreference(configuration)
 }
 
 func isDefinition(configuration resourceapi.DeviceConfiguration) bool {

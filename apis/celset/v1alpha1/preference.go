@@ -113,7 +113,7 @@ func ClassPreferences(class *resourceapi.DeviceClass) ([]Preference, error) {
 // HasPreferences tells whether a device class defines a preference. It may be malformed.
 func HasPreferences(class *resourceapi.DeviceClass) bool {
 	for i := range class.Spec.Config {
-		if isPreference(class.Spec.Config[i].DeviceConfiguration) {
+		if IsPreference(class.Spec.Config[i].DeviceConfiguration) {
 			return true
 		}
 	}
@@ -124,7 +124,7 @@ func HasPreferences(class *resourceapi.DeviceClass) bool {
 // class that it uses does, of which hasPreferences tells by the name.
 func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(className string) bool) bool {
 	for i := range claim.Spec.Devices.Config {
-		if isPreference(claim.Spec.Devices.Config[i].DeviceConfiguration) {
+		if IsPreference(claim.Spec.Devices.Config[i].DeviceConfiguration) {
 			return true
 		}
 	}
@@ -136,9 +136,9 @@ func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(classNa
 	return false
 }
 
-// isPreference tells whether a configuration entry says that it is a preference. It is asked for
+// IsPreference tells whether a configuration entry says that it is a preference. It is asked for
 // each node, about parameters that anybody writes: those which can't be one are not decoded.
-func isPreference(configuration resourceapi.DeviceConfiguration) bool {
+func IsPreference(configuration resourceapi.DeviceConfiguration) bool {
 	if !isDefinition(configuration) {
 		return false
 	}
@@ -164,7 +164,7 @@ func decodePreferences(configurations []resourceapi.DeviceConfiguration, object 
 	var errs field.ErrorList
 	first := map[string]*field.Path{}
 	for i, configuration := range configurations {
-		if !isPreference(configuration) {
+		if !IsPreference(configuration) {
 			continue
 		}
 		entry := path.Index(i)

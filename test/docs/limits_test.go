@@ -103,6 +103,7 @@ func claimLimits() []limit {
 		{"configurations, definitions among them", number(resourceapi.DeviceConfigMaxSize), upstreams},
 		{"parameters of a configuration, as JSON", size(resourceapi.OpaqueParametersMaxLength), upstreams},
 		{"name of a definition", number(resourceapi.DeviceMaxIDLength) + " characters", upstreams},
+		{"preferences that a claim or a class defines", number(v1alpha1.MaxPreferences), ours},
 		{"string attribute of a device", number(resourceapi.DeviceAttributeMaxValueLength) + " characters", upstreams},
 		{"attributes and capacities of a device", number(resourceapi.ResourceSliceMaxAttributesAndCapacitiesPerDevice), upstreams},
 		{"devices in a ResourceSlice", number(resourceapi.ResourceSliceMaxDevices), upstreams},
@@ -143,6 +144,8 @@ func searchLimits(t *testing.T) []limit {
 		{"steps for one node", number(configv1alpha1.DefaultBudgetSteps), changeable + "`budget.steps`"},
 		{"cost of all evaluations for all nodes", number(configv1alpha1.DefaultBudgetAttemptCost) + ", at least that for one", changeable + "`budget.attemptCost`"},
 		{"steps for all nodes", number(configv1alpha1.DefaultBudgetAttemptSteps) + ", at least those for one", changeable + "`budget.attemptSteps`"},
+		{"cost of looking for a better set, by preferences, for one node", number(allocator.DefaultPreferenceCostBudget), ours},
+		{"steps of it", number(allocator.DefaultPreferenceStepBudget), ours},
 		{"time for one node", configv1alpha1.DefaultFilterTimeout.String(), changeable + "`filterTimeout`"},
 		{"time to wait for binding conditions of devices", configv1alpha1.DefaultBindingTimeout.String() +
 			", at least " + configv1alpha1.MinBindingTimeout.String(), changeable + "`bindingTimeout`"},

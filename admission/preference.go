@@ -22,7 +22,7 @@ func (j *judgement) preferences(classes v1alpha1.ClassGetter) {
 	j.Errors = append(j.Errors, fieldErrors(err)...)
 	for _, preference := range own {
 		if expression, ok := j.preferenceExpression(preference, &j.Verdict); ok {
-			j.preferenceWarnings(preference.Source.Field, preference, expression)
+			j.preferenceWarnings(preference, expression)
 		}
 	}
 	if err == nil {
@@ -30,25 +30,46 @@ func (j *judgement) preferences(classes v1alpha1.ClassGetter) {
 	}
 }
 
-// preferencesOfClasses says once what is wrong with one, in however many requests its class is used.
+// preferencesOfClasses says once what there is to say of each, in however many requests its class is
+// used: of the one with the most sets. That one has no effect is not for the claim to mend.
 func (j *judgement) preferencesOfClasses(classes v1alpha1.ClassGetter) {
 	resolved, err := j.carrier.ResolvePreferences(classes)
 	j.Errors = append(j.Errors, fieldErrors(err)...)
-	refused := map[v1alpha1.Source]bool{}
+	var sources []v1alpha1.Source
+	most := map[v1alpha1.Source]preferenceOfClass{}
 	for _, preference := range resolved {
-		if preference.Source.Object == j.carrier.Object || preference.Policy != "" || refused[preference.Source] {
+		if preference.Source.Object == j.carrier.Object || preference.Policy != "" {
 			continue
 		}
-		path := j.devices.Child("requests").Key(preference.Requests[0])
-		expression, err := j.options.Environment.CompileInt(preference.Expression, preference.Variables...)
-		if err != nil {
-			refused[preference.Source] = true
-			j.refuseExpression(field.Invalid(path.Child("deviceClassName"), field.OmitValueType{},
-				shortened(fmt.Sprintf("%s: %s", preference.Source, err))), textOf(preference.Expression, preference.Variables))
-			continue
+		asked := demandOf(&j.carrier.Spec.Devices, preference.Requests, j.options.Devices)
+		known, found := most[preference.Source]
+		if !found {
+			sources = append(sources, preference.Source)
 		}
-		j.preferenceWarnings(path.String(), preference, expression)
+		if !found || asked.sets.Cmp(known.asked.sets) > 0 {
+			most[preference.Source] = preferenceOfClass{preference, asked}
+		}
 	}
+	for _, source := range sources {
+		j.preferenceOfClass(most[source])
+	}
+}
+
+// preferenceOfClass is a preference for a request, with what that asks for.
+type preferenceOfClass struct {
+	v1alpha1.Preference
+	asked demand
+}
+
+func (j *judgement) preferenceOfClass(p preferenceOfClass) {
+	path := j.devices.Child("requests").Key(p.Requests[0])
+	expression, err := j.options.Environment.CompileInt(p.Expression, p.Variables...)
+	if err != nil {
+		j.refuseExpression(field.Invalid(path.Child("deviceClassName"), field.OmitValueType{},
+			shortened(fmt.Sprintf("%s: %s", p.Source, err))), textOf(p.Expression, p.Variables))
+		return
+	}
+	j.valueWarnings(path.String(), p.Label(), expression, p.asked)
 }
 
 // classPreferences adds what there is to say of those of a class.
@@ -76,18 +97,19 @@ func (c *Checker) preferenceExpression(preference v1alpha1.Preference, verdict *
 	return expression, true
 }
 
-// preferenceWarnings are about a preference of the claim or of a class. The expression is nil if it
-// is a policy.
-func (j *judgement) preferenceWarnings(where string, preference v1alpha1.Preference, expression *device.Expression) {
-	name := preference.Label()
+// preferenceWarnings are about a preference of the claim. The expression is nil if it is a policy.
+func (j *judgement) preferenceWarnings(preference v1alpha1.Preference, expression *device.Expression) {
+	where := preference.Source.Field
 	if isOneSet(&j.carrier.Spec.Devices, preference.Requests) {
-		j.warn("%s: %s has no effect: allocationMode: All leaves nothing to choose", where, name)
+		j.warn("%s: %s has no effect: allocationMode: All leaves nothing to choose", where, preference.Name)
 		return
 	}
-	if expression == nil {
-		return
+	if expression != nil {
+		j.valueWarnings(where, preference.Name, expression, demandOf(&j.carrier.Spec.Devices, preference.Requests, j.options.Devices))
 	}
-	asked := demandOf(&j.carrier.Spec.Devices, preference.Requests, j.options.Devices)
+}
+
+func (j *judgement) valueWarnings(where, name string, expression *device.Expression, asked demand) {
 	j.Warnings = append(j.Warnings, orderWarning(where, name, "value", expression)...)
 	j.Warnings = append(j.Warnings, costWarning(where, name, expression, asked)...)
 	if asked.sets.Cmp(big.NewInt(ManySets)) > 0 && !bound.AnalyzeGoal(expression, asked.devices, false).Understood() {

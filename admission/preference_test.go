@@ -68,18 +68,24 @@ func TestErrorsOfPreferences(t *testing.T) {
 	}
 }
 
-// TestErrorOfAClassIsSaidOnce, in however many requests the class is used.
-func TestErrorOfAClassIsSaidOnce(t *testing.T) {
+// TestWhatAClassPrefersIsJudgedOnce, in however many requests the class is used.
+func TestWhatAClassPrefersIsJudgedOnce(t *testing.T) {
 	claim := claimOf(t, wanting(1))
 	for i := range 30 {
 		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, resourceapi.DeviceRequest{
 			Name: fmt.Sprint("s", i), Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "mla", Count: 1},
 		})
 	}
-	for _, class := range []string{preferred("p", "true"), preferring("name: p")} {
-		got := newChecker(t, Options{}).Claim(claim, fakeClasses{"mla": classOf(t, "mla", "config: ["+class+"]")})
-		require.Len(t, got.Errors, 1)
+	of := func(class string) Verdict {
+		return newChecker(t, Options{}).Claim(claim, fakeClasses{"mla": classOf(t, "mla", "config: ["+class+"]")})
 	}
+	for _, class := range []string{preferred("p", "true"), preferring("name: p")} {
+		require.Len(t, of(class).Errors, 1)
+	}
+	claim.Spec.Devices.Requests[7].Exactly.Count = 4
+	got := of(preferred("p", "devices.map(d, string(d.attributes['a'].x)).sort().join(',').size()"))
+	require.Equal(t, []string{"spec.devices.requests[s6]: p of DeviceClass mla spec.config[0]: the search can't read the preference, and may have 635376 sets of 4 devices on a node: " +
+		"it takes the best of those that its budget allows for; write it as docs/constraints.md says"}, got.Warnings)
 }
 
 func TestWarningsOfPreferences(t *testing.T) {

@@ -27,6 +27,7 @@ func (c *Checker) carrier(carrier v1alpha1.Carrier, classes v1alpha1.ClassGetter
 	if err == nil {
 		j.references(classes)
 	}
+	j.preferences(classes)
 	return j.Verdict
 }
 
@@ -55,7 +56,7 @@ func (j *judgement) own(definitions []v1alpha1.Definition) {
 		case err != nil && unreferenced[definition.Name]:
 			j.warn("%s: no constraint refers to %q, and its expression does not compile: %s", definition.Source.Field, definition.Name, briefly(err))
 		case err != nil:
-			j.refuseExpression(compileError(definition, err), textOf(definition.Expression, definition.Variables))
+			j.refuseExpression(compileError(definition.Source, definition.Variables, err), textOf(definition.Expression, definition.Variables))
 		case unreferenced[definition.Name]:
 			j.warn("%s: no constraint refers to %q, so it does nothing; add matchAttribute: %s/%s to %s",
 				definition.Source.Field, definition.Name, v1alpha1.AttributeDomain, definition.Name, j.devices.Child("constraints"))
@@ -93,7 +94,7 @@ func (j *judgement) references(classes v1alpha1.ClassGetter) {
 func (j *judgement) constraintWarnings(path *field.Path, constraint v1alpha1.Constraint, expression *device.Expression) []string {
 	where := path.String()
 	name := constraint.Label()
-	result := orderWarning(where, name, expression)
+	result := orderWarning(where, name, "verdict", expression)
 	asked := demandOf(&j.carrier.Spec.Devices, constraint.Requests, j.options.Devices)
 	result = append(result, costWarning(where, name, expression, asked)...)
 	return append(result, setsWarning(where, name, expression, asked)...)
@@ -110,12 +111,12 @@ func fieldErrors(err error) field.ErrorList {
 	return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 }
 
-// compileError is about the expression of a definition or of one of its variables. CEL prints
+// compileError is about the expression of a definition, or of one of its variables. CEL prints
 // it with the line.
-func compileError(definition v1alpha1.Definition, err error) *field.Error {
-	path := field.NewPath(definition.Source.Field).Child("opaque", "parameters")
+func compileError(source v1alpha1.Source, variables []v1alpha1.Variable, err error) *field.Error {
+	path := field.NewPath(source.Field).Child("opaque", "parameters")
 	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Variable != "" {
-		i := slices.IndexFunc(definition.Variables, func(v v1alpha1.Variable) bool { return v.Name == failure.Variable })
+		i := slices.IndexFunc(variables, func(v v1alpha1.Variable) bool { return v.Name == failure.Variable })
 		path = path.Child("variables").Index(i)
 	}
 	return field.Invalid(path.Child("expression"), field.OmitValueType{}, shortened(err.Error()))

@@ -85,8 +85,7 @@ func NewChecker(options Options) (*Checker, error) {
 	return &Checker{options}, nil
 }
 
-// Claim judges a claim. Device classes are asked for if one of its constraints is not
-// defined in the claim.
+// Claim judges a claim. Device classes are asked for what it does not define itself.
 func (c *Checker) Claim(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) Verdict {
 	return c.carrier(v1alpha1.ClaimCarrier(claim), classes)
 }
@@ -96,18 +95,19 @@ func (c *Checker) Template(template *resourceapi.ResourceClaimTemplate, classes 
 	return c.carrier(v1alpha1.TemplateCarrier(template), classes)
 }
 
-// Class judges the definitions of a class, whether a claim refers to them or not.
+// Class judges the definitions and preferences of a class, whether a claim refers to them or not.
 func (c *Checker) Class(class *resourceapi.DeviceClass) Verdict {
 	definitions, err := v1alpha1.ClassDefinitions(class)
 	result := Verdict{Errors: fieldErrors(err)}
 	for _, definition := range definitions {
 		expression, err := c.options.Environment.Compile(definition.Expression, definition.Variables...)
 		if err != nil {
-			result.refuseExpression(compileError(definition, err), textOf(definition.Expression, definition.Variables))
+			result.refuseExpression(compileError(definition.Source, definition.Variables, err), textOf(definition.Expression, definition.Variables))
 			continue
 		}
 		result.Warnings = append(result.Warnings, defaultWarning(definition)...)
-		result.Warnings = append(result.Warnings, orderWarning(definition.Source.Field, definition.Name, expression)...)
+		result.Warnings = append(result.Warnings, orderWarning(definition.Source.Field, definition.Name, "verdict", expression)...)
 	}
+	c.classPreferences(class, &result)
 	return result
 }

@@ -55,13 +55,13 @@ constraints: [{matchAttribute: celset.dev/shipped}]`,
 			entry + ".variables[1].expression: Invalid value: variable b: ERROR: <input>:1:13: found no matching overload for '_+_' applied to '(int, string)'\n | variables.a + ''\n | ............^"}},
 		"with variables": {devices: asking(4, "{opaque: {driver: celset.dev, parameters: {"+typed+`name: a, expression: "devices.all(d, d.variables.a == 1)", variables: [{name: a, expression: "1"}]}}}`)},
 		"unknown kind": {devices: asking(4, "{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: Ring}}}"), errors: []string{
-			entry + `.kind: Unsupported value: "Ring": supported values: "CELDeviceConstraint"`}},
+			entry + `.kind: Unsupported value: "Ring": supported values: "CELDeviceConstraint", "CELDevicePreference"`}},
 		"unknown version": {devices: asking(4, "{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v9, kind: CELDeviceConstraint}}}"), errors: []string{
 			entry + `.apiVersion: Unsupported value: "celset.dev/v9": supported values: "celset.dev/v1alpha1"`}},
 		"unknown field": {devices: asking(4, "{opaque: {driver: celset.dev, parameters: {"+typed+`name: a, expression: "true", Expression: "true"}}}`), errors: []string{
 			entry + ".Expression: Invalid value: unknown field (field names are case-sensitive, each may be set once)"}},
 		"no parameters": {devices: asking(4, "{opaque: {driver: celset.dev}}"), errors: []string{
-			entry + ": Required value: must be a CELDeviceConstraint"}},
+			entry + ": Required value: must be a CELDeviceConstraint or CELDevicePreference"}},
 		"malformed and never referenced": {devices: "config: [" + defined("a", " ") + "]", errors: []string{
 			entry + ".expression: Required value: must be a CEL expression over `devices` that returns a bool"}},
 		"too long": {devices: asking(4, defined("a", strings.Repeat(" ", 10*1024)+"true")), errors: []string{

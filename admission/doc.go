@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission finds mistakes in CEL device constraints before they are stored: in
+// Package admission finds mistakes in CEL device constraints and preferences before they are stored: in
 // ResourceClaims, ResourceClaimTemplates and DeviceClasses of resource.k8s.io/v1. Users
 // then read about them where they write them, and not in the events of a pod that waits.
 //
@@ -21,7 +21,9 @@
 //     class always;
 //   - a reference in distinctAttribute, of an invalid name, to unknown requests, to a name
 //     that is defined nowhere or by two classes differently;
-//   - a derived attribute in the domain of the constraints.
+//   - a derived attribute in the domain of the constraints;
+//   - a preference that can't be decoded, is there twice, has neither expression nor policy or both,
+//     names unknown requests, or does not compile to an int.
 //
 // A class that does not exist may be created later, and one that can't be read may be
 // fine: what depends on it is a warning ([Verdict.Undecided]).
@@ -31,9 +33,10 @@
 // Definitions that nothing refers to; expressions that speak of the order of devices;
 // those of which one evaluation may cost more than the scheduler allows for the number of
 // devices asked for, in the worst case; those that the search can't read together with
-// more than [ManySets] sets; pods that use a claim with a constraint under the name of a
-// scheduler that does not know it. The scheduler has no limit on estimates, and most
-// devices are smaller than the API allows: none of these is refused.
+// more than [ManySets] sets; preferences for requests that leave nothing to choose; pods that
+// use a claim with a constraint or a preference under the name of a scheduler that does not know
+// it. The scheduler has no limit on estimates, and most devices are smaller than the API allows:
+// none of these is refused.
 //
 // # Updates
 //

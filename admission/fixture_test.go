@@ -49,6 +49,16 @@ func defined(name, expression string) string {
 	return fmt.Sprintf("{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: %q, expression: %q}}}", name, expression)
 }
 
+// preferred is a preference, as defined.
+func preferred(name, expression string) string {
+	return preferring(fmt.Sprintf("name: %q, expression: %q", name, expression))
+}
+
+// preferring is a preference with the fields, in YAML.
+func preferring(fields string) string {
+	return "{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, " + fields + "}}}"
+}
+
 // asking is the specification of a claim for devices of the class mla with a constraint.
 func asking(count int, config ...string) string {
 	return fmt.Sprintf("requests: [{name: r, exactly: {deviceClassName: mla, allocationMode: ExactCount, count: %d}}]\n"+

@@ -84,6 +84,17 @@ func expressionGen() *rapid.Generator[string] {
 	})
 }
 
+// valueGen draws expressions of preferences: an int for most conditions.
+func valueGen() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		text := expressionGen().Draw(t, "expression")
+		if rapid.IntRange(0, 7).Draw(t, "as it is") == 0 {
+			return text
+		}
+		return "(" + text + ") ? devices.size() : -1"
+	})
+}
+
 // damaged replaces, removes or repeats a few stretches of a text.
 func damaged(t *rapid.T, text string) string {
 	for range rapid.IntRange(1, 3).Draw(t, "damages") {
@@ -106,7 +117,12 @@ func parametersGen() *rapid.Generator[runtime.RawExtension] {
 			"name":       rapid.SampledFrom(definitionNames).Draw(t, "name"),
 			"expression": expressionGen().Draw(t, "expression"),
 		}
-		if rapid.IntRange(0, 9).Draw(t, "default") == 0 {
+		if rapid.IntRange(0, 4).Draw(t, "preference") == 0 {
+			fields["kind"], fields["expression"] = "CELDevicePreference", valueGen().Draw(t, "value")
+			if rapid.IntRange(0, 3).Draw(t, "requests") == 0 {
+				fields["requests"] = rapid.SliceOfN(rapid.SampledFrom(requestNames), 0, 2).Draw(t, "requests")
+			}
+		} else if rapid.IntRange(0, 9).Draw(t, "default") == 0 {
 			fields["default"] = true
 		}
 		if rapid.IntRange(0, 7).Draw(t, "change") == 0 {

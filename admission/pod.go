@@ -24,7 +24,7 @@ func (c *Checker) NeedsClaims(pod *corev1.Pod) bool {
 }
 
 // Pod warns of a pod for which [Checker.NeedsClaims] if a claim that it uses, or one that
-// is made for it, has a CEL device constraint. claim and template return nil for what does
+// is made for it, has a CEL device constraint or a preference. claim and template return nil for what does
 // not exist or is not known.
 func (c *Checker) Pod(pod *corev1.Pod, claim func(name string) *resourceapi.ResourceClaim, template func(name string) *resourceapi.ResourceClaimTemplate) []string {
 	if !c.NeedsClaims(pod) {
@@ -34,11 +34,15 @@ func (c *Checker) Pod(pod *corev1.Pod, claim func(name string) *resourceapi.Reso
 	var result []string
 	for i := range pod.Spec.ResourceClaims[:min(maxClaims, len(pod.Spec.ResourceClaims))] {
 		kind, name, used := usedBy(&pod.Spec.ResourceClaims[i], seen, claim, template)
-		if used == nil || used.Status.Allocation != nil || !v1alpha1.HasReference(used) {
-			continue
+		switch {
+		case used == nil || used.Status.Allocation != nil:
+		case v1alpha1.HasReference(used):
+			result = append(result, fmt.Sprintf("spec.schedulerName: the scheduler %q does not know the CEL device constraint of %s %s, the pod would wait for ever; use %s",
+				schedulerName(pod), kind, name, c.options.SchedulerNames[0]))
+		case v1alpha1.HasPreference(used, func(string) bool { return false }):
+			result = append(result, fmt.Sprintf("spec.schedulerName: the scheduler %q does not know the preference of %s %s and takes any devices; use %s",
+				schedulerName(pod), kind, name, c.options.SchedulerNames[0]))
 		}
-		result = append(result, fmt.Sprintf("spec.schedulerName: the scheduler %q does not know the CEL device constraint of %s %s, the pod would wait for ever; use %s",
-			schedulerName(pod), kind, name, c.options.SchedulerNames[0]))
 	}
 	return result
 }

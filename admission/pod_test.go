@@ -21,7 +21,8 @@ func TestPods(t *testing.T) {
 	constrained := claimOf(t, asking(4))
 	allocated := constrained.DeepCopy()
 	allocated.Status.Allocation = &resourceapi.AllocationResult{}
-	claims := map[string]*resourceapi.ResourceClaim{"constrained": constrained, "allocated": allocated, "plain": claimOf(t, "{}")}
+	claims := map[string]*resourceapi.ResourceClaim{"constrained": constrained, "allocated": allocated, "plain": claimOf(t, "{}"),
+		"preferring": claimOf(t, "config: ["+preferred("p", "1")+"]")}
 	claim := func(name string) corev1.PodResourceClaim {
 		return corev1.PodResourceClaim{Name: name, ResourceClaimName: &name}
 	}
@@ -39,15 +40,17 @@ func TestPods(t *testing.T) {
 		warnings []string
 		reads    int
 	}{
-		"our scheduler":       {pod: podOf("celset-scheduler", claim("constrained"))},
-		"another of ours":     {pod: podOf("gpu", claim("constrained")), options: Options{SchedulerNames: []string{"celset-scheduler", "gpu"}}},
-		"no claims":           {pod: podOf("default-scheduler")},
-		"on a node":           {pod: bound},
-		"claim":               {pod: podOf("default-scheduler", claim("constrained")), warnings: []string{warning("default-scheduler", "ResourceClaim constrained")}, reads: 1},
-		"no scheduler":        {pod: podOf("", claim("constrained")), warnings: []string{warning("default-scheduler", "ResourceClaim constrained")}, reads: 1},
-		"template":            {pod: podOf("volcano", template("constrained")), warnings: []string{warning("volcano", "ResourceClaimTemplate constrained")}, reads: 1},
-		"allocated":           {pod: podOf("default-scheduler", claim("allocated")), reads: 1},
-		"plain":               {pod: podOf("default-scheduler", claim("plain"), template("plain")), reads: 2},
+		"our scheduler":   {pod: podOf("celset-scheduler", claim("constrained"))},
+		"another of ours": {pod: podOf("gpu", claim("constrained")), options: Options{SchedulerNames: []string{"celset-scheduler", "gpu"}}},
+		"no claims":       {pod: podOf("default-scheduler")},
+		"on a node":       {pod: bound},
+		"claim":           {pod: podOf("default-scheduler", claim("constrained")), warnings: []string{warning("default-scheduler", "ResourceClaim constrained")}, reads: 1},
+		"no scheduler":    {pod: podOf("", claim("constrained")), warnings: []string{warning("default-scheduler", "ResourceClaim constrained")}, reads: 1},
+		"template":        {pod: podOf("volcano", template("constrained")), warnings: []string{warning("volcano", "ResourceClaimTemplate constrained")}, reads: 1},
+		"allocated":       {pod: podOf("default-scheduler", claim("allocated")), reads: 1},
+		"plain":           {pod: podOf("default-scheduler", claim("plain"), template("plain")), reads: 2},
+		"preference": {pod: podOf("default-scheduler", claim("preferring")), reads: 1, warnings: []string{
+			`spec.schedulerName: the scheduler "default-scheduler" does not know the preference of ResourceClaim preferring and takes any devices; use celset-scheduler`}},
 		"unknown":             {pod: podOf("default-scheduler", claim("none"), template("none")), reads: 2},
 		"neither":             {pod: podOf("default-scheduler", corev1.PodResourceClaim{Name: "a"}, corev1.PodResourceClaim{ResourceClaimName: ptr.To("")})},
 		"once for one object": {pod: podOf("default-scheduler", claim("constrained"), claim("constrained")), warnings: []string{warning("default-scheduler", "ResourceClaim constrained")}, reads: 1},

@@ -48,11 +48,13 @@ func newEnvironment(t testing.TB) *device.Environment {
 // a node. It does not look at the definitions of claims without constraints; what it
 // would say of them is what resolving them says.
 func schedulersVerdict(t require.TestingT, environment *device.Environment, w world) error {
-	hasDefaults := func(name string) bool {
-		class, err := w.classes.Get(name)
-		return err == nil && v1alpha1.HasDefaults(class)
+	ofClass := func(has func(*resourceapi.DeviceClass) bool) func(string) bool {
+		return func(name string) bool {
+			class, err := w.classes.Get(name)
+			return err == nil && has(class)
+		}
 	}
-	if !v1alpha1.HasConstraints(w.claim, hasDefaults) {
+	if !v1alpha1.HasConstraints(w.claim, ofClass(v1alpha1.HasDefaults)) && !v1alpha1.HasPreference(w.claim, ofClass(v1alpha1.HasPreferences)) {
 		_, err := v1alpha1.Resolve(w.claim, w.classes)
 		return err
 	}
@@ -62,7 +64,7 @@ func schedulersVerdict(t require.TestingT, environment *device.Environment, w wo
 // TestSameVerdictAsTheScheduler judges 1,000 claims, most of them malformed.
 func TestSameVerdictAsTheScheduler(t *testing.T) {
 	checker, environment := newChecker(t, Options{}), newEnvironment(t)
-	refused, undecided, accepted, constrained := 0, 0, 0, 0
+	refused, undecided, accepted, constrained, preferring := 0, 0, 0, 0, 0
 	objects := 10
 	if testing.Short() {
 		objects = 1
@@ -87,6 +89,9 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 				if v1alpha1.HasReference(w.claim) {
 					constrained++
 				}
+				if v1alpha1.HasPreference(w.claim, func(string) bool { return false }) {
+					preferring++
+				}
 			}
 			for _, text := range got.Warnings {
 				require.NotContains(t, text, "\n")
@@ -97,9 +102,9 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 			require.Equal(t, got.Undecided, template.Undecided)
 		}
 	})
-	t.Logf("%d refused, %d undecided, %d accepted, %d of them with constraints", refused, undecided, accepted, constrained)
+	t.Logf("%d refused, %d undecided, %d accepted, %d of them with constraints and %d with preferences", refused, undecided, accepted, constrained, preferring)
 	if !testing.Short() {
-		require.Positive(t, min(refused, undecided, accepted, constrained), "the property says something about each")
+		require.Positive(t, min(refused, undecided, accepted, constrained, preferring), "the property says something about each")
 	}
 }
 
@@ -143,6 +148,11 @@ func TestSameVerdictOnClasses(t *testing.T) {
 		definitions, err := v1alpha1.ClassDefinitions(class)
 		for _, definition := range definitions {
 			err = errors.Join(err, schedulersVerdict(t, environment, world{using(class.Name, definition.Name), fakeClasses{"mla": class}}))
+		}
+		if v1alpha1.HasPreferences(class) {
+			plain := using(class.Name, "")
+			plain.Spec.Devices.Constraints = nil
+			err = errors.Join(err, schedulersVerdict(t, environment, world{plain, fakeClasses{"mla": class}}))
 		}
 		got := checker.Class(class)
 		require.Equal(t, err != nil, len(got.Errors) > 0, "scheduler: %v\nwebhook: %v", err, got.Errors)

@@ -27,14 +27,15 @@ func defaultWarning(definition v1alpha1.Definition) []string {
 		"safe only where celset-scheduler schedules all pods that use the class (docs/constraints.md#defaults-of-a-class)", definition.Source.Field, definition.Name)}
 }
 
-// orderWarning is about an expression that speaks of the order of the devices.
-func orderWarning(where, name string, expression *device.Expression) []string {
+// orderWarning is about an expression whose result, a verdict or a value, speaks of the order of the
+// devices.
+func orderWarning(where, name, result string, expression *device.Expression) []string {
 	place, found := expression.OrderDependence()
 	if !found {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %s, line %d, column %d: the verdict may depend on the order of the devices; "+
-		"a set is evaluated in one order only, that of the requests and the pools", where, name, place.Line, place.Column)}
+	return []string{fmt.Sprintf("%s: %s, line %d, column %d: the %s may depend on the order of the devices; "+
+		"a set is evaluated in one order only, that of the requests and the pools", where, name, place.Line, place.Column, result)}
 }
 
 // costWarning is about an expression of which one evaluation may cross the limit.

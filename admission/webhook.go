@@ -75,21 +75,32 @@ func Register(server webhook.Server, checker *Checker, readers Readers) error {
 	return nil
 }
 
-// classGetter reads device classes for one answer.
+// classGetter reads device classes for one answer, each once: constraints and preferences are to
+// see the same.
 type classGetter struct {
 	ctx    context.Context
 	reader client.Reader
-	asked  bool
+	byName map[string]classRead
+}
+
+// classRead is a class or why there is none.
+type classRead struct {
+	*resourceapi.DeviceClass
+	err error
 }
 
 // Get implements v1alpha1.ClassGetter.
 func (g *classGetter) Get(name string) (*resourceapi.DeviceClass, error) {
-	g.asked = true
-	class := &resourceapi.DeviceClass{}
-	if err := g.reader.Get(g.ctx, client.ObjectKey{Name: name}, class); err != nil {
-		return nil, err
+	if read, known := g.byName[name]; known {
+		return read.DeviceClass, read.err
 	}
-	return class, nil
+	var read classRead
+	class := &resourceapi.DeviceClass{}
+	if read.err = g.reader.Get(g.ctx, client.ObjectKey{Name: name}, class); read.err == nil {
+		read.DeviceClass = class
+	}
+	g.byName[name] = read
+	return read.DeviceClass, read.err
 }
 
 // judge asks the API server itself where the cache has no good answer: a class is often
@@ -106,8 +117,8 @@ func (r Readers) judge(ctx context.Context, check func(*classGetter) Verdict) Ve
 func judgeWith(ctx context.Context, reader client.Reader, check func(*classGetter) Verdict) (verdict Verdict, asked bool) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	classes := &classGetter{ctx: ctx, reader: reader}
-	return check(classes), classes.asked
+	classes := &classGetter{ctx: ctx, reader: reader, byName: map[string]classRead{}}
+	return check(classes), len(classes.byName) > 0
 }
 
 // validator answers for objects with a specification.

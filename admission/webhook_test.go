@@ -112,8 +112,8 @@ func rawOf(t require.TestingT, object runtime.Object) runtime.RawExtension {
 func TestAnswers(t *testing.T) {
 	empty := &reader{t: t}
 	server := newServer(t, empty, empty)
-	// Classes have nothing to say of one device.
-	wrong, right := claimOf(t, asking(1, defined("a", "1"))), claimOf(t, asking(1, defined("a", "true")))
+	// Classes have nothing to say of one device for which the claim has a preference.
+	wrong, right := claimOf(t, asking(1, defined("a", "1"), preferred("p", "1"))), claimOf(t, asking(1, defined("a", "true"), preferred("p", "1")))
 	answer := ask(t, server, ClaimPath, reviewOf(t, wrong, nil))
 	require.False(t, answer.Allowed)
 	require.EqualValues(t, http.StatusUnprocessableEntity, answer.Result.Code)

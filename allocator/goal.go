@@ -105,6 +105,9 @@ func (s *search) prefer() error {
 			return err
 		}
 		for i := range definitions.preferences {
+			if !definitions.preferences[i].isAbout(claim, best.found()) {
+				continue
+			}
 			at := placeOfPreference{claim, i}
 			n, err := newSearchFor(s.ctx, s.allocator, s.node, s.inventory, s.claims, s.allocated, &improvement{best, goals, at, limits})
 			if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
@@ -139,6 +142,12 @@ func (s *search) prefer() error {
 		}
 	}
 	return nil
+}
+
+// isAbout tells whether the preference of a claim is about a device that was chosen. To set up a search
+// for nothing takes time, and a class may have it set up for each alternative.
+func (p *preference) isAbout(claim int, chosen *solution) bool {
+	return slices.ContainsFunc(chosen.choices, func(c choice) bool { return c.claim == claim && constraint.Covers(p.api, &c.request.Request) })
 }
 
 // maximize looks for better sets until there is none. The value is that of the best, or of the best

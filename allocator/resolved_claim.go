@@ -34,10 +34,18 @@ type resolvedClaims struct {
 // resolved is nil for a claim without CEL constraints and preferences: those made for one node would
 // pile up.
 func (a *Allocator) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
+	if known, ok := a.resolvedClaims.byClaim.Load(claim); ok {
+		return known.(*resolvedClaim)
+	}
+	isTemporary := claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true"
 	if !a.celConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !a.hasPreference(claim) {
+		if !isTemporary {
+			// It is looked for once, not for each node.
+			a.resolvedClaims.byClaim.Store(claim, (*resolvedClaim)(nil))
+		}
 		return nil
 	}
-	if claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" {
+	if isTemporary {
 		content, ok := contentOfTemporary(claim)
 		if !ok {
 			return a.newResolved(claim)

@@ -22,4 +22,8 @@
 // owners are made to keep their devices one after the other, as long as the claims fit.
 // Those who can't keep theirs are named: not all of them could keep what they have. Claims of
 // other namespaces are counted, unless [Problem.NamesAll] says that the reader may know them.
+//
+// Of a claim that has its devices there is another question: how good are they by its preferences?
+// [Problem.Score] tells their values, and those of the best set that it could have, by allocating it
+// anew beside the others and on the node alone.
 package explain

@@ -89,7 +89,7 @@ func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error)
 		e.Failed, e.Reason = true, failure.Detail()
 		return e, nil
 	}
-	return e, p.explain(ctx, a, node, e)
+	return e, p.feasible().explain(ctx, a, node, e)
 }
 
 func (p *Problem) explain(ctx context.Context, a *allocator.Allocator, node *v1.Node, e *Explanation) error {

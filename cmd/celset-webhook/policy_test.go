@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ func TestPolicy(t *testing.T) {
 
 	t.Run("definitions", func(t *testing.T) { requireDefinitions(t, c) })
 	t.Run("defaults", func(t *testing.T) { requireDefaults(t, c) })
+	t.Run("preferences", func(t *testing.T) { requirePreferences(t, c) })
 	t.Run("references", func(t *testing.T) { requireReferences(t, c) })
 	t.Run("derived attributes", func(t *testing.T) { requireNoDerivedAttributes(t, c) })
 	t.Run("what was stored earlier", func(t *testing.T) {
@@ -103,6 +105,61 @@ func requireDefinitions(t *testing.T, c *cluster) {
 			_, err := c.apply(t, manifest, controlplane.ApplyOptions{DryRun: true})
 			requireRefusedByPolicy(t, err, want, entry)
 		}
+	}
+}
+
+// requirePreferences: in claims, templates and classes, but for requests, which classes don't know.
+func requirePreferences(t *testing.T, c *cluster) {
+	preference := func(fields string) string {
+		return parameters("{apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, " + fields + "}")
+	}
+	const fields, name, either = "a CELDevicePreference has the fields", "the name of a CELDevicePreference", "either an expression of at most 10240 bytes or policy"
+	var five []string
+	for i := range 5 {
+		five = append(five, preference(fmt.Sprintf("name: n%d, policy: KeepWhole", i)))
+	}
+	for entry, want := range map[string]string{
+		preference(`name: a, expression: "1"`):                                                         "",
+		preference("name: a, policy: KeepWhole"):                                                       "",
+		preference(`name: a, expression: "1", variables: [{name: b, expression: "1"}]`):                "",
+		preference(`name: a, expression: "1"`) + ", " + definition("a", "true"):                        "",
+		strings.Join(five[:4], ", "):                                                                   "",
+		strings.Join(five, ", "):                                                                       "there may be four",
+		preference(`name: a, expression: "true"`):                                                      "", // It takes the webhook.
+		preference(`name: a, expression: "1", onError: Abort`):                                         fields,
+		preference(`name: a, expression: "1", default: true`):                                          fields,
+		preference(`name: a, Expression: "1"`):                                                         fields,
+		preference(`expression: "1"`):                                                                  name,
+		preference(`name: a-b, expression: "1"`):                                                       name,
+		preference(`name: 4, expression: "1"`):                                                         name,
+		preference(`name: a, expression: "1"`) + ", " + preference(`name: a, policy: KeepWhole`):       "two CELDevicePreferences have the same name",
+		preference("name: a"):                                                                          either,
+		preference("name: a, expression: 1"):                                                           either,
+		preference(`name: a, expression: " "`):                                                         either,
+		preference("name: a, policy: Spread"):                                                          either,
+		preference("name: a, policy: 4"):                                                               either,
+		preference(`name: a, policy: KeepWhole, expression: "1"`):                                      either,
+		preference(`name: a, policy: KeepWhole, variables: [{name: b, expression: "1"}]`):              either,
+		parameters(`{apiVersion: celset.dev/v2, kind: CELDevicePreference, name: a, expression: "1"}`): "must have apiVersion",
+		preference(`name: a, expression: "1", requests: [r]`):                                          "can't name requests",
+		preference(`name: a, expression: "1", requests: [s]`):                                          "names a request that the claim does not have",
+	} {
+		plain := claim("policy", 4, "true")
+		plain = strings.Replace(plain, definition("a", "true"), definition("z", "true")+", "+entry, 1)
+		plain = strings.Replace(plain, "celset.dev/a}", "celset.dev/z}", 1)
+		ofClaims, ofClasses := want, want
+		switch {
+		case strings.Contains(entry, "[r]"):
+			ofClaims = ""
+		case strings.Contains(entry, "[s]"):
+			ofClasses = "can't name requests"
+		}
+		for _, manifest := range []string{plain, template(plain)} {
+			_, err := c.apply(t, manifest, controlplane.ApplyOptions{DryRun: true})
+			requireRefusedByPolicy(t, err, ofClaims, entry)
+		}
+		_, err := c.apply(t, class("policy", entry), controlplane.ApplyOptions{DryRun: true})
+		requireRefusedByPolicy(t, err, ofClasses, entry)
 	}
 }
 

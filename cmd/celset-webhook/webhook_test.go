@@ -249,7 +249,7 @@ func TestExamples(t *testing.T) {
 	_, err := c.apply(t, readFile(t, manifests+"/policy.yaml"), controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	waitForPolicy(t, c)
-	for _, name := range []string{"deviceclasses", "grid-2x2", "ring-4-connected"} {
+	for _, name := range []string{"deviceclasses", "grid-2x2", "ring-4-connected", "ring-4-near"} {
 		texts, err := c.apply(t, readFile(t, "../../manifests/examples/"+name+".yaml"), controlplane.ApplyOptions{})
 		require.NoError(t, err)
 		require.Empty(t, texts, name)

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package story has the two user stories of KEP-5254, which demo and tests tell: four
-// connected devices of a ring, and a 2x2 block of a mesh; and one of a machine that people have. A [Story] knows the manifest of a
+// connected devices of a ring, and a 2x2 block of a mesh; one with a preference in place of a
+// constraint; and one of a machine that people have. A [Story] knows the manifest of a
 // pod that asks for them, the devices of a node, and what is right.
 //
 //	ring := story.Ring()

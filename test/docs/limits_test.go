@@ -103,6 +103,7 @@ func claimLimits() []limit {
 		{"configurations, definitions among them", number(resourceapi.DeviceConfigMaxSize), upstreams},
 		{"parameters of a configuration, as JSON", size(resourceapi.OpaqueParametersMaxLength), upstreams},
 		{"name of a definition", number(resourceapi.DeviceMaxIDLength) + " characters", upstreams},
+		{"preferences that a claim or a class defines", number(v1alpha1.MaxPreferences), ours},
 		{"string attribute of a device", number(resourceapi.DeviceAttributeMaxValueLength) + " characters", upstreams},
 		{"attributes and capacities of a device", number(resourceapi.ResourceSliceMaxAttributesAndCapacitiesPerDevice), upstreams},
 		{"devices in a ResourceSlice", number(resourceapi.ResourceSliceMaxDevices), upstreams},

@@ -79,6 +79,10 @@ func requireUnderstood(t *testing.T, where string, found *clusterstate.Objects) 
 				require.Equal(t, check.Understood, conjunct.Understanding, "%s: %s: %s", where, c.Source, conjunct.Text)
 			}
 		}
+		for _, p := range object.Preferences {
+			require.Nil(t, p.Error, "%s: %s", where, p.Source)
+			require.True(t, p.Read || p.Policy != "", "%s: %s", where, p.Source)
+		}
 	}
 	return constraints
 }

@@ -65,7 +65,7 @@ func TestMistakesInConstraintsAreReported(t *testing.T) {
 		},
 		"unknown-kind": {
 			claim: []part{mla, refer("ring3"), configure(parameters(map[string]string{"apiVersion": "celset.dev/v1alpha1", "kind": "CELConstraint"}))},
-			want:  []string{parametersPath + `.kind: Unsupported value: "CELConstraint": supported values: "CELDeviceConstraint"`},
+			want:  []string{parametersPath + `.kind: Unsupported value: "CELConstraint": supported values: "CELDeviceConstraint", "CELDevicePreference"`},
 		},
 		"unknown-version": {
 			claim: []part{mla, refer("ring3"), configure(parameters(map[string]string{"apiVersion": "celset.dev/v9", "kind": v1alpha1.Kind}))},

@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/celset/celset/apis/internal/strictjson"
@@ -27,7 +29,7 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	errs, known := checkType(meta.APIVersion, meta.Kind, Kind, path)
+	errs, known := checkType(meta.APIVersion, meta.Kind, path, Kind, PreferenceKind)
 	if !known {
 		// The fields of another type can't be judged by those of this one.
 		return nil, errs
@@ -42,20 +44,24 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 
 // checkType demands the apiVersion of this package and the wanted kind. known is
 // false if they name another type. One that is absent is an error, but may just
-// be misspelt: the fields are worth a look then.
-func checkType(apiVersion, kind, wanted string, path *field.Path) (errs field.ErrorList, known bool) {
+// be misspelt: the fields are worth a look then. Others are the kinds that could be
+// meant.
+func checkType(apiVersion, kind string, path *field.Path, wanted string, others ...string) (errs field.ErrorList, known bool) {
 	known = true
-	for _, f := range []struct{ name, value, want string }{
-		{"apiVersion", apiVersion, SchemeGroupVersion.String()},
-		{"kind", kind, wanted},
+	for _, f := range []struct {
+		name, value string
+		want        []string
+	}{
+		{"apiVersion", apiVersion, []string{SchemeGroupVersion.String()}},
+		{"kind", kind, append([]string{wanted}, others...)},
 	} {
 		switch f.value {
-		case f.want:
+		case f.want[0]:
 		case "":
-			errs = append(errs, field.Required(path.Child(f.name), "must be "+f.want))
+			errs = append(errs, field.Required(path.Child(f.name), "must be "+strings.Join(f.want, " or ")))
 		default:
 			known = false
-			errs = append(errs, field.NotSupported(path.Child(f.name), f.value, []string{f.want}))
+			errs = append(errs, field.NotSupported(path.Child(f.name), f.value, f.want))
 		}
 	}
 	return errs, known

@@ -39,8 +39,8 @@ type Definition struct {
 	Source  Source
 }
 
-// HasDefinition tells whether the claim itself defines a constraint. It is
-// cheap: nothing is decoded, the definition may be malformed.
+// HasDefinition tells whether the claim itself defines a constraint. It may be malformed: nothing
+// but the kind is looked at.
 func HasDefinition(claim *resourceapi.ResourceClaim) bool {
 	for i := range claim.Spec.Devices.Config {
 		if isConstraint(claim.Spec.Devices.Config[i].DeviceConfiguration) {
@@ -95,7 +95,7 @@ func claimConfigurations(devices *resourceapi.DeviceClaim) []resourceapi.DeviceC
 // isConstraint tells whether a configuration entry defines a constraint, or what may be meant to be
 // one: only another kind of this package is something else.
 func isConstraint(configuration resourceapi.DeviceConfiguration) bool {
-	return isDefinition(configuration) && !isPreference(configuration)
+	return isDefinition(configuration) && !IsPreference(configuration)
 }
 
 func isDefinition(configuration resourceapi.DeviceConfiguration) bool {
@@ -138,7 +138,7 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 
 func decodeOne(opaque *resourceapi.OpaqueDeviceConfiguration, path *field.Path) (*CELDeviceConstraint, field.ErrorList) {
 	if opaque.Parameters.Raw == nil && opaque.Parameters.Object == nil {
-		return nil, field.ErrorList{field.Required(path, "must be a "+Kind)}
+		return nil, field.ErrorList{field.Required(path, "must be a "+Kind+" or "+PreferenceKind)}
 	}
 	// Objects from the API server hold JSON; this also handles those that were
 	// made in Go or came as CBOR.

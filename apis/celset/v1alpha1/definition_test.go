@@ -50,7 +50,7 @@ func TestClassDefinitions(t *testing.T) {
 		},
 		"no parameters": {
 			config:  []resourceapi.DeviceConfiguration{{Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: DriverName}}},
-			wantErr: "DeviceClass mla.example.com: spec.config[0].opaque.parameters: Required value: must be a CELDeviceConstraint",
+			wantErr: "DeviceClass mla.example.com: spec.config[0].opaque.parameters: Required value: must be a CELDeviceConstraint or CELDevicePreference",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

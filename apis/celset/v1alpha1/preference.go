@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,8 +20,8 @@ import (
 // PreferenceKind is the kind of [CELDevicePreference].
 const PreferenceKind = "CELDevicePreference"
 
-// MaxPreferences is the maximum number of preferences that hold for a claim. Each of them is a
-// search of its own, with a budget of its own.
+// MaxPreferences is the maximum number of preferences that a claim or a class defines. Each of them
+// is a search of its own.
 const MaxPreferences = 4
 
 // CELDevicePreference says which of the sets of devices that would do is to be allocated. It is
@@ -85,7 +86,8 @@ func (p *Preference) Label() string {
 }
 
 // Preferences decodes and validates the preferences of a carrier itself, in the order of its
-// configuration, and returns the valid ones even if the error, an [*Error], is about others.
+// configuration, and returns the valid ones even if the error, an [*Error], is about others. Those
+// that name unknown requests are among them, because it is the claim that may be wrong.
 func (c Carrier) Preferences() ([]Preference, error) {
 	path := c.Path.Child("devices")
 	preferences, errs := decodePreferences(claimConfigurations(&c.Spec.Devices), c.Object, path.Child("config"))
@@ -111,7 +113,7 @@ func ClassPreferences(class *resourceapi.DeviceClass) ([]Preference, error) {
 // HasPreferences tells whether a device class defines a preference. It may be malformed.
 func HasPreferences(class *resourceapi.DeviceClass) bool {
 	for i := range class.Spec.Config {
-		if isPreference(class.Spec.Config[i].DeviceConfiguration) {
+		if IsPreference(class.Spec.Config[i].DeviceConfiguration) {
 			return true
 		}
 	}
@@ -122,7 +124,7 @@ func HasPreferences(class *resourceapi.DeviceClass) bool {
 // class that it uses does, of which hasPreferences tells by the name.
 func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(className string) bool) bool {
 	for i := range claim.Spec.Devices.Config {
-		if isPreference(claim.Spec.Devices.Config[i].DeviceConfiguration) {
+		if IsPreference(claim.Spec.Devices.Config[i].DeviceConfiguration) {
 			return true
 		}
 	}
@@ -134,13 +136,14 @@ func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(classNa
 	return false
 }
 
-// isPreference tells whether a configuration entry says that it is a preference.
-func isPreference(configuration resourceapi.DeviceConfiguration) bool {
+// IsPreference tells whether a configuration entry says that it is a preference. It is asked for
+// each node, about parameters that anybody writes: those which can't be one are not decoded.
+func IsPreference(configuration resourceapi.DeviceConfiguration) bool {
 	if !isDefinition(configuration) {
 		return false
 	}
 	raw, err := configuration.Opaque.Parameters.MarshalJSON()
-	if err != nil {
+	if err != nil || !mayHavePreferenceKind(raw) {
 		return false
 	}
 	// Decoded as a map, because a struct's fields are found in any case of letters.
@@ -149,13 +152,19 @@ func isPreference(configuration resourceapi.DeviceConfiguration) bool {
 	return json.Unmarshal(raw, &fields) == nil && json.Unmarshal(fields["kind"], &kind) == nil && kind == PreferenceKind
 }
 
+// mayHavePreferenceKind tells whether the text of the kind is in the JSON, as it is or with
+// letters escaped.
+func mayHavePreferenceKind(raw []byte) bool {
+	return bytes.Contains(raw, []byte(PreferenceKind)) || bytes.Contains(raw, []byte(`\u`))
+}
+
 // decodePreferences is decodeAll for preferences.
 func decodePreferences(configurations []resourceapi.DeviceConfiguration, object ObjectReference, path *field.Path) ([]Preference, field.ErrorList) {
 	var preferences []Preference
 	var errs field.ErrorList
 	first := map[string]*field.Path{}
 	for i, configuration := range configurations {
-		if !isPreference(configuration) {
+		if !IsPreference(configuration) {
 			continue
 		}
 		entry := path.Index(i)
@@ -198,7 +207,7 @@ func decodePreference(opaque *resourceapi.OpaqueDeviceConfiguration, path *field
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	errs, known := checkType(meta.APIVersion, meta.Kind, PreferenceKind, path)
+	errs, known := checkType(meta.APIVersion, meta.Kind, path, PreferenceKind)
 	if !known {
 		return nil, errs
 	}
@@ -256,33 +265,52 @@ func (c Carrier) ResolvePreferences(classes ClassGetter) ([]Preference, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := len(preferences)
-	var errs field.ErrorList
-	var causes []error
+	r := preferenceResolver{Carrier: c, getter: classes, byClass: map[string][]Preference{}}
+	own := preferences
 	for _, request := range requestsOf(&c.Spec.Devices) {
-		if isAboutAny(preferences[:own], &request) {
+		if isAboutAny(own, &request) {
 			continue
 		}
-		class, err := classes.Get(request.className)
-		if err != nil || !HasPreferences(class) {
-			// That there is no such class says whoever looks for devices.
-			continue
-		}
-		ofClass, err := ClassPreferences(class)
-		if err != nil {
-			causes = append(causes, err)
-			errs = append(errs, field.Invalid(c.Path.Child(request.path.Child("deviceClassName").String()), request.className, err.Error()))
-			continue
-		}
-		for _, p := range ofClass {
+		for _, p := range r.ofClass(&request) {
 			p.Requests = []string{request.fullName}
 			preferences = append(preferences, p)
 		}
 	}
-	if len(errs) > 0 {
-		return nil, &Error{Object: c.Object, Errors: errs, Causes: causes}
+	if len(r.errs) > 0 {
+		return nil, &Error{Object: c.Object, Errors: r.errs, Causes: r.causes}
 	}
 	return preferences, nil
+}
+
+// preferenceResolver reads each class once: a claim may use one in many requests.
+type preferenceResolver struct {
+	Carrier
+	getter  ClassGetter
+	byClass map[string][]Preference
+	errs    field.ErrorList
+	causes  []error
+}
+
+// ofClass has none for a class of which an error is recorded, and for one that can't be read: whoever
+// looks for its devices says so.
+func (r *preferenceResolver) ofClass(request *requestOfClass) []Preference {
+	if known, consulted := r.byClass[request.className]; consulted {
+		return known
+	}
+	r.byClass[request.className] = nil
+	class, err := r.getter.Get(request.className)
+	if err != nil || !HasPreferences(class) {
+		return nil
+	}
+	preferences, err := ClassPreferences(class)
+	if err != nil {
+		r.causes = append(r.causes, err)
+		path := r.Path.Child(request.path.Child("deviceClassName").String())
+		r.errs = append(r.errs, field.Invalid(path, request.className, err.Error()))
+		return nil
+	}
+	r.byClass[request.className] = preferences
+	return preferences
 }
 
 // isAboutAny tells whether one of the preferences is about a request.

@@ -49,7 +49,7 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 	c := &checker{Options: options, state: state, environment: environment, nodes: nodes}
 	report := &Report{Objects: []Object{}}
 	add := func(object Object) {
-		if len(object.Errors)+len(object.Warnings)+len(object.Constraints) > 0 {
+		if len(object.Errors)+len(object.Warnings)+len(object.Constraints)+len(object.Preferences) > 0 {
 			report.Objects = append(report.Objects, object)
 		}
 	}
@@ -78,6 +78,7 @@ func (c *checker) class(class *resourceapi.DeviceClass) Object {
 	for _, definition := range definitions {
 		result.Constraints = append(result.Constraints, c.unreferenced(definition))
 	}
+	c.classPreferences(&result, class)
 	return result
 }
 
@@ -104,6 +105,7 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 			result.Constraints = append(result.Constraints, c.unreferenced(definition))
 		}
 	}
+	c.preferences(ctx, &result, carrier, claim)
 	return result
 }
 
@@ -124,8 +126,7 @@ func (c *checker) unreferenced(definition v1alpha1.Definition) Constraint {
 		Name:    definition.Name,
 		Source:  definition.Source.String(),
 		Default: definition.Default,
-		Devices: []int{c.Count},
-		Assumed: true,
+		Facts:   Facts{Devices: []int{c.Count}, Assumed: true},
 	}
 	c.expression(&result, definition.Expression, definition.Variables, nil)
 	return result
@@ -143,18 +144,24 @@ func (c *checker) referenced(ctx context.Context, carrier v1alpha1.Carrier, clai
 		result.Field = carrier.Path.Child("devices", "requests").Key(constraint.Requests[0]).String()
 	}
 	covered := coveredRequests(&claim.Spec.Devices, constraint.Requests)
-	candidates, err := c.nodes.candidates(ctx, claim, covered)
-	if err != nil {
-		// What keeps the scheduler from looking for devices is for simulate to tell.
-		candidates = nil
-	}
-	result.Devices = covered.sizes(candidates)
-	if len(result.Devices) == 0 {
-		result.Devices, result.Assumed = []int{c.Count}, true
-	}
+	candidates := c.candidates(ctx, &result.Facts, claim, covered)
 	c.expression(&result, constraint.Expression, constraint.Variables, candidates)
 	for _, on := range candidates {
 		result.Nodes = append(result.Nodes, on.sets(covered))
 	}
 	return result
+}
+
+// candidates looks for those of the covered requests, and fills in the sizes that sets can have.
+func (c *checker) candidates(ctx context.Context, facts *Facts, claim *resourceapi.ResourceClaim, covered coverage) []candidates {
+	candidates, err := c.nodes.candidates(ctx, claim, covered)
+	if err != nil {
+		// What keeps the scheduler from looking for devices is for simulate to tell.
+		candidates = nil
+	}
+	facts.Devices = covered.sizes(candidates)
+	if len(facts.Devices) == 0 {
+		facts.Devices, facts.Assumed = []int{c.Count}, true
+	}
+	return candidates
 }

@@ -24,23 +24,28 @@ func (c *checker) expression(result *Constraint, text string, variables []v1alph
 		return
 	}
 	size := slices.Max(result.Devices)
-	result.Type = expression.OutputType()
-	if cost, err := expression.EstimateCost(size); err == nil {
-		result.Cost, result.CostLimit = cost, cel.DefaultCostLimit
-	}
 	analysis := bound.Analyze(expression, size)
 	result.Pruned = analysis.Leading(devicesOf(candidates)) != nil
 	result.TooExpensive = analysis.Understood() && !result.Pruned
 	result.Conjuncts = c.conjuncts(expression, variables, size)
+	result.tell(expression, size, candidates)
+}
+
+// tell fills in what has nothing to do with what the expression returns.
+func (f *Facts) tell(expression *device.Expression, size int, candidates []candidates) {
+	f.Type = expression.OutputType()
+	if cost, err := expression.EstimateCost(size); err == nil {
+		f.Cost, f.CostLimit = cost, cel.DefaultCostLimit
+	}
 	if place, found := expression.OrderDependence(); found {
-		result.Ordered = &Position{Line: place.Line, Column: place.Column}
+		f.Ordered = &Position{Line: place.Line, Column: place.Column}
 	}
 	read := expression.ReadSet()
-	result.ReadsAll = read.All
+	f.ReadsAll = read.All
 	for name := range read.Attributes {
-		result.Reads = append(result.Reads, attribute(name, candidates))
+		f.Reads = append(f.Reads, attribute(name, candidates))
 	}
-	slices.SortFunc(result.Reads, func(a, b Attribute) int {
+	slices.SortFunc(f.Reads, func(a, b Attribute) int {
 		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name))
 	})
 }

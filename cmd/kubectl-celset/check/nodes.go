@@ -65,9 +65,9 @@ func (c candidate) attribute(name device.AttributeName) (resourceapi.DeviceAttri
 
 // candidates looks at each node, and leaves out those that have nothing for the claim.
 func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim, covered coverage) ([]candidates, error) {
-	// Which devices match has nothing to do with constraints.
+	// Which devices match has nothing to do with constraints and preferences.
 	claim = claim.DeepCopy()
-	claim.Spec.Devices.Constraints = nil
+	claim.Spec.Devices.Constraints, claim.Spec.Devices.Config = nil, nil
 	var result []candidates
 	for _, node := range n.all {
 		requests, err := n.allocator.RequestDevices(ctx, node, []*resourceapi.ResourceClaim{claim})

@@ -5,6 +5,8 @@ package check
 
 import (
 	"math/big"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // Report is what was found out, object by object.
@@ -12,7 +14,8 @@ type Report struct {
 	Objects []Object `json:"objects"`
 }
 
-// Object is a claim, a template or a class that refers to constraints or defines some.
+// Object is a claim, a template or a class that refers to constraints or defines some, or has
+// preferences.
 type Object struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -22,6 +25,8 @@ type Object struct {
 	// Warnings are about what is allowed but hardly meant.
 	Warnings    []string     `json:"warnings,omitempty"`
 	Constraints []Constraint `json:"constraints,omitempty"`
+	// Preferences hold for the claim, in their order, or are those of the class.
+	Preferences []Preference `json:"preferences,omitempty"`
 }
 
 // Constraint is an expression and, in claims and templates, a reference to it.
@@ -36,6 +41,39 @@ type Constraint struct {
 	Source string `json:"source"`
 	// Requests are those that the reference covers, empty for all.
 	Requests []string `json:"requests,omitempty"`
+	Facts
+	// Conjuncts are the conditions joined by "&&".
+	Conjuncts []Conjunct `json:"conjuncts,omitempty"`
+	// TooExpensive: one evaluation might cross the limit, so that the search has to try each
+	// set although it understands the expression.
+	TooExpensive bool `json:"tooExpensive,omitempty"`
+	// Pruned: the search can rule out sets without evaluating them.
+	Pruned bool `json:"pruned"`
+	// Nodes have candidates for the sets.
+	Nodes []NodeSets `json:"nodes,omitempty"`
+}
+
+// Preference is what says which of the sets is to be taken.
+type Preference struct {
+	Name string `json:"name"`
+	// Source is where it stands: in the claim, or in the class of the requests.
+	Source string `json:"source"`
+	// Requests are those that it is about, empty for all.
+	Requests []string `json:"requests,omitempty"`
+	// Policy is what it is built in for; nothing of Facts is known then but the sizes.
+	Policy v1alpha1.PreferencePolicy `json:"policy,omitempty"`
+	// OneSet: it has no effect, because all devices of a node are wanted.
+	OneSet bool `json:"oneSet,omitempty"`
+	Facts
+	// Read: the search can tell what a value can still become, and leaves out sets that can't be
+	// better. If not, it evaluates one set after the other until its budget for preferences ends.
+	Read bool `json:"read"`
+	// Nodes have candidates for the sets.
+	Nodes []NodeSets `json:"nodes,omitempty"`
+}
+
+// Facts are what can be told of the expression of a constraint or a preference.
+type Facts struct {
 	// Devices are the sizes that a set can have, in ascending order: several if
 	// alternatives ask for different counts, none if the node decides. Assumed: nothing
 	// says how many, and the option Count was taken.
@@ -43,7 +81,7 @@ type Constraint struct {
 	Assumed bool  `json:"assumed,omitempty"`
 	// Error is why the expression does not compile; nothing of what follows is known then.
 	Error *ExpressionError `json:"error,omitempty"`
-	// Type is that of the result: bool, or dyn if only an evaluation can tell.
+	// Type is that of the result: bool, of a preference int, or dyn if only an evaluation can tell.
 	Type string `json:"type,omitempty"`
 	// Reads are the attributes that the expression reads; ReadsAll: it can't be told which.
 	Reads    []Attribute `json:"reads,omitempty"`
@@ -52,18 +90,9 @@ type Constraint struct {
 	// cost units; math.MaxUint64 if there is no limit. CostLimit ends an evaluation that does cost more.
 	Cost      uint64 `json:"cost,omitempty"`
 	CostLimit uint64 `json:"costLimit,omitempty"`
-	// Conjuncts are the conditions joined by "&&".
-	Conjuncts []Conjunct `json:"conjuncts,omitempty"`
 	// Ordered is where the expression first speaks of the order of the devices. It is
 	// evaluated in one order only.
 	Ordered *Position `json:"ordered,omitempty"`
-	// TooExpensive: one evaluation might cross the limit, so that the search has to try each
-	// set although it understands the expression.
-	TooExpensive bool `json:"tooExpensive,omitempty"`
-	// Pruned: the search can rule out sets without evaluating them.
-	Pruned bool `json:"pruned"`
-	// Nodes have candidates for the sets.
-	Nodes []NodeSets `json:"nodes,omitempty"`
 }
 
 // ExpressionError is a mistake in an expression.
@@ -132,6 +161,11 @@ func (r *Report) Valid() bool {
 		}
 		for _, constraint := range object.Constraints {
 			if constraint.Error != nil {
+				return false
+			}
+		}
+		for _, preference := range object.Preferences {
+			if preference.Error != nil {
 				return false
 			}
 		}

@@ -65,6 +65,9 @@ func (p *printer) object(o Object) {
 	for _, constraint := range o.Constraints {
 		p.constraint(constraint)
 	}
+	for _, preference := range o.Preferences {
+		p.preference(preference)
+	}
 }
 
 func (p *printer) constraint(c Constraint) {
@@ -75,30 +78,74 @@ func (p *printer) constraint(c Constraint) {
 	}
 	p.entry("defined", "%s%s", c.Source, byDefault)
 	if c.Field != "" {
-		covers := "all requests"
-		if len(c.Requests) > 0 {
-			covers = "request " + strings.Join(c.Requests, ", ")
-		}
-		p.entry("used", "%s: %s", c.Field, covers)
+		p.entry("used", "%s: %s", c.Field, covers(c.Requests))
 	}
-	if c.Error != nil {
-		p.line(2, "error: does not compile")
-		for line := range strings.Lines(c.Error.Text) {
-			p.line(3, "%s", strings.TrimRight(line, "\n"))
-		}
+	if p.failure(c.Error) {
 		return
 	}
-	p.facts(c)
+	p.facts(&c.Facts)
 	p.conjuncts(c)
-	p.nodes(c)
+	p.nodes(c.Nodes)
 }
 
-func (p *printer) facts(c Constraint) {
+func covers(requests []string) string {
+	if len(requests) == 0 {
+		return "all requests"
+	}
+	return "request " + strings.Join(requests, ", ")
+}
+
+func (p *printer) preference(of Preference) {
+	p.line(1, "preference %s", of.Name)
+	p.entry("defined", "%s", of.Source)
+	if !of.Assumed || len(of.Requests) > 0 {
+		p.entry("about", "%s", covers(of.Requests))
+	}
+	if p.failure(of.Error) {
+		return
+	}
+	if of.OneSet {
+		p.entry("effect", "none: allocationMode: All leaves nothing to choose")
+	}
+	if of.Policy != "" {
+		p.sizes(&of.Facts)
+		p.entry("policy", "%s", of.Policy)
+	} else {
+		p.facts(&of.Facts)
+		p.entry("search", "%s", of.search())
+	}
+	p.nodes(of.Nodes)
+}
+
+func (of Preference) search() string {
+	if of.Read {
+		return "understood: sets that can't be better are left out"
+	}
+	return "not understood: one set after the other is evaluated, as many as the budget allows for"
+}
+
+// failure tells whether there is one.
+func (p *printer) failure(failure *ExpressionError) bool {
+	if failure == nil {
+		return false
+	}
+	p.line(2, "error: does not compile")
+	for line := range strings.Lines(failure.Text) {
+		p.line(3, "%s", strings.TrimRight(line, "\n"))
+	}
+	return true
+}
+
+func (p *printer) sizes(c *Facts) {
 	assumed := ""
 	if c.Assumed {
 		assumed = " (assumed: set --count)"
 	}
 	p.entry("devices", "%s%s", joinInts(c.Devices), assumed)
+}
+
+func (p *printer) facts(c *Facts) {
+	p.sizes(c)
 	p.entry("type", "%s", c.Type)
 	for i, attribute := range c.Reads {
 		p.entry(labelOf("reads", i), "%s/%s%s", attribute.Domain, attribute.Name, attribute.published())
@@ -157,8 +204,8 @@ func shortened(text string) string {
 	return text
 }
 
-func (p *printer) nodes(c Constraint) {
-	most := slices.Clone(c.Nodes)
+func (p *printer) nodes(of []NodeSets) {
+	most := slices.Clone(of)
 	slices.SortStableFunc(most, func(a, b NodeSets) int { return b.Sets.Cmp(a.Sets) })
 	for i, on := range most {
 		if i == maxNodes {

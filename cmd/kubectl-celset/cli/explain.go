@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -25,6 +26,9 @@ conditions are the constraints of the claims in their order, and of a CEL constr
 conjuncts.
 
 Nodes without any device for the claims are left out, unless all are.
+
+Of a claim that has its devices, tell what its preferences say of them, of the best set among the
+free devices and its own, and of the best if no device of the node were in use.
 ` + exitCodes
 
 const explainExample = `  kubectl celset explain pod/train
@@ -35,7 +39,7 @@ func newExplainCommand(o *options) *cobra.Command {
 	var nodes []string
 	command := &cobra.Command{
 		Use:     "explain [NAME | pod/NAME | claim/NAME | template/NAME]",
-		Short:   "Tell why a pod or a claim gets no devices, node by node",
+		Short:   "Tell why a pod or a claim gets no devices, node by node, or how good those are that it has",
 		Long:    explainLong,
 		Example: explainExample,
 		Args:    cobra.MaximumNArgs(1),
@@ -44,15 +48,15 @@ func newExplainCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(subject.Pending()) == 0 {
-				_, _ = fmt.Fprintf(o.ErrOut, "%s: all claims have been allocated\n", subject)
-				return nil
-			}
 			ctx, cancel := context.WithTimeout(command.Context(), timeout)
 			defer cancel()
 			result, err := explainAll(ctx, state, subject, o.gates.features(), nodes)
 			if err != nil {
 				return err
+			}
+			if len(subject.Pending()) == 0 && result.Error == "" && len(result.Allocated) == 0 {
+				_, _ = fmt.Fprintf(o.ErrOut, "%s: all claims have been allocated\n", subject)
+				return nil
 			}
 			return written(o.data(result, result.print), o.Out, result.fits())
 		},
@@ -68,8 +72,12 @@ func newExplainCommand(o *options) *cobra.Command {
 type explanation struct {
 	Subject string `json:"subject"`
 	// Error keeps the claims from being allocated anywhere.
-	Error string                 `json:"error,omitempty"`
-	Nodes []*explain.Explanation `json:"nodes"`
+	Error string `json:"error,omitempty"`
+	// Allocated are claims with preferences that have their devices.
+	Allocated []*explain.Score       `json:"allocated,omitempty"`
+	Nodes     []*explain.Explanation `json:"nodes"`
+	// allAllocated: there is nothing to be allocated.
+	allAllocated bool
 }
 
 func explainAll(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject, features structured.Features, names []string) (*explanation, error) {
@@ -81,7 +89,23 @@ func explainAll(ctx context.Context, state *clusterstate.State, subject *cluster
 	if err != nil {
 		return nil, err
 	}
-	result := &explanation{Subject: subject.String(), Nodes: []*explain.Explanation{}}
+	result := &explanation{Subject: subject.String(), Nodes: []*explain.Explanation{}, allAllocated: len(subject.Pending()) == 0}
+	for _, claim := range subject.Claims {
+		if claim.Status.Allocation == nil || !problem.Prefers(claim) {
+			continue
+		}
+		score, err := problem.Score(ctx, nodes, claim)
+		if score != nil {
+			result.Allocated = append(result.Allocated, score)
+		}
+		if err != nil {
+			result.Error = err.Error()
+			return result, nil
+		}
+	}
+	if result.allAllocated {
+		return result, nil
+	}
 	for _, node := range nodes {
 		onNode := problem
 		onNode.Claims = state.PendingOn(subject, node)
@@ -109,12 +133,15 @@ func (e *explanation) leaveOut() {
 }
 
 func (e *explanation) fits() bool {
-	return e.Error == "" && slices.ContainsFunc(e.Nodes, func(one *explain.Explanation) bool { return one.Fits })
+	return e.Error == "" && (e.allAllocated || slices.ContainsFunc(e.Nodes, func(one *explain.Explanation) bool { return one.Fits }))
 }
 
 func (e *explanation) print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, e.Subject)
+	for _, score := range e.Allocated {
+		printScore(&b, score)
+	}
 	for _, one := range e.Nodes {
 		printNode(&b, one)
 	}
@@ -145,4 +172,30 @@ func printNode(b *strings.Builder, one *explain.Explanation) {
 	if one.Never {
 		fmt.Fprintln(b, "    it would not fit either if all devices of the node were free")
 	}
+}
+
+func printScore(b *strings.Builder, score *explain.Score) {
+	fmt.Fprintf(b, "  claim %s has its devices on node %s: %s\n", score.Claim, score.Node, cmp.Or(values(score.Has), "no preference tells a value of them"))
+	printBest(b, "of the free devices and its own", score.Free)
+	printBest(b, "if no device of the node were in use", score.Ever)
+}
+
+func printBest(b *strings.Builder, of string, best explain.Best) {
+	if best.Reason != "" {
+		fmt.Fprintf(b, "    %s: none: %s\n", of, best.Reason)
+		return
+	}
+	fmt.Fprintf(b, "    %s: %s: %s: %s\n", of, cmp.Or(string(best.Outcome), "any"), values(best.Values), strings.Join(best.Devices, ", "))
+}
+
+// values are those of preferences, the most important one first.
+func values(of []explain.Value) string {
+	texts := make([]string, len(of))
+	for i, value := range of {
+		texts[i] = fmt.Sprintf("%s %d", value.Name, value.Value)
+		if value.Error != "" {
+			texts[i] = fmt.Sprintf("%s fails: %s", value.Name, strings.Join(strings.Fields(value.Error), " "))
+		}
+	}
+	return strings.Join(texts, ", ")
 }

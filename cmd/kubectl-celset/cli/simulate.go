@@ -5,10 +5,13 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cmd/kubectl-celset/simulate"
 )
@@ -21,6 +24,9 @@ allocations that were read. Of a pod its claims, the claim that the scheduler ma
 extended resources, node selector, node affinity and tolerations count; what else a scheduler
 looks at, such as CPU, memory and what device plugins provide, does not. Where several nodes
 fit, the scheduler chooses by its scores.
+
+Where a preference is about the devices, its value is told, and whether no set of the node is
+better or the search ended before it was through.
 ` + exitCodes
 
 const simulateExample = `  # A pod that waits
@@ -35,7 +41,11 @@ func newSimulateCommand(o *options) *cobra.Command {
 		FilterTimeout: 10 * time.Second,
 		CostBudget:    uint64(configv1alpha1.DefaultBudgetCost),
 		StepBudget:    configv1alpha1.DefaultBudgetSteps,
+
+		PreferenceCost:  allocator.DefaultPreferenceCostBudget,
+		PreferenceSteps: allocator.DefaultPreferenceStepBudget,
 	}
+	policy := ""
 	var nodes []string
 	command := &cobra.Command{
 		Use:     "simulate [NAME | pod/NAME | claim/NAME | template/NAME]",
@@ -52,6 +62,9 @@ func newSimulateCommand(o *options) *cobra.Command {
 				return fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
 			}
 			settings.Features = o.gates.features()
+			if settings.DefaultPreference, err = policyOf(policy); err != nil {
+				return err
+			}
 			result, err := simulate.Run(command.Context(), state, subject, settings, nodes...)
 			if err != nil {
 				return err
@@ -66,5 +79,17 @@ func newSimulateCommand(o *options) *cobra.Command {
 	flags.DurationVar(&settings.FilterTimeout, "filter-timeout", settings.FilterTimeout, "Time for one node, as in the plugin's arguments.")
 	flags.Uint64Var(&settings.CostBudget, "cost-budget", settings.CostBudget, "budget.cost of the plugin's arguments, in CEL cost units.")
 	flags.Int64Var(&settings.StepBudget, "step-budget", settings.StepBudget, "budget.steps of the plugin's arguments.")
+	flags.Uint64Var(&settings.PreferenceCost, "preference-cost-budget", settings.PreferenceCost, "What looking for better sets may cost on one node, in CEL cost units.")
+	flags.Int64Var(&settings.PreferenceSteps, "preference-step-budget", settings.PreferenceSteps, "How many steps looking for better sets may take on one node.")
+	flags.StringVar(&policy, "default-preference", policy, fmt.Sprintf("The policy, one of %v, for claims without a preference; none if empty.", v1alpha1.PreferencePolicies))
 	return command
+}
+
+// policyOf reads the name of a policy.
+func policyOf(name string) (v1alpha1.PreferencePolicy, error) {
+	policy := v1alpha1.PreferencePolicy(name)
+	if name != "" && !slices.Contains(v1alpha1.PreferencePolicies, policy) {
+		return "", fmt.Errorf("--default-preference %s: must be one of %v", name, v1alpha1.PreferencePolicies)
+	}
+	return policy, nil
 }

@@ -126,7 +126,7 @@ func newNamer(prefix string, constraints, config []map[string]any, known map[int
 		}
 	}
 	for _, entry := range config {
-		if parameters := parametersOf(entry); parameters != nil {
+		if parameters := parametersOf(entry); parameters != nil && parameters["kind"] != v1alpha1.PreferenceKind {
 			name, _ := parameters["name"].(string)
 			n.taken[name] = true
 			n.defined[name], _ = parameters["expression"].(string)

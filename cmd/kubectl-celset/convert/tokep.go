@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -30,8 +31,14 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 		return 0, err
 	}
 	config, err := c.list("config")
-	if err != nil || !hasReference(constraints) {
+	if err != nil {
 		return 0, err
+	}
+	if err := c.withoutPreferences(config); err != nil {
+		return 0, err
+	}
+	if !hasReference(constraints) {
+		return 0, nil
 	}
 	resolved, err := c.resolve(classes)
 	if err != nil {
@@ -66,7 +73,7 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 	c.set("config", slices.DeleteFunc(config, func(entry map[string]any) bool {
 		parameters := parametersOf(entry)
 		name, _ := parameters["name"].(string)
-		return parameters != nil && used[name]
+		return parameters != nil && parameters["kind"] != v1alpha1.PreferenceKind && used[name]
 	}))
 	c.setNames(names)
 	return len(resolved), nil
@@ -97,6 +104,17 @@ func ownFunctions(expression string) []string {
 		return nil
 	}
 	return compiled.OwnFunctions()
+}
+
+// withoutPreferences is an error about the first preference: it would be lost unnoticed on whoever
+// takes the KEP's form for all that the claim says.
+func (c *claim) withoutPreferences(config []map[string]any) error {
+	for i, entry := range config {
+		if parameters := parametersOf(entry); parameters["kind"] == v1alpha1.PreferenceKind {
+			return c.errorAt(fmt.Sprintf(".config[%d]", i), "preference %v: the KEP has no preferences: remove it first", parameters["name"])
+		}
+	}
+	return nil
 }
 
 func hasReference(constraints []map[string]any) bool {

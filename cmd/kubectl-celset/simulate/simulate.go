@@ -21,9 +21,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -35,6 +37,11 @@ type Options struct {
 	// CostBudget and StepBudget are for one node, in CEL cost units and steps.
 	CostBudget uint64
 	StepBudget int64
+	// PreferenceCost and PreferenceSteps are for looking for better sets on one node.
+	PreferenceCost  uint64
+	PreferenceSteps int64
+	// DefaultPreference chooses where nothing else does, "" for nothing.
+	DefaultPreference v1alpha1.PreferencePolicy
 }
 
 // Result is the answer for all nodes.
@@ -58,12 +65,24 @@ type Node struct {
 	Reason string `json:"reason,omitempty"`
 	// Claims are those that have no devices yet.
 	Claims []Claim `json:"claims,omitempty"`
+	// Outcome tells how good the devices are by Preferences, empty if none is about them.
+	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
+	// Preferences are what they say of the devices, the most important one first.
+	Preferences []PreferenceValue `json:"preferences,omitempty"`
 	// Steps and Evaluations are what the search took, Cuts what it spared. Proven sets needed
 	// no evaluation.
 	Steps       int64 `json:"steps"`
 	Evaluations int64 `json:"evaluations"`
 	Proven      int64 `json:"proven"`
 	Cuts        int64 `json:"cuts"`
+}
+
+// PreferenceValue is what a preference says of the devices that a claim would get.
+type PreferenceValue struct {
+	Claim string `json:"claim"`
+	// Name is that of the preference, with its class if it is defined there.
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
 }
 
 // Claim is a claim and its devices.
@@ -100,7 +119,8 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	}
 	s := &simulation{Options: options, state: state, subject: subject}
 	s.problem = state.Problem(subject, options.Features, allocator.WithReasons(), allocator.WithCache(allocator.NewCache()),
-		allocator.WithCostBudget(options.CostBudget), allocator.WithStepBudget(options.StepBudget))
+		allocator.WithCostBudget(options.CostBudget), allocator.WithStepBudget(options.StepBudget),
+		allocator.WithPreferenceBudget(options.PreferenceCost, options.PreferenceSteps), allocator.WithDefaultPreference(options.DefaultPreference))
 	result := &Result{Subject: subject.String(), Nodes: []Node{}}
 	for _, claim := range subject.Claims {
 		if allocation := claim.Status.Allocation; allocation != nil {
@@ -146,8 +166,8 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, s.FilterTimeout)
 	defer cancel()
-	allocations, err := a.Allocate(limited, node, pending)
-	stats := a.Stats()
+	allocations, details, err := a.AllocateWithDetails(limited, node, pending)
+	stats := details.Stats
 	answer.Steps, answer.Evaluations, answer.Proven, answer.Cuts = stats.Steps, stats.Evaluations, stats.SetsProven, stats.Cuts
 	switch {
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
@@ -163,6 +183,10 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 		answer.Fits = true
 		for i := range allocations {
 			answer.Claims = append(answer.Claims, claimResult(pending[i], &allocations[i]))
+		}
+		answer.Outcome = details.Outcome
+		for _, p := range details.Preferences {
+			answer.Preferences = append(answer.Preferences, PreferenceValue{Claim: klog.KObj(pending[p.Claim]).String(), Name: p.Name, Value: p.Value})
 		}
 	}
 	return answer, nil

@@ -21,6 +21,7 @@ import (
 
 var options = simulate.Options{
 	FilterTimeout: time.Minute, CostBudget: allocator.DefaultCostBudget, StepBudget: allocator.DefaultStepBudget,
+	PreferenceCost: allocator.DefaultPreferenceCostBudget, PreferenceSteps: allocator.DefaultPreferenceStepBudget,
 }
 
 // state has a pod with a claim on node-1 and one to be allocated, and four nodes with a

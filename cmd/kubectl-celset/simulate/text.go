@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/celset/celset/allocator"
 )
 
 // Print writes the result for people.
@@ -43,6 +45,30 @@ func (n *Node) print(b *strings.Builder) {
 	for _, claim := range n.Claims {
 		fmt.Fprintf(b, "    claim %s: %s\n", claim.Name, claim.devices())
 	}
+	n.printPreferences(b)
+}
+
+// printPreferences says how good the devices are, by what, the most important one first.
+func (n *Node) printPreferences(b *strings.Builder) {
+	if n.Outcome == "" {
+		return
+	}
+	fmt.Fprintf(b, "    %s", n.Outcome)
+	for i, p := range n.Preferences {
+		by := ", then "
+		if i == 0 {
+			by = " by "
+		}
+		fmt.Fprint(b, by, p.Name)
+		if len(n.Claims) > 1 {
+			fmt.Fprintf(b, " (claim %s)", p.Claim)
+		}
+		fmt.Fprintf(b, ": %d", p.Value)
+	}
+	if n.Outcome == allocator.PreferenceBestFound {
+		fmt.Fprint(b, "; the search for better ones ended before it was through")
+	}
+	fmt.Fprintln(b)
 }
 
 func counted(n int64, what string) string {

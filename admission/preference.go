@@ -1,0 +1,147 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// preferences looks at those of the claim itself, and at those of the classes of its requests.
+func (j *judgement) preferences(classes v1alpha1.ClassGetter) {
+	own, err := j.carrier.Preferences()
+	j.Errors = append(j.Errors, fieldErrors(err)...)
+	for _, preference := range own {
+		if expression, ok := j.preferenceExpression(preference, &j.Verdict); ok {
+			j.preferenceWarnings(preference, expression)
+		}
+	}
+	if err == nil {
+		j.preferencesOfClasses(classes)
+	}
+}
+
+// preferencesOfClasses says once what there is to say of each, in however many requests its class is
+// used: of the one with the most sets. That one has no effect is not for the claim to mend.
+func (j *judgement) preferencesOfClasses(classes v1alpha1.ClassGetter) {
+	resolved, err := j.carrier.ResolvePreferences(classes)
+	j.Errors = append(j.Errors, fieldErrors(err)...)
+	var sources []v1alpha1.Source
+	most := map[v1alpha1.Source]preferenceOfClass{}
+	for _, preference := range resolved {
+		if preference.Source.Object == j.carrier.Object || preference.Policy != "" {
+			continue
+		}
+		asked := demandOf(&j.carrier.Spec.Devices, preference.Requests, j.options.Devices)
+		known, found := most[preference.Source]
+		if !found {
+			sources = append(sources, preference.Source)
+		}
+		if !found || asked.sets.Cmp(known.asked.sets) > 0 {
+			most[preference.Source] = preferenceOfClass{preference, asked}
+		}
+	}
+	for _, source := range sources {
+		j.preferenceOfClass(most[source])
+	}
+}
+
+// preferenceOfClass is a preference for a request, with what that asks for.
+type preferenceOfClass struct {
+	v1alpha1.Preference
+	asked demand
+}
+
+func (j *judgement) preferenceOfClass(p preferenceOfClass) {
+	path := j.devices.Child("requests").Key(p.Requests[0])
+	expression, err := j.options.Environment.CompileInt(p.Expression, p.Variables...)
+	if err != nil {
+		j.refuseExpression(field.Invalid(path.Child("deviceClassName"), field.OmitValueType{},
+			shortened(fmt.Sprintf("%s: %s", p.Source, err))), textOf(p.Expression, p.Variables))
+		return
+	}
+	j.valueWarnings(path.String(), p.Label(), expression, p.asked)
+}
+
+// classPreferences adds what there is to say of those of a class.
+func (c *Checker) classPreferences(class *resourceapi.DeviceClass, verdict *Verdict) {
+	preferences, err := v1alpha1.ClassPreferences(class)
+	verdict.Errors = append(verdict.Errors, fieldErrors(err)...)
+	for _, preference := range preferences {
+		if expression, _ := c.preferenceExpression(preference, verdict); expression != nil {
+			verdict.Warnings = append(verdict.Warnings, orderWarning(preference.Source.Field, preference.Name, "value", expression)...)
+		}
+	}
+}
+
+// preferenceExpression is nil for a policy. It is not ok if the expression does not compile, which the
+// verdict refuses.
+func (c *Checker) preferenceExpression(preference v1alpha1.Preference, verdict *Verdict) (expression *device.Expression, ok bool) {
+	if preference.Policy != "" {
+		return nil, true
+	}
+	expression, err := c.options.Environment.CompileInt(preference.Expression, preference.Variables...)
+	if err != nil {
+		verdict.refuseExpression(compileError(preference.Source, preference.Variables, err), textOf(preference.Expression, preference.Variables))
+		return nil, false
+	}
+	return expression, true
+}
+
+// preferenceWarnings are about a preference of the claim. The expression is nil if it is a policy.
+func (j *judgement) preferenceWarnings(preference v1alpha1.Preference, expression *device.Expression) {
+	where := preference.Source.Field
+	if isOneSet(&j.carrier.Spec.Devices, preference.Requests) {
+		j.warn("%s: %s has no effect: allocationMode: All leaves nothing to choose", where, preference.Name)
+		return
+	}
+	if expression != nil {
+		j.valueWarnings(where, preference.Name, expression, demandOf(&j.carrier.Spec.Devices, preference.Requests, j.options.Devices))
+	}
+}
+
+func (j *judgement) valueWarnings(where, name string, expression *device.Expression, asked demand) {
+	j.Warnings = append(j.Warnings, orderWarning(where, name, "value", expression)...)
+	j.Warnings = append(j.Warnings, costWarning(where, name, expression, asked)...)
+	if asked.sets.Cmp(big.NewInt(ManySets)) > 0 && !bound.AnalyzeGoal(expression, asked.devices, false).Understood() {
+		j.warn("%s: %s: the search can't read the preference, and may have %s sets of %d devices on a node: it takes the best of those that its budget allows for; "+
+			"write it as docs/constraints.md says", where, name, number(asked.sets), asked.devices)
+	}
+}
+
+// isOneSet tells whether all requests that are covered, empty: all, ask for all devices of a node.
+func isOneSet(devices *resourceapi.DeviceClaim, covered []string) bool {
+	found := false
+	for i := range devices.Requests {
+		request := &devices.Requests[i]
+		isCovered := func(name string) bool {
+			return len(covered) == 0 || slices.Contains(covered, request.Name) || slices.Contains(covered, name)
+		}
+		if exactly := request.Exactly; exactly != nil && isCovered(request.Name) {
+			found = true
+			if exactly.AllocationMode != resourceapi.DeviceAllocationModeAll {
+				return false
+			}
+		}
+		for k := range request.FirstAvailable {
+			alternative := &request.FirstAvailable[k]
+			if !isCovered(request.Name + "/" + alternative.Name) {
+				continue
+			}
+			found = true
+			if alternative.AllocationMode != resourceapi.DeviceAllocationModeAll {
+				return false
+			}
+		}
+	}
+	return found
+}

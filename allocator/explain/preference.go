@@ -1,0 +1,243 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// Score is what preferences say of the devices that a claim has, and of the best that it could
+// have.
+type Score struct {
+	// Claim is "namespace/name".
+	Claim string `json:"claim"`
+	// Node has all devices of the claim.
+	Node string `json:"node"`
+	// Has are the values of the devices that the claim has.
+	Has []Value `json:"has,omitempty"`
+	// Free is the best of the devices that are free now and those of the claim itself, Ever the best
+	// of all devices of the node.
+	Free Best `json:"free"`
+	Ever Best `json:"ever"`
+}
+
+// Value is what one preference says of some devices.
+type Value struct {
+	// Name is that of the preference, with its class if it is defined there.
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
+	// Error is why there is no value: the devices have changed, or the class.
+	Error string `json:"error,omitempty"`
+}
+
+// Best is the best set that was found.
+type Best struct {
+	// Outcome tells whether there is surely no better one. It is empty if no set will do.
+	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
+	Values  []Value                     `json:"values,omitempty"`
+	// Devices are "driver/pool/device", in the order of the requests.
+	Devices []string `json:"devices,omitempty"`
+	// Reason is why no set will do: the devices or the classes have changed since the claim was
+	// allocated.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Prefers tells whether a preference is about the claim. It may be malformed.
+func (p *Problem) Prefers(claim *resourceapi.ResourceClaim) bool {
+	return v1alpha1.HasPreference(claim, func(name string) bool {
+		class, err := p.Classes.Get(name)
+		return err == nil && v1alpha1.HasPreferences(class)
+	})
+}
+
+// Score compares the devices that a claim has with the best that it could have on one of the nodes,
+// the one which has all of them. It is nil if no node has. The error is about preferences.
+func (p *Problem) Score(ctx context.Context, nodes []*v1.Node, claim *resourceapi.ResourceClaim) (*Score, error) {
+	node, err := p.nodeOf(ctx, nodes, claim)
+	if node == nil || err != nil {
+		return nil, err
+	}
+	s := &Score{Claim: klog.KObj(claim).String(), Node: node.Name}
+	if s.Has, err = p.values(ctx, claim); err != nil {
+		return nil, err
+	}
+	others := slices.DeleteFunc(slices.Clone(p.Allocated), func(other *resourceapi.ResourceClaim) bool {
+		return klog.KObj(other) == klog.KObj(claim)
+	})
+	if s.Free, err = p.best(ctx, node, claim, others); err != nil {
+		return s, err
+	}
+	s.Ever, err = p.best(ctx, node, claim, nil)
+	return s, err
+}
+
+// nodeOf is the first node with all devices of the claim.
+func (p *Problem) nodeOf(ctx context.Context, nodes []*v1.Node, claim *resourceapi.ResourceClaim) (*v1.Node, error) {
+	a, err := p.NewAllocator(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range nodes {
+		devices, err := a.NodeDevices(node)
+		if err != nil {
+			return nil, err
+		}
+		isElsewhere := func(r resourceapi.DeviceRequestAllocationResult) bool {
+			return !slices.Contains(devices, structured.MakeDeviceID(r.Driver, r.Pool, r.Device))
+		}
+		if results := resultsOf(claim); len(results) > 0 && !slices.ContainsFunc(results, isElsewhere) {
+			return node, nil
+		}
+	}
+	return nil, nil
+}
+
+// values evaluates the preferences for the devices that the claim has. Policies are about the devices
+// that were left, which are others by now.
+func (p *Problem) values(ctx context.Context, claim *resourceapi.ResourceClaim) ([]Value, error) {
+	preferences, err := v1alpha1.ResolvePreferences(claim, p.Classes)
+	if err != nil {
+		return nil, err
+	}
+	var values []Value
+	for i := range preferences {
+		devices := p.devicesFor(&preferences[i], claim)
+		if preferences[i].Policy != "" || len(devices) == 0 {
+			continue
+		}
+		value := Value{Name: preferences[i].Label()}
+		if value.Value, err = valueOf(ctx, &preferences[i], devices); err != nil {
+			value.Error = err.Error()
+		}
+		values = append(values, value)
+	}
+	return values, ctx.Err()
+}
+
+func valueOf(ctx context.Context, preference *v1alpha1.Preference, devices []*device.Device) (int64, error) {
+	e, err := environment()
+	if err != nil {
+		return 0, err
+	}
+	expression, err := e.CompileInt(preference.Expression, preference.Variables...)
+	if err != nil {
+		return 0, err
+	}
+	return expression.Value(ctx, devices, cel.NewBudget(cel.DefaultCostLimit))
+}
+
+// devicesFor are those that the preference is about, in the order in which expressions see them.
+func (p *Problem) devicesFor(preference *v1alpha1.Preference, claim *resourceapi.ResourceClaim) []*device.Device {
+	var devices []*device.Device
+	// One that is in the set twice is one device to an expression.
+	prepared := map[structured.DeviceID]*device.Device{}
+	for _, r := range resultsOf(claim) {
+		request, _, _ := strings.Cut(r.Request, "/")
+		if len(preference.Requests) > 0 && !slices.Contains(preference.Requests, r.Request) && !slices.Contains(preference.Requests, request) {
+			continue
+		}
+		id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
+		if prepared[id] == nil {
+			d := p.device(r.Driver, r.Pool, r.Device)
+			if d == nil {
+				continue
+			}
+			prepared[id] = device.New(r.Driver, d)
+		}
+		devices = append(devices, prepared[id])
+	}
+	return devices
+}
+
+// device is the one of the newest generation of its pool, nil if there is none.
+func (p *Problem) device(driver, pool, name string) *resourceapi.Device {
+	var newest *resourceapi.Device
+	generation := int64(-1)
+	for _, slice := range p.Slices {
+		if slice.Spec.Driver != driver || slice.Spec.Pool.Name != pool || slice.Spec.Pool.Generation <= generation {
+			continue
+		}
+		if i := slices.IndexFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return d.Name == name }); i >= 0 {
+			newest, generation = &slice.Spec.Devices[i], slice.Spec.Pool.Generation
+		}
+	}
+	return newest
+}
+
+// best allocates the claim anew, with the given claims having their devices.
+func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) (Best, error) {
+	with := p.Problem
+	with.Allocated = allocated
+	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())
+	a, err := with.NewAllocator(ctx)
+	if err != nil {
+		return Best{}, err
+	}
+	claim = claim.DeepCopy()
+	claim.Status = resourceapi.ResourceClaimStatus{}
+	results, details, err := a.AllocateWithDetails(ctx, node, []*resourceapi.ResourceClaim{claim})
+	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
+		return Best{Reason: err.Error()}, nil
+	}
+	if err != nil {
+		return Best{}, err
+	}
+	best := Best{Outcome: details.Outcome}
+	for _, value := range details.Preferences {
+		best.Values = append(best.Values, Value{Name: value.Name, Value: value.Value})
+	}
+	for _, r := range results[0].Devices.Results {
+		best.Devices = append(best.Devices, structured.MakeDeviceID(r.Driver, r.Pool, r.Device).String())
+	}
+	return best, nil
+}
+
+// feasible is the problem without preferences: whether a set will do has nothing to do with them, so
+// that searches for any set need neither spend their time on better ones nor fail with them.
+func (p *Problem) feasible() *Problem {
+	if !slices.ContainsFunc(p.Claims, p.Prefers) {
+		return p
+	}
+	out := &Problem{Problem: p.Problem, NamesAll: p.NamesAll}
+	out.Options = append(slices.Clone(p.Options), allocator.WithDefaultPreference(""))
+	out.Classes = unpreferring{p.Classes}
+	out.Claims = make([]*resourceapi.ResourceClaim, len(p.Claims))
+	for i, claim := range p.Claims {
+		out.Claims[i] = claim.DeepCopy()
+		devices := &out.Claims[i].Spec.Devices
+		devices.Config = slices.DeleteFunc(devices.Config, func(c resourceapi.DeviceClaimConfiguration) bool {
+			return v1alpha1.IsPreference(c.DeviceConfiguration)
+		})
+	}
+	return out
+}
+
+// unpreferring has classes without preferences.
+type unpreferring struct{ structured.DeviceClassLister }
+
+// Get returns the class, or a copy of it.
+func (u unpreferring) Get(name string) (*resourceapi.DeviceClass, error) {
+	class, err := u.DeviceClassLister.Get(name)
+	if err != nil || !v1alpha1.HasPreferences(class) {
+		return class, err
+	}
+	class = class.DeepCopy()
+	class.Spec.Config = slices.DeleteFunc(class.Spec.Config, func(c resourceapi.DeviceClassConfiguration) bool {
+		return v1alpha1.IsPreference(c.DeviceConfiguration)
+	})
+	return class, nil
+}

@@ -1,0 +1,108 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+const (
+	indices = "devices.map(d, d.attributes['" + driver + "'].index)"
+	near    = indices + ".min() - " + indices + ".max()"
+)
+
+func preferenceOf(name, expression string) resourceapi.DeviceConfiguration {
+	raw, err := json.Marshal(&v1alpha1.CELDevicePreference{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind}, Name: name, Expression: expression,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}}}
+}
+
+// preferring adds a preference to a claim.
+func preferring(claim *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
+	claim.Spec.Devices.Config = append(claim.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: preferenceOf(name, expression)})
+	return claim
+}
+
+func deviceNames(of ...string) []string {
+	for i := range of {
+		of[i] = driver + "/" + node.Name + "/mla-" + of[i]
+	}
+	return of
+}
+
+// TestScore has a claim with devices 0, 3 and 6 of a ring, of which another claim has 4 and 7.
+func TestScore(t *testing.T) {
+	claim := preferring(preferring(owning("mine", 0, 3, 6), "near", near), "first", "-("+indices+".sum())")
+	p := problem(t, ring(t, 8))
+	p.Allocated = []*resourceapi.ResourceClaim{owning("other", 2, 4, 7), claim}
+	before := claim.DeepCopy()
+	got, err := p.Score(t.Context(), []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-0"}}, node}, claim)
+	require.NoError(t, err)
+	require.Equal(t, before, claim)
+	require.Equal(t, &explain.Score{
+		Claim: "default/mine", Node: node.Name,
+		Has:  []explain.Value{{Name: "near", Value: -6}, {Name: "first", Value: -9}},
+		Free: explain.Best{Outcome: allocator.PreferenceBest, Values: []explain.Value{{Name: "near", Value: -3}, {Name: "first", Value: -4}}, Devices: deviceNames("0", "1", "3")},
+		Ever: explain.Best{Outcome: allocator.PreferenceBest, Values: []explain.Value{{Name: "near", Value: -2}, {Name: "first", Value: -3}}, Devices: deviceNames("0", "1", "2")},
+	}, got)
+}
+
+func TestScoreOfWhatHasChanged(t *testing.T) {
+	nodes := []*v1.Node{node}
+	claim := preferring(owning("mine", 0, 3), "near", indices+".sum()")
+	p := problem(t, ring(t, 8))
+	none, err := p.Score(t.Context(), nodes, owning("gone", 0, 12))
+	require.NoError(t, err)
+	require.Nil(t, none, "no node has the device")
+
+	p.Slices[0].Spec.Devices[3].Attributes["index"] = resourceapi.DeviceAttribute{StringValue: new(string)}
+	score, err := p.Score(t.Context(), nodes, claim)
+	require.ErrorContains(t, err, "preference near")
+	require.ErrorContains(t, err, "no such overload")
+	require.Contains(t, score.Has[0].Error, "no such overload")
+
+	claim = preferring(owning("mine", 0, 3), "near", "1")
+	claim.Spec.Devices.Requests[0].Exactly.Count = 9
+	score, err = p.Score(t.Context(), nodes, claim)
+	require.NoError(t, err)
+	require.Equal(t, explain.Best{Reason: "request mla: 8 of 9 devices"}, score.Ever)
+
+	_, err = p.Score(t.Context(), nodes, preferring(owning("mine", 0), "near", ""))
+	require.ErrorContains(t, err, "ResourceClaim default/mine: spec.devices.config[0].opaque.parameters.expression: Required value")
+}
+
+// TestPreferencesHaveNoPartInWhatCannotBeMet: they fail on any set here, and what keeps the claim
+// from being allocated is told all the same.
+func TestPreferencesHaveNoPartInWhatCannotBeMet(t *testing.T) {
+	const fails = "devices.map(d, d.attributes['" + driver + "'].unknown).sum()"
+	own := problem(t, ring(t, 8), preferring(such(wanting("c", 2), "far", "devices.size() == 2 && "+indices+".max() > 8"), "p", fails))
+	ofClass := problem(t, ring(t, 8), such(wanting("c", 2), "far", "devices.size() == 2 && "+indices+".max() > 8"))
+	class, err := ofClass.Classes.Get(driver)
+	require.NoError(t, err)
+	class.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: preferenceOf("p", fails)}}
+	for _, p := range []*explain.Problem{own, ofClass} {
+		got, err := p.Node(t.Context(), node)
+		require.NoError(t, err)
+		require.False(t, got.Fits)
+		require.Equal(t, 24, got.Unmet.Column)
+		require.True(t, got.Never)
+	}
+	require.Len(t, class.Spec.Config, 1, "it is not written to")
+	require.Len(t, own.Claims[0].Spec.Devices.Config, 2)
+}

@@ -167,7 +167,7 @@ func (c *cluster) changeValues(t *testing.T, certificate []byte) {
 func (c *cluster) uninstall(t *testing.T, before map[string]bool) {
 	// Before it: helm deletes the roles while pods are still ending.
 	c.requireNothingForbidden(t)
-	output, err := c.helm(t, "uninstall", releaseName, "--wait", "--timeout=60s")
+	output, err := c.helm(t, "uninstall", releaseName, "--wait", "--timeout="+patience.String())
 	require.NoError(t, err, output)
 	c.removeOwn(t)
 	left := c.left(t, before)

@@ -75,7 +75,7 @@ func (p *pod) live(ctx context.Context) {
 
 // confirm has the API server forget a pod that is to be deleted and has ended.
 func (p *pod) confirm() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	pods := p.runner.client.CoreV1().Pods(p.object.Namespace)
 	object, err := pods.Get(ctx, p.object.Name, metav1.GetOptions{})

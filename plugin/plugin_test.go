@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	waitFor = 10 * time.Second
+	waitFor = time.Minute
 	tick    = time.Millisecond
 
 	ring2 = "devices.map(d, d.attributes['mla.example.com'].index).max() - " +

@@ -53,7 +53,7 @@ func TestWholeControlPlane(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := namespaces.Get(t.Context(), created.Name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
-		}, 30*time.Second, 100*time.Millisecond, "the namespace controller finalizes namespaces")
+		}, patience, 100*time.Millisecond, "the namespace controller finalizes namespaces")
 	})
 
 	t.Run("kwok nodes get ready and run pods", func(t *testing.T) {
@@ -83,13 +83,13 @@ func TestWholeControlPlane(t *testing.T) {
 			require.Eventually(t, func() bool {
 				pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 				return err == nil && pod.Status.Phase == phase
-			}, 30*time.Second, 100*time.Millisecond, "pod %s does not reach phase %s", name, phase)
+			}, patience, 100*time.Millisecond, "pod %s does not reach phase %s", name, phase)
 		}
 		require.NoError(t, pods.Delete(t.Context(), "server", metav1.DeleteOptions{}))
 		require.Eventually(t, func() bool {
 			_, err := pods.Get(t.Context(), "server", metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
-		}, 30*time.Second, 100*time.Millisecond, "kwok lets pods go")
+		}, patience, 100*time.Millisecond, "kwok lets pods go")
 	})
 
 	t.Run("claims are made from templates", func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestWholeControlPlane(t *testing.T) {
 		require.Eventually(t, func() bool {
 			claims, err := client.ResourceV1().ResourceClaims("default").List(t.Context(), metav1.ListOptions{})
 			return err == nil && len(claims.Items) == 1
-		}, 30*time.Second, 100*time.Millisecond, "the resource claim controller makes claims")
+		}, patience, 100*time.Millisecond, "the resource claim controller makes claims")
 	})
 
 	t.Run("manifests are applied", func(t *testing.T) { testApply(t, cp) })
@@ -219,7 +219,7 @@ func TestUsersAndStoredData(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := alice.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 			return err == nil
-		}, 10*time.Second, 50*time.Millisecond)
+		}, patience, 50*time.Millisecond)
 	})
 
 	t.Run("bootstrapped roles hold for users of those names", func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestServiceAccountAdmission(t *testing.T) {
 		var err error
 		pod, err = pods.Create(t.Context(), boundPod("pod", ""), metav1.CreateOptions{})
 		return err == nil
-	}, 30*time.Second, 100*time.Millisecond, "the service account controller creates the account the pod needs")
+	}, patience, 100*time.Millisecond, "the service account controller creates the account the pod needs")
 	require.Equal(t, "default", pod.Spec.ServiceAccountName)
 	require.NotEmpty(t, pod.Spec.Containers[0].VolumeMounts, "the token is mounted")
 
@@ -307,7 +307,7 @@ func TestContextEndsControlPlane(t *testing.T) {
 	for _, p := range processes {
 		select {
 		case <-p.Done():
-		case <-time.After(30 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("%s survives the context", p.Name())
 		}
 	}

@@ -123,5 +123,5 @@ func TestNamespacesOfThisProcess(t *testing.T) {
 				assert.Contains(t, before, mounts)
 			}
 		}
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }

@@ -21,6 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// patience is far more than anything takes that is awaited here, on a busy machine too.
+const patience = 2 * time.Minute
+
 // shell is a command that runs a script.
 func shell(t *testing.T, script string) command {
 	return command{
@@ -45,7 +48,7 @@ func waitForLine(t *testing.T, p *Process, line string) {
 	require.Eventually(t, func() bool {
 		content, err := os.ReadFile(p.LogFile())
 		return err == nil && strings.Contains(string(content), line+"\n")
-	}, 10*time.Second, 5*time.Millisecond, "no line %q", line)
+	}, patience, 5*time.Millisecond, "no line %q", line)
 }
 
 func TestProcessEndsByItself(t *testing.T) {
@@ -113,7 +116,7 @@ func TestProcessStopReachesDescendants(t *testing.T) {
 	p.Stop()
 	// The orphan is dead, but init may take a moment to bury it.
 	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(-p.PID(), 0), syscall.ESRCH) },
-		10*time.Second, 5*time.Millisecond)
+		patience, 5*time.Millisecond)
 }
 
 func TestProcessOutlivesCallersContext(t *testing.T) {
@@ -175,7 +178,7 @@ func TestChildDiesWithParent(t *testing.T) {
 
 	require.NoError(t, parent.Process.Kill())
 	require.Error(t, parent.Wait())
-	require.Eventually(t, func() bool { return gone(child) }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return gone(child) }, patience, 5*time.Millisecond)
 }
 
 // gone says whether a process has ended; an orphan may stay a zombie for as

@@ -130,5 +130,5 @@ func requireScheduled(t *testing.T, cp *ControlPlane, name, scheduler string) {
 	require.Eventually(t, func() bool {
 		pod, err = pods.Get(t.Context(), name, metav1.GetOptions{})
 		return err == nil && pod.Spec.NodeName == "node-0" && pod.Status.Phase == corev1.PodPending
-	}, 30*time.Second, 100*time.Millisecond, "%s does not schedule %s", scheduler, name)
+	}, patience, 100*time.Millisecond, "%s does not schedule %s", scheduler, name)
 }

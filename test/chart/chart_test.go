@@ -12,10 +12,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/celset/celset/internal/hub"
 )
@@ -167,23 +169,29 @@ func (c *cluster) changeValues(t *testing.T, certificate []byte) {
 func (c *cluster) uninstall(t *testing.T, before map[string]bool) {
 	// Before it: helm deletes the roles while pods are still ending.
 	c.requireNothingForbidden(t)
-	output, err := c.helm(t, "uninstall", releaseName, "--wait", "--timeout=60s")
+	output, err := c.helm(t, "uninstall", releaseName, "--wait", "--timeout="+patience.String())
 	require.NoError(t, err, output)
 	c.removeOwn(t)
-	left := c.left(t, before)
-	require.NotEmpty(t, left)
 	page, err := os.ReadFile("../../docs/install.md")
 	require.NoError(t, err)
 	_, uninstalling, found := strings.Cut(string(page), "\n## Uninstalling\n")
 	require.True(t, found)
 	uninstalling, _, _ = strings.Cut(uninstalling, "\n## ")
-	for _, object := range left {
+	unsaid := func(object string) bool {
 		resource, name, _ := strings.Cut(object, " ")
 		if strings.HasPrefix(resource, "apiservices.") {
-			continue // The API server makes them of the definitions.
+			return false // The API server makes them of the definitions.
 		}
-		require.Contains(t, uninstalling, "`"+strings.TrimSuffix(name, ".cluster.open-cluster-management.io")+"`", "%s is left: the page does not say so", object)
+		return !strings.Contains(uninstalling, "`"+strings.TrimSuffix(name, ".cluster.open-cluster-management.io")+"`")
 	}
+	// What belongs to others is collected after them.
+	var left []string
+	stays := func(context.Context) (bool, error) {
+		left = c.left(t, before)
+		return !slices.ContainsFunc(left, unsaid), nil
+	}
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, stays)
+	require.NoError(t, err, "the page does not say of all these that they are left: %q", left)
 	for _, object := range kept {
 		require.Contains(t, left, object)
 	}

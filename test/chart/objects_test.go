@@ -221,8 +221,13 @@ func (c *cluster) removeOwn(t *testing.T) {
 	for _, definition := range []string{
 		"certificates.cert-manager.io", "issuers.cert-manager.io", "podmonitors.monitoring.coreos.com", "prometheusrules.monitoring.coreos.com",
 	} {
-		definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-		require.NoError(t, client.IgnoreNotFound(c.dynamic(t).Resource(definitions).Delete(ctx, definition, metav1.DeleteOptions{})))
+		definitions := c.dynamic(t).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+		require.NoError(t, client.IgnoreNotFound(definitions.Delete(ctx, definition, metav1.DeleteOptions{})))
+		// The API server deletes the objects of the kind first.
+		eventually(t, definition+" is gone", func(ctx context.Context) (bool, error) {
+			_, err := definitions.Get(ctx, definition, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		})
 	}
 	for _, name := range []string{"team", system} {
 		require.NoError(t, client.IgnoreNotFound(core.Namespaces().Delete(ctx, name, metav1.DeleteOptions{})))

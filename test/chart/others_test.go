@@ -147,7 +147,7 @@ func (c *cluster) requirePage(t *testing.T, pod *corev1.Pod, at endpoint, token 
 	var status int
 	var page []byte
 	// A ready pod need not listen for Prometheus yet, which asks again as this does.
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		var err error
 		status, page, err = c.runner.Get(ctx, pod, at.scheme, at.port, at.path, token)
 		if errors.Is(err, syscall.ECONNREFUSED) {

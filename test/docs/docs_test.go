@@ -269,7 +269,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 // clusterProfiles is the definition in the module that has the kind.
 func clusterProfiles(t *testing.T) []byte {
 	t.Helper()
-	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-inventory-api").Output()
+	// A package of it, which the go command gets if it is not there yet; a module it does not.
+	folder, err := exec.CommandContext(t.Context(), "go", "list", "-find", "-f", "{{.Module.Dir}}", "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1").Output()
 	require.NoError(t, err)
 	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ import (
 
 const (
 	startPage = "docs/getting-started.md"
-	patience  = time.Minute
+	patience  = 5 * time.Minute
 )
 
 // TestGettingStarted does what the page says, one block after the other, and compares

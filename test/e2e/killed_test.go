@@ -103,7 +103,7 @@ func TestKilledRun(t *testing.T) {
 	require.Eventually(t, func() bool {
 		left, err = realnode.Leftovers(nodeDir)
 		return err == nil && !strings.Contains(strings.Join(left, "\n"), "process ") && !strings.Contains(strings.Join(left, "\n"), "mount ")
-	}, 10*time.Second, pollPeriod, "the kernel ends the processes and takes the mounts apart")
+	}, patience, pollPeriod, "the kernel ends the processes and takes the mounts apart")
 	require.NotEmpty(t, left, "cgroups")
 
 	cp, err := small(t.Context(), dir)

@@ -23,7 +23,7 @@ import (
 const labLabel = "celset.dev/lab"
 
 // cleanupTimeout is for the few requests that end a lab.
-const cleanupTimeout = 30 * time.Second
+const cleanupTimeout = 2 * time.Minute
 
 // lab is where one test works. Its namespace has a generated name, which is part
 // of the names of all that is not in a namespace.

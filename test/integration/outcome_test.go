@@ -23,9 +23,9 @@ import (
 const (
 	pollPeriod = 100 * time.Millisecond
 
-	// patience is far below the five minutes after which a scheduler tries pods
+	// patience is below the five minutes after which a scheduler tries pods
 	// again that nothing has happened for: what succeeds in time was woken up.
-	patience = time.Minute
+	patience = 3 * time.Minute
 )
 
 // eventually waits until check has nothing to complain about.

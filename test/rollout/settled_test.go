@@ -25,9 +25,9 @@ import (
 const (
 	pollPeriod = 50 * time.Millisecond
 
-	// patience is far below the five minutes after which a scheduler tries pods
+	// patience is below the five minutes after which a scheduler tries pods
 	// again that nothing has happened for: what succeeds in time was woken up.
-	patience = time.Minute
+	patience = 3 * time.Minute
 
 	// wakePeriod is longer than a scheduler needs for the pods that were woken.
 	wakePeriod = 5 * time.Second

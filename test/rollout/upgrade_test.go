@@ -64,7 +64,7 @@ func TestUpgradedWithClaimsInFlight(t *testing.T) {
 }
 
 // electing are the options of a scheduler that elects a leader, as in a cluster, but
-// with less patience.
+// asks more often. On a busy machine a renewal may take seconds.
 func electing(t *testing.T, name string) controlplane.SchedulerOptions {
 	t.Helper()
 	content, err := os.ReadFile(manifestConfig())
@@ -72,8 +72,8 @@ func electing(t *testing.T, name string) controlplane.SchedulerOptions {
 	config := &schedulerconfig.KubeSchedulerConfiguration{}
 	require.NoError(t, yaml.UnmarshalStrict(content, config))
 	config.LeaderElection.LeaderElect = ptr.To(true)
-	config.LeaderElection.LeaseDuration = metav1.Duration{Duration: 6 * time.Second}
-	config.LeaderElection.RenewDeadline = metav1.Duration{Duration: 4 * time.Second}
+	config.LeaderElection.LeaseDuration = metav1.Duration{Duration: 15 * time.Second}
+	config.LeaderElection.RenewDeadline = metav1.Duration{Duration: 12 * time.Second}
 	config.LeaderElection.RetryPeriod = metav1.Duration{Duration: 500 * time.Millisecond}
 	options := enabled()
 	options.Name = "celset-scheduler-" + name

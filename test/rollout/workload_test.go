@@ -36,7 +36,7 @@ import (
 const concurrentRequests = 4
 
 // cleanupTimeout is for the requests that end a workload.
-const cleanupTimeout = 30 * time.Second
+const cleanupTimeout = 2 * time.Minute
 
 // workload is the pods and claims of a test, and the nodes and devices for them.
 type workload struct {

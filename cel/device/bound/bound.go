@@ -169,7 +169,7 @@ type state struct {
 	// conjuncts are what sets have to satisfy.
 	conjuncts []condition
 	ctx       context.Context
-	budget *cel.Budget
+	budget    *cel.Budget
 	// slots has the devices that the iteration variables stand for.
 	slots []int
 	// shallow: quantifiers look at chosen devices only, which is cheaper and tells

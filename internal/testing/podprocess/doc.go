@@ -29,7 +29,8 @@
 //   - Services are reached at their addresses if those are of the loopback interface: have the API
 //     server choose such, by the flag in [ServiceAddresses].
 //   - ConfigMaps and Secrets that change are not written again.
-//   - Probes are called ten times as often as a pod says. How long one may fail is as it says.
+//   - Probes are called ten times as often as a pod says, and may take and fail ten times as long:
+//     the machines of tests are busy.
 //
 // It needs Linux and root: see [Unavailable].
 package podprocess

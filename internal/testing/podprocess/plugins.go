@@ -52,7 +52,7 @@ func (r *Runner) registerPlugins(ctx context.Context, node string) error {
 }
 
 func register(ctx context.Context, dir, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, slack*time.Second)
 	defer cancel()
 	// The path of the socket may be longer than those of sockets may be.
 	folder, err := os.Open(dir)

@@ -75,7 +75,7 @@ func (p *pod) live(ctx context.Context) {
 
 // confirm has the API server forget a pod that is to be deleted and has ended.
 func (p *pod) confirm() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	pods := p.runner.client.CoreV1().Pods(p.object.Namespace)
 	object, err := pods.Get(ctx, p.object.Name, metav1.GetOptions{})
@@ -88,7 +88,7 @@ func (p *pod) confirm() {
 }
 
 // prepare makes everything but the container. It waits for ConfigMaps, Secrets and accounts that
-// are not there yet.
+// are not there yet, or any more.
 func (p *pod) prepare(ctx context.Context, dir string, passed *sync.WaitGroup) error {
 	if _, err := p.container(); err != nil {
 		return err
@@ -99,7 +99,8 @@ func (p *pod) prepare(ctx context.Context, dir string, passed *sync.WaitGroup) e
 		if volumes, err = p.writeVolumes(ctx, filepath.Join(dir, "volumes")); err == nil {
 			break
 		}
-		if !apierrors.IsNotFound(err) {
+		// A controller may replace pods of a namespace that is being deleted, until it is deleted itself.
+		if !apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return err
 		}
 		if err := p.tell(ctx, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating", Message: err.Error()}}, false, false); err != nil {

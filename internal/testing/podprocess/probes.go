@@ -19,8 +19,13 @@ import (
 	probehttp "k8s.io/kubernetes/pkg/probe/http"
 )
 
-// hurry is how much oftener probes are called than a pod says.
-const hurry = 10
+const (
+	// hurry is how much oftener probes are called than a pod says.
+	hurry = 10
+	// slack is how much longer a probe may take, and fail, than a pod says: a machine that runs tests
+	// may have much else to do.
+	slack = 10
+)
 
 // prober calls one probe of a container again and again.
 type prober struct {
@@ -58,7 +63,7 @@ func (r *prober) call(ctx context.Context, p *pod) {
 
 // failed tells that the probe has failed for as long as it may.
 func (r *prober) failed() bool {
-	return r != nil && !r.failing.IsZero() && time.Since(r.failing) >= time.Duration(r.probe.FailureThreshold)*r.period()
+	return r != nil && !r.failing.IsZero() && time.Since(r.failing) >= slack*time.Duration(r.probe.FailureThreshold)*r.period()
 }
 
 // succeeds tells that the probe, if there is one, passed and has not failed since for as long as it
@@ -78,7 +83,7 @@ func (p *pod) call(ctx context.Context, probe *corev1.Probe) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(probe.TimeoutSeconds)*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, slack*time.Duration(probe.TimeoutSeconds)*time.Second)
 	defer cancel()
 	status, body, err := p.do(request.WithContext(ctx))
 	if err != nil {

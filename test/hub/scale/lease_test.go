@@ -63,7 +63,8 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 		kubeconfig, err := h.controlPlane.KubeconfigFor(user)
 		require.NoError(t, err)
 		return start(t, binary, kubeconfig, "--leader-elect-resource-namespace="+namespace,
-			"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms")
+			// No shorter: on a busy machine a renewal may take seconds.
+			"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=12s", "--leader-elect-retry-period=500ms")
 	}
 	leader := run(first)
 	h.requireSettled(t)

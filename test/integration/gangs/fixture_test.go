@@ -34,7 +34,7 @@ const (
 
 	// patience is less than the time after which a scheduler tries pods again that nothing
 	// has happened for.
-	patience = time.Minute
+	patience = 3 * time.Minute
 )
 
 type cluster struct {

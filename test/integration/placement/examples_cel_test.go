@@ -151,7 +151,8 @@ func exampleClusterProfile(t *testing.T, file string) {
 // installClusterProfiles creates the definition in the module that has the kind.
 func (s scene) installClusterProfiles(t *testing.T) {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-inventory-api").Output()
+	// A package of it, which the go command gets if it is not there yet; a module it does not.
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-find", "-f", "{{.Module.Dir}}", "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1").Output()
 	require.NoError(t, err)
 	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(output)), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // eventually waits until two values are equal and shows their difference if they
 // don't become it.

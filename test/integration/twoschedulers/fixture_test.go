@@ -39,7 +39,7 @@ const (
 
 	// patience is far more than it takes, and less than the time after which pods
 	// are tried again that nothing has happened for.
-	patience = time.Minute
+	patience = 3 * time.Minute
 )
 
 // cluster is the control plane of one test.

@@ -23,6 +23,15 @@ type PreferenceValue struct {
 	Claim int
 	// Name is that of the preference, with its class if it is defined there.
 	Name string
-	// Value is that of the expression.
+	// Value is that of the expression. Of a policy it is 0 if nothing is lost, and less the more is.
 	Value int64
+	// Losses are what the policy KeepWhole counted, most devices first. nil for an expression.
+	Losses []ShapeLoss
+}
+
+// ShapeLoss is what the chosen devices mean for others.
+type ShapeLoss struct {
+	Shape
+	// Lost is how many sets of the shape can't be had any more because of them, Left how many still can.
+	Lost, Left int
 }

@@ -48,13 +48,15 @@ type options struct {
 	preferenceCost  uint64
 	preferenceSteps int64
 	attempt         *AttemptBudget
-	// preference is the policy for requests that no preference is about, "" for none. shapes are
+	// preference is the policy for requests that no preference is about, "" for none. asked is
 	// what it knows of what others may ask for.
 	preference  v1alpha1.PreferencePolicy
-	shapes      []Shape
+	asked       []Shape
 	environment *device.Environment
 	cache       *Cache
 	sharesCache bool
+	// isIdle: nothing is in use, and nobody prefers anything.
+	isIdle bool
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }
@@ -112,7 +114,7 @@ func WithDefaultPreference(policy v1alpha1.PreferencePolicy) Option {
 // WithShapes tells what others may ask for, which matters to [v1alpha1.PolicyKeepWhole]. Without it
 // the policy looks at sets of two, four, eight and sixteen devices.
 func WithShapes(shapes []Shape) Option {
-	return func(o *options) { o.shapes = shapes }
+	return func(o *options) { o.asked = shapes }
 }
 
 // WithExhaustiveSearch evaluates CEL constraints on every set, as KEP-5254

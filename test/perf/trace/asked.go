@@ -127,17 +127,6 @@ func (m *Machine) keepWhole() []allocator.Option {
 	return []allocator.Option{allocator.WithDefaultPreference(v1alpha1.PolicyKeepWhole), allocator.WithShapes(shapes)}
 }
 
-// strongLinks prefers sets with the most links.
-func strongLinks() v1alpha1.CELDevicePreference {
-	id, peers, double := attribute("o", "id"), attribute("d", "peers"), attribute("d", doublePeers)
-	return v1alpha1.CELDevicePreference{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind},
-		Name:     "links",
-		Expression: fmt.Sprintf("devices.map(d, devices.filter(o, %s in %s.split(',')).size() + devices.filter(o, %s in %s.split(',')).size()).sum()",
-			id, peers, id, double),
-	}
-}
-
 // wholeLast prefers, of sets that are as good otherwise, those that break the fewest others.
 func wholeLast() v1alpha1.CELDevicePreference {
 	return v1alpha1.CELDevicePreference{

@@ -29,6 +29,9 @@ type Machine struct {
 	anySetWillDo bool
 	// scores has for each two devices what their links are worth, nil where links are not counted.
 	scores [][]int
+	// sums has the sum of that for each set. links is about the same as an expression.
+	sums  []int32
+	links string
 	// sets has all sets of a size that satisfy the constraint, in the order of an allocator.
 	sets map[int][]Set
 	// whole has for each constraint the sets that satisfy it, whether or not claims refer to it.
@@ -49,13 +52,25 @@ func Machines() []Machine {
 		{Name: "pairs", Title: "four bridged pairs", Topology: made(topology.NewBridgePairs(family, 8)), constraints: pairs()},
 		{Name: "ring", Title: "a ring of 8", Topology: made(topology.NewRing(family, 8)), constraints: arcs()},
 		{Name: "mesh", Title: "a mesh of 4 x 4", Topology: made(topology.NewMesh(family, 4, 4)), constraints: blocks()},
-		{Name: "cube-mesh", Title: "a hybrid cube mesh of 8 GPUs", Topology: cubeMesh(family), constraints: linked(), scores: cubeMeshScores()},
-		{Name: "gpus", Title: "the same GPUs, any of which will do", Topology: cubeMesh(family), constraints: linked(), scores: cubeMeshScores(), anySetWillDo: true},
+		{Name: "cube-mesh", Title: "a hybrid cube mesh of 8 GPUs", Topology: cubeMesh(family), constraints: linked(), scores: cubeMeshScores(), links: peerLinks()},
+		{Name: "gpus", Title: "the same GPUs, any of which will do", Topology: cubeMesh(family), constraints: linked(), scores: cubeMeshScores(), links: peerLinks(), anySetWillDo: true},
 	}
 	for i := range machines {
 		machines[i].enumerate()
 	}
 	return machines
+}
+
+// linkedMesh is the mesh, of which any devices will do, and those that are neighbours are best: for
+// what best effort takes on nodes with more devices.
+func linkedMesh() Machine {
+	t := made(topology.NewMesh(topology.Family{Driver: className, Prefix: "mla"}, 4, 4))
+	m := Machine{
+		Name: "linked-mesh", Title: "a mesh of 4 x 4, any of which will do", Topology: t, constraints: blocks(),
+		scores: neighbourScores(t), links: neighbourLinks(), anySetWillDo: true,
+	}
+	m.enumerate()
+	return m
 }
 
 // made unwraps a topology whose parameters are constants.
@@ -119,6 +134,7 @@ func linked() []constraint {
 
 // enumerate finds all sets that satisfy the constraints, with the predicates of the topology.
 func (m *Machine) enumerate() {
+	m.sum()
 	m.sets = map[int][]Set{}
 	for i := range m.Topology.Devices {
 		m.sets[1] = append(m.sets[1], Set(1)<<i)

@@ -26,8 +26,10 @@ const (
 	BestEffort = "best effort"
 	// Links takes the node and the set with the most links, with a preference of the class.
 	Links = "links"
-	// KeepWhole takes the node and the set that breaks the fewest others.
+	// KeepWhole takes the node and the set that breaks the fewest others, the first node of several.
 	KeepWhole = "KeepWhole"
+	// KeepWholeTies is that with any of several nodes, as kube-scheduler has it.
+	KeepWholeTies = "KeepWhole, ties at random"
 	// LinksKeepWhole looks at links first, and of those with the most at what is broken.
 	LinksKeepWhole = "links, KeepWhole"
 	// Pool has no nodes and no constraints.
@@ -37,12 +39,12 @@ const (
 // policiesOn are those that are compared on a machine.
 func policiesOn(m *Machine) []string {
 	if m.scores == nil {
-		return []string{FirstFit, Today, Random, FullestNode, KeepWhole, Pool}
+		return []string{FirstFit, Today, Random, FullestNode, KeepWhole, KeepWholeTies, Pool}
 	}
-	return []string{FirstFit, Today, Random, FullestNode, BestEffort, Links, KeepWhole, LinksKeepWhole, Pool}
+	return []string{FirstFit, Today, Random, FullestNode, BestEffort, Links, KeepWhole, KeepWholeTies, LinksKeepWhole, Pool}
 }
 
-// choosing are a policy and how it asks what it chooses on a node.
+// choosing are machines of one kind, and how they are asked what is chosen.
 type choosing struct {
 	machine *Machine
 	nodes   int
@@ -50,6 +52,8 @@ type choosing struct {
 	direct bool
 	// around is for what is asked of nodes, if not nil.
 	around func(opener) opener
+	// remembers has what was asked by the names of policies, if not nil.
+	remembers map[string]opener
 }
 
 // cluster has the nodes with the policy.
@@ -79,23 +83,43 @@ func (c choosing) policy(name string, source *rand.Rand) (policy, error) {
 		return randomNode{open, source}, nil
 	case FullestNode:
 		return fullestNode{open}, nil
+	case KeepWholeTies:
+		return bestNode{open, source}, nil
 	default:
-		return bestNode{open}, nil
+		return bestNode{open, nil}, nil
 	}
 }
 
 func (c choosing) opener(name string, source *rand.Rand) (opener, error) {
+	question := name
+	switch name {
+	case Today, FullestNode:
+		question = FirstFit
+	case KeepWholeTies:
+		question = KeepWhole
+	}
+	if open := c.remembers[question]; open != nil {
+		return open, nil
+	}
+	var open opener
 	switch name {
 	case Random:
 		return always(c.machine.anySet(source)), nil
 	case BestEffort:
 		chooses := c.machine.ifItWillDo(c.machine.bestEffort)
-		if c.direct {
-			return always(chooses), nil
+		if open = remembered(chooses); c.direct {
+			open = always(chooses)
 		}
-		return remembered(chooses), nil
+	default:
+		var err error
+		if open, err = c.asks(name); err != nil {
+			return nil, err
+		}
 	}
-	return c.asks(name)
+	if c.remembers != nil {
+		c.remembers[question] = open
+	}
+	return open, nil
 }
 
 // asks has the allocator choose, with what the policy wants of it.
@@ -104,11 +128,11 @@ func (c choosing) asks(name string) (opener, error) {
 	var options []allocator.Option
 	switch name {
 	case Links:
-		preferences = append(preferences, strongLinks())
-	case KeepWhole:
+		preferences = append(preferences, c.machine.strongLinks())
+	case KeepWhole, KeepWholeTies:
 		options = c.machine.keepWhole()
 	case LinksKeepWhole:
-		preferences = append(preferences, strongLinks(), wholeLast())
+		preferences = append(preferences, c.machine.strongLinks(), wholeLast())
 		options = c.machine.keepWhole()
 	}
 	nodes := 1

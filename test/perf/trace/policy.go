@@ -28,21 +28,24 @@ func always(c chooser) opener {
 
 // remembered asks once. The nodes are alike: what is chosen depends on nothing but what is free.
 func remembered(c chooser) opener {
-	type question struct {
-		free Set
-		size int
+	type answer struct {
+		choice
+		known bool
 	}
-	known := map[question]choice{}
+	known := map[int][]answer{}
 	return always(func(node int, free Set, size int) (choice, error) {
-		q := question{free, size}
-		if answer, is := known[q]; is {
-			return answer, nil
+		for len(known[size]) <= int(free) {
+			known[size] = append(known[size], make([]answer, max(1, len(known[size])))...)
 		}
-		answer, err := c(node, free, size)
+		a := &known[size][free]
+		if a.known {
+			return a.choice, nil
+		}
+		chosen, err := c(node, free, size)
 		if err == nil {
-			known[q] = answer
+			*a = answer{chosen, true}
 		}
-		return answer, err
+		return chosen, err
 	})
 }
 
@@ -70,11 +73,7 @@ type randomNode struct {
 }
 
 func (p randomNode) place(free []Set, size int) (int, Set, error) {
-	met := 0
-	return best(p.open, free, size, func(_, _ int, _, _ choice) bool {
-		met++
-		return p.source.IntN(met+1) == 0
-	})
+	return best(p.open, free, size, func(_, _ int, _, _ choice) int { return 0 }, p.source)
 }
 
 // fullestNode places on the node with the fewest free devices of those where something fits, the
@@ -82,31 +81,48 @@ func (p randomNode) place(free []Set, size int) (int, Set, error) {
 type fullestNode struct{ open opener }
 
 func (p fullestNode) place(free []Set, size int) (int, Set, error) {
-	return best(p.open, free, size, func(node, chosen int, _, _ choice) bool { return free[node].len() < free[chosen].len() })
+	return best(p.open, free, size, func(node, chosen int, _, _ choice) int { return free[chosen].len() - free[node].len() }, nil)
 }
 
-// bestNode places on the node whose values are greatest, the first of several.
-type bestNode struct{ open opener }
+// bestNode places on the node whose values are greatest, on any of several, or on the first if there
+// is no source of chance.
+type bestNode struct {
+	open   opener
+	source *rand.Rand
+}
 
 func (p bestNode) place(free []Set, size int) (int, Set, error) {
-	return best(p.open, free, size, func(_, _ int, c, chosen choice) bool { return slices.Compare(c.values, chosen.values) > 0 })
+	return best(p.open, free, size, func(_, _ int, c, chosen choice) int { return slices.Compare(c.values, chosen.values) }, p.source)
 }
 
-// best goes over all nodes where something fits, and takes one in place of that chosen before if it
-// is better.
-func best(open opener, free []Set, size int, isBetter func(node, chosen int, c, than choice) bool) (int, Set, error) {
+// best goes over all nodes where something fits, and takes the best as compare has it, which is
+// positive if the first one is better.
+func best(open opener, free []Set, size int, compare func(node, chosen int, c, than choice) int, source *rand.Rand) (int, Set, error) {
 	choose, err := open(free)
 	if err != nil {
 		return -1, 0, err
 	}
-	chosen, than := -1, choice{}
+	chosen, than, equal := -1, choice{}, 0
 	for node := range free {
 		c, err := choose(node, free[node], size)
 		if err != nil {
 			return -1, 0, err
 		}
-		if c.set != 0 && (chosen < 0 || isBetter(node, chosen, c, than)) {
-			chosen, than = node, c
+		if c.set == 0 {
+			continue
+		}
+		order := 1
+		if chosen >= 0 {
+			order = compare(node, chosen, c, than)
+		}
+		switch {
+		case order > 0:
+			chosen, than, equal = node, c, 1
+		case order == 0 && source != nil:
+			// Each of those that are equal has the same chance.
+			if equal++; source.IntN(equal) == 0 {
+				chosen, than = node, c
+			}
 		}
 	}
 	return chosen, than.set, nil

@@ -66,14 +66,15 @@ type replay struct {
 func run(c cluster, t *Trace) (Outcome, error) {
 	r := &replay{cluster: c, trace: t, idle: c.devices(), sizes: map[int]*Tally{}}
 	for i := range t.Claims {
-		for len(r.running) > 0 && r.running[0].at <= t.Claims[i].Arrival {
-			if err := r.depart(); err != nil {
-				return Outcome{}, err
-			}
+		if err := r.departUntil(t.Claims[i].Arrival); err != nil {
+			return Outcome{}, err
 		}
 		if err := r.arrive(i); err != nil {
 			return Outcome{}, err
 		}
+	}
+	if err := r.departUntil(t.End); err != nil {
+		return Outcome{}, err
 	}
 	r.advance(t.End)
 	for _, i := range r.waiting {
@@ -107,6 +108,16 @@ func (r *replay) arrive(claim int) error {
 		r.waiting = append(r.waiting, claim)
 	}
 	return err
+}
+
+// departUntil has all depart whose time has come.
+func (r *replay) departUntil(at float64) error {
+	for len(r.running) > 0 && r.running[0].at <= at {
+		if err := r.depart(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *replay) depart() error {

@@ -4,10 +4,17 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // Results are what is kept of all replays.
@@ -16,11 +23,12 @@ type Results struct {
 	Cores int    `json:"cores"`
 	Go    string `json:"go"`
 	Nodes int    `json:"nodes"`
-	// Claims are those of one trace, Traces how many there were with different seeds.
-	Claims int      `json:"claims"`
-	Traces int      `json:"traces"`
-	Replay []Row    `json:"replay"`
-	Times  []Timing `json:"times"`
+	// ClaimsADevice are those of one trace, Traces how many there were with different seeds.
+	ClaimsADevice int      `json:"claimsADevice"`
+	Traces        int      `json:"traces"`
+	Replay        []Row    `json:"replay"`
+	Times         []Timing `json:"times"`
+	Asked         []Asked  `json:"asked"`
 }
 
 // Row is what came of the traces with one machine, mix, load and policy.
@@ -38,7 +46,8 @@ type Timing struct {
 	Policy  string `json:"policy"`
 	// Node is for one node, on which a claim for two, four or eight devices fits; Decision for all
 	// that are asked for a claim.
-	Node, Decision Quantiles
+	Node     Quantiles `json:"node"`
+	Decision Quantiles `json:"decision"`
 }
 
 // Quantiles are the middle and one of a hundred.
@@ -47,18 +56,36 @@ type Quantiles struct {
 	P99 float64 `json:"p99"`
 }
 
-// Plan says what is replayed.
-type Plan struct {
-	Nodes, Claims, Traces int
-	Loads                 []float64
+// Asked is how long it takes to choose on one node.
+type Asked struct {
+	Machine string `json:"machine"`
+	Devices int    `json:"devices"`
+	Size    int    `json:"size"`
+	// Of idle devices any other may be in use.
+	Idle int `json:"idle"`
+	// BestEffort and Links are in microseconds, the latter for what was not asked before.
+	BestEffort Quantiles `json:"bestEffort"`
+	Links      Quantiles `json:"links"`
+	// The scores are the sums of what the links are worth of all sets that were chosen.
+	BestEffortScore int `json:"bestEffortScore"`
+	LinksScore      int `json:"linksScore"`
+	// Asks is how many different nodes were asked.
+	Asks int `json:"asks"`
 }
 
-// Replay runs all traces with a policy and adds up.
-func (p Plan) Replay(m *Machine, mix Mix, load float64, name string) (Row, error) {
+// Plan says what is replayed.
+type Plan struct {
+	Nodes, ClaimsADevice, Traces int
+	Loads                        []float64
+}
+
+// Replay runs all traces with a policy and adds up. What was asked of the machine in a former call
+// is remembered.
+func (p Plan) Replay(c choosing, mix Mix, load float64, name string) (Row, error) {
+	m := c.machine
 	row := Row{Machine: m.Name, Mix: mix.Name, Load: load, Policy: name, Outcome: Outcome{Sizes: map[int]*Tally{}}}
-	c := choosing{machine: m, nodes: p.Nodes}
 	for seed := range uint64(p.Traces) {
-		t := NewTrace(mix, p.Claims, p.Nodes*m.all().len(), load, seed)
+		t := p.trace(m, mix, load, seed)
 		cluster, err := c.cluster(name, rand.New(rand.NewPCG(seed, 1)))
 		if err != nil {
 			return row, err
@@ -70,6 +97,83 @@ func (p Plan) Replay(m *Machine, mix Mix, load float64, name string) (Row, error
 		row.add(outcome, p.Traces)
 	}
 	return row, nil
+}
+
+func (p Plan) trace(m *Machine, mix Mix, load float64, seed uint64) Trace {
+	devices := p.Nodes * m.all().len()
+	return NewTrace(mix, p.ClaimsADevice*devices, devices, load, seed)
+}
+
+func (p Plan) choosing(m *Machine) choosing {
+	return choosing{machine: m, nodes: p.Nodes, remembers: map[string]opener{}}
+}
+
+// Measure replays all traces.
+func (p Plan) Measure(log func(format string, values ...any)) (*Results, error) {
+	machines := Machines()
+	rows, errs := make([][]Row, len(machines)), make([]error, len(machines))
+	var all sync.WaitGroup
+	for i := range machines {
+		all.Go(func() { rows[i], errs[i] = p.on(&machines[i], log) })
+	}
+	all.Wait()
+	return &Results{Nodes: p.Nodes, ClaimsADevice: p.ClaimsADevice, Traces: p.Traces, Replay: slices.Concat(rows...)}, errors.Join(errs...)
+}
+
+// on replays all on a kind of machine.
+func (p Plan) on(m *Machine, log func(format string, values ...any)) ([]Row, error) {
+	var rows []Row
+	c := p.choosing(m)
+	for _, mix := range Mixes() {
+		for _, load := range p.Loads {
+			for _, name := range policiesOn(m) {
+				row, err := p.Replay(c, mix, load, name)
+				if err != nil {
+					return nil, err
+				}
+				rows = append(rows, row)
+			}
+			log("%s, %s, load %v", m.Name, mix.Name, load)
+		}
+	}
+	return rows, nil
+}
+
+// MeasureTimes measures how long decisions take, and asks for the best links on nodes.
+func (p Plan) MeasureTimes(log func(format string, values ...any)) (times []Timing, asked []Asked, err error) {
+	for _, m := range Machines() {
+		for _, name := range policiesOn(&m) {
+			if name == Random || name == Pool || name == FullestNode || name == KeepWholeTies {
+				continue
+			}
+			timing, err := p.Time(&m, few, 0.85, name)
+			if err != nil {
+				return nil, nil, err
+			}
+			times = append(times, timing)
+			log("%+v", timing)
+		}
+	}
+	mesh, most := linkedMesh(), 200
+	for _, m := range Machines() {
+		if !m.anySetWillDo {
+			continue
+		}
+		for _, of := range []struct {
+			machine *Machine
+			idle    int
+		}{{&m, 6}, {&m, 8}, {&mesh, 12}, {&mesh, 16}} {
+			for _, size := range []int{2, 4} {
+				a, err := Ask(of.machine, of.idle, size, most)
+				if err != nil {
+					return nil, nil, err
+				}
+				asked = append(asked, a)
+				log("%+v", a)
+			}
+		}
+	}
+	return times, asked, nil
 }
 
 // add takes in one of so many outcomes.
@@ -131,7 +235,7 @@ func (p Plan) Time(m *Machine, mix Mix, load float64, name string) (Timing, erro
 	if err != nil {
 		return Timing{}, err
 	}
-	t := NewTrace(mix, p.Claims, p.Nodes*m.all().len(), load, 1)
+	t := p.trace(m, mix, load, 1)
 	if _, err := run(newNodes(m, p.Nodes, timed{chooses, &decisions}), &t); err != nil {
 		return Timing{}, err
 	}
@@ -142,4 +246,54 @@ func quantiles(values []float64) Quantiles {
 	slices.Sort(values)
 	at := func(share float64) float64 { return values[int(share*float64(len(values)-1))] }
 	return Quantiles{at(0.5), at(0.99)}
+}
+
+// Ask has best effort and the preference for links choose on nodes with so many idle devices, no two
+// alike, at most so many of them.
+func Ask(m *Machine, idle, size, most int) (Asked, error) {
+	result := Asked{Machine: m.Name, Devices: m.all().len(), Size: size, Idle: idle}
+	asked, err := newAsked(m, 1, []v1alpha1.CELDevicePreference{m.strongLinks()})
+	if err != nil {
+		return result, err
+	}
+	all := slices.Collect(m.all().subsets(idle))
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	var theirs, ours []float64
+	for _, free := range all[:min(most, len(all))] {
+		start := time.Now()
+		c, err := m.bestEffort(0, free, size)
+		theirs = append(theirs, microseconds(start))
+		if err != nil {
+			return result, err
+		}
+		result.BestEffortScore += m.score(c.set)
+		choose, err := asked.open([]Set{free})
+		if err != nil {
+			return result, err
+		}
+		start = time.Now()
+		c, err = choose(0, free, size)
+		ours = append(ours, microseconds(start))
+		if err != nil {
+			return result, err
+		}
+		result.LinksScore += m.score(c.set)
+	}
+	result.Asks, result.BestEffort, result.Links = len(theirs), quantiles(theirs), quantiles(ours)
+	return result, nil
+}
+
+// describe notes what machine this is.
+func (r *Results) describe() {
+	r.CPU, r.Cores, r.Go = runtime.GOARCH, runtime.NumCPU(), runtime.Version()
+	content, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(content)) {
+		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+			r.CPU = strings.TrimSpace(value)
+			return
+		}
+	}
 }

@@ -76,10 +76,10 @@ func NewTrace(mix Mix, claims, devices int, load float64, seed uint64) Trace {
 		c.Devices, c.Duration = mix.devices(source.Float64()), mix.duration(source)
 		demand += float64(c.Devices) * c.Duration
 	}
-	t.End = demand / load / float64(devices)
+	t.End = rounded(demand / load / float64(devices))
 	arrivals := make([]float64, claims)
 	for i := range arrivals {
-		arrivals[i] = t.End * source.Float64()
+		arrivals[i] = rounded(t.End * source.Float64())
 	}
 	slices.Sort(arrivals)
 	for i := range t.Claims {
@@ -105,8 +105,11 @@ func (m Mix) duration(source *rand.Rand) float64 {
 			break
 		}
 	}
-	return math.Pow(10, r.From+(r.To-r.From)*source.Float64())
+	return rounded(math.Pow(10, r.From+(r.To-r.From)*source.Float64()))
 }
+
+// rounded is to a thousandth, so that all processors come to the same.
+func rounded(minutes float64) float64 { return math.Round(1000*minutes) / 1000 }
 
 // String describes the mix: "1: 70 %, 8: 5 %".
 func (m Mix) String() string {

@@ -58,22 +58,25 @@ func TestFirstSet(t *testing.T) {
 	}
 }
 
-// The expression of the preference counts links as often as there are.
+// The expression of the preference is worth what the scores are.
 func TestStrongLinks(t *testing.T) {
-	for _, name := range []string{"cube-mesh", "gpus"} {
-		m := machineNamed(t, name)
+	mesh := linkedMesh()
+	for _, m := range []*Machine{machineNamed(t, "cube-mesh"), machineNamed(t, "gpus"), &mesh} {
 		open, err := choosing{machine: m}.asks(Links)
 		require.NoError(t, err)
 		choose, err := open(nil)
 		require.NoError(t, err)
-		choosesAs(t, m, m.enumerated(func(_, set Set) []int64 {
-			n := 0
-			for i := range set.members() {
-				for j := range set.members() {
-					n += links[i][j]
-				}
-			}
-			return []int64{int64(n)}
-		}), choose)
+		choosesAs(t, m, m.enumerated(func(_, set Set) []int64 { return []int64{int64(m.score(set))} }), choose)
+	}
+}
+
+// KeepWhole breaks as few sets as any that would do, whatever is free.
+func TestKeepWhole(t *testing.T) {
+	for _, m := range Machines() {
+		open, err := choosing{machine: &m}.asks(KeepWhole)
+		require.NoError(t, err)
+		choose, err := open(nil)
+		require.NoError(t, err)
+		choosesAs(t, &m, m.enumerated(m.losses), choose)
 	}
 }

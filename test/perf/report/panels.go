@@ -38,6 +38,7 @@ func panelsPlot(title, axis string, panels []panel) string {
 			}
 		}
 	}
+	most = ceiling(most)
 	const perRow = width / legendWide
 	var svg strings.Builder
 	begin(&svg, 30+rows*rowHigh+(len(names)+perRow-1)/perRow*legendHigh+10, title)
@@ -51,6 +52,16 @@ func panelsPlot(title, axis string, panels []panel) string {
 	}
 	svg.WriteString("</svg>\n")
 	return svg.String()
+}
+
+// ceiling is where an axis ends.
+func ceiling(most float64) float64 {
+	for _, end := range []float64{0.02, 0.04, 0.08, 0.12, 0.2, 0.4, 0.6, 0.8} {
+		if most <= end {
+			return end
+		}
+	}
+	return 1
 }
 
 func colourOf(i int) string {
@@ -69,7 +80,7 @@ func (p panel) draw(svg *strings.Builder, axis string, most, x0, y0 float64) {
 	for i := range lines + 1 {
 		share := most * float64(i) / lines
 		fmt.Fprintf(svg, "<path d=\"M%.1f %.1fh%d\" stroke=\"#ddd\"/>\n", left, y(share), panelWide)
-		text(svg, left-6, y(share)+4, "end", fmt.Sprintf("%.0f %%", 100*share))
+		text(svg, left-6, y(share)+4, "end", fmt.Sprintf("%.3g %%", 100*share))
 	}
 	for i, line := range p.lines {
 		var path []string

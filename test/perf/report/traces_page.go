@@ -32,8 +32,9 @@ func (t *Traces) Page() (page string, plots map[string]string) {
 	var text strings.Builder
 	text.WriteString(tracesIntro)
 	text.WriteString("## Placed at once\n\n" + atOnceText)
+	text.WriteString(t.together())
+	text.WriteString("\n" + t.fewer() + atOnceAfter)
 	text.WriteString(t.comparison())
-	text.WriteString("\n" + atOnceAfter)
 	plots = map[string]string{}
 	for i, mix := range t.mixes() {
 		name := fmt.Sprintf("trace-%d.svg", i+1)
@@ -56,6 +57,60 @@ func (t *Traces) Page() (page string, plots map[string]string) {
 	text.WriteString(t.times())
 	text.WriteString(tracesAgain)
 	return text.String(), plots
+}
+
+// constrained tells whether the claims for a kind of machine have constraints.
+func constrained(machine string) bool { return machine != "gpus" }
+
+// together has a row for each load, over all machines whose claims have constraints and both mixes.
+func (t *Traces) together() string {
+	text := "| load | today | first fit | KeepWhole | ties at random | pool | than today | than first fit |\n|---|---|---|---|---|---|---|---|\n"
+	for _, load := range t.loads() {
+		at := func(policy string) float64 {
+			good, all := 0.0, 0.0
+			for _, machine := range t.machines() {
+				for _, mix := range t.mixes() {
+					if r := t.of(machine, mix, load, policy); constrained(machine) {
+						good, all = good+r.sum(atOnce, 4, 8), all+r.sum(claims, 4, 8)
+					}
+				}
+			}
+			return share(good, all)
+		}
+		text += fmt.Sprintf("| %.0f %% | %s | %s | %s | %s | %s | %s | %s |\n", 100*load,
+			percent(at(today)), percent(at(firstFit)), percent(at(keepWhole)), percent(at(keepWholeTies)), percent(at(poolPolicy)),
+			more(at(keepWhole), at(today)), more(at(keepWhole), at(firstFit)))
+	}
+	return text
+}
+
+// fewer says where KeepWhole placed fewer claims before a trace ended.
+func (t *Traces) fewer() string {
+	var text string
+	for _, other := range []string{today, firstFit} {
+		rows, less, most, of, sum := 0, 0, 0.0, 0.0, 0.0
+		for _, r := range t.Replays {
+			if r.Policy != keepWhole {
+				continue
+			}
+			rows++
+			theirs := t.of(r.Machine, r.Mix, r.Load, other).sum(placed)
+			fewer := theirs - r.sum(placed)
+			sum -= fewer
+			if fewer > 0 {
+				less++
+			}
+			if fewer > most {
+				most, of = fewer, theirs
+			}
+		}
+		text += fmt.Sprintf("Of all claims, of any size, KeepWhole placed %+.0f before the traces ended, compared with %s: fewer in %d of the %d rows below", sum, other, less, rows)
+		if less > 0 {
+			text += fmt.Sprintf(", at most %.0f of %.0f", most, of)
+		}
+		text += ".\n"
+	}
+	return text
 }
 
 // comparison has a row for each machine, mix and load.
@@ -143,7 +198,7 @@ func (t *Traces) times() string {
 func (t *Traces) plot(title, mix string, value func(*Replay) float64) string {
 	var panels []panel
 	for _, machine := range t.machines() {
-		if machine == "gpus" {
+		if !constrained(machine) {
 			continue
 		}
 		p := panel{title: titles[machine]}

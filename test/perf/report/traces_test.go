@@ -23,6 +23,8 @@ func TestTracesPage(t *testing.T) {
 	require.Contains(t, page, "| a ring of 8 | few | 70 % | 50.0 % | 62.5 % | 75.0 % | 70.0 % | 100.0 % | +50 % | +20 % |\n")
 	require.Contains(t, page, "| a ring of 8 | few | 90 % | 0.0 % | 0.0 % | 25.0 % | 0.0 % | 0.0 % | – | – |\n")
 	require.Contains(t, page, "| a ring of 8 | 70 % | today | 100.0 % | 0.0 % | 53.3 % | 40.0 % | 139 of 140 | 0.50 | 25.00 % |\n")
+	require.Contains(t, page, "| 70 % | 50.0 % | 62.5 % | 75.0 % | 70.0 % | 100.0 % | +50 % | +20 % |\n")
+	require.Contains(t, page, "KeepWhole placed +139 before the traces ended, compared with first fit: fewer in 0 of the 2 rows below.\n")
 	require.Len(t, plots, 2)
 	requirePlots(t, plots)
 }

@@ -51,15 +51,18 @@ limit, for it lets single devices in that others keep waiting, but says what can
 
 `
 
-const atOnceText = `Of the claims for four and eight devices, the share that was placed when they arrived. The last two
-columns compare KeepWhole with today's choice, and with the first fit.
+const atOnceText = `Of the claims for four and eight devices, the share that was placed when they arrived: all kinds of nodes
+whose claims have constraints, and both mixes. The last two columns compare KeepWhole with today's choice,
+and with the first fit.
 
 `
 
-const atOnceAfter = `Singles on any node break whole ones first, so that hardly any is left when eight devices are wanted. To
-go through the nodes in one order does most of what can be done about that; which devices are taken
-does the rest, and matters where there is hardly room. At a load at which everything fits there is
-nothing to gain.
+const atOnceAfter = `
+Singles on any node break whole ones first, so that hardly any is left when eight devices are wanted. To
+go through the nodes in one order does most of what can be done about that. Which devices are taken, and
+which of the nodes in use, does the rest, and matters where there is hardly room. Where everything fits
+there is nothing to gain.
+
 `
 
 const waitingText = `All sizes, with the first mix at the two highest loads. ` + "`placed`" + ` is all claims that were placed before

@@ -78,10 +78,10 @@ func TestReplay(t *testing.T) {
 func TestDirect(t *testing.T) {
 	for _, m := range Machines() {
 		for _, name := range policiesOn(&m) {
-			trace := NewTrace(few, 150, 4*m.all().len(), 0.9, 1)
+			trace := NewTrace(few, 80, 3*m.all().len(), 0.9, 1)
 			var outcomes [2]Outcome
 			for i := range outcomes {
-				c, err := choosing{machine: &m, nodes: 4, direct: i == 1}.cluster(name, rand.New(rand.NewPCG(1, 1)))
+				c, err := choosing{machine: &m, nodes: 3, direct: i == 1}.cluster(name, rand.New(rand.NewPCG(1, 1)))
 				require.NoError(t, err)
 				outcomes[i], err = run(c, &trace)
 				require.NoError(t, err)

@@ -39,6 +39,13 @@ const MaxShapes = 16
 // unaskedCounts are looked at as long as it is not known what is asked for.
 var unaskedCounts = []int{16, 8, 4, 2}
 
+// On nodes of at most so many devices all sets of a shape are counted. Of larger ones it is a sample,
+// since each device is part of many.
+const (
+	exactDevices = 16
+	thinnedSets  = 512
+)
+
 // What is found out about a shape takes at most so many steps and so much cost, once for each kind
 // of hardware. Sets that are not found by then are not counted.
 const (
@@ -166,6 +173,9 @@ func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.I
 	}
 	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 		return nil, err
+	}
+	if len(on.Candidates) > exactDevices {
+		return result.Thin(thinnedSets), nil
 	}
 	return result, nil
 }

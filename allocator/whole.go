@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"math"
 	"slices"
 
 	"github.com/celset/celset/allocator/internal/constraint"
@@ -35,6 +36,8 @@ type wholeness struct {
 	covered []*request
 	wanted  int
 	members []*inventory.Candidate
+	// domain is memory for the devices that may come next.
+	domain bitset.Set
 	// shapes are those that the node has sets of, most devices first. room is what is left of them.
 	shapes []Shape
 	room   *room.Room
@@ -91,7 +94,7 @@ func (w *wholeness) begin(shapes []Shape, members []*inventory.Candidate) error 
 		}
 	}
 	if conflicts != nil {
-		for position := range slices.Collect(s.allocated.All()) {
+		for position := range s.allocated.All() {
 			broken.Join(conflicts(position))
 		}
 	}
@@ -112,6 +115,7 @@ func (w *wholeness) begin(shapes []Shape, members []*inventory.Candidate) error 
 			found, w.shapes = slices.Insert(found, at, sets), slices.Insert(w.shapes, at, shape)
 		}
 	}
+	w.domain = bitset.New(len(s.inventory.Candidates))
 	w.room = room.New(found, len(s.inventory.Candidates), broken, conflicts)
 	return nil
 }
@@ -152,13 +156,61 @@ func (w *wholeness) Add(r *requests.Request, c *inventory.Candidate) (bool, erro
 		if w.aim.value = w.value(); w.aim.value > w.aim.floor {
 			return true, nil
 		}
-	case w.value() > w.aim.floor || !w.mayCut(r, c):
+	case !w.cutsAtAll() || w.value() > w.aim.floor && w.bound(r, c) > w.aim.floor || !w.mayCut(r, c):
 		return true, nil
 	default:
 		w.cut++
 	}
 	w.Remove(c)
 	return false, nil
+}
+
+// bound is what no complete set exceeds that has the members, of which c is the last one.
+func (w *wholeness) bound(of *requests.Request, c *inventory.Candidate) int64 {
+	r := w.covered[len(w.covered)-1]
+	if &r.Request != of || r.WantsAll() {
+		return w.value()
+	}
+	w.domain.SetTo(r.group.selectors.Passed())
+	w.domain.Drop(w.search.available.Taken())
+	for position := range c.Position + 1 {
+		w.domain.Remove(position)
+	}
+	w.domain.Drop(w.search.allocated)
+	left, forced := w.wanted-len(w.members), bitset.Set(nil)
+	for _, d := range r.decides {
+		if p := d.constraint.pruner; d.covered && p.begun {
+			level := len(d.constraint.members)
+			w.domain.Keep(p.domain.At(level))
+			if d.constraint.last == w.last {
+				forced = p.forced.At(level)
+			}
+		}
+	}
+	return -int64(w.leastLoss(left, forced))
+}
+
+// leastLoss is what so many more devices of the domain break at least, the forced ones among them,
+// with what is broken already.
+func (w *wholeness) leastLoss(left int, forced bitset.Set) room.Loss {
+	taken := 0
+	if forced != nil && forced.Count() <= left {
+		for position := range forced.All() {
+			w.room.Take(position)
+			taken++
+		}
+		w.domain.Drop(forced)
+	}
+	least := w.room.AtLeast(left-taken, w.domain)
+	if least < math.MaxInt64 {
+		least += w.room.Loss()
+	}
+	if taken > 0 {
+		for position := range forced.All() {
+			w.room.GiveBack(position)
+		}
+	}
+	return least
 }
 
 // Remove implements [constraint.Constraint].
@@ -173,20 +225,23 @@ func (w *wholeness) Len() int { return len(w.members) }
 // Rejection is nil: where all devices are wanted there is no other set.
 func (w *wholeness) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
 
-// mayCut tells whether the search would meet no error on the way to a complete set. It is as for a
-// [pruner].
-func (w *wholeness) mayCut(r *requests.Request, last *inventory.Candidate) bool {
-	s := w.search
+// cutsAtAll tells whether nothing may fail on the way to complete sets that only the search itself
+// finds out. Selectors are known then.
+func (w *wholeness) cutsAtAll() bool {
 	if w.cuts == cuttingUnknown {
+		s := w.search
 		w.cuts = cuttingUnlessOthersFail
 		if s.allocator.unbounded || !withinLimit(s.requests[w.claimIndex]) || !(branch{s, w.claimIndex}).speculate(w.span) {
 			w.cuts = cuttingNever
 		}
 	}
-	if w.cuts == cuttingNever {
-		return false
-	}
-	for _, o := range s.celConstraints {
+	return w.cuts != cuttingNever
+}
+
+// mayCut tells whether the search would meet no error of another expression on the way to a complete
+// set, as a [pruner] does.
+func (w *wholeness) mayCut(r *requests.Request, last *inventory.Candidate) bool {
+	for _, o := range w.search.celConstraints {
 		if o.claimIndex == w.claimIndex && o.last >= r.Order && o.first <= w.last && o.mayFail(last) {
 			return false
 		}

@@ -255,3 +255,128 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 	t.Logf("%d cases: better than the first %d", seen, improved)
 	require.Greater(t, improved, seen/20)
 }
+
+// A class may have the policy; it is about each request of the class alone.
+func TestKeepWholeOfClasses(t *testing.T) {
+	pairs := shaped("pairs", definitionOf("pair", inPairs), keepingWhole())
+	s := scenario{
+		slices: eight(), classes: []*resourceapi.DeviceClass{pairs}, inUse: []string{"mla-2", "mla-7"},
+		claims: []*claimBuilder{claim("c").want("r", 1).class("pairs").want("s", 1).want("t", 1).class("pairs")},
+	}
+	s.requireDevices(t, "r=mla-3", "s=mla-0", "t=mla-6")
+	// A preference of the claim for one of the requests comes first, and is the only one for it.
+	s.claims = []*claimBuilder{claim("c").want("r", 1).class("pairs").want("s", 1).class("pairs").prefer("p", "-"+sum, "s")}
+	s.requireDevices(t, "r=mla-3", "s=mla-0")
+	// The default is for what nobody else has a preference for.
+	s.opts = []Option{WithDefaultPreference(v1alpha1.PolicyKeepWhole)}
+	s.claims = []*claimBuilder{claim("c").want("r", 1).want("s", 1).prefer("p", sum, "s")}
+	details := s.details(t)
+	require.Equal(t, []string{"p", "default"}, []string{details.Preferences[0].Name, details.Preferences[1].Name})
+	require.Nil(t, details.Preferences[0].Losses)
+	// Nobody has asked for pairs, and no class of the claim has a constraint: there is nothing to keep.
+	require.Empty(t, details.Preferences[1].Losses)
+}
+
+func (s scenario) details(t *testing.T) Details {
+	t.Helper()
+	_, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
+	require.NoError(t, err)
+	return details
+}
+
+// Where nobody has asked for anything, the usual counts are looked at.
+func TestKeepWholeWithoutShapes(t *testing.T) {
+	pairs := shaped("pairs", definitionOf("pair", inPairs), keepingWhole())
+	s := scenario{
+		slices: eight(), classes: []*resourceapi.DeviceClass{pairs}, inUse: []string{"mla-2"},
+		claims: []*claimBuilder{claim("c").want("r", 1).class("pairs")},
+	}
+	require.Equal(t, []ShapeLoss{
+		{Shape{"pairs", "pair", 4}, 0, 3},
+		{Shape{"pairs", "pair", 2}, 0, 3},
+	}, s.details(t).Preferences[0].Losses[1:])
+	s.inUse = nil
+	require.Equal(t, []ShapeLoss{
+		{Shape{"pairs", "pair", 8}, 1, 0},
+		{Shape{"pairs", "pair", 4}, 3, 3},
+		{Shape{"pairs", "pair", 2}, 1, 3},
+	}, s.details(t).Preferences[0].Losses)
+}
+
+// A partition is kept whole too: taking a part of a device breaks the whole device.
+func TestKeepWholeOfPartitions(t *testing.T) {
+	var devices []resourceapi.Device
+	for i := range 2 {
+		gpu := fmt.Sprintf("gpu-%d", i)
+		for half := range 2 {
+			part := newDevice(fmt.Sprintf("%s-half-%d", gpu, half), attrs{"size": 1})
+			consuming(gpu, amounts{"memory": "1"})(&part)
+			devices = append(devices, part)
+		}
+		whole := newDevice(gpu, attrs{"size": 2})
+		consuming(gpu, amounts{"memory": "2"})(&whole)
+		devices = append(devices, whole)
+	}
+	wholes := shaped("wholes", definitionOf("whole", "devices.all(d, d.attributes['"+driver+"'].size == 2)"))
+	s := scenario{
+		slices: []*sliceBuilder{
+			slice("devices", devices...).pool("pool-1", 1, 2),
+			providing("counters", map[string]amounts{"gpu-0": {"memory": "2"}, "gpu-1": {"memory": "2"}}),
+		},
+		classes: []*resourceapi.DeviceClass{wholes},
+		claims:  []*claimBuilder{claim("c").want("r", 1, "device.attributes['"+driver+"'].size == 1")},
+		opts:    []Option{WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes([]Shape{{"wholes", "whole", 1}})},
+	}
+	s.requireDevices(t, "r=gpu-0-half-0")
+	s.inUse = []string{"gpu-1-half-1"}
+	s.requireDevices(t, "r=gpu-1-half-0")
+	s.opts = append(s.opts, WithExhaustiveSearch())
+	s.requireDevices(t, "r=gpu-1-half-0")
+}
+
+// A cache is shared by nodes that differ in what only the shapes read, and by allocators that know of
+// other shapes.
+func TestKeepWholeWithACache(t *testing.T) {
+	pairs := shaped("pairs", definitionOf("pair", inPairs), definitionOf("far", "devices.all(d, devices.exists(o, o != d && ("+indexOfD+" - o.attributes['"+driver+"'].index) % 4 == 0))"))
+	kept := WithCache(NewCache())
+	nodeWith := func(shapes []Shape, indices ...int) scenario {
+		devices := make([]resourceapi.Device, len(indices))
+		for i, index := range indices {
+			devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": index})
+		}
+		return scenario{
+			slices: []*sliceBuilder{slice("devices", devices...)}, classes: []*resourceapi.DeviceClass{pairs},
+			claims: []*claimBuilder{claim("c").want("r", 1)},
+			opts:   []Option{kept, WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes(shapes)},
+		}
+	}
+	pair, far := []Shape{{"pairs", "pair", 2}}, []Shape{{"pairs", "far", 2}}
+	for range 2 {
+		nodeWith(pair, 0, 1, 4).requireDevices(t, "r=mla-2")
+		nodeWith(pair, 0, 4, 5).requireDevices(t, "r=mla-0")
+		nodeWith(far, 0, 1, 4).requireDevices(t, "r=mla-1")
+		nodeWith(far, 0, 4, 5).requireDevices(t, "r=mla-2")
+		nodeWith(nil, 0, 1, 4).requireDevices(t, "r=mla-0")
+	}
+}
+
+// What others may ask for keeps nobody from being served, whatever the classes say.
+func TestKeepWholeServesInAnyCase(t *testing.T) {
+	for name, expression := range map[string]string{
+		"fails":      "1 / (devices.size() - 2) == 1",
+		"unread":     "devices.slice(0, 1).size() == 1",
+		"no CEL":     "devices.",
+		"no devices": "false",
+	} {
+		t.Run(name, func(t *testing.T) {
+			class := shaped("bad", definitionOf("bad", expression))
+			for _, opts := range [][]Option{nil, {WithPreferenceBudget(0, 0)}, {WithAttemptBudget(NewAttemptBudget(1_000_000, 0))}, {WithCache(NewCache())}} {
+				s := scenario{
+					slices: eight(), classes: []*resourceapi.DeviceClass{class}, claims: []*claimBuilder{claim("c").want("r", 2)},
+					opts: append(opts, WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes([]Shape{{"bad", "bad", 2}, {"gone", "bad", 2}})),
+				}
+				s.requireDevices(t, "r=mla-0", "r=mla-1")
+			}
+		})
+	}
+}

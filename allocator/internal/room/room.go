@@ -10,6 +10,8 @@
 package room
 
 import (
+	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/celset/celset/cel/device/bitset"
@@ -67,6 +69,20 @@ func (s *Sets) Bytes() int {
 	return int(unsafe.Sizeof(*s)) + 4*(cap(s.each)+cap(s.ends)) + 8*len(s.union)
 }
 
+// Thin keeps one of some sets, so that at most so many are left, spread evenly over all of them.
+func (s *Sets) Thin(most int) *Sets {
+	every := (s.Len() + most - 1) / most
+	if every <= 1 {
+		return s
+	}
+	thinned := &Sets{union: s.union}
+	for i := 0; i < s.Len(); i += every {
+		thinned.each = append(thinned.each, s.at(i)...)
+		thinned.ends = append(thinned.ends, int32(len(thinned.each)))
+	}
+	return thinned
+}
+
 // Meets tells whether one of the devices is in a set.
 func (s *Sets) Meets(devices bitset.Set) bool { return s.union != nil && s.union.Meets(devices) }
 
@@ -90,6 +106,8 @@ type Room struct {
 	taken []int32
 	units []Loss
 	loss  Loss
+	// losses is memory for those of a domain.
+	losses []Loss
 }
 
 // New is the room on a node for shapes, at most [MaxShapes], the most important one first. broken
@@ -173,8 +191,8 @@ func (r *Room) GiveBack(position int) {
 // Loss is what the devices break that were taken. Whatever else is taken, it does not become less.
 func (r *Room) Loss() Loss { return r.loss }
 
-// Of is what a device breaks besides what is broken.
-func (r *Room) Of(position int) Loss {
+// of is what a device breaks besides what is broken.
+func (r *Room) of(position int) Loss {
 	loss := Loss(0)
 	for _, set := range r.parts[position] {
 		if r.taken[set] == 0 {
@@ -182,6 +200,23 @@ func (r *Room) Of(position int) Loss {
 		}
 	}
 	return loss
+}
+
+// AtLeast is what so many more devices of the domain break at least, besides what is broken: together
+// they break what the worst of them does. It is as much as there can be if there are not as many.
+func (r *Room) AtLeast(count int, domain bitset.Set) Loss {
+	if count == 0 {
+		return 0
+	}
+	r.losses = r.losses[:0]
+	for position := range domain.All() {
+		r.losses = append(r.losses, r.of(position))
+	}
+	if len(r.losses) < count {
+		return math.MaxInt64
+	}
+	slices.Sort(r.losses)
+	return r.losses[count-1]
 }
 
 // Shapes is how many shapes there are.

@@ -12,7 +12,6 @@ import (
 const (
 	firstFit      = "first fit"
 	today         = "today"
-	bestEffort    = "best effort"
 	keepWhole     = "KeepWhole"
 	keepWholeTies = "KeepWhole, ties at random"
 	poolPolicy    = "pool"
@@ -176,20 +175,20 @@ func (t *Traces) links() string {
 }
 
 func (t *Traces) asked() string {
-	text := "| node | idle | wanted | nodes | score, best effort | preference | best effort p50 / p99, µs | preference p50 / p99, µs |\n|---|---|---|---|---|---|---|---|\n"
+	text := "| node | idle | wanted | nodes | score, best effort | preference | best effort, µs | preference, µs |\n|---|---|---|---|---|---|---|---|\n"
 	for _, a := range t.Asked {
-		text += fmt.Sprintf("| %s | %d of %d | %d | %d | %.0f | %.0f | %s / %s | %s / %s |\n", titles[a.Machine], a.Idle, a.Devices, a.Size, a.Asks,
+		text += fmt.Sprintf("| %s | %d of %d | %d | %d | %.0f | %.0f | %s | %s |\n", titles[a.Machine], a.Idle, a.Devices, a.Size, a.Asks,
 			share(float64(a.BestEffortScore), float64(a.Asks)), share(float64(a.LinksScore), float64(a.Asks)),
-			digits(a.BestEffort.P50), digits(a.BestEffort.P99), digits(a.Links.P50), digits(a.Links.P99))
+			digits(a.BestEffort.P50), digits(a.Links.P50))
 	}
 	return text
 }
 
 func (t *Traces) times() string {
-	text := "| machine | policy | a node p50 / p99, µs | a claim p50 / p99, µs |\n|---|---|---|---|\n"
+	text := "| machine | policy | a node, µs | a claim, µs |\n|---|---|---|---|\n"
 	for _, of := range t.Times {
-		text += fmt.Sprintf("| %s | %s | %s / %s | %s / %s |\n", titles[of.Machine], of.Policy,
-			digits(of.Node.P50), digits(of.Node.P99), digits(of.Decision.P50), digits(of.Decision.P99))
+		text += fmt.Sprintf("| %s | %s | %s | %s |\n", titles[of.Machine], of.Policy,
+			digits(of.Node.P50), digits(of.Decision.P50))
 	}
 	return text
 }

@@ -78,20 +78,20 @@ have no constraint, and with it no lower limit.
 
 `
 
-const askedText = `The same on single nodes, with the same devices idle for both. The preference finds the best set that there
-is. Best effort finds the best way to divide all idle devices, of which the best set may be no part. Its
-time grows with the number of such ways, 2,027,025 for pairs of 16 devices. Ours here is that of a search
-for devices in use that were not met before, on hardware that was; see [below](#time) for what is known.
-Best effort was written anew for this, on words of bits with a table of scores, which is as fast as it
-can be made; the original works on lists.
+const askedText = `The same on single nodes, with the same devices idle for both; times are medians. The preference finds
+the best set that there is. Best effort finds the best way to divide all idle devices, of which the best
+set may be no part. Its time grows with the number of such ways, 2,027,025 for pairs of 16 devices, where
+the preference is faster by far. On 8 GPUs, of which there are at most 105 ways, best effort is faster: it
+was written anew for this on words of bits, with a table of scores, while ours reads an expression. That
+is for idle devices that were not met before, on hardware that was. What was met is [known](#time).
 
 `
 
-const timesText = `Measured on: %s, %d cores, %s, while others used them; so medians tell more than the one of a hundred.
-Each node is asked for each claim, with the first mix at a load of 85 %%. A node: one on which a claim for
-several devices fits. A claim: the allocator that a scheduler makes for it, and all nodes that the policy
-asks, which is one after the other until one fits, or all 100. Best effort has no constraint to evaluate
-but a list of sets.
+const timesText = `Measured on: %s, %d cores, %s, while others used them too; medians. Each node is asked for each claim,
+with the first mix at a load of 85 %%. A node: one on which a claim for several devices fits, which mostly
+is known from a node with the same devices in use. A claim: the allocator that a scheduler makes for it,
+and all nodes that the policy asks, which is one after the other until one fits, or all 100. Best effort
+has no expression to evaluate, but compares with a list of sets.
 
 `
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +47,10 @@ type constraint struct {
 }
 
 // Machines are those that traces are replayed on.
-func Machines() []Machine {
+func Machines() []Machine { return slices.Clone(machines()) }
+
+// machines are made once: all sets of their devices are looked at.
+var machines = sync.OnceValue(func() []Machine {
 	family := topology.Family{Driver: className, Prefix: "mla"}
 	machines := []Machine{
 		{Name: "pairs", Title: "four bridged pairs", Topology: made(topology.NewBridgePairs(family, 8)), constraints: pairs()},
@@ -59,7 +63,7 @@ func Machines() []Machine {
 		machines[i].enumerate()
 	}
 	return machines
-}
+})
 
 // linkedMesh is the mesh, of which any devices will do, and those that are neighbours are best: for
 // what best effort takes on nodes with more devices.

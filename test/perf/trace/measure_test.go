@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	write = flag.String("write", "", "the file that results are written to; what it has of the other kind is kept")
-	what  = flag.String("what", "all", "what is measured: replays, times or all")
+	write = flag.String("write", "", "the file that results are written to; what is not measured is kept")
+	what  = flag.String("what", "all", "what is measured: replays, times, asked or all")
 )
 
 // full is what the results are of.
@@ -32,15 +32,20 @@ func TestWriteResults(t *testing.T) {
 	if content, err := os.ReadFile(*write); err == nil {
 		require.NoError(t, json.Unmarshal(content, kept))
 	}
-	if *what != "times" {
+	measures := func(name string) bool { return *what == "all" || *what == name }
+	var err error
+	if measures("replays") {
 		measured, err := full.Measure(t.Logf)
 		require.NoError(t, err)
 		measured.Times, measured.Asked = kept.Times, kept.Asked
 		kept = measured
 	}
-	if *what != "replays" {
-		var err error
-		kept.Times, kept.Asked, err = brief.MeasureTimes(t.Logf)
+	if measures("times") {
+		kept.Times, err = brief.MeasureTimes(t.Logf)
+		require.NoError(t, err)
+	}
+	if measures("asked") {
+		kept.Asked, err = MeasureAsked(t.Logf)
 		require.NoError(t, err)
 	}
 	kept.describe()

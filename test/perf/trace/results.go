@@ -139,8 +139,9 @@ func (p Plan) on(m *Machine, log func(format string, values ...any)) ([]Row, err
 	return rows, nil
 }
 
-// MeasureTimes measures how long decisions take, and asks for the best links on nodes.
-func (p Plan) MeasureTimes(log func(format string, values ...any)) (times []Timing, asked []Asked, err error) {
+// MeasureTimes measures how long decisions take.
+func (p Plan) MeasureTimes(log func(format string, values ...any)) ([]Timing, error) {
+	var times []Timing
 	for _, m := range Machines() {
 		for _, name := range policiesOn(&m) {
 			if name == Random || name == Pool || name == FullestNode || name == KeepWholeTies {
@@ -148,32 +149,35 @@ func (p Plan) MeasureTimes(log func(format string, values ...any)) (times []Timi
 			}
 			timing, err := p.Time(&m, few, 0.85, name)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			times = append(times, timing)
 			log("%+v", timing)
 		}
 	}
-	mesh, most := linkedMesh(), 200
-	for _, m := range Machines() {
+	return times, nil
+}
+
+// MeasureAsked asks for the best links on nodes.
+func MeasureAsked(log func(format string, values ...any)) ([]Asked, error) {
+	var asked []Asked
+	for _, m := range append(Machines(), linkedMesh()) {
 		if !m.anySetWillDo {
 			continue
 		}
-		for _, of := range []struct {
-			machine *Machine
-			idle    int
-		}{{&m, 6}, {&m, 8}, {&mesh, 12}, {&mesh, 16}} {
+		all := m.all().len()
+		for _, idle := range []int{all * 3 / 4, all} {
 			for _, size := range []int{2, 4} {
-				a, err := Ask(of.machine, of.idle, size, most)
+				a, err := Ask(&m, idle, size, 200)
 				if err != nil {
-					return nil, nil, err
+					return nil, err
 				}
 				asked = append(asked, a)
 				log("%+v", a)
 			}
 		}
 	}
-	return times, asked, nil
+	return asked, nil
 }
 
 // add takes in one of so many outcomes.
@@ -249,39 +253,51 @@ func quantiles(values []float64) Quantiles {
 }
 
 // Ask has best effort and the preference for links choose on nodes with so many idle devices, no two
-// alike, at most so many of them.
+// alike, at most so many of them. The hardware is known: a node with fewer was asked before.
 func Ask(m *Machine, idle, size, most int) (Asked, error) {
 	result := Asked{Machine: m.Name, Devices: m.all().len(), Size: size, Idle: idle}
-	asked, err := newAsked(m, 1, []v1alpha1.CELDevicePreference{m.strongLinks()})
-	if err != nil {
-		return result, err
-	}
 	all := slices.Collect(m.all().subsets(idle))
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all = all[:min(most, len(all))]
+	result.Asks = len(all)
 	var theirs, ours []float64
-	for _, free := range all[:min(most, len(all))] {
-		start := time.Now()
-		c, err := m.bestEffort(0, free, size)
-		theirs = append(theirs, microseconds(start))
+	for round := 0; len(theirs) < fewestAsks; round++ {
+		asked, err := newAsked(m, 1, []v1alpha1.CELDevicePreference{m.strongLinks()})
 		if err != nil {
 			return result, err
 		}
-		result.BestEffortScore += m.score(c.set)
-		choose, err := asked.open([]Set{free})
-		if err != nil {
+		if _, err := asked.alone(0, m.all()>>(m.all().len()-size), size); err != nil {
 			return result, err
 		}
-		start = time.Now()
-		c, err = choose(0, free, size)
-		ours = append(ours, microseconds(start))
-		if err != nil {
-			return result, err
+		for _, free := range all {
+			start := time.Now()
+			best, err := m.bestEffort(0, free, size)
+			theirs = append(theirs, microseconds(start))
+			if err != nil {
+				return result, err
+			}
+			choose, err := asked.open([]Set{free})
+			if err != nil {
+				return result, err
+			}
+			start = time.Now()
+			linked, err := choose(0, free, size)
+			ours = append(ours, microseconds(start))
+			if err != nil {
+				return result, err
+			}
+			if round == 0 {
+				result.BestEffortScore += m.score(best.set)
+				result.LinksScore += m.score(linked.set)
+			}
 		}
-		result.LinksScore += m.score(c.set)
 	}
-	result.Asks, result.BestEffort, result.Links = len(theirs), quantiles(theirs), quantiles(ours)
+	result.BestEffort, result.Links = quantiles(theirs), quantiles(ours)
 	return result, nil
 }
+
+// fewestAsks is how often a node is asked at least, if need be several times from the beginning.
+const fewestAsks = 5
 
 // describe notes what machine this is.
 func (r *Results) describe() {

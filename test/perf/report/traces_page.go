@@ -30,6 +30,7 @@ var titles = map[string]string{
 func (t *Traces) Page() (page string, plots map[string]string) {
 	var text strings.Builder
 	text.WriteString(tracesIntro)
+	fmt.Fprintf(&text, "All numbers are of %d traces with different seeds, each with %d claims for each device.\n\n", t.Traces, t.ClaimsADevice)
 	text.WriteString("## Placed at once\n\n" + atOnceText)
 	text.WriteString(t.together())
 	text.WriteString("\n" + t.fewer() + atOnceAfter)

@@ -23,15 +23,14 @@ the simulators of two published schedulers have them:
 | mix | 1 | 2 | 4 | 8 | minutes |
 |---|---|---|---|---|---|
 | few for eight: Gavel's (Narayanan et al., OSDI 2020) | 70 % | 10 % | 15 % | 5 % | 10^1.5 to 10^3, one of five 10^3 to 10^4 |
-| one or eight: ElasticFlow's (Gu et al., ASPLOS 2023), less the 1 % for 16 | 84 % | 3 % | 3 % | 10 % | 10 to 10^3, one of twenty 10^3 to 10^4 |
+| one or eight: ElasticFlow's (Gu et al., ASPLOS 2023), the 1 % for 16 added to 1 | 84 % | 3 % | 3 % | 10 % | 10 to 10^3, one of twenty 10^3 to 10^4 |
 
 Logarithms of durations are uniform, times between arrivals exponential. **Load** is the device time that
 all claims of a trace want, as a share of what there is; a claim takes the same time wherever it runs.
 
 **Waiting** is as in kube-scheduler: a claim is tried when it arrives, whoever waits, and those that wait
 are tried in the order of their arrival whenever another one departs. Nobody is preempted, and no device
-is kept free for a claim that waits. The first fifth of a trace is not counted. Numbers are sums over
-several traces with different seeds.
+is kept free for a claim that waits. The first fifth of a trace is not counted.
 
 | policy | node | set of devices |
 |---|---|---|

@@ -86,7 +86,7 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*defini
 }
 
 func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim) ([]preference, error) {
-	if a.isIdle {
+	if a.isIdle || !a.preferences {
 		return nil, nil
 	}
 	var resolved []v1alpha1.Preference
@@ -140,7 +140,8 @@ func classesCovered(claim *resourceapi.ResourceClaim, p *v1alpha1.Preference) se
 }
 
 // CheckConstraints finds out, without looking at any device, whether the CEL
-// constraints of the claims are defined and compile.
+// constraints of the claims are defined, and whether they and the preferences that are about the
+// claims are well-formed and compile.
 func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error {
 	for _, claim := range claims {
 		if _, err := a.resolved(claim).definitions(); err != nil {

@@ -121,7 +121,7 @@ func (s *search) prefer() error {
 			}
 			if value != nil {
 				p := &definitions.preferences[i]
-				s.values = append(s.values, PreferenceValue{Claim: claim, Name: p.name, Value: *value, Losses: lossesOf(n.goal, *value)})
+				s.values = append(s.values, PreferenceValue{Claim: claim, Preference: i, Name: p.name, Value: *value, Losses: lossesOf(n.goal, *value)})
 			}
 			switch {
 			case err != nil:

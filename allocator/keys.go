@@ -161,7 +161,9 @@ type answerKey struct {
 	costBudget  uint64
 	stepBudget  int64
 	preferences goalLimits
-	reasons     bool
+	// prefers tells that preferences are read.
+	prefers bool
+	reasons bool
 	// inUse has a bit for each device.
 	inUse string
 }
@@ -174,7 +176,7 @@ func (a *Allocator) answerKeyOf(v *view.View, claims fingerprint.Sum, allocated 
 	}
 	return answerKey{
 		view: v.Number, features: a.features, environment: a.environment,
-		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps}, reasons: a.reasons,
+		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps}, prefers: a.options.preferences, reasons: a.reasons,
 		inUse: string(inUse),
 	}
 }

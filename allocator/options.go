@@ -41,6 +41,7 @@ type Option func(*options)
 type options struct {
 	celConstraints bool
 	defaults       bool
+	preferences    bool
 	reasons        bool
 	costBudget     uint64
 	stepBudget     int64
@@ -63,7 +64,7 @@ type options struct {
 
 func defaultOptions() options {
 	return options{
-		celConstraints: true, defaults: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget,
+		celConstraints: true, defaults: true, preferences: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget,
 		preferenceCost: DefaultPreferenceCostBudget, preferenceSteps: DefaultPreferenceStepBudget,
 	}
 }
@@ -79,6 +80,12 @@ func WithoutCELConstraints() Option {
 // them, as where the feature gate is off.
 func WithoutDefaultConstraints() Option {
 	return func(o *options) { o.defaults = false }
+}
+
+// WithoutPreferences takes the first set that will do, whatever the claims and their classes
+// prefer: nobody reads their preferences, so that mistakes in them don't matter either.
+func WithoutPreferences() Option {
+	return func(o *options) { o.preferences = false }
 }
 
 // WithReasons turns the answer "does not fit" into an error that wraps

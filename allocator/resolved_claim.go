@@ -31,10 +31,10 @@ type resolvedClaims struct {
 	byContent sync.Map // fingerprint.Sum -> *resolvedClaim
 }
 
-// resolved is nil for a claim without CEL constraints: those made for one node would
+// resolved is nil for a claim without CEL constraints and preferences: those made for one node would
 // pile up.
 func (a *Allocator) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
-	if !a.celConstraints || a.preference == "" && !v1alpha1.HasConstraints(claim, a.hasDefaults) && !v1alpha1.HasPreference(claim, a.classes.hasPreferences) {
+	if !a.celConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !a.hasPreference(claim) {
 		return nil
 	}
 	if claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" {
@@ -102,6 +102,11 @@ func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool
 // whoever looks for its devices says so.
 func (a *Allocator) hasDefaults(className string) bool {
 	return a.defaults && a.classes.hasDefaults(className)
+}
+
+// hasPreference tells whether a preference is about the claim.
+func (a *Allocator) hasPreference(claim *resourceapi.ResourceClaim) bool {
+	return a.preferences && (a.preference != "" || v1alpha1.HasPreference(claim, a.classes.hasPreferences))
 }
 
 var noDefinitions = &definitions{}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,7 +40,11 @@ func TestPageIsUpToDate(t *testing.T) {
 	soak, err := os.ReadFile(filepath.Join(docs, "performance", "soak.log"))
 	require.NoError(t, err)
 	page, plots := results.Page(string(soak))
-	files := map[string]string{filepath.Join(docs, "performance.md"): page}
+	traces, err := ReadTraces(filepath.Join(docs, "performance", "trace.json"))
+	require.NoError(t, err)
+	fragmentation, more := traces.Page()
+	maps.Copy(plots, more)
+	files := map[string]string{filepath.Join(docs, "performance.md"): page, filepath.Join(docs, "fragmentation.md"): fragmentation}
 	for name, plot := range plots {
 		files[filepath.Join(docs, "performance", name)] = plot
 	}
@@ -136,6 +141,11 @@ func TestPageHasTheNumbers(t *testing.T) {
 	require.Contains(t, page, "| Some/half | 30.0 | 60.0 |")
 	require.Contains(t, page, "1m0s all is well")
 	require.Len(t, plots, 2)
+	requirePlots(t, plots)
+}
+
+func requirePlots(t *testing.T, plots map[string]string) {
+	t.Helper()
 	for name, plot := range plots {
 		decoder := xml.NewDecoder(strings.NewReader(plot))
 		for {

@@ -1,0 +1,109 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+// The parts of the page on fragmentation that don't depend on the results.
+
+const tracesIntro = `# Fragmentation
+
+` + mark + `
+
+Who chooses the devices of a claim decides what is left for the next one. Here claims come and go on
+100 nodes of one kind, in simulated time, and are placed by celset's allocator with and without
+preferences, and by others. What is counted depends on a seed alone, not on the machine that it ran
+on; only [times](#time) do. This page is generated, see [below](#again).
+
+**Claims** want 1, 2, 4 or 8 devices, and from two on a set that the class of the devices defines: whole
+bridged pairs; a stretch of the ring; a block of 1 x 2, 2 x 2 or 2 x 4, either way round; GPUs that are
+all linked to each other by NVLink. Eight devices are the whole node, but on the mesh, which has 16. Two
+mixes stand for the jobs of Philly, Microsoft's cluster for machine learning (Jeon et al., ATC 2019), as
+the simulators of two published schedulers have them:
+
+| mix | 1 | 2 | 4 | 8 | minutes |
+|---|---|---|---|---|---|
+| few for eight: Gavel's (Narayanan et al., OSDI 2020) | 70 % | 10 % | 15 % | 5 % | 10^1.5 to 10^3, one of five 10^3 to 10^4 |
+| one or eight: ElasticFlow's (Gu et al., ASPLOS 2023), the 1 % for 16 added to 1 | 84 % | 3 % | 3 % | 10 % | 10 to 10^3, one of twenty 10^3 to 10^4 |
+
+Logarithms of durations are uniform, times between arrivals exponential. **Load** is the device time that
+all claims of a trace want, as a share of what there is; a claim takes the same time wherever it runs.
+
+**Waiting** is as in kube-scheduler: a claim is tried when it arrives, whoever waits, and those that wait
+are tried in the order of their arrival whenever another one departs. Nobody is preempted, and no device
+is kept free for a claim that waits. The first fifth of a trace is not counted.
+
+| policy | node | set of devices |
+|---|---|---|
+| today | any where one fits, as kube-scheduler has it where scores are equal | the first that satisfies the constraint |
+| random | any where one fits | any that satisfies the constraint |
+| first fit | the first where one fits | the first |
+| fullest node | with the fewest free devices, where one fits | the first |
+| best effort | the first with enough free devices | what [NVIDIA's best-effort policy](https://github.com/NVIDIA/go-gpuallocator) takes: the free GPUs are divided into sets of the wanted size so that the scores of links add up to the most, and the best of these sets is taken. It knows no constraints: where claims have some, a node is passed over if its set is none |
+| links | with the most links, the first of several | the one with the most, by a ` + "`CELDevicePreference`" + ` whose expression adds up the same scores |
+| KeepWhole | where the fewest sets are broken that others ask for, the first of several | the one that breaks the fewest, by ` + "`policy: KeepWhole`" + ` |
+| KeepWhole, ties at random | any of those where as few are broken | the same |
+| links, KeepWhole | both, one after the other | both |
+| pool | none: all devices are of one | any |
+
+First fit is what nobody has: kube-scheduler does not go through nodes in one order. The pool is not a
+limit, for it lets single devices in that others keep waiting, but says what can be had at all.
+
+`
+
+const atOnceText = `Of the claims for four and eight devices, the share that was placed when they arrived: all kinds of nodes
+whose claims have constraints, and both mixes. The last two columns compare KeepWhole with today's choice,
+and with the first fit.
+
+`
+
+const atOnceAfter = `
+Singles on any node break whole ones first, so that hardly any is left when eight devices are wanted. To
+go through the nodes in one order does most of what can be done about that. Which devices are taken, and
+which of the nodes in use, does the rest, and matters where there is hardly room. Where everything fits
+there is nothing to gain.
+
+`
+
+const waitingText = `All sizes, with the first mix at the two highest loads. ` + "`placed`" + ` is all claims that were placed before
+the trace ended, at once or later. Idle while one waits are devices that nobody uses while a claim waits
+that wants no more than are idle in the cluster, as a share of all device time.
+
+`
+
+const linksText = `Nodes of 8 GPUs, wired as in a DGX-1 with V100: 100 for each link of NVLink between two GPUs, and besides
+50 below one PCIe switch, 30 at one CPU, 10 otherwise, as NVIDIA's policy counts. The sum over each two
+of a claim's GPUs, on average over the claims that were placed, first mix. Where any GPUs will do, claims
+have no constraint, and with it no lower limit.
+
+`
+
+const askedText = `The same on single nodes, with the same devices idle for both; times are medians. The preference finds
+the best set that there is. Best effort finds the best way to divide all idle devices, of which the best
+set may be no part. Its time grows with the number of such ways, 2,027,025 for pairs of 16 devices, where
+the preference is faster by far. On 8 GPUs, of which there are at most 105 ways, best effort is faster: it
+was written anew for this on words of bits, with a table of scores, while ours reads an expression. That
+is for idle devices that were not met before, on hardware that was. What was met is [known](#time).
+
+`
+
+const timesText = `Measured on: %s, %d cores, %s, while others used them too; medians. Each node is asked for each claim,
+with the first mix at a load of 85 %%. A node: one on which a claim for several devices fits, which mostly
+is known from a node with the same devices in use. A claim: the allocator that a scheduler makes for it,
+and all nodes that the policy asks, which is one after the other until one fits, or all 100. Best effort
+has no expression to evaluate, but compares with a list of sets.
+
+`
+
+const tracesAgain = `
+## Again
+
+` + "```sh" + `
+make trace          # replays, and measures times
+make perf-report    # this page, from docs/performance/trace.json
+` + "```" + `
+
+The replay is [test/perf/trace](../test/perf/trace). Its tests replay smaller traces, pin what becomes of
+them, and compare what the allocator chooses with what looking at all sets finds: for every set of free
+devices of nodes with 8 devices, and for some of those with 16. All numbers are in
+[performance/trace.json](performance/trace.json).
+`

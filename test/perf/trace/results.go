@@ -1,0 +1,315 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// Results are what is kept of all replays.
+type Results struct {
+	CPU   string `json:"cpu"`
+	Cores int    `json:"cores"`
+	Go    string `json:"go"`
+	Nodes int    `json:"nodes"`
+	// ClaimsADevice are those of one trace, Traces how many there were with different seeds.
+	ClaimsADevice int      `json:"claimsADevice"`
+	Traces        int      `json:"traces"`
+	Replay        []Row    `json:"replay"`
+	Times         []Timing `json:"times"`
+	Asked         []Asked  `json:"asked"`
+}
+
+// Row is what came of the traces with one machine, mix, load and policy.
+type Row struct {
+	Machine string  `json:"machine"`
+	Mix     string  `json:"mix"`
+	Load    float64 `json:"load"`
+	Policy  string  `json:"policy"`
+	Outcome
+}
+
+// Timing is how long a policy took, in microseconds.
+type Timing struct {
+	Machine string `json:"machine"`
+	Policy  string `json:"policy"`
+	// Node is for one node, on which a claim for two, four or eight devices fits; Decision for all
+	// that are asked for a claim.
+	Node     Quantiles `json:"node"`
+	Decision Quantiles `json:"decision"`
+}
+
+// Quantiles are the middle and one of a hundred.
+type Quantiles struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+}
+
+// Asked is how long it takes to choose on one node.
+type Asked struct {
+	Machine string `json:"machine"`
+	Devices int    `json:"devices"`
+	Size    int    `json:"size"`
+	// Of idle devices any other may be in use.
+	Idle int `json:"idle"`
+	// BestEffort and Links are in microseconds, the latter for what was not asked before.
+	BestEffort Quantiles `json:"bestEffort"`
+	Links      Quantiles `json:"links"`
+	// The scores are the sums of what the links are worth of all sets that were chosen.
+	BestEffortScore int `json:"bestEffortScore"`
+	LinksScore      int `json:"linksScore"`
+	// Asks is how many different nodes were asked.
+	Asks int `json:"asks"`
+}
+
+// Plan says what is replayed.
+type Plan struct {
+	Nodes, ClaimsADevice, Traces int
+	Loads                        []float64
+}
+
+// Replay runs all traces with a policy and adds up. What was asked of the machine in a former call
+// is remembered.
+func (p Plan) Replay(c choosing, mix Mix, load float64, name string) (Row, error) {
+	m := c.machine
+	row := Row{Machine: m.Name, Mix: mix.Name, Load: load, Policy: name, Outcome: Outcome{Sizes: map[int]*Tally{}}}
+	for seed := range uint64(p.Traces) {
+		t := p.trace(m, mix, load, seed)
+		cluster, err := c.cluster(name, rand.New(rand.NewPCG(seed, 1)))
+		if err != nil {
+			return row, err
+		}
+		outcome, err := run(cluster, &t)
+		if err != nil {
+			return row, fmt.Errorf("%s, %s, load %v, %s: %w", m.Name, mix.Name, load, name, err)
+		}
+		row.add(outcome, p.Traces)
+	}
+	return row, nil
+}
+
+func (p Plan) trace(m *Machine, mix Mix, load float64, seed uint64) Trace {
+	devices := p.Nodes * m.all().len()
+	return NewTrace(mix, p.ClaimsADevice*devices, devices, load, seed)
+}
+
+func (p Plan) choosing(m *Machine) choosing {
+	return choosing{machine: m, nodes: p.Nodes, remembers: map[string]opener{}}
+}
+
+// Measure replays all traces.
+func (p Plan) Measure(log func(format string, values ...any)) (*Results, error) {
+	machines := Machines()
+	rows, errs := make([][]Row, len(machines)), make([]error, len(machines))
+	var all sync.WaitGroup
+	for i := range machines {
+		all.Go(func() { rows[i], errs[i] = p.on(&machines[i], log) })
+	}
+	all.Wait()
+	return &Results{Nodes: p.Nodes, ClaimsADevice: p.ClaimsADevice, Traces: p.Traces, Replay: slices.Concat(rows...)}, errors.Join(errs...)
+}
+
+// on replays all on a kind of machine.
+func (p Plan) on(m *Machine, log func(format string, values ...any)) ([]Row, error) {
+	var rows []Row
+	c := p.choosing(m)
+	for _, mix := range Mixes() {
+		for _, load := range p.Loads {
+			for _, name := range policiesOn(m) {
+				row, err := p.Replay(c, mix, load, name)
+				if err != nil {
+					return nil, err
+				}
+				rows = append(rows, row)
+			}
+			log("%s, %s, load %v", m.Name, mix.Name, load)
+		}
+	}
+	return rows, nil
+}
+
+// MeasureTimes measures how long decisions take.
+func (p Plan) MeasureTimes(log func(format string, values ...any)) ([]Timing, error) {
+	var times []Timing
+	for _, m := range Machines() {
+		for _, name := range policiesOn(&m) {
+			if name == Random || name == Pool || name == FullestNode || name == KeepWholeTies {
+				continue
+			}
+			timing, err := p.Time(&m, few, 0.85, name)
+			if err != nil {
+				return nil, err
+			}
+			times = append(times, timing)
+			log("%+v", timing)
+		}
+	}
+	return times, nil
+}
+
+// MeasureAsked asks for the best links on nodes.
+func MeasureAsked(log func(format string, values ...any)) ([]Asked, error) {
+	var asked []Asked
+	for _, m := range append(Machines(), linkedMesh()) {
+		if !m.anySetWillDo {
+			continue
+		}
+		all := m.all().len()
+		for _, idle := range []int{all * 3 / 4, all} {
+			for _, size := range []int{2, 4} {
+				a, err := Ask(&m, idle, size, 200)
+				if err != nil {
+					return nil, err
+				}
+				asked = append(asked, a)
+				log("%+v", a)
+			}
+		}
+	}
+	return asked, nil
+}
+
+// add takes in one of so many outcomes.
+func (o *Outcome) add(other Outcome, of int) {
+	for size, tally := range other.Sizes {
+		if o.Sizes[size] == nil {
+			o.Sizes[size] = &Tally{}
+		}
+		sum := o.Sizes[size]
+		sum.Claims += tally.Claims
+		sum.AtOnce += tally.AtOnce
+		sum.Placed += tally.Placed
+		sum.Waited += tally.Waited
+		sum.Score += tally.Score
+	}
+	o.Busy += other.Busy / float64(of)
+	o.Stranded += other.Stranded / float64(of)
+}
+
+// timed measures a policy.
+type timed struct {
+	policy
+	decisions *[]float64
+}
+
+func (t timed) place(free []Set, size int) (int, Set, error) {
+	start := time.Now()
+	node, set, err := t.policy.place(free, size)
+	*t.decisions = append(*t.decisions, microseconds(start))
+	return node, set, err
+}
+
+func microseconds(since time.Time) float64 { return float64(time.Since(since).Nanoseconds()) / 1000 }
+
+// timedNodes measures what a policy asks of nodes on which several devices fit.
+func timedNodes(open opener, took *[]float64) opener {
+	return func(free []Set) (chooser, error) {
+		choose, err := open(free)
+		if err != nil {
+			return nil, err
+		}
+		return func(node int, free Set, size int) (choice, error) {
+			start := time.Now()
+			c, err := choose(node, free, size)
+			if size > 1 && c.set != 0 {
+				*took = append(*took, microseconds(start))
+			}
+			return c, err
+		}, nil
+	}
+}
+
+// Time replays a trace with a policy that is asked each time for each node, with the allocator that a
+// scheduler would make for it, and measures the second half.
+func (p Plan) Time(m *Machine, mix Mix, load float64, name string) (Timing, error) {
+	var decisions, asked []float64
+	c := choosing{machine: m, nodes: p.Nodes, direct: true, around: func(open opener) opener { return timedNodes(open, &asked) }}
+	chooses, err := c.policy(name, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		return Timing{}, err
+	}
+	t := p.trace(m, mix, load, 1)
+	if _, err := run(newNodes(m, p.Nodes, timed{chooses, &decisions}), &t); err != nil {
+		return Timing{}, err
+	}
+	return Timing{m.Name, name, quantiles(asked[len(asked)/2:]), quantiles(decisions[len(decisions)/2:])}, nil
+}
+
+func quantiles(values []float64) Quantiles {
+	slices.Sort(values)
+	at := func(share float64) float64 { return values[int(share*float64(len(values)-1))] }
+	return Quantiles{at(0.5), at(0.99)}
+}
+
+// Ask has best effort and the preference for links choose on nodes with so many idle devices, no two
+// alike, at most so many of them. The hardware is known: a node with fewer was asked before.
+func Ask(m *Machine, idle, size, most int) (Asked, error) {
+	result := Asked{Machine: m.Name, Devices: m.all().len(), Size: size, Idle: idle}
+	all := slices.Collect(m.all().subsets(idle))
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all = all[:min(most, len(all))]
+	result.Asks = len(all)
+	var theirs, ours []float64
+	for round := 0; len(theirs) < fewestAsks; round++ {
+		asked, err := newAsked(m, 1, []v1alpha1.CELDevicePreference{m.strongLinks()})
+		if err != nil {
+			return result, err
+		}
+		if _, err := asked.alone(0, m.all()>>(m.all().len()-size), size); err != nil {
+			return result, err
+		}
+		for _, free := range all {
+			start := time.Now()
+			best, err := m.bestEffort(0, free, size)
+			theirs = append(theirs, microseconds(start))
+			if err != nil {
+				return result, err
+			}
+			choose, err := asked.open([]Set{free})
+			if err != nil {
+				return result, err
+			}
+			start = time.Now()
+			linked, err := choose(0, free, size)
+			ours = append(ours, microseconds(start))
+			if err != nil {
+				return result, err
+			}
+			if round == 0 {
+				result.BestEffortScore += m.score(best.set)
+				result.LinksScore += m.score(linked.set)
+			}
+		}
+	}
+	result.BestEffort, result.Links = quantiles(theirs), quantiles(ours)
+	return result, nil
+}
+
+// fewestAsks is how often a node is asked at least, if need be several times from the beginning.
+const fewestAsks = 5
+
+// describe notes what machine this is.
+func (r *Results) describe() {
+	r.CPU, r.Cores, r.Go = runtime.GOARCH, runtime.NumCPU(), runtime.Version()
+	content, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(content)) {
+		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+			r.CPU = strings.TrimSpace(value)
+			return
+		}
+	}
+}

@@ -192,3 +192,15 @@ func TestPreferencesHaveABudget(t *testing.T) {
 		})
 	}
 }
+
+// Once a set was found, the requests after it are tried no further: a selector that fails for one of
+// them ends the search for a better set, and need not be met.
+func TestPreferencesDoNotMeetWhatIsNoBetter(t *testing.T) {
+	c, d := claim("c").want("r", 1).prefer("p", maximum), claim("d").want("s", 1, "1 / (device.attributes['"+driver+"'].index - 4) < 2")
+	s := scenario{slices: eight(), claims: []*claimBuilder{c, d}, inUse: []string{"mla-4"}}
+	s.requireDevices(t, "r=mla-7", "s=mla-0")
+	s.inUse = nil
+	s.requireDevices(t, "r=mla-7", "s=mla-0")
+	s.opts = []Option{WithExhaustiveSearch()}
+	s.requireDevices(t, "r=mla-7", "s=mla-0")
+}

@@ -325,6 +325,10 @@ func (s *search) takeAny(p place, r *request) (outcome, error) {
 			if result, err := s.proceed(p, r, c); result != none || err != nil {
 				return result, err
 			}
+			if s.isNotBetter() {
+				// What this request gets makes no difference. To try it could only fail.
+				return none, nil
+			}
 		}
 		if taken || refusedBy != nil {
 			failed.add(&s.symmetry, p, position)

@@ -60,6 +60,9 @@ type DynamicResourcesCEL struct {
 	selectors   *dracel.Cache
 	constraints *device.Environment
 	cache       *allocator.Cache
+	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with ours.
+	handle             fwk.Handle
+	isFirstAfterFilter func() bool
 	// guard is what all profiles share; activate has the queue try a pod.
 	guard          *guard.Guard
 	attemptTimeout time.Duration
@@ -141,7 +144,10 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		guard:            shared.guard,
 		attemptTimeout:   decoded.AttemptTimeout.Duration,
 		activate:         activator(ctx, handle),
+		handle:           handle,
 	}
+	// The framework is ready when the first pod comes.
+	pl.isFirstAfterFilter = sync.OnceValue(func() bool { return isFirstInPostFilter(handle) })
 	if err := shared.configure(handle.ProfileName(), decoded); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
@@ -219,7 +225,10 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	if status := pl.chooseAllocator(ctx, field, pod, seen, attempt); !status.IsSuccess() {
 		return nil, status
 	}
-	return result, nil
+	if !result.AllNodes() {
+		return result, nil
+	}
+	return pl.passOver(state, pod, nodes, *field)
 }
 
 // chooseAllocator leaves upstream's allocator in the cycle state, with a limit for its time,

@@ -32,6 +32,8 @@ type Allocator struct {
 	inventories    *inventory.Index
 	resolvedClaims resolvedClaims
 	counts         counts
+	// shapes are what others may ask for, of which options has the list.
+	shapes *shapes
 	// lastRead is the read set that was needed last.
 	lastRead atomic.Pointer[readByClaims]
 }
@@ -60,6 +62,7 @@ func NewAllocator(_ context.Context,
 	for _, opt := range opts {
 		opt(&a.options)
 	}
+	a.shapes = newShapes(a)
 	if a.environment == nil {
 		environment, err := sharedEnvironment()
 		if err != nil {
@@ -122,7 +125,7 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 	s.kept = kept
 	results, err = s.allocate()
 	for _, done := range append(s.preferring, s) {
-		if len(done.celConstraints) > 0 {
+		if len(done.celConstraints) > 0 || done.improves != nil {
 			done.work.charge()
 		}
 	}

@@ -32,13 +32,20 @@ type AttemptBudget struct {
 	cost      atomic.Uint64
 	steps     atomic.Int64
 	end       atomic.Pointer[error]
-	// preferences is as much again, for choosing among the sets that would do.
+	// preferences is a budget of its own, for choosing among the sets that would do.
 	preferences *AttemptBudget
 }
 
-// NewAttemptBudget returns a budget of cost, in CEL cost units, and steps, as in [Stats].
+// NewAttemptBudget returns a budget of cost, in CEL cost units, and steps, as in [Stats], and as
+// much again for preferences.
 func NewAttemptBudget(cost uint64, steps int64) *AttemptBudget {
 	return &AttemptBudget{costLimit: cost, stepLimit: steps, preferences: &AttemptBudget{costLimit: cost, stepLimit: steps}}
+}
+
+// LimitPreferences replaces what choosing among the sets that would do may use up: the best set so
+// far is allocated then. It is called before the budget is used.
+func (b *AttemptBudget) LimitPreferences(cost uint64, steps int64) {
+	b.preferences.costLimit, b.preferences.stepLimit = cost, steps
 }
 
 // forPreferences is the part of the budget for preferences. nil if there is no budget.

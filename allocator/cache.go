@@ -11,6 +11,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/room"
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/allocator/internal/view"
@@ -53,6 +54,7 @@ type Cache struct {
 	verdicts   *memo.Memo[verdictsKey, *verdict.Table]
 	answers    *memo.Memo[answerKey, keptAnswer]
 	symmetries *memo.Memo[symmetryKey, []int]
+	rooms      *memo.Memo[roomKey, *room.Sets]
 	// viewsMade numbers views.
 	viewsMade atomic.Uint64
 	// index is of the slices that there were last.
@@ -86,6 +88,7 @@ func NewCache(opts ...CacheOption) *Cache {
 		verdicts:   memo.In(memory, sizeOfVerdicts),
 		answers:    memo.In(memory, sizeOfAnswer),
 		symmetries: memo.In(memory, sizeOfSymmetry),
+		rooms:      memo.In(memory, sizeOfRoom),
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 	"fmt"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
 )
@@ -34,8 +36,15 @@ type definitions struct {
 	preferences []preference
 }
 
-// preference is a definition of type int, and the requests that it is about.
-type preference defaultDefinition
+// preference is a definition of type int, or a policy, and the requests that it is about.
+type preference struct {
+	name string
+	*definition
+	api *resourceapi.DeviceConstraint
+	// policy has no definition, and shapes.
+	policy v1alpha1.PreferencePolicy
+	shapes []Shape
+}
 
 // defaultDefinition is a definition with the constraint that the claim would have if it
 // referred to it.
@@ -77,16 +86,27 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*defini
 }
 
 func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim) ([]preference, error) {
-	if !v1alpha1.HasPreference(claim, a.classes.hasPreferences) {
+	if a.isIdle || !a.preferences {
 		return nil, nil
 	}
-	resolved, err := v1alpha1.ResolvePreferences(claim, a.classes)
-	if err != nil {
-		return nil, err
+	var resolved []v1alpha1.Preference
+	if v1alpha1.HasPreference(claim, a.classes.hasPreferences) {
+		var err error
+		if resolved, err = v1alpha1.ResolvePreferences(claim, a.classes); err != nil {
+			return nil, err
+		}
+	}
+	if without := v1alpha1.RequestsWithout(claim, resolved); a.preference != "" && len(without) > 0 {
+		resolved = append(resolved, v1alpha1.Preference{Name: defaultPreferenceName, Policy: a.preference, Requests: without})
 	}
 	var result []preference
 	for i := range resolved {
 		p := &resolved[i]
+		api := &resourceapi.DeviceConstraint{Requests: p.Requests}
+		if p.Policy != "" {
+			result = append(result, preference{name: p.Label(), api: api, policy: p.Policy, shapes: a.shapes.of(classesCovered(claim, p))})
+			continue
+		}
 		expression, err := a.environment.CompileInt(p.Expression, p.Variables...)
 		if err != nil {
 			return nil, fmt.Errorf("claim %s, preference %s (%s): %w", klog.KObj(claim), p.Name, p.Source, err)
@@ -97,13 +117,31 @@ func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim) ([]prefe
 			onError:    v1alpha1.OnErrorAbort,
 			key:        newExpressionKey(a.environment, p.Expression, p.Variables, true),
 		}
-		result = append(result, preference{d, &resourceapi.DeviceConstraint{Requests: p.Requests}})
+		result = append(result, preference{name: d.name, definition: d, api: api})
 	}
 	return result, nil
 }
 
+// defaultPreferenceName is what the preference is called that holds where nobody defines one.
+const defaultPreferenceName = "default"
+
+// classesCovered are the names of the classes of the requests that a preference is about.
+func classesCovered(claim *resourceapi.ResourceClaim, p *v1alpha1.Preference) sets.Set[string] {
+	names := sets.New[string]()
+	for order := range claim.Spec.Devices.Requests {
+		for i := range requests.Alternatives(&claim.Spec.Devices.Requests[order]) {
+			r := requests.New(claim, order, i)
+			if len(p.Requests) == 0 || r.IsNamed(p.Requests) {
+				names.Insert(r.Spec.DeviceClassName)
+			}
+		}
+	}
+	return names
+}
+
 // CheckConstraints finds out, without looking at any device, whether the CEL
-// constraints of the claims are defined and compile.
+// constraints of the claims are defined, and whether they and the preferences that are about the
+// claims are well-formed and compile.
 func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error {
 	for _, claim := range claims {
 		if _, err := a.resolved(claim).definitions(); err != nil {

@@ -21,8 +21,20 @@ type Details struct {
 type PreferenceValue struct {
 	// Claim is the place of the claim among those that were allocated.
 	Claim int
+	// Preference is its place among those that are about the claim. Two of one class, for two
+	// requests, have the same name.
+	Preference int
 	// Name is that of the preference, with its class if it is defined there.
 	Name string
-	// Value is that of the expression.
+	// Value is that of the expression. Of a policy it is 0 if nothing is lost, and less the more is.
 	Value int64
+	// Losses are what the policy KeepWhole counted, most devices first. nil for an expression.
+	Losses []ShapeLoss
+}
+
+// ShapeLoss is what the chosen devices mean for others.
+type ShapeLoss struct {
+	Shape
+	// Lost is how many sets of the shape can't be had any more because of them, Left how many still can.
+	Lost, Left int
 }

@@ -5,7 +5,13 @@ package allocator
 
 import (
 	"errors"
+	"math/big"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // A preference says which of the sets that satisfy every constraint is to be taken: one with the
@@ -32,6 +38,22 @@ type goal struct {
 	floor int64
 	// value is that of the last complete set for which that was so.
 	value int64
+}
+
+// objective is a preference in the search for a better set.
+type objective interface {
+	constraint.Constraint
+	target() *goal
+	// isAbout tells whether the preference is about a device that was chosen.
+	isAbout(c *choice) bool
+	// isComplete tells whether the set has all devices that it is about.
+	isComplete() bool
+	// valueOf is the value of a complete set, while there are no members.
+	valueOf(members []*inventory.Candidate) (int64, error)
+	// isBest tells whether no set has a greater value.
+	isBest(value int64) bool
+	// raise has what cuts know that the floor is another.
+	raise()
 }
 
 // improvement is what the search for a better set begins with.
@@ -85,6 +107,10 @@ func (s *search) prefer() error {
 		for i := range definitions.preferences {
 			at := placeOfPreference{claim, i}
 			n, err := newSearchFor(s.ctx, s.allocator, s.node, s.inventory, s.claims, s.allocated, &improvement{best, goals, at, limits})
+			if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
+				s.outcome, s.isUnrepeatable = PreferenceBestFound, true
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -95,7 +121,7 @@ func (s *search) prefer() error {
 			}
 			if value != nil {
 				p := &definitions.preferences[i]
-				s.values = append(s.values, PreferenceValue{Claim: claim, Name: p.name, Value: *value})
+				s.values = append(s.values, PreferenceValue{Claim: claim, Preference: i, Name: p.name, Value: *value, Losses: lossesOf(n.goal, *value)})
 			}
 			switch {
 			case err != nil:
@@ -119,21 +145,17 @@ func (s *search) prefer() error {
 // so far, nil if the preference is about no device. ended is what ended the search before. The error is one of
 // preferences, or the context has ended.
 func (s *search) maximize() (value *int64, ended, err error) {
-	for _, c := range s.improves.than.found().choices {
-		if c.claim == s.goal.claimIndex && s.goal.covers(c.request) {
-			s.goal.members = append(s.goal.members, c.Candidate)
-		}
-	}
-	if len(s.goal.members) == 0 {
+	members := s.improves.chosenFor(s.goal)
+	if len(members) == 0 {
 		return nil, nil, nil
 	}
-	s.goal.goal.floor, err = s.goal.value()
-	if err != nil {
-		err = s.goal.evaluationError(err)
-	}
-	s.goal.members = s.goal.members[:0]
+	aim := s.goal.target()
+	aim.floor, err = s.goal.valueOf(members)
 	if err == nil {
-		value = &s.goal.goal.floor
+		value = &aim.floor
+		s.goal.raise()
+	}
+	if err == nil && !s.goal.isBest(aim.floor) {
 		_, err = s.nextRequest(0, 0)
 	}
 	switch {
@@ -146,25 +168,55 @@ func (s *search) maximize() (value *int64, ended, err error) {
 	}
 }
 
+// chosenFor are the devices of the solution to be improved that a preference is about.
+func (m *improvement) chosenFor(o objective) []*inventory.Candidate {
+	var chosen []*inventory.Candidate
+	choices := m.than.found().choices
+	for i := range choices {
+		if o.isAbout(&choices[i]) {
+			chosen = append(chosen, choices[i].Candidate)
+		}
+	}
+	return chosen
+}
+
+// lossesOf are nil for an expression.
+func lossesOf(o objective, value int64) []ShapeLoss {
+	if w, is := o.(*wholeness); is {
+		return w.lost(value)
+	}
+	return nil
+}
+
+// preferenceBudgetError says that a budget for preferences is used up. Nobody is told but the search
+// itself.
+func (s *search) preferenceBudgetError(of limit) *BudgetError {
+	claim := s.claims[s.improves.next.claim]
+	return &BudgetError{
+		Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, Node: s.node.Name,
+		Unit: of.unit, Limit: of.value, Attempt: of.attempt, SetsLeft: new(big.Int), Sets: new(big.Int),
+	}
+}
+
 func isBudget(err error) bool {
 	_, is := errors.AsType[*BudgetError](err)
 	return is
 }
 
-// improved notes a better solution, and demands one that is better still.
-func (s *search) improved() {
+// improved notes a better solution, and demands one that is better still. It is false if there can be
+// none.
+func (s *search) improved() bool {
 	s.better = &solution{slices.Clone(s.solution.decisions), slices.Clone(s.solution.choices)}
-	g := s.goal.goal
-	g.floor = g.value
-	for _, p := range s.goal.pruners {
-		p.raise()
-	}
+	aim := s.goal.target()
+	aim.floor = aim.value
+	s.goal.raise()
+	return !s.goal.isBest(aim.floor)
 }
 
 // isNotBetter tells whether the set that the preference is about is complete, and was found before:
 // devices of other requests don't make it better.
 func (s *search) isNotBetter() bool {
-	return s.goal != nil && s.goal.isComplete() && s.goal.goal.value <= s.goal.goal.floor
+	return s.goal != nil && s.goal.isComplete() && s.goal.target().value <= s.goal.target().floor
 }
 
 // preferred is the search with the best solution.
@@ -183,11 +235,33 @@ func (s *search) found() *solution {
 	return &s.solution
 }
 
-// covers tells whether a request that was met is one of those covered.
-func (c *celConstraint) covers(r *request) bool {
-	return slices.ContainsFunc(c.covered, func(all alternatives) bool {
-		return slices.ContainsFunc(all, func(covered *request) bool { return covered.Order == r.Order && covered.alternative == r.alternative })
+func (c *celConstraint) target() *goal { return c.goal }
+
+func (c *celConstraint) isAbout(chosen *choice) bool {
+	return chosen.claim == c.claimIndex && slices.ContainsFunc(c.covered, func(all alternatives) bool {
+		return slices.ContainsFunc(all, func(r *request) bool {
+			return r.Order == chosen.request.Order && r.alternative == chosen.request.alternative
+		})
 	})
+}
+
+func (c *celConstraint) valueOf(members []*inventory.Candidate) (int64, error) {
+	c.members = append(c.members, members...)
+	defer func() { c.members = c.members[:0] }()
+	value, err := c.value()
+	if err != nil {
+		return 0, c.evaluationError(err)
+	}
+	return value, nil
+}
+
+// isBest is false: nobody writes an expression whose value can't be exceeded.
+func (c *celConstraint) isBest(int64) bool { return false }
+
+func (c *celConstraint) raise() {
+	for _, p := range c.pruners {
+		p.raise()
+	}
 }
 
 // value evaluates the preference for the complete set.

@@ -72,7 +72,7 @@ func TestPreferencesSameAsExhaustive(t *testing.T) {
 		})
 	}
 	t.Logf("%d cases: better than the first %d, failed %d, with several preferences %d, cut %d", seen, improved, failed, several, cut)
-	require.Greater(t, improved, seen/30)
+	require.Greater(t, improved, seen/60)
 	require.Greater(t, failed, seen/300)
 	require.Greater(t, several, seen/10)
 	require.Greater(t, cut, seen/10)

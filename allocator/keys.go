@@ -12,6 +12,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
@@ -31,6 +32,8 @@ import (
 //	tables of a CEL constraint            view, expression, shape of the set
 //	verdicts of a CEL constraint on sets  view, expression, positions of the devices
 //	symmetry classes ([symmetry.find])    view, attributes that are read
+//	sets of a shape                       view, claim for the shape; the node's devices, unless
+//	                                      all is said by what claims read
 //	answers to claims                     view, claims, what is in use ([keptAnswer])
 //
 // Keys hold nothing that is larger than they are: texts stand in them as fingerprints,
@@ -121,6 +124,24 @@ type symmetryKey struct {
 	read view.ReadSet
 }
 
+// roomKey is everything that the sets of a shape depend on.
+type roomKey struct {
+	view        view.Number
+	features    structured.Features
+	environment *device.Environment
+	claim       fingerprint.Sum
+	// devices are nil for plain inventories.
+	devices weak.Pointer[inventory.Inventory]
+}
+
+func (s *search) roomKey(claim fingerprint.Sum) roomKey {
+	key := roomKey{view: s.view().Number, features: s.allocator.features, environment: s.allocator.environment, claim: claim}
+	if !s.inventory.IsPlain {
+		key.devices = weak.Make(s.inventory)
+	}
+	return key
+}
+
 // answerKey is everything that an answer depends on, for plain inventories.
 type answerKey struct {
 	view        view.Number
@@ -130,7 +151,9 @@ type answerKey struct {
 	costBudget  uint64
 	stepBudget  int64
 	preferences goalLimits
-	reasons     bool
+	// prefers tells that preferences are read.
+	prefers bool
+	reasons bool
 	// inUse has a bit for each device.
 	inUse string
 }
@@ -143,7 +166,7 @@ func (a *Allocator) answerKeyOf(v *view.View, claims fingerprint.Sum, allocated 
 	}
 	return answerKey{
 		view: v.Number, features: a.features, environment: a.environment,
-		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps}, reasons: a.reasons,
+		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps}, prefers: a.options.preferences, reasons: a.reasons,
 		inUse: string(inUse),
 	}
 }

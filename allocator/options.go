@@ -41,6 +41,7 @@ type Option func(*options)
 type options struct {
 	celConstraints bool
 	defaults       bool
+	preferences    bool
 	reasons        bool
 	costBudget     uint64
 	stepBudget     int64
@@ -48,20 +49,22 @@ type options struct {
 	preferenceCost  uint64
 	preferenceSteps int64
 	attempt         *AttemptBudget
-	// preference is the policy for requests that no preference is about, "" for none. shapes are
+	// preference is the policy for requests that no preference is about, "" for none. asked is
 	// what it knows of what others may ask for.
 	preference  v1alpha1.PreferencePolicy
-	shapes      []Shape
+	asked       []Shape
 	environment *device.Environment
 	cache       *Cache
 	sharesCache bool
+	// isIdle: nothing is in use, and nobody prefers anything.
+	isIdle bool
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }
 
 func defaultOptions() options {
 	return options{
-		celConstraints: true, defaults: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget,
+		celConstraints: true, defaults: true, preferences: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget,
 		preferenceCost: DefaultPreferenceCostBudget, preferenceSteps: DefaultPreferenceStepBudget,
 	}
 }
@@ -77,6 +80,12 @@ func WithoutCELConstraints() Option {
 // them, as where the feature gate is off.
 func WithoutDefaultConstraints() Option {
 	return func(o *options) { o.defaults = false }
+}
+
+// WithoutPreferences takes the first set that will do, whatever the claims and their classes
+// prefer: nobody reads their preferences, so that mistakes in them don't matter either.
+func WithoutPreferences() Option {
+	return func(o *options) { o.preferences = false }
 }
 
 // WithReasons turns the answer "does not fit" into an error that wraps
@@ -112,7 +121,7 @@ func WithDefaultPreference(policy v1alpha1.PreferencePolicy) Option {
 // WithShapes tells what others may ask for, which matters to [v1alpha1.PolicyKeepWhole]. Without it
 // the policy looks at sets of two, four, eight and sixteen devices.
 func WithShapes(shapes []Shape) Option {
-	return func(o *options) { o.shapes = shapes }
+	return func(o *options) { o.asked = shapes }
 }
 
 // WithExhaustiveSearch evaluates CEL constraints on every set, as KEP-5254

@@ -75,7 +75,12 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.Rea
 		read = read.With(readBy(d.definition))
 	}
 	for _, p := range definitions.preferences {
-		read = read.With(readBy(p.definition))
+		if p.definition != nil {
+			read = read.With(readBy(p.definition))
+		}
+		for _, shape := range p.shapes {
+			read = read.With(a.shapes.idle().readByClaim(a.shapes.claimFor(shape)))
+		}
 	}
 	return read
 }

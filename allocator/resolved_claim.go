@@ -31,10 +31,10 @@ type resolvedClaims struct {
 	byContent sync.Map // fingerprint.Sum -> *resolvedClaim
 }
 
-// resolved is nil for a claim without CEL constraints: those made for one node would
+// resolved is nil for a claim without CEL constraints and preferences: those made for one node would
 // pile up.
 func (a *Allocator) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
-	if !a.celConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !v1alpha1.HasPreference(claim, a.classes.hasPreferences) {
+	if !a.celConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !a.hasPreference(claim) {
 		return nil
 	}
 	if claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" {
@@ -56,10 +56,40 @@ func (a *Allocator) resolvedAt(known *sync.Map, key any, claim *resourceapi.Reso
 }
 
 func (a *Allocator) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
-	return &resolvedClaim{
-		constraints: sync.OnceValues(func() (*definitions, error) { return resolveDefinitions(a, claim) }),
-		content:     sync.OnceValues(func() (fingerprint.Sum, bool) { return claimContent(a.classes, claim) }),
+	r := &resolvedClaim{constraints: sync.OnceValues(func() (*definitions, error) { return resolveDefinitions(a, claim) })}
+	r.content = sync.OnceValues(func() (fingerprint.Sum, bool) {
+		content, ok := claimContent(a.classes, claim)
+		if !ok {
+			return content, false
+		}
+		return r.withShapes(a, content)
+	})
+	return r
+}
+
+// withShapes adds to the content of a claim what policies know of others.
+func (r *resolvedClaim) withShapes(a *Allocator, content fingerprint.Sum) (fingerprint.Sum, bool) {
+	definitions, err := r.definitions()
+	if err != nil {
+		return fingerprint.Sum{}, false
 	}
+	all := content[:]
+	for _, p := range definitions.preferences {
+		for _, shape := range p.shapes {
+			ofShape, ok := a.shapes.idle().resolved(a.shapes.claimFor(shape)).fingerprint()
+			if !ok {
+				return fingerprint.Sum{}, false
+			}
+			all = append(all, ofShape[:]...)
+		}
+		if p.policy != "" {
+			all = fingerprint.AppendPart(all, p.name)
+		}
+	}
+	if len(all) == len(content) {
+		return content, true
+	}
+	return fingerprint.Of(all), true
 }
 
 // contentOfTemporary is what a claim for extended resources is told by. Messages name it.
@@ -72,6 +102,11 @@ func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool
 // whoever looks for its devices says so.
 func (a *Allocator) hasDefaults(className string) bool {
 	return a.defaults && a.classes.hasDefaults(className)
+}
+
+// hasPreference tells whether a preference is about the claim.
+func (a *Allocator) hasPreference(claim *resourceapi.ResourceClaim) bool {
+	return a.preferences && (a.preference != "" || v1alpha1.HasPreference(claim, a.classes.hasPreferences))
 }
 
 var noDefinitions = &definitions{}

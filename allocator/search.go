@@ -55,7 +55,7 @@ type search struct {
 	// improves is what a search for a better set has to improve, goal the preference that says
 	// what is better, and better the best solution that it came to. They are nil in others.
 	improves *improvement
-	goal     *celConstraint
+	goal     objective
 	better   *solution
 	// goalFails: an evaluation of a preference has failed.
 	goalFails bool
@@ -66,6 +66,10 @@ type search struct {
 	outcome    PreferenceOutcome
 	// values are those of the best solution.
 	values []PreferenceValue
+	// tellsApart: devices that look the same are not, because it matters which others are left.
+	tellsApart bool
+	// each is called for each solution if all are wanted, until it has enough.
+	each func() (enough bool)
 	// isUnrepeatable: the answer depends on what else was done in the attempt.
 	isUnrepeatable bool
 
@@ -178,8 +182,9 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 	case s.isNotBetter():
 		return none, nil
 	case claim == len(s.claims) && s.goal != nil:
-		s.improved()
-		return none, nil
+		return endIf(!s.improved()), nil
+	case claim == len(s.claims) && s.each != nil:
+		return endIf(s.each()), nil
 	case claim == len(s.claims):
 		s.logger.V(6).Info("Allocation result found")
 		return found, nil
@@ -208,19 +213,32 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 	return result, nil
 }
 
+// endIf ends a search that goes on after a solution.
+func endIf(enough bool) outcome {
+	if enough {
+		return found
+	}
+	return none
+}
+
 // step counts, and looks whether the search was cancelled or had enough steps.
 func (s *search) step() error {
 	s.work.steps++
 	if err := s.work.Cancelled(); err != nil {
 		return err
 	}
-	if len(s.celConstraints) == 0 {
+	if len(s.celConstraints) == 0 && s.improves == nil {
 		return nil
 	}
-	if over := s.work.exceeded(); over != nil {
+	over := s.work.exceeded()
+	switch {
+	case over == nil:
+		return nil
+	case s.improves != nil:
+		return s.preferenceBudgetError(*over)
+	default:
 		return s.busyWith().budgetError(*over, nil)
 	}
-	return nil
 }
 
 // try meets a request with one of its alternatives.

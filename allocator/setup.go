@@ -165,31 +165,43 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternativ
 	for _, d := range definitions.defaults {
 		cover(all, d.api, b.search.newCELConstraint(claim, d.definition, d.api, all))
 	}
-	b.addGoals(claim, definitions.preferences, all)
-	return nil
+	return b.addGoals(claim, definitions.preferences, all)
 }
 
 // addGoals sets up the preferences that play a role in the search for a better set.
-func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preference, all []alternatives) {
+func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preference, all []alternatives) error {
 	improves, index := b.search.improves, len(b.search.requests)-1
 	if improves == nil {
-		return
-	}
-	add := func(p *preference) *celConstraint {
-		c := b.search.newCELConstraint(claim, p.definition, p.api, all)
-		cover(all, p.api, c)
-		return c
+		return nil
 	}
 	for _, known := range improves.goals {
-		// No value is below the smallest.
-		if known.claim == index && known.value > math.MinInt64 {
-			add(&preferences[known.preference]).goal = &goal{floor: known.value - 1}
+		if known.claim != index || known.value == math.MinInt64 {
+			// No value is below the smallest.
+			continue
 		}
+		o, err := b.newObjective(claim, &preferences[known.preference], all)
+		if err != nil {
+			return err
+		}
+		o.target().floor = known.value - 1
 	}
-	if improves.next.claim == index {
-		b.search.goal = add(&preferences[improves.next.preference])
-		b.search.goal.goal = &goal{}
+	if improves.next.claim != index {
+		return nil
 	}
+	var err error
+	b.search.goal, err = b.newObjective(claim, &preferences[improves.next.preference], all)
+	return err
+}
+
+func (b setup) newObjective(claim *resourceapi.ResourceClaim, p *preference, all []alternatives) (objective, error) {
+	if p.policy == "" {
+		c := b.search.newCELConstraint(claim, p.definition, p.api, all)
+		c.goal = &goal{}
+		cover(all, p.api, c)
+		return c, nil
+	}
+	w := b.search.newWholeness(p, all)
+	return w, w.begin(p.shapes, b.search.improves.chosenFor(w))
 }
 
 // cover has the constraint hold for the requests that it covers.

@@ -3,6 +3,25 @@
 
 package allocator
 
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/room"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel/device/bitset"
+)
+
 // Shape is a set of devices that somebody may ask for: so many devices of a class that satisfy a
 // constraint which the class defines. It is comparable.
 type Shape struct {
@@ -12,4 +31,187 @@ type Shape struct {
 	Constraint string
 	// Count is the number of devices, at least 1.
 	Count int
+}
+
+// MaxShapes is how many shapes of those that are known are looked at.
+const MaxShapes = 16
+
+// unaskedCounts are looked at as long as it is not known what is asked for.
+var unaskedCounts = []int{16, 8, 4, 2}
+
+// On nodes of at most so many devices all sets of a shape are counted. Of larger ones it is a sample,
+// since each device is part of many.
+const (
+	exactDevices = 16
+	thinnedSets  = 512
+)
+
+// What is found out about a shape takes at most so many steps and so much cost, once for each kind
+// of hardware. Sets that are not found by then are not counted.
+const (
+	shapeSteps = 50_000
+	shapeCost  = 2_500_000
+)
+
+// shapes has the sets of shapes on nodes of which nothing is in use.
+type shapes struct {
+	allocator *Allocator
+	// idle is the allocator that looks for them, made when it is needed.
+	idle func() *Allocator
+	// claims has a claim for each shape, so that it is the same object each time.
+	claims sync.Map // Shape -> *resourceapi.ResourceClaim
+}
+
+func newShapes(a *Allocator) *shapes {
+	return &shapes{allocator: a, idle: sync.OnceValue(func() *Allocator { return newIdle(a) })}
+}
+
+// newIdle is the allocator for a cluster in which nothing is in use and nobody prefers anything.
+func newIdle(a *Allocator) *Allocator {
+	idle := &Allocator{
+		options:     a.options,
+		features:    a.features,
+		state:       availability.NewState(AllocatedTo(nil, a.features)),
+		classes:     a.classes,
+		selectors:   a.selectors,
+		allSlices:   a.allSlices,
+		inventories: a.inventories,
+	}
+	idle.isIdle, idle.preference, idle.reasons, idle.unbounded = true, "", false, false
+	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, a.attempt.forPreferences()
+	return idle
+}
+
+// claimFor is a claim for the shape.
+func (h *shapes) claimFor(shape Shape) *resourceapi.ResourceClaim {
+	if known, ok := h.claims.Load(shape); ok {
+		return known.(*resourceapi.ResourceClaim)
+	}
+	made, _ := h.claims.LoadOrStore(shape, &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: shape.Constraint},
+		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
+			Requests: []resourceapi.DeviceRequest{{Name: "devices", Exactly: &resourceapi.ExactDeviceRequest{
+				DeviceClassName: shape.Class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(shape.Count),
+			}}},
+			Constraints: []resourceapi.DeviceConstraint{{
+				MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + shape.Constraint)),
+			}},
+		}},
+	})
+	return made.(*resourceapi.ResourceClaim)
+}
+
+// of are the shapes that matter to a claim for devices of the classes, most important first: those
+// that were asked for, whatever their classes are, since other classes may have the same devices;
+// and for constraints of its own classes for which nobody has asked yet the usual counts.
+func (h *shapes) of(classes sets.Set[string]) []Shape {
+	all := slices.Clone(h.allocator.asked[:min(len(h.allocator.asked), MaxShapes)])
+	for _, count := range unaskedCounts {
+		for _, class := range sets.List(classes) {
+			for _, constraint := range h.definedBy(class) {
+				isOf := func(s Shape) bool { return s.Class == class && s.Constraint == constraint }
+				if len(all) < MaxShapes && !slices.ContainsFunc(h.allocator.asked, isOf) {
+					all = append(all, Shape{class, constraint, count})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// definedBy are the names of the constraints that a class defines.
+func (h *shapes) definedBy(className string) []string {
+	class, err := h.allocator.classes.Get(className)
+	if err != nil {
+		return nil
+	}
+	// Of a class with mistakes in it, those that have none.
+	definitions, _ := v1alpha1.ClassDefinitions(class)
+	names := make([]string, len(definitions))
+	for i := range definitions {
+		names[i] = definitions[i].Name
+	}
+	return names
+}
+
+// setsOn are the sets of a shape on the node of a search whose view has what the shape reads, as far
+// as they were found. The error is that the context or the attempt has ended, or that of an
+// attempt's budget.
+func (h *shapes) setsOn(s *search, shape Shape) (*room.Sets, error) {
+	idle, claim := h.idle(), h.claimFor(shape)
+	list := func() (*room.Sets, error) {
+		return idle.listSets(s.ctx, s.node, s.inventory, []*resourceapi.ResourceClaim{claim})
+	}
+	content, ok := idle.resolved(claim).fingerprint()
+	if !ok || s.inventory.DevicesSelectNodes() {
+		return list()
+	}
+	found, _, err := find(s.ctx, idle.cache.rooms.At(s.roomKey(content)), list)
+	return found, err
+}
+
+// listSets looks for all sets that the claims could get. An expression that fails ends it, as does
+// the budget: what others may ask for keeps nobody from being served.
+func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.Inventory, claims []*resourceapi.ResourceClaim) (*room.Sets, error) {
+	result := &room.Sets{}
+	s, err := newSearchWithout(ctx, a, node, on, claims, bitset.New(len(on.Candidates)))
+	if err == nil {
+		var positions []int
+		s.each = func() (enough bool) {
+			positions = positions[:0]
+			for _, c := range s.solution.choices {
+				positions = append(positions, c.Position)
+			}
+			result.Add(positions, len(on.Candidates))
+			return result.Len() == room.MaxSets
+		}
+		_, err = s.nextRequest(0, 0)
+		s.work.charge()
+		if ended := s.work.Cancelled(); ended != nil {
+			return nil, ended
+		}
+	}
+	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
+		return nil, err
+	}
+	if len(on.Candidates) > exactDevices {
+		return result.Thin(thinnedSets), nil
+	}
+	return result, nil
+}
+
+// conflictsOn are for each device those that consume so much of the same counters that both can't be
+// had. nil if there are no counters.
+func conflictsOn(on *inventory.Inventory) func(position int) bitset.Set {
+	if !slices.ContainsFunc(on.Candidates, func(c *inventory.Candidate) bool { return len(c.Device.ConsumesCounters) > 0 }) {
+		return nil
+	}
+	return func(position int) bitset.Set {
+		excluded, c := bitset.New(len(on.Candidates)), on.Candidates[position]
+		for _, other := range on.Candidates {
+			if other != c && other.Pool == c.Pool && exceed(c.Pool, c.Device, other.Device) {
+				excluded.Add(other.Position)
+			}
+		}
+		return excluded
+	}
+}
+
+// exceed tells whether two devices together consume more of a counter than there is.
+func exceed(pool *inventory.Pool, a, b *resourceapi.Device) bool {
+	for _, ofA := range a.ConsumesCounters {
+		for _, ofB := range b.ConsumesCounters {
+			if ofA.CounterSet != ofB.CounterSet {
+				continue
+			}
+			for name, amount := range ofA.Counters {
+				both := amount.Value.DeepCopy()
+				both.Add(ofB.Counters[name].Value)
+				if _, consumed := ofB.Counters[name]; consumed && both.Cmp(pool.CounterSets[ofA.CounterSet][name].Value) > 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/room"
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/allocator/internal/view"
@@ -59,6 +60,9 @@ func sizeOfAnswer(key answerKey, a *keptAnswer) memo.Size {
 	if a.refusal != nil {
 		bytes += len(a.refusal.Error()) + refusalBytes
 	}
+	for _, v := range a.values {
+		bytes += int(unsafe.Sizeof(v)) + int(unsafe.Sizeof(ShapeLoss{}))*cap(v.Losses)
+	}
 	if e := a.failure; e != nil {
 		bytes += int(unsafe.Sizeof(*e)) + len(e.Constraint) + len(e.Message) + int(unsafe.Sizeof(int(0)))*cap(e.positions)
 	}
@@ -67,6 +71,13 @@ func sizeOfAnswer(key answerKey, a *keptAnswer) memo.Size {
 
 // refusalBytes is what an error takes besides its text.
 const refusalBytes = 64
+
+func sizeOfRoom(_ roomKey, sets **room.Sets) memo.Size {
+	if *sets == nil {
+		return memo.Size{}
+	}
+	return memo.Size{Bytes: (*sets).Bytes()}
+}
 
 func sizeOfSymmetry(key symmetryKey, kinds *[]int) memo.Size {
 	return memo.Size{Bytes: key.read.Bytes() + int(unsafe.Sizeof(int(0)))*cap(*kinds)}

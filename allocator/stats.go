@@ -61,6 +61,9 @@ func (s *search) stats() Stats {
 
 func (s *search) ownStats() Stats {
 	stats := Stats{Steps: s.work.steps, Cost: int64(min(s.work.cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
+	if w, is := s.goal.(*wholeness); is {
+		stats.Cuts += w.cut
+	}
 	for _, constraint := range s.celConstraints {
 		stats.Evaluations += constraint.evaluations
 		stats.SetsAccepted += constraint.accepted

@@ -55,7 +55,7 @@ func (y *symmetry) classOf() []int {
 // mayPassOver tells whether devices may be passed over for a request.
 func (y *symmetry) mayPassOver(p place) bool {
 	s := y.search
-	if s.allocator.unbounded || !s.inventory.IsPlain {
+	if s.allocator.unbounded || !s.inventory.IsPlain || s.tellsApart || s.each != nil {
 		return false
 	}
 	for claim := p.claim; claim < len(s.requests); claim++ {

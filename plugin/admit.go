@@ -80,6 +80,7 @@ func (pl *DynamicResourcesCEL) Reserve(ctx context.Context, state fwk.CycleState
 	status := pl.DynamicResources.Reserve(ctx, state, pod, node)
 	if status.IsSuccess() {
 		attempt.Succeeded()
+		logChoice(ctx, state, pod, node)
 	}
 	return status
 }

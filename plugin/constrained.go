@@ -15,14 +15,22 @@ import (
 // Which pods need our allocator: those with a claim that refers to a CEL constraint, and those
 // that get devices of a class that has one by default. The latter may have no claim at all, but
 // ask for an extended resource that stands for the class. Upstream's plugin makes the claim then,
-// for each node anew.
+// for each node anew. The same holds for preferences, but for the gate: a claim with a constraint
+// may not be allocated while that is off, a claim with a preference is allocated as if it had none.
 
 // constrained are the claims for which a CEL constraint holds. That for extended resources is
-// among them as extendedClaim makes it up.
-func (pl *DynamicResourcesCEL) constrained(pod *v1.Pod, claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
-	return slices.DeleteFunc(slices.Clone(pl.withExtended(pod, claims)), func(claim *resourceapi.ResourceClaim) bool {
+// among them if it is among the claims.
+func (pl *DynamicResourcesCEL) constrained(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
+	return slices.DeleteFunc(slices.Clone(claims), func(claim *resourceapi.ResourceClaim) bool {
 		return !v1alpha1.HasConstraints(claim, pl.hasDefaults)
 	})
+}
+
+// prefers tells whether a preference is about one of the claims.
+func (pl *DynamicResourcesCEL) prefers(claims []*resourceapi.ResourceClaim) bool {
+	return pl.enabled && (pl.preference != "" || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
+		return v1alpha1.HasPreference(claim, pl.hasPreferences)
+	}))
 }
 
 // hasDefaults tells whether a class has constraints by default. While the gate is off they don't
@@ -33,6 +41,11 @@ func (pl *DynamicResourcesCEL) hasDefaults(className string) bool {
 	}
 	class, err := pl.claims.DeviceClasses().Get(className)
 	return err == nil && v1alpha1.HasDefaults(class)
+}
+
+func (pl *DynamicResourcesCEL) hasPreferences(className string) bool {
+	class, err := pl.claims.DeviceClasses().Get(className)
+	return err == nil && v1alpha1.HasPreferences(class)
 }
 
 // withExtended adds the claim for the extended resources of the pod if there is to be one.

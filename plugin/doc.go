@@ -3,9 +3,12 @@
 
 // Package plugin is the scheduler plugin DynamicResourcesCEL. It is upstream's
 // DynamicResources plugin with one difference: a pod that has a claim with a CEL
-// device constraint is served by package allocator.
+// device constraint, or with a preference, is served by package allocator.
 //
 //	command := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, plugin.NewFactory(utilfeature.DefaultFeatureGate)))
+//
+// Beside it, DynamicResourcesCELPreference scores nodes by what preferences say of the devices
+// that were found there ([Preference]).
 //
 // In a scheduler profile it takes the place of DynamicResources; both in one
 // profile can't start. See manifests/ for a configuration.

@@ -27,6 +27,8 @@ type measuredAllocator struct {
 	failed      failedNodes
 	// passedOver are the nodes that were known to refuse the pod, and not visited.
 	passedOver []fwk.NodeInfo
+	// values are what preferences say of the devices that were found.
+	values nodeValues
 }
 
 var _ structured.Allocator = &measuredAllocator{}
@@ -38,8 +40,9 @@ func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	}
 	defer a.attempt.Progress()
 	end := a.metrics.ObserveAllocation(claims, a.constrained)
-	results, stats, err := a.AllocateWithStats(ctx, node, claims)
-	end(results != nil, stats, err)
+	results, details, err := a.AllocateWithDetails(ctx, node, claims)
+	end(results != nil, details.Stats, err)
+	a.values.note(ctx, node.Name, details)
 	a.failed.note(err)
 	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
 		return nil, notLookedAt(a.attempt, over)

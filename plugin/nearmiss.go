@@ -54,7 +54,11 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 // nearestMissText is empty if there is nothing to say, or no time to find it out.
 func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, ours *measuredAllocator, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
 	claims, err := pl.unallocatedClaims(pod)
-	if err != nil || len(pl.constrained(pod, claims)) == 0 {
+	if err != nil {
+		return ""
+	}
+	claims = pl.withExtended(pod, claims)
+	if len(pl.constrained(claims)) == 0 {
 		return ""
 	}
 	defer ours.attempt.Progress()
@@ -65,7 +69,7 @@ func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, ours *measur
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	miss, err := pl.nearestMiss(ctx, pod, pl.withExtended(pod, claims), nodes)
+	miss, err := pl.nearestMiss(ctx, pod, claims, nodes)
 	if err != nil {
 		// What was found out until then may be nothing.
 		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
@@ -163,6 +167,8 @@ func (pl *DynamicResourcesCEL) problem(claims []*resourceapi.ResourceClaim) (*ex
 		Features: dynamicresources.AllocatorFeatures(pl.features), Selectors: pl.selectors,
 		Options: []allocator.Option{
 			allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),
+			// Nobody is told which of the sets would be best that are in use.
+			allocator.WithoutPreferences(),
 			allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(min(*pl.budget.Steps, nearMissSteps)),
 		},
 	}}, nil

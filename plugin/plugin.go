@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -44,9 +45,14 @@ const selectorCacheSize = 10
 type DynamicResourcesCEL struct {
 	*dynamicresources.DynamicResources
 
-	enabled  bool
-	mode     configv1alpha1.AllocatorMode
-	budget   *configv1alpha1.Budget
+	enabled bool
+	mode    configv1alpha1.AllocatorMode
+	budget  *configv1alpha1.Budget
+	// preference is the policy for claims that no preference is about, "" for none.
+	preference       v1alpha1.PreferencePolicy
+	preferenceBudget *configv1alpha1.PreferenceBudget
+	// asked are the shapes that claims ask for.
+	asked    *askedShapes
 	features plfeature.Features
 	nodes    func() fwk.NodeInfoLister
 	claims   fwk.SharedDRAManager
@@ -105,10 +111,16 @@ func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) framew
 		notices.addProfile(handle.ProfileName(), pl.mode)
 		run.Do(func() {
 			go guard.Run(ctx)
-			if pl.exchange != nil {
-				notices.enabled = pl.enabled
-				err = notices.watch(ctx, handle.ClientSet(), handle.SharedInformerFactory())
+			if pl.exchange == nil {
+				return
 			}
+			if pl.enabled {
+				if err = shared.asked.watch(ctx, handle.SharedInformerFactory()); err != nil {
+					return
+				}
+			}
+			notices.enabled = pl.enabled
+			err = notices.watch(ctx, handle.ClientSet(), handle.SharedInformerFactory())
 		})
 		return pl, err
 	}
@@ -134,6 +146,9 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		enabled:          enabled,
 		mode:             decoded.Allocator,
 		budget:           decoded.Budget,
+		preference:       decoded.DefaultPreference,
+		preferenceBudget: decoded.PreferenceBudget,
+		asked:            shared.asked,
 		features:         features,
 		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),
@@ -148,6 +163,10 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	}
 	// The framework is ready when the first pod comes.
 	pl.isFirstAfterFilter = sync.OnceValue(func() bool { return isFirstInPostFilter(handle) })
+	if pl.preference != "" && !enabled {
+		klog.FromContext(ctx).Info("The plugin's argument defaultPreference has no effect while the feature gate is disabled",
+			"profile", handle.ProfileName(), "defaultPreference", pl.preference, "gate", DRACELDeviceConstraint)
+	}
 	if err := shared.configure(handle.ProfileName(), decoded); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
@@ -195,11 +214,13 @@ func probe(ctx context.Context, upstream *dynamicresources.DynamicResources) (*e
 func (pl *DynamicResourcesCEL) Name() string { return Name }
 
 // PreFilter refuses a pod at once that is not to be tried now, and then runs upstream's
-// PreFilter. If the pod then has claims to allocate and one of them has a CEL constraint, the
-// constraints are checked, so that a mistake is reported once and not once a node, and
+// PreFilter. If the pod then has claims to allocate and one of them has a CEL constraint or a
+// preference, these are checked, so that a mistake is reported once and not once a node, and
 // upstream's Filter is made to use our allocator, unless the arguments leave all pods to
 // upstream's.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	// What an earlier attempt with this state found does not count any more.
+	state.Delete(nodeValuesKey)
 	attempt, status := pl.admitClaims(pod)
 	if !status.IsSuccess() {
 		return nil, status
@@ -225,6 +246,9 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	if status := pl.chooseAllocator(ctx, field, pod, seen, attempt); !status.IsSuccess() {
 		return nil, status
 	}
+	if ours, ok := (*field).(*measuredAllocator); ok {
+		state.Write(nodeValuesKey, &ours.values)
+	}
 	if !result.AllNodes() {
 		return result, nil
 	}
@@ -246,16 +270,21 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 		*field = newLimitedAllocator(*field, attempt)
 		return nil
 	}
-	claims := pl.constrained(pod, all)
-	if len(claims) == 0 && pl.mode != configv1alpha1.AllocatorAll {
+	claims := pl.withExtended(pod, all)
+	constrained := pl.constrained(claims)
+	if len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.prefers(claims) {
 		*field = newLimitedAllocator(*field, attempt)
 		return nil
 	}
-	if len(claims) > 0 && !pl.enabled {
+	if len(constrained) > 0 && !pl.enabled {
 		pl.metrics.ObserveRefusal(metrics.RefusalGate)
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(claims[0]))
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(constrained[0]))
 	}
-	return pl.useOurAllocator(ctx, field, pod, seen, claims, attempt)
+	ours, status := pl.checkedAllocator(ctx, pod, seen, claims, attempt)
+	if status.IsSuccess() {
+		*field = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: attempt, constrained: len(constrained) > 0}
+	}
+	return status
 }
 
 func gateMessage(claim *resourceapi.ResourceClaim) string {
@@ -276,20 +305,21 @@ func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Al
 	return field, nil
 }
 
-func (pl *DynamicResourcesCEL) useOurAllocator(ctx context.Context, field *structured.Allocator, pod *v1.Pod, seen *material, claims []*resourceapi.ResourceClaim, attempt *guard.Attempt) *fwk.Status {
+// checkedAllocator is our allocator for claims in which nothing is wrong.
+func (pl *DynamicResourcesCEL) checkedAllocator(ctx context.Context, pod *v1.Pod, seen *material, claims []*resourceapi.ResourceClaim, attempt *guard.Attempt) (*allocator.Allocator, *fwk.Status) {
 	budget := allocator.NewAttemptBudget(uint64(*pl.budget.AttemptCost), *pl.budget.AttemptSteps)
+	budget.LimitPreferences(uint64(*pl.preferenceBudget.AttemptCost), *pl.preferenceBudget.AttemptSteps)
 	attempt.OnOver(budget.End)
 	ours, err := pl.newAllocator(ctx, *seen, allocator.WithAttemptBudget(budget))
 	if err != nil {
-		return fwk.AsStatus(err)
+		return nil, fwk.AsStatus(err)
 	}
 	if err := ours.CheckConstraints(claims); err != nil {
 		pl.mistakes.log(ctx, pod, err)
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	*field = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: attempt, constrained: len(claims) > 0}
-	return nil
+	return ours, nil
 }
 
 func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, seen material, opts ...allocator.Option) (*allocator.Allocator, error) {
@@ -297,8 +327,12 @@ func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, seen material, 
 	if err != nil {
 		return nil, err
 	}
-	if !pl.enabled {
-		opts = append(opts, allocator.WithoutDefaultConstraints())
+	if pl.enabled {
+		opts = append(opts,
+			allocator.WithPreferenceBudget(uint64(*pl.preferenceBudget.Cost), *pl.preferenceBudget.Steps),
+			allocator.WithDefaultPreference(pl.preference), allocator.WithShapes(pl.asked.shapes()))
+	} else {
+		opts = append(opts, allocator.WithoutDefaultConstraints(), allocator.WithoutPreferences())
 	}
 	opts = append(opts,
 		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),

@@ -28,6 +28,8 @@ type profiles struct {
 	judge func() (*costbound.Selectors, error)
 	// mistakes are logged once, whichever profile comes across them.
 	mistakes *mistakes
+	// asked is what all claims of the cluster ask for.
+	asked *askedShapes
 
 	// mutex guards what follows.
 	mutex   sync.Mutex
@@ -41,6 +43,7 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 		gates:    gates,
 		judge:    sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) }),
 		mistakes: newMistakes(clock.RealClock{}),
+		asked:    newAskedShapes(),
 	}
 }
 

@@ -32,7 +32,7 @@ func (m *Metrics) define() {
 		"Number of steps that the search for the devices of one pod on one node took, by the kind of constraints that its claims have and by outcome. It is 0 if the answer was known.",
 		steps, "constraint", "outcome")
 	m.spending = histograms("allocation_cost",
-		"Cost, in CEL cost units, that was charged to the budget of the search for the devices of one pod with a CEL device constraint on one node, by outcome. It is 0 if the answer was known.",
+		"Cost, in CEL cost units, that was charged to the budgets of the search for the devices of one pod with a CEL device constraint, or with devices that preferences chose, on one node, by outcome. It is 0 if the answer was known.",
 		spending, "outcome")
 	m.cost = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "cel_expression_constraint_cost", Buckets: costs, StabilityLevel: metrics.ALPHA,
@@ -54,6 +54,8 @@ func (m *Metrics) define() {
 	})
 	m.hits = counters("cache_hits_total",
 		"Number of times that something was known from an earlier search, by cache: the answer to all claims of a pod on such a node, or the verdict of a CEL device constraint on such a set.", "cache")
+	m.preferences = counters("preference_outcomes_total",
+		"Number of searches whose devices preferences chose, by outcome: no set of devices is better, or the best one that was found before a budget was used up.", "outcome")
 	m.exhaustions = counters("budget_exhaustions_total",
 		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
 	m.unfit = counters("nodes_unfit_by_failure_total",
@@ -83,6 +85,7 @@ func (m *Metrics) begin() {
 		m.unfit:        failuresOnDevices,
 		m.compilations: {compiled, refused, remembered},
 		m.hits:         {cacheAnswers, cacheVerdicts},
+		m.preferences:  {preferenceBest, preferenceBestFound},
 		m.exhaustions:  {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},
 		m.refusals:     {string(RefusalGate), string(RefusalConstraint), string(RefusalSelector), string(RefusalBackOff), string(RefusalShare)},
 	} {

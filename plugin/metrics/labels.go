@@ -102,7 +102,8 @@ type Refusal string
 const (
 	// RefusalGate means that the feature gate is off.
 	RefusalGate Refusal = "gate_disabled"
-	// RefusalConstraint means that a CEL device constraint is not defined, or is wrong.
+	// RefusalConstraint means that a CEL device constraint is not defined, or that one or a
+	// preference is wrong.
 	RefusalConstraint Refusal = "invalid_constraint"
 	// RefusalSelector means that a device selector of a claim is wrong.
 	RefusalSelector Refusal = "invalid_selector"
@@ -120,6 +121,9 @@ const (
 
 	cacheAnswers  = "answers"
 	cacheVerdicts = "verdicts"
+
+	preferenceBest      = "best"
+	preferenceBestFound = "best_found"
 
 	budgetCost  = "cost"
 	budgetSteps = "steps"

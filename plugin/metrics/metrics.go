@@ -27,6 +27,7 @@ type Metrics struct {
 	durations, steps, spending                                              *metrics.HistogramVec
 	cost                                                                    *metrics.Histogram
 	evaluations, failures, compilations, hits, exhaustions, refusals, unfit *metrics.CounterVec
+	preferences                                                             *metrics.CounterVec
 	cuts, stuck                                                             *metrics.Counter
 	claims                                                                  *claims
 	cycle                                                                   *cycle
@@ -41,7 +42,7 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	m.define()
 	for _, one := range []metrics.Registerable{
 		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.hits,
-		m.exhaustions, m.refusals, m.unfit, m.stuck,
+		m.exhaustions, m.refusals, m.unfit, m.stuck, m.preferences,
 	} {
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)

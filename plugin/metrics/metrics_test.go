@@ -116,6 +116,7 @@ func TestConstraintAndOutcomeOfAnAllocation(t *testing.T) {
 func TestStatsOfAnAllocation(t *testing.T) {
 	stats := allocator.Stats{
 		Steps: 2, Evaluations: 3, SetsAccepted: 1, TableEvaluations: 5, TableBuilds: 1, Cost: 700, CacheHits: 12, AnswersKnown: 1, Cuts: 13,
+		PreferencesBestFound: 1,
 	}
 	b := newBench(t)
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))}, false)(true, stats, nil)
@@ -128,6 +129,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 		"cache_hits_total answers":                  1,
 		"cache_hits_total verdicts":                 11,
 		"search_cuts_total":                         13,
+		"preference_outcomes_total best_found":      1,
 	}
 	require.Empty(t, cmp.Diff(want, b.values(t)))
 
@@ -136,10 +138,13 @@ func TestStatsOfAnAllocation(t *testing.T) {
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
 	for _, name := range []string{
 		"constraint_evaluations_total set", "constraint_evaluations_total part", "cache_hits_total answers", "cache_hits_total verdicts", "search_cuts_total",
+		"preference_outcomes_total best_found",
 	} {
 		want[name] *= 2
 	}
 	want["allocation_duration_seconds none budget"] = .002
+	// Preferences cost something without any constraint, too.
+	want["allocation_cost budget"] = 700
 	want["allocation_steps none budget"] = 2
 	want["budget_exhaustions_total steps"] = 1
 	want["budget_exhaustions_total cost"] = 1
@@ -216,6 +221,7 @@ func TestBeginning(t *testing.T) {
 		"celset_constraint_compilations_total":        3,
 		"celset_search_cuts_total":                    1,
 		"celset_cache_hits_total":                     2,
+		"celset_preference_outcomes_total":            2,
 		"celset_budget_exhaustions_total":             4,
 		"celset_refused_scheduling_attempts_total":    5,
 		"celset_stuck_scheduling_cycles_total":        1,

@@ -26,7 +26,7 @@ func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefau
 		}
 		m.durations.WithLabelValues(string(constraint), outcome).Observe(duration.Seconds())
 		m.steps.WithLabelValues(string(constraint), outcome).Observe(float64(stats.Steps))
-		if constraint == ConstraintCEL {
+		if constraint == ConstraintCEL || stats.PreferencesBest+stats.PreferencesBestFound > 0 {
 			m.spending.WithLabelValues(outcome).Observe(float64(stats.Cost))
 		}
 		if failure, ok := errors.AsType[*allocator.BudgetError](err); ok {
@@ -46,6 +46,8 @@ func (m *Metrics) add(stats allocator.Stats) {
 	count(m.evaluations, scopePart, stats.TableEvaluations)
 	count(m.hits, cacheAnswers, stats.AnswersKnown)
 	count(m.hits, cacheVerdicts, stats.CacheHits-stats.AnswersKnown)
+	count(m.preferences, preferenceBest, stats.PreferencesBest)
+	count(m.preferences, preferenceBestFound, stats.PreferencesBestFound)
 	m.cuts.Add(float64(stats.Cuts))
 }
 

@@ -77,10 +77,16 @@ func (l *lab) family(prefix string) topology.Family {
 // ring publishes a ring of n devices on each node, with a class for them.
 func (l *lab) ring(t *testing.T, n int) topology.Topology {
 	t.Helper()
+	return l.ringWith(t, n)
+}
+
+// ringWith is ring with configuration in the class.
+func (l *lab) ringWith(t *testing.T, n int, config ...resourceapi.DeviceConfiguration) topology.Topology {
+	t.Helper()
 	ring, err := topology.NewRing(l.family("mla"), n)
 	require.NoError(t, err)
 	l.publish(t, ring, l.nodes...)
-	l.createClass(t, ring.Drivers()[0])
+	l.createClass(t, ring.Drivers()[0], config...)
 	return ring
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/internal/testing/minor"
 )
@@ -36,6 +37,8 @@ const (
 	// frugalProfile evaluates few sets, briefProfile takes hardly a step.
 	frugalProfile = "celset-frugal"
 	briefProfile  = "celset-brief"
+	// wholeProfile keeps whole what others may ask for.
+	wholeProfile = "celset-whole"
 )
 
 const (
@@ -62,6 +65,7 @@ func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
 		hastyProfile:  hasty,
 		frugalProfile: {Budget: &configv1alpha1.Budget{Cost: ptr.To(frugalCost)}},
 		briefProfile:  {Budget: &configv1alpha1.Budget{Steps: ptr.To(briefSteps)}},
+		wholeProfile:  {DefaultPreference: v1alpha1.PolicyKeepWhole},
 	}
 }
 

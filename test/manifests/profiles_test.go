@@ -18,6 +18,7 @@ import (
 const (
 	stock   = "default-scheduler"
 	plugin  = "DynamicResourcesCEL"
+	scorer  = "DynamicResourcesCELPreference"
 	inPlace = "DynamicResources"
 )
 
@@ -33,7 +34,8 @@ func TestAllProfilesAreGuarded(t *testing.T) {
 			for _, profile := range schedulerConfig(t, rendered(t, "overlays/"+overlay)).Profiles {
 				plugins := profile.Plugins
 				require.NotNil(t, plugins, *profile.SchedulerName)
-				require.Equal(t, []string{plugin}, names(plugins.MultiPoint.Enabled))
+				require.Equal(t, []string{plugin, scorer}, names(plugins.MultiPoint.Enabled))
+				require.EqualValues(t, 3, *plugins.MultiPoint.Enabled[1].Weight, "docs/scoring.md")
 				require.Equal(t, []string{inPlace}, names(plugins.MultiPoint.Disabled))
 				// Before DefaultPreemption, as upstream's.
 				require.Equal(t, []string{plugin}, names(plugins.PostFilter.Enabled))

@@ -299,3 +299,15 @@ func isAboutAny(preferences []Preference, request *requestOfClass) bool {
 	}
 	return false
 }
+
+// RequestsWithout names the requests of a claim that none of its preferences is about, those of
+// classes included.
+func RequestsWithout(claim *resourceapi.ResourceClaim, preferences []Preference) []string {
+	var without []string
+	for _, request := range requestsOf(&claim.Spec.Devices) {
+		if !isAboutAny(preferences, &request) {
+			without = append(without, request.fullName)
+		}
+	}
+	return without
+}

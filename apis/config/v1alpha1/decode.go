@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	celsetv1alpha1 "github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/apis/internal/strictjson"
 )
 
@@ -59,8 +60,10 @@ type written struct {
 		Percent *int32  `json:"percent"`
 		Burst   *string `json:"burst"`
 	} `json:"share"`
-	CacheSize *string       `json:"cacheSize"`
-	Allocator AllocatorMode `json:"allocator"`
+	CacheSize         *string                         `json:"cacheSize"`
+	Allocator         AllocatorMode                   `json:"allocator"`
+	PreferenceBudget  *PreferenceBudget               `json:"preferenceBudget"`
+	DefaultPreference celsetv1alpha1.PreferencePolicy `json:"defaultPreference"`
 }
 
 func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.ErrorList) {
@@ -76,7 +79,10 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	if errs := strictjson.Unmarshal(raw, &w, path); len(errs) > 0 {
 		return nil, errs
 	}
-	args := &DynamicResourcesCELArgs{TypeMeta: w.TypeMeta, Budget: w.Budget, Allocator: w.Allocator}
+	args := &DynamicResourcesCELArgs{
+		TypeMeta: w.TypeMeta, Budget: w.Budget, Allocator: w.Allocator,
+		PreferenceBudget: w.PreferenceBudget, DefaultPreference: w.DefaultPreference,
+	}
 	args.FilterTimeout, errs = parseDuration(w.FilterTimeout, path.Child("filterTimeout"), errs)
 	args.BindingTimeout, errs = parseDuration(w.BindingTimeout, path.Child("bindingTimeout"), errs)
 	args.CacheSize, errs = parseQuantity(w.CacheSize, path.Child("cacheSize"), errs)

@@ -17,17 +17,20 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	celsetv1alpha1 "github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 	return &DynamicResourcesCELArgs{
-		TypeMeta:       metav1.TypeMeta{APIVersion: "config.celset.dev/v1alpha1", Kind: "DynamicResourcesCELArgs"},
-		FilterTimeout:  &metav1.Duration{Duration: filter},
-		BindingTimeout: &metav1.Duration{Duration: binding},
-		CacheSize:      ptr.To(resource.MustParse("256Mi")),
-		AttemptTimeout: &metav1.Duration{Duration: 400 * time.Millisecond},
-		Budget:         budgetOf(5_000_000, 100_000),
-		Allocator:      AllocatorConstrained,
+		TypeMeta:         metav1.TypeMeta{APIVersion: "config.celset.dev/v1alpha1", Kind: "DynamicResourcesCELArgs"},
+		FilterTimeout:    &metav1.Duration{Duration: filter},
+		BindingTimeout:   &metav1.Duration{Duration: binding},
+		CacheSize:        ptr.To(resource.MustParse("256Mi")),
+		AttemptTimeout:   &metav1.Duration{Duration: 400 * time.Millisecond},
+		Budget:           budgetOf(5_000_000, 100_000),
+		PreferenceBudget: preferenceBudgetOf(1_000_000, 10_000),
+		Allocator:        AllocatorConstrained,
 	}
 }
 
@@ -41,6 +44,14 @@ func budgetOf(cost, steps int64) *Budget {
 	return &Budget{
 		Cost: &cost, Steps: &steps,
 		AttemptCost: ptr.To(max(10_000_000, cost)), AttemptSteps: ptr.To(max(200_000, steps)),
+	}
+}
+
+// preferenceBudgetOf is budgetOf for preferences.
+func preferenceBudgetOf(cost, steps int64) *PreferenceBudget {
+	return &PreferenceBudget{
+		Cost: &cost, Steps: &steps,
+		AttemptCost: ptr.To(max(2_000_000, cost)), AttemptSteps: ptr.To(max(20_000, steps)),
 	}
 }
 
@@ -107,9 +118,21 @@ func TestDecodeArgs(t *testing.T) {
 		"share": {raw: "share: {percent: 100, burst: 1ms}", want: with(func(args *DynamicResourcesCELArgs) {
 			args.Share = &Share{Percent: ptr.To[int32](100), Burst: &metav1.Duration{Duration: time.Millisecond}}
 		})},
-		"empty budget": {raw: "budget: {}", want: defaults},
-		"no budget":    {raw: "budget: null", want: defaults},
-		"typed":        {raw: `{"apiVersion":"config.celset.dev/v1alpha1","kind":"DynamicResourcesCELArgs"}`, want: defaults},
+		"preference budget": {raw: "preferenceBudget: {cost: 7000000, steps: 8}", want: with(func(args *DynamicResourcesCELArgs) {
+			args.PreferenceBudget = preferenceBudgetOf(7_000_000, 8)
+		})},
+		"preference budget of an attempt": {raw: `{"preferenceBudget":{"attemptCost":1,"attemptSteps":2}}`, want: with(func(args *DynamicResourcesCELArgs) {
+			args.PreferenceBudget.AttemptCost, args.PreferenceBudget.AttemptSteps = ptr.To[int64](1), ptr.To[int64](2)
+		})},
+		"no preference budget": {raw: "preferenceBudget: null", want: defaults},
+		"default preference":   {raw: "defaultPreference: KeepWhole", want: with(func(args *DynamicResourcesCELArgs) { args.DefaultPreference = "KeepWhole" })},
+		"default preference and allocator": {raw: "{defaultPreference: KeepWhole, allocator: All}", want: with(func(args *DynamicResourcesCELArgs) {
+			args.DefaultPreference, args.Allocator = "KeepWhole", AllocatorAll
+		})},
+		"no default preference": {raw: `{"defaultPreference":""}`, want: defaults},
+		"empty budget":          {raw: "budget: {}", want: defaults},
+		"no budget":             {raw: "budget: null", want: defaults},
+		"typed":                 {raw: `{"apiVersion":"config.celset.dev/v1alpha1","kind":"DynamicResourcesCELArgs"}`, want: defaults},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := DecodeArgs([]byte(tc.raw))
@@ -126,10 +149,14 @@ func TestDecodeArgsErrors(t *testing.T) {
 	const hint = " (field names are case-sensitive, each may be set once)"
 	const duration = `: must be a duration with a unit, such as "10s" or "1m30s"`
 	for name, tc := range map[string]struct{ raw, want string }{
-		"allocator":       {raw: "allocator: all", want: `args.allocator: Unsupported value: "all": supported values: "Constrained", "All", "Upstream"`},
-		"unknown field":   {raw: "filterTimeOut: 1s", want: "args.filterTimeOut: Invalid value: unknown field" + hint},
-		"case of field":   {raw: `{"FilterTimeout":"1s"}`, want: "args.FilterTimeout: Invalid value: unknown field" + hint},
-		"duplicate field": {raw: `{"filterTimeout":"1s","filterTimeout":"2s"}`, want: "args.filterTimeout: Invalid value: duplicate field" + hint},
+		"default preference":               {raw: "defaultPreference: keepWhole", want: `args.defaultPreference: Unsupported value: "keepWhole": supported values: "KeepWhole"`},
+		"default preference of upstream's": {raw: "{defaultPreference: KeepWhole, allocator: Upstream}", want: "args.defaultPreference: Forbidden: the allocator Upstream knows no preferences: remove this, or choose another allocator"},
+		"preference budget":                {raw: "preferenceBudget: {cost: 0, steps: -1, attemptCost: 0}", want: "[args.preferenceBudget.cost: Invalid value: 0: must be at least 1, args.preferenceBudget.steps: Invalid value: -1: must be at least 1, args.preferenceBudget.attemptCost: Invalid value: 0: must be at least 1]"},
+		"field of the preference budget":   {raw: "preferenceBudget: {Cost: 1}", want: "args.preferenceBudget.Cost: Invalid value: unknown field" + hint},
+		"allocator":                        {raw: "allocator: all", want: `args.allocator: Unsupported value: "all": supported values: "Constrained", "All", "Upstream"`},
+		"unknown field":                    {raw: "filterTimeOut: 1s", want: "args.filterTimeOut: Invalid value: unknown field" + hint},
+		"case of field":                    {raw: `{"FilterTimeout":"1s"}`, want: "args.FilterTimeout: Invalid value: unknown field" + hint},
+		"duplicate field":                  {raw: `{"filterTimeout":"1s","filterTimeout":"2s"}`, want: "args.filterTimeout: Invalid value: duplicate field" + hint},
 		"duplicate field, YAML": {
 			raw:  "filterTimeout: 1s\nfilterTimeout: 2s\n",
 			want: "args: Invalid value: must be JSON or YAML: yaml: unmarshal errors:\n  line 2: key \"filterTimeout\" already set in map",
@@ -204,6 +231,8 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 		)
 		want = withCacheSize(want, fmt.Sprintf("%dKi", rapid.Int64Range(1<<10, 1<<30).Draw(t, "cache")))
 		want = withBudget(want, rapid.Int64Min(1).Draw(t, "cost"), rapid.Int64Min(1).Draw(t, "steps"))
+		want.PreferenceBudget = preferenceBudgetOf(rapid.Int64Min(1).Draw(t, "cost of preferences"), rapid.Int64Min(1).Draw(t, "steps of preferences"))
+		want.DefaultPreference = rapid.SampledFrom([]celsetv1alpha1.PreferencePolicy{"", celsetv1alpha1.PolicyKeepWhole}).Draw(t, "policy")
 		want.AttemptTimeout.Duration = time.Duration(rapid.Int64Min(0).Draw(t, "attempt"))
 		want.BackOff = backOffOf(
 			time.Duration(rapid.Int64Range(int64(time.Second), int64(time.Hour)).Draw(t, "initial")),

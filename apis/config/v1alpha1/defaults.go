@@ -30,12 +30,21 @@ func SetDefaults(args *DynamicResourcesCELArgs) {
 	// Who raises the budget of a node only means it.
 	setDefault(&args.Budget.AttemptCost, max(DefaultBudgetAttemptCost, *args.Budget.Cost))
 	setDefault(&args.Budget.AttemptSteps, max(DefaultBudgetAttemptSteps, *args.Budget.Steps))
+	setDefault(&args.PreferenceBudget, PreferenceBudget{})
+	setPreferenceBudgetDefaults(args.PreferenceBudget)
 	if args.BackOff != nil {
 		setBackOffDefaults(args.BackOff)
 	}
 	if args.Share != nil {
 		setShareDefaults(args.Share)
 	}
+}
+
+func setPreferenceBudgetDefaults(budget *PreferenceBudget) {
+	setDefault(&budget.Cost, DefaultPreferenceBudgetCost)
+	setDefault(&budget.Steps, DefaultPreferenceBudgetSteps)
+	setDefault(&budget.AttemptCost, max(DefaultPreferenceBudgetAttemptCost, *budget.Cost))
+	setDefault(&budget.AttemptSteps, max(DefaultPreferenceBudgetAttemptSteps, *budget.Steps))
 }
 
 // DefaultBackOff returns the back-off that applies if no profile sets one.

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	celsetv1alpha1 "github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 const (
@@ -41,6 +43,15 @@ const (
 	DefaultBudgetSteps        int64 = 100_000
 	DefaultBudgetAttemptCost  int64 = 2 * DefaultBudgetCost
 	DefaultBudgetAttemptSteps int64 = 2 * DefaultBudgetSteps
+)
+
+// Whoever wants a better set has one already, and others wait. So looking for it may take a tenth
+// of the steps and a fifth of the cost that finding one may.
+const (
+	DefaultPreferenceBudgetCost         int64 = 1_000_000
+	DefaultPreferenceBudgetSteps        int64 = 10_000
+	DefaultPreferenceBudgetAttemptCost  int64 = 2 * DefaultPreferenceBudgetCost
+	DefaultPreferenceBudgetAttemptSteps int64 = 2 * DefaultPreferenceBudgetSteps
 )
 
 // What a pod of another namespace may have to wait for is an attempt that just began and
@@ -95,6 +106,18 @@ type DynamicResourcesCELArgs struct {
 	// and on what else it does.
 	Budget *Budget `json:"budget,omitempty"`
 
+	// PreferenceBudget limits how much work it may be to look for a better set of devices when
+	// one was found, for a pod with preferences.
+	PreferenceBudget *PreferenceBudget `json:"preferenceBudget,omitempty"`
+
+	// DefaultPreference is the policy by which devices are chosen for requests that no
+	// CELDevicePreference is about: KeepWhole, or empty for none. The plugin uses its own
+	// allocator for all pods with claims then, whatever Allocator says: what is meant for
+	// claims that say nothing would pass by most of them otherwise. So it can't be combined
+	// with the allocator Upstream. While the feature gate is off it has no effect. Default:
+	// empty.
+	DefaultPreference celsetv1alpha1.PreferencePolicy `json:"defaultPreference,omitempty"`
+
 	// CacheSize limits the memory for what was found out about devices and claims, which
 	// further nodes and pods need again. What was not used for the longest time is
 	// forgotten first, and found out again when it is needed: the search takes longer, and
@@ -136,6 +159,26 @@ type Budget struct {
 	AttemptSteps *int64 `json:"attemptSteps,omitempty"`
 }
 
+// PreferenceBudget is what searches for better sets may use up, beside [Budget]. When it is used
+// up, the best set so far is allocated: nothing fails.
+type PreferenceBudget struct {
+	// Cost is what all evaluations of preferences, and of constraints on sets that might be
+	// better, may cost together for one node, in CEL cost units. At least 1. Default: 1000000.
+	Cost *int64 `json:"cost,omitempty"`
+
+	// Steps is how many steps all searches for better sets may take on one node. At least 1.
+	// Default: 10000.
+	Steps *int64 `json:"steps,omitempty"`
+
+	// AttemptCost is what Cost is, for all nodes of one attempt to schedule the pod
+	// together. At least 1. Default: 2000000, or Cost if that is more.
+	AttemptCost *int64 `json:"attemptCost,omitempty"`
+
+	// AttemptSteps is what Steps is, for all nodes of one attempt to schedule the pod
+	// together. At least 1. Default: 20000, or Steps if that is more.
+	AttemptSteps *int64 `json:"attemptSteps,omitempty"`
+}
+
 // BackOff doubles with each attempt that fails because of a budget or the time. It is
 // forgotten when the claim gets its devices or is deleted.
 type BackOff struct {
@@ -165,12 +208,14 @@ type AllocatorMode string
 
 const (
 	// AllocatorConstrained means only for pods with a claim that has a CEL device
-	// constraint.
+	// constraint or a preference, of its own or of a class. With a DefaultPreference that is
+	// all pods with claims.
 	AllocatorConstrained AllocatorMode = "Constrained"
 	// AllocatorAll means for all pods with claims.
 	AllocatorAll AllocatorMode = "All"
 	// AllocatorUpstream means for no pod. CEL device constraints are not read, as in a
-	// kube-scheduler of Kubernetes, where a claim with one is never allocated. Attempts
-	// and selectors have their limits all the same; Budget and CacheSize mean nothing.
+	// kube-scheduler of Kubernetes, where a claim with one is never allocated, and neither are
+	// preferences. Attempts and selectors have their limits all the same; Budget,
+	// PreferenceBudget and CacheSize mean nothing.
 	AllocatorUpstream AllocatorMode = "Upstream"
 )

@@ -5,10 +5,13 @@ package v1alpha1
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	celsetv1alpha1 "github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // Validate checks the values of args. path is where args stand. A field that is
@@ -36,6 +39,10 @@ func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 	if args.Budget != nil {
 		errs = append(errs, validateBudget(args.Budget, path.Child("budget"))...)
 	}
+	if budget := args.PreferenceBudget; budget != nil {
+		errs = append(errs, validateBudget((*Budget)(budget), path.Child("preferenceBudget"))...)
+	}
+	errs = append(errs, validateDefaultPreference(args, path.Child("defaultPreference"))...)
 	if args.CacheSize != nil {
 		errs = append(errs, validateCacheSize(args.CacheSize, path.Child("cacheSize"))...)
 	}
@@ -58,6 +65,18 @@ func validateBudget(budget *Budget, path *field.Path) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+func validateDefaultPreference(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
+	switch {
+	case args.DefaultPreference == "":
+		return nil
+	case !slices.Contains(celsetv1alpha1.PreferencePolicies, args.DefaultPreference):
+		return field.ErrorList{field.NotSupported(path, args.DefaultPreference, celsetv1alpha1.PreferencePolicies)}
+	case args.Allocator == AllocatorUpstream:
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the allocator %s knows no preferences: remove this, or choose another allocator", AllocatorUpstream))}
+	}
+	return nil
 }
 
 // maxCacheSize is more than there is: 1Ti.

@@ -46,7 +46,8 @@ func NewCommand(plugins ...kubeapp.Option) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "celset-scheduler",
 		Long: `kube-scheduler with the plugin DynamicResourcesCEL, which does something in profiles
-that enable it in place of DynamicResources. It takes kube-scheduler's flags and --cycle-timeout.`,
+that enable it in place of DynamicResources, and the plugin DynamicResourcesCELPreference, which
+scores nodes for it. It takes kube-scheduler's flags and --cycle-timeout.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
@@ -98,7 +99,10 @@ func (o *options) run(ctx context.Context) error {
 		o.InformerName = name
 	}
 	guard := guard.New(clock.RealClock{})
-	registered := append([]kubeapp.Option{kubeapp.WithPlugin(plugin.Name, plugin.NewGuardedFactory(utilfeature.DefaultFeatureGate, guard))}, o.plugins...)
+	registered := append([]kubeapp.Option{
+		kubeapp.WithPlugin(plugin.Name, plugin.NewGuardedFactory(utilfeature.DefaultFeatureGate, guard)),
+		kubeapp.WithPlugin(plugin.PreferenceName, plugin.NewPreferenceFactory(utilfeature.DefaultFeatureGate)),
+	}, o.plugins...)
 	config, scheduler, err := kubeapp.Setup(ctx, o.Options, registered...)
 	if err != nil {
 		return err

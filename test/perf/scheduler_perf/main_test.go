@@ -33,7 +33,7 @@ func prepare() error {
 	if err := plugin.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return err
 	}
-	perf.PluginNames = append(perf.PluginNames, plugin.Name)
+	perf.PluginNames = append(perf.PluginNames, plugin.Name, plugin.PreferenceName)
 	if err := perf.InitTests(); err != nil {
 		return err
 	}
@@ -45,5 +45,8 @@ func prepare() error {
 }
 
 func registry() frameworkruntime.Registry {
-	return frameworkruntime.Registry{plugin.Name: plugin.NewFactory(utilfeature.DefaultFeatureGate)}
+	return frameworkruntime.Registry{
+		plugin.Name:           plugin.NewFactory(utilfeature.DefaultFeatureGate),
+		plugin.PreferenceName: plugin.NewPreferenceFactory(utilfeature.DefaultFeatureGate),
+	}
 }

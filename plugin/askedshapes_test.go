@@ -1,0 +1,181 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// classes are found by name.
+type classes map[string]*resourceapi.DeviceClass
+
+func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
+	if class := c[name]; class != nil {
+		return class, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "deviceclasses"}, name)
+}
+
+// classDefining is a class that defines constraints, by default if their name says so.
+func classDefining(name string, constraints ...string) *resourceapi.DeviceClass {
+	c := class()
+	c.Name = name
+	for _, constraint := range constraints {
+		c.Spec.Config = append(c.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
+			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: fmt.Appendf(nil,
+				`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": %q, "default": %s, "expression": "true"}`,
+				constraint, strconv.FormatBool(constraint == "default"))}},
+		}})
+	}
+	return c
+}
+
+// asking is a claim for so many devices of a class each.
+func asking(class string, counts ...int64) *resourceapi.ResourceClaim {
+	c := claim(0)
+	c.Spec.Devices.Requests = nil
+	for i, n := range counts {
+		c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, resourceapi.DeviceRequest{
+			Name:    fmt.Sprint("r", i),
+			Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: n},
+		})
+	}
+	return c
+}
+
+// about limits the last constraint to requests.
+func about(c *resourceapi.ResourceClaim, requests ...string) *resourceapi.ResourceClaim {
+	c.Spec.Devices.Constraints[len(c.Spec.Devices.Constraints)-1].Requests = requests
+	return c
+}
+
+func TestShapesOfClaims(t *testing.T) {
+	known := classes{
+		"gpu": classDefining("gpu", "ring", "mesh"), "other": classDefining("other", "ring"), "plain": classDefining("plain"),
+		"held": classDefining("held", "default"), "broken": classDefining("broken", "not a name"),
+	}
+	edit := func(c *resourceapi.ResourceClaim, edit func(*resourceapi.ResourceClaim)) *resourceapi.ResourceClaim {
+		edit(c)
+		return c
+	}
+	for name, test := range map[string]struct {
+		claim *resourceapi.ResourceClaim
+		want  []allocator.Shape
+	}{
+		"referred":       {reference(asking("gpu", 4), "ring"), []allocator.Shape{{Class: "gpu", Constraint: "ring", Count: 4}}},
+		"one of two":     {about(reference(asking("gpu", 4, 2), "ring"), "r1"), []allocator.Shape{{Class: "gpu", Constraint: "ring", Count: 2}}},
+		"of both":        {reference(asking("gpu", 4, 2), "ring"), []allocator.Shape{{Class: "gpu", Constraint: "ring", Count: 6}}},
+		"one each":       {about(reference(about(reference(asking("gpu", 4, 2), "ring"), "r0"), "mesh"), "r1"), []allocator.Shape{{Class: "gpu", Constraint: "ring", Count: 4}, {Class: "gpu", Constraint: "mesh", Count: 2}}},
+		"twice the same": {about(reference(about(reference(asking("gpu", 4, 4), "ring"), "r0"), "ring"), "r1"), []allocator.Shape{{Class: "gpu", Constraint: "ring", Count: 4}}},
+		"by default":     {asking("held", 2, 3, 1), []allocator.Shape{{Class: "held", Constraint: "default", Count: 2}, {Class: "held", Constraint: "default", Count: 3}}},
+		"at most four":   {asking("held", 2, 3, 4, 5, 6, 7), []allocator.Shape{{Class: "held", Constraint: "default", Count: 2}, {Class: "held", Constraint: "default", Count: 3}, {Class: "held", Constraint: "default", Count: 4}, {Class: "held", Constraint: "default", Count: 5}}},
+		"no constraint":  {asking("gpu", 4), nil},
+		"its own":        {constrain(t, asking("gpu", 4), "ring", "true"), nil},
+		"no definition":  {reference(asking("plain", 4), "ring"), nil},
+		"no class":       {reference(asking("nowhere", 4), "ring"), nil},
+		"malformed":      {reference(asking("broken", 4), "ring"), nil},
+		"two classes": {edit(reference(asking("gpu", 4, 2), "ring"), func(c *resourceapi.ResourceClaim) {
+			c.Spec.Devices.Requests[1].Exactly.DeviceClassName = "other"
+		}), nil},
+		"all": {edit(reference(asking("gpu", 0), "ring"), func(c *resourceapi.ResourceClaim) {
+			c.Spec.Devices.Requests[0].Exactly.AllocationMode = resourceapi.DeviceAllocationModeAll
+		}), nil},
+		"admin access": {edit(reference(asking("gpu", 4), "ring"), func(c *resourceapi.ResourceClaim) {
+			c.Spec.Devices.Requests[0].Exactly.AdminAccess = ptr.To(true)
+		}), nil},
+		"alternatives": {edit(reference(asking("gpu", 4), "ring"), func(c *resourceapi.ResourceClaim) {
+			c.Spec.Devices.Requests[0] = resourceapi.DeviceRequest{Name: "r0", FirstAvailable: []resourceapi.DeviceSubRequest{{Name: "a", DeviceClassName: "gpu", AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 4}}}
+		}), nil},
+		"too many":     {reference(asking("gpu", 30, 3), "ring"), nil},
+		"far too many": {reference(asking("gpu", 1<<62, 1<<62), "ring"), nil},
+		"one":          {reference(asking("gpu", 1), "ring"), nil},
+		"negative":     {reference(asking("gpu", -4), "ring"), nil},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, shapesOf(test.claim, known)) })
+	}
+}
+
+// repeated has a namespace ask n times.
+func (a *askedShapes) repeated(namespace string, n int, shapes ...allocator.Shape) {
+	for range n {
+		a.add(namespace, shapes)
+	}
+}
+
+func shape(class string, count int) allocator.Shape {
+	return allocator.Shape{Class: class, Constraint: "ring", Count: count}
+}
+
+func TestMostAskedShapes(t *testing.T) {
+	a := newAskedShapes()
+	require.Nil(t, a.shapes(), "the allocator has shapes of its own then")
+	a.repeated("n", 9, shape("b", 2))
+	a.repeated("n", 3, shape("b", 8), shape("b", 4))
+	a.repeated("n", 1, shape("a", 16))
+	a.add("n", nil)
+	want := []allocator.Shape{shape("b", 2), shape("b", 8), shape("b", 4), shape("a", 16)}
+	require.Equal(t, want, a.shapes())
+	known := a.most
+	a.repeated("m", 6, shape("b", 2))
+	require.Same(t, &known[0], &a.shapes()[0], "15 are not much more than 9")
+	a.repeated("m", 1, shape("b", 4))
+	require.Equal(t, []allocator.Shape{shape("b", 2), shape("b", 4), shape("b", 8), shape("a", 16)}, a.shapes())
+	for i := range 20 {
+		a.repeated("l", 1, shape("b", 20+i))
+	}
+	require.Equal(t, []allocator.Shape{
+		shape("b", 2), shape("b", 4), shape("b", 8), shape("b", 39), shape("b", 38), shape("b", 37), shape("b", 36), shape("b", 35), shape("a", 16),
+	}, a.shapes())
+}
+
+// One namespace has a part of what is remembered, of which its oldest claims are forgotten; when
+// all is in use, the oldest of all are.
+func TestOldShapesAreForgotten(t *testing.T) {
+	a := newAskedShapes()
+	a.repeated("quiet", 2, shape("gpu", 4))
+	a.repeated("loud", 10*maxAskedClaims, shape("gpu", 32))
+	require.Equal(t, 2+maxAskedClaimsOfNamespace, a.claims.Len())
+	require.Equal(t, map[allocator.Shape]int{shape("gpu", 4): 2, shape("gpu", 32): maxAskedClaimsOfNamespace}, a.counts)
+	a.repeated("loud", maxAskedClaimsOfNamespace, shape("gpu", 8))
+	require.Equal(t, map[allocator.Shape]int{shape("gpu", 4): 2, shape("gpu", 8): maxAskedClaimsOfNamespace}, a.counts)
+	require.Equal(t, []allocator.Shape{shape("gpu", 8), shape("gpu", 4)}, a.shapes())
+
+	for i := range maxAskedClaims {
+		a.repeated(fmt.Sprint("many-", i), 1, shape("gpu", 16))
+	}
+	require.Equal(t, maxAskedClaims, a.claims.Len())
+	require.Len(t, a.byNamespace, maxAskedClaims)
+	require.Equal(t, []allocator.Shape{shape("gpu", 16)}, a.shapes())
+}
+
+// TestClaimsOfTheClusterAreAsked: those that are there when the scheduler starts, and those that
+// come. The classes may come later than the claims.
+func TestClaimsOfTheClusterAreAsked(t *testing.T) {
+	c := classDefining("gpu", "ring")
+	first := reference(asking("gpu", 4), "ring")
+	ctx, h := newHandle(t, c, first)
+	asked := newAskedShapes()
+	require.NoError(t, asked.watch(ctx, h.factory))
+	h.start(ctx, t, c, first)
+	require.Eventually(t, func() bool { return len(asked.shapes()) == 1 }, waitFor, tick)
+	second := reference(asking("gpu", 2), "ring")
+	second.Name = "second"
+	_, err := h.client.ResourceV1().ResourceClaims(second.Namespace).Create(ctx, second, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(asked.shapes()) == 2 }, waitFor, tick)
+	require.Equal(t, []allocator.Shape{shape("gpu", 4), shape("gpu", 2)}, asked.shapes())
+}

@@ -1,0 +1,320 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	compbase "k8s.io/component-base/metrics"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+)
+
+// greatest prefers devices of great indices.
+const greatest = "devices.map(d, d.attributes['mla.example.com'].index).sum()"
+
+func preference(t testing.TB, name, expression string) resourceapi.DeviceConfiguration {
+	t.Helper()
+	raw, err := json.Marshal(map[string]string{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "expression": expression,
+	})
+	require.NoError(t, err)
+	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}}}
+}
+
+// prefer adds a preference to a claim.
+func prefer(t testing.TB, c *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
+	t.Helper()
+	c.Spec.Devices.Config = append(c.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: preference(t, name, expression)})
+	return c
+}
+
+// classPreferring stands for an extended resource and has a preference.
+func classPreferring(t testing.TB, expression string) *resourceapi.DeviceClass {
+	t.Helper()
+	c := class()
+	c.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
+	c.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: preference(t, "p", expression)}}
+	return c
+}
+
+// tried is the state of a cycle after a pod was tried on the node.
+func tried(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, p *v1.Pod) fwk.CycleState {
+	t.Helper()
+	state := framework.NewCycleState()
+	_, status := pl.PreFilter(ctx, state, p, nil)
+	require.True(t, status.IsSuccess(), status)
+	status = pl.Filter(ctx, state, p, node(nodeName))
+	require.True(t, status.IsSuccess(), status)
+	return state
+}
+
+// TestPreferencesNeedOurAllocator: without a constraint, too, and not while the gate is off, when
+// nobody reads them. A pod is never refused for that.
+func TestPreferencesNeedOurAllocator(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod     *v1.Pod
+		objects []runtime.Object
+	}{
+		"of the claim":      {pod(), []runtime.Object{class(), prefer(t, claim(1), "p", greatest)}},
+		"of the class":      {pod(), []runtime.Object{classPreferring(t, greatest), claim(1)}},
+		"extended resource": {extendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, greatest)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, pl := start(t, true, append(test.objects, slice(0, 2, 3))...)
+			state := tried(ctx, t, pl, test.pod)
+			require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
+			values := nodeValuesIn(state).of(nodeName)
+			require.Equal(t, allocator.PreferenceBest, values.Outcome)
+			require.Len(t, values.Preferences, 1)
+			require.EqualValues(t, 3, values.Preferences[0].Value)
+
+			ctx, pl = start(t, false, append(test.objects, slice(0, 2, 3))...)
+			state = tried(ctx, t, pl, test.pod)
+			require.IsType(t, &limitedAllocator{}, usedAllocator(t, pl, state))
+			require.Nil(t, nodeValuesIn(state))
+			pl.mode = configv1alpha1.AllocatorAll
+			state = tried(ctx, t, pl, test.pod)
+			require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
+			require.Empty(t, nodeValuesIn(state).of(nodeName).Preferences)
+		})
+	}
+}
+
+// TestPreferenceWithoutTheGate: not even a mistake in it matters. A constraint beside it does.
+func TestPreferenceWithoutTheGate(t *testing.T) {
+	for _, mode := range []configv1alpha1.AllocatorMode{configv1alpha1.AllocatorConstrained, configv1alpha1.AllocatorAll, configv1alpha1.AllocatorUpstream} {
+		ctx, pl := start(t, false, class(), slice(0), prefer(t, claim(1), "p", "devices +"))
+		pl.mode = mode
+		tried(ctx, t, pl, pod())
+	}
+	ctx, pl := start(t, false, class(), slice(0, 1), prefer(t, constrain(t, claim(2), "ring2", ring2), "p", greatest))
+	_, status := pl.PreFilter(ctx, framework.NewCycleState(), pod(), nil)
+	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+	require.Equal(t, gateMessage(claim(2)), status.Message())
+}
+
+// TestUpstreamIgnoresPreferences, as it ignores constraints.
+func TestUpstreamIgnoresPreferences(t *testing.T) {
+	a := startAdmissionWith(t, upstreamOnly(), true, class(), slice(0, 1), prefer(t, claim(1), "p", "devices +"))
+	state := tried(a.ctx, t, a.DynamicResourcesCEL, pod())
+	require.IsType(t, &limitedAllocator{}, usedAllocator(t, a.DynamicResourcesCEL, state))
+}
+
+func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod     *v1.Pod
+		objects []runtime.Object
+		want    string
+	}{
+		"of the claim":      {pod(), []runtime.Object{class(), prefer(t, claim(1), "p", "true")}, "claim default/claim, preference p (ResourceClaim default/claim spec.devices.config[0]): ERROR: <input>:1:1: the expression must return int, it returns bool"},
+		"beside constraint": {pod(), []runtime.Object{class(), prefer(t, constrain(t, claim(2), "ring2", ring2), "p", "devices +")}, "preference p (ResourceClaim default/claim spec.devices.config[1]): ERROR: "},
+		"of the class":      {pod(), []runtime.Object{classPreferring(t, ""), claim(1)}, "DeviceClass mla.example.com: spec.config[0].opaque.parameters.expression: Required value"},
+		"extended resource": {extendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, "devices +")}, "claim default/<extended-resources>, preference p (DeviceClass mla.example.com spec.config[0]): ERROR: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := compbase.NewKubeRegistry()
+			ctx, pl := startMeasured(t, registry, true, append(test.objects, slice(0, 1))...)
+			state := framework.NewCycleState()
+			_, status := pl.PreFilter(ctx, state, test.pod, nil)
+			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+			require.Contains(t, status.Message(), test.want)
+			require.EqualValues(t, 1, shown(t, registry)["refused_scheduling_attempts_total invalid_constraint"])
+			require.Nil(t, nodeValuesIn(state))
+		})
+	}
+}
+
+// arguments are those of the plugin.
+func arguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte(text)} }
+
+// TestDefaultPreference: claims that say nothing are what it is for, so that our allocator serves
+// them, unless the gate is off.
+func TestDefaultPreference(t *testing.T) {
+	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 1)} {
+		for enabled, want := range map[bool]structured.Allocator{true: &measuredAllocator{}, false: &limitedAllocator{}} {
+			objects := class()
+			objects.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
+			a := startAdmissionWith(t, arguments(`{"defaultPreference": "KeepWhole"}`), enabled, objects, slice(0, 1), claim(1))
+			state := tried(a.ctx, t, a.DynamicResourcesCEL, p)
+			require.IsType(t, want, usedAllocator(t, a.DynamicResourcesCEL, state))
+		}
+	}
+}
+
+// TestPreferencesAreCounted by outcome, for claims without a constraint as such.
+func TestPreferencesAreCounted(t *testing.T) {
+	// Nothing can be read from it, so that all sets have to be tried.
+	const unreadable = "devices.slice(0, 5).map(d, d.attributes['mla.example.com'].index).sum()"
+	for args, want := range map[string]string{
+		"{}":                           "best",
+		"preferenceBudget: {steps: 1}": "best_found",
+		"preferenceBudget: {cost: 1}":  "best_found",
+		// What an attempt takes is added up in parts.
+		"preferenceBudget: {attemptSteps: 1}": "best_found",
+	} {
+		a := startAdmissionWith(t, arguments(args), true, class(), slice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), prefer(t, claim(5), "p", unreadable))
+		tried(a.ctx, t, a.DynamicResourcesCEL, pod())
+		values := shown(t, a.registry)
+		require.EqualValues(t, 1, values["preference_outcomes_total "+want], args)
+		require.EqualValues(t, 1, values["allocation_duration_seconds none allocated"])
+		require.EqualValues(t, 1, values["allocation_cost allocated"])
+		require.NotContains(t, values, "budget_exhaustions_total steps")
+		require.NotContains(t, values, "budget_exhaustions_total attemptSteps")
+	}
+}
+
+// newPreference is the plugin for scores of a scheduler.
+func newPreference(ctx context.Context, t *testing.T, h fwk.Handle) *Preference {
+	t.Helper()
+	pl, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, nil, h)
+	require.NoError(t, err)
+	require.Equal(t, PreferenceName, pl.Name())
+	return pl.(*Preference)
+}
+
+func TestPreferenceTakesNoArguments(t *testing.T) {
+	ctx, h := newHandle(t)
+	_, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, arguments("{}"), h)
+	require.EqualError(t, err, "DynamicResourcesCELPreference: it takes no arguments: remove its pluginConfig")
+}
+
+// onNodes publishes devices of the given indices on nodes.
+func onNodes(indices map[string][]int64) (objects []runtime.Object) {
+	for name, all := range indices {
+		s := slice(all...)
+		s.Name, s.Spec.Pool.Name, s.Spec.NodeName = name, name, &name
+		objects = append(objects, s)
+	}
+	return objects
+}
+
+// scored is what nodes get after Filter has looked at all of them. Those that don't fit get none.
+func scored(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, scorer *Preference, state fwk.CycleState, nodes []fwk.NodeInfo) (scores map[string]int64) {
+	t.Helper()
+	_, status := pl.PreFilter(ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	fits := make([]bool, len(nodes))
+	var running sync.WaitGroup
+	for i, info := range nodes {
+		running.Go(func() { fits[i] = pl.Filter(ctx, state, pod(), info).IsSuccess() })
+	}
+	running.Wait()
+	var passed []fwk.NodeInfo
+	for i, info := range nodes {
+		if fits[i] {
+			passed = append(passed, info)
+		}
+	}
+	status = scorer.PreScore(ctx, state, pod(), passed)
+	if status.IsSkip() {
+		return nil
+	}
+	require.True(t, status.IsSuccess(), status)
+	scores = map[string]int64{}
+	for _, info := range passed {
+		scores[info.Node().Name], status = scorer.Score(ctx, state, pod(), info)
+		require.True(t, status.IsSuccess(), status)
+	}
+	require.Nil(t, scorer.ScoreExtensions())
+	return scores
+}
+
+// TestNodesAreScored by the best set of devices that each has, without another search.
+func TestNodesAreScored(t *testing.T) {
+	indices := map[string][]int64{"low": {0, 1, 2}, "high": {6, 7}, "same": {0, 6, 7}, "middle": {1, 3, 4}, "small": {9}}
+	infos := named("low", "high", "same", "middle", "small", "empty")
+	for name, test := range map[string]struct {
+		claim *resourceapi.ResourceClaim
+		want  map[string]int64
+	}{
+		"preference":                 {prefer(t, claim(2), "p", greatest), map[string]int64{"low": 0, "middle": 50, "high": 100, "same": 100}},
+		"less is better":             {prefer(t, claim(2), "p", "-"+greatest), map[string]int64{"low": 100, "middle": 66, "same": 33, "high": 0}},
+		"with a constraint":          {prefer(t, constrain(t, claim(2), "ring2", ring2), "p", "-"+greatest), map[string]int64{"low": 100, "middle": 50, "high": 0, "same": 0}},
+		"of constant value":          {prefer(t, claim(2), "p", "1"), nil},
+		"no preference":              {constrain(t, claim(2), "ring2", ring2), nil},
+		"nothing that ours looks at": {claim(2), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := compbase.NewKubeRegistry()
+			ctx, pl := startMeasured(t, registry, true, append(onNodes(indices), class(), test.claim)...)
+			scorer := newPreference(ctx, t, &handle{manager: pl.claims})
+			require.Empty(t, cmp.Diff(test.want, scored(ctx, t, pl, scorer, framework.NewCycleState(), infos)))
+			searches := shown(t, registry)["allocation_duration_seconds none allocated"]
+			require.LessOrEqual(t, searches, 4.0)
+		})
+	}
+}
+
+// TestNodesThatLoseLessAreBetter: of two nodes with pairs, one has a device whose partner is in use.
+// A claim for one device that says nothing goes there, and takes that one.
+func TestNodesThatLoseLessAreBetter(t *testing.T) {
+	const pair = "devices.map(d, d.attributes['mla.example.com'].index / 2).max() == devices.map(d, d.attributes['mla.example.com'].index / 2).min()"
+	pairs := classByDefault(pair)
+	inUse := owned("in-use", 2)
+	inUse.Status.Allocation.Devices.Results[0].Pool = "broken"
+	objects := append(onNodes(map[string][]int64{"whole": {0, 1, 2, 3}, "broken": {0, 1, 2, 3}}), pairs, claim(1), inUse)
+	a := startAdmissionWith(t, arguments("defaultPreference: KeepWhole"), true, objects...)
+	scorer, state := newPreference(a.ctx, t, a.handle), framework.NewCycleState()
+	scores := scored(a.ctx, t, a.DynamicResourcesCEL, scorer, state, named("whole", "broken"))
+	require.Equal(t, map[string]int64{"whole": 0, "broken": 100}, scores)
+	broken := nodeValuesIn(state).of("broken").Preferences
+	require.Len(t, broken, 1)
+	require.Zero(t, broken[0].Value, "nothing is lost")
+}
+
+// TestPreFilterForgets: a state that is used a second time has what the second time found.
+func TestPreFilterForgets(t *testing.T) {
+	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)
+	scorer, state := newPreference(ctx, t, &handle{manager: pl.claims}), framework.NewCycleState()
+	require.NotNil(t, scored(ctx, t, pl, scorer, state, named("low", "high")))
+	require.Nil(t, scored(ctx, t, pl, scorer, state, named("high")))
+	pl.mode = configv1alpha1.AllocatorUpstream
+	require.Nil(t, scored(ctx, t, pl, scorer, state, named("low", "high")))
+	require.Nil(t, nodeValuesIn(state))
+}
+
+// TestClonesShareWhatWasFound: upstream's plugin allocates what it noted last for a node, in a clone
+// or not. That is what the score is about.
+func TestClonesShareWhatWasFound(t *testing.T) {
+	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)
+	state := framework.NewCycleState()
+	_, status := pl.PreFilter(ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	for _, info := range named("low", "high") {
+		require.True(t, pl.Filter(ctx, state.Clone(), pod(), info).IsSuccess())
+	}
+	require.Equal(t, nodeScores{"low": 0, "high": 100}, nodeValuesIn(state).scores(named("low", "high")))
+}
+
+// TestPodsWithDevicesAreNotSigned: the score of a node is another one for the next pod.
+func TestPodsWithDevicesAreNotSigned(t *testing.T) {
+	ctx, h := newHandle(t, classPreferring(t, greatest))
+	h.start(ctx, t, classPreferring(t, greatest))
+	scorer := newPreference(ctx, t, h)
+	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 1)} {
+		_, status := scorer.SignPod(ctx, p)
+		require.Equal(t, fwk.Unschedulable, status.Code())
+	}
+	for _, p := range []*v1.Pod{{}, extendedPod("example.com/of-a-device-plugin", 1)} {
+		fragments, status := scorer.SignPod(ctx, p)
+		require.True(t, status.IsSuccess(), status)
+		require.Empty(t, fragments)
+	}
+}

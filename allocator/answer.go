@@ -135,18 +135,21 @@ func (s *search) replay(known keptAnswer) {
 // answerTo is where the answer to claims is kept, on a node of which the given devices are in
 // use. It is nil if the answer may depend on more than a key says.
 func (a *Allocator) answerTo(of *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) *answerEntry {
-	if a.unbounded || !of.IsPlain {
+	if !a.keepsAnswer(of) {
 		return nil
 	}
 	content, ok := a.contentOf(claims)
 	if !ok {
 		return nil
 	}
-	if a.state.HasShared() && slices.ContainsFunc(of.Candidates, func(c *inventory.Candidate) bool { return a.state.IsShared(c.ID) }) {
-		// It could be shared once.
-		return nil
-	}
 	return a.cache.answers.At(a.answerKeyOf(a.viewOf(of, claims), content, allocated))
+}
+
+// keepsAnswer tells whether answers depend on nothing else of the devices than a key says.
+func (a *Allocator) keepsAnswer(of *inventory.Inventory) bool {
+	// A device that is shared could be shared once.
+	return !a.unbounded && of.IsPlain &&
+		!(a.state.HasShared() && slices.ContainsFunc(of.Candidates, func(c *inventory.Candidate) bool { return a.state.IsShared(c.ID) }))
 }
 
 // contentOf is what an answer depends on of claims that all have CEL constraints.

@@ -13,6 +13,7 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/room"
 	"github.com/celset/celset/allocator/internal/selection"
+	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -50,7 +51,7 @@ type Cache struct {
 	views      *memo.Memo[viewKey, *view.View]
 	selections *memo.Memo[selectionKey, *selection.Row]
 	tables     *memo.Memo[tablesKey, tabulated]
-	verdicts   *memo.Memo[verdictKey, setVerdict]
+	verdicts   *memo.Memo[verdictsKey, *verdict.Table]
 	answers    *memo.Memo[answerKey, keptAnswer]
 	symmetries *memo.Memo[symmetryKey, []int]
 	rooms      *memo.Memo[roomKey, *room.Sets]
@@ -84,7 +85,7 @@ func NewCache(opts ...CacheOption) *Cache {
 		views:      memo.In(memory, sizeOfView),
 		selections: memo.In(memory, sizeOfSelections),
 		tables:     memo.In(memory, sizeOfTables),
-		verdicts:   memo.In(memory, sizeOfVerdict),
+		verdicts:   memo.In(memory, sizeOfVerdicts),
 		answers:    memo.In(memory, sizeOfAnswer),
 		symmetries: memo.In(memory, sizeOfSymmetry),
 		rooms:      memo.In(memory, sizeOfRoom),
@@ -103,10 +104,27 @@ func (c *Cache) Used() int64 { return c.memory.Used() }
 // find returns what the entry has, or finds it out, and tells whether it was known.
 func find[K comparable, V any](ctx context.Context, entry *memo.Entry[K, V], create func() (V, error)) (value V, known bool, err error) {
 	value, known, err = entry.Find(ctx, create)
-	if errors.Is(err, memo.ErrInterrupted) {
-		err = fmt.Errorf("filter operation aborted: %w", cel.ContextError(ctx))
+	return value, known, interrupted(ctx, err)
+}
+
+// interrupted says what has ended waiting for what somebody else finds out.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && errors.Is(err, memo.ErrInterrupted) {
+		return fmt.Errorf("filter operation aborted: %w", cel.ContextError(ctx))
 	}
-	return value, known, err
+	return err
+}
+
+// verdictsShare is the part of a Cache that the verdicts of one expression may take: an eighth.
+const verdictsShare = 8
+
+// verdictsOf returns the verdicts of an expression on sets of the devices in a view.
+func (c *Cache) verdictsOf(v *view.View, d *definition) *verdict.Table {
+	entry := c.verdicts.At(verdictsKey{v.Number, d.key})
+	found, _, _ := entry.Find(context.Background(), func() (*verdict.Table, error) {
+		return verdict.NewTable(len(v.Values), c.memory.Limit()/verdictsShare, entry.Grow), nil
+	})
+	return found
 }
 
 // readingBytes bounds what is known of expressions, whatever devices they are about.

@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 )
@@ -44,6 +45,11 @@ type celConstraint struct {
 	// one.
 	members []*inventory.Candidate
 	values  []*device.Device
+	// known has the verdicts on sets, once one was needed. ask is evaluateSet, positions is
+	// memory for what the table is asked.
+	known     *verdict.Table
+	ask       func() (verdict.Verdict, error)
+	positions []int
 	// evaluations counts how often the expression was evaluated, hits how often the
 	// verdict was known. accepted and rejected count the complete sets by verdict, proven
 	// those of the former that needed no evaluation.

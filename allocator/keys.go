@@ -111,21 +111,11 @@ type tablesKey struct {
 	analysisKey
 }
 
-// verdictKey is everything that the verdict of an expression on a set depends on.
-type verdictKey struct {
+// verdictsKey is everything that the verdicts of an expression on sets depend on, beside the
+// positions of the devices in the order of the set.
+type verdictsKey struct {
 	view       view.Number
 	expression expressionKey
-	// devices are the positions of the members in the order of the set, four bytes each.
-	devices string
-}
-
-func (c *celConstraint) verdictKey() verdictKey {
-	var memory [4 * resourceapi.AllocationResultsMaxSize]byte
-	devices := memory[:0]
-	for _, member := range c.members {
-		devices = binary.BigEndian.AppendUint32(devices, uint32(member.Position))
-	}
-	return verdictKey{c.search.view().Number, c.key, string(devices)}
 }
 
 // symmetryKey is everything that the symmetry classes of the devices in a view depend on.

@@ -42,6 +42,8 @@ type lookahead struct {
 	// cannotFail tells for each request of each claim whether nothing but selectors is
 	// evaluated from there on.
 	cannotFail [][]bool
+	// left is memory for the devices that are left for a request.
+	left []*inventory.Candidate
 }
 
 // findWhatCannotFail determines from which request on no request can fail and the limit
@@ -167,7 +169,7 @@ func (l *lookahead) isInfeasible(p place, r *request) bool {
 	if !safe && len(r.Derived) > 0 {
 		return false
 	}
-	var left []*inventory.Candidate
+	left := l.left[:0]
 	for _, c := range l.search.inventory.Candidates[p.from:] {
 		if l.search.available.InUse(p.claim, &r.Request, c) {
 			continue
@@ -181,6 +183,7 @@ func (l *lookahead) isInfeasible(p place, r *request) bool {
 			}
 		}
 	}
+	l.left = left
 	wanted := r.Count - p.device
 	return !l.isEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/room"
 	"github.com/celset/celset/allocator/internal/selection"
+	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/memo"
 )
@@ -49,8 +50,9 @@ func sizeOfSelectorReadSet(text string, r *view.ReadSet) memo.Size {
 	return memo.Size{Bytes: len(text) + r.Bytes()}
 }
 
-func sizeOfVerdict(key verdictKey, _ *setVerdict) memo.Size {
-	return memo.Size{Bytes: len(key.devices)}
+// sizeOfVerdicts is that of a table without entries.
+func sizeOfVerdicts(_ verdictsKey, _ **verdict.Table) memo.Size {
+	return memo.Size{Bytes: int(unsafe.Sizeof(verdict.Table{}))}
 }
 
 func sizeOfAnswer(key answerKey, a *keptAnswer) memo.Size {

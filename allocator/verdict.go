@@ -3,36 +3,40 @@
 
 package allocator
 
-import "github.com/celset/celset/cel/device"
+import (
+	"github.com/celset/celset/allocator/internal/verdict"
+	"github.com/celset/celset/cel/device"
+)
 
-// setVerdict is the verdict on a set.
-type setVerdict struct {
-	satisfied bool
-	// cost of the evaluation, which is charged to every search that needs it: whether a
-	// search stays within its budget does not depend on what others did before.
-	cost uint64
-}
-
-// verdict evaluates the expression for the complete set, unless that was done before.
+// verdict evaluates the expression for the complete set, unless that was done before. What it
+// cost is charged either way: whether a search stays within its budget does not depend on what
+// others did before.
 func (c *celConstraint) verdict() (bool, error) {
 	s := c.search
 	if s.allocator.unbounded {
 		v, err := c.evaluateSet()
-		return v.satisfied, err
+		return v.Satisfied, err
 	}
-	v, known, err := find(s.ctx, s.allocator.cache.verdicts.At(c.verdictKey()), c.evaluateSet)
+	if c.known == nil {
+		c.known, c.ask = s.allocator.cache.verdictsOf(s.view(), c.definition), c.evaluateSet
+	}
+	c.positions = c.positions[:0]
+	for _, member := range c.members {
+		c.positions = append(c.positions, member.Position)
+	}
+	v, known, err := c.known.Find(s.ctx, c.positions, c.ask)
 	if known {
 		c.hits++
-		err = s.work.cost.Charge(v.cost)
+		err = s.work.cost.Charge(v.Cost)
 	}
-	return v.satisfied, err
+	return v.Satisfied, interrupted(s.ctx, err)
 }
 
-func (c *celConstraint) evaluateSet() (setVerdict, error) {
+func (c *celConstraint) evaluateSet() (verdict.Verdict, error) {
 	c.evaluations++
 	before := c.search.work.cost.Spent()
 	satisfied, err := c.expression.Satisfied(c.search.ctx, c.memberValues(), c.search.work.cost)
-	return setVerdict{satisfied, c.search.work.cost.Spent() - before}, err
+	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.work.cost.Spent() - before}, err
 }
 
 // memberValues are the devices of the set as an expression sees them, until it is called again.

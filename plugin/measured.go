@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/plugin/guard"
@@ -24,6 +25,8 @@ type measuredAllocator struct {
 	// constrained tells that a CEL constraint holds for a claim of the pod.
 	constrained bool
 	failed      failedNodes
+	// passedOver are the nodes that were known to refuse the pod, and not visited.
+	passedOver []fwk.NodeInfo
 	// values are what preferences say of the devices that were found.
 	values nodeValues
 }

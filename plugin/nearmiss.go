@@ -37,6 +37,7 @@ const (
 // PostFilter runs upstream's PostFilter. If that has nothing to say about a pod with CEL
 // constraints, it says by how little the pod misses.
 func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	pl.tellOfPassedOver(ctx, state, pod, nodes)
 	result, status := pl.DynamicResources.PostFilter(ctx, state, pod, nodes)
 	ours := pl.oursIn(state)
 	if status.Code() != fwk.Unschedulable || status.Message() != "" || ours == nil {

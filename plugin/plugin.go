@@ -66,6 +66,9 @@ type DynamicResourcesCEL struct {
 	selectors   *dracel.Cache
 	constraints *device.Environment
 	cache       *allocator.Cache
+	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with ours.
+	handle             fwk.Handle
+	isFirstAfterFilter func() bool
 	// guard is what all profiles share; activate has the queue try a pod.
 	guard          *guard.Guard
 	attemptTimeout time.Duration
@@ -156,7 +159,10 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		guard:            shared.guard,
 		attemptTimeout:   decoded.AttemptTimeout.Duration,
 		activate:         activator(ctx, handle),
+		handle:           handle,
 	}
+	// The framework is ready when the first pod comes.
+	pl.isFirstAfterFilter = sync.OnceValue(func() bool { return isFirstInPostFilter(handle) })
 	if pl.preference != "" && !enabled {
 		klog.FromContext(ctx).Info("The plugin's argument defaultPreference has no effect while the feature gate is disabled",
 			"profile", handle.ProfileName(), "defaultPreference", pl.preference, "gate", DRACELDeviceConstraint)
@@ -243,7 +249,10 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	if ours, ok := (*field).(*measuredAllocator); ok {
 		state.Write(nodeValuesKey, &ours.values)
 	}
-	return result, nil
+	if !result.AllNodes() {
+		return result, nil
+	}
+	return pl.passOver(state, pod, nodes, *field)
 }
 
 // chooseAllocator leaves upstream's allocator in the cycle state, with a limit for its time,

@@ -83,7 +83,7 @@ func BenchmarkCycleOfShares(b *testing.B) {
 			enabled := features()
 			enabled.EnableDRAConsumableCapacity = true
 			args := &runtime.Unknown{Raw: fmt.Appendf(nil, `{"allocator": %q}`, of)}
-			if found := measureCycles(b, args, enabled, append(objects, class(), sharing()), infos, len(infos)); found != 1 {
+			if found := measureCycles(b, args, enabled, append(objects, class(), sharing()), infos, func(nodes int) int { return nodes }); found != 1 {
 				b.Fatal(found, "nodes fit")
 			}
 		})

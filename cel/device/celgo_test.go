@@ -58,7 +58,7 @@ func (b byCELGo) satisfied(t require.TestingT, text string, set []*Device) (valu
 	for i, device := range set {
 		values[i] = device
 	}
-	value, details, failure := program.Eval(activation{types.NewRefValList(types.DefaultTypeAdapter, values)})
+	value, details, failure := program.Eval(&input{devices: types.NewRefValList(types.DefaultTypeAdapter, values)})
 	require.NotNil(t, details)
 	return value, *details.ActualCost(), true, failure
 }

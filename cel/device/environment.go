@@ -8,8 +8,6 @@ import (
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/decls"
-	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
 	resourceapi "k8s.io/api/resource/v1"
 	apiservercel "k8s.io/apiserver/pkg/cel"
@@ -159,13 +157,17 @@ type Expression struct {
 // which the expression sees them, and charges the budget. Anything but true and
 // false is an error, always a [*cel.Error].
 func (e *Expression) Satisfied(ctx context.Context, devices []*Device, budget *cel.Budget) (bool, error) {
-	return e.program.Evaluate(ctx, activationOf(devices), budget)
+	input := inputOf(devices)
+	defer input.release()
+	return e.program.Evaluate(ctx, input, budget)
 }
 
 // Value is Satisfied for an expression of [Environment.CompileInt]: anything but an int is an
 // error.
 func (e *Expression) Value(ctx context.Context, devices []*Device, budget *cel.Budget) (int64, error) {
-	return e.program.EvaluateInt(ctx, activationOf(devices), budget)
+	input := inputOf(devices)
+	defer input.release()
+	return e.program.EvaluateInt(ctx, input, budget)
 }
 
 // OutputType names the type of the result as far as it is known before an evaluation:
@@ -180,25 +182,3 @@ func (e *Expression) Limits() meter.Limits { return e.program.Limits() }
 
 // Size is about how many bytes of memory the compiled expression takes.
 func (e *Expression) Size() int { return e.program.Size() }
-
-// activation resolves the one variable there is.
-type activation struct {
-	devices ref.Val
-}
-
-func activationOf(devices []*Device) activation {
-	values := make([]ref.Val, len(devices))
-	for i, device := range devices {
-		values[i] = device
-	}
-	return activation{types.NewRefValList(types.DefaultTypeAdapter, values)}
-}
-
-func (a activation) ResolveName(name string) (any, bool) {
-	if name == devicesVariable {
-		return a.devices, true
-	}
-	return nil, false
-}
-
-func (a activation) Parent() celgo.Activation { return nil }

@@ -51,6 +51,17 @@ func (m *Memo[K, V]) At(key K) *Entry[K, V] {
 	return made
 }
 
+// Has returns the entry for the key if there is one, else nil.
+func (m *Memo[K, V]) Has(key K) *Entry[K, V] {
+	m.memory.mutex.Lock()
+	defer m.memory.mutex.Unlock()
+	known := m.entries[key]
+	if known != nil {
+		m.memory.use(&known.element)
+	}
+	return known
+}
+
 // Get returns the value for the key. If it is not known it is made, while others who ask for
 // it wait.
 func (m *Memo[K, V]) Get(key K, create func() V) V {

@@ -4,12 +4,20 @@
 package perf
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/shape"
 )
 
@@ -64,6 +72,61 @@ func (f *fleet) inTurn(b *testing.B, claim *resourceapi.ResourceClaim) {
 		return f.allocate(ctx, a, claim)
 	}
 	inTurn(b, func() error { return allocate(f.celset(ctx, newCache())) }, func() error { return allocate(f.exhaustive(ctx)) })
+}
+
+// BenchmarkUnreadSteps measures what a search takes beside its evaluations, where all sets are
+// evaluated and none will do: evaluations are timed, and what is left is divided by the steps.
+// The metrics are the middles of all searches. Each has a cache of its own.
+func BenchmarkUnreadSteps(b *testing.B) {
+	for _, test := range []struct {
+		name          string
+		devices, want int
+	}{{"of=12/want=4", 12, 4}, {"of=16/want=4", 16, 4}, {"of=16/want=6", 16, 6}, {"of=20/want=3", 20, 3}} {
+		b.Run(test.name, func(b *testing.B) { benchmarkSteps(b, test.devices, test.want) })
+	}
+}
+
+// stopwatch adds up how long evaluations take.
+type stopwatch struct {
+	took        time.Duration
+	evaluations int64
+}
+
+func (*stopwatch) ObserveCompilation(string, bool, error)          {}
+func (s *stopwatch) ObserveEvaluation(string, uint64, error)       { s.evaluations++ }
+func (*stopwatch) Now() time.Time                                  { return time.Now() }
+func (s *stopwatch) ObserveDuration(_ string, taken time.Duration) { s.took += taken }
+
+func benchmarkSteps(b *testing.B, devices, want int) {
+	watch := &stopwatch{}
+	environment, err := device.NewEnvironment(cel.Config{Observer: watch})
+	if err != nil {
+		b.Fatal(err)
+	}
+	row, c := meshOf(b, 1, devices), constrained(b, want, "[devices.map(d, "+column+")].flatten().max() < 0")
+	selectors := dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true})
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
+	var steps int64
+	var beside, evaluating []float64
+	for b.Loop() {
+		before, start := *watch, time.Now()
+		a, err := allocator.NewAllocator(b.Context(), features, structured.AllocatedState{}, class, row, selectors,
+			allocator.WithEnvironment(environment), allocator.WithCostBudget(math.MaxUint64), allocator.WithStepBudget(math.MaxInt64))
+		if err != nil {
+			b.Fatal(err)
+		}
+		results, err := a.Allocate(b.Context(), node, []*resourceapi.ResourceClaim{c})
+		if err != nil || results != nil {
+			b.Fatal("allocated: ", results != nil, ", error: ", err)
+		}
+		took := watch.took - before.took
+		beside = append(beside, float64(time.Since(start)-took)/float64(a.Stats().Steps))
+		evaluating = append(evaluating, float64(took)/float64(a.Stats().Steps))
+		steps += a.Stats().Steps
+	}
+	b.ReportMetric(middle(beside), "beside-ns/step")
+	b.ReportMetric(middle(evaluating), "evaluating-ns/step")
+	b.ReportMetric(float64(watch.evaluations)/float64(steps), "evaluations/step")
 }
 
 // TestUnreadIsUnread: each set is evaluated, up to the answer.

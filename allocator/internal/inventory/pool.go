@@ -41,6 +41,15 @@ type Pool struct {
 	CounterSets map[string]map[string]resourceapi.Counter
 }
 
+// Len is the number of devices for the node.
+func (p *Pool) Len() int {
+	devices := 0
+	for _, slice := range p.Slices {
+		devices += len(slice.Spec.Devices)
+	}
+	return devices
+}
+
 // EachDevice calls f for all devices of the pool, for whichever node they are.
 func (p *Pool) EachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device)) {
 	for _, slices := range [][]*resourceapi.ResourceSlice{p.Slices, p.elsewhere} {

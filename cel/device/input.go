@@ -1,0 +1,49 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"sync"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// input resolves the one variable there is. A search evaluates one set after the other, most of
+// them of one size, so its memory is used again: what an evaluation results in is a bool, an
+// int or a text, which holds nothing of it.
+type input struct {
+	// devices is a list of values.
+	devices ref.Val
+	values  []ref.Val
+}
+
+var inputs = sync.Pool{New: func() any { return &input{} }}
+
+// inputOf is to be released after the evaluation.
+func inputOf(devices []*Device) *input {
+	i := inputs.Get().(*input)
+	if i.devices == nil || len(i.values) != len(devices) {
+		i.values = make([]ref.Val, len(devices))
+		i.devices = types.NewRefValList(types.DefaultTypeAdapter, i.values)
+	}
+	for at, device := range devices {
+		i.values[at] = device
+	}
+	return i
+}
+
+func (i *input) release() { inputs.Put(i) }
+
+// ResolveName implements [celgo.Activation].
+func (i *input) ResolveName(name string) (any, bool) {
+	if name == devicesVariable {
+		return i.devices, true
+	}
+	return nil, false
+}
+
+// Parent implements [celgo.Activation].
+func (i *input) Parent() celgo.Activation { return nil }

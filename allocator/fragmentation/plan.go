@@ -156,11 +156,15 @@ func (c *cluster) clearings(groups []*group, shape allocator.Shape, moves int) (
 		if !inUse[node.Name] && !inUse[""] || left <= 0 {
 			continue
 		}
-		sets, _, err := a.SetsOf(c.ctx, node, shape)
+		sets, isAll, err := a.SetsOf(c.ctx, node, shape)
 		if err != nil {
 			return nil, err
 		}
 		left -= len(sets)
+		if !isAll {
+			// What is gained could not be told.
+			continue
+		}
 		seen := map[string]bool{}
 		for _, set := range sets {
 			one := &clearing{node: node, groups: inTheWay(set, owners)}
@@ -222,6 +226,9 @@ func (c *cluster) moreWithout(groups []*group, one *clearing, shape allocator.Sh
 		return 0, err
 	}
 	after, err := c.countOn(without(groups, one), shape, []*v1.Node{one.node})
+	if before.AtLeast {
+		return 0, err
+	}
 	return after.Sets - before.Sets, err
 }
 
@@ -273,7 +280,7 @@ func (c *cluster) clear(groups []*group, one *clearing, shapes []Shape) (bool, e
 			return false, err
 		}
 		one.more = after.Sets - before.Sets
-		if one.more < 0 {
+		if one.more < 0 || before.AtLeast && i == len(shapes)-1 {
 			return false, nil
 		}
 	}

@@ -75,12 +75,23 @@ func Most(sets [][]int, devices int, reservations Reservations, work *Work) (cho
 // withoutRepeats drops empty sets, and has each device in a set once.
 func withoutRepeats(sets [][]int) (kept [][]int, places []int) {
 	for i, set := range sets {
-		set = slices.Compact(slices.Sorted(slices.Values(set)))
+		if !isAscending(set) {
+			set = slices.Compact(slices.Sorted(slices.Values(set)))
+		}
 		if len(set) > 0 {
 			kept, places = append(kept, set), append(places, i)
 		}
 	}
 	return kept, places
+}
+
+func isAscending(set []int) bool {
+	for i := 1; i < len(set); i++ {
+		if set[i-1] >= set[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *packer) take(set int) bool {
@@ -132,7 +143,7 @@ func (p *packer) takeInOrder(sets []int) {
 func (p *packer) takeTightest(alive []int) bool {
 	defer p.giveAllBack()
 	for len(alive) > 0 {
-		if !p.work.do(2 * len(alive) * p.size) {
+		if !p.work.do(3 * len(alive) * p.size) {
 			return false
 		}
 		p.tightest(alive)
@@ -215,7 +226,7 @@ func (p *packer) branch(alive []int) bool {
 			if !p.take(set) {
 				continue
 			}
-			done := p.branch(p.disjoint(alive, set))
+			done := p.work.do(len(alive)*p.size) && p.branch(p.disjoint(alive, set))
 			p.giveBack()
 			if !done {
 				return false

@@ -69,7 +69,8 @@ func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) 
 		shape.Count += int(exactly.Count)
 	}
 	shape.Constraint = constraint.Name
-	return shape, 0 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
+	// A single device is whole as long as it is free.
+	return shape, 1 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
 }
 
 // UsualShapes are those of a constraint that nobody has asked for yet, most devices first.

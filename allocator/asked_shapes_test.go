@@ -33,6 +33,7 @@ func TestShapesOf(t *testing.T) {
 		"one of the requests":       {claim("c").want("r", 2).class("pairs").want("s", 1).cel("pair", "r"), []Shape{{"pairs", "pair", 2}}},
 		"of several classes":        {claim("c").want("r", 2).class("pairs").want("s", 1).cel("pair"), nil},
 		"its own definition":        {claim("c").want("r", 2).class("pairs").cel("pair").define("pair", "true"), nil},
+		"one device":                {claim("c").want("r", 1).class("pairs").cel("pair"), nil},
 		"no constraint":             {claim("c").want("r", 2).class("pairs"), nil},
 		"all":                       {claim("c").wantAll("r").class("pairs").cel("pair"), nil},
 		"admin access":              {claim("c").want("r", 2).class("pairs").admin().cel("pair"), nil},

@@ -200,7 +200,7 @@ perf: ## whole schedulers in scheduler_perf, an hour; raw results go to PERF_RES
 trace: ## claims come and go, in simulated time; results go to docs/performance/trace.json
 	$(GO) test ./test/perf/trace -run TestWriteResults -count=1 -timeout 0 -v -write $(abspath docs/performance/trace.json)
 
-perf-report: ## docs/performance.md and docs/fragmentation.md, from the raw results in PERF_RESULTS if it is set; several with commas
+perf-report: ## docs/performance.md and docs/trace.md, from the raw results in PERF_RESULTS if it is set; several with commas
 	$(GO) test ./test/perf/report -run TestPageIsUpToDate -update $(if $(PERF_RESULTS),-raw=$(PERF_RESULTS))
 
 SOAK ?= 30m

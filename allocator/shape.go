@@ -165,7 +165,9 @@ func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.I
 			result.Add(positions, len(on.Candidates))
 			return result.Len() == room.MaxSets
 		}
-		_, err = s.nextRequest(0, 0)
+		var ended outcome
+		ended, err = s.nextRequest(0, 0)
+		result.All = err == nil && ended == none
 		s.work.charge()
 		if ended := s.work.Cancelled(); ended != nil {
 			return nil, ended

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command kubectl-celset is a kubectl plugin for CEL device constraints: kubectl celset
-// check, convert, simulate, draw. It reads and never writes, from a cluster or from files.
+// check, convert, simulate, draw, fragmentation. It reads and never writes, from a cluster or from files.
 package main
 
 import (

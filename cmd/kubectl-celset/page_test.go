@@ -19,21 +19,25 @@ import (
 
 var example = regexp.MustCompile("(?s)```\n\\$ kubectl celset ([^\n]*)\n(.*?)```")
 
-// What the page shows is what the commands print for the cluster of the scripts. A line
+// What the pages show is what the commands print for the clusters of the scripts. A line
 // that ends with dots is the beginning of one, and lines may be left out.
-func TestPageShowsWhatIsPrinted(t *testing.T) {
+func TestPagesShowWhatIsPrinted(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "kubectl.md"))
-	require.NoError(t, err)
-	examples := example.FindAllStringSubmatch(string(page), -1)
-	require.Len(t, examples, 5)
 	machine := filepath.Join(t.TempDir(), "machine.yaml")
 	require.NoError(t, writeMachine(machine))
+	requireShown(t, "kubectl.md", 5, "-f", filepath.Join("testdata", "cluster"), "-f", machine)
+	requireShown(t, "fragmentation.md", 2, "-f", filepath.Join("testdata", "fragmented"))
+}
+
+func requireShown(t *testing.T, name string, count int, files ...string) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+	require.NoError(t, err)
+	examples := example.FindAllStringSubmatch(string(page), -1)
+	require.Len(t, examples, count)
 	for _, match := range examples {
 		t.Run(match[1], func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			args := append(strings.Fields(match[1]), "-f", filepath.Join("testdata", "cluster"), "-f", machine)
-			cli.Run(t.Context(), args, genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})
+			cli.Run(t.Context(), append(strings.Fields(match[1]), files...), genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})
 			printed := strings.Split(stdout.String(), "\n")
 			for line := range strings.Lines(match[2]) {
 				line = strings.TrimRight(line, "\n")

@@ -102,6 +102,11 @@ var rules = []rule{
 		ours:   []string{"allocator", "apis", "cel"},
 	},
 	{
+		// What could be had is a question to the allocator, too.
+		folder: "allocator/fragmentation",
+		ours:   []string{"allocator", "apis", "cel"},
+	},
+	{
 		// It lives in kube-scheduler, which runs no controller of ours.
 		folder: "plugin",
 		ours:   []string{"allocator", "apis", "cel"},

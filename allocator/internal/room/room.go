@@ -47,6 +47,8 @@ type Sets struct {
 	ends []int32
 	// union has the devices that are in a set.
 	union bitset.Set
+	// All: there are no others.
+	All bool
 }
 
 // Add adds a set.
@@ -63,6 +65,20 @@ func (s *Sets) Add(positions []int, devices int) {
 
 // Len is how many sets there are.
 func (s *Sets) Len() int { return len(s.ends) }
+
+// Positions are those of each set.
+func (s *Sets) Positions() [][]int {
+	positions, each := make([][]int, s.Len()), make([]int, len(s.each))
+	for i, position := range s.each {
+		each[i] = int(position)
+	}
+	from := int32(0)
+	for i, end := range s.ends {
+		positions[i] = each[from:end:end]
+		from = end
+	}
+	return positions
+}
 
 // Bytes is about how much memory they take.
 func (s *Sets) Bytes() int {

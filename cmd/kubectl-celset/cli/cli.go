@@ -62,7 +62,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetIn(streams.In)
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
-	for _, add := range []func(*options) *cobra.Command{newCheckCommand, newConvertCommand, newSimulateCommand, newExplainCommand, newDrawCommand} {
+	for _, add := range []func(*options) *cobra.Command{newCheckCommand, newConvertCommand, newSimulateCommand, newExplainCommand, newDrawCommand, newFragmentationCommand} {
 		command.AddCommand(add(newOptions(streams)))
 	}
 	return command

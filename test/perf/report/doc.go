@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report makes docs/performance.md from what test/perf/scheduler_perf and test/soak
-// measured, and docs/fragmentation.md from what test/perf/trace did.
+// measured, and docs/trace.md from what test/perf/trace did.
 //
 //	make perf                # measures; raw results go to PERF_RESULTS
 //	make perf-report         # condenses them to docs/performance/results.json, and writes

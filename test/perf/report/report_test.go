@@ -44,7 +44,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	fragmentation, more := traces.Page()
 	maps.Copy(plots, more)
-	files := map[string]string{filepath.Join(docs, "performance.md"): page, filepath.Join(docs, "fragmentation.md"): fragmentation}
+	files := map[string]string{filepath.Join(docs, "performance.md"): page, filepath.Join(docs, "trace.md"): fragmentation}
 	for name, plot := range plots {
 		files[filepath.Join(docs, "performance", name)] = plot
 	}

@@ -16,7 +16,7 @@ Whole schedulers, measured with [scheduler_perf](https://github.com/kubernetes/k
 the benchmark of Kubernetes: API server, scheduler and controllers in one process, etcd beside
 it. Absolute numbers are those of one machine; what counts are ratios of workloads that ran
 one after the other on it. What the choice of devices means for claims that come later is measured
-[on a page of its own](fragmentation.md). This page is generated, see [below](#again).
+[on a page of its own](trace.md). This page is generated, see [below](#again).
 
 `
 

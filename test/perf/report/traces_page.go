@@ -26,7 +26,7 @@ var titles = map[string]string{
 	"gpus": "the same GPUs, any will do", "linked-mesh": "a mesh of 4 x 4, any will do",
 }
 
-// Page is docs/fragmentation.md, and the plots by the names of their files in docs/performance.
+// Page is docs/trace.md, and the plots by the names of their files in docs/performance.
 func (t *Traces) Page() (page string, plots map[string]string) {
 	var text strings.Builder
 	text.WriteString(tracesIntro)

@@ -1,0 +1,313 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/packing"
+	"github.com/celset/celset/allocator/internal/room"
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// How many sets of a shape can be had at the same time is a question about packing. The sets of the
+// shape are listed once for a kind of hardware, as for the policy KeepWhole, and of those that are
+// free as many disjoint ones as possible are chosen. Where not all sets were listed, claims for the
+// shape are also allocated one after the other, as they would be if they came now, and the better
+// count is taken.
+
+// Packing may look at so many members of sets, for one node and for one call. It takes a few
+// nanoseconds for each. Where not all sets are listed it would not find out that there are no more, and
+// does less.
+const (
+	packingWorkOfNode int64 = 4_000_000
+	packingWorkOfSome int64 = 1_000_000
+	packingWork       int64 = 400_000_000
+)
+
+// SetCount is how many sets of a shape can be had at the same time.
+type SetCount struct {
+	// Sets is how many were found.
+	Sets int
+	// IsMost: there can't be more.
+	IsMost bool
+}
+
+// Plus adds up what is true of different devices.
+func (c SetCount) Plus(o SetCount) SetCount {
+	return SetCount{Sets: c.Sets + o.Sets, IsMost: c.IsMost && o.IsMost}
+}
+
+// CountSets tells for each node how many claims for the shape, and for nothing else, would get
+// devices there now at the same time. A device that several nodes can use counts for the first of
+// them. What a tainted device is tolerated for, who has administrative access, and who would share
+// a device plays no role.
+//
+// The work for a node and for all of them is limited, and so is that of a [WithAttemptBudget]:
+// SetCount tells where there may be more. The error is one of the shape or of a node's slices, or the
+// context has ended.
+func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, shape Shape) ([]SetCount, error) {
+	c := a.newCounting(ctx, nodes, shape)
+	counts := make([]SetCount, len(nodes))
+	for i, node := range nodes {
+		var err error
+		if counts[i], err = c.on(node); err != nil {
+			return nil, fmt.Errorf("%d devices of class %s with constraint %s, node %s: %w", shape.Count, shape.Class, shape.Constraint, node.Name, err)
+		}
+	}
+	return counts, nil
+}
+
+// SetsOf are the sets of a shape that a node has when nothing is in use. all tells that there are no
+// others: at most so many are looked for as the policy KeepWhole does.
+func (a *Allocator) SetsOf(ctx context.Context, node *v1.Node, shape Shape) (found [][]structured.DeviceID, all bool, err error) {
+	has, err := a.inventoryOf(node)
+	if err != nil || len(has.Candidates) == 0 {
+		return nil, err == nil, err
+	}
+	listed, err := a.listedSets(ctx, node, has, shape)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, positions := range listed.Positions() {
+		set := make([]structured.DeviceID, len(positions))
+		for i, position := range positions {
+			set[i] = has.Candidates[position].ID
+		}
+		found = append(found, set)
+	}
+	return found, listed.All, nil
+}
+
+// listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
+func (a *Allocator) listedSets(ctx context.Context, node *v1.Node, has *inventory.Inventory, shape Shape) (*room.Sets, error) {
+	s, err := newSearchWithout(ctx, a.shapes.idle(), node, has, []*resourceapi.ResourceClaim{a.shapes.claimFor(shape)}, bitset.New(len(has.Candidates)))
+	if err != nil {
+		return nil, err
+	}
+	listed, err := a.shapes.setsOn(s, shape)
+	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
+		return &room.Sets{}, nil
+	}
+	return listed, err
+}
+
+// counting counts the sets of one shape on some nodes.
+type counting struct {
+	ctx       context.Context
+	allocator *Allocator
+	shape     Shape
+	// severalNodes: a device may be counted for another node.
+	severalNodes bool
+	// used are the devices that are in use or were counted. state has them.
+	used  sets.Set[structured.DeviceID]
+	state *availability.State
+	work  packing.Work
+	// known is what was counted for the same sets and free devices.
+	known map[countedKey]SetCount
+}
+
+// countedKey is all that a count depends on if devices share nothing.
+type countedKey struct {
+	listed *room.Sets
+	free   string
+}
+
+func (a *Allocator) newCounting(ctx context.Context, nodes []*v1.Node, shape Shape) *counting {
+	c := &counting{
+		ctx: ctx, allocator: a, shape: shape, severalNodes: len(nodes) > 1,
+		used: maps.Clone(a.state.AllocatedDevices), work: packing.Work{Left: packingWork}, known: map[countedKey]SetCount{},
+	}
+	if c.used == nil {
+		c.used = sets.New[structured.DeviceID]()
+	}
+	state := a.state.AllocatedState
+	state.AllocatedDevices = c.used
+	c.state = availability.NewState(state)
+	return c
+}
+
+// on counts for one node.
+func (c *counting) on(node *v1.Node) (SetCount, error) {
+	if err := c.ctx.Err(); err != nil {
+		return SetCount{}, err
+	}
+	has, err := c.allocator.inventoryOf(node)
+	if err != nil || len(has.Candidates) == 0 {
+		return SetCount{IsMost: err == nil}, err
+	}
+	listed, err := c.allocator.listedSets(c.ctx, node, has, c.shape)
+	if err != nil || listed.Len() == 0 && listed.All {
+		return SetCount{IsMost: err == nil}, err
+	}
+	r := newReservations(c.allocator, node, has, c.state)
+	key := countedKey{listed, fmt.Sprint(r.free)}
+	if known, ok := c.known[key]; ok {
+		return known, nil
+	}
+	chosen, isMost := c.pack(has, listed, r)
+	if !listed.All {
+		isMost = false
+		inOrder, err := c.oneByOne(node, has)
+		if err != nil {
+			return SetCount{}, err
+		}
+		if len(inOrder) > len(chosen) {
+			chosen = inOrder
+		}
+	}
+	if c.useUp(has, chosen) {
+		isMost = false
+	}
+	count := SetCount{Sets: len(chosen), IsMost: isMost}
+	if has.IsPlain {
+		c.known[key] = count
+	}
+	return count, nil
+}
+
+// pack chooses among the sets that were listed.
+func (c *counting) pack(has *inventory.Inventory, listed *room.Sets, r *reservations) (chosen [][]int, isMost bool) {
+	free := slices.DeleteFunc(listed.Positions(), func(set []int) bool {
+		return slices.ContainsFunc(set, func(position int) bool { return !r.free.Has(position) })
+	})
+	work := packing.Work{Left: min(packingWorkOfNode, c.work.Left)}
+	if !listed.All {
+		work.Left = min(packingWorkOfSome, c.work.Left)
+	}
+	before := work.Left
+	var others packing.Reservations
+	if r.matters {
+		others = r
+	}
+	places, isMost := packing.Most(free, len(has.Candidates), others, &work)
+	c.work.Left -= before - work.Left
+	for _, i := range places {
+		chosen = append(chosen, free[i])
+	}
+	return chosen, isMost
+}
+
+// oneByOne allocates claims for the shape until there is no more room.
+func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][]int, err error) {
+	a := newIdle(c.allocator)
+	a.state = c.state
+	claims := []*resourceapi.ResourceClaim{c.allocator.shapes.claimFor(c.shape)}
+	defer func() {
+		for _, set := range chosen {
+			for _, position := range set {
+				c.used.Delete(has.Candidates[position].ID)
+			}
+		}
+	}()
+	for {
+		allocated := c.state.Of(has.Candidates)
+		for _, candidate := range has.Candidates {
+			if candidate.Shared && c.state.IsShared(candidate.ID) {
+				allocated.Add(candidate.Position)
+			}
+		}
+		if len(has.Candidates)-allocated.Count() < c.shape.Count {
+			return chosen, nil
+		}
+		s, err := newSearchWithout(c.ctx, a, node, has, claims, allocated)
+		if err != nil {
+			return chosen, err
+		}
+		result, err := s.nextRequest(0, 0)
+		if ended := s.work.Cancelled(); ended != nil {
+			return chosen, ended
+		}
+		if result != found || err != nil {
+			// An expression that fails ends it, as does a budget.
+			return chosen, nil
+		}
+		var set []int
+		for _, choice := range s.solution.choices {
+			set = append(set, choice.Position)
+			c.used.Insert(choice.ID)
+		}
+		chosen = append(chosen, set)
+	}
+}
+
+// useUp keeps devices from being counted for a second node. It tells whether there were any of that
+// kind.
+func (c *counting) useUp(has *inventory.Inventory, chosen [][]int) (any bool) {
+	if !c.severalNodes {
+		return false
+	}
+	for _, set := range chosen {
+		for _, position := range set {
+			if candidate := has.Candidates[position]; candidate.Slice.Spec.NodeName == nil {
+				c.used.Insert(candidate.ID)
+				any = true
+			}
+		}
+	}
+	return any
+}
+
+// reservations are what devices of a node take of each other's counters.
+type reservations struct {
+	available  *availability.Availability
+	candidates []*inventory.Candidate
+	free       bitset.Set
+	// matters: there are counters.
+	matters bool
+	taken   []availability.Reservation
+}
+
+func newReservations(a *Allocator, node *v1.Node, has *inventory.Inventory, state *availability.State) *reservations {
+	allocated := state.Of(has.Candidates)
+	r := &reservations{
+		available:  availability.New(a.features, node, state, allocated, len(has.Candidates)),
+		candidates: has.Candidates,
+		free:       bitset.New(len(has.Candidates)),
+	}
+	for position, c := range has.Candidates {
+		r.matters = r.matters || len(c.Device.ConsumesCounters) > 0
+		if allocated.Has(position) || c.Shared && state.IsShared(c.ID) {
+			continue
+		}
+		if reserved, ok := r.available.Reserve(c); ok {
+			r.available.Release(c, reserved)
+			r.free.Add(position)
+		}
+	}
+	return r
+}
+
+// Take implements [packing.Reservations].
+func (r *reservations) Take(set []int) bool {
+	for i, position := range set {
+		reserved, ok := r.available.Reserve(r.candidates[position])
+		if !ok {
+			r.GiveBack(set[:i])
+			return false
+		}
+		r.taken = append(r.taken, reserved)
+	}
+	return true
+}
+
+// GiveBack implements [packing.Reservations].
+func (r *reservations) GiveBack(set []int) {
+	for _, position := range slices.Backward(set) {
+		last := len(r.taken) - 1
+		r.available.Release(r.candidates[position], r.taken[last])
+		r.taken = r.taken[:last]
+	}
+}

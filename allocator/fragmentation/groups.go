@@ -1,0 +1,194 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fragmentation
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+// A pod has all its claims on one node, and a claim may be that of several pods. So what is moved are
+// groups of claims: those that belong together because a pod has them.
+
+// group is what can only be moved together.
+type group struct {
+	claims []*resourceapi.ResourceClaim
+	// pods are those that have the claims.
+	pods []string
+	// devices are those that nobody else can have because of them.
+	devices []structured.DeviceID
+	// pinned: it stays where it is.
+	pinned bool
+}
+
+// places are the nodes that pools are for. "" are several.
+type places struct {
+	nodes map[poolID]string
+	// devices is how many there are for one node alone, everywhere how many for several.
+	devices    map[string]int
+	everywhere int
+}
+
+type poolID struct{ driver, pool string }
+
+// placesOf looks at the nodes where something may be moved to.
+func placesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) places {
+	p := places{nodes: map[poolID]string{}, devices: map[string]int{}}
+	known := make(map[string]bool, len(nodes))
+	for _, node := range nodes {
+		known[node.Name] = true
+	}
+	for _, slice := range slices {
+		name := ptr.Deref(slice.Spec.NodeName, "")
+		switch {
+		case name == "":
+			p.everywhere += len(slice.Spec.Devices)
+		case !known[name]:
+			continue
+		default:
+			p.devices[name] += len(slice.Spec.Devices)
+		}
+		p.nodes[poolID{slice.Spec.Driver, slice.Spec.Pool.Name}] = name
+	}
+	return p
+}
+
+func poolOf(id structured.DeviceID) poolID { return poolID{id.Driver.String(), id.Pool.String()} }
+
+// nodeOf is the node that all devices are for, "" if several can use them.
+func (p places) nodeOf(devices []structured.DeviceID) string {
+	for _, id := range devices {
+		if name := p.nodes[poolOf(id)]; name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// groupsOf are the groups of all claims that have devices, the largest first.
+func (c *cluster) groupsOf() []*group {
+	var claims []*resourceapi.ResourceClaim
+	for _, claim := range c.problem.Allocated {
+		if len(devicesOf(claim)) > 0 {
+			claims = append(claims, claim)
+		}
+	}
+	var groups []*group
+	byFirst := map[int]*group{}
+	firsts := togetherWith(claims)
+	for i, claim := range claims {
+		g := byFirst[firsts(i)]
+		if g == nil {
+			g = &group{}
+			groups, byFirst[firsts(i)] = append(groups, g), g
+		}
+		g.claims = append(g.claims, claim)
+		g.devices = append(g.devices, devicesOf(claim)...)
+		for _, consumer := range claim.Status.ReservedFor {
+			g.pods = append(g.pods, podOf(claim, consumer))
+		}
+	}
+	for _, g := range groups {
+		slices.SortFunc(g.claims, func(a, b *resourceapi.ResourceClaim) int { return cmp.Compare(nameOf(a), nameOf(b)) })
+		slices.Sort(g.pods)
+		g.pods = slices.Compact(g.pods)
+		g.pinned = slices.ContainsFunc(g.devices, func(id structured.DeviceID) bool {
+			_, known := c.places.nodes[poolOf(id)]
+			return !known
+		})
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(len(b.devices), len(a.devices)), cmp.Compare(nameOf(a.claims[0]), nameOf(b.claims[0])))
+	})
+	return groups
+}
+
+// togetherWith finds for each claim the same one of those that belong together.
+func togetherWith(claims []*resourceapi.ResourceClaim) func(claim int) int {
+	parents := make([]int, len(claims))
+	find := func(i int) int {
+		for parents[i] != i {
+			parents[i] = parents[parents[i]]
+			i = parents[i]
+		}
+		return i
+	}
+	ofPod := map[string]int{}
+	for i, claim := range claims {
+		parents[i] = i
+		for _, consumer := range claim.Status.ReservedFor {
+			pod := podOf(claim, consumer)
+			if other, known := ofPod[pod]; known {
+				parents[find(i)] = find(other)
+			}
+			ofPod[pod] = i
+		}
+	}
+	return find
+}
+
+// podOf names who has a claim, with what it is if that is no pod.
+func podOf(claim *resourceapi.ResourceClaim, consumer resourceapi.ResourceClaimConsumerReference) string {
+	if consumer.Resource != "pods" {
+		return consumer.Resource + " " + claim.Namespace + "/" + consumer.Name
+	}
+	return claim.Namespace + "/" + consumer.Name
+}
+
+// with is the group with other devices.
+func (g *group) with(results []resourceapi.AllocationResult) *group {
+	moved := &group{pods: g.pods}
+	for i, claim := range g.claims {
+		placed := *claim
+		placed.Status.Allocation = &results[i]
+		moved.claims = append(moved.claims, &placed)
+		moved.devices = append(moved.devices, devicesOf(&placed)...)
+	}
+	return moved
+}
+
+// needs is how many devices it takes at least.
+func (g *group) needs() int {
+	needs := 0
+	for _, claim := range g.claims {
+		for _, request := range claim.Spec.Devices.Requests {
+			exactly := request.Exactly
+			if exactly != nil && exactly.AllocationMode == resourceapi.DeviceAllocationModeExactCount && !ptr.Deref(exactly.AdminAccess, false) {
+				needs += int(min(exactly.Count, resourceapi.AllocationResultsMaxSize))
+			}
+		}
+	}
+	return needs
+}
+
+// devicesOf are the devices that a claim has, those with administrative access left out.
+func devicesOf(claim *resourceapi.ResourceClaim) []structured.DeviceID {
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	var devices []structured.DeviceID
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		if !ptr.Deref(result.AdminAccess, false) {
+			devices = append(devices, structured.MakeDeviceID(result.Driver, result.Pool, result.Device))
+		}
+	}
+	return devices
+}
+
+func nameOf(claim *resourceapi.ResourceClaim) string { return klog.KObj(claim).String() }
+
+// claimsOf are the claims of groups.
+func claimsOf(groups []*group) []*resourceapi.ResourceClaim {
+	var claims []*resourceapi.ResourceClaim
+	for _, g := range groups {
+		claims = append(claims, g.claims...)
+	}
+	return claims
+}

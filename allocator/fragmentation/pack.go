@@ -1,0 +1,180 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fragmentation
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+)
+
+// Limits on what is tried to place claims anew. A group is compared on so many nodes where it fits,
+// and looked for on as many as it takes to find one; all groups together may be tried so often. Groups
+// that find no place stay where they are and the others are placed again, so many times.
+const (
+	fitsForPacking = 32
+	fitsForMove    = 8
+	maxTries       = 200_000
+	maxRounds      = 4
+)
+
+// placing places groups, one after the other.
+type placing struct {
+	*cluster
+	// state is what is in use, inUse how many devices of each node.
+	state structured.AllocatedState
+	inUse map[string]int
+	// order are the nodes, those with the most devices in use first.
+	order []*v1.Node
+	// fits is on how many nodes a group is compared, tries how often one may still be tried.
+	fits, tries int
+}
+
+var errTriedEnough = errors.New("there are too many claims and nodes to try all")
+
+// newPlacing begins with groups that stay where they are.
+func (c *cluster) newPlacing(groups []*group, fits, tries int) *placing {
+	p := &placing{cluster: c, state: allocator.AllocatedTo(nil, c.problem.Features), inUse: map[string]int{}, fits: fits, tries: tries}
+	p.order = slices.Clone(c.nodes)
+	for _, g := range groups {
+		p.take(g)
+	}
+	slices.SortStableFunc(p.order, func(x, y *v1.Node) int { return cmp.Compare(p.inUse[y.Name], p.inUse[x.Name]) })
+	return p
+}
+
+// add places a group on a node.
+func (p *placing) add(g *group, node string) {
+	p.take(g)
+	at := slices.IndexFunc(p.order, func(n *v1.Node) bool { return n.Name == node })
+	for ; at > 0 && p.inUse[p.order[at-1].Name] < p.inUse[node]; at-- {
+		p.order[at-1], p.order[at] = p.order[at], p.order[at-1]
+	}
+}
+
+// take has the devices of a group be in use.
+func (p *placing) take(g *group) {
+	more := allocator.AllocatedTo(g.claims, p.problem.Features)
+	for id := range more.AllocatedDevices {
+		p.state.AllocatedDevices.Insert(id)
+		if node := p.places.nodes[poolOf(id)]; node != "" {
+			p.inUse[node]++
+		}
+	}
+	for id := range more.AllocatedSharedDeviceIDs {
+		p.state.AllocatedSharedDeviceIDs.Insert(id)
+	}
+	for id, consumed := range more.AggregatedCapacity {
+		p.state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, copyOf(consumed)))
+	}
+}
+
+func copyOf(consumed structured.ConsumedCapacity) map[resourceapi.QualifiedName]resource.Quantity {
+	result := make(map[resourceapi.QualifiedName]resource.Quantity, len(consumed))
+	for name, amount := range consumed {
+		result[name] = amount.DeepCopy()
+	}
+	return result
+}
+
+// place finds the node and the devices for a group that break the least, of nodes where as much is
+// broken the fullest. nil if there is no room. The error is errTriedEnough, or the context has ended.
+func (p *placing) place(g *group) (moved *group, node string, err error) {
+	// The allocator knows what is in use when it is made, and state is changed later.
+	a, err := allocator.NewAllocator(p.ctx, p.problem.Features, p.state, p.problem.Classes, p.problem.Slices, p.problem.Selectors, p.problem.Options...)
+	if err != nil {
+		return nil, "", err
+	}
+	var best []allocator.PreferenceValue
+	fits, needs := 0, g.needs()
+	for _, n := range p.order {
+		if p.places.devices[n.Name]-p.inUse[n.Name]+p.places.everywhere < needs {
+			continue
+		}
+		if p.tries == 0 {
+			return nil, "", errTriedEnough
+		}
+		p.tries--
+		results, details, err := a.AllocateWithDetails(p.ctx, n, g.claims)
+		if p.ctx.Err() != nil {
+			return nil, "", p.ctx.Err()
+		}
+		if over, is := errors.AsType[*allocator.BudgetError](err); is && over.Attempt {
+			return nil, "", errTriedEnough
+		}
+		if err != nil || len(results) != len(g.claims) {
+			// What fails here keeps the group where it is, and nobody else.
+			continue
+		}
+		if moved == nil || isBetter(details.Preferences, best) {
+			moved, node, best = g.with(results), n.Name, details.Preferences
+		}
+		if fits++; fits == p.fits {
+			break
+		}
+	}
+	return moved, node, nil
+}
+
+// isBetter compares what preferences say: the first that differs counts.
+func isBetter(a, b []allocator.PreferenceValue) bool {
+	for i := range min(len(a), len(b)) {
+		if a[i].Value != b[i].Value {
+			return a[i].Value > b[i].Value
+		}
+	}
+	return false
+}
+
+// pack places all groups anew, the largest first. It returns the claims with their devices then, or
+// nil and why there is nothing better to be had.
+func (c *cluster) pack() (claims []*resourceapi.ResourceClaim, reason string, err error) {
+	pinned := make(map[*group]bool)
+	for _, g := range c.groups {
+		pinned[g] = g.pinned
+	}
+	tries := maxTries
+	for range maxRounds {
+		var staying, placed []*group
+		for _, g := range c.groups {
+			if pinned[g] {
+				staying = append(staying, g)
+			}
+		}
+		if len(staying) == len(c.groups) {
+			return nil, "", nil
+		}
+		p := c.newPlacing(staying, fitsForPacking, tries)
+		found := true
+		for _, g := range c.groups {
+			if pinned[g] {
+				continue
+			}
+			moved, node, err := p.place(g)
+			switch {
+			case errors.Is(err, errTriedEnough):
+				return nil, err.Error(), nil
+			case err != nil:
+				return nil, "", err
+			case moved == nil:
+				pinned[g], found = true, false
+			default:
+				p.add(moved, node)
+				placed = append(placed, moved)
+			}
+		}
+		if found {
+			return claimsOf(append(staying, placed...)), "", nil
+		}
+		tries = p.tries
+	}
+	return nil, "some claims would find no room, wherever the others were placed", nil
+}

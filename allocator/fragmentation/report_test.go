@@ -1,0 +1,228 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fragmentation
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/allocator"
+)
+
+func block(devices, asked, now, packed, idle int) Shape {
+	return Shape{Class: "blocks", Constraint: "block", Devices: devices, Asked: asked, Now: Count{Sets: now}, Packed: Count{Sets: packed}, Idle: Count{Sets: idle}}
+}
+
+// Two single devices on two nodes keep two blocks of eight from being had; on one node they keep one.
+func TestReport(t *testing.T) {
+	problem, nodes := clusterOf(3, has("a", "node-1", 0), of(has("b", "node-2", 5), "pod-b"), wants("waits", 8), wants("small", 2))
+	report := reportOn(t, problem, nodes, Options{Moves: 5})
+	require.Equal(t, &Report{
+		Nodes: 3, Claims: 2,
+		Shapes: []Shape{block(8, 1, 1, 2, 3), block(2, 1, 10, 11, 12)},
+		Steps: []Step{{
+			Class: "blocks", Constraint: "block", Devices: 8, More: 1,
+			Moves: []Move{{
+				Claims: []string{"default/a"}, From: "node-1", To: "node-2",
+				Devices: []string{"mla.example.com/node-1/mla-0"}, NewDevices: []string{"mla.example.com/node-2/mla-4"},
+			}},
+		}},
+	}, report)
+	// The plan is carried out: the report was right.
+	problem, nodes = clusterOf(3, has("a", "node-2", 4), has("b", "node-2", 5), wants("waits", 8), wants("small", 2))
+	require.Equal(t, []Shape{block(8, 1, 2, 2, 3), block(2, 1, 11, 11, 12)}, reportOn(t, problem, nodes, Options{Moves: 5}).Shapes)
+}
+
+// Two claims have to go before one block is whole.
+func TestPlanClearsSets(t *testing.T) {
+	problem, nodes := clusterOf(2, has("a", "node-1", 0), has("b", "node-1", 7), has("c", "node-2", 0), has("d", "node-2", 4, 5), wants("waits", 8))
+	report := reportOn(t, problem, nodes, Options{Moves: 5})
+	require.Len(t, report.Steps, 1)
+	require.Equal(t, 1, report.Steps[0].More)
+	require.Len(t, report.Steps[0].Moves, 2)
+	for _, move := range report.Steps[0].Moves {
+		require.Equal(t, "node-1", move.From)
+		require.Equal(t, "node-2", move.To)
+	}
+	for _, step := range reportOn(t, problem, nodes, Options{Moves: 1}).Steps {
+		require.Equal(t, 2, step.Devices, "one move does not make a block of eight")
+	}
+	require.Empty(t, reportOn(t, problem, nodes, Options{}).Steps)
+}
+
+// The claims of a pod stay together, whatever they are shared with.
+func TestGroups(t *testing.T) {
+	problem, nodes := clusterOf(2,
+		of(has("a", "node-1", 0), "x"), of(has("b", "node-1", 1), "x", "y"), of(has("c", "node-1", 2), "y"), has("d", "node-1", 3),
+		of(has("elsewhere", "node-9", 0), "z"), wants("waits", 8))
+	c := &cluster{problem: problem, nodes: nodes, places: placesOf(problem.Slices, nodes)}
+	groups := c.groupsOf()
+	require.Len(t, groups, 3)
+	require.Len(t, groups[0].claims, 3)
+	require.Equal(t, []string{"default/x", "default/y"}, groups[0].pods)
+	require.Equal(t, 3, groups[0].needs())
+	require.False(t, groups[1].pinned)
+	require.True(t, groups[2].pinned, "the node is not among those that matter")
+}
+
+func TestAdminAccessTakesNothing(t *testing.T) {
+	admin := has("admin", "node-1", 3)
+	admin.Spec.Devices.Requests[0].Exactly.AdminAccess = ptr.To(true)
+	admin.Status.Allocation.Devices.Results[0].AdminAccess = ptr.To(true)
+	problem, nodes := clusterOf(1, admin, wants("waits", 8))
+	problem.Features.AdminAccess = true
+	report := reportOn(t, problem, nodes, Options{Moves: 5})
+	require.Equal(t, 0, report.Claims)
+	require.Equal(t, []Shape{block(8, 1, 1, 1, 1)}, report.Shapes)
+}
+
+// Nobody asks: the usual counts, of those that there are.
+func TestShapesThatNobodyAsksFor(t *testing.T) {
+	problem, nodes := clusterOf(1, has("a", "node-1", 0))
+	require.Equal(t, []Shape{block(8, 0, 0, 0, 1), block(4, 0, 1, 1, 2), block(2, 0, 3, 3, 4)}, reportOn(t, problem, nodes, Options{}).Shapes)
+}
+
+func TestOptions(t *testing.T) {
+	problem, nodes := clusterOf(1, wants("a", 8), wants("b", 8))
+	problem.Classes = classes{aligned("blocks", "block", "other"), aligned("more", "block")}
+	require.Equal(t, []Shape{block(8, 2, 1, 1, 1), block(1, 0, 8, 8, 8)}, reportOn(t, problem, nodes, Options{Class: "blocks", Constraint: "block", Counts: []int{1, 8}}).Shapes)
+	require.Len(t, reportOn(t, problem, nodes, Options{Constraint: "block"}).Shapes, 1+3)
+	require.Empty(t, reportOn(t, problem, nodes, Options{Class: "none"}).Shapes)
+}
+
+func TestShapesAreBounded(t *testing.T) {
+	var claims []*resourceapi.ResourceClaim
+	for i := range 30 {
+		claims = append(claims, wants(fmt.Sprint(i), int64(2+i)))
+	}
+	problem, nodes := clusterOf(1, append(claims, wants("again", 5))...)
+	shapes := reportOn(t, problem, nodes, Options{}).Shapes
+	require.Len(t, shapes, maxShapesOfClass)
+	require.Contains(t, shapes, block(5, 2, 1, 1, 1))
+}
+
+// What can't be placed again stays where it is, and the others are still packed.
+func TestClaimsThatFitNowhere(t *testing.T) {
+	lost := has("lost", "node-1", 0)
+	lost.Spec.Devices.Requests[0].Exactly.DeviceClassName = "gone"
+	problem, nodes := clusterOf(3, lost, has("b", "node-2", 5), wants("waits", 8))
+	report := reportOn(t, problem, nodes, Options{Moves: 5})
+	require.Equal(t, []Shape{block(8, 1, 1, 2, 3)}, report.Shapes)
+	require.Len(t, report.Steps, 1)
+	require.Equal(t, []string{"default/b"}, report.Steps[0].Moves[0].Claims)
+}
+
+// A budget that is used up makes the report say less, and nothing wrong.
+func TestBudget(t *testing.T) {
+	problem, nodes := clusterOf(2, has("a", "node-1", 0), has("b", "node-2", 5), wants("waits", 8))
+	config := problem.Classes.(classes)[0].Spec.Config[0].Opaque
+	config.Parameters.Raw = []byte(`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "block",
+		"expression": "devices.map(d, d.attributes['mla.example.com'].index * d.attributes['mla.example.com'].index % 5).sum() % 7 == 5"}`)
+	for _, slice := range problem.Slices {
+		for i := 8; i < 32; i++ {
+			more := slice.Spec.Devices[i%8]
+			more.Name = fmt.Sprintf("mla-%d", i)
+			more.Attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"index": {IntValue: ptr.To(int64(i))}}
+			slice.Spec.Devices = append(slice.Spec.Devices, more)
+		}
+	}
+	problem.Options = []allocator.Option{allocator.WithAttemptBudget(allocator.NewAttemptBudget(1, 1))}
+	report := reportOn(t, problem, nodes, Options{Moves: 5})
+	require.Equal(t, Count{AtLeast: true}, report.Shapes[0].Now)
+	require.Equal(t, Count{AtLeast: true}, report.Shapes[0].Packed)
+	require.Empty(t, report.Steps)
+	problem.Options = nil
+	report = reportOn(t, problem, nodes, Options{Counts: []int{2}})
+	require.Equal(t, Count{Sets: 24}, report.Shapes[0].Now, "with a budget there is an answer")
+}
+
+func TestContextEnds(t *testing.T) {
+	problem, nodes := clusterOf(2, has("a", "node-1", 0), wants("waits", 8))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := New(ctx, problem, nodes, Options{Moves: 5})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Random clusters: nothing is packed worse than it is, nothing is better than idle, and each plan
+// holds what it promises when it is carried out.
+func TestPlansHold(t *testing.T) {
+	plans, packs := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 4).Draw(rt, "nodes")
+		var claims []*resourceapi.ResourceClaim
+		for node := range n {
+			for i := 0; i < 8; {
+				size := rapid.SampledFrom([]int{1, 1, 2, 4}).Draw(rt, "size")
+				if i%size == 0 && rapid.IntRange(0, 2).Draw(rt, "in use") == 0 {
+					devices := make([]int, size)
+					for k := range devices {
+						devices[k] = i + k
+					}
+					claims = append(claims, has(fmt.Sprintf("c-%d-%d", node, i), fmt.Sprintf("node-%d", node+1), devices...))
+					i += size
+				} else {
+					i++
+				}
+			}
+		}
+		problem, nodes := clusterOf(n, append(claims, wants("eight", 8), wants("four", 4))...)
+		report := reportOn(rt, problem, nodes, Options{Moves: 3})
+		for _, s := range report.Shapes {
+			require.LessOrEqual(rt, s.Now.Sets, s.Packed.Sets)
+			require.LessOrEqual(rt, s.Packed.Sets, s.Idle.Sets)
+			require.False(rt, s.Now.AtLeast || s.Idle.AtLeast)
+			if s.Now.Sets < s.Packed.Sets {
+				packs++
+			}
+		}
+		moves, gained := 0, map[int]int{}
+		byName := map[string]*resourceapi.ResourceClaim{}
+		for _, claim := range claims {
+			byName["default/"+claim.Name] = claim
+		}
+		for _, step := range report.Steps {
+			require.Positive(rt, step.More)
+			gained[step.Devices] += step.More
+			for _, move := range step.Moves {
+				moves++
+				claim := byName[move.Claims[0]].DeepCopy()
+				for i := range move.NewDevices {
+					result := &claim.Status.Allocation.Devices.Results[i]
+					result.Pool, result.Device = move.To, move.NewDevices[i][len(driver+"/"+move.To+"/"):]
+				}
+				byName[move.Claims[0]] = claim
+			}
+		}
+		require.LessOrEqual(rt, moves, 3)
+		if len(report.Steps) == 0 {
+			return
+		}
+		plans++
+		var after []*resourceapi.ResourceClaim
+		taken := map[string]bool{}
+		for _, claim := range byName {
+			after = append(after, claim)
+			for _, id := range devicesOf(claim) {
+				require.False(rt, taken[id.String()], "%s is given twice", id)
+				taken[id.String()] = true
+			}
+		}
+		problem, nodes = clusterOf(n, append(after, wants("eight", 8), wants("four", 4))...)
+		then := reportOn(rt, problem, nodes, Options{})
+		// Sets of eight are not given up for sets of four; steps for eight come first.
+		require.GreaterOrEqual(rt, then.Shapes[0].Now.Sets, report.Shapes[0].Now.Sets+gained[8])
+		if gained[8] == 0 {
+			require.GreaterOrEqual(rt, then.Shapes[1].Now.Sets, report.Shapes[1].Now.Sets+gained[4])
+		}
+	})
+	require.Positive(t, plans)
+	require.Positive(t, packs)
+}

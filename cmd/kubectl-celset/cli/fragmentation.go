@@ -1,0 +1,202 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/fragmentation"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+const fragmentationLong = `Tell how much of what is free can be had as sets. For each constraint that a DeviceClass
+defines, and each number of devices that claims ask for with it (2, 4, 8 and 16 if none does):
+
+- NOW: how many more claims for it would get devices, if they were the only ones;
+- PACKED: how many if the claims that have devices had others;
+- IDLE: how many if no claim had any.
+
+PACKED is what was found by placing all claims anew, the largest first, each where it breaks
+the least. There may be better. A number with >= is one of which not everything was looked at.
+
+Then, what to move first so that there are more of the largest sets of which PACKED promises
+more. It is a plan: nothing is moved. Each step was counted. Claims move with their pods, but
+of what pods want of nodes only devices count, not CPU, memory, node selectors or taints of
+nodes. Nodes that are cordoned are left out, and claims that have devices there stay.
+` + exitCodes
+
+const fragmentationExample = `  kubectl celset fragmentation
+  # Blocks of eight of one class, and more moves
+  kubectl celset fragmentation --class gpu.example.com --count 8 --moves 20
+  # As data
+  kubectl celset fragmentation -o json`
+
+// One report may spend so much on sets and on placing claims, in CEL cost units and steps.
+const (
+	fragmentationCost  = 500_000_000
+	fragmentationSteps = 2_000_000
+)
+
+// maxMoves bounds --moves: each move is a search of its own.
+const maxMoves = 100
+
+func newFragmentationCommand(o *options) *cobra.Command {
+	settings := fragmentation.Options{Moves: 5}
+	timeout := 5 * time.Minute
+	var nodes []string
+	command := &cobra.Command{
+		Use:     "fragmentation",
+		Short:   "Tell how many sets of devices fit now, how many could, and what to move first",
+		Long:    fragmentationLong,
+		Example: fragmentationExample,
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if settings.Moves < 0 || settings.Moves > maxMoves {
+				return fmt.Errorf("--moves %d: must be from 0 to %d", settings.Moves, maxMoves)
+			}
+			for _, count := range settings.Counts {
+				if count < 1 || count > resourceapi.AllocationResultsMaxSize {
+					return fmt.Errorf("--count %d: must be from 1 to %d", count, resourceapi.AllocationResultsMaxSize)
+				}
+			}
+			state, err := o.state(command.Context())
+			if err != nil {
+				return err
+			}
+			chosen, err := state.ChosenNodes(nodes)
+			if err != nil {
+				return err
+			}
+			if len(nodes) == 0 {
+				chosen = slices.DeleteFunc(slices.Clone(chosen), func(node *corev1.Node) bool { return node.Spec.Unschedulable })
+			}
+			ctx, cancel := context.WithTimeout(command.Context(), timeout)
+			defer cancel()
+			result, err := fragmentationOf(ctx, state, o.gates.features(), chosen, settings)
+			if err != nil {
+				return err
+			}
+			return written(o.data(result, result.print), o.Out, result.isComplete())
+		},
+	}
+	o.addFlags(command, "json", "yaml")
+	flags := command.Flags()
+	o.gates.addFlag(flags)
+	flags.StringVar(&settings.Class, "class", "", "Look at the constraints of this DeviceClass only.")
+	flags.StringVar(&settings.Constraint, "constraint", "", "Look at constraints of this name only.")
+	flags.IntSliceVar(&settings.Counts, "count", nil, "Look at sets of so many devices, instead of those that claims ask for.")
+	flags.IntVar(&settings.Moves, "moves", settings.Moves, "How many moves to look for at most.")
+	flags.StringSliceVar(&nodes, "node", nil, "Look at these nodes only.")
+	flags.DurationVar(&timeout, "timeout", timeout, "Time for the report.")
+	return command
+}
+
+// fragmented is a report for people.
+type fragmented struct{ *fragmentation.Report }
+
+func fragmentationOf(ctx context.Context, state *clusterstate.State, features structured.Features, nodes []*corev1.Node, settings fragmentation.Options) (fragmented, error) {
+	problem := state.Problem(nil, features, allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentationCost, fragmentationSteps)))
+	report, err := fragmentation.New(ctx, problem, nodes, settings)
+	return fragmented{report}, err
+}
+
+// isComplete tells whether all shapes could be counted.
+func (f fragmented) isComplete() bool {
+	return !slices.ContainsFunc(f.Shapes, func(s fragmentation.Shape) bool { return s.Error != "" })
+}
+
+func (f fragmented) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s with devices", plural(f.Nodes, "node"), plural(f.Claims, "claim"))
+	if f.Pinned > 0 {
+		fmt.Fprintf(&b, ", %d of them on other nodes", f.Pinned)
+	}
+	b.WriteString("\n\n")
+	if len(f.Shapes) == 0 {
+		b.WriteString("no class defines a constraint that sets of devices on these nodes satisfy\n")
+	} else {
+		f.printShapes(&b)
+	}
+	if f.NotPacked != "" {
+		fmt.Fprintf(&b, "\nPACKED was given up: %s\n", f.NotPacked)
+	}
+	f.printSteps(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (f fragmented) printShapes(b *strings.Builder) {
+	// A strings.Builder has no errors.
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "CLASS\tCONSTRAINT\tDEVICES\tASKED\tNOW\tPACKED\tIDLE")
+	for _, s := range f.Shapes {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t", s.Class, s.Constraint, s.Devices, s.Asked)
+		if s.Error != "" {
+			_, _ = fmt.Fprintln(table, "error: "+strings.ReplaceAll(s.Error, "\n", " "))
+			continue
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", sets(s.Now), sets(s.Packed), sets(s.Idle))
+	}
+	_ = table.Flush()
+}
+
+func sets(c fragmentation.Count) string {
+	if c.AtLeast {
+		return ">=" + strconv.Itoa(c.Sets)
+	}
+	return strconv.Itoa(c.Sets)
+}
+
+func (f fragmented) printSteps(b *strings.Builder) {
+	if len(f.Steps) == 0 {
+		return
+	}
+	b.WriteString("\nto move first (nothing is moved):\n")
+	for _, step := range f.Steps {
+		fmt.Fprintf(b, "  for %d more of %s with %d devices of %s\n", step.More, step.Constraint, step.Devices, step.Class)
+		for _, move := range step.Moves {
+			fmt.Fprintf(b, "    %s%s: %s", strings.Join(move.Claims, ", "), ofPods(move.Pods), short(move.Devices))
+			if move.From != "" {
+				fmt.Fprintf(b, " of %s", move.From)
+			}
+			fmt.Fprintf(b, " -> %s of %s\n", short(move.NewDevices), move.To)
+		}
+	}
+}
+
+func ofPods(pods []string) string {
+	if len(pods) == 0 {
+		return ""
+	}
+	return " (pod " + strings.Join(pods, ", ") + ")"
+}
+
+// short are devices without driver and pool.
+func short(devices []string) string {
+	names := make([]string, len(devices))
+	for i, device := range devices {
+		names[i] = device[strings.LastIndex(device, "/")+1:]
+	}
+	return strings.Join(names, ", ")
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
-	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -34,8 +32,6 @@ const (
 	// maxAskedClaims and maxAskedClaimsOfNamespace are how many claims are remembered.
 	maxAskedClaims            = 1024
 	maxAskedClaimsOfNamespace = maxAskedClaims / 8
-	// maxShapesOfClaim bounds what one of them takes.
-	maxShapesOfClaim = 4
 	// maxShapesOfClass are told to the allocator.
 	maxShapesOfClass = 8
 )
@@ -76,7 +72,7 @@ func (a *askedShapes) watch(ctx context.Context, factory informers.SharedInforme
 	})
 	_, err := factory.Resource().V1().ResourceClaims().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
 		if claim, ok := object.(*resourceapi.ResourceClaim); ok && synced() {
-			a.add(claim.Namespace, shapesOf(claim, a.classes))
+			a.add(claim.Namespace, allocator.ShapesOf(claim, a.classes))
 		}
 	}})
 	return err
@@ -159,59 +155,4 @@ func (a *askedShapes) find() []allocator.Shape {
 	result := slices.Concat(slices.Collect(maps.Values(byClass))...)
 	slices.SortFunc(result, order)
 	return result
-}
-
-// shapesOf are the sets that a claim asks for with constraints that its classes define. A claim that
-// defines a constraint itself asks for what others won't.
-func shapesOf(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []allocator.Shape {
-	hasDefaults := func(name string) bool {
-		class, err := classes.Get(name)
-		return err == nil && v1alpha1.HasDefaults(class)
-	}
-	if !v1alpha1.HasConstraints(claim, hasDefaults) {
-		return nil
-	}
-	constraints, err := v1alpha1.Resolve(claim, classes)
-	if err != nil {
-		// Whoever tries to allocate it says so.
-		return nil
-	}
-	var shapes []allocator.Shape
-	for i := range constraints {
-		shape, ok := shapeOf(claim, &constraints[i])
-		if ok && !slices.Contains(shapes, shape) && len(shapes) < maxShapesOfClaim {
-			shapes = append(shapes, shape)
-		}
-	}
-	return shapes
-}
-
-// shapeOf is the set that a constraint of a class is about, if it is of so many devices of one
-// class.
-func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) (shape allocator.Shape, ok bool) {
-	if constraint.Source.Object.Kind != "DeviceClass" {
-		return shape, false
-	}
-	for i := range claim.Spec.Devices.Requests {
-		request := &claim.Spec.Devices.Requests[i]
-		if len(constraint.Requests) > 0 && !slices.ContainsFunc(constraint.Requests, func(name string) bool { return resourceclaim.BaseRequestRef(name) == request.Name }) {
-			continue
-		}
-		exactly := request.Exactly
-		switch {
-		case exactly == nil, exactly.AllocationMode != resourceapi.DeviceAllocationModeExactCount, exactly.Count > resourceapi.AllocationResultsMaxSize:
-			// It is not known how many it will be of what.
-			return shape, false
-		case ptr.Deref(exactly.AdminAccess, false):
-			// Takes nothing from anybody.
-			return shape, false
-		case shape.Class != "" && shape.Class != exactly.DeviceClassName:
-			return shape, false
-		}
-		shape.Class = exactly.DeviceClassName
-		shape.Count += int(exactly.Count)
-	}
-	shape.Constraint = constraint.Name
-	// A single device is whole as long as it is free.
-	return shape, 1 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
 }

@@ -105,7 +105,7 @@ func TestShapesOfClaims(t *testing.T) {
 		"one":          {reference(asking("gpu", 1), "ring"), nil},
 		"negative":     {reference(asking("gpu", -4), "ring"), nil},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, shapesOf(test.claim, known)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, allocator.ShapesOf(test.claim, known)) })
 	}
 }
 

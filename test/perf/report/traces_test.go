@@ -32,6 +32,6 @@ func TestTracesPage(t *testing.T) {
 // Without results the plots are empty.
 func TestNoTraces(t *testing.T) {
 	page, plots := (&Traces{}).Page()
-	require.Contains(t, page, "# Fragmentation")
+	require.Contains(t, page, "# Claims that come and go")
 	requirePlots(t, plots)
 }

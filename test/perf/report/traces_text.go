@@ -5,7 +5,7 @@ package report
 
 // The parts of the page on fragmentation that don't depend on the results.
 
-const tracesIntro = `# Fragmentation
+const tracesIntro = `# Claims that come and go
 
 ` + mark + `
 

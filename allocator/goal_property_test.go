@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// preferenceCases is a fraction of the other random cases, which are half as large.
-const preferenceCases = 2
+// preferenceCases is a fraction of the other random cases, which take less time each.
+const preferenceCases = 10
 
 // The search for the best set is compared with one that knows neither preferences nor bounds: it
 // looks for any set, and again and again for one of which a constraint says that it is better.
@@ -72,8 +72,8 @@ func TestPreferencesSameAsExhaustive(t *testing.T) {
 		})
 	}
 	t.Logf("%d cases: better than the first %d, failed %d, with several preferences %d, cut %d", seen, improved, failed, several, cut)
-	require.Greater(t, improved, seen/60)
-	require.Greater(t, failed, seen/300)
+	require.Greater(t, improved, seen/100)
+	require.Greater(t, failed, seen/1000)
 	require.Greater(t, several, seen/10)
 	require.Greater(t, cut, seen/10)
 }

@@ -29,7 +29,7 @@ func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 		CacheSize:        ptr.To(resource.MustParse("256Mi")),
 		AttemptTimeout:   &metav1.Duration{Duration: 400 * time.Millisecond},
 		Budget:           budgetOf(5_000_000, 100_000),
-		PreferenceBudget: preferenceBudgetOf(1_000_000, 10_000),
+		PreferenceBudget: preferenceBudgetOf(1_000_000, 2_000),
 		Allocator:        AllocatorConstrained,
 	}
 }

@@ -45,13 +45,14 @@ const (
 	DefaultBudgetAttemptSteps int64 = 2 * DefaultBudgetSteps
 )
 
-// Whoever wants a better set has one already, and others wait. So looking for it may take a tenth
-// of the steps and a fifth of the cost that finding one may.
+// Whoever wants a better set has one already, and others wait. So looking for it on a node may take a
+// fiftieth of the steps and a fifth of the cost that finding one may: enough for an expression that has
+// to be asked about every set of four of 16 devices.
 const (
 	DefaultPreferenceBudgetCost         int64 = 1_000_000
-	DefaultPreferenceBudgetSteps        int64 = 10_000
+	DefaultPreferenceBudgetSteps        int64 = 2_000
 	DefaultPreferenceBudgetAttemptCost  int64 = 2 * DefaultPreferenceBudgetCost
-	DefaultPreferenceBudgetAttemptSteps int64 = 2 * DefaultPreferenceBudgetSteps
+	DefaultPreferenceBudgetAttemptSteps int64 = 10 * DefaultPreferenceBudgetSteps
 )
 
 // What a pod of another namespace may have to wait for is an attempt that just began and
@@ -167,7 +168,7 @@ type PreferenceBudget struct {
 	Cost *int64 `json:"cost,omitempty"`
 
 	// Steps is how many steps all searches for better sets may take on one node. At least 1.
-	// Default: 10000.
+	// Default: 2000.
 	Steps *int64 `json:"steps,omitempty"`
 
 	// AttemptCost is what Cost is, for all nodes of one attempt to schedule the pod

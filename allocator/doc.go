@@ -23,7 +23,7 @@
 //
 // # Tour
 //
-// Twelve concepts, each in a file or in a package below internal, and the way of a claim through
+// Fourteen concepts, each in a file or in a package below internal, and the way of a claim through
 // them:
 //
 //  1. A candidate is a device of a node at its place in the order in which devices are tried:
@@ -57,6 +57,10 @@
 //     read_set.go).
 //  12. The [Cache] remembers what was found out under everything that it depends on (keys.go,
 //     sizes.go), the answer to claims among it (answer.go).
+//  13. A preference (goal.go) says which of the sets that will do is taken: once one was found,
+//     another search looks for sets with a greater value, which is one more condition.
+//  14. A shape (shape.go) is what others may ask for. What a set of devices leaves of the sets of
+//     shapes is room (package room); the policy KeepWhole prefers to break few of them (whole.go).
 //
 // AllocateWithStats takes the inventory of the node, and the view of the claims on it. If the
 // answer is known that is all. Otherwise a search is set up (setup.go): requests and constraints

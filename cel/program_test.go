@@ -111,3 +111,26 @@ func TestProgramIsSafeForConcurrentUse(t *testing.T) {
 		}
 	})
 }
+
+// An expression of type int is another program than one of type bool, also where both compile.
+func TestEvaluateInt(t *testing.T) {
+	environment := newEnvironment(t, cel.Config{})
+	for expression, want := range map[string]int64{"n": 1, "numbers.sum() - n": 189, "n > 0 ? dyn(n) : dyn('none')": 1} {
+		program, err := environment.CompileInt(expression)
+		require.NoError(t, err)
+		value, err := program.EvaluateInt(t.Context(), input(t, 1), nil)
+		require.NoError(t, err)
+		require.Equal(t, want, value)
+	}
+	_, err := environment.CompileInt("n == 1")
+	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, it returns bool")
+	_, err = environment.Compile("n")
+	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return bool, it returns int")
+
+	program, err := environment.CompileInt("anything")
+	require.NoError(t, err)
+	_, err = program.EvaluateInt(t.Context(), input(t, 1), nil)
+	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, it returned string")
+	_, err = compile(t, environment, "anything").Evaluate(t.Context(), input(t, 1), nil)
+	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return bool, it returned string")
+}

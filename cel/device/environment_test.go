@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 )
@@ -213,4 +214,20 @@ func TestConcurrentUse(t *testing.T) {
 		}
 		group.Wait()
 	}
+}
+
+func TestValue(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	expression, err := environment.CompileInt("devices.map(d, d.variables.index).sum()", v1alpha1.Variable{Name: "index", Expression: "device.attributes['" + driver + "'].index"})
+	require.NoError(t, err)
+	require.Equal(t, "dyn", expression.OutputType(), "attributes may be of any type")
+	devices := []*device.Device{device.New(driver, &resourceapi.Device{Attributes: attributes{"index": 2}.api()}), device.New(driver, &resourceapi.Device{Attributes: attributes{"index": 5}.api()})}
+	value, err := expression.Value(t.Context(), devices, cel.NewBudget(1000))
+	require.NoError(t, err)
+	require.Equal(t, int64(7), value)
+	_, err = expression.Value(t.Context(), devices, cel.NewBudget(0))
+	require.ErrorContains(t, err, "budget")
+	_, err = environment.CompileInt("devices.size() > 1")
+	require.ErrorContains(t, err, "must return int")
 }

@@ -278,3 +278,18 @@ func heap() int64 {
 	runtime.ReadMemStats(&memory)
 	return int64(memory.HeapAlloc)
 }
+
+// Has makes no entry, and counts as a use.
+func TestHasMakesNone(t *testing.T) {
+	memory := New(16 << 10)
+	numbers := In(memory, kilobyte[int])
+	require.Nil(t, numbers.Has(1))
+	require.Zero(t, numbers.Len())
+	numbers.Get(1, func() int { return 10 })
+	numbers.Get(2, func() int { return 20 })
+	require.Equal(t, 10, *numbers.Has(1).Look())
+	for n := 3; numbers.has(2); n++ {
+		numbers.Get(n, func() int { return n })
+	}
+	require.True(t, numbers.has(1), "it was used after 2 was")
+}

@@ -334,3 +334,12 @@ func BenchmarkHasPreference(b *testing.B) {
 		})
 	}
 }
+
+func TestRequestsWithout(t *testing.T) {
+	claim := preferring(t)
+	all := RequestsWithout(claim, nil)
+	require.NotEmpty(t, all)
+	require.Empty(t, RequestsWithout(claim, []Preference{{Name: "a"}}), "about all requests")
+	require.Equal(t, all[1:], RequestsWithout(claim, []Preference{{Name: "a", Requests: all[:1]}}))
+	require.Equal(t, all, RequestsWithout(claim, []Preference{{Name: "a", Requests: []string{"none"}}}))
+}

@@ -47,10 +47,11 @@ const (
 )
 
 // What is found out about a shape takes at most so many steps and so much cost, once for each kind
-// of hardware. Sets that are not found by then are not counted.
+// of hardware. Sets that are not found by then are not counted. It is a part of what an attempt may
+// spend on preferences by default, so that each attempt finds out something that is kept.
 const (
-	shapeSteps = 50_000
-	shapeCost  = 2_500_000
+	shapeSteps = 10_000
+	shapeCost  = 500_000
 )
 
 // shapes has the sets of shapes on nodes of which nothing is in use.

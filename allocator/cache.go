@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"weak"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
@@ -17,6 +18,7 @@ import (
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/memo"
 )
@@ -55,6 +57,7 @@ type Cache struct {
 	answers    *memo.Memo[answerKey, keptAnswer]
 	symmetries *memo.Memo[symmetryKey, []int]
 	rooms      *memo.Memo[roomKey, *room.Sets]
+	conflicts  *memo.Memo[weak.Pointer[inventory.Inventory], bitset.List]
 	// viewsMade numbers views.
 	viewsMade atomic.Uint64
 	// index is of the slices that there were last.
@@ -89,6 +92,7 @@ func NewCache(opts ...CacheOption) *Cache {
 		answers:    memo.In(memory, sizeOfAnswer),
 		symmetries: memo.In(memory, sizeOfSymmetry),
 		rooms:      memo.In(memory, sizeOfRoom),
+		conflicts:  memo.In(memory, sizeOfConflicts),
 	}
 }
 

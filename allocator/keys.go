@@ -34,6 +34,7 @@ import (
 //	symmetry classes ([symmetry.find])    view, attributes that are read
 //	sets of a shape                       view, claim for the shape; the node's devices, unless
 //	                                      all is said by what claims read
+//	devices that exclude each other       the node's devices
 //	answers to claims                     view, claims, what is in use ([keptAnswer])
 //
 // Keys hold nothing that is larger than they are: texts stand in them as fingerprints,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"weak"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -185,19 +186,24 @@ func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.I
 
 // conflictsOn are for each device those that consume so much of the same counters that both can't be
 // had. nil if there are no counters.
-func conflictsOn(on *inventory.Inventory) func(position int) bitset.Set {
+func (c *Cache) conflictsOn(on *inventory.Inventory) func(position int) bitset.Set {
 	if !slices.ContainsFunc(on.Candidates, func(c *inventory.Candidate) bool { return len(c.Device.ConsumesCounters) > 0 }) {
 		return nil
 	}
-	return func(position int) bitset.Set {
-		excluded, c := bitset.New(len(on.Candidates)), on.Candidates[position]
-		for _, other := range on.Candidates {
-			if other != c && other.Pool == c.Pool && exceed(c.Pool, c.Device, other.Device) {
-				excluded.Add(other.Position)
+	return c.conflicts.Get(weak.Make(on), func() bitset.List { return listConflicts(on) }).At
+}
+
+func listConflicts(on *inventory.Inventory) bitset.List {
+	all := bitset.NewList(len(on.Candidates), len(on.Candidates))
+	for i, c := range on.Candidates {
+		for _, other := range on.Candidates[:i] {
+			if other.Pool == c.Pool && exceed(c.Pool, c.Device, other.Device) {
+				all.At(i).Add(other.Position)
+				all.At(other.Position).Add(i)
 			}
 		}
-		return excluded
 	}
+	return all
 }
 
 // exceed tells whether two devices together consume more of a counter than there is.

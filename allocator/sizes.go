@@ -5,12 +5,15 @@ package allocator
 
 import (
 	"unsafe"
+	"weak"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/room"
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
 )
 
@@ -77,6 +80,14 @@ func sizeOfRoom(_ roomKey, sets **room.Sets) memo.Size {
 		return memo.Size{}
 	}
 	return memo.Size{Bytes: (*sets).Bytes()}
+}
+
+func sizeOfConflicts(of weak.Pointer[inventory.Inventory], _ *bitset.List) memo.Size {
+	devices := 0
+	if on := of.Value(); on != nil {
+		devices = len(on.Candidates)
+	}
+	return memo.Size{Bytes: devices * bitset.Words(devices) * int(unsafe.Sizeof(uint64(0)))}
 }
 
 func sizeOfSymmetry(key symmetryKey, kinds *[]int) memo.Size {

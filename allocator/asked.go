@@ -4,6 +4,9 @@
 package allocator
 
 import (
+	"cmp"
+	"maps"
+	"math/bits"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -15,6 +18,30 @@ import (
 
 // MaxShapesOfClaim bounds what one claim says about what others may ask for.
 const MaxShapesOfClaim = 4
+
+// MaxShapesOfClass is how many shapes of one class are worth knowing.
+const MaxShapesOfClass = 8
+
+// AskedFrequency tells how often a shape was asked for, about: its order of magnitude. With each
+// change of what is asked for most an allocator begins to find out anew what it knows, so that one
+// claim more should not matter.
+func AskedFrequency(count int) int { return bits.Len(uint(count)) }
+
+// MostAsked are the shapes that were asked for most, of those that were asked for as often as is
+// said: the most frequent first, and of those with the same [AskedFrequency] the largest. At most
+// [MaxShapesOfClass] are of one class. It is what [WithShapes] takes.
+func MostAsked(counts map[Shape]int) []Shape {
+	order := func(s, o Shape) int {
+		return cmp.Or(cmp.Compare(AskedFrequency(counts[o]), AskedFrequency(counts[s])), cmp.Compare(o.Count, s.Count),
+			cmp.Compare(s.Class, o.Class), cmp.Compare(s.Constraint, o.Constraint))
+	}
+	ofClass := map[string]int{}
+	most := slices.SortedFunc(maps.Keys(counts), order)
+	return slices.DeleteFunc(most, func(s Shape) bool {
+		ofClass[s.Class]++
+		return ofClass[s.Class] > MaxShapesOfClass
+	})
+}
 
 // ShapesOf are the shapes that a claim asks for: the sets that it wants to satisfy constraints which
 // its classes define, with a reference or by default. A claim that defines a constraint itself asks

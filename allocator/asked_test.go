@@ -93,3 +93,19 @@ func TestAskedIsAnswered(t *testing.T) {
 	t.Logf("%d expressions, %d of them take more than 100 steps in some layout", len(steps), long)
 	require.LessOrEqual(t, long, 8)
 }
+
+func TestMostAsked(t *testing.T) {
+	pair, block, other := Shape{"a", "pair", 2}, Shape{"a", "block", 8}, Shape{"b", "pair", 2}
+	require.Equal(t, []Shape{pair, block, other}, MostAsked(map[Shape]int{other: 1, block: 1, pair: 4}))
+	require.Equal(t, []Shape{block, other, pair}, MostAsked(map[Shape]int{other: 2, block: 3, pair: 1}), "two or three times is as often")
+	many := map[Shape]int{other: 1}
+	for i := range 2 * MaxShapesOfClass {
+		many[Shape{"a", "pair", i + 2}] = 1
+	}
+	most := MostAsked(many)
+	require.Len(t, most, MaxShapesOfClass+1)
+	require.Equal(t, Shape{"a", "pair", 2*MaxShapesOfClass + 1}, most[0])
+	require.Equal(t, "breaks 1 of 4 sets of 2 (constraint pair of class a), 0 of 0 sets of 8 (constraint block of class a)",
+		PreferenceValue{Value: -1, Losses: []ShapeLoss{{pair, 1, 3}, {block, 0, 0}}}.String())
+	require.Equal(t, "-7", PreferenceValue{Value: -7}.String())
+}

@@ -3,6 +3,12 @@
 
 package allocator
 
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
 // Details are what is to be said of one Allocate call besides its results.
 type Details struct {
 	Stats
@@ -32,9 +38,25 @@ type PreferenceValue struct {
 	Losses []ShapeLoss
 }
 
+// String is the value, or for a policy what it stands for.
+func (v PreferenceValue) String() string { return DescribeValue(v.Value, v.Losses) }
+
+// DescribeValue is [PreferenceValue.String] for what was copied from one.
+func DescribeValue(value int64, losses []ShapeLoss) string {
+	if len(losses) == 0 {
+		return strconv.FormatInt(value, 10)
+	}
+	texts := make([]string, len(losses))
+	for i, l := range losses {
+		texts[i] = fmt.Sprintf("%d of %d sets of %d (constraint %s of class %s)", l.Lost, l.Lost+l.Left, l.Count, l.Constraint, l.Class)
+	}
+	return "breaks " + strings.Join(texts, ", ")
+}
+
 // ShapeLoss is what the chosen devices mean for others.
 type ShapeLoss struct {
-	Shape
+	Shape `json:",inline"`
 	// Lost is how many sets of the shape can't be had any more because of them, Left how many still can.
-	Lost, Left int
+	Lost int `json:"lost"`
+	Left int `json:"left"`
 }

@@ -27,11 +27,11 @@ import (
 // constraint which the class defines. It is comparable.
 type Shape struct {
 	// Class is the name of a DeviceClass.
-	Class string
+	Class string `json:"class"`
 	// Constraint is the name of a CEL device constraint that the class defines.
-	Constraint string
+	Constraint string `json:"constraint"`
 	// Count is the number of devices, at least 1.
-	Count int
+	Count int `json:"count"`
 }
 
 // MaxShapes is how many shapes of those that are known are looked at.

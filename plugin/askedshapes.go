@@ -4,11 +4,8 @@
 package plugin
 
 import (
-	"cmp"
 	"container/list"
 	"context"
-	"maps"
-	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -32,8 +29,6 @@ const (
 	// maxAskedClaims and maxAskedClaimsOfNamespace are how many claims are remembered.
 	maxAskedClaims            = 1024
 	maxAskedClaimsOfNamespace = maxAskedClaims / 8
-	// maxShapesOfClass are told to the allocator.
-	maxShapesOfClass = 8
 )
 
 // askedShapes are the shapes that the last claims of a cluster asked for. It is safe for concurrent
@@ -117,15 +112,10 @@ func (a *askedShapes) count(shape allocator.Shape, more int) {
 	if a.counts[shape] = after; after == 0 {
 		delete(a.counts, shape)
 	}
-	if frequency(before) != frequency(after) {
+	if allocator.AskedFrequency(before) != allocator.AskedFrequency(after) {
 		a.most = nil
 	}
 }
-
-// frequency tells how often a shape was asked for, about: its order of magnitude. With each change
-// of the result the allocator begins to find out anew what it knows, so that one claim more should
-// not matter.
-func frequency(count int) int { return bits.Len(uint(count)) }
 
 // shapes are those that were asked for most, the most frequent first and of those the largest. The
 // result is not modified.
@@ -133,26 +123,7 @@ func (a *askedShapes) shapes() []allocator.Shape {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.most == nil {
-		a.most = a.find()
+		a.most = allocator.MostAsked(a.counts)
 	}
 	return a.most
-}
-
-func (a *askedShapes) find() []allocator.Shape {
-	order := func(s, o allocator.Shape) int {
-		return cmp.Or(cmp.Compare(frequency(a.counts[o]), frequency(a.counts[s])), cmp.Compare(o.Count, s.Count),
-			cmp.Compare(s.Class, o.Class), cmp.Compare(s.Constraint, o.Constraint))
-	}
-	byClass := map[string][]allocator.Shape{}
-	for shape := range a.counts {
-		most := byClass[shape.Class]
-		at, _ := slices.BinarySearchFunc(most, shape, order)
-		if at < maxShapesOfClass {
-			most = slices.Insert(most, at, shape)
-			byClass[shape.Class] = most[:min(len(most), maxShapesOfClass)]
-		}
-	}
-	result := slices.Concat(slices.Collect(maps.Values(byClass))...)
-	slices.SortFunc(result, order)
-	return result
 }

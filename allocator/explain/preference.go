@@ -40,6 +40,8 @@ type Value struct {
 	// Name is that of the preference, with its class if it is defined there.
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
+	// Losses are what a policy counts.
+	Losses []allocator.ShapeLoss `json:"losses,omitempty"`
 	// Error is why there is no value: the devices have changed, or the class.
 	Error string `json:"error,omitempty"`
 }
@@ -198,7 +200,7 @@ func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.Re
 	}
 	best := Best{Outcome: details.Outcome}
 	for _, value := range details.Preferences {
-		best.Values = append(best.Values, Value{Name: value.Name, Value: value.Value})
+		best.Values = append(best.Values, Value{Name: value.Name, Value: value.Value, Losses: value.Losses})
 	}
 	for _, r := range results[0].Devices.Results {
 		best.Devices = append(best.Devices, structured.MakeDeviceID(r.Driver, r.Pool, r.Device).String())

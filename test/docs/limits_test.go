@@ -149,7 +149,7 @@ func searchLimits(t *testing.T) []limit {
 		{"the same cost for all nodes", number(configv1alpha1.DefaultPreferenceBudgetAttemptCost) + ", at least that for one", changeable + "`preferenceBudget.attemptCost`"},
 		{"the same steps for all nodes", number(configv1alpha1.DefaultPreferenceBudgetAttemptSteps) + ", at least those for one", changeable + "`preferenceBudget.attemptSteps`"},
 		{"claims whose sets are kept whole; of one namespace an eighth", number(constantOf(t, "plugin/askedshapes.go", "maxAskedClaims")), ours},
-		{"sets of a class that are kept whole", number(constantOf(t, "plugin/askedshapes.go", "maxShapesOfClass")), ours},
+		{"sets of a class that are kept whole", number(allocator.MaxShapesOfClass), ours},
 		{"time for one node", configv1alpha1.DefaultFilterTimeout.String(), changeable + "`filterTimeout`"},
 		{"time to wait for binding conditions of devices", configv1alpha1.DefaultBindingTimeout.String() +
 			", at least " + configv1alpha1.MinBindingTimeout.String(), changeable + "`bindingTimeout`"},

@@ -192,7 +192,7 @@ func printBest(b *strings.Builder, of string, best explain.Best) {
 func values(of []explain.Value) string {
 	texts := make([]string, len(of))
 	for i, value := range of {
-		texts[i] = fmt.Sprintf("%s %d", value.Name, value.Value)
+		texts[i] = value.Name + " " + allocator.DescribeValue(value.Value, value.Losses)
 		if value.Error != "" {
 			texts[i] = fmt.Sprintf("%s fails: %s", value.Name, strings.Join(strings.Fields(value.Error), " "))
 		}

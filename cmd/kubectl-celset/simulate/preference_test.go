@@ -52,3 +52,30 @@ func TestPreferencesOfSeveralClaims(t *testing.T) {
 	require.False(t, result.Fits())
 	require.Contains(t, result.Error, "preference p, node node-1, devices [d/node-1/dev]")
 }
+
+// TestKeepWhole: what it counts is told, with the shapes that the claims ask for.
+func TestKeepWhole(t *testing.T) {
+	s := state()
+	entry := resourceapi.DeviceClassConfiguration{}
+	entry.Opaque = &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName}
+	entry.Opaque.Parameters.Raw = []byte(`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "pair", "expression": "devices.map(d, d.attributes['d'].bridge).distinct().size() == 1"}`)
+	s.Objects.Classes[0].Spec.Config = append(s.Objects.Classes[0].Spec.Config, entry)
+	bridge := func(n int64) map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
+		return map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"bridge": {IntValue: ptr.To(n)}}
+	}
+	s.Slices(false)[0].Spec.Devices = []resourceapi.Device{{Name: "a", Attributes: bridge(1)}, {Name: "b", Attributes: bridge(1)}, {Name: "alone", Attributes: bridge(2)}}
+	asks := s.Claims[1].DeepCopy()
+	asks.Name = "asks"
+	asks.Spec.Devices.Requests[0].Exactly.Count = 2
+	asks.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/pair"))}}
+	s.Claims = append(s.Claims, asks)
+	keeping := resourceapi.DeviceClaimConfiguration{}
+	keeping.Opaque = &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName}
+	keeping.Opaque.Parameters.Raw = []byte(`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDevicePreference", "name": "whole", "policy": "KeepWhole"}`)
+	s.Claims[1].Spec.Devices.Config = []resourceapi.DeviceClaimConfiguration{keeping}
+	result := run(t, s, "pod/p", "node-1")
+	require.Equal(t, "alone", result.Nodes[0].Claims[0].Devices[0].Device)
+	var text strings.Builder
+	require.NoError(t, result.Print(&text))
+	require.Contains(t, text.String(), "\n    best by whole: breaks 0 of 1 sets of 2 (constraint pair of class "+s.Objects.Classes[0].Name+")\n")
+}

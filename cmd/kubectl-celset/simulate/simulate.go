@@ -83,6 +83,8 @@ type PreferenceValue struct {
 	// Name is that of the preference, with its class if it is defined there.
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
+	// Losses are what a policy counts.
+	Losses []allocator.ShapeLoss `json:"losses,omitempty"`
 }
 
 // Claim is a claim and its devices.
@@ -121,6 +123,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	s.problem = state.Problem(subject, options.Features, allocator.WithReasons(), allocator.WithCache(allocator.NewCache()),
 		allocator.WithCostBudget(options.CostBudget), allocator.WithStepBudget(options.StepBudget),
 		allocator.WithPreferenceBudget(options.PreferenceCost, options.PreferenceSteps), allocator.WithDefaultPreference(options.DefaultPreference))
+	s.problem.Options = append(s.problem.Options, allocator.WithShapes(askedShapes(&s.problem)))
 	result := &Result{Subject: subject.String(), Nodes: []Node{}}
 	for _, claim := range subject.Claims {
 		if allocation := claim.Status.Allocation; allocation != nil {
@@ -139,6 +142,18 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 		result.Nodes = append(result.Nodes, *answer)
 	}
 	return result, nil
+}
+
+// askedShapes are what the claims that there are ask for, as a scheduler that has seen all of them
+// knows it.
+func askedShapes(problem *allocator.Problem) []allocator.Shape {
+	counts := map[allocator.Shape]int{}
+	for _, claim := range problem.Allocated {
+		for _, shape := range allocator.ShapesOf(claim, problem.Classes) {
+			counts[shape]++
+		}
+	}
+	return allocator.MostAsked(counts)
 }
 
 type simulation struct {
@@ -186,7 +201,7 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 		}
 		answer.Outcome = details.Outcome
 		for _, p := range details.Preferences {
-			answer.Preferences = append(answer.Preferences, PreferenceValue{Claim: klog.KObj(pending[p.Claim]).String(), Name: p.Name, Value: p.Value})
+			answer.Preferences = append(answer.Preferences, PreferenceValue{Claim: klog.KObj(pending[p.Claim]).String(), Name: p.Name, Value: p.Value, Losses: p.Losses})
 		}
 	}
 	return answer, nil

@@ -63,7 +63,7 @@ func (n *Node) printPreferences(b *strings.Builder) {
 		if len(n.Claims) > 1 {
 			fmt.Fprintf(b, " (claim %s)", p.Claim)
 		}
-		fmt.Fprintf(b, ": %d", p.Value)
+		fmt.Fprint(b, ": ", allocator.DescribeValue(p.Value, p.Losses))
 	}
 	if n.Outcome == allocator.PreferenceBestFound {
 		fmt.Fprint(b, "; the search for better ones ended before it was through")

@@ -167,7 +167,7 @@ func (a *Allocator) answerKeyOf(v *view.View, claims fingerprint.Sum, allocated 
 	}
 	return answerKey{
 		view: v.Number, features: a.features, environment: a.environment,
-		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps}, prefers: a.options.preferences, reasons: a.reasons,
+		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps}, prefers: a.preferences, reasons: a.reasons,
 		inUse: string(inUse),
 	}
 }

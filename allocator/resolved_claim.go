@@ -39,8 +39,8 @@ func (a *Allocator) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	}
 	isTemporary := claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true"
 	if !a.celConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !a.hasPreference(claim) {
-		if !isTemporary {
-			// It is looked for once, not for each node.
+		if !isTemporary && len(claim.Spec.Devices.Config) > 0 {
+			// Large configurations are looked through once, not for each node.
 			a.resolvedClaims.byClaim.Store(claim, (*resolvedClaim)(nil))
 		}
 		return nil

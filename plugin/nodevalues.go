@@ -119,7 +119,7 @@ func (v *nodeValues) scores(nodes []fwk.NodeInfo) nodeScores {
 	result := make(nodeScores, len(nodes))
 	for i, node := range nodes {
 		rank, _ := slices.BinarySearchFunc(ranked, all[i], compareValues)
-		result[node.Node().Name] = fwk.MaxNodeScore * int64(rank) / int64(best)
+		result[node.Node().Name] = fwk.MaxScore * int64(rank) / int64(best)
 	}
 	return result
 }

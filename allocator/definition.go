@@ -86,7 +86,7 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*defini
 }
 
 func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim) ([]preference, error) {
-	if a.isIdle || !a.preferences {
+	if !a.preferences {
 		return nil, nil
 	}
 	var resolved []v1alpha1.Preference

@@ -57,8 +57,6 @@ type options struct {
 	environment *device.Environment
 	cache       *Cache
 	sharesCache bool
-	// isIdle: nothing is in use, and nobody prefers anything.
-	isIdle bool
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }

@@ -79,7 +79,7 @@ func newIdle(a *Allocator) *Allocator {
 		allSlices:   a.allSlices,
 		inventories: a.inventories,
 	}
-	idle.isIdle, idle.preference, idle.reasons, idle.unbounded = true, "", false, false
+	idle.preferences, idle.reasons, idle.unbounded = false, false, false
 	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, a.attempt.forPreferences()
 	return idle
 }

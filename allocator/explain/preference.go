@@ -211,35 +211,7 @@ func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.Re
 // feasible is the problem without preferences: whether a set will do has nothing to do with them, so
 // that searches for any set need neither spend their time on better ones nor fail with them.
 func (p *Problem) feasible() *Problem {
-	if !slices.ContainsFunc(p.Claims, p.Prefers) {
-		return p
-	}
 	out := &Problem{Problem: p.Problem, NamesAll: p.NamesAll}
-	out.Options = append(slices.Clone(p.Options), allocator.WithDefaultPreference(""))
-	out.Classes = unpreferring{p.Classes}
-	out.Claims = make([]*resourceapi.ResourceClaim, len(p.Claims))
-	for i, claim := range p.Claims {
-		out.Claims[i] = claim.DeepCopy()
-		devices := &out.Claims[i].Spec.Devices
-		devices.Config = slices.DeleteFunc(devices.Config, func(c resourceapi.DeviceClaimConfiguration) bool {
-			return v1alpha1.IsPreference(c.DeviceConfiguration)
-		})
-	}
+	out.Options = append(slices.Clone(p.Options), allocator.WithoutPreferences())
 	return out
-}
-
-// unpreferring has classes without preferences.
-type unpreferring struct{ structured.DeviceClassLister }
-
-// Get returns the class, or a copy of it.
-func (u unpreferring) Get(name string) (*resourceapi.DeviceClass, error) {
-	class, err := u.DeviceClassLister.Get(name)
-	if err != nil || !v1alpha1.HasPreferences(class) {
-		return class, err
-	}
-	class = class.DeepCopy()
-	class.Spec.Config = slices.DeleteFunc(class.Spec.Config, func(c resourceapi.DeviceClassConfiguration) bool {
-		return v1alpha1.IsPreference(c.DeviceConfiguration)
-	})
-	return class, nil
 }

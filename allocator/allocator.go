@@ -30,7 +30,7 @@ type Allocator struct {
 	selectors      *dracel.Cache
 	allSlices      []*resourceapi.ResourceSlice
 	inventories    *inventory.Index
-	resolvedClaims resolvedClaims
+	resolvedClaims *resolvedClaims
 	counts         counts
 	// shapes are what others may ask for, of which options has the list.
 	shapes *shapes
@@ -58,6 +58,8 @@ func NewAllocator(_ context.Context,
 		classes:   &seenClasses{DeviceClassLister: classLister},
 		selectors: celCache,
 		allSlices: slices,
+
+		resolvedClaims: &resolvedClaims{},
 	}
 	for _, opt := range opts {
 		opt(&a.options)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -128,10 +127,7 @@ type countedKey struct {
 func (a *Allocator) newCounting(ctx context.Context, nodes []*v1.Node, shape Shape) *counting {
 	c := &counting{
 		ctx: ctx, allocator: a, shape: shape, severalNodes: len(nodes) > 1,
-		used: maps.Clone(a.state.AllocatedDevices), work: packing.Work{Left: packingWork}, known: map[countedKey]SetCount{},
-	}
-	if c.used == nil {
-		c.used = sets.New[structured.DeviceID]()
+		used: a.state.Exclusive(), work: packing.Work{Left: packingWork}, known: map[countedKey]SetCount{},
 	}
 	state := a.state.AllocatedState
 	state.AllocatedDevices = c.used

@@ -78,6 +78,8 @@ func newIdle(a *Allocator) *Allocator {
 		selectors:   a.selectors,
 		allSlices:   a.allSlices,
 		inventories: a.inventories,
+
+		resolvedClaims: &resolvedClaims{},
 	}
 	idle.preferences, idle.reasons, idle.unbounded = false, false, false
 	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, a.attempt.forPreferences()

@@ -32,6 +32,9 @@ func (s *State) Pools() *Pools {
 	p := &Pools{state: s, devices: make([]draapi.UniqueString, len(s.AllocatedDevices)), places: make(map[poolID]*stretch)}
 	all := make([]inUse, 0, len(s.AllocatedDevices))
 	for id := range s.AllocatedDevices {
+		if s.givenBack.Has(id) {
+			continue
+		}
 		pool := p.places[poolID{id.Driver, id.Pool}]
 		if pool == nil {
 			pool = &stretch{}
@@ -73,7 +76,7 @@ func (p *Pools) Of(has *inventory.Inventory) bitset.Set {
 func (p *Pools) join(allocated bitset.Set, candidates []*inventory.Candidate, inUse []draapi.UniqueString) {
 	if len(candidates)*len(inUse) > manyComparisons {
 		for _, c := range candidates {
-			if p.state.AllocatedDevices.Has(c.ID) {
+			if p.state.isExclusive(c.ID) {
 				allocated.Add(c.Position)
 			}
 		}

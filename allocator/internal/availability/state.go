@@ -4,6 +4,7 @@
 package availability
 
 import (
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -21,11 +22,14 @@ type State struct {
 	// sharedDevices is made when it is needed first: most claims don't need it, and it is as
 	// large as the cluster.
 	sharedDevices func() sets.Set[structured.DeviceID]
+	// givenBack are devices among AllocatedDevices that are not in use any more. They are few: the
+	// set of all is not copied to leave them out.
+	givenBack sets.Set[structured.DeviceID]
 }
 
 // NewState indexes what was allocated.
 func NewState(state structured.AllocatedState) *State {
-	return &State{state, sync.OnceValue(func() sets.Set[structured.DeviceID] {
+	return &State{AllocatedState: state, sharedDevices: sync.OnceValue(func() sets.Set[structured.DeviceID] {
 		devices := sets.New[structured.DeviceID]()
 		for share := range state.AllocatedSharedDeviceIDs {
 			devices.Insert(share.GetDeviceID())
@@ -37,6 +41,39 @@ func NewState(state structured.AllocatedState) *State {
 	})}
 }
 
+// Without is the state after something was given back, all of which was in use.
+func (s *State) Without(given structured.AllocatedState) *State {
+	rest := s.AllocatedState
+	if len(given.AllocatedSharedDeviceIDs) > 0 {
+		rest.AllocatedSharedDeviceIDs = rest.AllocatedSharedDeviceIDs.Difference(given.AllocatedSharedDeviceIDs)
+	}
+	if len(given.AggregatedCapacity) > 0 {
+		rest.AggregatedCapacity = maps.Clone(rest.AggregatedCapacity)
+		for id, consumed := range given.AggregatedCapacity {
+			if before, ok := rest.AggregatedCapacity[id]; ok {
+				rest.AggregatedCapacity[id] = before.Clone()
+				rest.AggregatedCapacity.Remove(structured.DeviceConsumedCapacity{DeviceID: id, ConsumedCapacity: consumed})
+			}
+		}
+	}
+	result := NewState(rest)
+	result.givenBack = s.givenBack.Union(given.AllocatedDevices)
+	return result
+}
+
+// Exclusive are the devices that are in use as a whole.
+func (s *State) Exclusive() sets.Set[structured.DeviceID] {
+	if len(s.givenBack) == 0 {
+		return s.AllocatedDevices.Clone()
+	}
+	return s.AllocatedDevices.Difference(s.givenBack)
+}
+
+// isExclusive tells whether the device is in use as a whole.
+func (s *State) isExclusive(id structured.DeviceID) bool {
+	return s.AllocatedDevices.Has(id) && !s.givenBack.Has(id)
+}
+
 // Of has the positions of the candidates that are allocated, exclusively.
 func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
 	allocated := bitset.New(len(candidates))
@@ -44,7 +81,7 @@ func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
 		return allocated
 	}
 	for i, c := range candidates {
-		if s.AllocatedDevices.Has(c.ID) {
+		if s.isExclusive(c.ID) {
 			allocated.Add(i)
 		}
 	}
@@ -64,5 +101,5 @@ func (s *State) IsShared(id structured.DeviceID) bool {
 
 // IsAllocated tells whether the device is in use at all.
 func (s *State) IsAllocated(id structured.DeviceID) bool {
-	return s.AllocatedDevices.Has(id) || s.IsShared(id)
+	return s.isExclusive(id) || s.IsShared(id)
 }

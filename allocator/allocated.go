@@ -24,11 +24,17 @@ func AllocatedTo(claims []*resourceapi.ResourceClaim, features structured.Featur
 		if claim.Status.Allocation == nil {
 			continue
 		}
-		for i := range claim.Status.Allocation.Devices.Results {
-			addAllocated(&state, &claim.Status.Allocation.Devices.Results[i], features.ConsumableCapacity)
-		}
+		AddAllocated(&state, claim.Status.Allocation.Devices.Results, features)
 	}
 	return state
+}
+
+// AddAllocated adds what results of an allocation keep from others, counted as [AllocatedTo] does. The
+// state has to have its sets.
+func AddAllocated(state *structured.AllocatedState, results []resourceapi.DeviceRequestAllocationResult, features structured.Features) {
+	for i := range results {
+		addAllocated(state, &results[i], features.ConsumableCapacity)
+	}
 }
 
 func addAllocated(state *structured.AllocatedState, result *resourceapi.DeviceRequestAllocationResult, shares bool) {

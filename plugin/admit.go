@@ -81,6 +81,7 @@ func (pl *DynamicResourcesCEL) Reserve(ctx context.Context, state fwk.CycleState
 	if status.IsSuccess() {
 		attempt.Succeeded()
 		logChoice(ctx, state, pod, node)
+		pl.taken(pod)
 	}
 	return status
 }

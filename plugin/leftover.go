@@ -28,7 +28,7 @@ func (pl *DynamicResourcesCEL) EventsToRegister(ctx context.Context) ([]fwk.Clus
 	events, err := pl.DynamicResources.EventsToRegister(ctx)
 	for i := range events {
 		if events[i].Event.Resource == fwk.ResourceClaim {
-			events[i].QueueingHintFn = queueOwnerOfLeftover(events[i].QueueingHintFn)
+			events[i].QueueingHintFn = pl.queueHolder(queueOwnerOfLeftover(events[i].QueueingHintFn))
 			events[i].PreQueueingHintFn = considerOwnerOfLeftover(events[i].PreQueueingHintFn)
 		}
 	}

@@ -35,6 +35,9 @@ func newLimitedAllocator(upstream structured.Allocator, attempt *guard.Attempt) 
 
 // Allocate implements [structured.Allocator].
 func (a *limitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	if s := simulatedIn(ctx); s != nil {
+		return s.allocate(ctx, node, claims)
+	}
 	if over := a.attempt.Over(); over != nil {
 		return nil, notLookedAt(a.attempt, over)
 	}

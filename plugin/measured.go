@@ -35,6 +35,9 @@ var _ structured.Allocator = &measuredAllocator{}
 
 // Allocate implements [structured.Allocator].
 func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	if s := simulatedIn(ctx); s != nil {
+		return s.allocate(ctx, node, claims)
+	}
 	if over := a.attempt.Over(); over != nil {
 		return nil, notLookedAt(a.attempt, over)
 	}

@@ -37,16 +37,32 @@ const (
 // PostFilter runs upstream's PostFilter. If that has nothing to say about a pod with CEL
 // constraints, it says by how little the pod misses.
 func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if _, err := state.Read(dynamicresources.Name); err != nil && pl.exchange != nil {
+		// PreFilter refused the pod before upstream's was asked.
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
 	pl.tellOfPassedOver(ctx, state, pod, nodes)
 	result, status := pl.DynamicResources.PostFilter(ctx, state, pod, nodes)
 	ours := pl.oursIn(state)
-	if status.Code() != fwk.Unschedulable || status.Message() != "" || ours == nil {
+	if status.Code() != fwk.Unschedulable || status.Message() != "" {
 		return result, status
 	}
-	texts := []string{ours.failed.String(), pl.nearestMissText(ctx, ours, pod, nodes)}
+	preempted, said, did := pl.preempt(ctx, state, pod, nodes)
+	if did && said.IsSuccess() {
+		return preempted, said
+	}
+	var texts []string
+	if ours != nil {
+		texts = append(texts, ours.failed.String(), pl.nearestMissText(ctx, ours, pod, nodes))
+	}
+	texts = append(texts, pl.tellOfHeld(pod))
+	if did {
+		result, status = preempted, said
+		texts = append(texts, said.Message())
+	}
 	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 	if len(texts) > 0 {
-		status = fwk.NewStatus(fwk.Unschedulable, strings.Join(texts, "; "))
+		status = fwk.NewStatus(status.Code(), strings.Join(texts, "; "))
 	}
 	return result, status
 }

@@ -67,7 +67,10 @@ type DynamicResourcesCEL struct {
 	constraints *device.Environment
 	cache       *allocator.Cache
 	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with ours.
-	handle             fwk.Handle
+	handle fwk.Handle
+	// preempter is nil if devices are not preempted. resumed: what was held before is held again.
+	preempter          *preempter
+	resumed            sync.Once
 	isFirstAfterFilter func() bool
 	// guard is what all profiles share; activate has the queue try a pod.
 	guard          *guard.Guard
@@ -84,6 +87,7 @@ var (
 	_ fwk.ScorePlugin              = &DynamicResourcesCEL{}
 	_ fwk.ReservePlugin            = &DynamicResourcesCEL{}
 	_ fwk.EnqueueExtensions        = &DynamicResourcesCEL{}
+	_ fwk.PreFilterExtensions      = &DynamicResourcesCEL{}
 	_ fwk.PreBindPlugin            = &DynamicResourcesCEL{}
 	_ fwk.SignPlugin               = &DynamicResourcesCEL{}
 )
@@ -180,8 +184,19 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		return pl, nil
 	}
 	measured.WatchClaims(pl.claims.ResourceClaims().List)
-	pl.exchange, err = probe(ctx, pl.DynamicResources)
-	return pl, err
+	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
+		return nil, err
+	}
+	if shared.gates.Enabled(DRADevicePreemption) && pl.mode != configv1alpha1.AllocatorUpstream {
+		holds, err := shared.holdsOf(ctx, measured, handle.SharedInformerFactory())
+		if err != nil {
+			return nil, err
+		}
+		if pl.preempter, err = newPreempter(ctx, pl, handle, decoded.DevicePreemption, holds); err != nil {
+			return nil, err
+		}
+	}
+	return pl, nil
 }
 
 // prepareAllocators makes what our allocators share.
@@ -221,13 +236,16 @@ func (pl *DynamicResourcesCEL) Name() string { return Name }
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	// What an earlier attempt with this state found does not count any more.
 	state.Delete(nodeValuesKey)
+	if pl.preempter != nil {
+		pl.resumed.Do(func() { pl.preempter.resume(ctx) })
+	}
 	attempt, status := pl.admitClaims(pod)
 	if !status.IsSuccess() {
 		return nil, status
 	}
 	defer attempt.Progress()
 	var result *fwk.PreFilterResult
-	seen := pl.watched.during(func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
+	seen := pl.watched.during(pl.heldFrom(pod), func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
 	if !status.IsSuccess() || pl.exchange == nil {
 		return result, status
 	}

@@ -4,18 +4,23 @@
 package plugin
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"sync"
 
+	"k8s.io/client-go/informers"
 	"k8s.io/component-base/featuregate"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/hold"
+	"github.com/celset/celset/plugin/metrics"
 )
 
 // profiles is what all profiles of a scheduler have together.
@@ -32,7 +37,9 @@ type profiles struct {
 	asked *askedShapes
 
 	// mutex guards what follows.
-	mutex   sync.Mutex
+	mutex sync.Mutex
+	// holds are on devices.
+	holds   *hold.Holds
 	share   stated[configv1alpha1.Share]
 	backOff stated[configv1alpha1.BackOff]
 }
@@ -45,6 +52,25 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 		mistakes: newMistakes(clock.RealClock{}),
 		asked:    newAskedShapes(),
 	}
+}
+
+// holdsOf are the holds of all profiles, which are measured and logged, and end with their pods.
+func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, factory informers.SharedInformerFactory) (*hold.Holds, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.holds == nil {
+		logger := klog.FromContext(ctx)
+		holds := hold.New(clock.RealClock{}, func(ended hold.Hold, how hold.End) {
+			measured.ObserveHoldEnd(string(how), ended.Victims)
+			logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(ended.Pod), "node", klog.KRef("", ended.Node), "end", how, "victims", ended.Victims)
+		})
+		if err := watchHolds(factory, holds); err != nil {
+			return nil, err
+		}
+		measured.WatchHolds(holds.Count)
+		p.holds = holds
+	}
+	return p.holds, nil
 }
 
 // stated is an argument that one profile has for all. value is nil if none has.

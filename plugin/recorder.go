@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/celset/celset/allocator"
 )
 
 // What an allocator is made from is copied for each pod: the names of all devices in use
@@ -37,27 +39,30 @@ type recorder struct {
 	// seen is what was handed out during this turn, nil between turns. If others ask for
 	// the same meanwhile, theirs is as good.
 	seen *material
+	// held are results of allocations that count as in use during this turn.
+	held []resourceapi.DeviceRequestAllocationResult
 }
 
 func newRecorder(handle fwk.Handle) *recorder {
 	return &recorder{Handle: handle, manager: handle.SharedDRAManager()}
 }
 
-// during runs upstream's PreFilter and returns what it was given.
-func (o *recorder) during(preFilter func()) *material {
+// during runs upstream's PreFilter and returns what it was given, in which what is held counts as in
+// use.
+func (o *recorder) during(held []resourceapi.DeviceRequestAllocationResult, preFilter func()) *material {
 	o.turn.Lock()
 	defer o.turn.Unlock()
 	seen := &material{}
-	o.set(seen)
-	defer o.set(nil)
+	o.set(seen, held)
+	defer o.set(nil, nil)
 	preFilter()
 	return seen
 }
 
-func (o *recorder) set(seen *material) {
+func (o *recorder) set(seen *material, held []resourceapi.DeviceRequestAllocationResult) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.seen = seen
+	o.seen, o.held = seen, held
 }
 
 // SharedDRAManager implements [fwk.Handle].
@@ -92,7 +97,7 @@ type watchedClaims struct {
 func (c watchedClaims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
 	devices, err := c.ResourceClaimTracker.ListAllAllocatedDevices()
 	if err == nil {
-		c.keepAllocated(exclusively(devices))
+		c.keepAllocated(exclusively(devices), structured.Features{})
 	}
 	return devices, err
 }
@@ -101,15 +106,17 @@ func (c watchedClaims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID],
 func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	state, err := c.ResourceClaimTracker.GatherAllocatedState()
 	if err == nil {
-		c.keepAllocated(state)
+		c.keepAllocated(state, structured.Features{ConsumableCapacity: true})
 	}
 	return state, err
 }
 
-func (o *recorder) keepAllocated(state *structured.AllocatedState) {
+// keepAllocated keeps what is handed out, with what is held in it: the lists are copies.
+func (o *recorder) keepAllocated(state *structured.AllocatedState, features structured.Features) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if o.seen != nil {
+		allocator.AddAllocated(state, o.held, features)
 		o.seen.allocated = state
 	}
 }

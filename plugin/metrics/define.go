@@ -60,6 +60,18 @@ func (m *Metrics) define() {
 		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
 	m.unfit = counters("nodes_unfit_by_failure_total",
 		"Number of times that a node did not fit a pod because a CEL device constraint with onError NodeDoesNotFit failed on devices of the node, by reason.", "reason")
+	m.preemptions = counters("device_preemption_attempts_total",
+		"Number of times that it was looked for pods to evict for the devices of a pod, by outcome.", "outcome")
+	m.victims = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "device_preemption_victims_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of pods that were chosen to be evicted for the devices of a pod.",
+	})
+	m.wasted = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "device_preemption_victims_without_bind_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of pods that were chosen to be evicted for the devices of a pod that was not bound as long as these were held for it.",
+	})
+	m.holdsEnded = counters("device_holds_ended_total",
+		"Number of times that devices were not held any longer for a pod for which others were evicted, by how that ended.", "end")
 	m.refusals = counters("refused_scheduling_attempts_total",
 		"Number of times that the scheduling of a pod was refused because of its claims before any node was looked at, by reason.", "reason")
 }
@@ -87,6 +99,8 @@ func (m *Metrics) begin() {
 		m.hits:         {cacheAnswers, cacheVerdicts},
 		m.preferences:  {preferenceBest, preferenceBestFound},
 		m.exhaustions:  {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},
+		m.preemptions:  {PreemptionNominated, PreemptionNotHelpful, PreemptionNotEligible, PreemptionFailed},
+		m.holdsEnded:   HoldEnds,
 		m.refusals:     {string(RefusalGate), string(RefusalConstraint), string(RefusalSelector), string(RefusalBackOff), string(RefusalShare)},
 	} {
 		for _, value := range values {

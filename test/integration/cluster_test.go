@@ -94,7 +94,7 @@ func startCluster(ctx context.Context, dir string) (err error) {
 	cluster.scheduler, err = cluster.StartScheduler(ctx, controlplane.SchedulerOptions{
 		Config:       config,
 		User:         serviceAccount,
-		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
+		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true, "DRADevicePreemption": true}),
 	})
 	return err
 }

@@ -60,6 +60,11 @@ type written struct {
 		Percent *int32  `json:"percent"`
 		Burst   *string `json:"burst"`
 	} `json:"share"`
+	DevicePreemption *struct {
+		MinCandidateNodesPercentage *int32  `json:"minCandidateNodesPercentage"`
+		MinCandidateNodesAbsolute   *int32  `json:"minCandidateNodesAbsolute"`
+		HoldTimeout                 *string `json:"holdTimeout"`
+	} `json:"devicePreemption"`
 	CacheSize         *string                         `json:"cacheSize"`
 	Allocator         AllocatorMode                   `json:"allocator"`
 	PreferenceBudget  *PreferenceBudget               `json:"preferenceBudget"`
@@ -96,6 +101,12 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	if w.Share != nil {
 		args.Share = &Share{Percent: w.Share.Percent}
 		args.Share.Burst, errs = parseDuration(w.Share.Burst, path.Child("share").Child("burst"), errs)
+	}
+	if given := w.DevicePreemption; given != nil {
+		args.DevicePreemption = &DevicePreemption{
+			MinCandidateNodesPercentage: given.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: given.MinCandidateNodesAbsolute,
+		}
+		args.DevicePreemption.HoldTimeout, errs = parseDuration(given.HoldTimeout, path.Child("devicePreemption").Child("holdTimeout"), errs)
 	}
 	return args, errs
 }

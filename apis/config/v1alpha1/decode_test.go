@@ -30,6 +30,7 @@ func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 		AttemptTimeout:   &metav1.Duration{Duration: 400 * time.Millisecond},
 		Budget:           budgetOf(5_000_000, 100_000),
 		PreferenceBudget: preferenceBudgetOf(1_000_000, 2_000),
+		DevicePreemption: devicePreemptionOf(10, 100, 5*time.Minute),
 		Allocator:        AllocatorConstrained,
 	}
 }
@@ -53,6 +54,10 @@ func preferenceBudgetOf(cost, steps int64) *PreferenceBudget {
 		Cost: &cost, Steps: &steps,
 		AttemptCost: ptr.To(max(2_000_000, cost)), AttemptSteps: ptr.To(max(20_000, steps)),
 	}
+}
+
+func devicePreemptionOf(percentage, absolute int32, timeout time.Duration) *DevicePreemption {
+	return &DevicePreemption{MinCandidateNodesPercentage: &percentage, MinCandidateNodesAbsolute: &absolute, HoldTimeout: &metav1.Duration{Duration: timeout}}
 }
 
 func backOffOf(initial, longest time.Duration) *BackOff {
@@ -124,6 +129,10 @@ func TestDecodeArgs(t *testing.T) {
 		"preference budget of an attempt": {raw: `{"preferenceBudget":{"attemptCost":1,"attemptSteps":2}}`, want: with(func(args *DynamicResourcesCELArgs) {
 			args.PreferenceBudget.AttemptCost, args.PreferenceBudget.AttemptSteps = ptr.To[int64](1), ptr.To[int64](2)
 		})},
+		"preemption": {raw: "devicePreemption: {minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 7, holdTimeout: 90s}", want: with(func(args *DynamicResourcesCELArgs) {
+			args.DevicePreemption = devicePreemptionOf(0, 7, 90*time.Second)
+		})},
+		"preemption of defaults": {raw: "devicePreemption: {}", want: defaults},
 		"no preference budget": {raw: "preferenceBudget: null", want: defaults},
 		"default preference":   {raw: "defaultPreference: KeepWhole", want: with(func(args *DynamicResourcesCELArgs) { args.DefaultPreference = "KeepWhole" })},
 		"default preference and allocator": {raw: "{defaultPreference: KeepWhole, allocator: All}", want: with(func(args *DynamicResourcesCELArgs) {
@@ -233,6 +242,8 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 		want = withBudget(want, rapid.Int64Min(1).Draw(t, "cost"), rapid.Int64Min(1).Draw(t, "steps"))
 		want.PreferenceBudget = preferenceBudgetOf(rapid.Int64Min(1).Draw(t, "cost of preferences"), rapid.Int64Min(1).Draw(t, "steps of preferences"))
 		want.DefaultPreference = rapid.SampledFrom([]celsetv1alpha1.PreferencePolicy{"", celsetv1alpha1.PolicyKeepWhole}).Draw(t, "policy")
+		want.DevicePreemption = devicePreemptionOf(rapid.Int32Range(1, 100).Draw(t, "percentage"), rapid.Int32Min(0).Draw(t, "absolute"),
+			time.Duration(rapid.Int64Min(int64(time.Second)).Draw(t, "hold")))
 		want.AttemptTimeout.Duration = time.Duration(rapid.Int64Min(0).Draw(t, "attempt"))
 		want.BackOff = backOffOf(
 			time.Duration(rapid.Int64Range(int64(time.Second), int64(time.Hour)).Draw(t, "initial")),

@@ -32,6 +32,10 @@ func SetDefaults(args *DynamicResourcesCELArgs) {
 	setDefault(&args.Budget.AttemptSteps, max(DefaultBudgetAttemptSteps, *args.Budget.Steps))
 	setDefault(&args.PreferenceBudget, PreferenceBudget{})
 	setPreferenceBudgetDefaults(args.PreferenceBudget)
+	setDefault(&args.DevicePreemption, DevicePreemption{})
+	setDefault(&args.DevicePreemption.MinCandidateNodesPercentage, DefaultMinCandidateNodesPercentage)
+	setDefault(&args.DevicePreemption.MinCandidateNodesAbsolute, DefaultMinCandidateNodesAbsolute)
+	setDefault(&args.DevicePreemption.HoldTimeout, metav1.Duration{Duration: DefaultHoldTimeout})
 	if args.BackOff != nil {
 		setBackOffDefaults(args.BackOff)
 	}

@@ -70,10 +70,18 @@ const (
 	DefaultBackOffMax     = 5 * time.Minute
 )
 
+// The defaults of preemption for devices. Of the first two they are those of DefaultPreemptionArgs.
+const (
+	DefaultMinCandidateNodesPercentage int32 = 10
+	DefaultMinCandidateNodesAbsolute   int32 = 100
+	DefaultHoldTimeout                       = 5 * time.Minute
+)
+
 // The least values that make sense.
 const (
-	MinBackOff    = time.Second
-	MinShareBurst = time.Millisecond
+	MinHoldTimeout = time.Second
+	MinBackOff     = time.Second
+	MinShareBurst  = time.Millisecond
 )
 
 // DefaultCacheSize is what the allocator's cache may take. With less than MinCacheSize next
@@ -118,6 +126,10 @@ type DynamicResourcesCELArgs struct {
 	// with the allocator Upstream. While the feature gate is off it has no effect. Default:
 	// empty.
 	DefaultPreference celsetv1alpha1.PreferencePolicy `json:"defaultPreference,omitempty"`
+
+	// DevicePreemption says how pods are evicted for devices. While the feature gate
+	// DRADevicePreemption is off it has no effect.
+	DevicePreemption *DevicePreemption `json:"devicePreemption,omitempty"`
 
 	// CacheSize limits the memory for what was found out about devices and claims, which
 	// further nodes and pods need again. What was not used for the longest time is
@@ -178,6 +190,20 @@ type PreferenceBudget struct {
 	// AttemptSteps is what Steps is, for all nodes of one attempt to schedule the pod
 	// together. At least 1. Default: 20000, or Steps if that is more.
 	AttemptSteps *int64 `json:"attemptSteps,omitempty"`
+}
+
+// DevicePreemption is about pods that fit nowhere for lack of devices while others of a lower priority
+// have some.
+type DevicePreemption struct {
+	// MinCandidateNodesPercentage and MinCandidateNodesAbsolute are on how many nodes it is found out
+	// whom to evict before one of them is chosen: of the nodes where that may help so many percent, and
+	// at least so many. They mean what those of DefaultPreemptionArgs mean. Default: 10 and 100.
+	MinCandidateNodesPercentage *int32 `json:"minCandidateNodesPercentage,omitempty"`
+	MinCandidateNodesAbsolute   *int32 `json:"minCandidateNodesAbsolute,omitempty"`
+
+	// HoldTimeout is for how long devices are held for a pod for which others were evicted, from when
+	// these have to have ended. At least 1s. Default: 5m.
+	HoldTimeout *metav1.Duration `json:"holdTimeout,omitempty"`
 }
 
 // BackOff doubles with each attempt that fails because of a budget or the time. It is

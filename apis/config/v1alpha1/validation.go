@@ -43,6 +43,9 @@ func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 		errs = append(errs, validateBudget((*Budget)(budget), path.Child("preferenceBudget"))...)
 	}
 	errs = append(errs, validateDefaultPreference(args, path.Child("defaultPreference"))...)
+	if args.DevicePreemption != nil {
+		errs = append(errs, validateDevicePreemption(args.DevicePreemption, path.Child("devicePreemption"))...)
+	}
 	if args.CacheSize != nil {
 		errs = append(errs, validateCacheSize(args.CacheSize, path.Child("cacheSize"))...)
 	}
@@ -105,6 +108,25 @@ func validateBackOff(backOff *BackOff, path *field.Path) field.ErrorList {
 	}
 	if longest := backOff.Max; longest != nil && longest.Duration < least {
 		errs = append(errs, field.Invalid(path.Child("max"), longest.Duration.String(), "must be at least "+least.String()))
+	}
+	return errs
+}
+
+// validateDevicePreemption wants of numbers what upstream's plugin DefaultPreemption wants.
+func validateDevicePreemption(args *DevicePreemption, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	percentage, absolute := args.MinCandidateNodesPercentage, args.MinCandidateNodesAbsolute
+	if percentage != nil && (*percentage < 0 || *percentage > 100) {
+		errs = append(errs, field.Invalid(path.Child("minCandidateNodesPercentage"), *percentage, "must be from 0 to 100"))
+	}
+	if absolute != nil && *absolute < 0 {
+		errs = append(errs, field.Invalid(path.Child("minCandidateNodesAbsolute"), *absolute, "must be zero or positive"))
+	}
+	if percentage != nil && absolute != nil && *percentage == 0 && *absolute == 0 {
+		errs = append(errs, field.Invalid(path.Child("minCandidateNodesAbsolute"), *absolute, "must be positive if minCandidateNodesPercentage is zero"))
+	}
+	if timeout := args.HoldTimeout; timeout != nil && timeout.Duration < MinHoldTimeout {
+		errs = append(errs, field.Invalid(path.Child("holdTimeout"), timeout.Duration.String(), "must be at least "+MinHoldTimeout.String()))
 	}
 	return errs
 }

@@ -57,6 +57,15 @@ func TestValidate(t *testing.T) {
 			"pluginConfig[0].args.budget.cost: Invalid value: 0: must be at least 1",
 			"pluginConfig[0].args.budget.steps: Invalid value: -9223372036854775808: must be at least 1",
 		}},
+		"preemption unset": {args: &DynamicResourcesCELArgs{DevicePreemption: &DevicePreemption{}}},
+		"preemption out of range": {args: &DynamicResourcesCELArgs{DevicePreemption: devicePreemptionOf(101, -1, time.Second-1)}, want: []string{
+			"pluginConfig[0].args.devicePreemption.minCandidateNodesPercentage: Invalid value: 101: must be from 0 to 100",
+			"pluginConfig[0].args.devicePreemption.minCandidateNodesAbsolute: Invalid value: -1: must be zero or positive",
+			`pluginConfig[0].args.devicePreemption.holdTimeout: Invalid value: "999.999999ms": must be at least 1s`,
+		}},
+		"preemption on no node": {args: &DynamicResourcesCELArgs{DevicePreemption: devicePreemptionOf(0, 0, time.Second)}, want: []string{
+			"pluginConfig[0].args.devicePreemption.minCandidateNodesAbsolute: Invalid value: 0: must be positive if minCandidateNodesPercentage is zero",
+		}},
 		"zero binding timeout": {args: argsOf(0, 0), want: []string{
 			`pluginConfig[0].args.bindingTimeout: Invalid value: "0s": must be at least 1s`,
 		}},

@@ -1,0 +1,220 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/celset/celset/plugin/hold"
+)
+
+// What is held for other pods counts as in use from the beginning of a scheduling cycle, for upstream's
+// allocator and for ours, and in every trial. So no filter has to know of it.
+
+// heldFrom are the results of allocations that are held and that a pod may not take.
+func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod) []resourceapi.DeviceRequestAllocationResult {
+	if pl.preempter == nil || len(pod.Spec.ResourceClaims) == 0 && pl.extendedClaim(pod) == nil {
+		return nil
+	}
+	var results []resourceapi.DeviceRequestAllocationResult
+	for _, held := range pl.preempter.holds.From(pod, pl.activate) {
+		results = append(results, held.Devices...)
+	}
+	return results
+}
+
+// tellOfHeld says that devices are held, if a pod that fits nowhere might have had them.
+func (pl *DynamicResourcesCEL) tellOfHeld(pod *v1.Pod) string {
+	if pl.preempter == nil {
+		return ""
+	}
+	var nodes []string
+	count := 0
+	for _, held := range pl.preempter.holds.From(pod, pl.activate) {
+		nodes = append(nodes, held.Node)
+		count += len(held.Devices)
+	}
+	if count == 0 {
+		return ""
+	}
+	slices.Sort(nodes)
+	return fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority for which others were evicted", count, strings.Join(slices.Compact(nodes), ", "))
+}
+
+// taken breaks the holds on what was just reserved for a pod.
+func (pl *DynamicResourcesCEL) taken(pod *v1.Pod) {
+	if pl.preempter == nil || pl.preempter.holds.Count() == 0 {
+		return
+	}
+	var devices []structured.DeviceID
+	for _, claim := range pl.claimsOf(pod) {
+		if pending := pl.claims.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil {
+			devices = append(devices, idsOf(pending.Devices.Results)...)
+		}
+	}
+	pl.preempter.holds.Taken(pod, devices)
+}
+
+// watchHolds has holds end with what becomes of their pods.
+func watchHolds(factory informers.SharedInformerFactory, holds *hold.Holds) error {
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			old, _ := before.(*v1.Pod)
+			if pod, is := after.(*v1.Pod); is {
+				holds.Observe(old, pod)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if unknown, is := object.(cache.DeletedFinalStateUnknown); is {
+				object = unknown.Obj
+			}
+			if pod, is := object.(*v1.Pod); is {
+				holds.End(pod.UID, hold.Deleted)
+			}
+		},
+	})
+	return err
+}
+
+// activateHolder has a pod tried at once when all is free that is held for it. Upstream has it tried when
+// a claim is deallocated, after its back-off.
+func (pl *DynamicResourcesCEL) activateHolder(pod *v1.Pod) {
+	if pl.preempter == nil {
+		return
+	}
+	held, ok := pl.preempter.holds.Of(pod.UID)
+	if !ok {
+		return
+	}
+	// Who calls has a lock of the queue.
+	go func() {
+		inUse, err := pl.claims.ResourceClaims().ListAllAllocatedDevices()
+		if err == nil && !inUse.HasAny(idsOf(held.Devices)...) {
+			pl.activate(held.Pod)
+		}
+	}()
+}
+
+// queueHolder wraps upstream's hint about claims.
+func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.QueueingHintFn {
+	return func(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+		hint, err := upstream(logger, pod, oldObj, newObj)
+		if hint == fwk.Queue && freesDevices(oldObj, newObj) {
+			pl.activateHolder(pod)
+		}
+		return hint, err
+	}
+}
+
+// freesDevices tells whether a claim has lost its allocation, or is gone.
+func freesDevices(before, after any) bool {
+	old, is := before.(*resourceapi.ResourceClaim)
+	if !is || old.Status.Allocation == nil {
+		return false
+	}
+	claim, is := after.(*resourceapi.ResourceClaim)
+	return !is || claim.Status.Allocation == nil
+}
+
+// resume holds again what an earlier process held: for the pods that are nominated to a node, what they
+// would get there when the pods of a lower priority are gone that are ending there. It is done once,
+// before the first pod is tried.
+func (p *preempter) resume(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	all, err := p.pl.handle.SharedInformerFactory().Core().V1().Pods().Lister().List(labels.Everything())
+	if err != nil {
+		logger.Error(err, "It is not known for which pods devices were held")
+		return
+	}
+	nominated := slices.DeleteFunc(slices.Clone(all), func(pod *v1.Pod) bool {
+		return pod.Status.NominatedNodeName == "" || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Spec.SchedulerName != p.pl.handle.ProfileName()
+	})
+	slices.SortFunc(nominated, func(a, b *v1.Pod) int {
+		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(b), corev1helpers.PodPriority(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, pod := range nominated {
+		if err := p.resumeFor(ctx, pod); err != nil {
+			logger.Info("Nothing is held for a nominated pod", "pod", klog.KObj(pod), "node", klog.KRef("", pod.Status.NominatedNodeName), "why", err.Error())
+		}
+	}
+}
+
+func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod) error {
+	claims, err := p.pl.unallocatedClaims(pod)
+	if err != nil {
+		return err
+	}
+	claims = p.pl.withExtended(pod, claims)
+	if len(claims) == 0 {
+		return nil
+	}
+	info, err := p.pl.handle.SnapshotSharedLister().NodeInfos().Get(pod.Status.NominatedNodeName)
+	if err != nil {
+		return err
+	}
+	trial, err := p.pl.newTrial(ctx, pod, claims)
+	if err != nil {
+		return err
+	}
+	s := &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}}
+	victims, grace := 0, metav1.Duration{}
+	for _, on := range info.GetPods() {
+		if ending := on.GetPod(); ending.DeletionTimestamp != nil && corev1helpers.PodPriority(ending) < corev1helpers.PodPriority(pod) {
+			s.removed[ending.UID] = ending
+			victims++
+			grace.Duration = max(grace.Duration, gracePeriod(ending))
+		}
+	}
+	results, err := s.allocate(ctx, info.Node(), claims)
+	if err != nil {
+		return err
+	}
+	held := hold.Hold{Pod: pod, Node: info.Node().Name, Victims: victims, Timeout: p.args.HoldTimeout.Duration + grace.Duration}
+	for i := range results {
+		held.Devices = append(held.Devices, results[i].Devices.Results...)
+	}
+	if len(held.Devices) == 0 {
+		return nil
+	}
+	p.holds.Keep(held)
+	klog.FromContext(ctx).Info("Devices are held again for a nominated pod", "pod", klog.KObj(pod), "node", klog.KRef("", held.Node), "devices", namesOf(held.Devices))
+	return nil
+}
+
+// idsOf are the devices of results that nobody else can have.
+func idsOf(results []resourceapi.DeviceRequestAllocationResult) []structured.DeviceID {
+	var ids []structured.DeviceID
+	for i := range results {
+		if r := &results[i]; r.ShareID == nil && (r.AdminAccess == nil || !*r.AdminAccess) {
+			ids = append(ids, structured.MakeDeviceID(r.Driver, r.Pool, r.Device))
+		}
+	}
+	return ids
+}
+
+// namesOf are the devices without driver and pool.
+func namesOf(results []resourceapi.DeviceRequestAllocationResult) string {
+	names := make([]string, len(results))
+	for i := range results {
+		names[i] = results[i].Device
+	}
+	return strings.Join(names, ", ")
+}

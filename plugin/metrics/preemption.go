@@ -1,0 +1,70 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"sync/atomic"
+
+	"k8s.io/component-base/metrics"
+)
+
+// Values of the label "outcome" of an attempt to preempt for devices.
+const (
+	// PreemptionNominated means that pods are evicted and the pod is nominated to their node.
+	PreemptionNominated = "nominated"
+	// PreemptionNotHelpful means that there is no node on which it would help to evict pods.
+	PreemptionNotHelpful = "not_helpful"
+	// PreemptionNotEligible means that the pod may not have others evicted, or not yet.
+	PreemptionNotEligible = "not_eligible"
+	// PreemptionFailed means an error.
+	PreemptionFailed = "error"
+)
+
+// HoldEnds are the values of the label "end" of holds that ended.
+var HoldEnds = []string{holdBound, "deleted", "renominated", "timeout", "broken"}
+
+const holdBound = "bound"
+
+// ObservePreemption is called when it was looked for pods to evict for devices.
+func (m *Metrics) ObservePreemption(outcome string) { m.preemptions.WithLabelValues(outcome).Inc() }
+
+// ObserveVictims is called when pods were chosen.
+func (m *Metrics) ObserveVictims(pods int) { m.victims.Add(float64(pods)) }
+
+// ObserveHoldEnd is called when devices are not held any longer for a pod for which so many pods were
+// evicted.
+func (m *Metrics) ObserveHoldEnd(end string, victims int) {
+	m.holdsEnded.WithLabelValues(end).Inc()
+	if end != holdBound {
+		m.wasted.Add(float64(victims))
+	}
+}
+
+const holdsName = subsystem + "_device_holds"
+
+// holds shows for how many pods devices are held when somebody asks.
+type holds struct {
+	metrics.BaseStableCollector
+	desc  *metrics.Desc
+	count atomic.Pointer[func() int]
+}
+
+func newHolds() *holds {
+	return &holds{desc: metrics.NewDesc(holdsName,
+		"Number of pods for which devices are held because others were evicted for them.", nil, nil, metrics.ALPHA, "")}
+}
+
+// WatchHolds says who knows the number of holds, which all profiles have in common.
+func (m *Metrics) WatchHolds(count func() int) { m.holds.count.Store(&count) }
+
+// DescribeWithStability implements [metrics.StableCollector].
+func (h *holds) DescribeWithStability(descs chan<- *metrics.Desc) { descs <- h.desc }
+
+// CollectWithStability implements [metrics.StableCollector]. There is nothing to show while devices
+// are not preempted.
+func (h *holds) CollectWithStability(values chan<- metrics.Metric) {
+	if count := h.count.Load(); count != nil {
+		values <- metrics.NewLazyConstMetric(h.desc, metrics.GaugeValue, float64((*count)()))
+	}
+}

@@ -1,0 +1,305 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/preemption"
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// maxFilterRuns bounds how often the filters are run for the exact search on one node, beside once for
+// each pod that may go.
+const maxFilterRuns = 5_000
+
+// foundVictims are who has to go from a node, and what the pod gets then.
+type foundVictims struct {
+	pods    []*v1.Pod
+	devices []resourceapi.DeviceRequestAllocationResult
+	cost    preemption.Cost
+	exact   bool
+}
+
+// removal removes victims from a node in thought, and adds them back.
+type removal struct {
+	*preempter
+	ctx       context.Context
+	state     fwk.CycleState
+	preemptor *v1.Pod
+	node      fwk.NodeInfo
+	trial     *preemptionTrial
+	victims   []*upstream.DomainVictim
+	removed   bitset.Set
+	failed    *fwk.Status
+}
+
+// SelectVictimsOnNode implements [upstream.Interface]: of the pods of a lower priority on the node those
+// whose removal lets the preemptor fit and costs least. State and node are the caller's copies.
+func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
+	possible []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
+	simulated := simulationIn(state)
+	if simulated == nil {
+		return p.DefaultPreemption.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
+	}
+	victims := slices.DeleteFunc(slices.Clone(possible), func(victim *upstream.DomainVictim) bool { return !p.mayGo(victim, preemptor) })
+	if len(victims) == 0 {
+		return nil, 0, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "No preemption victims found for incoming pod")
+	}
+	slices.SortStableFunc(victims, func(a, b *upstream.DomainVictim) int {
+		switch {
+		case p.MoreImportantVictim(a, b):
+			return -1
+		case p.MoreImportantVictim(b, a):
+			return 1
+		}
+		return 0
+	})
+	r := &removal{preempter: p, ctx: ctx, state: state, preemptor: preemptor, node: node, trial: simulated.preemptionTrial, victims: victims, removed: bitset.New(len(victims))}
+	found, err := preemption.Search(ctx, r.problem(budgets))
+	switch {
+	case err != nil:
+		return nil, 0, fwk.NewStatus(fwk.Unschedulable, err.Error())
+	case found == nil:
+		return nil, 0, r.failed
+	}
+	removed := bitset.New(len(victims))
+	for _, i := range found.Removed {
+		removed.Add(i)
+	}
+	// Once more, to have what was allocated for these.
+	if fits, err := r.fits(ctx, removed); err != nil || !fits {
+		return nil, 0, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("no longer looked at: %v", err))
+	}
+	result := &foundVictims{cost: found.Cost, exact: found.Exact}
+	for _, i := range found.Removed {
+		for _, info := range victims[i].Pods() {
+			result.pods = append(result.pods, info.GetPod())
+		}
+	}
+	r.trial.keep(node.Node().Name, result)
+	return result.pods, found.Cost.Violations, nil
+}
+
+// keep remembers what was found on a node, with what was allocated there last.
+func (t *preemptionTrial) keep(node string, found *foundVictims) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for i := range t.results[node] {
+		found.devices = append(found.devices, t.results[node][i].Devices.Results...)
+	}
+	t.found[node] = found
+}
+
+// mayGo tells whether the priorities allow it, on all nodes where the victim has pods.
+func (p *preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool {
+	if victim.Priority() >= corev1helpers.PodPriority(preemptor) {
+		return false
+	}
+	for _, node := range victim.AffectedNodes() {
+		if !p.IsEligiblePod(node, victim, preemptor) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Problem {
+	problem := preemption.Problem{Fits: r.fits, MaxQuestions: maxFilterRuns}
+	counting := newBudgets(budgets)
+	for _, budget := range counting {
+		problem.Allowed = append(problem.Allowed, budget.allowed)
+	}
+	now := time.Now()
+	for i, victim := range r.victims {
+		var pods preemption.Victim
+		for _, info := range victim.Pods() {
+			pod := info.GetPod()
+			start := now
+			if pod.Status.StartTime != nil {
+				start = pod.Status.StartTime.Time
+			}
+			pods = append(pods, preemption.Pod{Priority: corev1helpers.PodPriority(pod), Start: start, Budgets: counting.of(pod)})
+			if usesDevices(pod) && !slices.Contains(problem.Decisive, i) {
+				problem.Decisive = append(problem.Decisive, i)
+			}
+		}
+		problem.Victims = append(problem.Victims, pods)
+	}
+	problem.Needs = r.needs()
+	return problem
+}
+
+// fits runs all filters with these victims gone.
+func (r *removal) fits(ctx context.Context, removed bitset.Set) (bool, error) {
+	for i, victim := range r.victims {
+		var err error
+		switch {
+		case removed.Has(i) && !r.removed.Has(i):
+			r.removed.Add(i)
+			err = r.move(victim, r.node.RemovePod, r.pl.handle.RunPreFilterExtensionRemovePod)
+		case !removed.Has(i) && r.removed.Has(i):
+			r.removed.Remove(i)
+			err = r.move(victim, nil, r.pl.handle.RunPreFilterExtensionAddPod)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if over := r.trial.attempt.Over(); over != nil {
+		// What does not fit for lack of time would have others evicted.
+		return false, over
+	}
+	status := r.pl.handle.RunFilterPluginsWithNominatedPods(ctx, r.state, r.preemptor, r.node)
+	switch {
+	case status.IsSuccess():
+		return true, nil
+	case !status.IsRejected():
+		return false, status.AsError()
+	}
+	if over := r.trial.attempt.Over(); over != nil {
+		return false, over
+	}
+	if r.failed == nil {
+		// The first to be asked about is whether it would do if all were gone.
+		r.failed = status
+	}
+	return false, nil
+}
+
+// move removes the pods of a victim from the node, or adds them back, and tells the plugins. Pods of a
+// group that are on other nodes stay in what is known of those: filters are run for this one.
+func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *v1.Pod) error,
+	tell func(context.Context, fwk.CycleState, *v1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status) error {
+	for _, info := range victim.Pods() {
+		on := victim.AffectedNodes()[info.GetPod().Spec.NodeName]
+		if info.GetPod().Spec.NodeName == r.node.Node().Name {
+			on = r.node
+			if remove == nil {
+				on.AddPodInfo(info)
+			} else if err := remove(klog.FromContext(r.ctx), info.GetPod()); err != nil {
+				return err
+			}
+		}
+		if status := tell(r.ctx, r.state, r.preemptor, info, on); !status.IsSuccess() {
+			return errors.Join(errors.New("filters can't be run without a pod"), status.AsError())
+		}
+	}
+	return nil
+}
+
+// needs are how many more devices have to be free for each request, and how many each victim has. It is
+// for devices that are either in use as a whole or not at all: of others it is not known what is free when
+// somebody gives something back.
+func (r *removal) needs() []preemption.Need {
+	claims, err := r.pl.unallocatedClaims(r.preemptor)
+	if err != nil || len(claims) == 0 || r.pl.extendedClaim(r.preemptor) != nil {
+		return nil
+	}
+	for _, claim := range claims {
+		if slices.ContainsFunc(claim.Spec.Devices.Requests, func(request resourceapi.DeviceRequest) bool {
+			return request.Exactly == nil || ptr.Deref(request.Exactly.AdminAccess, false) || request.Exactly.AllocationMode != resourceapi.DeviceAllocationModeExactCount
+		}) {
+			return nil
+		}
+	}
+	if !r.trial.base.HasPlainDevices(r.node.Node()) {
+		return nil
+	}
+	requests, err := r.trial.base.RequestDevices(r.ctx, r.node.Node(), claims)
+	if err != nil {
+		return nil
+	}
+	has := make([]sets.Set[structured.DeviceID], len(r.victims))
+	for i, victim := range r.victims {
+		has[i] = sets.New[structured.DeviceID]()
+		for _, info := range victim.Pods() {
+			for _, claim := range r.pl.claimsOf(info.GetPod()) {
+				allocation := claim.Status.Allocation
+				if allocation == nil {
+					allocation = r.pl.claims.ResourceClaims().GetPendingAllocation(claim.UID)
+				}
+				if allocation != nil {
+					has[i].Insert(idsOf(allocation.Devices.Results)...)
+				}
+			}
+		}
+	}
+	var needs []preemption.Need
+	for _, request := range requests {
+		need := preemption.Need{Missing: request.Wanted - len(request.Free), Gives: make([]int, len(r.victims))}
+		if need.Missing <= 0 {
+			continue
+		}
+		for i := range has {
+			for _, id := range request.Matching {
+				if has[i].Has(id) {
+					need.Gives[i]++
+				}
+			}
+		}
+		needs = append(needs, need)
+	}
+	return needs
+}
+
+// budget is a disruption budget, its selector read.
+type budget struct {
+	*policy.PodDisruptionBudget
+	selector labels.Selector
+	allowed  int32
+}
+
+type budgets []budget
+
+func newBudgets(all []*policy.PodDisruptionBudget) budgets {
+	var result budgets
+	for _, pdb := range all {
+		// One with a selector that is wrong or empty is for nobody.
+		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
+		if err == nil && !selector.Empty() {
+			result = append(result, budget{pdb, selector, pdb.Status.DisruptionsAllowed})
+		}
+	}
+	return result
+}
+
+// of are the positions of those that a pod counts for. One that knows of its eviction has counted it.
+func (b budgets) of(pod *v1.Pod) []int {
+	var positions []int
+	if len(pod.Labels) == 0 {
+		return nil
+	}
+	for i, budget := range b {
+		_, known := budget.Status.DisruptedPods[pod.Name]
+		if budget.Namespace == pod.Namespace && !known && budget.selector.Matches(labels.Set(pod.Labels)) {
+			positions = append(positions, i)
+		}
+	}
+	return positions
+}
+
+// gracePeriod is how long a pod may take to end.
+func gracePeriod(pod *v1.Pod) time.Duration {
+	seconds := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, v1.DefaultTerminationGracePeriodSeconds)
+	return time.Duration(min(seconds, math.MaxInt32)) * time.Second
+}

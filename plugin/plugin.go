@@ -108,6 +108,7 @@ func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) framew
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", Name, err)
 		}
+		shared.preempts = gates.Enabled(DRADevicePreemption)
 		pl, err := newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, shared)
 		if err != nil {
 			return nil, err
@@ -187,7 +188,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
 		return nil, err
 	}
-	if shared.gates.Enabled(DRADevicePreemption) && pl.mode != configv1alpha1.AllocatorUpstream {
+	if shared.preempts && pl.mode != configv1alpha1.AllocatorUpstream {
 		holds, err := shared.holdsOf(ctx, measured, handle.SharedInformerFactory())
 		if err != nil {
 			return nil, err

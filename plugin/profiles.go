@@ -28,6 +28,8 @@ type profiles struct {
 	guard *guard.Guard
 	// gates are those of the process.
 	gates featuregate.FeatureGate
+	// preempts tells whether pods are evicted for devices.
+	preempts bool
 	// judge makes the judge of selectors when it is first asked for. What it remembers of
 	// them is the same for all.
 	judge func() (*costbound.Selectors, error)

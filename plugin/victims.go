@@ -5,8 +5,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -87,8 +85,10 @@ func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 		removed.Add(i)
 	}
 	// Once more, to have what was allocated for these.
-	if fits, err := r.fits(ctx, removed); err != nil || !fits {
-		return nil, 0, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("no longer looked at: %v", err))
+	if fits, err := r.fits(ctx, removed); err != nil {
+		return nil, 0, fwk.NewStatus(fwk.Unschedulable, err.Error())
+	} else if !fits {
+		return nil, 0, fwk.NewStatus(fwk.Unschedulable, "the node fits no longer")
 	}
 	result := &foundVictims{cost: found.Cost, exact: found.Exact}
 	for _, i := range found.Removed {
@@ -201,7 +201,7 @@ func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *
 			}
 		}
 		if status := tell(r.ctx, r.state, r.preemptor, info, on); !status.IsSuccess() {
-			return errors.Join(errors.New("filters can't be run without a pod"), status.AsError())
+			return status.AsError()
 		}
 	}
 	return nil

@@ -211,6 +211,20 @@ func (b *bench) families(t *testing.T) map[string]int {
 	return result
 }
 
+func TestPreemption(t *testing.T) {
+	b := newBench(t)
+	require.NotContains(t, b.families(t), "celset_device_holds")
+	b.WatchHolds(func() int { return 7 })
+	b.ObservePreemption(metrics.PreemptionNominated)
+	b.ObserveVictims(3)
+	b.ObserveHoldEnd("bound", 3)
+	b.ObserveHoldEnd("timeout", 2)
+	require.Empty(t, cmp.Diff(map[string]float64{
+		"device_holds": 7, "device_preemption_attempts_total nominated": 1, "device_preemption_victims_total": 3,
+		"device_holds_ended_total bound": 1, "device_holds_ended_total timeout": 1, "device_preemption_victims_without_bind_total": 2,
+	}, b.values(t)))
+}
+
 // Counters are there from the beginning.
 func TestBeginning(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]int{
@@ -222,6 +236,12 @@ func TestBeginning(t *testing.T) {
 		"celset_search_cuts_total":                    1,
 		"celset_cache_hits_total":                     2,
 		"celset_preference_outcomes_total":            2,
+		"celset_device_preemption_attempts_total":     4,
+		"celset_device_preemption_victims_total":      1,
+		"celset_device_holds_ended_total":             5,
+
+		"celset_device_preemption_victims_without_bind_total": 1,
+
 		"celset_budget_exhaustions_total":             4,
 		"celset_refused_scheduling_attempts_total":    5,
 		"celset_stuck_scheduling_cycles_total":        1,

@@ -132,6 +132,7 @@ func exerciseScheduler(t *testing.T, r *recorder) {
 		measured.ObserveEvaluation("devices", 1, &cel.Error{Reason: reason})
 	}
 	measured.ObserveEvaluation("devices", 1, errors.New("any"))
+	measured.WatchHolds(func() int { return 1 })
 	measured.ObserveCompilation("devices", true, nil)
 	measured.ObserveCompilation("devices", false, nil)
 	measured.ObserveCompilation("devices", false, errors.New("any"))

@@ -143,6 +143,29 @@ func TestBudget(t *testing.T) {
 	require.Equal(t, Count{Sets: 24}, report.Shapes[0].Now, "with a budget there is an answer")
 }
 
+// Where no packing can have more nothing is packed, which is most of the work.
+func TestMayGain(t *testing.T) {
+	unknown := block(8, 0, 1, 1, 1)
+	unknown.Idle.AtLeast = true
+	failed := block(8, 0, 0, 0, 1)
+	failed.Error = "no such key"
+	for name, test := range map[string]struct {
+		shapes []Shape
+		want   bool
+	}{
+		"no shape":          {nil, false},
+		"idle":              {[]Shape{block(8, 0, 2, 2, 2)}, false},
+		"not known":         {[]Shape{unknown}, true},
+		"failed":            {[]Shape{failed}, false},
+		"something is used": {[]Shape{block(8, 0, 2, 2, 2), block(4, 0, 3, 3, 4)}, true},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, (&cluster{shapes: test.shapes}).mayGain()) })
+	}
+	problem, nodes := clusterOf(2, has("a", "node-1", 0), has("b", "node-2", 5))
+	problem.Classes = classes{aligned("blocks")}
+	require.Equal(t, &Report{Nodes: 2, Claims: 2}, reportOn(t, problem, nodes, Options{Moves: 5, CacheBytes: 1 << 20}), "nobody defines a constraint")
+}
+
 func TestContextEnds(t *testing.T) {
 	problem, nodes := clusterOf(2, has("a", "node-1", 0), wants("waits", 8))
 	ctx, cancel := context.WithCancel(t.Context())

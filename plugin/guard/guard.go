@@ -35,11 +35,14 @@ type Guard struct {
 	cycle   cycle
 	// loop is when the loop of Run looks next.
 	loop loop
+	// begun is closed when a cycle was told of, isBegun tells that it is.
+	begun   chan struct{}
+	isBegun bool
 }
 
 // New returns a Guard without limits: see [Guard.Configure].
 func New(clock clock.PassiveClock) *Guard {
-	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}}
+	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}, begun: make(chan struct{})}
 }
 
 // Configure sets the limits.
@@ -98,6 +101,7 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
+	g.begin()
 	g.settle(now)
 	// A pod may be named for itself as well: see Suspect.
 	if entry, waits := g.backOffs.of(slices.Concat(r.keys(), []types.UID{r.Pod.UID}), now); waits {

@@ -27,10 +27,11 @@ type Metrics struct {
 	durations, steps, spending                                              *metrics.HistogramVec
 	cost                                                                    *metrics.Histogram
 	evaluations, failures, compilations, hits, exhaustions, refusals, unfit *metrics.CounterVec
-	preferences                                                             *metrics.CounterVec
+	preferences, counts                                                     *metrics.CounterVec
 	cuts, stuck                                                             *metrics.Counter
 	claims                                                                  *claims
 	cycle                                                                   *cycle
+	deviceSets                                                              *deviceSets
 }
 
 var _ cel.Observer = (*Metrics)(nil)
@@ -38,11 +39,11 @@ var _ cel.Observer = (*Metrics)(nil)
 // New registers metrics, which go by the given clock. It fails where such metrics are
 // registered already.
 func New(registry Registry, now func() time.Time) (*Metrics, error) {
-	m := &Metrics{now: now, claims: newClaims(), cycle: newCycle()}
+	m := &Metrics{now: now, claims: newClaims(), cycle: newCycle(), deviceSets: newDeviceSets()}
 	m.define()
 	for _, one := range []metrics.Registerable{
 		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.hits,
-		m.exhaustions, m.refusals, m.unfit, m.stuck, m.preferences,
+		m.exhaustions, m.refusals, m.unfit, m.stuck, m.preferences, m.counts,
 	} {
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
@@ -53,6 +54,9 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	}
 	if err := registry.CustomRegister(m.cycle); err != nil {
 		return nil, fmt.Errorf("register metric %s: %w", cycleName, err)
+	}
+	if err := registry.CustomRegister(m.deviceSets); err != nil {
+		return nil, fmt.Errorf("register metric %s: %w", setsName, err)
 	}
 	m.begin()
 	return m, nil

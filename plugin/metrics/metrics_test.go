@@ -21,6 +21,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -225,6 +226,7 @@ func TestBeginning(t *testing.T) {
 		"celset_budget_exhaustions_total":             4,
 		"celset_refused_scheduling_attempts_total":    5,
 		"celset_stuck_scheduling_cycles_total":        1,
+		"celset_device_sets_counts_total":             4,
 	}, newBench(t).families(t)))
 }
 
@@ -249,6 +251,7 @@ func TestConventions(t *testing.T) {
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))}, false)(true, allocator.Stats{}, nil)
 	b.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
 	b.WatchCycle(func() time.Duration { return 0 })
+	b.ShowFragmentation(&metrics.Fragmentation{Report: &fragmentation.Report{Shapes: []fragmentation.Shape{{Class: "gpu", Constraint: "ring", Devices: 4}}}})
 	families, err := b.registry.Gather()
 	require.NoError(t, err)
 	for _, family := range families {
@@ -266,14 +269,25 @@ func TestNewRefuses(t *testing.T) {
 	b := newBench(t)
 	_, err := metrics.New(b.registry, time.Now)
 	require.ErrorContains(t, err, "register metric celset_allocation_duration_seconds: duplicate")
-	_, err = metrics.New(halfFull{compbase.NewKubeRegistry()}, time.Now)
-	require.ErrorContains(t, err, "register metric celset_claims: no room")
+	for room, want := range []string{"celset_claims", "celset_scheduling_cycle_age_seconds", "celset_device_sets"} {
+		_, err = metrics.New(&nearlyFull{compbase.NewKubeRegistry(), room}, time.Now)
+		require.ErrorContains(t, err, "register metric "+want+": no room")
+	}
 }
 
-// halfFull takes no collectors.
-type halfFull struct{ compbase.KubeRegistry }
+// nearlyFull takes so many collectors.
+type nearlyFull struct {
+	compbase.KubeRegistry
+	room int
+}
 
-func (halfFull) CustomRegister(compbase.StableCollector) error { return errors.New("no room") }
+func (r *nearlyFull) CustomRegister(compbase.StableCollector) error {
+	if r.room == 0 {
+		return errors.New("no room")
+	}
+	r.room--
+	return nil
+}
 
 func TestDefaultIsOne(t *testing.T) {
 	first, err := metrics.Default()

@@ -29,6 +29,9 @@ type Options struct {
 	Counts            []int
 	// Moves is how many claims with their pods are named to be moved, at most.
 	Moves int
+	// Stays, unless it is nil, names claims that are not placed anew, and neither are those that
+	// belong together with one: what they ask for is not evaluated.
+	Stays func(*resourceapi.ResourceClaim) bool
 	// CacheBytes limits the memory for what is found out on the way. 0 is
 	// [allocator.DefaultCacheBytes].
 	CacheBytes int64
@@ -102,7 +105,7 @@ func New(ctx context.Context, problem allocator.Problem, nodes []*v1.Node, optio
 	c.problem.Options = append(slices.Clone(problem.Options), allocator.WithCache(newCache(options)),
 		allocator.WithDefaultPreference(v1alpha1.PolicyKeepWhole), allocator.WithShapes(c.known()))
 	c.places = placesOf(problem.Slices, nodes)
-	c.groups = c.groupsOf()
+	c.groups = c.groupsOf(options.Stays)
 	report := &Report{Nodes: len(nodes)}
 	for _, g := range c.groups {
 		report.Claims += len(g.claims)

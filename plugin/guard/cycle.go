@@ -20,8 +20,8 @@ type cycle struct {
 	began     time.Time
 }
 
-// Begun is closed when this process schedules, of which the first cycle or attempt tells: with leader
-// election, only the leader does.
+// Begun is closed when the program first tells of a cycle: this process schedules. With leader election
+// only the leader does.
 func (g *Guard) Begun() <-chan struct{} { return g.begun }
 
 func (g *Guard) begin() {

@@ -101,7 +101,6 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
-	g.begin()
 	g.settle(now)
 	// A pod may be named for itself as well: see Suspect.
 	if entry, waits := g.backOffs.of(slices.Concat(r.keys(), []types.UID{r.Pod.UID}), now); waits {

@@ -392,12 +392,11 @@ type realClock struct{}
 func (realClock) Now() time.Time                  { return time.Now() }
 func (realClock) Since(t time.Time) time.Duration { return time.Since(t) }
 
-// The process schedules when it hears of a cycle, or of an attempt in a program that does not tell.
+// The process schedules when it hears of a cycle.
 func TestBegun(t *testing.T) {
 	for name, begin := range map[string]func(*bench){
 		"a cycle began": func(b *bench) { b.CycleBegan("a") },
 		"none before":   func(b *bench) { b.CycleEnded() },
-		"an attempt":    func(b *bench) { b.Admit(Request{Pod: pod("a", "1"), Activate: func(*v1.Pod) {}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench()

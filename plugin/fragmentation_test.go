@@ -419,6 +419,33 @@ func TestCountsAreThoseOfTheCommand(t *testing.T) {
 	}, waitFor, tick)
 }
 
+// TestRefusedSelectorsAreNotEvaluated: a claim that another scheduler has allocated may have any
+// selector. It stays where it is.
+func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
+	const cheap, endless = "device.driver == 'mla.example.com'", "[0, 1, 2, 3, 4, 5, 6, 7].all(a, [0, 1, 2, 3, 4, 5, 6, 7].all(b, [0, 1, 2, 3, 4, 5, 6, 7].all(c, " +
+		"[0, 1, 2, 3, 4, 5, 6, 7].all(d, [0, 1, 2, 3, 4, 5, 6, 7].all(e, [0, 1, 2, 3, 4, 5, 6, 7].all(f, a + b + c + d + e + f >= 0))))))"
+	for selector, want := range map[string]fragmentation.Shape{
+		cheap:   {Now: fragmentation.Count{Sets: 1}, Packed: fragmentation.Count{Sets: 2}, Idle: fragmentation.Count{Sets: 3}},
+		endless: {Now: fragmentation.Count{Sets: 1}, Packed: fragmentation.Count{Sets: 1}, Idle: fragmentation.Count{Sets: 3}},
+	} {
+		waits := reference(asking(className, 8), "block")
+		waits.Name = "waits"
+		objects := []runtime.Object{blocks(), owning("a", "node-1", 0), owning("b", "node-2", 5), waits}
+		for _, object := range objects[1:3] {
+			object.(*resourceapi.ResourceClaim).Spec.Devices.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: selector}}}
+		}
+		for i := 1; i <= 3; i++ {
+			objects = append(objects, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}}, sliceOf(fmt.Sprint("node-", i)))
+		}
+		ctx, h := newHandle(t, objects...)
+		m := newFragmentationMonitor(h, features(), newMetrics(t), newShared())
+		h.start(ctx, t, objects...)
+		m.look(ctx)
+		want.Class, want.Constraint, want.Devices, want.Asked = className, "block", 8, 1
+		require.Equal(t, []fragmentation.Shape{want}, m.shown.Report.Shapes)
+	}
+}
+
 // TestUnsyncedInformersAreNotCounted: an empty cache is no empty cluster.
 func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	ctx, h := newHandle(t)

@@ -28,6 +28,7 @@ import (
 	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -63,6 +64,8 @@ type fragmentationSource struct {
 	// scheduler's. The former is made when it is first needed.
 	environment func() (*device.Environment, error)
 	selectors   *dracel.Cache
+	// judge judges selectors of claims that other schedulers may have allocated, who ask nobody.
+	judge func() (*costbound.Selectors, error)
 }
 
 // newFragmentationMonitor is called before informers start.
@@ -80,6 +83,7 @@ func newFragmentationMonitor(handle fwk.Handle, features plfeature.Features, mea
 		},
 		environment: sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) }),
 		selectors:   newSelectors(features),
+		judge:       sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) }),
 	}
 	return &fragmentationMonitor{
 		clock: clock.RealClock{}, metrics: measured, interval: shared.fragmentationInterval,
@@ -123,11 +127,21 @@ func byName[T metav1.Object](objects []T) []T {
 	})
 }
 
-// count makes the report on a state.
+// count makes the report on a state. A claim stays where it is if the plugin would refuse its
+// selectors: upstream's evaluator, which can't be stopped, is to see them here as little as in a
+// scheduling cycle.
 func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) (*fragmentation.Report, error) {
 	environment, err := f.environment()
 	if err != nil {
 		return nil, err
+	}
+	judge, err := f.judge()
+	if err != nil {
+		return nil, err
+	}
+	once := &onceJudge{judge, map[string]error{}}
+	stays := func(claim *resourceapi.ResourceClaim) bool {
+		return ctx.Err() != nil || checkSelectors(once, []*resourceapi.ResourceClaim{claim}) != nil
 	}
 	problem := allocator.Problem{
 		Allocated: s.claims, Slices: s.slices, Classes: f.manager.DeviceClasses(), Features: f.features, Selectors: f.selectors,
@@ -136,5 +150,5 @@ func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) 
 			allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentation.DefaultCost, fragmentation.DefaultSteps)),
 		},
 	}
-	return fragmentation.New(ctx, problem, s.nodes, fragmentation.Options{CacheBytes: fragmentationCache})
+	return fragmentation.New(ctx, problem, s.nodes, fragmentation.Options{Stays: stays, CacheBytes: fragmentationCache})
 }

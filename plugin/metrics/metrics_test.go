@@ -245,6 +245,39 @@ func TestCycle(t *testing.T) {
 	require.InDelta(t, 1, values["celset_stuck_scheduling_cycles_total"], 0)
 }
 
+// What is shown of fragmentation is the last report, and nothing of those before.
+func TestFragmentation(t *testing.T) {
+	b := newBench(t)
+	require.NotContains(t, b.families(t), "celset_device_sets", "nothing was counted")
+	shape := fragmentation.Shape{
+		Class: "gpu", Constraint: "ring", Devices: 4, Asked: 3,
+		Now: fragmentation.Count{Sets: 1}, Packed: fragmentation.Count{Sets: 2, AtLeast: true}, Idle: fragmentation.Count{Sets: 5},
+	}
+	found := &metrics.Fragmentation{
+		Report: &fragmentation.Report{Shapes: []fragmentation.Shape{shape, {Class: "gone", Constraint: "ring", Devices: 8, Asked: 9}, shape}},
+		At:     time.UnixMilli(1500), Took: 250 * time.Millisecond,
+	}
+	b.ShowFragmentation(found)
+	b.ObserveCount(metrics.CountComplete)
+	want := map[string]float64{
+		"device_sets gpu ring 4 now": 1, "device_sets gpu ring 4 packed": 2, "device_sets gpu ring 4 idle": 5,
+		"device_sets_incomplete gpu ring 4 packed": 1, "device_set_claims gpu ring 4": 3, "device_set_claims gone ring 8": 9,
+		"device_sets_timestamp_seconds": 1.5, "device_sets_duration_seconds": .25, "device_sets_counts_total complete": 1,
+	}
+	require.Empty(t, cmp.Diff(want, b.values(t)))
+	require.Equal(t, 6, b.families(t)["celset_device_sets"], "zero is shown as well")
+
+	b.ShowFragmentation(&metrics.Fragmentation{Report: &fragmentation.Report{Shapes: []fragmentation.Shape{shape}, NotPacked: "too many"}, At: found.At, Took: found.Took})
+	delete(want, "device_set_claims gone ring 8")
+	delete(want, "device_sets gpu ring 4 packed")
+	delete(want, "device_sets_incomplete gpu ring 4 packed")
+	require.Empty(t, cmp.Diff(want, b.values(t)))
+	require.Equal(t, 2, b.families(t)["celset_device_sets"])
+
+	b.ShowFragmentation(nil)
+	require.Empty(t, cmp.Diff(map[string]float64{"device_sets_counts_total complete": 1}, b.values(t)))
+}
+
 // Names, units and help texts are as Prometheus wants them.
 func TestConventions(t *testing.T) {
 	b := newBench(t)

@@ -123,6 +123,7 @@ func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) framew
 				if err = shared.asked.watch(ctx, handle.SharedInformerFactory()); err != nil {
 					return
 				}
+				go newFragmentationMonitor(handle, pl.features, measured, shared).run(ctx, guard.Begun())
 			}
 			notices.enabled = pl.enabled
 			err = notices.watch(ctx, handle.ClientSet(), handle.SharedInformerFactory())
@@ -205,11 +206,15 @@ func (pl *DynamicResourcesCEL) prepareAllocators(args *configv1alpha1.DynamicRes
 	var err error
 	pl.constraints, err = device.NewEnvironment(cel.Config{Observer: pl.metrics})
 	pl.cache = allocator.NewCache(allocator.CacheBytes(args.CacheSize.Value()))
-	pl.selectors = dracel.NewCache(selectorCacheSize, dracel.Features{
-		EnableConsumableCapacity: pl.features.EnableDRAConsumableCapacity,
-		EnableListTypeAttributes: pl.features.EnableDRAListTypeAttributes,
-	})
+	pl.selectors = newSelectors(pl.features)
 	return err
+}
+
+func newSelectors(features plfeature.Features) *dracel.Cache {
+	return dracel.NewCache(selectorCacheSize, dracel.Features{
+		EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
+		EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
+	})
 }
 
 // probe lets upstream's PreFilter write its state for a pod without claims, and

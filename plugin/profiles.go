@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
@@ -44,6 +46,10 @@ type profiles struct {
 	holds   *hold.Holds
 	share   stated[configv1alpha1.Share]
 	backOff stated[configv1alpha1.BackOff]
+	// interval is how often sets are counted.
+	interval stated[metav1.Duration]
+	// allocates tells that a profile uses our allocator.
+	allocates bool
 }
 
 func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
@@ -93,12 +99,29 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 	if err := p.backOff.add(profile, "backOff", args.BackOff); err != nil {
 		return err
 	}
+	if err := p.interval.add(profile, "fragmentationInterval", args.FragmentationInterval); err != nil {
+		return err
+	}
+	p.allocates = p.allocates || args.Allocator != configv1alpha1.AllocatorUpstream
 	share, backOff := p.share.or(configv1alpha1.DefaultShare), p.backOff.or(configv1alpha1.DefaultBackOff)
 	p.guard.Configure(guard.Limits{
 		SharePercent: *share.Percent, ShareBurst: share.Burst.Duration,
 		BackOffInitial: backOff.Initial.Duration, BackOffMax: backOff.Max.Duration,
 	})
 	return nil
+}
+
+// fragmentationInterval is how often sets are counted, 0 for never. It is known when there are all
+// profiles.
+func (p *profiles) fragmentationInterval() time.Duration {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if !p.allocates {
+		return 0
+	}
+	return p.interval.or(func() *metav1.Duration {
+		return &metav1.Duration{Duration: configv1alpha1.DefaultFragmentationInterval}
+	}).Duration
 }
 
 func (s *stated[T]) add(profile, name string, value *T) error {

@@ -21,14 +21,20 @@ import (
 func configured(t *testing.T, clock *clocktesting.FakePassiveClock, args ...string) (*guard.Guard, error) {
 	t.Helper()
 	shared := newProfiles(guard.New(clock), utilfeature.DefaultFeatureGate)
+	return shared.guard, shared.configureAll(t, args...)
+}
+
+// configureAll makes the plugins of profiles with these arguments, in this order.
+func (p *profiles) configureAll(t *testing.T, args ...string) error {
+	t.Helper()
 	ctx, h := newHandle(t)
 	for i, raw := range args {
 		h := &profileHandle{h, "profile-" + string(rune('a'+i))}
-		if _, err := newPlugin(ctx, &runtime.Unknown{Raw: []byte(raw)}, h, features(), true, newMetrics(t), shared); err != nil {
-			return nil, err
+		if _, err := newPlugin(ctx, &runtime.Unknown{Raw: []byte(raw)}, h, features(), true, newMetrics(t), p); err != nil {
+			return err
 		}
 	}
-	return shared.guard, nil
+	return nil
 }
 
 type profileHandle struct {
@@ -67,6 +73,25 @@ func TestLimitsOfTheWholeScheduler(t *testing.T) {
 	}
 }
 
+// TestFragmentationInterval: where no profile uses our allocator nothing is counted.
+func TestFragmentationInterval(t *testing.T) {
+	for name, test := range map[string]struct {
+		profiles []string
+		want     time.Duration
+	}{
+		"none has it":            {[]string{`{"allocator":"Upstream"}`, `{}`}, 5 * time.Minute},
+		"one has it":             {[]string{`{"allocator":"Upstream","fragmentationInterval":"1h"}`, `{}`}, time.Hour},
+		"never":                  {[]string{`{}`, `{"fragmentationInterval":"0s"}`}, 0},
+		"all leave it to others": {[]string{`{"allocator":"Upstream","fragmentationInterval":"1h"}`, `{"allocator":"Upstream"}`}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shared := newShared()
+			require.NoError(t, shared.configureAll(t, test.profiles...))
+			require.Equal(t, test.want, shared.fragmentationInterval())
+		})
+	}
+}
+
 func TestProfilesMustAgree(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	_, err := configured(t, clock, `{"share":{"percent":30}}`, `{}`, `{"share":{"burst":"1s"}}`)
@@ -74,4 +99,6 @@ func TestProfilesMustAgree(t *testing.T) {
 		`and profile profile-a has {"percent":30,"burst":"150ms"}: it is for the whole scheduler, so set it in one profile, or the same in all`)
 	_, err = configured(t, clock, `{"backOff":{"initial":"2s"}}`, `{"allocator":"Upstream","backOff":{}}`)
 	require.ErrorContains(t, err, `profile profile-b has backOff {"initial":"1s","max":"5m0s"}, and profile profile-a has {"initial":"2s","max":"5m0s"}: `)
+	_, err = configured(t, clock, `{"fragmentationInterval":"2s"}`, `{"fragmentationInterval":"1h"}`)
+	require.ErrorContains(t, err, `profile profile-b has fragmentationInterval "1h0m0s", and profile profile-a has "2s": `)
 }

@@ -12,10 +12,36 @@ import (
 	"github.com/celset/celset/cel/device/costbound"
 )
 
+// selectorJudge says what is wrong with a selector.
+type selectorJudge interface {
+	Check(selector string) error
+}
+
+var (
+	_ selectorJudge = (*costbound.Selectors)(nil)
+	_ selectorJudge = (*onceJudge)(nil)
+)
+
+// onceJudge judges each selector once, for those who look at many claims of which most are alike.
+type onceJudge struct {
+	judge selectorJudge
+	known map[string]error
+}
+
+// Check implements [selectorJudge].
+func (j *onceJudge) Check(selector string) error {
+	err, known := j.known[selector]
+	if !known {
+		err = j.judge.Check(selector)
+		j.known[selector] = err
+	}
+	return err
+}
+
 // checkSelectors judges the device selectors of claims that are to be allocated, before any
 // device is looked at: our allocator and upstream's both hand them to upstream's evaluator,
 // which can't be stopped during a call. Those of DeviceClasses are the administrator's.
-func checkSelectors(judge *costbound.Selectors, claims []*resourceapi.ResourceClaim) error {
+func checkSelectors(judge selectorJudge, claims []*resourceapi.ResourceClaim) error {
 	for _, claim := range claims {
 		for i := range claim.Spec.Devices.Requests {
 			request := &claim.Spec.Devices.Requests[i]
@@ -34,7 +60,7 @@ func checkSelectors(judge *costbound.Selectors, claims []*resourceapi.ResourceCl
 	return nil
 }
 
-func checkRequest(judge *costbound.Selectors, claim *resourceapi.ResourceClaim, request string, selectors []resourceapi.DeviceSelector) error {
+func checkRequest(judge selectorJudge, claim *resourceapi.ResourceClaim, request string, selectors []resourceapi.DeviceSelector) error {
 	for i, selector := range selectors {
 		if selector.CEL == nil {
 			continue

@@ -72,8 +72,9 @@ func (p places) nodeOf(devices []structured.DeviceID) string {
 	return ""
 }
 
-// groupsOf are the groups of all claims that have devices, the largest first.
-func (c *cluster) groupsOf() []*group {
+// groupsOf are the groups of all claims that have devices, the largest first. Some claims may have to
+// stay.
+func (c *cluster) groupsOf(stays func(*resourceapi.ResourceClaim) bool) []*group {
 	var claims []*resourceapi.ResourceClaim
 	for _, claim := range c.problem.Allocated {
 		if len(devicesOf(claim)) > 0 {
@@ -102,7 +103,7 @@ func (c *cluster) groupsOf() []*group {
 		g.pinned = slices.ContainsFunc(g.devices, func(id structured.DeviceID) bool {
 			_, known := c.places.nodes[poolOf(id)]
 			return !known
-		})
+		}) || stays != nil && slices.ContainsFunc(g.claims, stays)
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(len(b.devices), len(a.devices)), cmp.Compare(nameOf(a.claims[0]), nameOf(b.claims[0])))

@@ -14,6 +14,13 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
+// One report may spend so much on sets and on placing claims, in CEL cost units and steps, where it is
+// to have an end: see [New].
+const (
+	DefaultCost  uint64 = 500_000_000
+	DefaultSteps int64  = 2_000_000
+)
+
 // Options say what is to be found out.
 type Options struct {
 	// Class and Constraint limit the shapes, "" is for all. Counts are looked at instead of what
@@ -22,6 +29,12 @@ type Options struct {
 	Counts            []int
 	// Moves is how many claims with their pods are named to be moved, at most.
 	Moves int
+	// Stays, unless it is nil, names claims that are not placed anew, and neither are those that
+	// belong together with one: what they ask for is not evaluated.
+	Stays func(*resourceapi.ResourceClaim) bool
+	// CacheBytes limits the memory for what is found out on the way. 0 is
+	// [allocator.DefaultCacheBytes].
+	CacheBytes int64
 }
 
 // Report is what is said of a cluster.
@@ -89,10 +102,10 @@ type cluster struct {
 // that are tried. The error is one of the slices, or the context has ended.
 func New(ctx context.Context, problem allocator.Problem, nodes []*v1.Node, options Options) (*Report, error) {
 	c := &cluster{ctx: ctx, problem: problem, nodes: nodes, shapes: shapesOf(&problem, options)}
-	c.problem.Options = append(slices.Clone(problem.Options), allocator.WithCache(allocator.NewCache()),
+	c.problem.Options = append(slices.Clone(problem.Options), allocator.WithCache(newCache(options)),
 		allocator.WithDefaultPreference(v1alpha1.PolicyKeepWhole), allocator.WithShapes(c.known()))
 	c.places = placesOf(problem.Slices, nodes)
-	c.groups = c.groupsOf()
+	c.groups = c.groupsOf(options.Stays)
 	report := &Report{Nodes: len(nodes)}
 	for _, g := range c.groups {
 		report.Claims += len(g.claims)
@@ -103,19 +116,29 @@ func New(ctx context.Context, problem allocator.Problem, nodes []*v1.Node, optio
 	if err := c.count(len(options.Counts) > 0); err != nil {
 		return nil, err
 	}
-	packed, reason, err := c.pack()
-	if err != nil {
-		return nil, err
+	if c.mayGain() {
+		packed, reason, err := c.pack()
+		if err != nil {
+			return nil, err
+		}
+		report.NotPacked = reason
+		if err := c.countPacked(packed); err != nil {
+			return nil, err
+		}
 	}
-	report.NotPacked = reason
-	if err := c.countPacked(packed); err != nil {
-		return nil, err
-	}
+	var err error
 	if report.Steps, err = c.plan(options.Moves); err != nil {
 		return nil, err
 	}
 	report.Shapes = c.shapes
 	return report, nil
+}
+
+func newCache(options Options) *allocator.Cache {
+	if options.CacheBytes > 0 {
+		return allocator.NewCache(allocator.CacheBytes(options.CacheBytes))
+	}
+	return allocator.NewCache()
 }
 
 // known are the shapes that matter to the choice of devices, the most devices first.
@@ -165,6 +188,13 @@ func (c *cluster) count(wanted bool) error {
 	}
 	c.shapes = shapes
 	return nil
+}
+
+// mayGain tells whether there could be more sets of a shape. No packing has more than idle nodes.
+func (c *cluster) mayGain() bool {
+	return slices.ContainsFunc(c.shapes, func(s Shape) bool {
+		return s.Error == "" && (s.Now.Sets < s.Idle.Sets || s.Idle.AtLeast)
+	})
 }
 
 // countPacked counts what fits when the claims have been packed. It is not less than what fits now:

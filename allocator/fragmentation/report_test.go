@@ -63,7 +63,7 @@ func TestGroups(t *testing.T) {
 		of(has("a", "node-1", 0), "x"), of(has("b", "node-1", 1), "x", "y"), of(has("c", "node-1", 2), "y"), has("d", "node-1", 3),
 		of(has("elsewhere", "node-9", 0), "z"), wants("waits", 8))
 	c := &cluster{problem: problem, nodes: nodes, places: placesOf(problem.Slices, nodes)}
-	groups := c.groupsOf()
+	groups := c.groupsOf(nil)
 	require.Len(t, groups, 3)
 	require.Len(t, groups[0].claims, 3)
 	require.Equal(t, []string{"default/x", "default/y"}, groups[0].pods)
@@ -141,6 +141,44 @@ func TestBudget(t *testing.T) {
 	problem.Options = nil
 	report = reportOn(t, problem, nodes, Options{Counts: []int{2}})
 	require.Equal(t, Count{Sets: 24}, report.Shapes[0].Now, "with a budget there is an answer")
+}
+
+// Where no packing can have more nothing is packed, which is most of the work.
+func TestMayGain(t *testing.T) {
+	unknown := block(8, 0, 1, 1, 1)
+	unknown.Idle.AtLeast = true
+	failed := block(8, 0, 0, 0, 1)
+	failed.Error = "no such key"
+	for name, test := range map[string]struct {
+		shapes []Shape
+		want   bool
+	}{
+		"no shape":          {nil, false},
+		"idle":              {[]Shape{block(8, 0, 2, 2, 2)}, false},
+		"not known":         {[]Shape{unknown}, true},
+		"failed":            {[]Shape{failed}, false},
+		"something is used": {[]Shape{block(8, 0, 2, 2, 2), block(4, 0, 3, 3, 4)}, true},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, (&cluster{shapes: test.shapes}).mayGain()) })
+	}
+	problem, nodes := clusterOf(2, has("a", "node-1", 0), has("b", "node-2", 5))
+	problem.Classes = classes{aligned("blocks")}
+	require.Equal(t, &Report{Nodes: 2, Claims: 2}, reportOn(t, problem, nodes, Options{Moves: 5, CacheBytes: 1 << 20}), "nobody defines a constraint")
+}
+
+// What is said to stay stays, with all that belongs to it, and the others are packed around it.
+func TestClaimsThatStay(t *testing.T) {
+	problem, nodes := clusterOf(3, of(has("a", "node-1", 0), "x"), of(has("b", "node-1", 1), "x"), has("c", "node-2", 5), wants("waits", 8))
+	// It would fail, and nobody notices.
+	problem.Allocated[1].Spec.Devices.Requests[0].Exactly.DeviceClassName = "gone"
+	stays := func(claim *resourceapi.ResourceClaim) bool { return claim.Name == "b" }
+	report := reportOn(t, problem, nodes, Options{Moves: 5, Stays: stays})
+	require.Equal(t, 2, report.Pinned)
+	require.Equal(t, []Shape{block(8, 1, 1, 2, 3)}, report.Shapes)
+	require.Equal(t, []string{"default/c"}, report.Steps[0].Moves[0].Claims)
+	report = reportOn(t, problem, nodes, Options{Moves: 5, Stays: func(*resourceapi.ResourceClaim) bool { return true }})
+	require.Equal(t, 3, report.Pinned)
+	require.Equal(t, []Shape{block(8, 1, 1, 1, 3)}, report.Shapes)
 }
 
 func TestContextEnds(t *testing.T) {

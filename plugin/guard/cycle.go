@@ -20,10 +20,22 @@ type cycle struct {
 	began     time.Time
 }
 
+// Begun is closed when the program first tells of a cycle: this process schedules. With leader election
+// only the leader does.
+func (g *Guard) Begun() <-chan struct{} { return g.begun }
+
+func (g *Guard) begin() {
+	if !g.isBegun {
+		g.isBegun = true
+		close(g.begun)
+	}
+}
+
 // CycleBegan tells that the scheduler begins with a pod of the namespace.
 func (g *Guard) CycleBegan(namespace string) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	g.begin()
 	g.cycle = cycle{true, namespace, g.clock.Now()}
 }
 
@@ -32,6 +44,7 @@ func (g *Guard) CycleBegan(namespace string) {
 func (g *Guard) CycleEnded() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	g.begin()
 	g.settle(g.clock.Now())
 	g.cycle = cycle{}
 }

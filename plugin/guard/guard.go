@@ -35,11 +35,14 @@ type Guard struct {
 	cycle   cycle
 	// loop is when the loop of Run looks next.
 	loop loop
+	// begun is closed when a cycle was told of, isBegun tells that it is.
+	begun   chan struct{}
+	isBegun bool
 }
 
 // New returns a Guard without limits: see [Guard.Configure].
 func New(clock clock.PassiveClock) *Guard {
-	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}}
+	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}, begun: make(chan struct{})}
 }
 
 // Configure sets the limits.

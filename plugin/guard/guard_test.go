@@ -391,3 +391,24 @@ type realClock struct{}
 
 func (realClock) Now() time.Time                  { return time.Now() }
 func (realClock) Since(t time.Time) time.Duration { return time.Since(t) }
+
+// The process schedules when it hears of a cycle.
+func TestBegun(t *testing.T) {
+	for name, begin := range map[string]func(*bench){
+		"a cycle began": func(b *bench) { b.CycleBegan("a") },
+		"none before":   func(b *bench) { b.CycleEnded() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench()
+			b.Look()
+			select {
+			case <-b.Begun():
+				t.Fatal("nothing has begun")
+			default:
+			}
+			begin(b)
+			<-b.Begun()
+			begin(b)
+		})
+	}
+}

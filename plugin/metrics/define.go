@@ -56,6 +56,8 @@ func (m *Metrics) define() {
 		"Number of times that something was known from an earlier search, by cache: the answer to all claims of a pod on such a node, or the verdict of a CEL device constraint on such a set.", "cache")
 	m.preferences = counters("preference_outcomes_total",
 		"Number of searches whose devices preferences chose, by outcome: no set of devices is better, or the best one that was found before a budget was used up.", "outcome")
+	m.counts = counters("device_sets_counts_total",
+		"Number of times that the sets of devices which fit were counted, by outcome: of all shapes, of some only, again without a change, or not at all.", "outcome")
 	m.exhaustions = counters("budget_exhaustions_total",
 		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
 	m.unfit = counters("nodes_unfit_by_failure_total",
@@ -98,6 +100,7 @@ func (m *Metrics) begin() {
 		m.compilations: {compiled, refused, remembered},
 		m.hits:         {cacheAnswers, cacheVerdicts},
 		m.preferences:  {preferenceBest, preferenceBestFound},
+		m.counts:       {string(CountComplete), string(CountPartial), string(CountUnchanged), string(CountFailed)},
 		m.exhaustions:  {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},
 		m.preemptions:  {PreemptionNominated, PreemptionNotHelpful, PreemptionNotEligible, PreemptionFailed},
 		m.holdsEnded:   HoldEnds,

@@ -138,6 +138,10 @@ const (
 	statePending   = "pending"
 	stateAllocated = "allocated"
 
+	stateNow    = "now"
+	statePacked = "packed"
+	stateIdle   = "idle"
+
 	// unknown is the reason of an evaluation that fails without one.
 	unknown = "Unknown"
 )

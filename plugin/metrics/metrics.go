@@ -27,11 +27,12 @@ type Metrics struct {
 	durations, steps, spending                                              *metrics.HistogramVec
 	cost                                                                    *metrics.Histogram
 	evaluations, failures, compilations, hits, exhaustions, refusals, unfit *metrics.CounterVec
-	preferences, preemptions, holdsEnded                                    *metrics.CounterVec
+	preferences, preemptions, holdsEnded, counts                            *metrics.CounterVec
 	cuts, stuck, victims, wasted                                            *metrics.Counter
 	holds                                                                   *holds
 	claims                                                                  *claims
 	cycle                                                                   *cycle
+	deviceSets                                                              *deviceSets
 }
 
 var _ cel.Observer = (*Metrics)(nil)
@@ -39,12 +40,12 @@ var _ cel.Observer = (*Metrics)(nil)
 // New registers metrics, which go by the given clock. It fails where such metrics are
 // registered already.
 func New(registry Registry, now func() time.Time) (*Metrics, error) {
-	m := &Metrics{now: now, claims: newClaims(), cycle: newCycle(), holds: newHolds()}
+	m := &Metrics{now: now, claims: newClaims(), cycle: newCycle(), holds: newHolds(), deviceSets: newDeviceSets()}
 	m.define()
 	for _, one := range []metrics.Registerable{
 		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.hits,
 		m.exhaustions, m.refusals, m.unfit, m.stuck, m.preferences,
-		m.preemptions, m.victims, m.wasted, m.holdsEnded,
+		m.preemptions, m.victims, m.wasted, m.holdsEnded, m.counts,
 	} {
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
@@ -58,6 +59,9 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	}
 	if err := registry.CustomRegister(m.holds); err != nil {
 		return nil, fmt.Errorf("register metric %s: %w", holdsName, err)
+	}
+	if err := registry.CustomRegister(m.deviceSets); err != nil {
+		return nil, fmt.Errorf("register metric %s: %w", setsName, err)
 	}
 	m.begin()
 	return m, nil

@@ -21,6 +21,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -242,9 +243,10 @@ func TestBeginning(t *testing.T) {
 
 		"celset_device_preemption_victims_without_bind_total": 1,
 
-		"celset_budget_exhaustions_total":             4,
-		"celset_refused_scheduling_attempts_total":    5,
-		"celset_stuck_scheduling_cycles_total":        1,
+		"celset_budget_exhaustions_total":          4,
+		"celset_refused_scheduling_attempts_total": 5,
+		"celset_stuck_scheduling_cycles_total":     1,
+		"celset_device_sets_counts_total":          4,
 	}, newBench(t).families(t)))
 }
 
@@ -263,12 +265,47 @@ func TestCycle(t *testing.T) {
 	require.InDelta(t, 1, values["celset_stuck_scheduling_cycles_total"], 0)
 }
 
+// What is shown of fragmentation is the last report, and nothing of those before.
+func TestFragmentation(t *testing.T) {
+	b := newBench(t)
+	require.NotContains(t, b.families(t), "celset_device_sets", "nothing was counted")
+	shape := fragmentation.Shape{
+		Class: "gpu", Constraint: "ring", Devices: 4, Asked: 3,
+		Now: fragmentation.Count{Sets: 1}, Packed: fragmentation.Count{Sets: 2, AtLeast: true}, Idle: fragmentation.Count{Sets: 5},
+	}
+	found := &metrics.Fragmentation{
+		Report: &fragmentation.Report{Shapes: []fragmentation.Shape{shape, {Class: "gone", Constraint: "ring", Devices: 8, Asked: 9}, shape}},
+		At:     time.UnixMilli(1500), Took: 250 * time.Millisecond,
+	}
+	b.ShowFragmentation(found)
+	b.ObserveCount(metrics.CountComplete)
+	want := map[string]float64{
+		"device_sets gpu ring 4 now": 1, "device_sets gpu ring 4 packed": 2, "device_sets gpu ring 4 idle": 5,
+		"device_sets_incomplete gpu ring 4 packed": 1, "device_set_claims gpu ring 4": 3, "device_set_claims gone ring 8": 9,
+		"device_sets_timestamp_seconds": 1.5, "device_sets_duration_seconds": .25, "device_sets_counts_total complete": 1,
+	}
+	require.Empty(t, cmp.Diff(want, b.values(t)))
+	require.Equal(t, 6, b.families(t)["celset_device_sets"], "zero is shown as well")
+
+	b.ShowFragmentation(&metrics.Fragmentation{Report: &fragmentation.Report{Shapes: []fragmentation.Shape{shape}, NotPacked: "too many"}, At: found.At, Took: found.Took})
+	delete(want, "device_set_claims gone ring 8")
+	delete(want, "device_sets gpu ring 4 packed")
+	delete(want, "device_sets_incomplete gpu ring 4 packed")
+	require.Empty(t, cmp.Diff(want, b.values(t)))
+	require.Equal(t, 2, b.families(t)["celset_device_sets"])
+
+	b.ShowFragmentation(nil)
+	require.Empty(t, cmp.Diff(map[string]float64{"device_sets_counts_total complete": 1}, b.values(t)))
+}
+
 // Names, units and help texts are as Prometheus wants them.
 func TestConventions(t *testing.T) {
 	b := newBench(t)
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))}, false)(true, allocator.Stats{}, nil)
 	b.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
 	b.WatchCycle(func() time.Duration { return 0 })
+	b.WatchHolds(func() int { return 0 })
+	b.ShowFragmentation(&metrics.Fragmentation{Report: &fragmentation.Report{Shapes: []fragmentation.Shape{{Class: "gpu", Constraint: "ring", Devices: 4}}}})
 	families, err := b.registry.Gather()
 	require.NoError(t, err)
 	for _, family := range families {
@@ -286,14 +323,25 @@ func TestNewRefuses(t *testing.T) {
 	b := newBench(t)
 	_, err := metrics.New(b.registry, time.Now)
 	require.ErrorContains(t, err, "register metric celset_allocation_duration_seconds: duplicate")
-	_, err = metrics.New(halfFull{compbase.NewKubeRegistry()}, time.Now)
-	require.ErrorContains(t, err, "register metric celset_claims: no room")
+	for room, want := range []string{"celset_claims", "celset_scheduling_cycle_age_seconds", "celset_device_holds", "celset_device_sets"} {
+		_, err = metrics.New(&nearlyFull{compbase.NewKubeRegistry(), room}, time.Now)
+		require.ErrorContains(t, err, "register metric "+want+": no room")
+	}
 }
 
-// halfFull takes no collectors.
-type halfFull struct{ compbase.KubeRegistry }
+// nearlyFull takes so many collectors.
+type nearlyFull struct {
+	compbase.KubeRegistry
+	room int
+}
 
-func (halfFull) CustomRegister(compbase.StableCollector) error { return errors.New("no room") }
+func (r *nearlyFull) CustomRegister(compbase.StableCollector) error {
+	if r.room == 0 {
+		return errors.New("no room")
+	}
+	r.room--
+	return nil
+}
 
 func TestDefaultIsOne(t *testing.T) {
 	first, err := metrics.Default()

@@ -34,9 +34,11 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	// Wherever pods land, a node keeps ten devices for those that get none: 120 sets.
 	driver := l.ring(t, 16).Drivers()[0]
 	mla := request("mla", driver, 3)
+	// Sets are counted for classes that define a constraint. They are named, unlike all else.
+	l.createNamedClass(t, measuredProfile, driver, definition("block", contiguous(driver, 4)))
 	scheduler, err := cluster.StartScheduler(t.Context(), controlplane.SchedulerOptions{
 		Name:         measuredProfile,
-		Config:       configBeside(t, measuredProfile, "{allocator: All, budget: {cost: 1500}}"),
+		Config:       configBeside(t, measuredProfile, "{allocator: All, budget: {cost: 1500}, fragmentationInterval: 1s}"),
 		User:         serviceAccount,
 		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
 	})
@@ -56,6 +58,12 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	l.run(t, "undefined", measuredProfile, mla, refer("undefined"))
 	l.requireRefused(t, "undefined", "celset.dev/undefined")
 
+	eventually(t, "sets of devices are counted", func(context.Context) (string, error) {
+		if _, values := scrape(t, scheduler); values["celset_device_sets_timestamp_seconds"] == 0 {
+			return "there is no time", nil
+		}
+		return "", nil
+	})
 	scraped, values := scrape(t, scheduler)
 	requireUnschedulable(t, scheduler, measuredProfile)
 	for name, least := range map[string]float64{

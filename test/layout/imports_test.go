@@ -113,7 +113,7 @@ var rules = []rule{
 		direct: []string{
 			"k8s.io/kubernetes", "k8s.io/kube-scheduler", "k8s.io/client-go", "k8s.io/component-base",
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
-			"k8s.io/dynamic-resource-allocation", "k8s.io/component-helpers/resource",
+			"k8s.io/dynamic-resource-allocation", "k8s.io/component-helpers/resource", "k8s.io/component-helpers/scheduling/corev1",
 		},
 		never: []string{"sigs.k8s.io/controller-runtime"},
 	},

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/internal/topologydriver"
 	"github.com/celset/celset/plugin/metrics"
@@ -143,6 +144,12 @@ func exerciseScheduler(t *testing.T, r *recorder) {
 	}
 	measured.ObserveStuckCycle()
 	measured.WatchCycle(func() time.Duration { return 0 })
+	for _, outcome := range []metrics.CountOutcome{metrics.CountComplete, metrics.CountPartial, metrics.CountUnchanged, metrics.CountFailed} {
+		measured.ObserveCount(outcome)
+	}
+	measured.ShowFragmentation(&metrics.Fragmentation{Report: &fragmentation.Report{Shapes: []fragmentation.Shape{
+		{Class: "gpu.example.com", Constraint: "block", Devices: 8},
+	}}})
 	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
 }
 

@@ -69,6 +69,8 @@ type written struct {
 	Allocator         AllocatorMode                   `json:"allocator"`
 	PreferenceBudget  *PreferenceBudget               `json:"preferenceBudget"`
 	DefaultPreference celsetv1alpha1.PreferencePolicy `json:"defaultPreference"`
+
+	FragmentationInterval *string `json:"fragmentationInterval"`
 }
 
 func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.ErrorList) {
@@ -92,6 +94,7 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	args.BindingTimeout, errs = parseDuration(w.BindingTimeout, path.Child("bindingTimeout"), errs)
 	args.CacheSize, errs = parseQuantity(w.CacheSize, path.Child("cacheSize"), errs)
 	args.AttemptTimeout, errs = parseDuration(w.AttemptTimeout, path.Child("attemptTimeout"), errs)
+	args.FragmentationInterval, errs = parseDuration(w.FragmentationInterval, path.Child("fragmentationInterval"), errs)
 	if w.BackOff != nil {
 		path := path.Child("backOff")
 		args.BackOff = &BackOff{}

@@ -138,6 +138,12 @@ func TestDecodeArgs(t *testing.T) {
 		"default preference and allocator": {raw: "{defaultPreference: KeepWhole, allocator: All}", want: with(func(args *DynamicResourcesCELArgs) {
 			args.DefaultPreference, args.Allocator = "KeepWhole", AllocatorAll
 		})},
+		"fragmentation": {raw: "fragmentationInterval: 1s", want: with(func(args *DynamicResourcesCELArgs) {
+			args.FragmentationInterval = &metav1.Duration{Duration: time.Second}
+		})},
+		"no fragmentation": {raw: "fragmentationInterval: 0s", want: with(func(args *DynamicResourcesCELArgs) {
+			args.FragmentationInterval = &metav1.Duration{}
+		})},
 		"no default preference": {raw: `{"defaultPreference":""}`, want: defaults},
 		"empty budget":          {raw: "budget: {}", want: defaults},
 		"no budget":             {raw: "budget: null", want: defaults},
@@ -184,6 +190,9 @@ func TestDecodeArgsErrors(t *testing.T) {
 		"fraction of a byte": {raw: "cacheSize: 1048576500m", want: "args.cacheSize: Invalid value: must be a whole number of bytes, at most 1Ti"},
 		"cache too large":    {raw: `cacheSize: "1e2000000000"`, want: "args.cacheSize: Invalid value: must be a whole number of bytes, at most 1Ti"},
 		"no attempt":         {raw: "attemptTimeout: -1ns", want: `args.attemptTimeout: Invalid value: "-1ns": must be zero, for no limit, or positive`},
+		"fragmentation":      {raw: "fragmentationInterval: -1ns", want: `args.fragmentationInterval: Invalid value: "-1ns": must be zero, for never, or at least 1s`},
+		"too often":          {raw: "fragmentationInterval: 999ms", want: `args.fragmentationInterval: Invalid value: "999ms": must be zero, for never, or at least 1s`},
+		"minutes":            {raw: "fragmentationInterval: 5", want: "args.fragmentationInterval: Invalid value: must be a string, but is: number"},
 		"attempt of none":    {raw: "budget: {attemptCost: 0}", want: "args.budget.attemptCost: Invalid value: 0: must be at least 1"},
 		"back-off": {
 			raw:  "backOff: {initial: 10s, max: 9s}",

@@ -8,8 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetDefaults sets each field of args that is unset to its default. BackOff and Share stay
-// unset: another profile may set them. If they are set, all their fields are.
+// SetDefaults sets each field of args that is unset to its default. BackOff, Share and
+// FragmentationInterval stay unset: another profile may set them. If the former are set, all their
+// fields are.
 func SetDefaults(args *DynamicResourcesCELArgs) {
 	if args.APIVersion == "" {
 		args.APIVersion = SchemeGroupVersion.String()

@@ -84,6 +84,13 @@ const (
 	MinShareBurst  = time.Millisecond
 )
 
+// The sets of devices that fit are counted so often, for the metrics. What that takes is bounded apart
+// from it, so a short interval is for small clusters and for tests.
+const (
+	DefaultFragmentationInterval = 5 * time.Minute
+	MinFragmentationInterval     = time.Second
+)
+
 // DefaultCacheSize is what the allocator's cache may take. With less than MinCacheSize next
 // to nothing would be remembered from one node to the other.
 const (
@@ -146,6 +153,12 @@ type DynamicResourcesCELArgs struct {
 	// Share is the part of the scheduler's time that the pods of one namespace may take
 	// while pods of other namespaces wait. It is for the whole scheduler, as BackOff is.
 	Share *Share `json:"share,omitempty"`
+
+	// FragmentationInterval is how long the process that schedules waits after it has counted,
+	// for the metrics, how many sets of devices fit, until it does so again. It waits a hundred
+	// times as long as counting took, if that is more. 0 means that it never counts. It is for the
+	// whole scheduler, as BackOff is. At least 1s. Default, if no profile sets it: 5m.
+	FragmentationInterval *metav1.Duration `json:"fragmentationInterval,omitempty"`
 
 	// Allocator says for which pods the plugin uses its own allocator. Default:
 	// Constrained.

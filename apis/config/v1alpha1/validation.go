@@ -42,6 +42,10 @@ func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 	if budget := args.PreferenceBudget; budget != nil {
 		errs = append(errs, validateBudget((*Budget)(budget), path.Child("preferenceBudget"))...)
 	}
+	if interval := args.FragmentationInterval; interval != nil && interval.Duration != 0 && interval.Duration < MinFragmentationInterval {
+		errs = append(errs, field.Invalid(path.Child("fragmentationInterval"), interval.Duration.String(),
+			"must be zero, for never, or at least "+MinFragmentationInterval.String()))
+	}
 	errs = append(errs, validateDefaultPreference(args, path.Child("defaultPreference"))...)
 	if args.DevicePreemption != nil {
 		errs = append(errs, validateDevicePreemption(args.DevicePreemption, path.Child("devicePreemption"))...)

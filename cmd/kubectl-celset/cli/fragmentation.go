@@ -45,12 +45,6 @@ const fragmentationExample = `  kubectl celset fragmentation
   # As data
   kubectl celset fragmentation -o json`
 
-// One report may spend so much on sets and on placing claims, in CEL cost units and steps.
-const (
-	fragmentationCost  = 500_000_000
-	fragmentationSteps = 2_000_000
-)
-
 // maxMoves bounds --moves: each move is a search of its own.
 const maxMoves = 100
 
@@ -109,7 +103,7 @@ func newFragmentationCommand(o *options) *cobra.Command {
 type fragmented struct{ *fragmentation.Report }
 
 func fragmentationOf(ctx context.Context, state *clusterstate.State, features structured.Features, nodes []*corev1.Node, settings fragmentation.Options) (fragmented, error) {
-	problem := state.Problem(nil, features, allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentationCost, fragmentationSteps)))
+	problem := state.Problem(nil, features, allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentation.DefaultCost, fragmentation.DefaultSteps)))
 	report, err := fragmentation.New(ctx, problem, nodes, settings)
 	return fragmented{report}, err
 }

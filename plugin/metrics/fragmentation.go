@@ -1,0 +1,129 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/component-base/metrics"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/fragmentation"
+)
+
+// Names of what is shown of fragmentation.
+const (
+	setsName          = subsystem + "_device_sets"
+	incompleteName    = subsystem + "_device_sets_incomplete"
+	askedName         = subsystem + "_device_set_claims"
+	countedAtName     = subsystem + "_device_sets_timestamp_seconds"
+	countDurationName = subsystem + "_device_sets_duration_seconds"
+)
+
+// CountOutcome is a value of the label "outcome" of celset_device_sets_counts_total: how counting the
+// sets of devices ended.
+type CountOutcome string
+
+const (
+	// CountComplete means that there are numbers of all shapes.
+	CountComplete CountOutcome = "complete"
+	// CountPartial means that those of some shapes are missing, or those of a better packing.
+	CountPartial CountOutcome = "partial"
+	// CountUnchanged means that nothing had changed since the last time, so the numbers still hold.
+	CountUnchanged CountOutcome = "unchanged"
+	// CountFailed means that there are none.
+	CountFailed CountOutcome = "failed"
+)
+
+// Fragmentation is what is shown of it.
+type Fragmentation struct {
+	Report *fragmentation.Report
+	// At is when that was so, Took how long it took to find it out.
+	At   time.Time
+	Took time.Duration
+}
+
+// deviceSets shows the last report on fragmentation, when somebody asks. A report is about what there
+// is now: what is gone, a class or a shape, is in no later one, and no time series stays behind.
+type deviceSets struct {
+	metrics.BaseStableCollector
+	sets, incomplete, asked, at, took *metrics.Desc
+	last                              atomic.Pointer[Fragmentation]
+}
+
+func newDeviceSets() *deviceSets {
+	desc := func(name, help string, labels ...string) *metrics.Desc {
+		return metrics.NewDesc(name, help, labels, nil, metrics.ALPHA, "")
+	}
+	return &deviceSets{
+		sets: desc(setsName, "Number of further claims that would get devices at the same time, each of them so many devices of the class with the constraint: "+
+			"now, if the claims that have devices were packed better, and if all devices were idle.", "class", "constraint", "devices", "state"),
+		incomplete: desc(incompleteName, "Whether not everything was looked at for the number in celset_device_sets, so that there may be more: 1, else 0.",
+			"class", "constraint", "devices", "state"),
+		asked: desc(askedName, "Number of claims that ask for so many devices of the class with the constraint, with devices or without.",
+			"class", "constraint", "devices"),
+		at:   desc(countedAtName, "When the numbers in celset_device_sets were last known to be so, in seconds since the epoch."),
+		took: desc(countDurationName, "How long it took to count what is in celset_device_sets."),
+	}
+}
+
+// ShowFragmentation has what was found out be shown, until there is something else. nil is nothing.
+func (m *Metrics) ShowFragmentation(found *Fragmentation) { m.deviceSets.last.Store(found) }
+
+// ObserveCount is called when sets were counted, or could not be.
+func (m *Metrics) ObserveCount(outcome CountOutcome) { m.counts.WithLabelValues(string(outcome)).Inc() }
+
+// DescribeWithStability implements [metrics.StableCollector].
+func (d *deviceSets) DescribeWithStability(descs chan<- *metrics.Desc) {
+	for _, desc := range []*metrics.Desc{d.sets, d.incomplete, d.asked, d.at, d.took} {
+		descs <- desc
+	}
+}
+
+// CollectWithStability implements [metrics.StableCollector].
+func (d *deviceSets) CollectWithStability(values chan<- metrics.Metric) {
+	last := d.last.Load()
+	if last == nil {
+		return
+	}
+	show := func(desc *metrics.Desc, value float64, labels ...string) {
+		values <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
+	}
+	show(d.at, float64(last.At.UnixMilli())/1000)
+	show(d.took, last.Took.Seconds())
+	shown := map[allocator.Shape]bool{}
+	for _, s := range last.Report.Shapes {
+		// The same time series twice would take all metrics with it.
+		shape := allocator.Shape{Class: s.Class, Constraint: s.Constraint, Count: s.Devices}
+		if shown[shape] {
+			continue
+		}
+		shown[shape] = true
+		devices := strconv.Itoa(s.Devices)
+		show(d.asked, float64(s.Asked), s.Class, s.Constraint, devices)
+		for state, count := range countsOf(&s, last.Report.NotPacked == "") {
+			show(d.sets, float64(count.Sets), s.Class, s.Constraint, devices, state)
+			incomplete := 0.0
+			if count.AtLeast {
+				incomplete = 1
+			}
+			show(d.incomplete, incomplete, s.Class, s.Constraint, devices, state)
+		}
+	}
+}
+
+// countsOf are the numbers of a shape by state. Where no packing was found the report has what there
+// is now, which would say that nothing can be gained.
+func countsOf(s *fragmentation.Shape, isPacked bool) map[string]fragmentation.Count {
+	if s.Error != "" {
+		return nil
+	}
+	counts := map[string]fragmentation.Count{stateNow: s.Now, stateIdle: s.Idle}
+	if isPacked {
+		counts[statePacked] = s.Packed
+	}
+	return counts
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,7 @@ import (
 
 var (
 	write = flag.String("write", "", "the file that results are written to; what is not measured is kept")
-	what  = flag.String("what", "all", "what is measured: replays, times, asked or all")
+	what  = flag.String("what", "all", "what is measured: replays, times, asked or all of these; or scheduler")
 )
 
 // full is what the results are of.
@@ -22,6 +23,9 @@ var full = Plan{Nodes: 100, ClaimsADevice: 20, Traces: 3, Loads: []float64{0.7, 
 
 // brief is long enough to measure times.
 var brief = Plan{Nodes: 100, ClaimsADevice: 3}
+
+// fewNodes is what is replayed on whole schedulers: an event takes one some 50 ms.
+var fewNodes = Plan{Nodes: 16, ClaimsADevice: 3, Traces: 3, Loads: []float64{0.95}}
 
 // TestWriteResults measures and writes, with -write.
 func TestWriteResults(t *testing.T) {
@@ -32,12 +36,12 @@ func TestWriteResults(t *testing.T) {
 	if content, err := os.ReadFile(*write); err == nil {
 		require.NoError(t, json.Unmarshal(content, kept))
 	}
-	measures := func(name string) bool { return *what == "all" || *what == name }
+	measures := func(name string) bool { return *what == "all" && name != "scheduler" || *what == name }
 	var err error
 	if measures("replays") {
 		measured, err := full.Measure(t.Logf)
 		require.NoError(t, err)
-		measured.Times, measured.Asked = kept.Times, kept.Asked
+		measured.Times, measured.Asked, measured.Scheduled = kept.Times, kept.Asked, kept.Scheduled
 		kept = measured
 	}
 	if measures("times") {
@@ -47,6 +51,9 @@ func TestWriteResults(t *testing.T) {
 	if measures("asked") {
 		kept.Asked, err = MeasureAsked(t.Logf)
 		require.NoError(t, err)
+	}
+	if measures("scheduler") {
+		kept.Scheduled = slices.Concat(onSchedulers(t, machineNamed(t, "ring")), onSchedulers(t, machineNamed(t, "cube-mesh")))
 	}
 	kept.describe()
 	content, err := json.MarshalIndent(kept, "", " ")

@@ -29,6 +29,28 @@ type Results struct {
 	Replay        []Row    `json:"replay"`
 	Times         []Timing `json:"times"`
 	Asked         []Asked  `json:"asked"`
+	// Scheduled are the traces that were replayed on a whole scheduler.
+	Scheduled []Scheduled `json:"scheduled"`
+}
+
+// Scheduled is what came of traces on a whole scheduler, and of the same in simulation.
+type Scheduled struct {
+	Machine       string  `json:"machine"`
+	Mix           string  `json:"mix"`
+	Load          float64 `json:"load"`
+	Nodes         int     `json:"nodes"`
+	ClaimsADevice int     `json:"claimsADevice"`
+	Traces        int     `json:"traces"`
+	// Scheduler says how it was configured, Policy what stands for it in simulation.
+	Scheduler string  `json:"scheduler"`
+	Policy    string  `json:"policy"`
+	Real      Outcome `json:"real"`
+	Simulated Outcome `json:"simulated"`
+	// Decisions are how many claims were placed. Late are those before the scheduler heard of the devices
+	// that became free last, Others those that the simulation would have placed elsewhere.
+	Decisions int `json:"decisions"`
+	Late      int `json:"late"`
+	Others    int `json:"others"`
 }
 
 // Row is what came of the traces with one machine, mix, load and policy.

@@ -25,7 +25,7 @@ var full = Plan{Nodes: 100, ClaimsADevice: 20, Traces: 3, Loads: []float64{0.7, 
 var brief = Plan{Nodes: 100, ClaimsADevice: 3}
 
 // fewNodes is what is replayed on whole schedulers: an event takes one some 50 ms.
-var fewNodes = Plan{Nodes: 16, ClaimsADevice: 3, Traces: 3, Loads: []float64{0.95}}
+var fewNodes = Plan{Nodes: 16, ClaimsADevice: 6, Traces: 2, Loads: []float64{0.9}}
 
 // TestWriteResults measures and writes, with -write.
 func TestWriteResults(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWriteResults(t *testing.T) {
 	if measures("scheduler") {
 		kept.Scheduled = slices.Concat(onSchedulers(t, machineNamed(t, "ring")), onSchedulers(t, machineNamed(t, "cube-mesh")))
 	}
-	kept.describe()
+	describe(kept)
 	content, err := json.MarshalIndent(kept, "", " ")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(*write, append(content, '\n'), 0o644))

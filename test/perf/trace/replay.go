@@ -5,28 +5,6 @@ package trace
 
 import "container/heap"
 
-// Tally is what came of claims of one size.
-type Tally struct {
-	Claims int `json:"claims"`
-	// AtOnce were placed when they arrived, Placed before the trace ended.
-	AtOnce int `json:"atOnce"`
-	Placed int `json:"placed"`
-	// Waited is the sum of the minutes, until the end for those that were not placed.
-	Waited float64 `json:"waited"`
-	// Score is the sum of what the links are worth of those that were placed.
-	Score int `json:"score,omitempty"`
-}
-
-// Outcome is what came of a trace.
-type Outcome struct {
-	// Sizes are by the number of devices wanted.
-	Sizes map[int]*Tally `json:"sizes"`
-	// Busy and Stranded are shares of the device time: in use, and idle while a claim waited that
-	// wanted no more devices than were idle.
-	Busy     float64 `json:"busy"`
-	Stranded float64 `json:"stranded"`
-}
-
 // warmUp is the share of a trace at the beginning that is not counted: most devices are free then.
 const warmUp = 0.2
 

@@ -7,93 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/test/perf/report"
 )
 
-// Results are what is kept of all replays.
-type Results struct {
-	CPU   string `json:"cpu"`
-	Cores int    `json:"cores"`
-	Go    string `json:"go"`
-	Nodes int    `json:"nodes"`
-	// ClaimsADevice are those of one trace, Traces how many there were with different seeds.
-	ClaimsADevice int      `json:"claimsADevice"`
-	Traces        int      `json:"traces"`
-	Replay        []Row    `json:"replay"`
-	Times         []Timing `json:"times"`
-	Asked         []Asked  `json:"asked"`
-	// Scheduled are the traces that were replayed on a whole scheduler.
-	Scheduled []Scheduled `json:"scheduled"`
-}
-
-// Scheduled is what came of traces on a whole scheduler, and of the same in simulation.
-type Scheduled struct {
-	Machine       string  `json:"machine"`
-	Mix           string  `json:"mix"`
-	Load          float64 `json:"load"`
-	Nodes         int     `json:"nodes"`
-	ClaimsADevice int     `json:"claimsADevice"`
-	Traces        int     `json:"traces"`
-	// Scheduler says how it was configured, Policy what stands for it in simulation.
-	Scheduler string  `json:"scheduler"`
-	Policy    string  `json:"policy"`
-	Real      Outcome `json:"real"`
-	Simulated Outcome `json:"simulated"`
-	// Decisions are how many claims were placed. Late are those before the scheduler heard of the devices
-	// that became free last, Others those that the simulation would have placed elsewhere.
-	Decisions int `json:"decisions"`
-	Late      int `json:"late"`
-	Others    int `json:"others"`
-}
-
-// Row is what came of the traces with one machine, mix, load and policy.
-type Row struct {
-	Machine string  `json:"machine"`
-	Mix     string  `json:"mix"`
-	Load    float64 `json:"load"`
-	Policy  string  `json:"policy"`
-	Outcome
-}
-
-// Timing is how long a policy took, in microseconds.
-type Timing struct {
-	Machine string `json:"machine"`
-	Policy  string `json:"policy"`
-	// Node is for one node, on which a claim for two, four or eight devices fits; Decision for all
-	// that are asked for a claim.
-	Node     Quantiles `json:"node"`
-	Decision Quantiles `json:"decision"`
-}
-
-// Quantiles are the middle and one of a hundred.
-type Quantiles struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-}
-
-// Asked is how long it takes to choose on one node.
-type Asked struct {
-	Machine string `json:"machine"`
-	Devices int    `json:"devices"`
-	Size    int    `json:"size"`
-	// Of idle devices any other may be in use.
-	Idle int `json:"idle"`
-	// BestEffort and Links are in microseconds, the latter for what was not asked before.
-	BestEffort Quantiles `json:"bestEffort"`
-	Links      Quantiles `json:"links"`
-	// The scores are the sums of what the links are worth of all sets that were chosen.
-	BestEffortScore int `json:"bestEffortScore"`
-	LinksScore      int `json:"linksScore"`
-	// Asks is how many different nodes were asked.
-	Asks int `json:"asks"`
-}
+// What is kept of all replays is what the report is made from.
+type (
+	Results   = report.Traces
+	Row       = report.Replay
+	Outcome   = report.Outcome
+	Tally     = report.Tally
+	Scheduled = report.Scheduled
+	Timing    = report.Timing
+	Asked     = report.Asked
+	Quantiles = report.Quantiles
+)
 
 // Plan says what is replayed.
 type Plan struct {
@@ -116,7 +49,7 @@ func (p Plan) Replay(c choosing, mix Mix, load float64, name string) (Row, error
 		if err != nil {
 			return row, fmt.Errorf("%s, %s, load %v, %s: %w", m.Name, mix.Name, load, name, err)
 		}
-		row.add(outcome, p.Traces)
+		row.Add(outcome, p.Traces)
 	}
 	return row, nil
 }
@@ -139,7 +72,7 @@ func (p Plan) Measure(log func(format string, values ...any)) (*Results, error) 
 		all.Go(func() { rows[i], errs[i] = p.on(&machines[i], log) })
 	}
 	all.Wait()
-	return &Results{Nodes: p.Nodes, ClaimsADevice: p.ClaimsADevice, Traces: p.Traces, Replay: slices.Concat(rows...)}, errors.Join(errs...)
+	return &Results{Nodes: p.Nodes, ClaimsADevice: p.ClaimsADevice, Traces: p.Traces, Replays: slices.Concat(rows...)}, errors.Join(errs...)
 }
 
 // on replays all on a kind of machine.
@@ -202,23 +135,6 @@ func MeasureAsked(log func(format string, values ...any)) ([]Asked, error) {
 	return asked, nil
 }
 
-// add takes in one of so many outcomes.
-func (o *Outcome) add(other Outcome, of int) {
-	for size, tally := range other.Sizes {
-		if o.Sizes[size] == nil {
-			o.Sizes[size] = &Tally{}
-		}
-		sum := o.Sizes[size]
-		sum.Claims += tally.Claims
-		sum.AtOnce += tally.AtOnce
-		sum.Placed += tally.Placed
-		sum.Waited += tally.Waited
-		sum.Score += tally.Score
-	}
-	o.Busy += other.Busy / float64(of)
-	o.Stranded += other.Stranded / float64(of)
-}
-
 // timed measures a policy.
 type timed struct {
 	policy
@@ -265,13 +181,16 @@ func (p Plan) Time(m *Machine, mix Mix, load float64, name string) (Timing, erro
 	if _, err := run(newNodes(m, p.Nodes, timed{chooses, &decisions}), &t); err != nil {
 		return Timing{}, err
 	}
-	return Timing{m.Name, name, quantiles(asked[len(asked)/2:]), quantiles(decisions[len(decisions)/2:])}, nil
+	return Timing{
+		Machine: m.Name, Policy: name,
+		Node: quantiles(asked[len(asked)/2:]), Decision: quantiles(decisions[len(decisions)/2:]),
+	}, nil
 }
 
 func quantiles(values []float64) Quantiles {
 	slices.Sort(values)
 	at := func(share float64) float64 { return values[int(share*float64(len(values)-1))] }
-	return Quantiles{at(0.5), at(0.99)}
+	return Quantiles{P50: at(0.5), P99: at(0.99)}
 }
 
 // Ask has best effort and the preference for links choose on nodes with so many idle devices, no two
@@ -322,16 +241,6 @@ func Ask(m *Machine, idle, size, most int) (Asked, error) {
 const fewestAsks = 5
 
 // describe notes what machine this is.
-func (r *Results) describe() {
-	r.CPU, r.Cores, r.Go = runtime.GOARCH, runtime.NumCPU(), runtime.Version()
-	content, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(content)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			r.CPU = strings.TrimSpace(value)
-			return
-		}
-	}
+func describe(r *Results) {
+	r.CPU, r.Cores, r.Go = report.CPUModel(), runtime.NumCPU(), runtime.Version()
 }

@@ -26,7 +26,7 @@ func TestScheduler(t *testing.T) {
 	for i, c := range schedulers {
 		start := time.Now()
 		outcome, q := s.replay(t, c, &trace, fmt.Sprintf("replay-%d", i))
-		t.Logf("%s: %s; %d decisions, %d late, in %v", c.name, outcome.total(), q.decisions, q.late, time.Since(start))
+		t.Logf("%s: %s; %d decisions, %d late, in %v", c.name, total(outcome), q.decisions, q.late, time.Since(start))
 		require.Empty(t, q.others, c.name)
 		require.Greater(t, q.decisions, claims/2)
 		for _, tally := range outcome.Sizes {
@@ -56,14 +56,14 @@ func onSchedulers(t *testing.T, m *Machine) []Scheduled {
 		for seed := range uint64(plan.Traces) {
 			trace := plan.trace(m, few, load, seed)
 			outcome, q := s.replay(t, c, &trace, fmt.Sprintf("replay-%d-%d", i, seed))
-			row.Real.add(outcome, plan.Traces)
+			row.Real.Add(outcome, plan.Traces)
 			row.Decisions, row.Late, row.Others = row.Decisions+q.decisions, row.Late+q.late, row.Others+len(q.others)
 			for _, other := range q.others {
 				t.Logf("%s, %s: unlike the simulation %s", m.Name, c.name, other)
 			}
 		}
 		t.Logf("%s, %s: %s; simulated: %s; %d decisions, %d late, %d others, in %v", m.Name, c.name,
-			row.Real.total(), row.Simulated.total(), row.Decisions, row.Late, row.Others, time.Since(start))
+			total(row.Real), total(row.Simulated), row.Decisions, row.Late, row.Others, time.Since(start))
 		rows = append(rows, row)
 	}
 	return rows

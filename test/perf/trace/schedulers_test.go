@@ -200,7 +200,7 @@ func (s *stage) replay(t *testing.T, c configured, trace *Trace, name string) (O
 }
 
 // total is how many claims were placed at once, and in all.
-func (o Outcome) total() string {
+func total(o Outcome) string {
 	atOnce, placed, claims := 0, 0, 0
 	for _, tally := range o.Sizes {
 		atOnce, placed, claims = atOnce+tally.AtOnce, placed+tally.Placed, claims+tally.Claims

@@ -200,7 +200,7 @@ perf: ## whole schedulers in scheduler_perf, an hour; raw results go to PERF_RES
 trace: ## claims come and go, in simulated time; results go to docs/performance/trace.json
 	$(GO) test ./test/perf/trace -run TestWriteResults -count=1 -timeout 0 -v -write $(abspath docs/performance/trace.json)
 
-trace-scheduler: ## the same on a local control plane, half an hour; results go to docs/performance/trace.json
+trace-scheduler: ## the same on a local control plane, some minutes; results go to docs/performance/trace.json
 	$(GO) test ./test/perf/trace -run TestWriteResults -count=1 -timeout 0 -v -write $(abspath docs/performance/trace.json) -what scheduler
 
 perf-report: ## docs/performance.md and docs/trace.md, from the raw results in PERF_RESULTS if it is set; several with commas

@@ -38,7 +38,8 @@ func TestScheduledPart(t *testing.T) {
 		Real: outcome(20), Simulated: outcome(21), Decisions: 130, Late: 2, Others: 1,
 	}}}).scheduledPart()
 	require.Contains(t, part, "| a ring of 8 | manifests | scheduler | 20 of 30 | 110 of 130 | 130 | 0.50 | 25.00 % |\n|  |  | simulated: today | 21 of 30 |")
-	require.Contains(t, part, `16 nodes, 2 traces with different seeds, each with 3 claims for each device, the mix "few" at a load of 95 %.`)
+	require.Contains(t, part, `16 nodes, 3 claims for each device, the mix "few" at a load of 95 %, seeds: 2.`)
+	require.Contains(t, part, "placed 20 of 30 claims for four and eight devices at once, and 0 with")
 	require.Contains(t, part, "made 130 decisions. For 129 of them")
 	require.Empty(t, (&Traces{}).scheduledPart())
 }

@@ -96,14 +96,18 @@ affinity, and nothing else but devices has a part in the score: that is the firs
 
 `
 
-const scheduledPlan = `%d nodes, %d traces with different seeds, each with %d claims for each device, the mix "%s" at a load of %.0f %%.
+const scheduledPlan = `%d nodes, %d claims for each device, the mix "%s" at a load of %.0f %%, seeds: %d.
 
 `
 
-const scheduledDecisions = `The scheduler made %d decisions. For %d of them the simulation chooses the same devices with as much free,
-and where nodes are taken in order the same node: %d of these before the scheduler had heard of the devices that
-became free last. What differs is who of several that wait is tried first, which in the scheduler is whoever has not been
-tried for longest and in the simulation who came first, and without an order of nodes which node it is.
+const scheduledDecisions = `With the manifests' configuration the scheduler placed %.0f of %.0f claims for four and eight devices at once, and %.0f with
+KeepWhole. Single traces are short: what is small here is chance.
+
+The scheduler made %d decisions. For %d of them the simulation chooses the same devices with as much free,
+and where nodes are taken in order the same node, too: for %d of these with as much as was free before the last
+claim departed, of which the scheduler had not heard yet. What differs is who of several that wait is tried first, which in
+the simulation is who came first and in the scheduler depends on when they were tried last, and without
+an order of nodes which node it is.
 `
 
 const timesText = `Measured on: %s, %d cores, %s, while others used them too; medians. Each node is asked for each claim,
@@ -119,7 +123,7 @@ const tracesAgain = `
 
 ` + "```sh" + `
 make trace              # replays, and measures times
-make trace-scheduler    # replays on a whole scheduler, half an hour
+make trace-scheduler    # replays on a whole scheduler
 make perf-report        # this page, from docs/performance/trace.json
 ` + "```" + `
 

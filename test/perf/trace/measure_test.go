@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +24,7 @@ var full = Plan{Nodes: 100, ClaimsADevice: 20, Traces: 3, Loads: []float64{0.7, 
 var brief = Plan{Nodes: 100, ClaimsADevice: 3}
 
 // fewNodes is what is replayed on whole schedulers: an event takes one some 50 ms.
-var fewNodes = Plan{Nodes: 16, ClaimsADevice: 6, Traces: 2, Loads: []float64{0.9}}
+var fewNodes = Plan{Nodes: 16, ClaimsADevice: 6, Traces: 1, Loads: []float64{0.9}}
 
 // TestWriteResults measures and writes, with -write.
 func TestWriteResults(t *testing.T) {
@@ -53,10 +52,19 @@ func TestWriteResults(t *testing.T) {
 		require.NoError(t, err)
 	}
 	if measures("scheduler") {
-		kept.Scheduled = slices.Concat(onSchedulers(t, machineNamed(t, "ring")), onSchedulers(t, machineNamed(t, "cube-mesh")))
+		kept.Scheduled = nil
+		for _, name := range []string{"ring", "cube-mesh"} {
+			kept.Scheduled = append(kept.Scheduled, onSchedulers(t, machineNamed(t, name))...)
+			keep(t, kept) // it takes long
+		}
 	}
-	describe(kept)
-	content, err := json.MarshalIndent(kept, "", " ")
+	keep(t, kept)
+}
+
+func keep(t *testing.T, results *Results) {
+	t.Helper()
+	describe(results)
+	content, err := json.MarshalIndent(results, "", " ")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(*write, append(content, '\n'), 0o644))
 }

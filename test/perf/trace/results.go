@@ -16,15 +16,22 @@ import (
 	"github.com/celset/celset/test/perf/report"
 )
 
-// What is kept of all replays is what the report is made from.
 type (
-	Results   = report.Traces
-	Row       = report.Replay
-	Outcome   = report.Outcome
-	Tally     = report.Tally
+	// Results are what is kept of all replays: what the report is made from.
+	Results = report.Traces
+	// Row is what came of the traces with one machine, mix, load and policy.
+	Row = report.Replay
+	// Outcome is what came of a trace.
+	Outcome = report.Outcome
+	// Tally is what came of claims of one size.
+	Tally = report.Tally
+	// Scheduled is what came of traces on a whole scheduler.
 	Scheduled = report.Scheduled
-	Timing    = report.Timing
-	Asked     = report.Asked
+	// Timing is how long a policy took.
+	Timing = report.Timing
+	// Asked is how long it takes to choose on one node.
+	Asked = report.Asked
+	// Quantiles are the middle and one of a hundred.
 	Quantiles = report.Quantiles
 )
 

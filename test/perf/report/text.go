@@ -76,7 +76,7 @@ each, so that with [KeepWhole](preferences.md#keepwhole) all three are kept whol
 KeepWhole takes ours, which ` + "`allocator: All`" + ` does without a preference. In all three nodes are
 [scored](scoring.md) by preferences, if there are any.
 
-The configurations of a workload ran one after the other, and all of it three times. Numbers are medians; ratios
+The configurations of a workload ran one after the other, and all of it four times. Numbers are medians; ratios
 are those of runs beside each other, with the least and the greatest. More than 1 is better than without. Wanted
 is a throughput of 0.90.
 

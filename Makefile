@@ -9,7 +9,7 @@ GO ?= go
 # take many times as long. Short, because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report trace soak clean generate images release base-digest generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report trace trace-scheduler soak clean generate images release base-digest generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -199,6 +199,9 @@ perf: ## whole schedulers in scheduler_perf, an hour; raw results go to PERF_RES
 
 trace: ## claims come and go, in simulated time; results go to docs/performance/trace.json
 	$(GO) test ./test/perf/trace -run TestWriteResults -count=1 -timeout 0 -v -write $(abspath docs/performance/trace.json)
+
+trace-scheduler: ## the same on a local control plane, some minutes; results go to docs/performance/trace.json
+	$(GO) test ./test/perf/trace -run TestWriteResults -count=1 -timeout 0 -v -write $(abspath docs/performance/trace.json) -what scheduler
 
 perf-report: ## docs/performance.md and docs/trace.md, from the raw results in PERF_RESULTS if it is set; several with commas
 	$(GO) test ./test/perf/report -run TestPageIsUpToDate -update $(if $(PERF_RESULTS),-raw=$(PERF_RESULTS))

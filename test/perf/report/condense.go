@@ -36,7 +36,7 @@ type counted struct {
 // Condense reads the raw results in directories, one for each time that all was measured,
 // and adds what machine this is.
 func Condense(dirs ...string) (*Results, error) {
-	results := &Results{CPU: cpuModel(), Cores: runtime.NumCPU(), Go: runtime.Version()}
+	results := &Results{CPU: CPUModel(), Cores: runtime.NumCPU(), Go: runtime.Version()}
 	workloads := map[string]*Workload{}
 	for _, dir := range dirs {
 		runs, err := condenseOne(dir)
@@ -158,8 +158,8 @@ func (c counted) enter(run *Run) {
 	}
 }
 
-// cpuModel is the name of the processor, as far as the system tells.
-func cpuModel() string {
+// CPUModel is the name of the processor, as far as the system tells.
+func CPUModel() string {
 	content, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return runtime.GOARCH

@@ -17,8 +17,8 @@ const base = "count"
 func isUpstream(shape string) bool { return shape == base || shape == "match" }
 
 // Page is docs/performance.md, and the plots by the names of their files in
-// docs/performance.
-func (r *Results) Page(soak string) (page string, plots map[string]string) {
+// docs/performance. variants are results of workloads that compare configurations.
+func (r *Results) Page(variants *Results, soak string) (page string, plots map[string]string) {
 	var text strings.Builder
 	text.WriteString(intro)
 	fmt.Fprintf(&text, "Measured on: %s, %d cores, %s.\n%s", r.CPU, r.Cores, r.Go, noise)
@@ -28,6 +28,7 @@ func (r *Results) Page(soak string) (page string, plots map[string]string) {
 	text.WriteString("\n![Processor time of a pod by the number of nodes](performance/nodes.svg)\n")
 	text.WriteString("\n### With more nodes\n\n" + growthText + r.growthTable())
 	text.WriteString("\n### What the search did\n\n" + searchText + r.searchTable())
+	text.WriteString(variants.keepWholePart())
 	text.WriteString("\n## Upstream's own workloads\n\n" + upstreamText)
 	text.WriteString(r.upstreamTable())
 	text.WriteString("\n![Processor time of upstream's workloads with our plugin, compared with upstream's](performance/upstream.svg)\n")

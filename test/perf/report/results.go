@@ -121,20 +121,28 @@ func processor(r Run) float64 { return r.CPU }
 // ratio of two workloads that ran together: the median over their runs, each with the run
 // beside it. With inverse, less is better. 0 if there is nothing to compare.
 func ratio(w, base *Workload, of func(Run) float64, inverse bool) float64 {
-	if w == nil || base == nil {
+	all := ratios(w, base, of, inverse)
+	if len(all) == 0 {
 		return 0
 	}
-	pairs := &Workload{}
+	return middle(all)
+}
+
+func ratios(w, base *Workload, of func(Run) float64, inverse bool) []float64 {
+	if w == nil || base == nil {
+		return nil
+	}
+	var all []float64
 	for i := range min(len(w.Runs), len(base.Runs)) {
 		a, b := of(w.Runs[i]), of(base.Runs[i])
 		if inverse {
 			a, b = b, a
 		}
 		if b > 0 {
-			pairs.Runs = append(pairs.Runs, Run{Throughput: a / b})
+			all = append(all, a/b)
 		}
 	}
-	return pairs.median(func(r Run) float64 { return r.Throughput })
+	return all
 }
 
 // place is a workload of ours by the parts of its name, such as
@@ -147,7 +155,7 @@ type place struct {
 func placeOf(name string) (p place, ok bool) {
 	kind, rest, _ := strings.Cut(name, "/")
 	parts := strings.Split(rest, "_")
-	if len(parts) != 4 {
+	if len(parts) != 4 || strings.Contains(rest, "/") {
 		return p, false
 	}
 	p = place{kind: kind, occupancy: parts[2], shape: parts[3]}

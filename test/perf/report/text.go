@@ -68,6 +68,27 @@ for, and what it took to find it out for the others.
 
 `
 
+const keepWholeText = `The same pods on 1,000 nodes with 16 devices each, with the scheduler's configuration in
+[manifests/scheduler](../manifests/scheduler/config.yaml) as it is, and with one argument more of the plugin in our
+profile. The DeviceClass defines three constraints: two neighbours, a 2x2 block, a 2x4 block. Claims ask for
+each, so that with [KeepWhole](preferences.md#keepwhole) all three are kept whole. ` + "`grid`" + ` refers to the 2x2 block,
+` + "`count`" + ` wants four devices of any kind. As it is, Kubernetes' allocator serves pods that only count;
+KeepWhole takes ours, which ` + "`allocator: All`" + ` does without a preference. In all three nodes are
+[scored](scoring.md) by preferences, if there are any.
+
+The configurations of a workload ran one after the other, and all of it four times. Numbers are medians; ratios
+are those of runs beside each other, with the least and the greatest. More than 1 is better than without. Wanted
+is a throughput of 0.90.
+
+`
+
+const keepWholeNoise = `Version: commit c4a5da5, of 24 November 2026.
+Other than above they had one of the two processors, at the lowest priority, while compilers and tests ran beside
+them. So pods a second are half of those above or fewer, and their ratios follow what the others did, those of
+processor time less so.
+
+`
+
 const upstreamText = `The DRA workloads of Kubernetes as they are, with upstream's plugin, and with ours in the
 place of it with the argument ` + "`allocator: All`" + `: pods without CEL constraints, served by
 our allocator. All that are labelled ` + "`performance`" + ` are there. The two of a pair run one
@@ -107,7 +128,8 @@ make perf-report PERF_RESULTS=/tmp/results
 
 The workloads are in
 [performance-config.yaml](../test/perf/scheduler_perf/performance-config.yaml), in the format of
-scheduler_perf; those labelled ` + "`short`" + ` are part of ` + "`go test`" + `. What is kept of
-the results is in [performance/results.json](performance/results.json); without PERF_RESULTS
+scheduler_perf, and in [keepwhole-config.yaml](../test/perf/scheduler_perf/keepwhole-config.yaml); those labelled ` + "`short`" + ` are part of ` + "`go test`" + `. What is kept of
+the results is in [performance/results.json](performance/results.json), of configurations with and without
+KeepWhole in [performance/keepwhole.json](performance/keepwhole.json); without PERF_RESULTS
 the page is written from that. [Limits](limits.md#caches) says how much memory the caches take.
 `

@@ -10,65 +10,121 @@ import (
 	"slices"
 )
 
-// Traces is what test/perf/trace measured.
+// Traces is what test/perf/trace measured, which writes it.
 type Traces struct {
-	CPU           string   `json:"cpu"`
-	Cores         int      `json:"cores"`
-	Go            string   `json:"go"`
-	Nodes         int      `json:"nodes"`
+	CPU   string `json:"cpu"`
+	Cores int    `json:"cores"`
+	Go    string `json:"go"`
+	Nodes int    `json:"nodes"`
+	// ClaimsADevice are those of one trace, Traces how many there were with different seeds.
 	ClaimsADevice int      `json:"claimsADevice"`
 	Traces        int      `json:"traces"`
 	Replays       []Replay `json:"replay"`
 	Times         []Timing `json:"times"`
 	Asked         []Asked  `json:"asked"`
+	// Scheduled are the traces that were replayed on a whole scheduler.
+	Scheduled []Scheduled `json:"scheduled"`
 }
 
-// Replay is what came of traces with one kind of machine, mix of claims, load and policy.
+// Replay is what came of the traces with one kind of machine, mix of claims, load and policy.
 type Replay struct {
-	Machine string           `json:"machine"`
-	Mix     string           `json:"mix"`
-	Load    float64          `json:"load"`
-	Policy  string           `json:"policy"`
-	Sizes   map[int]*Placing `json:"sizes"`
-	// Busy and Stranded are shares of all device time.
+	Machine string  `json:"machine"`
+	Mix     string  `json:"mix"`
+	Load    float64 `json:"load"`
+	Policy  string  `json:"policy"`
+	Outcome
+}
+
+// Outcome is what came of a trace, or of several.
+type Outcome struct {
+	// Sizes are by the number of devices wanted.
+	Sizes map[int]*Tally `json:"sizes"`
+	// Busy and Stranded are shares of the device time: in use, and idle while a claim waited that
+	// wanted no more devices than were idle.
 	Busy     float64 `json:"busy"`
 	Stranded float64 `json:"stranded"`
 }
 
-// Placing is what came of claims of one size.
-type Placing struct {
-	Claims int     `json:"claims"`
-	AtOnce int     `json:"atOnce"`
-	Placed int     `json:"placed"`
+// Tally is what came of claims of one size.
+type Tally struct {
+	Claims int `json:"claims"`
+	// AtOnce were placed when they arrived, Placed before the trace ended.
+	AtOnce int `json:"atOnce"`
+	Placed int `json:"placed"`
+	// Waited is the sum of the minutes, until the end for those that were not placed.
 	Waited float64 `json:"waited"`
-	Score  int     `json:"score"`
+	// Score is the sum of what the links are worth of those that were placed.
+	Score int `json:"score,omitempty"`
 }
 
-// Timing is how long a policy takes for a node, and for a claim.
+// Scheduled is what came of traces on a whole scheduler, and of the same in simulation.
+type Scheduled struct {
+	Machine       string  `json:"machine"`
+	Mix           string  `json:"mix"`
+	Load          float64 `json:"load"`
+	Nodes         int     `json:"nodes"`
+	ClaimsADevice int     `json:"claimsADevice"`
+	Traces        int     `json:"traces"`
+	// Scheduler says how it was configured, Policy what stands for it in simulation.
+	Scheduler string  `json:"scheduler"`
+	Policy    string  `json:"policy"`
+	Real      Outcome `json:"real"`
+	Simulated Outcome `json:"simulated"`
+	// Decisions are how many claims were placed. Late are those before the scheduler heard of the devices
+	// that became free last, Others those that the simulation would have placed elsewhere.
+	Decisions int `json:"decisions"`
+	Late      int `json:"late"`
+	Others    int `json:"others"`
+}
+
+// Timing is how long a policy took, in microseconds.
 type Timing struct {
-	Machine  string    `json:"machine"`
-	Policy   string    `json:"policy"`
+	Machine string `json:"machine"`
+	Policy  string `json:"policy"`
+	// Node is for one node, on which a claim for two, four or eight devices fits; Decision for all
+	// that are asked for a claim.
 	Node     Quantiles `json:"node"`
 	Decision Quantiles `json:"decision"`
 }
 
-// Asked is how long it takes to choose on one node, in microseconds.
+// Asked is how long it takes to choose on one node.
 type Asked struct {
-	Machine         string    `json:"machine"`
-	Devices         int       `json:"devices"`
-	Size            int       `json:"size"`
-	Idle            int       `json:"idle"`
-	BestEffort      Quantiles `json:"bestEffort"`
-	Links           Quantiles `json:"links"`
-	BestEffortScore int       `json:"bestEffortScore"`
-	LinksScore      int       `json:"linksScore"`
-	Asks            int       `json:"asks"`
+	Machine string `json:"machine"`
+	Devices int    `json:"devices"`
+	Size    int    `json:"size"`
+	// Of idle devices any other may be in use.
+	Idle int `json:"idle"`
+	// BestEffort and Links are in microseconds, the latter for what was not asked before.
+	BestEffort Quantiles `json:"bestEffort"`
+	Links      Quantiles `json:"links"`
+	// The scores are the sums of what the links are worth of all sets that were chosen.
+	BestEffortScore int `json:"bestEffortScore"`
+	LinksScore      int `json:"linksScore"`
+	// Asks is how many different nodes were asked.
+	Asks int `json:"asks"`
 }
 
-// Quantiles are microseconds.
+// Quantiles are the middle and one of a hundred.
 type Quantiles struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
+}
+
+// Add takes in one of so many outcomes.
+func (o *Outcome) Add(other Outcome, of int) {
+	for size, tally := range other.Sizes {
+		if o.Sizes[size] == nil {
+			o.Sizes[size] = &Tally{}
+		}
+		sum := o.Sizes[size]
+		sum.Claims += tally.Claims
+		sum.AtOnce += tally.AtOnce
+		sum.Placed += tally.Placed
+		sum.Waited += tally.Waited
+		sum.Score += tally.Score
+	}
+	o.Busy += other.Busy / float64(of)
+	o.Stranded += other.Stranded / float64(of)
 }
 
 // ReadTraces reads what was kept.
@@ -124,24 +180,28 @@ func (t *Traces) policies(machine string) []string {
 }
 
 // sum adds up over claims of some sizes, all if none are named.
-func (r *Replay) sum(value func(*Placing) float64, sizes ...int) float64 {
+func (r *Replay) sum(value func(*Tally) float64, sizes ...int) float64 {
 	if r == nil {
 		return 0
 	}
+	return r.Outcome.sum(value, sizes...)
+}
+
+func (o *Outcome) sum(value func(*Tally) float64, sizes ...int) float64 {
 	total := 0.0
-	for size, placing := range r.Sizes {
+	for size, tally := range o.Sizes {
 		if len(sizes) == 0 || slices.Contains(sizes, size) {
-			total += value(placing)
+			total += value(tally)
 		}
 	}
 	return total
 }
 
-func claims(p *Placing) float64 { return float64(p.Claims) }
-func atOnce(p *Placing) float64 { return float64(p.AtOnce) }
-func placed(p *Placing) float64 { return float64(p.Placed) }
-func waited(p *Placing) float64 { return p.Waited }
-func score(p *Placing) float64  { return float64(p.Score) }
+func claims(t *Tally) float64 { return float64(t.Claims) }
+func atOnce(t *Tally) float64 { return float64(t.AtOnce) }
+func placed(t *Tally) float64 { return float64(t.Placed) }
+func waited(t *Tally) float64 { return t.Waited }
+func score(t *Tally) float64  { return float64(t.Score) }
 
 // share is a part of a whole, 0 if there is none.
 func share(part, whole float64) float64 {

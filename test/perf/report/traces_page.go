@@ -52,6 +52,7 @@ func (t *Traces) Page() (page string, plots map[string]string) {
 	text.WriteString("\n## Links\n\n" + linksText)
 	text.WriteString(t.links())
 	text.WriteString("\n" + askedText + t.asked())
+	text.WriteString(t.scheduledPart())
 	text.WriteString("\n## Time\n\n")
 	fmt.Fprintf(&text, timesText, t.CPU, t.Cores, t.Go)
 	text.WriteString(t.times())

@@ -11,9 +11,9 @@ import (
 
 func TestTracesPage(t *testing.T) {
 	replay := func(policy string, load float64, fours, eights int) Replay {
-		return Replay{Machine: "ring", Mix: "few", Load: load, Policy: policy, Stranded: 0.25, Sizes: map[int]*Placing{
+		return Replay{Machine: "ring", Mix: "few", Load: load, Policy: policy, Outcome: Outcome{Stranded: 0.25, Sizes: map[int]*Tally{
 			1: {Claims: 100, AtOnce: 100, Placed: 100}, 4: {Claims: 30, AtOnce: fours, Placed: 30, Waited: 70}, 8: {Claims: 10, AtOnce: eights, Placed: 9},
-		}}
+		}}}
 	}
 	traces := &Traces{Replays: []Replay{
 		replay(today, 0.7, 16, 4), replay(firstFit, 0.7, 20, 5), replay(keepWhole, 0.7, 25, 5), replay(keepWholeTies, 0.7, 20, 8), replay(poolPolicy, 0.7, 30, 10),
@@ -27,6 +27,21 @@ func TestTracesPage(t *testing.T) {
 	require.Contains(t, page, "KeepWhole placed +139 before the traces ended, compared with first fit: fewer in 0 of the 2 rows below.\n")
 	require.Len(t, plots, 2)
 	requirePlots(t, plots)
+}
+
+func TestScheduledPart(t *testing.T) {
+	outcome := func(fours int) Outcome {
+		return Outcome{Stranded: 0.25, Sizes: map[int]*Tally{1: {Claims: 100, AtOnce: 90, Placed: 100, Waited: 65}, 4: {Claims: 30, AtOnce: fours, Placed: 30}}}
+	}
+	part := (&Traces{Scheduled: []Scheduled{{
+		Machine: "ring", Mix: "few", Load: 0.95, Nodes: 16, ClaimsADevice: 3, Traces: 2, Scheduler: "manifests", Policy: today,
+		Real: outcome(20), Simulated: outcome(21), Decisions: 130, Late: 2, Others: 1,
+	}}}).scheduledPart()
+	require.Contains(t, part, "| a ring of 8 | manifests | scheduler | 20 of 30 | 110 of 130 | 130 | 0.50 | 25.00 % |\n|  |  | simulated: today | 21 of 30 |")
+	require.Contains(t, part, `16 nodes, 3 claims for each device, the mix "few" at a load of 95 %, seeds: 2.`)
+	require.Contains(t, part, "placed 20 of 30 claims for four and eight devices at once, and 0 with")
+	require.Contains(t, part, "made 130 decisions. For 129 of them")
+	require.Empty(t, (&Traces{}).scheduledPart())
 }
 
 // Without results the plots are empty.

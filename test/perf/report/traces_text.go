@@ -86,6 +86,30 @@ is for idle devices that were not met before, on hardware that was. What was met
 
 `
 
+const scheduledText = `Smaller traces of the same kind, on a control plane with celset-scheduler, and in simulation. For each claim that
+arrives a ResourceClaim and a pod are created, for each that departs both are deleted, and then the
+scheduler is waited for until every pod has a node or is marked unschedulable, and none of these would fit.
+Those that wait do so in the scheduler's queue. ` + "`manifests`" + ` is the configuration in
+[manifests/scheduler](../manifests/scheduler/config.yaml), in which the nodes with the fewest pods are preferred, with
+` + "`defaultPreference: KeepWhole`" + ` or without it. With ` + "`nodes in order`" + ` pods prefer the first of several nodes, by node
+affinity, and nothing else but devices has a part in the score: that is the first fit of the simulation.
+
+`
+
+const scheduledPlan = `%d nodes, %d claims for each device, the mix "%s" at a load of %.0f %%, seeds: %d.
+
+`
+
+const scheduledDecisions = `With the manifests' configuration the scheduler placed %.0f of %.0f claims for four and eight devices at once, and %.0f with
+KeepWhole. Single traces are short: what is small here is chance.
+
+The scheduler made %d decisions. For %d of them the simulation chooses the same devices with as much free,
+and where nodes are taken in order the same node, too: for %d of these with as much as was free before the last
+claim departed, of which the scheduler had not heard yet. What differs is who of several that wait is tried first, which in
+the simulation is who came first and in the scheduler depends on when they were tried last, and without
+an order of nodes which node it is.
+`
+
 const timesText = `Measured on: %s, %d cores, %s, while others used them too; medians. Each node is asked for each claim,
 with the first mix at a load of 85 %%. A node: one on which a claim for several devices fits, which mostly
 is known from a node with the same devices in use. A claim: the allocator that a scheduler makes for it,
@@ -98,12 +122,13 @@ const tracesAgain = `
 ## Again
 
 ` + "```sh" + `
-make trace          # replays, and measures times
-make perf-report    # this page, from docs/performance/trace.json
+make trace              # replays, and measures times
+make trace-scheduler    # replays on a whole scheduler
+make perf-report        # this page, from docs/performance/trace.json
 ` + "```" + `
 
 The replay is [test/perf/trace](../test/perf/trace). Its tests replay smaller traces, pin what becomes of
 them, and compare what the allocator chooses with what looking at all sets finds: for every set of free
-devices of nodes with 8 devices, and for some of those with 16. All numbers are in
+devices of nodes with 8 devices, and for some of those with 16. One runs a scheduler. All numbers are in
 [performance/trace.json](performance/trace.json).
 `

@@ -15,6 +15,9 @@
 // upstream's own DRA benchmarks are read from the module that go.mod names, and run
 // twice: as they are, and through our plugin with "allocator: All".
 //
+// The workloads of keepwhole-config.yaml run once for each of several configurations of the scheduler, with
+// and without a preference for all claims.
+//
 // What workloads that are compared have in common stands together, and they run one after
 // the other, so that a machine that is busy with something else is to both of them.
 //

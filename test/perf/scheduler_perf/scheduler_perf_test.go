@@ -137,20 +137,25 @@ func isStretch(mesh topology.Topology, names []string) bool {
 func BenchmarkPerfScheduling(b *testing.B) {
 	dir := resultsDir(b)
 	setResults(b, dir)
+	perf.RunBenchmarkPerfScheduling(b, configFile, "celset", registry(), perf.WithNodeUpdateFn(occupyAndMeasure(dir)))
+}
+
+// occupyAndMeasure makes devices when the nodes are there, and measures between the two marks after
+// that.
+func occupyAndMeasure(dir string) perf.NodeUpdateFn {
 	var watch *stopwatch
-	perf.RunBenchmarkPerfScheduling(b, configFile, "celset", registry(), perf.WithNodeUpdateFn(
-		func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) (err error) {
-			switch {
-			case isFirst(tCtx):
-				watch = nil
-				_, err = occupy(tCtx, w, nodes)
-			case watch == nil:
-				watch, err = newStopwatch()
-			default:
-				err = watch.stop(tCtx, dir)
-			}
-			return err
-		}))
+	return func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) (err error) {
+		switch {
+		case isFirst(tCtx):
+			watch = nil
+			_, err = occupy(tCtx, w, nodes)
+		case watch == nil:
+			watch, err = newStopwatch()
+		default:
+			err = watch.stop(tCtx, dir)
+		}
+		return err
+	}
 }
 
 // setResults has scheduler_perf write its files into the directory.

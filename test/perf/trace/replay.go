@@ -5,38 +5,15 @@ package trace
 
 import "container/heap"
 
-// Tally is what came of claims of one size.
-type Tally struct {
-	Claims int `json:"claims"`
-	// AtOnce were placed when they arrived, Placed before the trace ended.
-	AtOnce int `json:"atOnce"`
-	Placed int `json:"placed"`
-	// Waited is the sum of the minutes, until the end for those that were not placed.
-	Waited float64 `json:"waited"`
-	// Score is the sum of what the links are worth of those that were placed.
-	Score int `json:"score,omitempty"`
-}
-
-// Outcome is what came of a trace.
-type Outcome struct {
-	// Sizes are by the number of devices wanted.
-	Sizes map[int]*Tally `json:"sizes"`
-	// Busy and Stranded are shares of the device time: in use, and idle while a claim waited that
-	// wanted no more devices than were idle.
-	Busy     float64 `json:"busy"`
-	Stranded float64 `json:"stranded"`
-}
-
 // warmUp is the share of a trace at the beginning that is not counted: most devices are free then.
 const warmUp = 0.2
 
-// cluster is what claims are placed on.
-type cluster interface {
-	// devices are how many there are.
-	devices() int
-	// place takes devices, if it can.
-	place(size int) (placement, bool, error)
-	release(placement)
+// queue is what claims come to, and depart from.
+type queue interface {
+	// arrive has a claim placed, if it can be. Otherwise it waits.
+	arrive(claim, size int) (placement, bool, error)
+	// depart takes the devices from a claim, and returns what those got that waited.
+	depart(claim, size int, had placement) (map[int]placement, error)
 }
 
 // placement is what a claim got.
@@ -46,9 +23,10 @@ type placement struct {
 	score int
 }
 
-// replay is a cluster while a trace goes on.
+// replay is a queue while a trace goes on.
 type replay struct {
-	cluster cluster
+	queue   queue
+	devices int
 	trace   *Trace
 	idle    int
 	running departures
@@ -60,11 +38,14 @@ type replay struct {
 	sizes          map[int]*Tally
 }
 
-// run places a claim when it arrives, whoever waits, and those that wait in the order of their
-// arrival whenever one departs, as a scheduler does that holds back nobody. Of those of one size
-// that wait, the first that does not fit stands for all.
+// run replays a trace on a cluster.
 func run(c cluster, t *Trace) (Outcome, error) {
-	r := &replay{cluster: c, trace: t, idle: c.devices(), sizes: map[int]*Tally{}}
+	return runOn(&retrying{cluster: c, idle: c.devices()}, c.devices(), t)
+}
+
+// runOn replays a trace on so many devices.
+func runOn(q queue, devices int, t *Trace) (Outcome, error) {
+	r := &replay{queue: q, devices: devices, trace: t, idle: devices, sizes: map[int]*Tally{}}
 	for i := range t.Claims {
 		if err := r.departUntil(t.Claims[i].Arrival); err != nil {
 			return Outcome{}, err
@@ -82,7 +63,7 @@ func run(c cluster, t *Trace) (Outcome, error) {
 			tally.Waited += t.End - t.Claims[i].Arrival
 		}
 	}
-	counted := float64(c.devices()) * t.End * (1 - warmUp)
+	counted := float64(devices) * t.End * (1 - warmUp)
 	return Outcome{Sizes: r.sizes, Busy: r.busy / counted, Stranded: r.stranded / counted}, nil
 }
 
@@ -103,11 +84,16 @@ func (r *replay) arrive(claim int) error {
 	if tally := r.tally(claim); tally != nil {
 		tally.Claims++
 	}
-	placed, err := r.try(claim)
-	if !placed {
+	got, placed, err := r.queue.arrive(claim, r.trace.Claims[claim].Devices)
+	switch {
+	case err != nil:
+		return err
+	case placed:
+		r.enter(claim, got)
+	default:
 		r.waiting = append(r.waiting, claim)
 	}
-	return err
+	return nil
 }
 
 // departUntil has all depart whose time has come.
@@ -123,37 +109,27 @@ func (r *replay) departUntil(at float64) error {
 func (r *replay) depart() error {
 	d := heap.Pop(&r.running).(departure)
 	r.advance(d.at)
-	r.cluster.release(d.placement)
-	r.idle += r.trace.Claims[d.claim].Devices
-	refused := map[int]bool{}
+	size := r.trace.Claims[d.claim].Devices
+	r.idle += size
+	placed, err := r.queue.depart(d.claim, size, d.placement)
+	if err != nil {
+		return err
+	}
 	waiting := r.waiting[:0]
 	for _, claim := range r.waiting {
-		size := r.trace.Claims[claim].Devices
-		if !refused[size] {
-			placed, err := r.try(claim)
-			if err != nil {
-				return err
-			}
-			if placed {
-				continue
-			}
-			refused[size] = true
+		if got, ok := placed[claim]; ok {
+			r.enter(claim, got)
+		} else {
+			waiting = append(waiting, claim)
 		}
-		waiting = append(waiting, claim)
 	}
 	r.waiting = waiting
 	return nil
 }
 
-func (r *replay) try(claim int) (bool, error) {
+// enter notes that a claim was placed now.
+func (r *replay) enter(claim int, got placement) {
 	c := r.trace.Claims[claim]
-	if c.Devices > r.idle {
-		return false, nil
-	}
-	got, placed, err := r.cluster.place(c.Devices)
-	if err != nil || !placed {
-		return false, err
-	}
 	r.idle -= c.Devices
 	heap.Push(&r.running, departure{r.now + c.Duration, claim, got})
 	if tally := r.tally(claim); tally != nil {
@@ -164,13 +140,12 @@ func (r *replay) try(claim int) (bool, error) {
 			tally.AtOnce++
 		}
 	}
-	return true, nil
 }
 
 // advance lets time pass in which nothing happens.
 func (r *replay) advance(to float64) {
 	if passed := to - max(r.now, warmUp*r.trace.End); passed > 0 {
-		r.busy += passed * float64(r.cluster.devices()-r.idle)
+		r.busy += passed * float64(r.devices-r.idle)
 		for _, claim := range r.waiting {
 			if r.trace.Claims[claim].Devices <= r.idle {
 				r.stranded += passed * float64(r.idle)

@@ -7,71 +7,33 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/test/perf/report"
 )
 
-// Results are what is kept of all replays.
-type Results struct {
-	CPU   string `json:"cpu"`
-	Cores int    `json:"cores"`
-	Go    string `json:"go"`
-	Nodes int    `json:"nodes"`
-	// ClaimsADevice are those of one trace, Traces how many there were with different seeds.
-	ClaimsADevice int      `json:"claimsADevice"`
-	Traces        int      `json:"traces"`
-	Replay        []Row    `json:"replay"`
-	Times         []Timing `json:"times"`
-	Asked         []Asked  `json:"asked"`
-}
-
-// Row is what came of the traces with one machine, mix, load and policy.
-type Row struct {
-	Machine string  `json:"machine"`
-	Mix     string  `json:"mix"`
-	Load    float64 `json:"load"`
-	Policy  string  `json:"policy"`
-	Outcome
-}
-
-// Timing is how long a policy took, in microseconds.
-type Timing struct {
-	Machine string `json:"machine"`
-	Policy  string `json:"policy"`
-	// Node is for one node, on which a claim for two, four or eight devices fits; Decision for all
-	// that are asked for a claim.
-	Node     Quantiles `json:"node"`
-	Decision Quantiles `json:"decision"`
-}
-
-// Quantiles are the middle and one of a hundred.
-type Quantiles struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-}
-
-// Asked is how long it takes to choose on one node.
-type Asked struct {
-	Machine string `json:"machine"`
-	Devices int    `json:"devices"`
-	Size    int    `json:"size"`
-	// Of idle devices any other may be in use.
-	Idle int `json:"idle"`
-	// BestEffort and Links are in microseconds, the latter for what was not asked before.
-	BestEffort Quantiles `json:"bestEffort"`
-	Links      Quantiles `json:"links"`
-	// The scores are the sums of what the links are worth of all sets that were chosen.
-	BestEffortScore int `json:"bestEffortScore"`
-	LinksScore      int `json:"linksScore"`
-	// Asks is how many different nodes were asked.
-	Asks int `json:"asks"`
-}
+type (
+	// Results are what is kept of all replays: what the report is made from.
+	Results = report.Traces
+	// Row is what came of the traces with one machine, mix, load and policy.
+	Row = report.Replay
+	// Outcome is what came of a trace.
+	Outcome = report.Outcome
+	// Tally is what came of claims of one size.
+	Tally = report.Tally
+	// Scheduled is what came of traces on a whole scheduler.
+	Scheduled = report.Scheduled
+	// Timing is how long a policy took.
+	Timing = report.Timing
+	// Asked is how long it takes to choose on one node.
+	Asked = report.Asked
+	// Quantiles are the middle and one of a hundred.
+	Quantiles = report.Quantiles
+)
 
 // Plan says what is replayed.
 type Plan struct {
@@ -94,7 +56,7 @@ func (p Plan) Replay(c choosing, mix Mix, load float64, name string) (Row, error
 		if err != nil {
 			return row, fmt.Errorf("%s, %s, load %v, %s: %w", m.Name, mix.Name, load, name, err)
 		}
-		row.add(outcome, p.Traces)
+		row.Add(outcome, p.Traces)
 	}
 	return row, nil
 }
@@ -117,7 +79,7 @@ func (p Plan) Measure(log func(format string, values ...any)) (*Results, error) 
 		all.Go(func() { rows[i], errs[i] = p.on(&machines[i], log) })
 	}
 	all.Wait()
-	return &Results{Nodes: p.Nodes, ClaimsADevice: p.ClaimsADevice, Traces: p.Traces, Replay: slices.Concat(rows...)}, errors.Join(errs...)
+	return &Results{Nodes: p.Nodes, ClaimsADevice: p.ClaimsADevice, Traces: p.Traces, Replays: slices.Concat(rows...)}, errors.Join(errs...)
 }
 
 // on replays all on a kind of machine.
@@ -180,23 +142,6 @@ func MeasureAsked(log func(format string, values ...any)) ([]Asked, error) {
 	return asked, nil
 }
 
-// add takes in one of so many outcomes.
-func (o *Outcome) add(other Outcome, of int) {
-	for size, tally := range other.Sizes {
-		if o.Sizes[size] == nil {
-			o.Sizes[size] = &Tally{}
-		}
-		sum := o.Sizes[size]
-		sum.Claims += tally.Claims
-		sum.AtOnce += tally.AtOnce
-		sum.Placed += tally.Placed
-		sum.Waited += tally.Waited
-		sum.Score += tally.Score
-	}
-	o.Busy += other.Busy / float64(of)
-	o.Stranded += other.Stranded / float64(of)
-}
-
 // timed measures a policy.
 type timed struct {
 	policy
@@ -243,13 +188,16 @@ func (p Plan) Time(m *Machine, mix Mix, load float64, name string) (Timing, erro
 	if _, err := run(newNodes(m, p.Nodes, timed{chooses, &decisions}), &t); err != nil {
 		return Timing{}, err
 	}
-	return Timing{m.Name, name, quantiles(asked[len(asked)/2:]), quantiles(decisions[len(decisions)/2:])}, nil
+	return Timing{
+		Machine: m.Name, Policy: name,
+		Node: quantiles(asked[len(asked)/2:]), Decision: quantiles(decisions[len(decisions)/2:]),
+	}, nil
 }
 
 func quantiles(values []float64) Quantiles {
 	slices.Sort(values)
 	at := func(share float64) float64 { return values[int(share*float64(len(values)-1))] }
-	return Quantiles{at(0.5), at(0.99)}
+	return Quantiles{P50: at(0.5), P99: at(0.99)}
 }
 
 // Ask has best effort and the preference for links choose on nodes with so many idle devices, no two
@@ -300,16 +248,6 @@ func Ask(m *Machine, idle, size, most int) (Asked, error) {
 const fewestAsks = 5
 
 // describe notes what machine this is.
-func (r *Results) describe() {
-	r.CPU, r.Cores, r.Go = runtime.GOARCH, runtime.NumCPU(), runtime.Version()
-	content, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(content)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			r.CPU = strings.TrimSpace(value)
-			return
-		}
-	}
+func describe(r *Results) {
+	r.CPU, r.Cores, r.Go = report.CPUModel(), runtime.NumCPU(), runtime.Version()
 }

@@ -104,7 +104,9 @@ func (h *Holds) End(pod types.UID, how End) {
 	if ending == nil {
 		return
 	}
-	ending.timer.Stop()
+	if how != TimedOut {
+		ending.timer.Stop()
+	}
 	h.ended(ending.Hold, how)
 	for _, waiting := range ending.waiting {
 		waiting.activate(waiting.pod)

@@ -1,0 +1,433 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/testing/defaults"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	schedulerprofile "k8s.io/kubernetes/pkg/scheduler/profile"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/preemption"
+)
+
+// Random states are nodes of eight devices with pods of several priorities that have some of them, and
+// on each a pod of the highest that wants a row. Whom the scheduler evicts is compared with a look at all
+// sets of pods.
+
+// row is satisfied by devices of which one follows the other.
+const row = `devices.map(d, d.attributes["mla.example.com"].index).max() - devices.map(d, d.attributes["mla.example.com"].index).min() == devices.size() - 1`
+
+// evictable is one node of a random state.
+type evictable struct {
+	node    *v1.Node
+	slice   *resourceapi.ResourceSlice
+	pods    []*v1.Pod
+	claims  []*resourceapi.ResourceClaim
+	budgets []*policy.PodDisruptionBudget
+	// wants is the pod of the highest priority, and what it claims.
+	wants      *v1.Pod
+	wantsClaim *resourceapi.ResourceClaim
+}
+
+const evictableDevices = 8
+
+func randomEvictable(t *testing.T, random *rand.Rand, name string) *evictable {
+	t.Helper()
+	e := &evictable{node: &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
+		Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourcePods: resource.MustParse("20")}},
+	}}
+	e.slice = slice(0, 1, 2, 3, 4, 5, 6, 7)
+	e.slice.Name, e.slice.Spec.NodeName, e.slice.Spec.Pool.Name = name, &name, name
+	free := random.Perm(evictableDevices)
+	for i := 0; len(free) > 1 && i < 7; i++ {
+		n := min(1+random.IntN(3), len(free))
+		e.add(random, fmt.Sprintf("%s-pod-%d", name, i), free[:n])
+		free = free[n:]
+	}
+	for i := range random.IntN(3) {
+		e.budgets = append(e.budgets, &policy.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", name, i)},
+			Spec:       policy.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"node": name, "budget": fmt.Sprint(i)}}},
+			Status:     policy.PodDisruptionBudgetStatus{DisruptionsAllowed: random.Int32N(2)},
+		})
+	}
+	e.wantsClaim = constrain(t, claim(int64(1+random.IntN(4))), "row", row)
+	e.wantsClaim.Name, e.wantsClaim.UID = name, types.UID("claim-"+name)
+	e.wants = evictablePod(name, 100, "1", name)
+	e.wants.Spec.NodeSelector = map[string]string{v1.LabelHostname: name}
+	return e
+}
+
+func evictablePod(name string, priority int32, cpu, claim string) *v1.Pod {
+	p := pod()
+	p.Name, p.UID, p.Spec.SchedulerName, p.Spec.Priority = name, types.UID(name), "default-scheduler", &priority
+	p.Spec.ResourceClaims[0].ResourceClaimName = &claim
+	p.Spec.Containers = []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}}
+	return p
+}
+
+// add adds a pod that has devices. Some have a priority that is not below that of who wants some.
+func (e *evictable) add(random *rand.Rand, name string, devices []int) {
+	priority := int32([]int{0, 1, 1, 2, 2, 2, 100}[random.IntN(7)])
+	p := evictablePod(name, priority, "1", name)
+	p.Spec.NodeName = e.node.Name
+	p.Labels = map[string]string{"node": e.node.Name, "budget": fmt.Sprint(random.IntN(3))}
+	p.Status.Phase, p.Status.StartTime = v1.PodRunning, &metav1.Time{Time: time.Unix(int64(1000+random.IntN(4)), 0)}
+	c := claim(int64(len(devices)))
+	c.Name, c.UID, c.Finalizers = name, types.UID("claim-"+name), []string{resourceapi.Finalizer}
+	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: name, UID: p.UID}}
+	c.Status.Allocation = &resourceapi.AllocationResult{}
+	for _, i := range devices {
+		c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results, resourceapi.DeviceRequestAllocationResult{
+			Request: "mla", Driver: driver, Pool: e.node.Name, Device: deviceName(int64(i)),
+		})
+	}
+	e.pods, e.claims = append(e.pods, p), append(e.claims, c)
+}
+
+// cost is that of evicting some of the pods, in kube-scheduler's order of pods. fits is whether who
+// wants devices gets them then.
+func (e *evictable) cost(t *testing.T, goes func(i int) bool) (cost preemption.Cost, fits bool) {
+	t.Helper()
+	order := make([]int, len(e.pods))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if *e.pods[a].Spec.Priority != *e.pods[b].Spec.Priority {
+			return int(*e.pods[b].Spec.Priority - *e.pods[a].Spec.Priority)
+		}
+		return e.pods[a].Status.StartTime.Compare(e.pods[b].Status.StartTime.Time)
+	})
+	allowed := map[string]int32{}
+	for i, budget := range e.budgets {
+		allowed[fmt.Sprint(i)] = budget.Status.DisruptionsAllowed
+	}
+	cost.Highest = -1 << 31
+	var stay []*resourceapi.ResourceClaim
+	for _, i := range order {
+		p := e.pods[i]
+		if !goes(i) {
+			stay = append(stay, e.claims[i])
+			continue
+		}
+		if _, has := allowed[p.Labels["budget"]]; has {
+			if allowed[p.Labels["budget"]]--; allowed[p.Labels["budget"]] < 0 {
+				cost.Violations++
+			}
+		}
+		if cost.Pods == 0 {
+			cost.Highest, cost.Earliest = *p.Spec.Priority, p.Status.StartTime.Time
+		}
+		cost.Sum += int64(*p.Spec.Priority) + 1<<31
+		cost.Pods++
+	}
+	problem := allocator.Problem{
+		Claims: []*resourceapi.ResourceClaim{e.wantsClaim}, Allocated: stay, Classes: onlyClass{}, Slices: []*resourceapi.ResourceSlice{e.slice},
+		Features: dynamicresources.AllocatorFeatures(features()), Selectors: dracel.NewCache(10, dracel.Features{}),
+	}
+	a, err := problem.NewAllocator(t.Context())
+	require.NoError(t, err)
+	results, err := a.Allocate(t.Context(), e.node, problem.Claims)
+	require.NoError(t, err)
+	return cost, results != nil
+}
+
+// least is the cost of the best set of pods, nil if none would do. It is that of nobody if nobody has
+// to go.
+func (e *evictable) least(t *testing.T) *preemption.Cost {
+	t.Helper()
+	var least *preemption.Cost
+	for mask := range 1 << len(e.pods) {
+		goes := func(i int) bool { return mask>>i&1 == 1 }
+		if slices.ContainsFunc(e.pods, func(p *v1.Pod) bool { return *p.Spec.Priority == 100 && goes(slices.Index(e.pods, p)) }) {
+			continue
+		}
+		if cost, fits := e.cost(t, goes); fits && (least == nil || cost.Compare(*least) < 0) {
+			least = &cost
+		}
+	}
+	return least
+}
+
+// runPreempting runs Kubernetes' scheduler with the plugin, which preempts for devices.
+func runPreempting(t *testing.T, client kubernetes.Interface) *DynamicResourcesCEL {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	var made *DynamicResourcesCEL
+	plugins := defaults.PluginsV1.DeepCopy()
+	plugins.MultiPoint.Enabled = append(slices.DeleteFunc(plugins.MultiPoint.Enabled, func(p config.Plugin) bool { return p.Name == "DynamicResources" }), config.Plugin{Name: Name, Weight: 2})
+	plugins.PostFilter.Enabled = []config.Plugin{{Name: Name}}
+	informers := scheduler.NewInformerFactory(client, 0, nil)
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	s, err := scheduler.New(ctx, client, informers, nil, schedulerprofile.NewRecorderFactory(broadcaster),
+		scheduler.WithProfiles(config.KubeSchedulerProfile{SchedulerName: "default-scheduler", Plugins: plugins, PluginConfig: defaults.PluginConfigsV1}),
+		scheduler.WithFrameworkOutOfTreeRegistry(map[string]func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error){
+			Name: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+				shared := newShared()
+				shared.preempts = true
+				pl, err := newPlugin(ctx, args, handle, features(), true, newMetrics(t), shared)
+				made = pl
+				return pl, err
+			},
+		}))
+	require.NoError(t, err)
+	informers.Start(ctx.Done())
+	informers.WaitForCacheSync(ctx.Done())
+	require.NoError(t, s.WaitForHandlersSync(ctx))
+	go s.Run(ctx)
+	return made
+}
+
+// TestVictimsCostLeast compares with all sets of pods, on nodes of random states.
+func TestVictimsCostLeast(t *testing.T) {
+	nodes, seeds := 40, 5
+	if testing.Short() {
+		seeds = 1
+	}
+	evicted, several, nobody := 0, 0, 0
+	for seed := range seeds {
+		random := rand.New(rand.NewPCG(uint64(seed), 0))
+		objects := []runtime.Object{class()}
+		var all []*evictable
+		for i := range nodes {
+			e := randomEvictable(t, random, fmt.Sprintf("node-%d-%d", seed, i))
+			all = append(all, e)
+			objects = append(objects, e.node, e.slice, e.wantsClaim)
+			for i := range e.pods {
+				objects = append(objects, e.pods[i], e.claims[i])
+			}
+			for _, budget := range e.budgets {
+				objects = append(objects, budget)
+			}
+		}
+		client := fake.NewClientset(objects...)
+		pl := runPreempting(t, client)
+		for _, e := range all {
+			least := e.least(t)
+			_, err := client.CoreV1().Pods("default").Create(t.Context(), e.wants, metav1.CreateOptions{})
+			require.NoError(t, err)
+			switch {
+			case least == nil:
+				nobody++
+				require.Eventually(t, func() bool {
+					stored, err := client.CoreV1().Pods("default").Get(t.Context(), e.wants.Name, metav1.GetOptions{})
+					require.NoError(t, err)
+					return slices.ContainsFunc(stored.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse })
+				}, waitFor, tick)
+				require.Zero(t, e.gone(t, client))
+			case least.Pods == 0:
+				require.Eventually(t, func() bool {
+					c, err := client.ResourceV1().ResourceClaims("default").Get(t.Context(), e.wantsClaim.Name, metav1.GetOptions{})
+					require.NoError(t, err)
+					return c.Status.Allocation != nil
+				}, waitFor, tick)
+				require.Zero(t, e.gone(t, client))
+			default:
+				evicted++
+				if least.Pods > 1 {
+					several++
+				}
+				mask := 0
+				require.Eventually(t, func() bool {
+					held, ok := pl.preempter.holds.Of(e.wants.UID)
+					mask = e.gone(t, client)
+					gone := 0
+					for i := range e.pods {
+						gone += mask >> i & 1
+					}
+					return ok && gone == held.Victims
+				}, waitFor, tick, "%+v", least)
+				cost, fits := e.cost(t, func(i int) bool { return mask>>i&1 == 1 })
+				require.True(t, fits)
+				require.Zero(t, cost.Compare(*least), "%s: %+v, but %+v would do", e.node.Name, cost, least)
+			}
+		}
+	}
+	t.Logf("%d evicted pods, %d of them several, %d could not be helped", evicted, several, nobody)
+	require.Positive(t, several)
+	require.Positive(t, nobody)
+}
+
+// gone has a bit for each pod that was deleted.
+func (e *evictable) gone(t *testing.T, client kubernetes.Interface) (mask int) {
+	t.Helper()
+	list, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for i, p := range e.pods {
+		if !slices.ContainsFunc(list.Items, func(there v1.Pod) bool { return there.UID == p.UID }) {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}
+
+// onlyClass has the class of the test's devices.
+type onlyClass struct{}
+
+func (onlyClass) List() ([]*resourceapi.DeviceClass, error) {
+	return []*resourceapi.DeviceClass{class()}, nil
+}
+
+func (onlyClass) Get(string) (*resourceapi.DeviceClass, error) { return class(), nil }
+
+// TestHoldsAreResumed: a scheduler that begins holds what an earlier one held.
+func TestHoldsAreResumed(t *testing.T) {
+	e := &evictable{node: &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{v1.LabelHostname: nodeName}},
+		Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourcePods: resource.MustParse("20")}},
+	}}
+	random := rand.New(rand.NewPCG(1, 1))
+	e.add(random, "ending", []int{1})
+	e.pods[0].Spec.Priority = new(int32)
+	e.pods[0].DeletionTimestamp, e.pods[0].Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/slow"}
+	wanted := constrain(t, claim(3), "row", row)
+	wanted.Name, wanted.UID = "job", "claim-job"
+	job := evictablePod("job", 50, "1", "job")
+	job.Status.NominatedNodeName = nodeName
+	client := fake.NewClientset(class(), e.node, slice(0, 1, 2), e.pods[0], e.claims[0], wanted, job)
+	pl := runPreempting(t, client)
+	small := claim(1)
+	small.Name, small.UID = "small", "claim-small"
+	_, err := client.ResourceV1().ResourceClaims("default").Create(t.Context(), small, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = client.CoreV1().Pods("default").Create(t.Context(), evictablePod("small", 1, "1", "small"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		stored, err := client.CoreV1().Pods("default").Get(t.Context(), "small", metav1.GetOptions{})
+		require.NoError(t, err)
+		return slices.ContainsFunc(stored.Status.Conditions, func(c v1.PodCondition) bool {
+			return strings.Contains(c.Message, "3 devices of "+nodeName+" are held")
+		})
+	}, waitFor, tick)
+	held, ok := pl.preempter.holds.Of("job")
+	require.True(t, ok)
+	require.Equal(t, 1, held.Victims)
+	require.Equal(t, defaultHold+30*time.Second, held.Timeout)
+}
+
+// defaultHold is that of the arguments.
+const defaultHold = 5 * time.Minute
+
+// TestPodsWithoutDevicesArePreemptedForAsEver compares with Kubernetes' scheduler.
+func TestPodsWithoutDevicesArePreemptedForAsEver(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 0))
+	var states [][]runtime.Object
+	var wants []*v1.Pod
+	for i := range 30 {
+		name := fmt.Sprintf("node-%d", i)
+		e := randomEvictable(t, random, name)
+		for _, p := range e.pods {
+			p.Spec.ResourceClaims = nil
+			p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = *resource.NewQuantity(int64(1+random.IntN(3)), resource.DecimalSI)
+		}
+		objects := []runtime.Object{e.node}
+		for _, p := range e.pods {
+			objects = append(objects, p)
+		}
+		for _, budget := range e.budgets {
+			objects = append(objects, budget)
+		}
+		states = append(states, objects)
+		e.wants.Spec.ResourceClaims = nil
+		e.wants.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("6")
+		wants = append(wants, e.wants)
+	}
+	remaining := func(run func(*testing.T, kubernetes.Interface)) []string {
+		client := fake.NewClientset(slices.Concat(states...)...)
+		bindPods(client)
+		run(t, client)
+		for _, p := range wants {
+			_, err := client.CoreV1().Pods("default").Create(t.Context(), p.DeepCopy(), metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+		var names []string
+		require.Eventually(t, func() bool {
+			list, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			names = nil
+			settled := true
+			for _, p := range list.Items {
+				names = append(names, p.Name+" on "+p.Spec.NodeName)
+				settled = settled && (p.Spec.NodeName != "" || slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool {
+					return strings.Contains(c.Message, "preemption: ") && !strings.Contains(c.Message, "found a potential")
+				}))
+			}
+			return settled
+		}, waitFor, tick)
+		slices.Sort(names)
+		return names
+	}
+	ours := remaining(func(t *testing.T, client kubernetes.Interface) { runPreempting(t, client) })
+	require.Equal(t, remaining(runStock), ours)
+	evicted := 0
+	for _, objects := range states {
+		for _, object := range objects {
+			if p, is := object.(*v1.Pod); is && !slices.Contains(ours, p.Name+" on "+p.Spec.NodeName) {
+				evicted++
+			}
+		}
+	}
+	require.Greater(t, evicted, 20)
+}
+
+// bindPods has a fake API bind pods.
+func bindPods(client *fake.Clientset) {
+	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "binding" {
+			return false, nil, nil
+		}
+		binding := action.(clienttesting.CreateAction).GetObject().(*v1.Binding)
+		pods := v1.SchemeGroupVersion.WithResource("pods")
+		object, err := client.Tracker().Get(pods, binding.Namespace, binding.Name)
+		if err != nil {
+			return true, nil, err
+		}
+		bound := object.(*v1.Pod).DeepCopy()
+		bound.Spec.NodeName = binding.Target.Name
+		return true, binding, client.Tracker().Update(pods, bound, binding.Namespace)
+	})
+}
+
+// runStock runs Kubernetes' scheduler as it is.
+func runStock(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	informers := scheduler.NewInformerFactory(client, 0, nil)
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	s, err := scheduler.New(ctx, client, informers, nil, schedulerprofile.NewRecorderFactory(broadcaster))
+	require.NoError(t, err)
+	informers.Start(ctx.Done())
+	informers.WaitForCacheSync(ctx.Done())
+	require.NoError(t, s.WaitForHandlersSync(ctx))
+	go s.Run(ctx)
+}

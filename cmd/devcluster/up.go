@@ -78,7 +78,7 @@ func (f *upFlags) start(ctx context.Context, progress io.Writer, binaries ...str
 	}
 	_, err = cp.StartScheduler(ctx, controlplane.SchedulerOptions{
 		ConfigFile:   config,
-		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
+		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true, "DRADevicePreemption": true},
 	})
 	if err != nil {
 		cp.Stop()

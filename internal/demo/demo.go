@@ -46,6 +46,7 @@ func Run(ctx context.Context, options Options) error {
 		d.grid,
 		d.noSuchSet,
 		d.failsClosed,
+		d.preempts,
 	} {
 		if err := act(ctx); err != nil {
 			return err

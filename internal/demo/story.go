@@ -10,6 +10,10 @@ import (
 	"strings"
 	"time"
 
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/celset/celset/internal/story"
 )
 
@@ -34,12 +38,17 @@ func (d *demo) grid(ctx context.Context) error {
 	return d.tell(ctx, story.Grid())
 }
 
-// tell applies an example, waits for its pod and checks what it got.
+// tell applies an example and checks what its pod gets.
 func (d *demo) tell(ctx context.Context, told *story.Story) error {
 	start := time.Now()
 	if err := d.apply(ctx, told.Manifest, nil); err != nil {
 		return err
 	}
+	return d.check(ctx, told, start)
+}
+
+// check waits for the pod of a story that began then, and checks what it got.
+func (d *demo) check(ctx context.Context, told *story.Story, start time.Time) error {
 	running, err := d.waitRunning(ctx, told.Pod)
 	if err != nil {
 		return err
@@ -81,6 +90,37 @@ func (d *demo) failsClosed(ctx context.Context) error {
 	return d.waits(ctx, "ring-stock", func(manifest []byte) []byte {
 		return bytes.ReplaceAll(manifest, []byte("schedulerName: celset-scheduler"), []byte("schedulerName: default-scheduler"))
 	}, "cannot allocate all claims")
+}
+
+// preempts asks once more, with a priority.
+func (d *demo) preempts(ctx context.Context) error {
+	const urgent = "ring-urgent"
+	d.say("6. The same claim, of a pod with a priority. On ring-0 one pod stands in the middle. It is evicted,")
+	d.say("   and the four devices are held until it has ended (feature gate DRADevicePreemption):\n")
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}
+	if _, err := d.client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	told := story.Ring()
+	manifest := told.Manifest
+	told.Pod = urgent
+	start := time.Now()
+	err := d.apply(ctx, manifest, func(manifest []byte) []byte {
+		manifest = bytes.ReplaceAll(manifest, []byte("name: ring\n"), []byte("name: "+urgent+"\n"))
+		return bytes.ReplaceAll(manifest, []byte("schedulerName: celset-scheduler\n"),
+			[]byte("schedulerName: celset-scheduler\n  priorityClassName: urgent\n  nodeSelector: {kubernetes.io/hostname: ring-0}\n"))
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.check(ctx, told, start); err != nil {
+		return err
+	}
+	_, err = d.client.CoreV1().Pods(namespace).Get(ctx, "other-ring-0", metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("pod other-ring-0 is still there (%w)", err)
+	}
+	return nil
 }
 
 // waits applies the ring example as another pod and checks that it gets nothing,

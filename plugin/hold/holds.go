@@ -21,15 +21,15 @@ import (
 type End string
 
 const (
-	// Bound: the pod has its devices.
+	// Bound means that the pod has its devices.
 	Bound End = "bound"
-	// Deleted: the pod is gone.
+	// Deleted means that the pod is gone.
 	Deleted End = "deleted"
-	// Renominated: the pod is nominated to another node, or to none.
+	// Renominated means that the pod is nominated to another node, or to none.
 	Renominated End = "renominated"
-	// TimedOut: the pod could not be bound in time.
+	// TimedOut means that the pod could not be bound in time.
 	TimedOut End = "timeout"
-	// Broken: a pod of a higher priority has taken a device.
+	// Broken means that a pod of a higher priority has taken a device.
 	Broken End = "broken"
 )
 

@@ -133,8 +133,8 @@ func TestDecodeArgs(t *testing.T) {
 			args.DevicePreemption = devicePreemptionOf(0, 7, 90*time.Second)
 		})},
 		"preemption of defaults": {raw: "devicePreemption: {}", want: defaults},
-		"no preference budget": {raw: "preferenceBudget: null", want: defaults},
-		"default preference":   {raw: "defaultPreference: KeepWhole", want: with(func(args *DynamicResourcesCELArgs) { args.DefaultPreference = "KeepWhole" })},
+		"no preference budget":   {raw: "preferenceBudget: null", want: defaults},
+		"default preference":     {raw: "defaultPreference: KeepWhole", want: with(func(args *DynamicResourcesCELArgs) { args.DefaultPreference = "KeepWhole" })},
 		"default preference and allocator": {raw: "{defaultPreference: KeepWhole, allocator: All}", want: with(func(args *DynamicResourcesCELArgs) {
 			args.DefaultPreference, args.Allocator = "KeepWhole", AllocatorAll
 		})},

@@ -4,7 +4,6 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/plugin/hold"
 )
 
@@ -66,7 +65,7 @@ func (pl *DynamicResourcesCEL) taken(pod *v1.Pod) {
 	var devices []structured.DeviceID
 	for _, claim := range pl.claimsOf(pod) {
 		if pending := pl.claims.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil {
-			devices = append(devices, idsOf(pending.Devices.Results)...)
+			devices = append(devices, preemption.DevicesOf(pending.Devices.Results)...)
 		}
 	}
 	pl.preempter.holds.Taken(pod, devices)
@@ -106,7 +105,7 @@ func (pl *DynamicResourcesCEL) activateHolder(pod *v1.Pod) {
 	// Who calls has a lock of the queue.
 	go func() {
 		inUse, err := pl.claims.ResourceClaims().ListAllAllocatedDevices()
-		if err == nil && !inUse.HasAny(idsOf(held.Devices)...) {
+		if err == nil && !inUse.HasAny(preemption.DevicesOf(held.Devices)...) {
 			pl.activate(held.Pod)
 		}
 	}()
@@ -144,12 +143,9 @@ func (p *preempter) resume(ctx context.Context) {
 		return
 	}
 	nominated := slices.DeleteFunc(slices.Clone(all), func(pod *v1.Pod) bool {
-		return pod.Status.NominatedNodeName == "" || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Spec.SchedulerName != p.pl.handle.ProfileName()
+		return !preemption.IsNominated(pod) || pod.Spec.SchedulerName != p.pl.handle.ProfileName()
 	})
-	slices.SortFunc(nominated, func(a, b *v1.Pod) int {
-		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(b), corev1helpers.PodPriority(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(nominated, preemption.CompareNominated)
 	for _, pod := range nominated {
 		if err := p.resumeFor(ctx, pod); err != nil {
 			logger.Info("Nothing is held for a nominated pod", "pod", klog.KObj(pod), "node", klog.KRef("", pod.Status.NominatedNodeName), "why", err.Error())
@@ -177,7 +173,7 @@ func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod) error {
 	s := &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}}
 	victims, grace := 0, metav1.Duration{}
 	for _, on := range info.GetPods() {
-		if ending := on.GetPod(); ending.DeletionTimestamp != nil && corev1helpers.PodPriority(ending) < corev1helpers.PodPriority(pod) {
+		if ending := on.GetPod(); preemption.MakesRoom(ending, pod) {
 			s.removed[ending.UID] = ending
 			victims++
 			grace.Duration = max(grace.Duration, gracePeriod(ending))
@@ -197,17 +193,6 @@ func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod) error {
 	p.holds.Keep(held)
 	klog.FromContext(ctx).Info("Devices are held again for a nominated pod", "pod", klog.KObj(pod), "node", klog.KRef("", held.Node), "devices", namesOf(held.Devices))
 	return nil
-}
-
-// idsOf are the devices of results that nobody else can have.
-func idsOf(results []resourceapi.DeviceRequestAllocationResult) []structured.DeviceID {
-	var ids []structured.DeviceID
-	for i := range results {
-		if r := &results[i]; r.ShareID == nil && (r.AdminAccess == nil || !*r.AdminAccess) {
-			ids = append(ids, structured.MakeDeviceID(r.Driver, r.Pool, r.Device))
-		}
-	}
-	return ids
 }
 
 // namesOf are the devices without driver and pool.

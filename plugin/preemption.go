@@ -22,6 +22,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/preemption"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
@@ -127,11 +128,15 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, claims
 		return nil, err
 	}
 	t := &preemptionTrial{
-		pl: pl, pod: pod, base: base, own: sets.New[types.UID](), held: sets.New(idsOf(held)...),
+		pl: pl, pod: pod, base: base,
+		release: preemption.Release{
+			Claim: pl.claim, Pending: pl.claims.ResourceClaims().GetPendingAllocation,
+			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(held)...),
+		},
 		results: map[string][]resourceapi.AllocationResult{}, found: map[string]*foundVictims{},
 	}
 	for _, claim := range append(pl.claimsOf(pod), claims...) {
-		t.own.Insert(claim.UID)
+		t.release.Own.Insert(claim.UID)
 	}
 	return t, nil
 }
@@ -156,7 +161,7 @@ func (p *preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *f
 
 func hasDevicesBelow(info fwk.NodeInfo, priority int32) bool {
 	return slices.ContainsFunc(info.GetPods(), func(on fwk.PodInfo) bool {
-		return usesDevices(on.GetPod()) && corev1helpers.PodPriority(on.GetPod()) < priority
+		return preemption.UsesDevices(on.GetPod()) && corev1helpers.PodPriority(on.GetPod()) < priority
 	})
 }
 

@@ -6,19 +6,15 @@ package plugin
 import (
 	"context"
 	"maps"
-	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
-	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/plugin/guard"
 )
 
@@ -42,10 +38,8 @@ type preemptionTrial struct {
 	attempt *guard.Attempt
 	// base is the allocator for the time when nobody is gone.
 	base *allocator.Allocator
-	// own are the claims of the pod. What they have they keep.
-	own sets.Set[types.UID]
-	// held are the devices that are held for others. Whoever has them now, the pod does not get them.
-	held sets.Set[structured.DeviceID]
+	// release knows what others give back to the pod.
+	release preemption.Release
 
 	// mutex guards what follows.
 	mutex sync.Mutex
@@ -96,7 +90,7 @@ func (pl *DynamicResourcesCEL) PreFilterExtensions() fwk.PreFilterExtensions {
 
 // RemovePod implements [fwk.PreFilterExtensions].
 func (pl *DynamicResourcesCEL) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, gone fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
-	if s := simulationIn(state); s != nil && usesDevices(gone.GetPod()) {
+	if s := simulationIn(state); s != nil && preemption.UsesDevices(gone.GetPod()) {
 		s.removed[gone.GetPod().UID] = gone.GetPod()
 		s.without = nil
 	}
@@ -132,7 +126,7 @@ func (s *simulation) allocate(ctx context.Context, node *v1.Node, claims []*reso
 	}
 	defer s.attempt.Progress()
 	if s.without == nil {
-		s.without = s.base.Without(s.released()...)
+		s.without = s.base.Without(s.release.Claims(s.removed)...)
 	}
 	results, err := s.without.Allocate(ctx, node, claims)
 	s.mutex.Lock()
@@ -141,85 +135,16 @@ func (s *simulation) allocate(ctx context.Context, node *v1.Node, claims []*reso
 	return results, err
 }
 
-// released are the claims that give back their devices when the pods are gone.
-func (s *simulation) released() []*resourceapi.ResourceClaim {
-	var released []*resourceapi.ResourceClaim
-	seen := sets.New[types.UID]()
-	for _, pod := range s.removed {
-		for _, claim := range s.pl.claimsOf(pod) {
-			if seen.Has(claim.UID) || s.own.Has(claim.UID) {
-				continue
-			}
-			seen.Insert(claim.UID)
-			if has := s.givenBack(claim, pod); has != nil {
-				released = append(released, s.withoutHeld(has))
-			}
-		}
-	}
-	return released
-}
-
-// givenBack is the claim with what it gives back, nil if it keeps it.
-//
-// The claim controller takes an allocation away when the last pod for which the claim is reserved is
-// gone, whoever made the claim. A reservation for a PodGroup it takes away with the PodGroup only,
-// which no eviction deletes; and one for anything else never (syncClaim in
-// k8s.io/kubernetes/pkg/controller/resourceclaim). A claim that nobody uses keeps its devices.
-func (s *simulation) givenBack(claim *resourceapi.ResourceClaim, pod *v1.Pod) *resourceapi.ResourceClaim {
-	if claim.Status.Allocation == nil {
-		// Evicting a pod that is being bound takes back what is just being allocated for it alone.
-		pending := s.pl.claims.ResourceClaims().GetPendingAllocation(claim.UID)
-		if pending == nil || pod.Spec.SchedulingGroup != nil || !metav1.IsControlledBy(claim, pod) {
-			return nil
-		}
-		claim = claim.DeepCopy()
-		claim.Status.Allocation = pending
-		return claim
-	}
-	if len(claim.Status.ReservedFor) == 0 || !slices.Contains(claim.Finalizers, resourceapi.Finalizer) {
-		return nil
-	}
-	for _, user := range claim.Status.ReservedFor {
-		if _, gone := s.removed[user.UID]; !gone || user.APIGroup != "" || user.Resource != "pods" {
-			return nil
-		}
-	}
-	return claim
-}
-
-// withoutHeld is the claim as if it did not have what is held for others.
-func (s *simulation) withoutHeld(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
-	if !s.held.HasAny(idsOf(claim.Status.Allocation.Devices.Results)...) {
-		return claim
-	}
-	claim = claim.DeepCopy()
-	results := &claim.Status.Allocation.Devices.Results
-	*results = slices.DeleteFunc(*results, func(result resourceapi.DeviceRequestAllocationResult) bool {
-		return s.held.HasAny(idsOf([]resourceapi.DeviceRequestAllocationResult{result})...)
-	})
-	return claim
-}
-
-// usesDevices tells whether a pod may have devices of claims.
-func usesDevices(pod *v1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
-}
-
 // claimsOf are the claims of a pod that there are.
 func (pl *DynamicResourcesCEL) claimsOf(pod *v1.Pod) []*resourceapi.ResourceClaim {
-	var claims []*resourceapi.ResourceClaim
-	add := func(name string) {
-		if claim, err := pl.claims.ResourceClaims().Get(pod.Namespace, name); err == nil {
-			claims = append(claims, claim)
-		}
+	return preemption.ClaimsOf(pod, pl.claim)
+}
+
+// claim is nil if there is none.
+func (pl *DynamicResourcesCEL) claim(namespace, name string) *resourceapi.ResourceClaim {
+	claim, err := pl.claims.ResourceClaims().Get(namespace, name)
+	if err != nil {
+		return nil
 	}
-	for i := range pod.Spec.ResourceClaims {
-		if name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i]); err == nil && name != nil {
-			add(*name)
-		}
-	}
-	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
-		add(extended.ResourceClaimName)
-	}
-	return claims
+	return claim
 }

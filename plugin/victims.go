@@ -12,8 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -25,10 +23,6 @@ import (
 	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/cel/device/bitset"
 )
-
-// maxFilterRuns bounds how often the filters are run for the exact search on one node, beside once for
-// each pod that may go.
-const maxFilterRuns = 5_000
 
 // foundVictims are who has to go from a node, and what the pod gets then.
 type foundVictims struct {
@@ -124,22 +118,15 @@ func (p *preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool
 }
 
 func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Problem {
-	problem := preemption.Problem{Fits: r.fits, MaxQuestions: maxFilterRuns}
-	counting := newBudgets(budgets)
-	for _, budget := range counting {
-		problem.Allowed = append(problem.Allowed, budget.allowed)
-	}
+	counting := preemption.NewBudgets(budgets)
+	problem := preemption.Problem{Fits: r.fits, MaxQuestions: preemption.UsualMaxQuestions, Allowed: counting.Allowed()}
 	now := time.Now()
 	for i, victim := range r.victims {
 		var pods preemption.Victim
 		for _, info := range victim.Pods() {
 			pod := info.GetPod()
-			start := now
-			if pod.Status.StartTime != nil {
-				start = pod.Status.StartTime.Time
-			}
-			pods = append(pods, preemption.Pod{Priority: corev1helpers.PodPriority(pod), Start: start, Budgets: counting.of(pod)})
-			if usesDevices(pod) && !slices.Contains(problem.Decisive, i) {
+			pods = append(pods, preemption.PodOf(pod, counting, now))
+			if preemption.UsesDevices(pod) && !slices.Contains(problem.Decisive, i) {
 				problem.Decisive = append(problem.Decisive, i)
 			}
 		}
@@ -207,95 +194,20 @@ func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *
 	return nil
 }
 
-// needs are how many more devices have to be free for each request, and how many each victim has. It is
-// for devices that are either in use as a whole or not at all: of others it is not known what is free when
-// somebody gives something back.
+// needs are known of claims that are there already.
 func (r *removal) needs() []preemption.Need {
 	claims, err := r.pl.unallocatedClaims(r.preemptor)
 	if err != nil || len(claims) == 0 || r.pl.extendedClaim(r.preemptor) != nil {
-		return nil
-	}
-	for _, claim := range claims {
-		if slices.ContainsFunc(claim.Spec.Devices.Requests, func(request resourceapi.DeviceRequest) bool {
-			return request.Exactly == nil || ptr.Deref(request.Exactly.AdminAccess, false) || request.Exactly.AllocationMode != resourceapi.DeviceAllocationModeExactCount
-		}) {
-			return nil
-		}
-	}
-	if !r.trial.base.HasPlainDevices(r.node.Node()) {
-		return nil
-	}
-	requests, err := r.trial.base.RequestDevices(r.ctx, r.node.Node(), claims)
-	if err != nil {
 		return nil
 	}
 	has := make([]sets.Set[structured.DeviceID], len(r.victims))
 	for i, victim := range r.victims {
 		has[i] = sets.New[structured.DeviceID]()
 		for _, info := range victim.Pods() {
-			for _, claim := range r.pl.claimsOf(info.GetPod()) {
-				allocation := claim.Status.Allocation
-				if allocation == nil {
-					allocation = r.pl.claims.ResourceClaims().GetPendingAllocation(claim.UID)
-				}
-				if allocation != nil {
-					has[i].Insert(idsOf(allocation.Devices.Results)...)
-				}
-			}
+			has[i].Insert(r.trial.release.Has(info.GetPod())...)
 		}
 	}
-	var needs []preemption.Need
-	for _, request := range requests {
-		need := preemption.Need{Missing: request.Wanted - len(request.Free), Gives: make([]int, len(r.victims))}
-		if need.Missing <= 0 {
-			continue
-		}
-		for i := range has {
-			for _, id := range request.Matching {
-				if has[i].Has(id) {
-					need.Gives[i]++
-				}
-			}
-		}
-		needs = append(needs, need)
-	}
-	return needs
-}
-
-// budget is a disruption budget, its selector read.
-type budget struct {
-	*policy.PodDisruptionBudget
-	selector labels.Selector
-	allowed  int32
-}
-
-type budgets []budget
-
-func newBudgets(all []*policy.PodDisruptionBudget) budgets {
-	var result budgets
-	for _, pdb := range all {
-		// One with a selector that is wrong or empty is for nobody.
-		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
-		if err == nil && !selector.Empty() {
-			result = append(result, budget{pdb, selector, pdb.Status.DisruptionsAllowed})
-		}
-	}
-	return result
-}
-
-// of are the positions of those that a pod counts for. One that knows of its eviction has counted it.
-func (b budgets) of(pod *v1.Pod) []int {
-	var positions []int
-	if len(pod.Labels) == 0 {
-		return nil
-	}
-	for i, budget := range b {
-		_, known := budget.Status.DisruptedPods[pod.Name]
-		if budget.Namespace == pod.Namespace && !known && budget.selector.Matches(labels.Set(pod.Labels)) {
-			positions = append(positions, i)
-		}
-	}
-	return positions
+	return preemption.Needs(r.ctx, r.trial.base, r.node.Node(), claims, has)
 }
 
 // gracePeriod is how long a pod may take to end.

@@ -13,6 +13,9 @@ import (
 // ExactVictims is of how many victims all sets are looked at.
 const ExactVictims = 16
 
+// UsualMaxQuestions is what bounds the questions for a node in celset-scheduler.
+const UsualMaxQuestions = 5_000
+
 // Problem is who may go, and for what.
 type Problem struct {
 	// Victims are all who may be removed, the most important first. Of sets of the same cost that is

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	scheduling "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -24,6 +26,8 @@ var scheme = runtime.NewScheme()
 
 func init() {
 	utilruntime.Must(corev1.AddToScheme(scheme))
+	utilruntime.Must(policy.AddToScheme(scheme))
+	utilruntime.Must(scheduling.AddToScheme(scheme))
 	utilruntime.Must(resourceapi.AddToScheme(scheme))
 	utilruntime.Must(drav1beta1.AddToScheme(scheme))
 	utilruntime.Must(drav1beta2.AddToScheme(scheme))

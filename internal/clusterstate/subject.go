@@ -11,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/klog/v2"
 )
 
 // Subject is what one asks about: a pod with its claims, or a claim.
@@ -29,6 +31,24 @@ func (s *Subject) Pending() []*resourceapi.ResourceClaim {
 	return slices.DeleteFunc(slices.Clone(s.Claims), func(claim *resourceapi.ResourceClaim) bool {
 		return claim.Status.Allocation != nil
 	})
+}
+
+// KeptFrom says why the claims that have devices keep the others from a node; empty if they don't.
+func (s *Subject) KeptFrom(node *corev1.Node) (string, error) {
+	for _, claim := range s.Claims {
+		allocation := claim.Status.Allocation
+		if allocation == nil || allocation.NodeSelector == nil {
+			continue
+		}
+		selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
+		if err != nil {
+			return "", fmt.Errorf("claim %s: status.allocation.nodeSelector: %w", klog.KObj(claim), err)
+		}
+		if !selector.Match(node) {
+			return fmt.Sprintf("claim %s has devices that are not available on the node", klog.KObj(claim)), nil
+		}
+	}
+	return "", nil
 }
 
 // String names the pod or the claim.
@@ -113,7 +133,7 @@ func (s *State) subjects(wanted func(kind string, object metav1.Object) bool) []
 	var found []func() (*Subject, error)
 	for _, pod := range s.Pods {
 		if wanted(PodKind, pod) {
-			found = append(found, func() (*Subject, error) { return s.ofPod(pod) })
+			found = append(found, func() (*Subject, error) { return s.SubjectOf(pod) })
 		}
 	}
 	for _, claim := range s.Claims {
@@ -130,7 +150,8 @@ func (s *State) subjects(wanted func(kind string, object metav1.Object) bool) []
 	return found
 }
 
-func (s *State) ofPod(pod *corev1.Pod) (*Subject, error) {
+// SubjectOf is a pod with its claims.
+func (s *State) SubjectOf(pod *corev1.Pod) (*Subject, error) {
 	subject := &Subject{Pod: pod}
 	for i := range pod.Spec.ResourceClaims {
 		claim, err := s.claimOf(pod, &pod.Spec.ResourceClaims[i])

@@ -160,7 +160,7 @@ func searchLimits(t *testing.T) []limit {
 func turnLimits(t *testing.T) []limit {
 	return []limit{
 		{"nodes on which it is found out whom to evict for devices", fmt.Sprintf("%d percent, at least %d", configv1alpha1.DefaultMinCandidateNodesPercentage, configv1alpha1.DefaultMinCandidateNodesAbsolute), changeable + "`devicePreemption`"},
-		{"runs of the filters to find out who costs least on a node, beside one for each pod", number(constantOf(t, "plugin/victims.go", "maxFilterRuns")), ours},
+		{"runs of the filters to find out who costs least on a node, beside one for each pod", number(constantOf(t, "allocator/preemption/search.go", "UsualMaxQuestions")), ours},
 		{"time for which devices are held, after pods that were evicted have to have ended", configv1alpha1.DefaultHoldTimeout.String() + ", at least " + configv1alpha1.MinHoldTimeout.String(), changeable + "`devicePreemption.holdTimeout`"},
 		{"pods that are tried again when one hold ends", number(constantOf(t, "plugin/hold/holds.go", "maxWaiting")), ours},
 		{"time for an attempt while others wait", configv1alpha1.DefaultAttemptTimeout.String(), changeable + "`attemptTimeout`"},

@@ -107,6 +107,11 @@ var rules = []rule{
 		ours:   []string{"allocator", "apis", "cel"},
 	},
 	{
+		// Who has to go is found out without whoever evicts.
+		folder: "allocator/preemption",
+		ours:   []string{"allocator", "apis", "cel"},
+	},
+	{
 		// It lives in kube-scheduler, which runs no controller of ours.
 		folder: "plugin",
 		ours:   []string{"allocator", "apis", "cel"},

@@ -29,6 +29,7 @@ type options struct {
 	files         *genericclioptions.FileNameFlags
 	withCluster   bool
 	allNamespaces bool
+	forPreemption bool
 	output        string
 	formats       []string
 	gates         gates
@@ -123,7 +124,11 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 	if o.allNamespaces {
 		namespace = ""
 	}
-	return clusterstate.ReadCluster(ctx, client, namespace)
+	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
+	if err != nil || !o.forPreemption {
+		return objects, err
+	}
+	return objects, objects.ReadForPreemption(ctx, client, namespace)
 }
 
 // data returns how to print data in the chosen format, text if none is chosen.

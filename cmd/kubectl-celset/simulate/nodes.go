@@ -17,18 +17,8 @@ import (
 
 // excluded says why the node can't be the pod's whatever devices it has; empty if it can.
 func excluded(ctx context.Context, subject *clusterstate.Subject, node *corev1.Node) (string, error) {
-	for _, claim := range subject.Claims {
-		allocation := claim.Status.Allocation
-		if allocation == nil || allocation.NodeSelector == nil {
-			continue
-		}
-		selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
-		if err != nil {
-			return "", fmt.Errorf("claim %s: status.allocation.nodeSelector: %w", klog.KObj(claim), err)
-		}
-		if !selector.Match(node) {
-			return fmt.Sprintf("claim %s has devices that are not available on the node", klog.KObj(claim)), nil
-		}
+	if reason, err := subject.KeptFrom(node); reason != "" || err != nil {
+		return reason, err
 	}
 	if subject.Pod == nil {
 		return "", nil

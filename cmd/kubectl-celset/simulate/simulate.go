@@ -127,7 +127,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	result := &Result{Subject: subject.String(), Nodes: []Node{}}
 	for _, claim := range subject.Claims {
 		if allocation := claim.Status.Allocation; allocation != nil {
-			result.Allocated = append(result.Allocated, claimResult(claim, allocation))
+			result.Allocated = append(result.Allocated, ClaimWith(claim, allocation))
 		}
 	}
 	for _, node := range nodes {
@@ -197,7 +197,7 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 	default:
 		answer.Fits = true
 		for i := range allocations {
-			answer.Claims = append(answer.Claims, claimResult(pending[i], &allocations[i]))
+			answer.Claims = append(answer.Claims, ClaimWith(pending[i], &allocations[i]))
 		}
 		answer.Outcome = details.Outcome
 		for _, p := range details.Preferences {
@@ -207,7 +207,8 @@ func (s *simulation) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 	return answer, nil
 }
 
-func claimResult(claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) Claim {
+// ClaimWith is a claim with the devices of an allocation.
+func ClaimWith(claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) Claim {
 	result := Claim{Name: claim.Namespace + "/" + claim.Name, Devices: []Device{}}
 	for _, r := range allocation.Devices.Results {
 		result.Devices = append(result.Devices, Device{

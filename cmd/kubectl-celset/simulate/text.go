@@ -17,7 +17,7 @@ func (r *Result) Print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Subject)
 	for _, claim := range r.Allocated {
-		fmt.Fprintf(&b, "  claim %s has been allocated: %s\n", claim.Name, claim.devices())
+		fmt.Fprintf(&b, "  claim %s has been allocated: %s\n", claim.Name, claim.DevicesByRequest())
 	}
 	for _, node := range r.Nodes {
 		node.print(&b)
@@ -43,7 +43,7 @@ func (n *Node) print(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "  node %s: yes%s\n", n.Name, effort)
 	for _, claim := range n.Claims {
-		fmt.Fprintf(b, "    claim %s: %s\n", claim.Name, claim.devices())
+		fmt.Fprintf(b, "    claim %s: %s\n", claim.Name, claim.DevicesByRequest())
 	}
 	n.printPreferences(b)
 }
@@ -78,8 +78,8 @@ func counted(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// devices lists the devices by request, with drivers and pools if there are several.
-func (c Claim) devices() string {
+// DevicesByRequest lists the devices by request, with drivers and pools if there are several.
+func (c Claim) DevicesByRequest() string {
 	mixed := slices.ContainsFunc(c.Devices, func(d Device) bool {
 		return d.Pool != c.Devices[0].Pool || d.Driver != c.Devices[0].Driver
 	})

@@ -1,0 +1,55 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preemption
+
+import (
+	"cmp"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// PriorityOf is the priority of a pod, 0 if it has none.
+func PriorityOf(pod *v1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
+
+// PodOf is what a pod counts as one that goes. Where it has not started, it starts now.
+func PodOf(pod *v1.Pod, budgets Budgets, now time.Time) Pod {
+	return Pod{Priority: PriorityOf(pod), Start: startOf(pod, now), Budgets: budgets.Of(pod)}
+}
+
+// CompareImportance orders pods as kube-scheduler does those that may go: negative if a is more
+// important than b, by a higher priority or else by an earlier start.
+func CompareImportance(a, b *v1.Pod, now time.Time) int {
+	return cmp.Or(cmp.Compare(PriorityOf(b), PriorityOf(a)), startOf(a, now).Compare(startOf(b, now)))
+}
+
+func startOf(pod *v1.Pod, now time.Time) time.Time {
+	if pod.Status.StartTime == nil {
+		return now
+	}
+	return pod.Status.StartTime.Time
+}
+
+// IsNominated tells whether a pod waits for what is to become free on the node that it is nominated
+// to.
+func IsNominated(pod *v1.Pod) bool {
+	return pod.Status.NominatedNodeName != "" && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil
+}
+
+// CompareNominated orders pods that are nominated: negative if a gets what it waits for before b does.
+func CompareNominated(a, b *v1.Pod) int {
+	return cmp.Or(cmp.Compare(PriorityOf(b), PriorityOf(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// MakesRoom tells whether a pod on the node that another is nominated to is ending, and was perhaps
+// evicted for it.
+func MakesRoom(ending, nominated *v1.Pod) bool {
+	return ending.DeletionTimestamp != nil && PriorityOf(ending) < PriorityOf(nominated)
+}

@@ -1,0 +1,144 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preemption
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+)
+
+// user is a pod with a claim of each name. Its UID is its name.
+func user(name string, claims ...string) *v1.Pod {
+	pod := podOf(name, 1, 1)
+	pod.UID = types.UID(name)
+	for _, claim := range claims {
+		pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, v1.PodResourceClaim{Name: claim, ResourceClaimName: ptr.To(claim)})
+	}
+	return pod
+}
+
+// having is a claim with devices that is reserved for pods. Its UID is its name.
+func having(name string, devices []string, pods ...string) *resourceapi.ResourceClaim {
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Finalizers: []string{resourceapi.Finalizer}}}
+	if len(devices) > 0 {
+		claim.Status.Allocation = allocation(devices...)
+	}
+	for _, pod := range pods {
+		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: pod, UID: types.UID(pod)})
+	}
+	return claim
+}
+
+func allocation(devices ...string) *resourceapi.AllocationResult {
+	result := &resourceapi.AllocationResult{}
+	for _, device := range devices {
+		result.Devices.Results = append(result.Devices.Results, resourceapi.DeviceRequestAllocationResult{Driver: "d", Pool: "p", Device: device})
+	}
+	return result
+}
+
+// releaseOf knows the claims.
+func releaseOf(claims ...*resourceapi.ResourceClaim) *Release {
+	return &Release{Claim: func(namespace, name string) *resourceapi.ResourceClaim {
+		for _, claim := range claims {
+			if claim.Namespace == namespace && claim.Name == name {
+				return claim
+			}
+		}
+		return nil
+	}}
+}
+
+// given are the devices that are given back by claim.
+func given(r *Release, gone ...*v1.Pod) map[string][]string {
+	pods := map[types.UID]*v1.Pod{}
+	for _, pod := range gone {
+		pods[pod.UID] = pod
+	}
+	result := map[string][]string{}
+	for _, claim := range r.Claims(pods) {
+		result[claim.Name] = nil
+		for _, has := range claim.Status.Allocation.Devices.Results {
+			result[claim.Name] = append(result[claim.Name], has.Device)
+		}
+	}
+	return result
+}
+
+func TestTheLastUserGivesBack(t *testing.T) {
+	r := releaseOf(having("shared", []string{"0", "1"}, "a", "b"), having("own", []string{"2"}, "a"))
+	a, b := user("a", "shared", "own"), user("b", "shared", "gone")
+	require.Equal(t, map[string][]string{"own": {"2"}}, given(r, a))
+	require.Empty(t, given(r, b))
+	require.Equal(t, map[string][]string{"own": {"2"}, "shared": {"0", "1"}}, given(r, a, b))
+}
+
+func TestWhatKeepsItsDevices(t *testing.T) {
+	unused, group, foreign, unfinished := having("c", []string{"0"}), having("c", []string{"0"}, "a"), having("c", []string{"0"}, "a"), having("c", []string{"0"}, "a")
+	group.Status.ReservedFor[0].APIGroup, group.Status.ReservedFor[0].Resource = "scheduling.k8s.io", "podgroups"
+	foreign.Status.ReservedFor[0].Resource = "others"
+	unfinished.Finalizers = nil
+	for name, claim := range map[string]*resourceapi.ResourceClaim{
+		"a claim that nobody uses": unused, "one of a group": group, "one for something else": foreign, "one that the controller does not know": unfinished,
+		"one without devices": having("c", nil, "a"),
+	} {
+		require.Empty(t, given(releaseOf(claim), user("a", "c")), name)
+	}
+	r := releaseOf(having("c", []string{"0"}, "a"))
+	r.Own = sets.New[types.UID]("c")
+	require.Empty(t, given(r, user("a", "c")))
+}
+
+// TestWhatIsBeingAllocated: the claim that was made for the pod alone has it back.
+func TestWhatIsBeingAllocated(t *testing.T) {
+	claim := having("c", nil)
+	pod := user("a", "c")
+	claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, v1.SchemeGroupVersion.WithKind("Pod"))}
+	r := releaseOf(claim)
+	require.Empty(t, given(r, pod))
+	r.Pending = func(types.UID) *resourceapi.AllocationResult { return allocation("0") }
+	require.Equal(t, map[string][]string{"c": {"0"}}, given(r, pod))
+	require.Nil(t, claim.Status.Allocation)
+	require.Equal(t, []structured.DeviceID{structured.MakeDeviceID("d", "p", "0")}, r.Has(pod))
+
+	grouped := pod.DeepCopy()
+	grouped.Spec.SchedulingGroup = &v1.PodSchedulingGroup{}
+	require.Empty(t, given(r, grouped))
+	claim.OwnerReferences = nil
+	require.Empty(t, given(r, pod))
+}
+
+func TestHeldDevicesAreNotGivenBack(t *testing.T) {
+	claim := having("c", []string{"0", "1"}, "a")
+	r := releaseOf(claim)
+	r.Held = sets.New(structured.MakeDeviceID("d", "p", "1"))
+	require.Equal(t, map[string][]string{"c": {"0"}}, given(r, user("a", "c")))
+	require.Len(t, claim.Status.Allocation.Devices.Results, 2)
+	r.Held = sets.New(structured.MakeDeviceID("d", "q", "1"))
+	require.Equal(t, map[string][]string{"c": {"0", "1"}}, given(r, user("a", "c")))
+}
+
+func TestDevicesThatOthersCanHaveToo(t *testing.T) {
+	results := allocation("0", "1", "2").Devices.Results
+	results[1].AdminAccess, results[2].ShareID = ptr.To(true), ptr.To(types.UID("s"))
+	require.Equal(t, []structured.DeviceID{structured.MakeDeviceID("d", "p", "0")}, DevicesOf(results))
+}
+
+// TestClaimsOfExtendedResources are named in the status of the pod.
+func TestClaimsOfExtendedResources(t *testing.T) {
+	pod := podOf("a", 1, 1)
+	require.False(t, UsesDevices(pod))
+	pod.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "made"}
+	require.True(t, UsesDevices(pod))
+	require.Len(t, ClaimsOf(pod, releaseOf(having("made", nil)).Claim), 1)
+	require.True(t, UsesDevices(user("b", "c")))
+}

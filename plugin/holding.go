@@ -25,15 +25,16 @@ import (
 )
 
 // What is held for other pods counts as in use from the beginning of a scheduling cycle, for upstream's
-// allocator and for ours, and in every trial. So no filter has to know of it.
+// allocator and for ours, in every trial, and in profiles that preempt for nobody, too. So no filter has
+// to know of it.
 
 // heldFrom are the results of allocations that are held and that a pod may not take.
 func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod) []resourceapi.DeviceRequestAllocationResult {
-	if pl.preempter == nil || len(pod.Spec.ResourceClaims) == 0 && pl.extendedClaim(pod) == nil {
+	if pl.holds == nil || len(pod.Spec.ResourceClaims) == 0 && pl.extendedClaim(pod) == nil {
 		return nil
 	}
 	var results []resourceapi.DeviceRequestAllocationResult
-	for _, held := range pl.preempter.holds.From(pod, pl.activate) {
+	for _, held := range pl.holds.From(pod, pl.activate) {
 		results = append(results, held.Devices...)
 	}
 	return results
@@ -41,12 +42,12 @@ func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod) []resourceapi.DeviceRequest
 
 // tellOfHeld says that devices are held, if a pod that fits nowhere might have had them.
 func (pl *DynamicResourcesCEL) tellOfHeld(pod *v1.Pod) string {
-	if pl.preempter == nil {
+	if pl.holds == nil {
 		return ""
 	}
 	var nodes []string
 	count := 0
-	for _, held := range pl.preempter.holds.From(pod, pl.activate) {
+	for _, held := range pl.holds.From(pod, pl.activate) {
 		nodes = append(nodes, held.Node)
 		count += len(held.Devices)
 	}
@@ -59,7 +60,7 @@ func (pl *DynamicResourcesCEL) tellOfHeld(pod *v1.Pod) string {
 
 // taken breaks the holds on what was just reserved for a pod.
 func (pl *DynamicResourcesCEL) taken(pod *v1.Pod) {
-	if pl.preempter == nil || pl.preempter.holds.Count() == 0 {
+	if pl.holds == nil || pl.holds.Count() == 0 {
 		return
 	}
 	var devices []structured.DeviceID
@@ -68,7 +69,7 @@ func (pl *DynamicResourcesCEL) taken(pod *v1.Pod) {
 			devices = append(devices, preemption.DevicesOf(pending.Devices.Results)...)
 		}
 	}
-	pl.preempter.holds.Taken(pod, devices)
+	pl.holds.Taken(pod, devices)
 }
 
 // watchHolds has holds end with what becomes of their pods.
@@ -95,10 +96,10 @@ func watchHolds(factory informers.SharedInformerFactory, holds *hold.Holds) erro
 // activateHolder has a pod tried at once when all is free that is held for it. Upstream has it tried when
 // a claim is deallocated, after its back-off.
 func (pl *DynamicResourcesCEL) activateHolder(pod *v1.Pod) {
-	if pl.preempter == nil {
+	if pl.holds == nil {
 		return
 	}
-	held, ok := pl.preempter.holds.Of(pod.UID)
+	held, ok := pl.holds.Of(pod.UID)
 	if !ok {
 		return
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -68,7 +69,9 @@ type DynamicResourcesCEL struct {
 	cache       *allocator.Cache
 	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with ours.
 	handle fwk.Handle
-	// preempter is nil if devices are not preempted. resumed: what was held before is held again.
+	// holds are those of all profiles, nil if devices are not preempted. preempter is nil if they are not
+	// in this profile. resumed: what was held before is held again.
+	holds              *hold.Holds
 	preempter          *preempter
 	resumed            sync.Once
 	isFirstAfterFilter func() bool
@@ -189,16 +192,10 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
 		return nil, err
 	}
-	if shared.preempts && pl.mode != configv1alpha1.AllocatorUpstream {
-		holds, err := shared.holdsOf(ctx, measured, handle.SharedInformerFactory())
-		if err != nil {
-			return nil, err
-		}
-		if pl.preempter, err = newPreempter(ctx, pl, handle, decoded.DevicePreemption, holds); err != nil {
-			return nil, err
-		}
+	if shared.preempts {
+		err = pl.preparePreemption(ctx, decoded.DevicePreemption, shared)
 	}
-	return pl, nil
+	return pl, err
 }
 
 // prepareAllocators makes what our allocators share.
@@ -215,6 +212,16 @@ func newSelectors(features plfeature.Features) *dracel.Cache {
 		EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
 		EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
 	})
+}
+
+// preparePreemption makes what evicts pods for devices, where our allocator can say whom.
+func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *configv1alpha1.DevicePreemption, shared *profiles) error {
+	var err error
+	if pl.holds, err = shared.holdsOf(ctx, pl.metrics, pl.handle.SharedInformerFactory()); err != nil || pl.mode == configv1alpha1.AllocatorUpstream {
+		return err
+	}
+	pl.preempter, err = newPreempter(ctx, pl, args)
+	return err
 }
 
 // probe lets upstream's PreFilter write its state for a pod without claims, and

@@ -46,17 +46,17 @@ type preempter struct {
 	isWanted func() bool
 }
 
-func newPreempter(ctx context.Context, pl *DynamicResourcesCEL, handle fwk.Handle, args *configv1alpha1.DevicePreemption, holds *hold.Holds) (*preempter, error) {
+func newPreempter(ctx context.Context, pl *DynamicResourcesCEL, args *configv1alpha1.DevicePreemption) (*preempter, error) {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
 		MinCandidateNodesPercentage: *args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *args.MinCandidateNodesAbsolute,
-	}, handle, pl.features)
+	}, pl.handle, pl.features)
 	if err != nil {
 		return nil, err
 	}
-	p := &preempter{DefaultPreemption: upstream, pl: pl, holds: holds, args: args}
+	p := &preempter{DefaultPreemption: upstream, pl: pl, holds: pl.holds, args: args}
 	upstream.Evaluator.Interface = p
 	p.isWanted = func() bool {
-		lister, is := handle.(interface{ ListPlugins() *config.Plugins })
+		lister, is := pl.handle.(interface{ ListPlugins() *config.Plugins })
 		return is && slices.ContainsFunc(lister.ListPlugins().PostFilter.Enabled, func(plugin config.Plugin) bool { return plugin.Name == names.DefaultPreemption })
 	}
 	return p, nil

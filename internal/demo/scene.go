@@ -7,6 +7,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/internal/controlplane"
@@ -44,6 +45,11 @@ func (d *demo) setUp(ctx context.Context) error {
 		}
 	}
 	if err := d.apply(ctx, "deviceclasses.yaml", nil); err != nil {
+		return err
+	}
+	// Early: pods of a class that the API server has only just got to know are refused.
+	urgent := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}
+	if _, err := d.client.SchedulingV1().PriorityClasses().Create(ctx, urgent, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	for _, s := range all {

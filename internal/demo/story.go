@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -97,10 +96,6 @@ func (d *demo) preempts(ctx context.Context) error {
 	const urgent = "ring-urgent"
 	d.say("6. The same claim, of a pod with a priority. On ring-0 one pod stands in the middle. It is evicted,")
 	d.say("   and the four devices are held until it has ended (feature gate DRADevicePreemption):\n")
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}
-	if _, err := d.client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
-		return err
-	}
 	told := story.Ring()
 	manifest := told.Manifest
 	told.Pod = urgent

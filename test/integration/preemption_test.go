@@ -58,7 +58,13 @@ func (l rank) pod(t *testing.T, rank int, name, profile string, change func(*cor
 	if change != nil {
 		change(pod)
 	}
-	l.createPodAsIs(t, pod)
+	eventually(t, "the API server knows the PriorityClass", func(ctx context.Context) (string, error) {
+		_, err := client().CoreV1().Pods(l.namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsForbidden(err) {
+			return err.Error(), nil
+		}
+		return "", err
+	})
 }
 
 // has creates a pod of a rank that has devices of a node, and waits until it runs.
@@ -265,10 +271,12 @@ func TestHeldDevices(t *testing.T) {
 	l.wants(t, 2, "job", ring, 3, nil)
 	l.awaitEnding(t, "slow")
 	for _, rank := range []int{1, 2} {
-		name := fmt.Sprintf("waits-%d", rank)
-		l.createClaim(t, name, request("mla", ring.Drivers()[0], 1))
-		l.pod(t, rank, name, celsetProfile, nil, name)
-		l.requireRefused(t, name, "3 devices of "+node+" are held for pods")
+		for _, profile := range []string{celsetProfile, stockProfile} {
+			name := fmt.Sprintf("%s-%d", profile, rank)
+			l.createClaim(t, name, request("mla", ring.Drivers()[0], 1))
+			l.pod(t, rank, name, profile, nil, name)
+			l.requireRefused(t, name, "3 devices of "+node+" are held for pods")
+		}
 	}
 	l.let(t, "slow")
 	l.requireRunning(t, "job")

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -91,6 +92,31 @@ func watchHolds(factory informers.SharedInformerFactory, holds *hold.Holds) erro
 		},
 	})
 	return err
+}
+
+// isBeingFreed tells whether devices are still in use, but only by pods that are ending or gone. Between
+// the end of a pod and the deallocation of its claim nothing on the node says that somebody was evicted:
+// who is tried then would have others evicted elsewhere.
+func (pl *DynamicResourcesCEL) isBeingFreed(devices []resourceapi.DeviceRequestAllocationResult) bool {
+	claims, err := pl.claims.ResourceClaims().List()
+	if err != nil {
+		return false
+	}
+	wanted, inUse := sets.New(preemption.DevicesOf(devices)...), false
+	pods := pl.handle.SharedInformerFactory().Core().V1().Pods().Lister()
+	for _, claim := range claims {
+		if claim.Status.Allocation == nil || !wanted.HasAny(preemption.DevicesOf(claim.Status.Allocation.Devices.Results)...) {
+			continue
+		}
+		inUse = true
+		for _, user := range claim.Status.ReservedFor {
+			pod, err := pods.Pods(claim.Namespace).Get(user.Name)
+			if !preemption.IsPod(user) || err == nil && pod.UID == user.UID && pod.DeletionTimestamp == nil {
+				return false
+			}
+		}
+	}
+	return inUse
 }
 
 // activateHolder has a pod tried at once when all is free that is held for it. Upstream has it tried when

@@ -88,6 +88,10 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 		return nil, nil, false
 	}
 	defer attempt.Progress()
+	if held, ok := p.holds.Of(pod.UID); ok && statuses.Get(held.Node).Plugin() == Name && pl.isBeingFreed(held.Devices) {
+		pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "preemption: waiting for held devices of node "+held.Node+" to be given back"), true
+	}
 	trial, err := pl.newTrial(ctx, pod, claims)
 	if err != nil {
 		return nil, fwk.AsStatus(err), true

@@ -299,6 +299,44 @@ func (onlyClass) List() ([]*resourceapi.DeviceClass, error) {
 
 func (onlyClass) Get(string) (*resourceapi.DeviceClass, error) { return class(), nil }
 
+// TestNobodyElseIsEvictedMeanwhile: the victim is gone, but its claim has its devices yet, and the pod is
+// tried again. On another node there would be somebody to evict.
+func TestNobodyElseIsEvictedMeanwhile(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	objects := []runtime.Object{class()}
+	var all []*evictable
+	for _, name := range []string{"node-a", "node-b"} {
+		e := randomEvictable(t, random, name)
+		e.pods, e.claims = nil, nil
+		e.add(random, name+"-low", []int{0, 1, 2, 3, 4, 5, 6, 7})
+		e.pods[0].Spec.Priority = new(int32)
+		objects = append(objects, e.node, e.slice, e.pods[0], e.claims[0])
+		all = append(all, e)
+	}
+	wanted := all[0].wants
+	wanted.Spec.NodeSelector = nil
+	other := claim(1)
+	other.Name, other.UID, other.ResourceVersion = "other", "claim-other", "1"
+	other.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{Results: []resourceapi.DeviceRequestAllocationResult{
+		{Request: "mla", Driver: "other.example.com", Pool: "p", Device: "d"},
+	}}}
+	client := fake.NewClientset(append(objects, all[0].wantsClaim, other)...)
+	runPreempting(t, client)
+	_, err := client.CoreV1().Pods("default").Create(t.Context(), wanted, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return all[0].gone(t, client)+all[1].gone(t, client) == 1 }, waitFor, tick)
+	// It is tried again because some claim is deallocated.
+	other.Status.Allocation, other.ResourceVersion = nil, "1000"
+	_, err = client.ResourceV1().ResourceClaims("default").UpdateStatus(t.Context(), other, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		stored, err := client.CoreV1().Pods("default").Get(t.Context(), wanted.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		return slices.ContainsFunc(stored.Status.Conditions, func(c v1.PodCondition) bool { return strings.Contains(c.Message, "to be given back") })
+	}, waitFor, tick)
+	require.Equal(t, 1, all[0].gone(t, client)+all[1].gone(t, client))
+}
+
 // TestHoldsAreResumed: a scheduler that begins holds what an earlier one held.
 func TestHoldsAreResumed(t *testing.T) {
 	e := &evictable{node: &v1.Node{

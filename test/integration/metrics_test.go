@@ -40,7 +40,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 		Name:         measuredProfile,
 		Config:       configBeside(t, measuredProfile, "{allocator: All, budget: {cost: 1500}, fragmentationInterval: 1s}"),
 		User:         serviceAccount,
-		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
+		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true, "DRADevicePreemption": true}),
 	})
 	require.NoError(t, err)
 	t.Cleanup(scheduler.Stop)

@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -374,98 +373,3 @@ func TestHoldsAreResumed(t *testing.T) {
 
 // defaultHold is that of the arguments.
 const defaultHold = 5 * time.Minute
-
-// TestPodsWithoutDevicesArePreemptedForAsEver compares with Kubernetes' scheduler.
-func TestPodsWithoutDevicesArePreemptedForAsEver(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 0))
-	var states [][]runtime.Object
-	var wants []*v1.Pod
-	for i := range 30 {
-		name := fmt.Sprintf("node-%d", i)
-		e := randomEvictable(t, random, name)
-		for _, p := range e.pods {
-			p.Spec.ResourceClaims = nil
-			p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = *resource.NewQuantity(int64(1+random.IntN(3)), resource.DecimalSI)
-		}
-		objects := []runtime.Object{e.node}
-		for _, p := range e.pods {
-			objects = append(objects, p)
-		}
-		for _, budget := range e.budgets {
-			objects = append(objects, budget)
-		}
-		states = append(states, objects)
-		e.wants.Spec.ResourceClaims = nil
-		e.wants.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("6")
-		wants = append(wants, e.wants)
-	}
-	remaining := func(run func(*testing.T, kubernetes.Interface)) []string {
-		client := fake.NewClientset(slices.Concat(states...)...)
-		bindPods(client)
-		run(t, client)
-		for _, p := range wants {
-			_, err := client.CoreV1().Pods("default").Create(t.Context(), p.DeepCopy(), metav1.CreateOptions{})
-			require.NoError(t, err)
-		}
-		var names []string
-		require.Eventually(t, func() bool {
-			list, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
-			require.NoError(t, err)
-			names = nil
-			settled := true
-			for _, p := range list.Items {
-				names = append(names, p.Name+" on "+p.Spec.NodeName)
-				settled = settled && (p.Spec.NodeName != "" || slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool {
-					return strings.Contains(c.Message, "preemption: ") && !strings.Contains(c.Message, "found a potential")
-				}))
-			}
-			return settled
-		}, waitFor, tick)
-		slices.Sort(names)
-		return names
-	}
-	ours := remaining(func(t *testing.T, client kubernetes.Interface) { runPreempting(t, client) })
-	require.Equal(t, remaining(runStock), ours)
-	evicted := 0
-	for _, objects := range states {
-		for _, object := range objects {
-			if p, is := object.(*v1.Pod); is && !slices.Contains(ours, p.Name+" on "+p.Spec.NodeName) {
-				evicted++
-			}
-		}
-	}
-	require.Greater(t, evicted, 20)
-}
-
-// bindPods has a fake API bind pods.
-func bindPods(client *fake.Clientset) {
-	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if action.GetSubresource() != "binding" {
-			return false, nil, nil
-		}
-		binding := action.(clienttesting.CreateAction).GetObject().(*v1.Binding)
-		pods := v1.SchemeGroupVersion.WithResource("pods")
-		object, err := client.Tracker().Get(pods, binding.Namespace, binding.Name)
-		if err != nil {
-			return true, nil, err
-		}
-		bound := object.(*v1.Pod).DeepCopy()
-		bound.Spec.NodeName = binding.Target.Name
-		return true, binding, client.Tracker().Update(pods, bound, binding.Namespace)
-	})
-}
-
-// runStock runs Kubernetes' scheduler as it is.
-func runStock(t *testing.T, client kubernetes.Interface) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	informers := scheduler.NewInformerFactory(client, 0, nil)
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	s, err := scheduler.New(ctx, client, informers, nil, schedulerprofile.NewRecorderFactory(broadcaster))
-	require.NoError(t, err)
-	informers.Start(ctx.Done())
-	informers.WaitForCacheSync(ctx.Done())
-	require.NoError(t, s.WaitForHandlersSync(ctx))
-	go s.Run(ctx)
-}

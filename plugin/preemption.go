@@ -90,7 +90,7 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 	defer attempt.Progress()
 	if held, ok := p.holds.Of(pod.UID); ok && statuses.Get(held.Node).Plugin() == Name && pl.isBeingFreed(held.Devices) {
 		pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "preemption: waiting for held devices of node "+held.Node+" to be given back"), true
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node)), true
 	}
 	trial, err := pl.newTrial(ctx, pod, claims)
 	if err != nil {

@@ -118,7 +118,9 @@ func (s *search) searchSets(all bitset.Set) error {
 		removed.Remove(i)
 	}
 	b := &branches{search: s, positions: positions, removed: removed, left: s.questions + s.MaxQuestions}
-	s.found.Exact, err = b.from(0)
+	exact, err := b.from(0)
+	// Only now: what was found on the way is another object.
+	s.found.Exact = exact
 	return err
 }
 

@@ -119,7 +119,7 @@ func (p *preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool
 
 func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Problem {
 	counting := preemption.NewBudgets(budgets)
-	problem := preemption.Problem{Fits: r.fits, MaxQuestions: preemption.UsualMaxQuestions, Allowed: counting.Allowed()}
+	problem := preemption.Problem{Fits: r.fits, Over: r.trial.attempt.Over, MaxQuestions: preemption.UsualMaxQuestions, Allowed: counting.Allowed()}
 	now := time.Now()
 	for i, victim := range r.victims {
 		var pods preemption.Victim

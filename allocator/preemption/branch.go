@@ -33,6 +33,11 @@ type branches struct {
 // from decides on the positions from the given one on. It fits if all of them are removed. all tells
 // that every branch was looked at.
 func (b *branches) from(next int) (all bool, err error) {
+	if b.Over != nil {
+		if err := b.Over(); err != nil {
+			return false, err
+		}
+	}
 	if b.bound(next).Compare(b.found.Cost) >= 0 {
 		return true, nil
 	}

@@ -35,6 +35,9 @@ type Problem struct {
 	// MaxQuestions bounds how often Fits is asked by the exact search. What is found by then is
 	// taken.
 	MaxQuestions int
+	// Over, unless it is nil, ends the search with its error. Most of what the exact search does follows
+	// from earlier answers, so that Fits is not asked for long.
+	Over func() error
 }
 
 // Need is something of which so much more has to be free at least.

@@ -104,6 +104,13 @@ func TestErrorsEndIt(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// TestOverEndsIt: though nothing is asked any more.
+func TestOverEndsIt(t *testing.T) {
+	over := errors.New("over")
+	_, err := Search(t.Context(), Problem{Victims: single(1, 1), Fits: anyOf([]int{0}), MaxQuestions: 10, Over: func() error { return over }})
+	require.ErrorIs(t, err, over)
+}
+
 // TestWhatIsFoundByThen: the questions are bounded, and what kube-scheduler would find is found
 // with one for each victim.
 func TestWhatIsFoundByThen(t *testing.T) {

@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,12 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/testing/defaults"
-	schedulerprofile "k8s.io/kubernetes/pkg/scheduler/profile"
 	"k8s.io/utils/ptr"
 )
 
@@ -67,35 +61,15 @@ func (n *narrowed) leftFor(pod string) int {
 	return n.left[pod]
 }
 
-// runScheduler runs Kubernetes' scheduler with the plugin in the place of upstream's, which is
-// the first after filters, or else the last.
-func runScheduler(t *testing.T, client kubernetes.Interface, isFirst bool) *narrowed {
+// watchScheduler runs Kubernetes' scheduler with the plugin, and watches it.
+func watchScheduler(t *testing.T, client kubernetes.Interface, isFirst bool) *narrowed {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
 	watched := &narrowed{left: map[string]int{}, taken: map[string]string{}}
-	plugins := defaults.PluginsV1.DeepCopy()
-	plugins.MultiPoint.Enabled = append(slices.DeleteFunc(plugins.MultiPoint.Enabled, func(p config.Plugin) bool { return p.Name == "DynamicResources" }),
-		config.Plugin{Name: Name, Weight: 2})
-	if isFirst {
-		plugins.PostFilter.Enabled = []config.Plugin{{Name: Name}}
-	}
-	informers := scheduler.NewInformerFactory(client, 0, nil)
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	s, err := scheduler.New(ctx, client, informers, nil, schedulerprofile.NewRecorderFactory(broadcaster),
-		scheduler.WithProfiles(config.KubeSchedulerProfile{SchedulerName: "default-scheduler", Plugins: plugins, PluginConfig: defaults.PluginConfigsV1}),
-		scheduler.WithFrameworkOutOfTreeRegistry(map[string]func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error){
-			Name: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-				pl, err := newPlugin(ctx, args, handle, features(), true, newMetrics(t), newShared())
-				watched.DynamicResourcesCEL = pl
-				return watched, err
-			},
-		}))
-	require.NoError(t, err)
-	informers.Start(ctx.Done())
-	informers.WaitForCacheSync(ctx.Done())
-	require.NoError(t, s.WaitForHandlersSync(ctx))
-	go s.Run(ctx)
+	runScheduler(t, client, isFirst, func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		pl, err := newPlugin(ctx, args, handle, features(), true, newMetrics(t), newShared())
+		watched.DynamicResourcesCEL = pl
+		return watched, err
+	})
 	return watched
 }
 
@@ -124,7 +98,7 @@ func newTrial(t *testing.T, isFirst bool) trial {
 		objects = append(objects, n)
 	}
 	client := fake.NewClientset(append(objects, class())...)
-	return trial{runScheduler(t, client, isFirst), client}
+	return trial{watchScheduler(t, client, isFirst), client}
 }
 
 // schedule creates a pod that wants a square, and waits until it has a node or it is said why not.

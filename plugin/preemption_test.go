@@ -22,14 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/events"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/testing/defaults"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
-	schedulerprofile "k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/preemption"
@@ -177,32 +172,14 @@ func (e *evictable) least(t *testing.T) *preemption.Cost {
 }
 
 // runPreempting runs Kubernetes' scheduler with the plugin, which preempts for devices.
-func runPreempting(t *testing.T, client kubernetes.Interface) *DynamicResourcesCEL {
+func runPreempting(t *testing.T, client kubernetes.Interface) (made *DynamicResourcesCEL) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	var made *DynamicResourcesCEL
-	plugins := defaults.PluginsV1.DeepCopy()
-	plugins.MultiPoint.Enabled = append(slices.DeleteFunc(plugins.MultiPoint.Enabled, func(p config.Plugin) bool { return p.Name == "DynamicResources" }), config.Plugin{Name: Name, Weight: 2})
-	plugins.PostFilter.Enabled = []config.Plugin{{Name: Name}}
-	informers := scheduler.NewInformerFactory(client, 0, nil)
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	s, err := scheduler.New(ctx, client, informers, nil, schedulerprofile.NewRecorderFactory(broadcaster),
-		scheduler.WithProfiles(config.KubeSchedulerProfile{SchedulerName: "default-scheduler", Plugins: plugins, PluginConfig: defaults.PluginConfigsV1}),
-		scheduler.WithFrameworkOutOfTreeRegistry(map[string]func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error){
-			Name: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-				shared := newShared()
-				shared.preempts = true
-				pl, err := newPlugin(ctx, args, handle, features(), true, newMetrics(t), shared)
-				made = pl
-				return pl, err
-			},
-		}))
-	require.NoError(t, err)
-	informers.Start(ctx.Done())
-	informers.WaitForCacheSync(ctx.Done())
-	require.NoError(t, s.WaitForHandlersSync(ctx))
-	go s.Run(ctx)
+	runScheduler(t, client, true, func(ctx context.Context, args runtime.Object, handle fwk.Handle) (_ fwk.Plugin, err error) {
+		shared := newShared()
+		shared.preempts = true
+		made, err = newPlugin(ctx, args, handle, features(), true, newMetrics(t), shared)
+		return made, err
+	})
 	return made
 }
 

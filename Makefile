@@ -9,7 +9,7 @@ GO ?= go
 # take many times as long. Short, because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report trace trace-scheduler soak clean generate images release base-digest generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report trace trace-scheduler soak soak-preemption clean generate images release base-digest generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -210,7 +210,12 @@ SOAK ?= 30m
 SOAK_LOG ?= docs/performance/soak.log
 soak: ## pods come and go on 1,000 nodes for SOAK; the log is part of docs/performance.md
 	mkdir -p $(dir $(SOAK_LOG))
-	CELSET_SOAK=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_LOG)) $(GO) test ./test/soak -run TestSoak -count=1 -timeout 0 -v
+	CELSET_SOAK=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_LOG)) $(GO) test ./test/soak -run 'TestSoak$$' -count=1 -timeout 0 -v
+
+SOAK_PREEMPTION_LOG ?= docs/performance/preemption.log
+soak-preemption: ## pods of three priorities come and go on 200 nodes for SOAK while schedulers are killed
+	mkdir -p $(dir $(SOAK_PREEMPTION_LOG))
+	CELSET_SOAK_PREEMPTION=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_PREEMPTION_LOG)) $(GO) test ./test/soak -run 'TestSoakPreemption$$' -count=1 -timeout 0 -v
 
 clean: ## remove what was built
 	rm -rf bin

@@ -33,20 +33,17 @@ func AllocatedTo(claims []*resourceapi.ResourceClaim, features structured.Featur
 // state has to have its sets.
 func AddAllocated(state *structured.AllocatedState, results []resourceapi.DeviceRequestAllocationResult, features structured.Features) {
 	for i := range results {
-		addAllocated(state, &results[i], features.ConsumableCapacity)
-	}
-}
-
-func addAllocated(state *structured.AllocatedState, result *resourceapi.DeviceRequestAllocationResult, shares bool) {
-	id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
-	switch {
-	case ptr.Deref(result.AdminAccess, false):
-	case shares && result.ShareID != nil:
-		state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
-		if result.ConsumedCapacity != nil {
-			state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
+		result := &results[i]
+		id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
+		switch {
+		case ptr.Deref(result.AdminAccess, false):
+		case features.ConsumableCapacity && result.ShareID != nil:
+			state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
+			if result.ConsumedCapacity != nil {
+				state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
+			}
+		default:
+			state.AllocatedDevices.Insert(id)
 		}
-	default:
-		state.AllocatedDevices.Insert(id)
 	}
 }

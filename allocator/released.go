@@ -4,7 +4,6 @@
 package allocator
 
 import (
-	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 )
 
@@ -25,12 +24,4 @@ func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
 	}
 	without.shapes = newShapes(without)
 	return without
-}
-
-// HasPlainDevices tells whether the slices of a node say nothing about its devices but their attributes
-// and capacities, and its pools can be used. Such a device is in use as a whole or not at all, whatever
-// is in use beside it.
-func (a *Allocator) HasPlainDevices(node *v1.Node) bool {
-	has, err := a.inventoryOf(node)
-	return err == nil && has.IsPlain
 }

@@ -4,7 +4,6 @@
 package metrics
 
 import (
-	"sync/atomic"
 	"time"
 
 	"k8s.io/component-base/metrics"
@@ -12,29 +11,13 @@ import (
 
 const cycleName = subsystem + "_scheduling_cycle_age_seconds"
 
-// cycle shows how long nothing was heard of the scheduling cycle, when somebody asks.
-type cycle struct {
-	metrics.BaseStableCollector
-	desc *metrics.Desc
-	age  atomic.Pointer[func() time.Duration]
-}
-
-func newCycle() *cycle {
-	return &cycle{desc: metrics.NewDesc(cycleName,
-		"Time since the scheduling cycle that is running, of any profile, last made progress. It is 0 if none is running.",
-		nil, nil, metrics.ALPHA, "")}
+// newCycle shows how long nothing was heard of the scheduling cycle, in a program with a watchdog.
+func newCycle() *collector[func() time.Duration] {
+	desc := newDesc(cycleName, "Time since the scheduling cycle that is running, of any profile, last made progress. It is 0 if none is running.")
+	return &collector[func() time.Duration]{descs: []*metrics.Desc{desc}, show: func(age func() time.Duration, value func(*metrics.Desc, float64, ...string)) {
+		value(desc, age().Seconds())
+	}}
 }
 
 // WatchCycle says who knows for how long nothing was heard of the scheduling cycle.
-func (m *Metrics) WatchCycle(age func() time.Duration) { m.cycle.age.Store(&age) }
-
-// DescribeWithStability implements [metrics.StableCollector].
-func (c *cycle) DescribeWithStability(descs chan<- *metrics.Desc) { descs <- c.desc }
-
-// CollectWithStability implements [metrics.StableCollector]. There is nothing to show in a
-// program without a watchdog.
-func (c *cycle) CollectWithStability(values chan<- metrics.Metric) {
-	if age := c.age.Load(); age != nil {
-		values <- metrics.NewLazyConstMetric(c.desc, metrics.GaugeValue, (*age)().Seconds())
-	}
-}
+func (m *Metrics) WatchCycle(age func() time.Duration) { m.cycle.know(age) }

@@ -5,7 +5,6 @@ package metrics
 
 import (
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/component-base/metrics"
@@ -46,54 +45,39 @@ type Fragmentation struct {
 	Took time.Duration
 }
 
-// deviceSets shows the last report on fragmentation, when somebody asks. A report is about what there
-// is now: what is gone, a class or a shape, is in no later one, and no time series stays behind.
-type deviceSets struct {
-	metrics.BaseStableCollector
-	sets, incomplete, asked, at, took *metrics.Desc
-	last                              atomic.Pointer[Fragmentation]
+// newDeviceSets shows the last report on fragmentation. A report is about what there is now: what is
+// gone, a class or a shape, is in no later one, and no time series stays behind.
+func newDeviceSets() *collector[*Fragmentation] {
+	d := deviceSets{
+		sets: newDesc(setsName, "Number of further claims that would get devices at the same time, each of them so many devices of the class with the constraint: "+
+			"now, if the claims that have devices were packed better, and if all devices were idle.", "class", "constraint", "devices", "state"),
+		incomplete: newDesc(incompleteName, "Whether not everything was looked at for the number in celset_device_sets, so that there may be more: 1, else 0.",
+			"class", "constraint", "devices", "state"),
+		asked: newDesc(askedName, "Number of claims that ask for so many devices of the class with the constraint, with devices or without.",
+			"class", "constraint", "devices"),
+		at:   newDesc(countedAtName, "When the numbers in celset_device_sets were last known to be so, in seconds since the epoch."),
+		took: newDesc(countDurationName, "How long it took to count what is in celset_device_sets."),
+	}
+	return &collector[*Fragmentation]{descs: []*metrics.Desc{d.sets, d.incomplete, d.asked, d.at, d.took}, show: d.show}
 }
 
-func newDeviceSets() *deviceSets {
-	desc := func(name, help string, labels ...string) *metrics.Desc {
-		return metrics.NewDesc(name, help, labels, nil, metrics.ALPHA, "")
-	}
-	return &deviceSets{
-		sets: desc(setsName, "Number of further claims that would get devices at the same time, each of them so many devices of the class with the constraint: "+
-			"now, if the claims that have devices were packed better, and if all devices were idle.", "class", "constraint", "devices", "state"),
-		incomplete: desc(incompleteName, "Whether not everything was looked at for the number in celset_device_sets, so that there may be more: 1, else 0.",
-			"class", "constraint", "devices", "state"),
-		asked: desc(askedName, "Number of claims that ask for so many devices of the class with the constraint, with devices or without.",
-			"class", "constraint", "devices"),
-		at:   desc(countedAtName, "When the numbers in celset_device_sets were last known to be so, in seconds since the epoch."),
-		took: desc(countDurationName, "How long it took to count what is in celset_device_sets."),
-	}
+// deviceSets are the metrics of a report.
+type deviceSets struct {
+	sets, incomplete, asked, at, took *metrics.Desc
 }
 
 // ShowFragmentation has what was found out be shown, until there is something else. nil is nothing.
-func (m *Metrics) ShowFragmentation(found *Fragmentation) { m.deviceSets.last.Store(found) }
+func (m *Metrics) ShowFragmentation(found *Fragmentation) { m.deviceSets.know(found) }
 
 // ObserveCount is called when sets were counted, or could not be.
 func (m *Metrics) ObserveCount(outcome CountOutcome) { m.counts.WithLabelValues(string(outcome)).Inc() }
 
-// DescribeWithStability implements [metrics.StableCollector].
-func (d *deviceSets) DescribeWithStability(descs chan<- *metrics.Desc) {
-	for _, desc := range []*metrics.Desc{d.sets, d.incomplete, d.asked, d.at, d.took} {
-		descs <- desc
-	}
-}
-
-// CollectWithStability implements [metrics.StableCollector].
-func (d *deviceSets) CollectWithStability(values chan<- metrics.Metric) {
-	last := d.last.Load()
+func (d deviceSets) show(last *Fragmentation, value func(desc *metrics.Desc, value float64, labels ...string)) {
 	if last == nil {
 		return
 	}
-	show := func(desc *metrics.Desc, value float64, labels ...string) {
-		values <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
-	}
-	show(d.at, float64(last.At.UnixMilli())/1000)
-	show(d.took, last.Took.Seconds())
+	value(d.at, float64(last.At.UnixMilli())/1000)
+	value(d.took, last.Took.Seconds())
 	shown := map[allocator.Shape]bool{}
 	for _, s := range last.Report.Shapes {
 		// The same time series twice would take all metrics with it.
@@ -103,14 +87,14 @@ func (d *deviceSets) CollectWithStability(values chan<- metrics.Metric) {
 		}
 		shown[shape] = true
 		devices := strconv.Itoa(s.Devices)
-		show(d.asked, float64(s.Asked), s.Class, s.Constraint, devices)
+		value(d.asked, float64(s.Asked), s.Class, s.Constraint, devices)
 		for state, count := range countsOf(&s, last.Report.NotPacked == "") {
-			show(d.sets, float64(count.Sets), s.Class, s.Constraint, devices, state)
+			value(d.sets, float64(count.Sets), s.Class, s.Constraint, devices, state)
 			incomplete := 0.0
 			if count.AtLeast {
 				incomplete = 1
 			}
-			show(d.incomplete, incomplete, s.Class, s.Constraint, devices, state)
+			value(d.incomplete, incomplete, s.Class, s.Constraint, devices, state)
 		}
 	}
 }

@@ -29,10 +29,10 @@ type Metrics struct {
 	evaluations, failures, compilations, hits, exhaustions, refusals, unfit *metrics.CounterVec
 	preferences, preemptions, holdsEnded, counts                            *metrics.CounterVec
 	cuts, stuck, victims, wasted                                            *metrics.Counter
-	holds                                                                   *holds
-	claims                                                                  *claims
-	cycle                                                                   *cycle
-	deviceSets                                                              *deviceSets
+	holds                                                                   *collector[func() int]
+	claims                                                                  *collector[ListClaims]
+	cycle                                                                   *collector[func() time.Duration]
+	deviceSets                                                              *collector[*Fragmentation]
 }
 
 var _ cel.Observer = (*Metrics)(nil)
@@ -51,17 +51,13 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
 		}
 	}
-	if err := registry.CustomRegister(m.claims); err != nil {
-		return nil, fmt.Errorf("register metric %s: %w", claimsName, err)
-	}
-	if err := registry.CustomRegister(m.cycle); err != nil {
-		return nil, fmt.Errorf("register metric %s: %w", cycleName, err)
-	}
-	if err := registry.CustomRegister(m.holds); err != nil {
-		return nil, fmt.Errorf("register metric %s: %w", holdsName, err)
-	}
-	if err := registry.CustomRegister(m.deviceSets); err != nil {
-		return nil, fmt.Errorf("register metric %s: %w", setsName, err)
+	for _, one := range []struct {
+		name string
+		metrics.StableCollector
+	}{{claimsName, m.claims}, {cycleName, m.cycle}, {holdsName, m.holds}, {setsName, m.deviceSets}} {
+		if err := registry.CustomRegister(one.StableCollector); err != nil {
+			return nil, fmt.Errorf("register metric %s: %w", one.name, err)
+		}
 	}
 	m.begin()
 	return m, nil

@@ -3,11 +3,7 @@
 
 package metrics
 
-import (
-	"sync/atomic"
-
-	"k8s.io/component-base/metrics"
-)
+import "k8s.io/component-base/metrics"
 
 // Values of the label "outcome" of an attempt to preempt for devices.
 const (
@@ -43,28 +39,13 @@ func (m *Metrics) ObserveHoldEnd(end string, victims int) {
 
 const holdsName = subsystem + "_device_holds"
 
-// holds shows for how many pods devices are held when somebody asks.
-type holds struct {
-	metrics.BaseStableCollector
-	desc  *metrics.Desc
-	count atomic.Pointer[func() int]
+// newHolds shows for how many pods devices are held, where devices are preempted.
+func newHolds() *collector[func() int] {
+	desc := newDesc(holdsName, "Number of pods for which devices are held because others were evicted for them.")
+	return &collector[func() int]{descs: []*metrics.Desc{desc}, show: func(count func() int, value func(*metrics.Desc, float64, ...string)) {
+		value(desc, float64(count()))
+	}}
 }
 
-func newHolds() *holds {
-	return &holds{desc: metrics.NewDesc(holdsName,
-		"Number of pods for which devices are held because others were evicted for them.", nil, nil, metrics.ALPHA, "")}
-}
-
-// WatchHolds says who knows the number of holds, which all profiles have in common.
-func (m *Metrics) WatchHolds(count func() int) { m.holds.count.Store(&count) }
-
-// DescribeWithStability implements [metrics.StableCollector].
-func (h *holds) DescribeWithStability(descs chan<- *metrics.Desc) { descs <- h.desc }
-
-// CollectWithStability implements [metrics.StableCollector]. There is nothing to show while devices
-// are not preempted.
-func (h *holds) CollectWithStability(values chan<- metrics.Metric) {
-	if count := h.count.Load(); count != nil {
-		values <- metrics.NewLazyConstMetric(h.desc, metrics.GaugeValue, float64((*count)()))
-	}
-}
+// WatchHolds says who knows the number of holds.
+func (m *Metrics) WatchHolds(count func() int) { m.holds.know(count) }

@@ -6,6 +6,7 @@ package soak
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
 )
 
@@ -23,12 +25,10 @@ const (
 	concurrentRequests = 16
 )
 
-// startCluster starts a control plane with nodes, devices and templates, and
-// celset-scheduler with the configuration in manifests: both profiles in one process.
-// Nobody runs the pods.
-func startCluster(t *testing.T, nodes int) (*controlplane.ControlPlane, *controlplane.Process) {
+// startCluster starts a control plane with nodes, devices and templates. Nobody runs the pods.
+func startCluster(t *testing.T, nodes int) *controlplane.ControlPlane {
 	t.Helper()
-	root, err := controlplane.ModuleRoot()
+	_, err := controlplane.Build(t.Context(), "", os.Stderr, controlplane.CelsetScheduler)
 	require.NoError(t, err)
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{
 		DataDir: t.TempDir(), Progress: os.Stderr, SkipKwok: true,
@@ -37,12 +37,27 @@ func startCluster(t *testing.T, nodes int) (*controlplane.ControlPlane, *control
 	require.NoError(t, err)
 	t.Cleanup(cp.Stop)
 	createObjects(t, cp, nodes)
-	scheduler, err := cp.StartScheduler(t.Context(), controlplane.SchedulerOptions{
-		Config:       config(t, filepath.Join(root, "manifests", "scheduler", "config.yaml")),
-		FeatureGates: map[string]bool{"DRACELDeviceConstraint": true},
-	})
+	return cp
+}
+
+// startScheduler starts celset-scheduler with the configuration in manifests: both profiles in one
+// process.
+func startScheduler(t *testing.T, cp *controlplane.ControlPlane, name string, gates ...string) *controlplane.Process {
+	t.Helper()
+	root, err := controlplane.ModuleRoot()
 	require.NoError(t, err)
-	return cp, scheduler
+	options := controlplane.SchedulerOptions{
+		Name:         name,
+		Binary:       cp.Binary(controlplane.CelsetScheduler),
+		Config:       config(t, filepath.Join(root, "manifests", "scheduler", "config.yaml")),
+		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
+	}
+	for _, gate := range gates {
+		options.FeatureGates[gate] = true
+	}
+	scheduler, err := cp.StartScheduler(t.Context(), options)
+	require.NoError(t, err)
+	return scheduler
 }
 
 // config is the configuration in a file, with a client that is not held back: 50 requests
@@ -67,7 +82,7 @@ func createObjects(t *testing.T, cp *controlplane.ControlPlane, nodes int) {
 		}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	for _, k := range kinds {
+	for _, k := range append(slices.Clone(kinds), block) {
 		template, err := k.template()
 		require.NoError(t, err)
 		_, err = client.ResourceV1().ResourceClaimTemplates(namespace).Create(ctx, template, metav1.CreateOptions{})

@@ -61,6 +61,21 @@ var kinds = []*kind{
 	{name: "row", profile: stockProfile, count: 3, attribute: "mesh.example.com/row", holds: inOneRow},
 }
 
+// block is for pods of a high priority: it takes half of a node.
+var block = &kind{
+	name: "block", profile: celsetProfile, count: 8, expression: fmt.Sprintf(span+" && "+fmt.Sprintf(span, "col", 3), "row", 1),
+	holds: func(names []string) bool { return mesh.IsBlock(names, 2, 4) },
+}
+
+// kindNamed is nil if there is none.
+func kindNamed(name string) *kind {
+	all := append(slices.Clone(kinds), block)
+	if i := slices.IndexFunc(all, func(k *kind) bool { return k.name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
 func inOneRow(names []string) bool {
 	devices, err := mesh.Select(names)
 	return err == nil && !slices.ContainsFunc(devices, func(d topology.Device) bool {
@@ -70,9 +85,8 @@ func inOneRow(names []string) bool {
 
 // judge tells what is wrong with the devices of a claim.
 func judge(claim *resourceapi.ResourceClaim) string {
-	name := claim.Labels[kindLabel]
-	i := slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name })
-	if i < 0 {
+	k := kindNamed(claim.Labels[kindLabel])
+	if k == nil {
 		return "is of no kind"
 	}
 	var names []string
@@ -82,8 +96,8 @@ func judge(claim *resourceapi.ResourceClaim) string {
 			return "has devices of two nodes"
 		}
 	}
-	if len(names) != kinds[i].count || !kinds[i].holds(names) {
-		return fmt.Sprintf("has %v, which is no set of a %s", names, name)
+	if len(names) != k.count || !k.holds(names) {
+		return fmt.Sprintf("has %v, which is no set of a %s", names, k.name)
 	}
 	return ""
 }

@@ -8,8 +8,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/celset/celset/internal/controlplane"
@@ -27,25 +30,29 @@ func takeSample(ctx context.Context, scheduler *controlplane.Process) (sample, e
 	if _, err := scheduler.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 		return sample{}, err
 	}
-	content, err := scheduler.Get(ctx, "/metrics")
+	goroutines, err := gauge(ctx, scheduler, "go_goroutines")
 	if err != nil {
 		return sample{}, err
+	}
+	heap, err := gauge(ctx, scheduler, "go_memstats_heap_alloc_bytes")
+	return sample{goroutines: int(goroutines), heap: heap / (1 << 20)}, err
+}
+
+// gauge is one of the scheduler's metrics, 0 if it has none of that name.
+func gauge(ctx context.Context, scheduler *controlplane.Process, name string) (float64, error) {
+	content, err := scheduler.Get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
 	}
 	families, err := testutil.TextToMetricFamilies(bytes.NewReader(content))
 	if err != nil {
-		return sample{}, err
+		return 0, err
 	}
-	gauge := func(name string) float64 {
-		values := families[name].GetMetric()
-		if len(values) == 0 {
-			return 0
-		}
-		return values[0].GetGauge().GetValue()
+	values := families[name].GetMetric()
+	if len(values) == 0 {
+		return 0, nil
 	}
-	return sample{
-		goroutines: int(gauge("go_goroutines")),
-		heap:       gauge("go_memstats_heap_alloc_bytes") / (1 << 20),
-	}, nil
+	return values[0].GetGauge().GetValue(), nil
 }
 
 // percentile of durations in ascending order; 0 if there are none.
@@ -60,6 +67,19 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 type protocol struct {
 	to    io.Writer
 	start time.Time
+}
+
+// newProtocol begins one that goes to the test's output, and to a file if one is named.
+func newProtocol(t *testing.T, log string) *protocol {
+	t.Helper()
+	p := &protocol{to: t.Output(), start: time.Now()}
+	if log != "" {
+		file, err := os.Create(log)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, file.Close()) })
+		p.to = io.MultiWriter(p.to, file)
+	}
+	return p
 }
 
 func (p *protocol) printf(format string, args ...any) {

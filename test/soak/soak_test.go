@@ -6,7 +6,6 @@ package soak
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"testing"
 	"time"
@@ -51,15 +50,9 @@ func TestSoak(t *testing.T) {
 		t.Skip("it takes a control plane")
 	}
 	r := chosenRun(t)
-	cp, scheduler := startCluster(t, r.nodes)
-	to := t.Output()
-	if r.log != "" {
-		file, err := os.Create(r.log)
-		require.NoError(t, err)
-		defer file.Close()
-		to = io.MultiWriter(to, file)
-	}
-	p := &protocol{to: to, start: time.Now()}
+	cp := startCluster(t, r.nodes)
+	scheduler := startScheduler(t, cp, controlplane.CelsetScheduler)
+	p := newProtocol(t, r.log)
 	l := ledger.New(judge)
 	watching, stopWatching := context.WithCancel(t.Context())
 	ledgerEnded, err := l.Follow(watching, cp.Client(), namespace, "")

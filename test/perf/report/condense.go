@@ -152,6 +152,8 @@ func (c counted) enter(run *Run) {
 			run.Nodes += value
 		case name == "celset_cache_hits_total answers":
 			run.Known += value
+		case name == "celset_device_preemption_victims_total":
+			run.Victims += value
 		case name == "celset_constraint_evaluations_total set":
 			run.Evaluations += value
 		}

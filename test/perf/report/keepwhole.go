@@ -24,19 +24,6 @@ var variantTitles = map[string]string{
 	variantFirst: "as it is", variantAll: "`allocator: All`", variantWhole: "`defaultPreference: KeepWhole`",
 }
 
-// split takes the workloads that compare variants out of the results.
-func (r *Results) split() (rest, variants *Results) {
-	rest, variants = &Results{CPU: r.CPU, Cores: r.Cores, Go: r.Go}, &Results{CPU: r.CPU, Cores: r.Cores, Go: r.Go}
-	for _, w := range r.Workloads {
-		to := rest
-		if strings.HasPrefix(w.Name, keepWholeKind) {
-			to = variants
-		}
-		to.Workloads = append(to.Workloads, w)
-	}
-	return rest, variants
-}
-
 // keepWholePart has the configurations of each workload below each other.
 func (r *Results) keepWholePart() string {
 	if len(r.Workloads) == 0 {

@@ -16,9 +16,18 @@ const base = "count"
 
 func isUpstream(shape string) bool { return shape == base || shape == "match" }
 
+// Beside is what the page says beside the results that it is about.
+type Beside struct {
+	// Variants are results of workloads that compare configurations, Evicting those in which pods are
+	// evicted.
+	Variants, Evicting *Results
+	// Soak and Churn are the logs of test/soak, Churn of the run with priorities.
+	Soak, Churn string
+}
+
 // Page is docs/performance.md, and the plots by the names of their files in
-// docs/performance. variants are results of workloads that compare configurations.
-func (r *Results) Page(variants *Results, soak string) (page string, plots map[string]string) {
+// docs/performance.
+func (r *Results) Page(beside Beside) (page string, plots map[string]string) {
 	var text strings.Builder
 	text.WriteString(intro)
 	fmt.Fprintf(&text, "Measured on: %s, %d cores, %s.\n%s", r.CPU, r.Cores, r.Go, noise)
@@ -28,11 +37,13 @@ func (r *Results) Page(variants *Results, soak string) (page string, plots map[s
 	text.WriteString("\n![Processor time of a pod by the number of nodes](performance/nodes.svg)\n")
 	text.WriteString("\n### With more nodes\n\n" + growthText + r.growthTable())
 	text.WriteString("\n### What the search did\n\n" + searchText + r.searchTable())
-	text.WriteString(variants.keepWholePart())
+	text.WriteString(beside.Variants.keepWholePart())
+	text.WriteString(beside.Evicting.preemptionPart())
 	text.WriteString("\n## Upstream's own workloads\n\n" + upstreamText)
 	text.WriteString(r.upstreamTable())
 	text.WriteString("\n![Processor time of upstream's workloads with our plugin, compared with upstream's](performance/upstream.svg)\n")
-	text.WriteString("\n## Half an hour\n\n" + soakText + "```text\n" + strings.TrimSpace(soak) + "\n```\n")
+	text.WriteString("\n## Half an hour\n\n" + soakText + "```text\n" + strings.TrimSpace(beside.Soak) + "\n```\n")
+	text.WriteString("\n## Half an hour with priorities\n\n" + churnText + "```text\n" + strings.TrimSpace(beside.Churn) + "\n```\n")
 	text.WriteString(again)
 	return text.String(), map[string]string{"nodes.svg": r.nodesPlot(), "upstream.svg": r.upstreamPlot()}
 }

@@ -27,6 +27,7 @@ var (
 	kept = filepath.Join(docs, "performance", "results.json")
 	// keptVariants are of workloads that compare configurations, which may be measured by themselves.
 	keptVariants = filepath.Join(docs, "performance", "keepwhole.json")
+	keptEvicting = filepath.Join(docs, "performance", "preemption.json")
 )
 
 // TestPageIsUpToDate writes the page with -update, and otherwise checks that it is what the
@@ -35,8 +36,8 @@ func TestPageIsUpToDate(t *testing.T) {
 	if *raw != "" {
 		results, err := Condense(strings.Split(*raw, ",")...)
 		require.NoError(t, err)
-		rest, variants := results.split()
-		for path, measured := range map[string]*Results{kept: rest, keptVariants: variants} {
+		rest, variants, evicting := results.split()
+		for path, measured := range map[string]*Results{kept: rest, keptVariants: variants, keptEvicting: evicting} {
 			if len(measured.Workloads) > 0 {
 				require.NoError(t, measured.Write(path))
 			}
@@ -44,11 +45,17 @@ func TestPageIsUpToDate(t *testing.T) {
 	}
 	results, err := Read(kept)
 	require.NoError(t, err)
-	variants, err := Read(keptVariants)
+	var beside Beside
+	beside.Variants, err = Read(keptVariants)
 	require.NoError(t, err)
-	soak, err := os.ReadFile(filepath.Join(docs, "performance", "soak.log"))
+	beside.Evicting, err = Read(keptEvicting)
 	require.NoError(t, err)
-	page, plots := results.Page(variants, string(soak))
+	for name, log := range map[string]*string{"soak.log": &beside.Soak, "preemption.log": &beside.Churn} {
+		content, err := os.ReadFile(filepath.Join(docs, "performance", name))
+		require.NoError(t, err)
+		*log = string(content)
+	}
+	page, plots := results.Page(beside)
 	traces, err := ReadTraces(filepath.Join(docs, "performance", "trace.json"))
 	require.NoError(t, err)
 	fragmentation, more := traces.Page()
@@ -144,11 +151,12 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestPageHasTheNumbers(t *testing.T) {
-	page, plots := condensed(t).Page(&Results{}, "1m0s all is well\n")
+	page, plots := condensed(t).Page(Beside{Variants: &Results{}, Evicting: &Results{}, Soak: "1m0s all is well\n", Churn: "2m0s still\n"})
 	require.Contains(t, page, "| 100 | 16 | half | grid | celset | 40.0 | 1.00 / 2.00 / 3.00 | 12.5 | 5.00 | 30.0 | 0.80 | 0.80 |\n")
 	require.Contains(t, page, "| 100 | 16 | half | grid | 40.0 | 97.5 % | 3.00 | 2.00 |\n")
 	require.Contains(t, page, "| Some/half | 30.0 | 60.0 |")
 	require.Contains(t, page, "1m0s all is well")
+	require.Contains(t, page, "2m0s still")
 	require.Len(t, plots, 2)
 	requirePlots(t, plots)
 }
@@ -190,7 +198,7 @@ func TestGrowth(t *testing.T) {
 
 // Without results the plots are empty.
 func TestNoResults(t *testing.T) {
-	page, plots := (&Results{}).Page(&Results{}, "")
+	page, plots := (&Results{}).Page(Beside{Variants: &Results{}, Evicting: &Results{}})
 	require.Contains(t, page, "# Performance")
 	for name, plot := range plots {
 		require.NotContains(t, plot, "NaN", name)

@@ -55,6 +55,8 @@ type Run struct {
 	Known       float64 `json:"known,omitempty"`
 	Steps       float64 `json:"steps,omitempty"`
 	Evaluations float64 `json:"evaluations,omitempty"`
+	// Victims is the number of pods that were evicted for the devices of a pod.
+	Victims float64 `json:"victims,omitempty"`
 }
 
 // Percentiles of a histogram.
@@ -84,6 +86,24 @@ func (r *Results) Write(path string) error {
 		return err
 	}
 	return os.WriteFile(path, append(content, '\n'), 0o644)
+}
+
+// split takes the workloads that compare configurations, and those in which pods are evicted, out of the
+// results: each of the three may be measured by itself.
+func (r *Results) split() (rest, variants, evicting *Results) {
+	of := func() *Results { return &Results{CPU: r.CPU, Cores: r.Cores, Go: r.Go} }
+	rest, variants, evicting = of(), of(), of()
+	for _, w := range r.Workloads {
+		to := rest
+		switch testCase, _, _ := strings.Cut(w.Name, "/"); {
+		case strings.HasPrefix(w.Name, keepWholeKind):
+			to = variants
+		case strings.Contains(testCase, "Preemption"):
+			to = evicting
+		}
+		to.Workloads = append(to.Workloads, w)
+	}
+	return rest, variants, evicting
 }
 
 // named returns a workload, nil if it was not measured.

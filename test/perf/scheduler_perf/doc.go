@@ -18,6 +18,9 @@
 // The workloads of keepwhole-config.yaml run once for each of several configurations of the scheduler, with
 // and without a preference for all claims.
 //
+// Those of preemption-config.yaml have pods evicted for others, for devices. Upstream's preemption workloads,
+// which know no devices, run in pairs as its DRA workloads do.
+//
 // What workloads that are compared have in common stands together, and they run one after
 // the other, so that a machine that is busy with something else is to both of them.
 //

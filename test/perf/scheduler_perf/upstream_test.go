@@ -46,14 +46,20 @@ type object = map[string]any
 // BenchmarkPerfSchedulingUpstream runs upstream's own DRA workloads with upstream's plugin
 // and with ours, in turn. Their names are <test case>/<workload>/<plugin>.
 func BenchmarkPerfSchedulingUpstream(b *testing.B) {
+	runInPairs(b, filepath.Join(upstreamDir(b), "dra"), topics, pairs{gates: object{}, chosen: func(string) bool { return true }})
+}
+
+// runInPairs runs the test cases of upstream's in folders below root that are chosen.
+func runInPairs(b *testing.B, root string, topics []string, twice pairs) {
+	b.Helper()
 	dir := resultsDir(b)
 	setResults(b, dir)
-	root := upstreamDir(b)
-	ours, err := filepath.Abs(filepath.Join("config", "all.yaml"))
+	var err error
+	twice.our, err = filepath.Abs(filepath.Join("config", "all.yaml"))
 	require.NoError(b, err)
 	for _, topic := range topics {
 		b.Chdir(filepath.Join(root, topic)) // templates are relative to it
-		twice := pairs{our: ours, into: b.TempDir(), begin: map[string]int{}}
+		twice.into, twice.begin = b.TempDir(), map[string]int{}
 		config, err := twice.write(configFile)
 		require.NoError(b, err, topic)
 		if config == "" {
@@ -64,12 +70,12 @@ func BenchmarkPerfSchedulingUpstream(b *testing.B) {
 	}
 }
 
-// upstreamDir has upstream's DRA workloads, in the version that go.mod names.
+// upstreamDir has upstream's workloads, in the version that go.mod names.
 func upstreamDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := exec.CommandContext(tb.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 	require.NoError(tb, err)
-	return filepath.Join(strings.TrimSpace(string(dir)), "test", "integration", "scheduler_perf", "dra")
+	return filepath.Join(strings.TrimSpace(string(dir)), "test", "integration", "scheduler_perf")
 }
 
 // pairs makes a configuration in which each workload is there twice.
@@ -79,6 +85,10 @@ type pairs struct {
 	our, into string
 	// begin is the number of createNodes operations before the measurement, by test case.
 	begin map[string]int
+	// gates are on for our plugin.
+	gates object
+	// chosen tells which test cases take part.
+	chosen func(name string) bool
 }
 
 // write returns the path of a configuration with the workloads of a file that are for
@@ -94,6 +104,9 @@ func (p pairs) write(file string) (string, error) {
 	}
 	var all []object
 	for _, one := range cases {
+		if !p.chosen(one["name"].(string)) {
+			continue
+		}
 		made, err := p.of(one)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", file, err)
@@ -132,6 +145,7 @@ func (p pairs) of(one object) (made []object, err error) {
 			workload["name"] = "all"
 			next["workloads"] = []any{workload}
 			if plugin == ourPlugin {
+				next["featureGates"] = p.gatesOver(one["featureGates"])
 				if next["schedulerConfigPath"], err = p.config(one["schedulerConfigPath"]); err != nil {
 					return nil, err
 				}
@@ -164,6 +178,15 @@ func marked(operations []any) (all []any, begin int) {
 		return nil, 0
 	}
 	return all, begin
+}
+
+// gatesOver are those of a test case, and ours.
+func (p pairs) gatesOver(theirs any) object {
+	all := maps.Clone(p.gates)
+	if some, ok := theirs.(object); ok {
+		maps.Copy(all, some)
+	}
+	return all
 }
 
 // config is the path of our configuration, with the settings of other plugins that the test
@@ -229,10 +252,14 @@ func TestUpstreamWorkloadsComeInPairs(t *testing.T) {
 	ours, err := filepath.Abs(filepath.Join("config", "all.yaml"))
 	require.NoError(t, err)
 	root := upstreamDir(t)
-	total := 0
+	total, preemption := 0, 0
+	folders := slices.Clone(preemptionTopics)
 	for _, topic := range topics {
-		t.Chdir(filepath.Join(root, topic))
-		twice := pairs{our: ours, into: t.TempDir(), begin: map[string]int{}}
+		folders = append(folders, filepath.Join("dra", topic))
+	}
+	for _, folder := range folders {
+		t.Chdir(filepath.Join(root, folder))
+		twice := pairs{our: ours, into: t.TempDir(), begin: map[string]int{}, gates: preemptionGates, chosen: func(string) bool { return true }}
 		path, err := twice.write(configFile)
 		require.NoError(t, err)
 		if path == "" {
@@ -251,6 +278,7 @@ func TestUpstreamWorkloadsComeInPairs(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, fmt.Sprint(config["plugins"]), "DynamicResourcesCEL")
 			require.Contains(t, fmt.Sprint(config["pluginConfig"]), "allocator:All")
+			require.Subset(t, cases[i+1]["featureGates"], preemptionGates)
 			if theirs, ok := cases[i]["schedulerConfigPath"]; ok {
 				profile, err := onlyProfile(theirs.(string))
 				require.NoError(t, err)
@@ -258,6 +286,10 @@ func TestUpstreamWorkloadsComeInPairs(t *testing.T) {
 			}
 		}
 		total += len(cases)
+		if slices.Contains(preemptionTopics, folder) {
+			preemption += len(cases)
+		}
 	}
 	require.Greater(t, total, 50)
+	require.Greater(t, preemption, 20)
 }

@@ -1,0 +1,157 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// choice is a line in a scheduler's log: for whom it has others evicted on a node.
+type choice struct {
+	at              time.Time
+	preemptor, node string
+	victims         []string
+}
+
+// ended is a line in a scheduler's log: how what was held for a pod is held no longer.
+type ended struct {
+	at       time.Time
+	pod, how string
+}
+
+// decisions are what schedulers have written into their logs about preemption.
+type decisions struct {
+	choices []choice
+	ends    []ended
+}
+
+var (
+	// A line of klog: I1125 04:05:06.123456   4711 file.go:12] "Message" key="value" …
+	stampPattern  = regexp.MustCompile(`^[IWE](\d{4} \d{2}:\d{2}:\d{2}\.\d{6}) `)
+	choicePattern = regexp.MustCompile(`"Devices are held for a pod for which others are evicted" pod="[^"/]*/([^"]*)" node="([^"]*)" .*victims=\[([^\]]*)\]`)
+	endPattern    = regexp.MustCompile(`"Devices are no longer held for a pod" pod="[^"/]*/([^"]*)" .*end="([^"]*)"`)
+)
+
+// readLogs reads what schedulers wrote in the year of a moment of the run.
+func readLogs(year int, paths ...string) (decisions, error) {
+	var d decisions
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return d, err
+		}
+		for line := range strings.Lines(string(content)) {
+			d.enter(year, line)
+		}
+	}
+	return d, nil
+}
+
+func (d *decisions) enter(year int, line string) {
+	stamp := stampPattern.FindStringSubmatch(line)
+	if stamp == nil {
+		return
+	}
+	at, err := time.ParseInLocation("2006 0102 15:04:05.000000", fmt.Sprintf("%d %s", year, stamp[1]), time.Local)
+	if err != nil {
+		return
+	}
+	if found := choicePattern.FindStringSubmatch(line); found != nil {
+		c := choice{at: at, preemptor: found[1], node: found[2]}
+		for _, victim := range strings.Split(found[3], ",") {
+			_, name, _ := strings.Cut(strings.Trim(victim, `"{} `), "/")
+			c.victims = append(c.victims, name)
+		}
+		d.choices = append(d.choices, c)
+	}
+	if found := endPattern.FindStringSubmatch(line); found != nil {
+		d.ends = append(d.ends, ended{at: at, pod: found[1], how: found[2]})
+	}
+}
+
+const (
+	// slack is by how much an informer may be behind a log.
+	slack = time.Second
+	// unexplained is a pod that was evicted for nothing that can be seen.
+	unexplained = "unexplained"
+)
+
+// explain tells what came of an eviction: why a pod had to end.
+func explain(victim *life, lives map[string]*life, d decisions, kills []time.Time) string {
+	killedIn := func(from, to time.Time) bool {
+		return slices.ContainsFunc(kills, func(at time.Time) bool { return at.After(from) && at.Before(to) })
+	}
+	var chosen *choice
+	for i := range d.choices {
+		c := &d.choices[i]
+		if slices.Contains(c.victims, victim.name) && c.at.Before(victim.evicted.Add(slack)) && (chosen == nil || c.at.After(chosen.at)) {
+			chosen = c
+		}
+	}
+	if chosen == nil {
+		if killedIn(victim.evicted.Add(-slack), victim.evicted.Add(slack)) {
+			return "the scheduler was killed before it said for whom"
+		}
+		return unexplained + ": no scheduler says for whom"
+	}
+	preemptor := lives[chosen.preemptor]
+	if preemptor == nil {
+		return unexplained + ": for a pod that there never was"
+	}
+	until := preemptor.bound
+	switch {
+	case until.IsZero() && !preemptor.deleted.IsZero():
+		return "its preemptor was deleted before it was bound"
+	case until.IsZero():
+		return unexplained + ": its preemptor " + preemptor.name + " was not bound"
+	case preemptor.node == chosen.node && until.After(chosen.at):
+		return "its preemptor was bound there"
+	}
+	if killedIn(chosen.at, until.Add(slack)) {
+		return "the scheduler was killed, and its preemptor bound elsewhere"
+	}
+	for _, end := range d.ends {
+		if end.pod == preemptor.name && end.how != "bound" && end.at.After(chosen.at) && end.at.Before(until.Add(slack)) {
+			return "its preemptor was bound elsewhere, what was held for it ended: " + end.how
+		}
+	}
+	return unexplained + ": its preemptor " + preemptor.name + " was bound elsewhere"
+}
+
+// explained counts evictions by what came of them.
+type explained map[string]int
+
+func explainAll(lives map[string]*life, d decisions, kills []time.Time) explained {
+	counts := explained{}
+	for _, l := range lives {
+		if !l.evicted.IsZero() {
+			counts[explain(l, lives, d, kills)]++
+		}
+	}
+	return counts
+}
+
+func (e explained) total() (total int) {
+	for _, n := range e {
+		total += n
+	}
+	return total
+}
+
+// unexplained are those that are not to be.
+func (e explained) unexplained() []string {
+	var all []string
+	for _, why := range slices.Sorted(maps.Keys(e)) {
+		if strings.HasPrefix(why, unexplained) {
+			all = append(all, fmt.Sprintf("%d evictions: %s", e[why], why))
+		}
+	}
+	return all
+}

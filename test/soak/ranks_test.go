@@ -1,0 +1,295 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/internal/controlplane"
+)
+
+// rank is a priority, and what pods there are of it.
+type rank struct {
+	name     string
+	priority int32
+	// kinds of its pods.
+	kinds []string
+	// nodesPerPod says how many nodes there are for each of its pods. Together with those of higher ranks
+	// they are fewer than nodes if the sum of their inverses is below 1: then each of them could run,
+	// because there is a node with only lower ones.
+	nodesPerPod float64
+	// often is the part of new pods that is of this rank, in percent.
+	often int
+}
+
+// ranks leave a node without a pod of the upper two, wherever those are: 2/5 + 1/2 < 1. The lowest want
+// more devices than are left.
+var ranks = []*rank{
+	{name: "high", priority: 3000, kinds: []string{"grid", "line", "plain", "block"}, nodesPerPod: 2.5, often: 20},
+	{name: "middle", priority: 2000, kinds: []string{"grid", "line", "plain"}, nodesPerPod: 2, often: 30},
+	{name: "low", priority: 1000, kinds: []string{"grid", "line", "plain", "plain", "stock", "row"}, nodesPerPod: 1. / 6, often: 50},
+}
+
+// pods is how many of its pods there are to be.
+func (r *rank) pods(nodes int) int { return int(float64(nodes) / r.nodesPerPod) }
+
+// couldRun tells whether there is always a node on which a pod of the rank would fit if lower ones were
+// evicted.
+func (r *rank) couldRun() bool { return r.nodesPerPod > 1 }
+
+const (
+	// grace is how long pods may take to end. They take any time up to that.
+	grace = 3 * time.Second
+	// onTheirWay is one in how many deletions is of a pod that may not have a node yet.
+	onTheirWay = 20
+)
+
+// life is what became of a pod.
+type life struct {
+	name    string
+	rank    *rank
+	kind    *kind
+	created time.Time
+	// bound is when it got its node.
+	bound time.Time
+	node  string
+	// deleted is when the test deleted it, evicted when somebody else did. At most one is set.
+	deleted, evicted time.Time
+}
+
+func (l *life) isOver() bool { return !l.deleted.IsZero() || !l.evicted.IsZero() }
+
+// ranked keeps a number of pods of each rank, in place of kubelets has those end that were deleted, and
+// in place of controllers makes those anew that were evicted.
+type ranked struct {
+	client    kubernetes.Interface
+	namespace string
+	random    *rand.Rand
+	nodes     int
+	problems  []string
+	made      int
+
+	mu    sync.Mutex
+	lives map[string]*life
+	again []*life // evicted and not made anew yet
+	kills []time.Time
+	// ending is for the pods that take their time.
+	ending sync.WaitGroup
+}
+
+func newRanked(t *testing.T, cp *controlplane.ControlPlane, nodes int) *ranked {
+	t.Helper()
+	for _, r := range ranks {
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: r.name}, Value: r.priority}
+		_, err := cp.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	probe := kinds[0].pod("probe")
+	for _, r := range ranks {
+		probe.Spec.PriorityClassName = r.name
+		require.Eventually(t, func() bool {
+			_, err := cp.Client().CoreV1().Pods(namespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err == nil
+		}, time.Minute, 100*time.Millisecond, "the API server does not know the PriorityClass %s", r.name)
+	}
+	return &ranked{client: cp.Client(), namespace: namespace, random: rand.New(rand.NewPCG(21, 21)), nodes: nodes, lives: map[string]*life{}}
+}
+
+// watch notices what becomes of pods, until the context ends.
+func (r *ranked) watch(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithNamespace(r.namespace))
+	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { r.notice(ctx, nil, obj) },
+		UpdateFunc: func(before, obj any) { r.notice(ctx, before, obj) },
+	}); err != nil {
+		return err
+	}
+	factory.StartWithContext(ctx)
+	factory.WaitForCacheSync(ctx.Done())
+	context.AfterFunc(ctx, factory.Shutdown)
+	return nil
+}
+
+func (r *ranked) notice(ctx context.Context, before, obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.lives[pod.Name]
+	if pod.Spec.NodeName != "" && l.node == "" {
+		l.node, l.bound = pod.Spec.NodeName, time.Now()
+	}
+	if old, _ := before.(*corev1.Pod); pod.DeletionTimestamp == nil || old != nil && old.DeletionTimestamp != nil {
+		return
+	}
+	if l.deleted.IsZero() {
+		l.evicted = time.Now()
+		r.again = append(r.again, l)
+	}
+	r.ending.Add(1)
+	time.AfterFunc(rand.N(grace), func() {
+		defer r.ending.Done()
+		err := r.client.CoreV1().Pods(r.namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.problems = append(r.problems, err.Error())
+		}
+	})
+}
+
+// run makes rate pods a second and those anew that were evicted, and deletes one for each that is too
+// many, until the context ends.
+func (r *ranked) run(ctx context.Context, rate int) {
+	ticker := time.NewTicker(time.Second / time.Duration(rate))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := r.exchange(ctx); err != nil && ctx.Err() == nil {
+			r.mu.Lock()
+			r.problems = append(r.problems, err.Error())
+			r.mu.Unlock()
+		}
+	}
+}
+
+func (r *ranked) exchange(ctx context.Context) error {
+	if err := r.addAgain(ctx); err != nil {
+		return err
+	}
+	at := r.random.IntN(100)
+	for _, rank := range ranks {
+		if at -= rank.often; at < 0 {
+			if err := r.removeSurplus(ctx, rank); err != nil {
+				return err
+			}
+			return r.add(ctx, rank, kindNamed(rank.kinds[r.random.IntN(len(rank.kinds))]))
+		}
+	}
+	return nil
+}
+
+// addAgain makes the pods anew that were evicted.
+func (r *ranked) addAgain(ctx context.Context) error {
+	r.mu.Lock()
+	again := r.again
+	r.again = nil
+	r.mu.Unlock()
+	for _, l := range again {
+		if err := r.add(ctx, l.rank, l.kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill makes all pods of a rank.
+func (r *ranked) fill(ctx context.Context, rank *rank) error {
+	for range rank.pods(r.nodes) {
+		if err := r.add(ctx, rank, kindNamed(rank.kinds[r.random.IntN(len(rank.kinds))])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *ranked) add(ctx context.Context, rank *rank, k *kind) error {
+	r.made++
+	l := &life{name: fmt.Sprintf("%s-%s-%d", rank.name, k.name, r.made), rank: rank, kind: k, created: time.Now()}
+	r.mu.Lock()
+	r.lives[l.name] = l
+	r.mu.Unlock()
+	pod := k.pod(l.name)
+	pod.Spec.PriorityClassName = rank.name
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(grace.Seconds()))
+	_, err := r.client.CoreV1().Pods(r.namespace).Create(ctx, pod, metav1.CreateOptions{})
+	return err
+}
+
+// removeSurplus deletes pods of a rank until another one is not too many. Mostly they have a node, as pods
+// have that end by themselves.
+func (r *ranked) removeSurplus(ctx context.Context, rank *rank) error {
+	alive := r.alive(rank)
+	for len(alive) >= rank.pods(r.nodes) {
+		at := r.random.IntN(len(alive))
+		r.mu.Lock()
+		if bound := func(l *life) bool { return l.node != "" }; r.random.IntN(onTheirWay) > 0 && slices.ContainsFunc(alive, bound) {
+			for !bound(alive[at]) {
+				at = (at + 1) % len(alive)
+			}
+		}
+		l := alive[at]
+		alive = slices.Delete(alive, at, at+1)
+		over := l.isOver()
+		if !over {
+			l.deleted = time.Now()
+		}
+		r.mu.Unlock()
+		if over {
+			continue
+		}
+		if err := r.client.CoreV1().Pods(r.namespace).Delete(ctx, l.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// alive are the pods of a rank that nobody asked to end, in the order of their creation.
+func (r *ranked) alive(rank *rank) []*life {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var alive []*life
+	for _, l := range r.lives {
+		if l.rank == rank && !l.isOver() {
+			alive = append(alive, l)
+		}
+	}
+	slices.SortFunc(alive, func(a, b *life) int { return a.created.Compare(b.created) })
+	return alive
+}
+
+// waiting are the pods that have no node though they could run.
+func (r *ranked) waiting() []string {
+	var names []string
+	for _, rank := range ranks {
+		for _, l := range r.alive(rank) {
+			r.mu.Lock()
+			if rank.couldRun() && l.node == "" {
+				names = append(names, l.name)
+			}
+			r.mu.Unlock()
+		}
+	}
+	return names
+}
+
+// killed notes that a scheduler was killed.
+func (r *ranked) killed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kills = append(r.kills, time.Now())
+}

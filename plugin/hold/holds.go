@@ -21,11 +21,12 @@ import (
 type End string
 
 const (
-	// Bound means that the pod has its devices.
+	// Bound means that the pod has its devices, on its node.
 	Bound End = "bound"
 	// Deleted means that the pod is gone.
 	Deleted End = "deleted"
-	// Renominated means that the pod is nominated to another node, or to none.
+	// Renominated means that the pod is nominated to another node, or to none, or is bound to another one:
+	// it fits there, since something has become free.
 	Renominated End = "renominated"
 	// TimedOut means that the pod could not be bound in time.
 	TimedOut End = "timeout"
@@ -177,8 +178,10 @@ func (h *Holds) Observe(before, pod *v1.Pod) {
 	}
 	nominated := pod.Status.NominatedNodeName
 	switch {
-	case pod.Spec.NodeName != "":
+	case pod.Spec.NodeName == hold.Node:
 		h.End(pod.UID, Bound)
+	case pod.Spec.NodeName != "":
+		h.End(pod.UID, Renominated)
 	case nominated == hold.Node:
 	case nominated != "", before != nil && before.Status.NominatedNodeName == hold.Node:
 		// As long as it was not nominated yet, that is still to be written.

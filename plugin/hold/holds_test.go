@@ -117,8 +117,11 @@ func TestWhatBecomesOfThePod(t *testing.T) {
 		pod.Status.NominatedNodeName = to
 		return pod
 	}
-	bound := podOf("a", 5)
-	bound.Spec.NodeName = "node-2"
+	bound := func(to string) *v1.Pod {
+		pod := podOf("a", 5)
+		pod.Spec.NodeName = to
+		return pod
+	}
 	for name, tc := range map[string]struct {
 		before, after *v1.Pod
 		want          []string
@@ -129,7 +132,8 @@ func TestWhatBecomesOfThePod(t *testing.T) {
 		"nominated no more":      {before: nominated("node-1"), after: nominated(""), want: []string{"a renominated"}},
 		"nominated before":       {before: nominated("node-2"), after: nominated("node-2"), want: []string{"a renominated"}},
 		"unknown before":         {after: nominated("")},
-		"bound":                  {before: nominated("node-1"), after: bound, want: []string{"a bound"}},
+		"bound":                  {before: nominated("node-1"), after: bound("node-1"), want: []string{"a bound"}},
+		"bound elsewhere":        {before: nominated("node-1"), after: bound("node-2"), want: []string{"a renominated"}},
 		"another pod of no hold": {after: podOf("b", 5)},
 	} {
 		t.Run(name, func(t *testing.T) {

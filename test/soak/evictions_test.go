@@ -117,6 +117,11 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 	if killedIn(chosen.at, until.Add(slack)) {
 		return "the scheduler was killed, and its preemptor bound elsewhere"
 	}
+	for _, other := range d.choices {
+		if other.preemptor == preemptor.name && other.node != chosen.node && other.at.After(chosen.at) {
+			return unexplained + ": others were evicted for " + preemptor.name + " on " + other.node + ", too"
+		}
+	}
 	for _, end := range d.ends {
 		if end.pod == preemptor.name && end.how != "bound" && end.at.After(chosen.at) && end.at.Before(until.Add(slack)) {
 			return "its preemptor was bound elsewhere, what was held for it ended: " + end.how

@@ -60,6 +60,11 @@ func (r *report) configured(wrong misconfigurations) {
 		"Placement configurations check pass")
 }
 
+// misconfigured sets the condition PlacementSatisfied where the Placement can't be understood.
+func (r *report) misconfigured() {
+	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The Placement is misconfigured; "+standing)
+}
+
 // evaluated sets the condition PlacementEvaluationFailed.
 func (r *report) evaluated(failed []Removal) {
 	if len(failed) == 0 {

@@ -85,6 +85,22 @@ func TestBadPolicies(t *testing.T) {
 	}
 }
 
+// TestWeightZeroDisablesWhateverItIs, as in OCM.
+func TestWeightZeroDisablesWhateverItIs(t *testing.T) {
+	for name, spec := range map[string]string{
+		"unknown":            exactly("Luck 0", "Steady 1"),
+		"AddOn without name": `prioritizerPolicy: {mode: Exact, configurations: [{weight: 0, scoreCoordinate: {type: AddOn}}, {weight: 1, scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := schedule(t, placed(t, spec), newHub(several("a")...))
+			require.Empty(t, result.Misconfigurations)
+			require.Len(t, result.Prioritizers, 1)
+			require.Equal(t, placement.Steady, result.Prioritizers[0].Name)
+		})
+	}
+	requireMisconfigured(t, schedule(t, placed(t, `prioritizerPolicy: {configurations: [{weight: 0}]}`), newHub(several("a")...)), "scoreCoordinate should not be empty")
+}
+
 func TestSteady(t *testing.T) {
 	h := newHub(several("a", "b", "c")...)
 	h.decided("ns", "p", "b")

@@ -86,3 +86,17 @@ func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.P
 	}
 	return result
 }
+
+// Stand is for when the decision can't be written, because something about the Placement is wrong that only the hub
+// tells: the former decision stands, and the conditions say why.
+func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *Misconfiguration) {
+	r.Decision = nil
+	r.Misconfigurations = append(slices.Clone(r.Misconfigurations), wrong)
+	isReplaced := func(c metav1.Condition) bool {
+		return c.Type == clusterv1beta1.PlacementConditionMisconfigured || c.Type == clusterv1beta1.PlacementConditionSatisfied
+	}
+	r.Conditions = slices.DeleteFunc(slices.Clone(r.Conditions), isReplaced)
+	to := report{r, placement, r.now}
+	to.configured(r.Misconfigurations)
+	to.misconfigured()
+}

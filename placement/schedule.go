@@ -158,7 +158,7 @@ func (r *run) schedule(memory *memory) error {
 		return nil
 	case len(wrong) > 0:
 		r.report.evaluated(nil)
-		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The Placement is misconfigured; "+standing)
+		r.report.misconfigured()
 		return nil
 	default:
 		return r.choose(memory)

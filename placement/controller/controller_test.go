@@ -89,6 +89,16 @@ func TestMistakeKeepsDecision(t *testing.T) {
 	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+placement.ReasonConfigured)
 }
 
+func TestMistakeFromTheBeginning(t *testing.T) {
+	f := newFleet(t)
+	f.join(t, "a", nil)
+	p := f.place(t, "wrong", "managedCluster.metadata.")
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+placement.ReasonMisconfigured)
+	require.Empty(t, f.decisions(t, p))
+	change(t, f, p, func(p *clusterv1beta1.Placement) { p.Spec.Predicates = nil })
+	f.requireSelected(t, p, "a")
+}
+
 func TestUnbindingEmptiesDecision(t *testing.T) {
 	f := newFleet(t)
 	f.join(t, "a", nil)
@@ -239,8 +249,15 @@ func TestForeignDecisionIsKept(t *testing.T) {
 	f.create(t, foreign)
 	p := f.place(t, "all")
 	eventually(t, []string{"DecisionFailure/DecisionFailed"}, func() []string { return f.eventsOf(t, p) })
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+placement.ReasonMisconfigured)
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNotScheduled)
+	live := &clusterv1beta1.Placement{}
+	must(t, f.Get(t.Context(), client.ObjectKeyFromObject(p), live))
+	condition := meta.FindStatusCondition(live.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
+	require.Contains(t, condition.Message, "Selection:metadata.name: PlacementDecision "+f.name+"/all-decision-1 is not of Placement all")
 	must(t, f.Delete(t.Context(), foreign))
 	f.requireSelected(t, p, "a")
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+placement.ReasonConfigured)
 }
 
 // eventsOf are reason and action of the events about a Placement, each once, sorted.

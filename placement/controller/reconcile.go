@@ -145,7 +145,7 @@ func (r *reconciler) attempt(ctx context.Context, object *clusterv1beta1.Placeme
 }
 
 // settle decides a Placement and writes its PlacementDecisions. The result is nil if
-// there is nothing to report.
+// there is nothing to report; with an error there may be something.
 func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error) {
 	result, err := r.schedule(ctx, object)
 	if err != nil || result.Decision == nil {
@@ -176,6 +176,10 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 		r.records.list(object, false)
 		// The status would tell of decisions that are not there yet.
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
+		if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
+			result.Stand(object, foreign.misconfiguration())
+			return result, err
+		}
 		return nil, err
 	}
 	return result, nil

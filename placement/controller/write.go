@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,10 +79,25 @@ func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDec
 		return fmt.Errorf("get PlacementDecision %s/%s: %w", wanted.Namespace, wanted.Name, err)
 	}
 	if object.Labels[clusterv1beta1.PlacementLabel] != w.placement.Name && !metav1.IsControlledBy(object, w.placement) {
-		return fmt.Errorf("PlacementDecision %s/%s is not of Placement %s though it has the name of one of its decisions; delete it, or rename the Placement",
-			object.Namespace, object.Name, w.placement.Name)
+		return &foreignError{object, w.placement}
 	}
 	return w.update(ctx, object, wanted)
+}
+
+// foreignError is that a PlacementDecision of somebody else has the name of one of the Placement's.
+type foreignError struct {
+	decision  *clusterv1beta1.PlacementDecision
+	placement *clusterv1beta1.Placement
+}
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("PlacementDecision %s/%s is not of Placement %s though it has the name of one of its decisions; delete it, or rename the Placement",
+		e.decision.Namespace, e.decision.Name, e.placement.Name)
+}
+
+// misconfiguration is what is wrong with the Placement: its name.
+func (e *foreignError) misconfiguration() *placement.Misconfiguration {
+	return &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: e}
 }
 
 // update changes labels and owners first: who finds the decisions by label should

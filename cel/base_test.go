@@ -5,7 +5,6 @@ package cel_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	celgo "github.com/google/cel-go/cel"
@@ -120,28 +119,6 @@ func TestCosts(t *testing.T) {
 	}
 	require.Equal(t, uint64(3), cost(cel.Config{}))
 	require.Equal(t, uint64(21), cost(cel.Config{Costs: tenfold{}}))
-}
-
-func TestEstimateLimit(t *testing.T) {
-	all := func(levels int) string {
-		result := "n > 0"
-		for level := range levels {
-			result = "numbers.all(x" + strings.Repeat("x", level) + ", " + result + ")"
-		}
-		return result
-	}
-	environment := newEnvironment(t, cel.Config{Costs: tenfold{}, EstimateLimit: 5000, Advice: cel.Advice{Evaluation: "do less"}})
-	compile(t, environment, all(1))
-	compile(t, environment, all(2))
-	_, err := environment.Compile(all(3))
-	failure := requireError(t, err, cel.ReasonEstimate)
-	require.Equal(t, all(3), failure.Expression)
-	require.Equal(t, []int{1, 1}, []int{failure.Line, failure.Column})
-	require.ErrorContains(t, err, "by estimate, the limit is 5000: do less")
-
-	// Nothing is estimated without a limit, or without knowledge of costs.
-	compile(t, newEnvironment(t, cel.Config{Costs: tenfold{}}), all(3))
-	compile(t, newEnvironment(t, cel.Config{EstimateLimit: 1}), all(3))
 }
 
 func TestAdvice(t *testing.T) {

@@ -74,9 +74,6 @@ type Config struct {
 	// Costs knows what functions cost and how large the inputs are; nil means what
 	// Base says.
 	Costs CostEstimator
-	// EstimateLimit refuses expressions that by Costs may cost more, in CEL cost
-	// units; zero means that nothing is estimated.
-	EstimateLimit uint64
 	// Advice is added to errors about costs.
 	Advice Advice
 	// CacheBytes is what the compilations that are remembered may take, in bytes of
@@ -90,18 +87,17 @@ type Config struct {
 // Environment compiles the expressions over one kind of input. It is safe for
 // concurrent use.
 type Environment struct {
-	name          string
-	env           *cel.Env
-	element       Element
-	planner       *meter.Planner
-	constants     constants
-	maxLength     int
-	limits        meter.Limits
-	costs         CostEstimator
-	estimateLimit uint64
-	advice        Advice
-	cache         *compilations
-	observer      Observer
+	name      string
+	env       *cel.Env
+	element   Element
+	planner   *meter.Planner
+	constants constants
+	maxLength int
+	limits    meter.Limits
+	costs     CostEstimator
+	advice    Advice
+	cache     *compilations
+	observer  Observer
 	// timer is the observer if it is one, else nil.
 	timer Timer
 }
@@ -119,19 +115,18 @@ func NewEnvironment(config Config) (*Environment, error) {
 	}
 	timer, _ := config.Observer.(Timer)
 	return &Environment{
-		name:          config.Name,
-		env:           env,
-		element:       config.Element,
-		planner:       planner,
-		constants:     config.constants(),
-		maxLength:     config.MaxLength,
-		limits:        meter.Limits{Cost: config.CostLimit, Bytes: config.MemoryLimit},
-		costs:         config.Costs,
-		estimateLimit: config.EstimateLimit,
-		advice:        config.Advice,
-		cache:         newCompilations(config.CacheBytes),
-		observer:      config.Observer,
-		timer:         timer,
+		name:      config.Name,
+		env:       env,
+		element:   config.Element,
+		planner:   planner,
+		constants: config.constants(),
+		maxLength: config.MaxLength,
+		limits:    meter.Limits{Cost: config.CostLimit, Bytes: config.MemoryLimit},
+		costs:     config.Costs,
+		advice:    config.Advice,
+		cache:     newCompilations(config.CacheBytes),
+		observer:  config.Observer,
+		timer:     timer,
 	}, nil
 }
 
@@ -298,9 +293,6 @@ func (e *Environment) check(to resultType, expression string, variables []Variab
 	if !to.maybe(ast.OutputType()) {
 		return nil, positioned(ReasonType, expression, common.NewLocation(1, 0),
 			fmt.Sprintf("the expression must return %s, it returns %s", to, ast.OutputType()))
-	}
-	if err := e.checkEstimate(ast); err != nil {
-		return nil, err
 	}
 	return ast, nil
 }

@@ -28,9 +28,6 @@ const (
 	ReasonInvalid Reason = "Invalid"
 	// ReasonType means that the expression does not return what it has to: bool, or int.
 	ReasonType Reason = "Type"
-	// ReasonEstimate means that the expression may cost more than the limit for
-	// estimates.
-	ReasonEstimate Reason = "Estimate"
 	// ReasonRuntime means that the evaluation failed, for example on a missing attribute.
 	ReasonRuntime Reason = "Runtime"
 	// ReasonCostLimit means that one evaluation cost more than the limit for one.

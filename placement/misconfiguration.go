@@ -85,3 +85,14 @@ func (s *Scheduler) Validate(placement *clusterv1beta1.Placement) []*Misconfigur
 	}
 	return append(slices.Clone(s.plan(placement).wrong), wrongMetadata(placement)...)
 }
+
+// Expensive tells which expressions may be too expensive on large clusters, by an estimate that assumes how large
+// clusters are. Each has the path of its expression.
+func (s *Scheduler) Expensive(placement *clusterv1beta1.Placement) (all []*cluster.Error) {
+	for _, selector := range s.plan(placement).predicates {
+		if selector != nil {
+			all = append(all, s.environment.Expensive(selector)...)
+		}
+	}
+	return all
+}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
 	"github.com/celset/celset/cel"
@@ -71,17 +72,28 @@ func TestEstimates(t *testing.T) {
 		_, err := environment.Compile(expressions(claims(levels)), nil)
 		require.NoError(t, err)
 	}
-	_, err := environment.Compile(expressions(claims(4)), nil)
-	failure := requireError(t, err, cel.ReasonEstimate)
-	require.Equal(t, []int{1, 1}, []int{failure.Line, failure.Column})
-	require.ErrorContains(t, err, "the limit is 1000000: nest fewer macros")
+	// Nothing is refused because of sizes that are only assumed.
+	for _, expensive := range []string{
+		claims(4), `"".substring(1) == ""`,
+		`managedCluster.status.clusterClaims.exists(c, c.value.split(";").exists(a, a.split(",").exists(b, b.split("=").exists(d, d.matches("[a-z]+-[0-9]+")))))`,
+	} {
+		selector, err := environment.Compile(expressions(expensive), field.NewPath("s"))
+		require.NoError(t, err, expensive)
+		warned := environment.Expensive(selector)
+		require.Len(t, warned, 1, expensive)
+		require.Equal(t, "s.celSelector.celExpressions[0]", warned[0].Path.String())
+		require.ErrorContains(t, warned[0], "an evaluation may cost ")
+		require.ErrorContains(t, warned[0], "by estimate, and fails on a cluster where it costs more than 1000000: nest fewer macros")
+	}
+	selector, err := environment.Compile(expressions(claims(3)), nil)
+	require.NoError(t, err)
+	require.Empty(t, environment.Expensive(selector))
 
 	cheap, err := cluster.NewEnvironment(cel.Config{CostLimit: 100})
 	require.NoError(t, err)
-	_, err = cheap.Compile(expressions(claims(1)), nil)
-	require.ErrorContains(t, err, "the limit is 100")
-	_, err = cheap.Compile(expressions(`managedCluster.status.version.kubernetes == "v1.30.0"`), nil)
+	selector, err = cheap.Compile(expressions(claims(1), `managedCluster.status.version.kubernetes == "v1.30.0"`), nil)
 	require.NoError(t, err)
+	require.Len(t, cheap.Expensive(selector), 1)
 }
 
 // named is cluster1 with a name of so many characters.

@@ -28,9 +28,16 @@ const (
 	maxCharacters = 100_000
 )
 
+var advice = cel.Advice{
+	Evaluation: "nest fewer macros, or narrow the lists that they go through",
+	Budget:     "write fewer or cheaper expressions",
+}
+
 // Environment compiles selectors. It is safe for concurrent use.
 type Environment struct {
 	core *cel.Environment
+	// limit is the cost that one evaluation may reach.
+	limit uint64
 }
 
 // NewEnvironment returns an environment with the cost limit, the bound of the cache and
@@ -52,18 +59,14 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 		MaxLength:         maxCharacters * utf8.UTFMax,
 		CostLimit:         config.CostLimit,
 		Costs:             newCosts(),
-		EstimateLimit:     config.CostLimit,
-		Advice: cel.Advice{
-			Evaluation: "nest fewer macros, or narrow the lists that they go through",
-			Budget:     "write fewer or cheaper expressions",
-		},
-		CacheBytes: config.CacheBytes,
-		Observer:   config.Observer,
+		Advice:            advice,
+		CacheBytes:        config.CacheBytes,
+		Observer:          config.Observer,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Environment{core: core}, nil
+	return &Environment{core: core, limit: config.CostLimit}, nil
 }
 
 // Functions returns the declarations of all functions and operators, by name.

@@ -32,6 +32,9 @@ func (c *Checker) warnings(object *clusterv1beta1.Placement) []string {
 				"spec.predicates[%d].requiredClusterSelector: it is empty and matches every cluster, so the other predicates make no difference", i))
 		}
 	}
+	for _, expensive := range c.scheduler.Expensive(object) {
+		result = append(result, expensive.Error())
+	}
 	return result
 }
 

@@ -94,16 +94,37 @@ func watchHolds(factory informers.SharedInformerFactory, holds *hold.Holds) erro
 	return err
 }
 
-// isBeingFreed tells whether devices are still in use, but only by pods that are ending or gone. Between
-// the end of a pod and the deallocation of its claim nothing on the node says that somebody was evicted:
-// who is tried then would have others evicted elsewhere.
-func (pl *DynamicResourcesCEL) isBeingFreed(devices []resourceapi.DeviceRequestAllocationResult) bool {
-	claims, err := pl.claims.ResourceClaims().List()
-	if err != nil {
-		return false
+// noUseToWait tells why a pod that does not fit on the node where devices are held for it need not wait for
+// them, empty if it has to. Between the end of a victim and the deallocation of its claim nothing on the
+// node says that somebody was evicted: who is tried then would have others evicted elsewhere.
+func (p *preempter) noUseToWait(held hold.Hold, refused *fwk.Status) string {
+	if refused.Plugin() != Name {
+		return "the node refuses it for another reason: " + refused.Message()
 	}
-	wanted, inUse := sets.New(preemption.DevicesOf(devices)...), false
-	pods := pl.handle.SharedInformerFactory().Core().V1().Pods().Lister()
+	user, inUse := p.userOf(held)
+	switch {
+	case user != "":
+		return user
+	case inUse:
+		return ""
+	case !p.holds.NoteFree(held.Pod.UID):
+		// They were given back while the filters ran.
+		p.pl.activate(held.Pod)
+		return ""
+	default:
+		return "they are free, and the node refuses it: " + refused.Message()
+	}
+}
+
+// userOf tells who has held devices and is not about to give them back, empty if nobody is. inUse is
+// whether anybody has one.
+func (p *preempter) userOf(held hold.Hold) (user string, inUse bool) {
+	claims, err := p.pl.claims.ResourceClaims().List()
+	if err != nil {
+		return err.Error(), false
+	}
+	wanted := sets.New(preemption.DevicesOf(held.Devices)...)
+	pods := p.pl.handle.SharedInformerFactory().Core().V1().Pods().Lister()
 	for _, claim := range claims {
 		if claim.Status.Allocation == nil || !wanted.HasAny(preemption.DevicesOf(claim.Status.Allocation.Devices.Results)...) {
 			continue
@@ -111,12 +132,15 @@ func (pl *DynamicResourcesCEL) isBeingFreed(devices []resourceapi.DeviceRequestA
 		inUse = true
 		for _, user := range claim.Status.ReservedFor {
 			pod, err := pods.Pods(claim.Namespace).Get(user.Name)
-			if !preemption.IsPod(user) || err == nil && pod.UID == user.UID && pod.DeletionTimestamp == nil {
-				return false
+			switch {
+			case !preemption.IsPod(user):
+				return fmt.Sprintf("%s %s has some of them", user.Resource, klog.KRef(claim.Namespace, user.Name)), true
+			case err == nil && pod.UID == user.UID && pod.DeletionTimestamp == nil && !p.holds.IsVictim(held.Pod.UID, pod.UID):
+				return fmt.Sprintf("pod %s has some of them", klog.KObj(pod)), true
 			}
 		}
 	}
-	return inUse
+	return "", inUse
 }
 
 // activateHolder has a pod tried at once when all is free that is held for it. Upstream has it tried when
@@ -198,11 +222,12 @@ func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod) error {
 		return err
 	}
 	s := &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}}
-	victims, grace := 0, metav1.Duration{}
+	var victims []types.UID
+	grace := metav1.Duration{}
 	for _, on := range info.GetPods() {
 		if ending := on.GetPod(); preemption.MakesRoom(ending, pod) {
 			s.removed[ending.UID] = ending
-			victims++
+			victims = append(victims, ending.UID)
 			grace.Duration = max(grace.Duration, gracePeriod(ending))
 		}
 	}

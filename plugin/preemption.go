@@ -88,9 +88,13 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 		return nil, nil, false
 	}
 	defer attempt.Progress()
-	if held, ok := p.holds.Of(pod.UID); ok && statuses.Get(held.Node).Plugin() == Name && pl.isBeingFreed(held.Devices) {
-		pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node)), true
+	if held, ok := p.holds.Of(pod.UID); ok {
+		why := p.noUseToWait(held, statuses.Get(held.Node))
+		if why == "" {
+			pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node)), true
+		}
+		klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(pod), "node", klog.KRef("", held.Node), "why", why)
 	}
 	trial, err := pl.newTrial(ctx, pod, claims)
 	if err != nil {
@@ -190,7 +194,11 @@ func (p *preempter) promise(ctx context.Context, t *preemptionTrial, node string
 	for _, victim := range found.pods {
 		timeout = max(timeout, p.args.HoldTimeout.Duration+gracePeriod(victim))
 	}
-	p.holds.Keep(hold.Hold{Pod: t.pod, Node: node, Devices: found.devices, Victims: len(found.pods), Timeout: timeout})
+	victims := make([]types.UID, len(found.pods))
+	for i, victim := range found.pods {
+		victims[i] = victim.UID
+	}
+	p.holds.Keep(hold.Hold{Pod: t.pod, Node: node, Devices: found.devices, Victims: victims, Timeout: timeout, Retry: func() { p.pl.activate(t.pod) }})
 	recorder := p.pl.handle.EventRecorder()
 	recorder.Eventf(t.pod, nil, v1.EventTypeNormal, "HoldingDevices", "Preempting", "%s",
 		fmt.Sprintf("%d pods are evicted for devices %s of node %s, which are held for the pod until then", len(found.pods), namesOf(found.devices), node))

@@ -240,7 +240,7 @@ func TestVictimsCostLeast(t *testing.T) {
 					for i := range e.pods {
 						gone += mask >> i & 1
 					}
-					return ok && gone == held.Victims
+					return ok && gone == len(held.Victims)
 				}, waitFor, tick, "%+v", least)
 				cost, fits := e.cost(t, func(i int) bool { return mask>>i&1 == 1 })
 				require.True(t, fits)
@@ -344,7 +344,7 @@ func TestHoldsAreResumed(t *testing.T) {
 	}, waitFor, tick)
 	held, ok := pl.preempter.holds.Of("job")
 	require.True(t, ok)
-	require.Equal(t, 1, held.Victims)
+	require.Len(t, held.Victims, 1)
 	require.Equal(t, defaultHold+30*time.Second, held.Timeout)
 }
 

@@ -69,8 +69,8 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, facto
 	if p.holds == nil {
 		logger := klog.FromContext(ctx)
 		holds := hold.New(clock.RealClock{}, func(ended hold.Hold, how hold.End) {
-			measured.ObserveHoldEnd(string(how), ended.Victims)
-			logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(ended.Pod), "node", klog.KRef("", ended.Node), "end", how, "victims", ended.Victims)
+			measured.ObserveHoldEnd(string(how), len(ended.Victims))
+			logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(ended.Pod), "node", klog.KRef("", ended.Node), "end", how, "victims", len(ended.Victims))
 		})
 		if err := watchHolds(factory, holds); err != nil {
 			return nil, err

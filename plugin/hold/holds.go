@@ -47,10 +47,12 @@ type Hold struct {
 	Node string
 	// Devices are the results of an allocation for all of the pod's claims that had none.
 	Devices []resourceapi.DeviceRequestAllocationResult
-	// Victims is how many pods were evicted for it, as far as that is known.
-	Victims int
+	// Victims are the UIDs of the pods that were evicted for it, as far as they are known.
+	Victims []types.UID
 	// Timeout is after what time it ends.
 	Timeout time.Duration
+	// Retry has the pod tried again, in case that victims turn out not to be ending. nil for never.
+	Retry func()
 }
 
 // Holds are those of a scheduler. It is safe for concurrent use.
@@ -66,7 +68,11 @@ type Holds struct {
 
 type held struct {
 	Hold
-	timer clock.Timer
+	// timer ends the hold, retry has its pod tried again.
+	timer, retry clock.Timer
+	since        time.Time
+	// wereFree is set once it was noticed that all is free.
+	wereFree bool
 	// waiting are pods from which the devices were kept, and how they are tried again.
 	waiting map[types.UID]waiting
 }
@@ -90,10 +96,14 @@ func (h *Holds) Keep(hold Hold) {
 	h.End(uid, Renominated)
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.byPod[uid] = &held{
-		Hold: hold, waiting: map[types.UID]waiting{},
+	keeping := &held{
+		Hold: hold, waiting: map[types.UID]waiting{}, since: h.clock.Now(),
 		timer: h.clock.AfterFunc(hold.Timeout, func() { h.End(uid, TimedOut) }),
 	}
+	if hold.Retry != nil {
+		keeping.retry = h.clock.AfterFunc(untilKnown, hold.Retry)
+	}
+	h.byPod[uid] = keeping
 }
 
 // End ends the hold of a pod, if it has one. Pods from which the devices were kept are tried again.
@@ -107,6 +117,9 @@ func (h *Holds) End(pod types.UID, how End) {
 	}
 	if how != TimedOut {
 		ending.timer.Stop()
+	}
+	if ending.retry != nil {
+		ending.retry.Stop()
 	}
 	h.ended(ending.Hold, how)
 	for _, waiting := range ending.waiting {
@@ -122,6 +135,30 @@ func (h *Holds) Of(pod types.UID) (hold Hold, ok bool) {
 		return held.Hold, true
 	}
 	return Hold{}, false
+}
+
+// IsVictim tells whether a pod was just evicted for the hold of another one: for so long it may take until
+// everybody knows that it is to end.
+func (h *Holds) IsVictim(of, pod types.UID) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	held := h.byPod[of]
+	return held != nil && h.clock.Since(held.since) < untilKnown && slices.Contains(held.Victims, pod)
+}
+
+// untilKnown is how long informers may be late.
+const untilKnown = 30 * time.Second
+
+// NoteFree notes that all is free that is held for a pod, and tells whether that was noted before.
+func (h *Holds) NoteFree(pod types.UID) (before bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	held := h.byPod[pod]
+	if held == nil {
+		return true
+	}
+	before, held.wereFree = held.wereFree, true
+	return before
 }
 
 // Count is how many there are.

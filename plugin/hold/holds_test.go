@@ -156,3 +156,34 @@ func TestWaitingIsBounded(t *testing.T) {
 	d.End("a", Deleted)
 	require.Len(t, d.activated, maxWaiting)
 }
+
+// TestVictimsThatNobodyKnowsToEnd: for a while they count as ending, and then their pod is tried again.
+func TestVictimsThatNobodyKnowsToEnd(t *testing.T) {
+	d := newDesk()
+	retried := 0
+	d.Keep(Hold{Pod: podOf("a", 5), Node: "node-1", Timeout: time.Hour, Victims: []types.UID{"victim"}, Retry: func() { retried++ }})
+	require.True(t, d.IsVictim("a", "victim"))
+	require.False(t, d.IsVictim("a", "other"))
+	require.False(t, d.IsVictim("b", "victim"))
+	d.clock.Step(untilKnown - 1)
+	require.Zero(t, retried)
+	d.clock.Step(1)
+	require.False(t, d.IsVictim("a", "victim"))
+	require.Equal(t, 1, retried)
+
+	d.Keep(Hold{Pod: podOf("a", 5), Node: "node-1", Timeout: time.Hour, Retry: func() { retried++ }})
+	d.End("a", Bound)
+	d.clock.Step(time.Hour)
+	require.Equal(t, 1, retried)
+}
+
+// TestFreeIsNotedOnce for each hold.
+func TestFreeIsNotedOnce(t *testing.T) {
+	d := newDesk()
+	d.keep(podOf("a", 5), "1")
+	require.False(t, d.NoteFree("a"))
+	require.True(t, d.NoteFree("a"))
+	d.keep(podOf("a", 5), "2")
+	require.False(t, d.NoteFree("a"))
+	require.True(t, d.NoteFree("b"), "it has none")
+}

@@ -33,9 +33,11 @@ type decisions struct {
 }
 
 var (
+	podPattern = regexp.MustCompile(`pod [a-z0-9/-]+`)
 	// A line of klog: I1125 04:05:06.123456   4711 file.go:12] "Message" key="value" …
 	stampPattern  = regexp.MustCompile(`^[IWE](\d{4} \d{2}:\d{2}:\d{2}\.\d{6}) `)
 	choicePattern = regexp.MustCompile(`"Devices are held for a pod for which others are evicted" pod="[^"/]*/([^"]*)" node="([^"]*)" .*victims=\[([^\]]*)\]`)
+	noWaitPattern = regexp.MustCompile(`"A pod does not wait for the devices that are held for it" pod="[^"/]*/([^"]*)" .*why="([^"]*)"`)
 	endPattern    = regexp.MustCompile(`"Devices are no longer held for a pod" pod="[^"/]*/([^"]*)" .*end="([^"]*)"`)
 )
 
@@ -71,6 +73,9 @@ func (d *decisions) enter(year int, line string) {
 		}
 		d.choices = append(d.choices, c)
 	}
+	if found := noWaitPattern.FindStringSubmatch(line); found != nil {
+		d.ends = append(d.ends, ended{at: at, pod: found[1], how: "not waited for: " + podPattern.ReplaceAllString(found[2], "pod")})
+	}
 	if found := endPattern.FindStringSubmatch(line); found != nil {
 		d.ends = append(d.ends, ended{at: at, pod: found[1], how: found[2]})
 	}
@@ -83,18 +88,23 @@ const (
 	unexplained = "unexplained"
 )
 
-// explain tells what came of an eviction: why a pod had to end.
-func explain(victim *life, lives map[string]*life, d decisions, kills []time.Time) string {
-	killedIn := func(from, to time.Time) bool {
-		return slices.ContainsFunc(kills, func(at time.Time) bool { return at.After(from) && at.Before(to) })
-	}
-	var chosen *choice
+// choiceOf is the last one before a pod was evicted that it is in, nil if there is none.
+func (d decisions) choiceOf(victim *life) (chosen *choice) {
 	for i := range d.choices {
 		c := &d.choices[i]
 		if slices.Contains(c.victims, victim.name) && c.at.Before(victim.evicted.Add(slack)) && (chosen == nil || c.at.After(chosen.at)) {
 			chosen = c
 		}
 	}
+	return chosen
+}
+
+// explain tells what came of an eviction: why a pod had to end.
+func explain(victim *life, lives map[string]*life, d decisions, kills []time.Time) string {
+	killedIn := func(from, to time.Time) bool {
+		return slices.ContainsFunc(kills, func(at time.Time) bool { return at.After(from) && at.Before(to) })
+	}
+	chosen := d.choiceOf(victim)
 	if chosen == nil {
 		if killedIn(victim.evicted.Add(-slack), victim.evicted.Add(slack)) {
 			return "the scheduler was killed before it said for whom"
@@ -117,15 +127,22 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 	if killedIn(chosen.at, until.Add(slack)) {
 		return "the scheduler was killed, and its preemptor bound elsewhere"
 	}
+	// Until somebody else had to go for it, if anybody had.
+	again := ""
 	for _, other := range d.choices {
-		if other.preemptor == preemptor.name && other.node != chosen.node && other.at.After(chosen.at) {
-			return unexplained + ": others were evicted for " + preemptor.name + " on " + other.node + ", too"
+		if other.preemptor == preemptor.name && other.node != chosen.node && other.at.After(chosen.at) && other.at.Before(until) {
+			until, again = other.at, ": others were evicted for "+preemptor.name+" on "+other.node+", too"
 		}
 	}
 	for _, end := range d.ends {
-		if end.pod == preemptor.name && end.how != "bound" && end.at.After(chosen.at) && end.at.Before(until.Add(slack)) {
+		// The next choice ends what was held by itself.
+		caused := again == "" || end.how != "renominated" || end.at.Before(until)
+		if end.pod == preemptor.name && end.how != "bound" && caused && end.at.After(chosen.at) && end.at.Before(until.Add(slack)) {
 			return "its preemptor was bound elsewhere, what was held for it ended: " + end.how
 		}
+	}
+	if again != "" {
+		return unexplained + again
 	}
 	return unexplained + ": its preemptor " + preemptor.name + " was bound elsewhere"
 }
@@ -148,6 +165,22 @@ func (e explained) total() (total int) {
 		total += n
 	}
 	return total
+}
+
+// story is what schedulers wrote about a pod.
+func story(pod string, paths ...string) (lines []string) {
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return append(lines, err.Error())
+		}
+		for line := range strings.Lines(string(content)) {
+			if strings.Contains(line, "/"+pod+`"`) {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines
 }
 
 // unexplained are those that are not to be.

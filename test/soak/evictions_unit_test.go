@@ -5,6 +5,7 @@ package soak
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func TestDecisionsAreReadFromLogs(t *testing.T) {
 	}
 	logger.Info("Devices are held for a pod for which others are evicted", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"),
 		"devices", "mesh-1, mesh-2", "victims", klog.KObjSlice([]*corev1.Pod{pod("a"), pod("b")}), "cost", "any", "exact", true)
+	logger.Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"), "why", "pod soak/low-1 has some of them")
 	logger.Info("Something else", "pod", klog.KObj(pod("high")))
 	logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"), "end", "bound", "victims", 2)
 	var d decisions
@@ -34,8 +36,9 @@ func TestDecisionsAreReadFromLogs(t *testing.T) {
 	require.WithinDuration(t, time.Now(), d.choices[0].at, time.Minute)
 	d.choices[0].at = time.Time{}
 	require.Equal(t, choice{preemptor: "high", node: "node-1", victims: []string{"a", "b"}}, d.choices[0])
-	require.Len(t, d.ends, 1)
-	require.Equal(t, []string{"high", "bound"}, []string{d.ends[0].pod, d.ends[0].how})
+	require.Len(t, d.ends, 2)
+	require.Equal(t, []string{"high", "not waited for: pod has some of them"}, []string{d.ends[0].pod, d.ends[0].how})
+	require.Equal(t, []string{"high", "bound"}, []string{d.ends[1].pod, d.ends[1].how})
 }
 
 func TestExplain(t *testing.T) {
@@ -65,6 +68,17 @@ func TestExplain(t *testing.T) {
 			want: "the scheduler was killed, and its preemptor bound elsewhere"},
 		{name: "bound elsewhere, since somebody else took the devices", preemptor: &life{node: "node-2", bound: at(12)}, choices: chosen, ends: []ended{{at(11), "high", "broken"}},
 			want: "its preemptor was bound elsewhere, what was held for it ended: broken"},
+		{name: "others are evicted elsewhere, too", preemptor: &life{node: "node-2", bound: at(20)}, choices: append(slices.Clone(chosen), choice{at: at(15), preemptor: "high", node: "node-2"}),
+			ends: []ended{{at(15), "high", "renominated"}}, want: "unexplained: others were evicted for high on node-2, too"},
+		{name: "others are evicted elsewhere, since somebody else took the devices", preemptor: &life{node: "node-2", bound: at(20)},
+			choices: append(slices.Clone(chosen), choice{at: at(15), preemptor: "high", node: "node-2"}),
+			ends:    []ended{{at(12), "high", "broken"}}, want: "its preemptor was bound elsewhere, what was held for it ended: broken"},
+		{name: "others are evicted elsewhere, which the log explains", preemptor: &life{node: "node-2", bound: at(20)},
+			choices: append(slices.Clone(chosen), choice{at: at(15), preemptor: "high", node: "node-2"}),
+			ends:    []ended{{at(15), "high", "not waited for: pod has some of them"}}, want: "its preemptor was bound elsewhere, what was held for it ended: not waited for: pod has some of them"},
+		{name: "others are evicted elsewhere, after it was to be bound on a third node", preemptor: &life{node: "node-2", bound: at(20)},
+			choices: append(slices.Clone(chosen), choice{at: at(15), preemptor: "high", node: "node-2"}),
+			ends:    []ended{{at(13), "high", "renominated"}}, want: "its preemptor was bound elsewhere, what was held for it ended: renominated"},
 		{name: "the hold of somebody else was broken", preemptor: &life{node: "node-2", bound: at(12)}, choices: chosen, ends: []ended{{at(11), "low", "broken"}},
 			want: "unexplained: its preemptor high was bound elsewhere"},
 		{name: "nobody says", preemptor: &life{node: "node-1", bound: at(12)}, choices: chosen[2:], want: "unexplained: no scheduler says for whom"},

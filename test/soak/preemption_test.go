@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,10 +102,13 @@ func TestSoakPreemption(t *testing.T) {
 	require.NoError(t, err, "these pods could run, and wait: %v", r.waiting())
 	holds, err := gauge(t.Context(), s.process, "celset_device_holds")
 	require.NoError(t, err)
-	summary := r.summary(t, s.logs)
+	decisions, err := readLogs(time.Now().Year(), s.logs...)
+	require.NoError(t, err)
+	summary := explainAll(r.lives, decisions, r.kills)
 	p.ranked(r, l.Entries())
 	p.preemption(r, summary, holds)
 
+	r.tell(t, decisions, s.logs)
 	drain(t, cp, l)
 	r.ending.Wait()
 	stopWatching()
@@ -154,14 +158,21 @@ func keepKilling(t *testing.T, run preemptionRun, p *protocol, l *ledger.Ledger,
 	}
 }
 
-// summary is what came of all evictions so far.
-func (r *ranked) summary(t *testing.T, logs []string) explained {
+// tell logs the stories of evictions that can't be explained.
+func (r *ranked) tell(t *testing.T, d decisions, logs []string) {
 	t.Helper()
-	d, err := readLogs(time.Now().Year(), logs...)
-	require.NoError(t, err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return explainAll(r.lives, d, r.kills)
+	for _, l := range r.lives {
+		if l.evicted.IsZero() || !strings.HasPrefix(explain(l, r.lives, d, r.kills), unexplained) {
+			continue
+		}
+		lines := story(l.name, logs...)
+		if chosen := d.choiceOf(l); chosen != nil {
+			lines = story(chosen.preemptor, logs...)
+		}
+		t.Logf("%s was evicted at %s; its story, or that of its preemptor:\n%s", l.name, l.evicted.Format(time.TimeOnly), strings.Join(lines, "\n"))
+	}
 }
 
 // ranked writes down how many pods of each rank there are.

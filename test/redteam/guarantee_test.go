@@ -71,10 +71,7 @@ func TestGuarantee(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d shots in %s, for which %d pods were evicted:\n%s", len(shots), time.Since(start).Round(time.Second), s.crowd.evicted, s.table())
-	if slices.ContainsFunc(shots, func(s shot) bool { return strings.HasPrefix(s.name, evicting) }) {
-		require.Positive(t, s.crowd.evicted)
-	}
+	t.Logf("%d shots in %s:\n%s", len(shots), time.Since(start).Round(time.Second), s.table())
 	require.Empty(t, s.failures, "the guarantee does not hold:\n%s", strings.Join(s.failures, "\n"))
 }
 

@@ -112,7 +112,8 @@ const churnText = `With the feature gate ` + "`DRADevicePreemption`" + `. Pods o
 two are so few that there is always a node with only lower ones: each of them could run if others were evicted. Pods
 take up to three seconds to end, those that were evicted are made anew, and one scheduler after the other is killed.
 A ledger follows all versions of all claims. Each eviction is compared with what the schedulers' logs say, for whom
-it was, and with what became of that pod.
+it was, and with what became of that pod. Compilers and tests ran beside it on the two processors, for parts of the
+time with more work than those could do, so times are those of a busy machine.
 
 `
 

@@ -21,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/plugin/hold"
 )
@@ -197,14 +198,16 @@ func (p *preempter) resume(ctx context.Context) {
 		return !preemption.IsNominated(pod) || pod.Spec.SchedulerName != p.pl.handle.ProfileName()
 	})
 	slices.SortFunc(nominated, preemption.CompareNominated)
+	// One for all: no pod is tried meanwhile, however many are nominated.
+	budget := p.pl.newTrialBudget()
 	for _, pod := range nominated {
-		if err := p.resumeFor(ctx, pod); err != nil {
+		if err := p.resumeFor(ctx, pod, budget); err != nil {
 			logger.Info("Nothing is held for a nominated pod", "pod", klog.KObj(pod), "node", klog.KRef("", pod.Status.NominatedNodeName), "why", err.Error())
 		}
 	}
 }
 
-func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod) error {
+func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod, budget *allocator.AttemptBudget) error {
 	claims, err := p.pl.unallocatedClaims(pod)
 	if err != nil {
 		return err
@@ -217,7 +220,7 @@ func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod) error {
 	if err != nil {
 		return err
 	}
-	trial, err := p.pl.newTrial(ctx, pod, claims)
+	trial, err := p.pl.newTrial(ctx, pod, claims, nil, budget)
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,16 @@ func notLookedAt(attempt *guard.Attempt, over error) error {
 	return fmt.Errorf("%s%w", over.Error(), structured.ErrFailedAllocationOnNode)
 }
 
+// noted is the error of one of our searches as a scheduler is told of it. It has the claims back off if the
+// search was too long.
+func noted(attempt *guard.Attempt, err error) error {
+	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
+		return notLookedAt(attempt, over)
+	}
+	note(attempt, err)
+	return err
+}
+
 // note has the claims back off if a search was too long.
 func note(attempt *guard.Attempt, err error) {
 	if err == nil {

@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -47,9 +46,5 @@ func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	end(results != nil, details.Stats, err)
 	a.values.note(ctx, node.Name, details)
 	a.failed.note(err)
-	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
-		return nil, notLookedAt(a.attempt, over)
-	}
-	note(a.attempt, err)
-	return results, err
+	return results, noted(a.attempt, err)
 }

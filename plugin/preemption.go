@@ -24,6 +24,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/preemption"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -96,11 +97,12 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 		}
 		klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(pod), "node", klog.KRef("", held.Node), "why", why)
 	}
-	trial, err := pl.newTrial(ctx, pod, claims)
+	budget := pl.newTrialBudget()
+	attempt.OnOver(budget.End)
+	trial, err := pl.newTrial(ctx, pod, claims, attempt, budget)
 	if err != nil {
 		return nil, fwk.AsStatus(err), true
 	}
-	trial.attempt = attempt
 	state.Write(simulationKey, &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}})
 	defer state.Delete(simulationKey)
 	result, status = p.PostFilter(ctx, state, pod, p.resolvable(pod, statuses))
@@ -121,22 +123,27 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 	return result, status, true
 }
 
-// newTrial has an allocator with a budget of its own, since the one of the attempt may be used up. Any
-// set will do: nobody chooses among sets that are not to be had yet.
-func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, claims []*resourceapi.ResourceClaim) (*preemptionTrial, error) {
+// newTrialBudget is one of its own, since that of the attempt may be used up.
+func (pl *DynamicResourcesCEL) newTrialBudget() *allocator.AttemptBudget {
+	return allocator.NewAttemptBudget(uint64(*pl.budget.AttemptCost), *pl.budget.AttemptSteps)
+}
+
+// newTrial is part of an attempt, nil if there is none. Any set will do: nobody chooses among sets that are
+// not to be had yet.
+func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, claims []*resourceapi.ResourceClaim,
+	attempt *guard.Attempt, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
 	state, err := pl.allocatedState(ctx)
 	if err != nil {
 		return nil, err
 	}
 	held := pl.heldFrom(pod)
 	allocator.AddAllocated(state, held, dynamicresources.AllocatorFeatures(pl.features))
-	base, err := pl.newAllocator(ctx, material{allocated: state}, allocator.WithoutPreferences(),
-		allocator.WithAttemptBudget(allocator.NewAttemptBudget(uint64(*pl.budget.AttemptCost), *pl.budget.AttemptSteps)))
+	base, err := pl.newAllocator(ctx, material{allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return nil, err
 	}
 	t := &preemptionTrial{
-		pl: pl, pod: pod, base: base,
+		pl: pl, pod: pod, attempt: attempt, base: base,
 		release: preemption.Release{
 			Claim: pl.claim, Pending: pl.claims.ResourceClaims().GetPendingAllocation,
 			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(held)...),

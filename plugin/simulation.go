@@ -129,6 +129,7 @@ func (s *simulation) allocate(ctx context.Context, node *v1.Node, claims []*reso
 		s.without = s.base.Without(s.release.Claims(s.removed)...)
 	}
 	results, err := s.without.Allocate(ctx, node, claims)
+	err = noted(s.attempt, err)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.results[node.Name] = results

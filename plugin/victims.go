@@ -53,6 +53,9 @@ func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 	if simulated == nil {
 		return p.DefaultPreemption.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
 	}
+	if over := simulated.attempt.Over(); over != nil {
+		return nil, 0, fwk.NewStatus(fwk.Unschedulable, over.Error())
+	}
 	victims := slices.DeleteFunc(slices.Clone(possible), func(victim *upstream.DomainVictim) bool { return !p.mayGo(victim, preemptor) })
 	if len(victims) == 0 {
 		return nil, 0, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "No preemption victims found for incoming pod")

@@ -59,6 +59,10 @@ const rights = `
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: mallory-unchecked, labels: {celset-webhook: unasked}}}
 ---
+{apiVersion: v1, kind: Namespace, metadata: {name: crowd, labels: {celset-webhook: unasked}}}
+---
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent}, value: 1000}
+---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: tenant}
@@ -95,6 +99,7 @@ type lab struct {
 	patches rest.Interface
 	// tokens are those of users.
 	tokens map[string]string
+	crowd  crowd
 }
 
 func startLab(t *testing.T) *lab {
@@ -170,13 +175,17 @@ func (l *lab) populate(t *testing.T) {
 	require.NoError(t, err)
 	ring, err := topology.NewRing(topology.Family{Driver: driver, Prefix: "mla"}, devices)
 	require.NoError(t, err)
-	for _, node := range names {
+	crowded, err := controlplane.CreateNodes(t.Context(), l.Client(), crowdedNodes, crowdedOptions)
+	require.NoError(t, err)
+	for _, node := range append(names, crowded...) {
 		slices, err := ring.ResourceSlices(node)
 		require.NoError(t, err)
 		for _, slice := range slices {
 			require.NoError(t, l.admin.Create(t.Context(), slice))
 		}
 	}
+	l.crowd.gather(crowded, ring)
+	require.NoError(t, l.seat(t.Context()))
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "global"}}
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
 	require.NoError(t, l.admin.Create(t.Context(), set))

@@ -8,6 +8,8 @@
 //
 // The scheduler, the webhook and the placement controller with its debug address run as
 // processes on a real control plane, with the configuration and the rights in manifests.
+// Devices are preempted for pods of a higher priority (the gate DRADevicePreemption is on), and mallory may use one: of some
+// nodes pods of no priority have all devices.
 // Somebody called mallory writes everything that package internal/testing/redteam collects;
 // somebody called alice does harmless things all the time, one after the other, and notes
 // how long each takes. What that was without mallory is measured first.

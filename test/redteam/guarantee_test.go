@@ -71,8 +71,11 @@ func TestGuarantee(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d shots in %s:\n%s", len(shots), time.Since(start).Round(time.Second), s.table())
+	t.Logf("%d shots in %s, for which %d pods were evicted:\n%s", len(shots), time.Since(start).Round(time.Second), s.crowd.evicted, s.table())
 	require.Empty(t, s.failures, "the guarantee does not hold:\n%s", strings.Join(s.failures, "\n"))
+	if mode == "all" || mode == "long" {
+		require.Positive(t, s.crowd.evicted)
+	}
 }
 
 func newSiege(t *testing.T) (*siege, []shot) {

@@ -95,8 +95,8 @@ func (l *lab) shotsAt(where redteam.Where, c redteam.Case, debug *debugger) []sh
 		object, other := selecting(unchecked, c), selecting(unchecked, c)
 		other.Name = "default-" + object.Name
 		return []shot{
-			l.podShot("selector/"+c.Name, "celset-scheduler", object.Name, object),
-			l.podShot("default-profile/"+c.Name, "default-scheduler", other.Name, other),
+			l.podShot("selector/"+c.Name, pod(unchecked, object.Name, "celset-scheduler", object.Name), object),
+			l.podShot("default-profile/"+c.Name, pod(unchecked, other.Name, "default-scheduler", other.Name), other),
 		}
 	case redteam.Cluster:
 		return l.placementShots(c, debug)
@@ -108,9 +108,11 @@ func (l *lab) shotsAt(where redteam.Where, c redteam.Case, debug *debugger) []sh
 	case redteam.Report:
 		return []shot{l.reportShot(c)}
 	default:
-		checked := claimOf(mallory, c)
+		checked, urgentClaim := claimOf(mallory, c), claimOf(unchecked, c)
+		urgentClaim.Name = "evicting-" + c.Name
 		return []shot{
-			l.podShot("claim/"+c.Name, "celset-scheduler", c.Name, claimOf(unchecked, c)),
+			l.podShot("claim/"+c.Name, pod(unchecked, c.Name, "celset-scheduler", c.Name), claimOf(unchecked, c)),
+			l.evictingShot(evicting+c.Name, urgentClaim),
 			{name: "checked-claim/" + c.Name, fire: func(ctx context.Context) error {
 				return l.mallory.Create(ctx, checked.DeepCopy(), client.DryRunAll)
 			}},
@@ -119,8 +121,7 @@ func (l *lab) shotsAt(where redteam.Where, c redteam.Case, debug *debugger) []sh
 }
 
 // podShot is a pod with a claim that no webhook has seen.
-func (l *lab) podShot(name, profile, podName string, claim client.Object) shot {
-	object := pod(unchecked, podName, profile, claim.GetName())
+func (l *lab) podShot(name string, object *corev1.Pod, claim client.Object) shot {
 	return shot{
 		name: name,
 		fire: func(ctx context.Context) error {
@@ -136,7 +137,7 @@ func (l *lab) podShot(name, profile, podName string, claim client.Object) shot {
 			}
 			return live.Spec.NodeName != "" || slices.ContainsFunc(live.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 		},
-		undo: func(ctx context.Context) error { return l.remove(ctx, unchecked, podName) },
+		undo: func(ctx context.Context) error { return l.remove(ctx, unchecked, object.Name) },
 	}
 }
 

@@ -131,7 +131,7 @@ func (l *lab) scheduler() *program {
 	return &program{name: "celset-scheduler", caches: programCaches + schedulerCaches, start: func(ctx context.Context) (*controlplane.Process, error) {
 		return l.StartScheduler(ctx, controlplane.SchedulerOptions{
 			ConfigFile: filepath.Join(l.manifests, "scheduler", "config.yaml"), User: schedulerAccount,
-			FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
+			FeatureGates: map[string]bool{v1alpha1.FeatureGate: true, "DRADevicePreemption": true},
 		})
 	}}
 }

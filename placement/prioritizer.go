@@ -89,9 +89,10 @@ func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong 
 	if from.Weight < -maxWeight || from.Weight > maxWeight {
 		wrong.add(Prioritizers, path.Child("weight"), fmt.Sprintf("the weight %d must be from %d to %d", from.Weight, -maxWeight, maxWeight))
 	}
-	if disabled := from.ScoreCoordinate != nil && from.Weight == 0; disabled {
-		// As on any hub it does not matter then whether there is such a one.
-		wrong, before = &misconfigurations{}, 0
+	if from.ScoreCoordinate != nil && from.Weight == 0 {
+		// It is disabled. As on any hub it does not matter then whether there is such a one.
+		result := coordinate(from.ScoreCoordinate, path, &misconfigurations{})
+		return result, result.Name != ""
 	}
 	result := coordinate(from.ScoreCoordinate, path.Child("scoreCoordinate"), wrong)
 	result.Weight = from.Weight

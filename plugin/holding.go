@@ -97,7 +97,7 @@ func watchHolds(factory informers.SharedInformerFactory, holds *hold.Holds) erro
 
 // noUseToWait tells why a pod that does not fit on the node where devices are held for it need not wait for
 // them, empty if it has to. Between the end of a victim and the deallocation of its claim nothing on the
-// node says that somebody was evicted: who is tried then would have others evicted elsewhere.
+// node says that somebody was evicted: who is tried then would have others evicted elsewhere. If all is free by now it is tried again, once.
 func (p *preempter) noUseToWait(held hold.Hold, refused *fwk.Status) string {
 	if refused.Plugin() != Name {
 		return "the node refuses it for another reason: " + refused.Message()

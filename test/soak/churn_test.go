@@ -40,10 +40,16 @@ func newChurn(client kubernetes.Interface, namespace string) *churn {
 
 // watch notices when pods get nodes, until the context ends.
 func (c *churn) watch(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(c.namespace))
+	return watchPods(ctx, c.client, c.namespace, func(_, obj any) { c.notice(obj) })
+}
+
+// watchPods has notice be called with pods as they were, nil for new ones, and as they are, until the context
+// ends.
+func watchPods(ctx context.Context, client kubernetes.Interface, namespace string, notice func(before, obj any)) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.notice(obj) },
-		UpdateFunc: func(_, obj any) { c.notice(obj) },
+		AddFunc:    func(obj any) { notice(nil, obj) },
+		UpdateFunc: notice,
 	}); err != nil {
 		return err
 	}

@@ -104,13 +104,13 @@ func TestSoakPreemption(t *testing.T) {
 	require.NoError(t, err)
 	decisions, err := readLogs(time.Now().Year(), s.logs...)
 	require.NoError(t, err)
-	summary := explainAll(r.lives, decisions, r.kills)
+	summary := r.summary(decisions)
 	p.ranked(r, l.Entries())
 	p.preemption(r, summary, holds)
 
 	r.tell(t, decisions, s.logs)
+	r.end()
 	drain(t, cp, l)
-	r.ending.Wait()
 	stopWatching()
 	<-ledgerEnded
 	e := l.Entries()

@@ -17,9 +17,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
@@ -90,6 +88,8 @@ type ranked struct {
 	lives map[string]*life
 	again []*life // evicted and not made anew yet
 	kills []time.Time
+	// over is set when it does not matter any more what becomes of pods.
+	over bool
 	// ending is for the pods that take their time.
 	ending sync.WaitGroup
 }
@@ -114,26 +114,16 @@ func newRanked(t *testing.T, cp *controlplane.ControlPlane, nodes int) *ranked {
 
 // watch notices what becomes of pods, until the context ends.
 func (r *ranked) watch(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithNamespace(r.namespace))
-	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { r.notice(ctx, nil, obj) },
-		UpdateFunc: func(before, obj any) { r.notice(ctx, before, obj) },
-	}); err != nil {
-		return err
-	}
-	factory.StartWithContext(ctx)
-	factory.WaitForCacheSync(ctx.Done())
-	context.AfterFunc(ctx, factory.Shutdown)
-	return nil
+	return watchPods(ctx, r.client, r.namespace, func(before, obj any) { r.notice(ctx, before, obj) })
 }
 
 func (r *ranked) notice(ctx context.Context, before, obj any) {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !ok || r.over {
+		return
+	}
 	l := r.lives[pod.Name]
 	if pod.Spec.NodeName != "" && l.node == "" {
 		l.node, l.bound = pod.Spec.NodeName, time.Now()
@@ -285,6 +275,21 @@ func (r *ranked) waiting() []string {
 		}
 	}
 	return names
+}
+
+// end forgets to notice pods, and waits for those that are ending.
+func (r *ranked) end() {
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	r.ending.Wait()
+}
+
+// summary is what came of all evictions so far.
+func (r *ranked) summary(d decisions) explained {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return explainAll(r.lives, d, r.kills)
 }
 
 // killed notes that a scheduler was killed.

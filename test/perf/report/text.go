@@ -92,14 +92,9 @@ processor time less so.
 const preemptionText = `With the feature gate ` + "`DRADevicePreemption`" + ` ([preemption](preemption.md)) and the configuration in
 [manifests/scheduler](../manifests/scheduler/config.yaml). Pods of a low priority have all devices of all nodes, with
 four each or with one. Then pods of a high one come, all at once, for each of which some have to go: as many as are
-in the third column. They stay. Below each other are the same pods with nobody there, for which no one has to go, and
+in the fourth column. They stay. Below each other are the same pods with nobody there, for which no one has to go, and
 the last two columns compare with those. An attempt is the one with which a pod was bound, after the one with which
-others were evicted for it.
-
-`
-
-const preemptionVersion = `Version: the one of this page. What is below each other ran one after the other on a
-machine that did nothing else.
+others were evicted for it. What is kept of the results is in [performance/preemption.json](performance/preemption.json).
 
 `
 
@@ -108,7 +103,7 @@ const upstreamPreemptionText = `Upstream's own workloads in which pods are evict
 
 `
 
-const churnText = `With the feature gate ` + "`DRADevicePreemption`" + `. Pods of three priorities want more devices than 200 nodes have. The upper
+const churnText = `Version: commit 2c03768, of 25 November 2026. With the feature gate ` + "`DRADevicePreemption`" + `. Pods of three priorities want more devices than 200 nodes have. The upper
 two are so few that there is always a node with only lower ones: each of them could run if others were evicted. Pods
 take up to three seconds to end, those that were evicted are made anew, and one scheduler after the other is killed.
 A ledger follows all versions of all claims. Each eviction is compared with what the schedulers' logs say, for whom
@@ -160,7 +155,6 @@ The workloads are in
 scheduler_perf, in [keepwhole-config.yaml](../test/perf/scheduler_perf/keepwhole-config.yaml) and in
 [preemption-config.yaml](../test/perf/scheduler_perf/preemption-config.yaml); those labelled ` + "`short`" + ` are part of ` + "`go test`" + `. What is kept of
 the results is in [performance/results.json](performance/results.json), of configurations with and without
-KeepWhole in [performance/keepwhole.json](performance/keepwhole.json), with evictions in
-[performance/preemption.json](performance/preemption.json); without PERF_RESULTS
+KeepWhole in [performance/keepwhole.json](performance/keepwhole.json); without PERF_RESULTS
 the page is written from that. [Limits](limits.md#caches) says how much memory the caches take.
 `

@@ -61,7 +61,7 @@ func schedulersVerdict(t require.TestingT, environment *device.Environment, w wo
 	return scheduler(t, environment, w.classes).CheckConstraints([]*resourceapi.ResourceClaim{w.claim})
 }
 
-// TestSameVerdictAsTheScheduler judges 1,000 claims, most of them malformed.
+// TestSameVerdictAsTheScheduler judges 1,000 claims or more, most of them malformed.
 func TestSameVerdictAsTheScheduler(t *testing.T) {
 	checker, environment := newChecker(t, Options{}), newEnvironment(t)
 	refused, undecided, accepted, constrained, preferring := 0, 0, 0, 0, 0
@@ -69,7 +69,7 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 	if testing.Short() {
 		objects = 1
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	check := func(t *rapid.T) {
 		for range objects {
 			w := worldGen().Draw(t, "world")
 			before := w.claim.DeepCopy()
@@ -101,11 +101,13 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 			require.Len(t, template.Warnings, len(got.Warnings))
 			require.Equal(t, got.Undecided, template.Undecided)
 		}
-	})
-	t.Logf("%d refused, %d undecided, %d accepted, %d of them with constraints and %d with preferences", refused, undecided, accepted, constrained, preferring)
-	if !testing.Short() {
-		require.Positive(t, min(refused, undecided, accepted, constrained, preferring), "the property says something about each")
 	}
+	rapid.Check(t, check)
+	// The rarest of them may not have been drawn yet.
+	for !testing.Short() && min(refused, undecided, accepted, constrained, preferring) == 0 {
+		rapid.Check(t, check)
+	}
+	t.Logf("%d refused, %d undecided, %d accepted, %d of them with constraints and %d with preferences", refused, undecided, accepted, constrained, preferring)
 }
 
 // requireSameWords: what the scheduler would tell the user, the webhook does tell.

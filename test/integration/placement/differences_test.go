@@ -41,8 +41,6 @@ func TestMistakesKeepDecisionsUntilMended(t *testing.T) {
 			[]string{"Predicate:spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: ERROR: <input>:1:30: Syntax error", "\n | .............................^"}},
 		"not bool": {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['true', 'size(managedCluster)']}}}]`,
 			[]string{"celExpressions[1]: ERROR: <input>:1:1: the expression must return bool, it returns int"}},
-		"costly": {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.a.all(a, managedCluster.b.all(b, managedCluster.c.all(c, managedCluster.d.all(d, managedCluster.e.all(e, a == e)))))']}}}]`,
-			[]string{"the limit is 1000000"}},
 		"one predicate of several": {`predicates: [{}, {requiredClusterSelector: {labelSelector: {matchExpressions: [{key: cloud, operator: Gt, values: ["1"]}]}}}]`,
 			[]string{`Predicate:spec.predicates[1].requiredClusterSelector.labelSelector: "Gt" is not a valid label selector operator`}},
 		"negative number": {`numberOfClusters: -1`, []string{"Selection:spec.numberOfClusters: the number -1 is negative"}},
@@ -65,6 +63,18 @@ func TestMistakesKeepDecisionsUntilMended(t *testing.T) {
 	}
 	change(t, s, s.live(t, name), func(p *clusterv1beta1.Placement) { p.Spec = specOf(t, `{}`) })
 	s.requireSelected(t, name, "a", "b")
+}
+
+// An expression that would cost too much on a large cluster is decided on small ones, as any other.
+func TestExpensiveExpressionIsDecided(t *testing.T) {
+	s := newFleet(t, "")
+	s.join(t, "a", traits{labels: map[string]string{"cloud": "aws"}})
+	s.join(t, "b", traits{labels: map[string]string{"cloud": "gcp"}})
+	const labels = "managedCluster.metadata.labels"
+	s.place(t, "nested", fmt.Sprintf(`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: [
+		'%[1]s.exists(a, %[1]s.exists(b, %[1]s.exists(c, %[1]s.exists(d, %[1]s[a] + %[1]s[b] + %[1]s[c] + %[1]s[d] == "awsawsawsaws"))))']}}}]`, labels))
+	s.requireSelected(t, "nested", "a")
+	s.requireCondition(t, "nested", clusterv1beta1.PlacementConditionMisconfigured, "False "+placement.ReasonConfigured)
 }
 
 // An expired score is a warning, once: the decision is made, and not tried again and

@@ -19,6 +19,9 @@ func bounded(function string, values *operands) ref.Val {
 		return joined(values.first, values.second)
 	case "quantity", "isQuantity":
 		clampQuantity(values)
+	case "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getMonth",
+		"getHours", "getMinutes", "getSeconds", "getMilliseconds":
+		return inKeptZone(function, values)
 	}
 	return nil
 }

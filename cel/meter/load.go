@@ -36,7 +36,7 @@ type Call struct {
 	// it was compiled before.
 	Pattern
 	Compiled bool
-	// NoZone tells that the second operand is no name of a time zone.
+	// NoZone tells that the second operand is no name of a time zone, or of one that is kept.
 	NoZone bool
 }
 
@@ -72,6 +72,8 @@ type known struct {
 	load func(*Call) Load
 	// deep are the operands of which all values are counted.
 	deep [2]bool
+	// zoned tells that the second operand is a time zone.
+	zoned bool
 	// result is the size of the result before it is made.
 	result func(values *operands, limit float64) float64
 }
@@ -120,8 +122,8 @@ var (
 		result.Nanoseconds += 2.5 * (c.First.Size + 1) * c.Steps
 		return result
 	}}
-	// inZone looks a time zone up, which is read from a file each time.
-	inZone = known{load: func(c *Call) Load {
+	// inZone looks a time zone up, which is read from a file unless it is kept.
+	inZone = known{zoned: true, load: func(c *Call) Load {
 		if c.Count < 2 || c.NoZone {
 			return Load{}
 		}
@@ -433,8 +435,8 @@ var everything = known{deep: [2]bool{true, true}}
 // callOf looks at the operands.
 func callOf(a *account, c *call, values *operands, is known) *Call {
 	result := Call{Count: values.count}
-	if zone, ok := values.second.(types.String); ok {
-		result.NoZone = isOffset(string(zone))
+	if zone, ok := values.second.(types.String); ok && is.zoned {
+		result.NoZone = isOffset(string(zone)) || isKept(string(zone))
 	}
 	if values.count > 0 {
 		result.First = operandOf(values.first, is.deep[0])

@@ -161,17 +161,24 @@ type scope struct {
 // accountOf finds the account of the evaluation that a frame belongs to: as many steps
 // away as macros are nested.
 func accountOf(vars interpreter.Activation) *account {
+	if s := scopeOf(vars); s != nil {
+		return &s.account
+	}
+	return &account{}
+}
+
+// scopeOf is nil where there is no input: constants are folded while an expression is planned.
+func scopeOf(vars interpreter.Activation) *scope {
 	if frame, ok := vars.(*interpreter.ExecutionFrame); ok {
 		vars = frame.Unwrap()
 	}
 	for vars != nil {
 		if s, ok := vars.(*scope); ok {
-			return &s.account
+			return s
 		}
 		vars = vars.Parent()
 	}
-	// Constants are folded while an expression is planned, without an input.
-	return &account{}
+	return nil
 }
 
 // bytesLeft is how many bytes the next call may make.

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/celset/celset/cel/cluster/clock"
 )
 
 // Cluster is an object that stands for a cluster, ready to be matched. The object
@@ -159,10 +161,23 @@ type input struct {
 	traits.Mapper
 	name string
 	hub  Hub
-	// found are the scores that were looked up, by name.
-	found map[string]foundScores
 	// managed is the Mapper of a ManagedCluster.
 	managed mapping[object]
+	// seen is nil until something is looked at that most expressions don't.
+	seen *seen
+}
+
+// seen is what the expressions have seen besides the cluster. All of them see the same.
+type seen struct {
+	clock  clock.Reading
+	scores scoresSeen
+}
+
+func (i *input) looks() *seen {
+	if i.seen == nil {
+		i.seen = &seen{}
+	}
+	return i.seen
 }
 
 func newInput(cluster Cluster, hub Hub) *input {
@@ -196,12 +211,28 @@ func root(of any) traits.Mapper {
 	}
 }
 
-// ResolveName knows the one variable there is.
+// ResolveName knows the cluster and the time.
 func (i *input) ResolveName(name string) (any, bool) {
-	if name == clusterVariable {
+	switch name {
+	case clusterVariable:
 		return i, true
+	case clock.Variable:
+		return i.looks().clock.Read(i.hub.now), true
+	default:
+		return nil, false
 	}
-	return nil, false
+}
+
+// Clock is the time of all evaluations on the cluster.
+func (i *input) Clock() *clock.Reading { return &i.looks().clock }
+
+// holds is the period of what was evaluated so far, nil if the time was not read.
+func (i *input) holds() *clock.Period {
+	if i.seen == nil || !i.seen.clock.WasRead() {
+		return nil
+	}
+	period := i.seen.clock.Period()
+	return &period
 }
 
 // Parent returns nil: there is none.

@@ -29,7 +29,8 @@ const (
 type Hub struct {
 	// Scores finds AddOnPlacementScores; nil finds none.
 	Scores ScoreFinder
-	// Now is the time that validUntil is compared with; zero means the current time.
+	// Now is the time: validUntil is compared with it, and now() is the tick of package
+	// clock at or before it. Zero means the current time.
 	Now time.Time
 }
 
@@ -86,17 +87,34 @@ type foundScores struct {
 	err    error
 }
 
+// scoresSeen are the scores that were looked up: usually one, so that there is a map for the
+// others only.
+type scoresSeen struct {
+	first  string
+	is     foundScores
+	any    bool
+	others map[string]foundScores
+}
+
 // find looks scores up once for all evaluations on the cluster: they see the same.
 func (i *input) find(name string) foundScores {
-	if found, ok := i.found[name]; ok {
+	seen := &i.looks().scores
+	if seen.any && seen.first == name {
+		return seen.is
+	}
+	if found, ok := seen.others[name]; ok {
 		return found
 	}
 	var found foundScores
 	found.object, found.err = i.hub.find(i.name, name)
-	if i.found == nil {
-		i.found = make(map[string]foundScores, 1)
+	switch {
+	case !seen.any:
+		seen.any, seen.first, seen.is = true, name, found
+	case seen.others == nil:
+		seen.others = map[string]foundScores{name: found}
+	default:
+		seen.others[name] = found
 	}
-	i.found[name] = found
 	return found
 }
 

@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster/clock"
 )
 
 // Selector tells which clusters satisfy a label selector, a claim selector and a
@@ -33,6 +34,9 @@ type Selector struct {
 type expression struct {
 	path    *field.Path
 	program *cel.Program
+	// stepwise tells that the answer may be another at each tick of the clock, if it was
+	// read.
+	stepwise bool
 }
 
 // Error says which part of a selector is wrong, or failed.
@@ -58,6 +62,9 @@ type Verdict struct {
 	// Unmatched leads to the first part that does not match; nil if all do, if the
 	// evaluation failed and if the selector does not come from an object.
 	Unmatched *field.Path
+	// Holds is how long the answer, or the failure, stays the same if nothing changes but
+	// the time; nil if no expression has read that.
+	Holds *clock.Period
 }
 
 // ForLabels returns a selector of clusters by labels only. It takes the operators
@@ -92,7 +99,7 @@ func (e *Environment) Compile(from clusterv1beta1.ClusterSelector, path *field.P
 			failures = append(failures, &Error{at, err})
 			continue
 		}
-		result.expressions = append(result.expressions, expression{at, program})
+		result.expressions = append(result.expressions, expression{at, program, clock.Follow(program.AST()).Stepwise})
 		result.scores.add(program.AST())
 	}
 	if len(failures) > 0 {
@@ -153,12 +160,15 @@ func (s *Selector) evaluate(ctx context.Context, input *input) (Verdict, error) 
 	budget := cel.NewBudget(ClusterCostLimit)
 	for i := range s.expressions {
 		matches, err := s.expressions[i].program.Evaluate(ctx, input, budget)
+		if s.expressions[i].stepwise {
+			input.Clock().Step()
+		}
 		if err != nil {
-			return Verdict{Cost: budget.Spent()}, &Error{s.expressions[i].path, &failure{input.name, err}}
+			return Verdict{Cost: budget.Spent(), Holds: input.holds()}, &Error{s.expressions[i].path, &failure{input.name, err}}
 		}
 		if !matches {
-			return Verdict{Cost: budget.Spent(), Unmatched: s.expressions[i].path}, nil
+			return Verdict{Cost: budget.Spent(), Unmatched: s.expressions[i].path, Holds: input.holds()}, nil
 		}
 	}
-	return Verdict{Matches: true, Cost: budget.Spent()}, nil
+	return Verdict{Matches: true, Cost: budget.Spent(), Holds: input.holds()}, nil
 }

@@ -46,6 +46,10 @@ func (r *run) filterByPredicates(memory *memory) ([]*Candidate, error) {
 	backing, passed := make([]Candidate, 0, passing), make([]*Candidate, 0, passing)
 	for i := range answers {
 		a := &answers[i]
+		if a.match.holds != nil {
+			r.result.Timed = true
+			r.horizon.at(a.match.holds.Until)
+		}
 		for _, read := range a.reads {
 			if !read.until.IsZero() {
 				r.horizon.after(read.until)

@@ -14,14 +14,17 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/cluster/clock"
 	"github.com/celset/celset/cel/memo"
 )
 
 // What the predicates of a Placement say of a cluster depends on the spec of the
 // Placement, the cluster, the AddOnPlacementScores that its expressions looked
-// for, and whether these are expired. An answer is remembered with the versions of
-// all of it, and is right as long as none differs. Objects without UID or version,
-// as dry runs have them, are not remembered.
+// for, whether these are expired, and the time if they asked for it. An answer is
+// remembered with the versions of all of it and with the period in which it holds, and is
+// right as long as no version differs and the period is not over, nor begins later since
+// the clock was put back. Objects without UID or version, as dry runs have them, are not
+// remembered.
 //
 // An answer that was not found in time is none: it has no version, so the cluster is
 // evaluated next time, and only it.
@@ -216,9 +219,20 @@ func (r *run) refresh(memory *memory, clusters []*clusterv1.ManagedCluster) erro
 	return nil
 }
 
+// shared is the period of the cluster before if it is the same: it is that of most of them.
+func (r *run) shared(holds *clock.Period) *clock.Period {
+	if holds != nil && (r.period == nil || *r.period != *holds) {
+		r.period = holds
+	}
+	if holds == nil {
+		return nil
+	}
+	return r.period
+}
+
 // holds tells whether nothing that an answer depends on has changed.
 func (r *run) holds(a *answer, cluster *clusterv1.ManagedCluster) (bool, error) {
-	if !a.version.rememberable() || a.object != cluster && a.version != versionOf(cluster) {
+	if !a.version.rememberable() || a.object != cluster && a.version != versionOf(cluster) || !a.match.holds.Has(r.now) {
 		return false, nil
 	}
 	a.object = cluster
@@ -255,6 +269,7 @@ func (r *run) evaluate(plan *plan, of *clusterv1.ManagedCluster) (answer, error)
 		r.result.Evaluated++
 	}
 	r.result.Cost += result.match.cost
+	result.match.holds = r.shared(result.match.holds)
 	if result.match.late != nil {
 		return r.late(of, result.match.late), nil
 	}

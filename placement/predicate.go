@@ -13,6 +13,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/cluster/clock"
 )
 
 // predicates are ORed; no predicate at all matches everything.
@@ -34,6 +35,8 @@ type match struct {
 	reason Reason
 	// cost is that of all evaluations, in CEL cost units.
 	cost uint64
+	// holds is how long all of this stays so while time passes; nil is forever.
+	holds *clock.Period
 	// late is the failure of an evaluation that took too long, nil if none did. Then the
 	// others say nothing.
 	late error
@@ -66,6 +69,7 @@ func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluste
 		verdict, err := selector.Match(alarm.start(), object, hub)
 		alarm.stop()
 		result.cost += verdict.Cost
+		result.holds = result.holds.And(verdict.Holds)
 		switch {
 		case deadlineIn(err) != nil:
 			result.late = err

@@ -31,6 +31,10 @@ var specs = []string{
 	"numberOfClusters: %d\nscoreRateLimit: 7s\n" + policy("Additive", "ResourceAllocatableCPU 2") + addOn("r", "s", -1),
 	spreadOver("numberOfClusters: %d\n", `{topologyKey: n, topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}`),
 	grouped(`clustersPerDecisionGroup: %d, decisionGroups: [{groupName: one, groupClusterSelector: {labelSelector: {matchLabels: {n: "1"}}}}]`),
+	withExpressions(`now() < timestamp("2026-08-01T12:00:%d0Z") || managedCluster.metadata.labels["n"] == "1"`),
+	withExpressions(`(now() - timestamp(managedCluster.metadata.name < "c" ? "2026-08-01T11:58:27Z" : "2026-08-01T11:59:%d0Z")).getMinutes() == %d`),
+	withExpressions(`managedCluster.scores("r").exists(s, s.value > now().getMinutes()) || string(now()).endsWith("%d0Z")`),
+	`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['now() > timestamp("2026-08-01T12:00:%d0Z")']}}}, {requiredClusterSelector: {celSelector: {celExpressions: ['now().getMinutes() % 2 == 0', 'has(managedCluster.metadata.labels.n)']}}}]` + "\nnumberOfClusters: %d\n",
 	`numberOfClusters: -1`,
 	withExpressions(`1 +`),
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/celset/celset/cel/cluster/clock"
 	"github.com/celset/celset/cel/memo"
 )
 
@@ -59,6 +60,9 @@ func sizeOfAnswers(answers []answer) int {
 	bytes := cap(answers) * int(unsafe.Sizeof(answer{}))
 	for i := range answers {
 		bytes += cap(answers[i].reads) * int(unsafe.Sizeof(read{}))
+		if answers[i].match.holds != nil {
+			bytes += int(unsafe.Sizeof(clock.Period{}))
+		}
 		switch answers[i].match.reason.(type) {
 		case nil:
 		case *Failed:

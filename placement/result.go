@@ -34,8 +34,12 @@ type Result struct {
 	// Misconfigurations are what is wrong with the Placement.
 	Misconfigurations []*Misconfiguration
 	// Requeue is when the outcome may change though no object does: a toleration ends,
-	// a score expires or may be recorded. Zero is never.
+	// a score expires or may be recorded, or an expression says something else of now().
+	// Zero is never.
 	Requeue time.Time
+	// Timed tells that an expression has asked for now(). Then the outcome may be another
+	// one, too, if the clock is put back.
+	Timed bool
 	// Reads are the AddOnPlacementScores that decide, in expressions or as
 	// prioritizers: when one of them changes, for any cluster, so may the outcome.
 	Reads cluster.ScoreNames
@@ -65,6 +69,9 @@ type Result struct {
 
 	now time.Time
 }
+
+// Time is when the decision was made, or is to be thought of as made.
+func (r *Result) Time() time.Time { return r.now }
 
 // ApplyTo returns the status that a Placement is to have, with the status that it
 // has now. What a standing decision says in it of groups stays. The number of its clusters

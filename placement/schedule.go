@@ -17,6 +17,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/cluster/clock"
 )
 
 // Kinds of what an [Observer] sees.
@@ -89,6 +90,8 @@ type run struct {
 	former   *former
 	recorder recorder
 	alarm    alarm
+	// period is that of the last answer that depends on the time.
+	period *clock.Period
 	// skipped is how many clusters were not evaluated, for lack of time.
 	skipped int
 	horizon horizon

@@ -52,10 +52,11 @@ func (p *Preview) Placement(ctx context.Context, key types.NamespacedName) (*clu
 }
 
 // Schedule decides a Placement, which needs not be on the hub: its former decisions
-// are those of the Placement there with its namespace and name. The evaluations may take
+// are those of the Placement there with its namespace and name. It does so at a time, with
+// all objects as they are now; zero is the time by the clock. The evaluations may take
 // as long as the controller lets them take in one decision, all at once. Errors are those
 // of [placement.Scheduler.Schedule]; without a result the hub could not be read.
-func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error) {
+func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement, at time.Time) (*placement.Result, error) {
 	decisions, err := p.decisions(ctx)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,10 @@ func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement
 	unknown.Generation = 0
 	limited, cancel := placement.WithDeadline(ctx, p.timeout, p.timeout)
 	defer cancel()
-	result, err := p.scheduler.Schedule(limited, unknown, snapshot, p.now())
+	if at.IsZero() {
+		at = p.now()
+	}
+	result, err := p.scheduler.Schedule(limited, unknown, snapshot, at)
 	for i := range result.Conditions {
 		result.Conditions[i].ObservedGeneration = object.Generation
 	}

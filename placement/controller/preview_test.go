@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,7 +39,7 @@ func TestPreview(t *testing.T) {
 	live, err := preview.Placement(t.Context(), key)
 	must(t, err)
 	f.requireCondition(t, live, clusterv1beta1.PlacementConditionSatisfied, "True AllDecisionsScheduled")
-	result, err := preview.Schedule(t.Context(), live)
+	result, err := preview.Schedule(t.Context(), live, time.Time{})
 	must(t, err)
 	require.Equal(t, f.names("a"), candidatesOf(result))
 	require.EqualValues(t, 200, result.Candidates[0].Total, "it is in the former decision, so Steady says 100")
@@ -49,12 +50,27 @@ func TestPreview(t *testing.T) {
 	// An object that claims to be the live one has no effect on what is said of that.
 	pretender := live.DeepCopy()
 	pretender.Spec.Predicates = predicates(`false`)
-	result, err = preview.Schedule(t.Context(), pretender)
+	result, err = preview.Schedule(t.Context(), pretender, time.Time{})
 	must(t, err)
 	require.Empty(t, result.Candidates)
-	result, err = preview.Schedule(t.Context(), live)
+	result, err = preview.Schedule(t.Context(), live, time.Time{})
 	must(t, err)
 	require.Equal(t, f.names("a"), candidatesOf(result))
+
+	// At another time, which changes nothing about the hub.
+	timed := live.DeepCopy()
+	timed.Spec.Predicates = predicates(`now() < timestamp("2026-08-01T12:00:00Z")`)
+	at := time.Date(2026, 8, 1, 11, 59, 59, 0, time.UTC)
+	for range 2 {
+		result, err = preview.Schedule(t.Context(), timed, at)
+		must(t, err)
+		require.Equal(t, f.names("a", "b"), candidatesOf(result))
+		require.Equal(t, at, result.Time())
+		require.Equal(t, at.Add(time.Second), result.Requeue)
+	}
+	result, err = preview.Schedule(t.Context(), timed, at.Add(time.Second))
+	must(t, err)
+	require.Empty(t, result.Candidates)
 
 	f.requireSelected(t, object, "a")
 	_, err = preview.Placement(t.Context(), types.NamespacedName{Namespace: f.name, Name: "q"})
@@ -80,7 +96,7 @@ func TestPreviewOfAHubThatCannotBeRead(t *testing.T) {
 	for read, kind := range []string{"PlacementDecisions", "ManagedClusters", "AddOnPlacementScores", "ManagedClusterSets", "ManagedClusterSetBindings"} {
 		preview, err := NewPreview(unreadable{failed: gone, after: &read}, Options{})
 		must(t, err)
-		result, err := preview.Schedule(t.Context(), &clusterv1beta1.Placement{})
+		result, err := preview.Schedule(t.Context(), &clusterv1beta1.Placement{}, time.Time{})
 		require.ErrorIs(t, err, gone)
 		require.ErrorContains(t, err, "list "+kind)
 		require.Nil(t, result)

@@ -100,6 +100,11 @@ func (r *reconciler) placement(ctx context.Context, key types.NamespacedName) (*
 	return r.live(ctx, key)
 }
 
+// longestSleep is after how long a Placement that time changes is decided again at the latest.
+// Timers don't notice that the clock of the machine was put forward or back, or that the
+// machine was asleep. Where nothing has changed it costs little.
+const longestSleep = 10 * time.Minute
+
 // outcome says when to decide a Placement again. Errors are tried again after a while
 // that grows; a conflict is no error but a cache that is behind.
 func (r *reconciler) outcome(result *placement.Result, err error) (reconcile.Result, error) {
@@ -109,10 +114,12 @@ func (r *reconciler) outcome(result *placement.Result, err error) (reconcile.Res
 		return reconcile.Result{RequeueAfter: behind}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, nil
-	case err != nil || result.Requeue.IsZero():
+	case err != nil || result.Requeue.IsZero() && !result.Timed:
 		return reconcile.Result{}, err
+	case result.Requeue.IsZero():
+		return reconcile.Result{RequeueAfter: longestSleep}, nil
 	default:
-		return reconcile.Result{RequeueAfter: max(result.Requeue.Sub(r.now()), time.Millisecond)}, nil
+		return reconcile.Result{RequeueAfter: min(max(result.Requeue.Sub(r.now()), time.Millisecond), longestSleep)}, nil
 	}
 }
 

@@ -132,12 +132,15 @@ func TestSetMayHaveCluster(t *testing.T) {
 func TestRequeue(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	r := &reconciler{now: func() time.Time { return now }}
-	for after, want := range map[time.Duration]time.Duration{time.Minute: time.Minute, -time.Hour: time.Millisecond, 0: time.Millisecond} {
+	for after, want := range map[time.Duration]time.Duration{time.Minute: time.Minute, -time.Hour: time.Millisecond, 0: time.Millisecond, 1000 * time.Hour: longestSleep} {
 		got, err := r.outcome(&placement.Result{Requeue: now.Add(after)}, nil)
 		require.NoError(t, err)
 		require.Equal(t, want, got.RequeueAfter)
 	}
-	got, err := r.outcome(&placement.Result{}, nil)
+	got, err := r.outcome(&placement.Result{Timed: true}, nil)
+	require.NoError(t, err)
+	require.Equal(t, longestSleep, got.RequeueAfter, "the clock may be put back")
+	got, err = r.outcome(&placement.Result{}, nil)
 	require.NoError(t, err)
 	require.Zero(t, got)
 }

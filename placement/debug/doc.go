@@ -20,9 +20,11 @@
 //     its name, if there is one: what would become of that if it were changed so.
 //
 // Neither writes anything. A query parameter cluster, which may be repeated, lists
-// only the named clusters:
+// only the named clusters. The parameter now decides as at that time, with all objects as
+// they are: the same request has the same answer, whenever it is made, as long as none of
+// them changes.
 //
-//	curl -H "Authorization: Bearer $TOKEN" "https://$HOST/debug/placements/team/web?cluster=eu-1"
+//	curl -H "Authorization: Bearer $TOKEN" "https://$HOST/debug/placements/team/web?cluster=eu-1&now=2026-08-01T22:00:00Z"
 //	curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/yaml' --data-binary @web.yaml https://$HOST/debug/placements/
 //
 // # Answers

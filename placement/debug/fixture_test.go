@@ -109,7 +109,7 @@ func (b *bench) Placement(_ context.Context, key types.NamespacedName) (*cluster
 	return object, nil
 }
 
-func (b *bench) Schedule(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error) {
+func (b *bench) Schedule(ctx context.Context, object *clusterv1beta1.Placement, at time.Time) (*placement.Result, error) {
 	if b.before != nil {
 		b.before(ctx)
 	}
@@ -124,7 +124,10 @@ func (b *bench) Schedule(ctx context.Context, object *clusterv1beta1.Placement) 
 		defer cancel()
 		ctx = limited
 	}
-	return b.scheduler.Schedule(ctx, object, b.snapshot, now)
+	if at.IsZero() {
+		at = now
+	}
+	return b.scheduler.Schedule(ctx, object, b.snapshot, at)
 }
 
 // Users are named by their tokens: reader may get in ns, author create there, nobody

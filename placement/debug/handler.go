@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -29,8 +30,9 @@ const Path = "/debug/placements"
 const (
 	// DefaultTimeout is how long one answer may take.
 	DefaultTimeout = 30 * time.Second
-	// clusterParameter names a cluster to tell of.
+	// clusterParameter names a cluster to tell of, nowParameter the time of the decision.
 	clusterParameter = "cluster"
+	nowParameter     = "now"
 )
 
 var resource = schema.GroupVersionResource{Group: clusterv1beta1.GroupName, Version: clusterv1beta1.GroupVersion.Version, Resource: "placements"}
@@ -40,9 +42,10 @@ type Placements interface {
 	// Placement returns a Placement; if there is none the error is NotFound of the API
 	// machinery.
 	Placement(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error)
-	// Schedule decides a Placement, be it on the hub or not, and writes nothing. There
-	// may be a result with an error, as that of [placement.Scheduler.Schedule].
-	Schedule(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error)
+	// Schedule decides a Placement, be it on the hub or not, and writes nothing. It is
+	// decided as it would be at a time, or now if that is zero. There may be a result with
+	// an error, as that of [placement.Scheduler.Schedule].
+	Schedule(ctx context.Context, object *clusterv1beta1.Placement, at time.Time) (*placement.Result, error)
 }
 
 // Options describe a handler. Those without a default must be given.
@@ -143,10 +146,30 @@ func (h *handler) post(w http.ResponseWriter, request *http.Request, who user.In
 	return h.decide(request, object)
 }
 
+// timeOf is the time that a request asks for, zero if it does not. All that celset remembers
+// of a hub was made later than 1970.
+func timeOf(query url.Values) (time.Time, error) {
+	if !query.Has(nowParameter) {
+		return time.Time{}, nil
+	}
+	given := query.Get(nowParameter)
+	at, err := time.Parse(time.RFC3339, given)
+	if err != nil || at.Year() < 1970 {
+		return time.Time{}, refusalOf(apierrors.NewBadRequest(fmt.Sprintf(
+			"the parameter %s is %q; give a time from 1970 on, such as 2026-08-01T12:00:00Z, or 2026-08-01T14:00:00%%2B02:00 with the + of its offset escaped",
+			nowParameter, clip(given, maxReason))))
+	}
+	return at.UTC(), nil
+}
+
 // decide waits for its turn. How long it takes then is bounded by who decides, and all
 // of it by the context.
 func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement) (*Report, error) {
 	ctx := request.Context()
+	at, err := timeOf(request.URL.Query())
+	if err != nil {
+		return nil, err
+	}
 	end, err := h.turns.take(ctx, object.Namespace)
 	switch {
 	case errors.Is(err, errTooMany):
@@ -156,7 +179,7 @@ func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement
 		return nil, refusalOf(apierrors.NewServerTimeout(resource.GroupResource(), "decide", int(h.Timeout.Seconds())))
 	}
 	defer end()
-	result, err := h.Placements.Schedule(ctx, object)
+	result, err := h.Placements.Schedule(ctx, object, at)
 	if result == nil {
 		return nil, fmt.Errorf("decide Placement %s/%s: %w", object.Namespace, object.Name, err)
 	}

@@ -68,6 +68,10 @@ func TestRefusals(t *testing.T) {
 		"without namespace":    {"POST", "/", "author", yaml, object("", "new", ""), 400, `metadata.namespace: ""`},
 		"all namespaces":       {"POST", "/", "author", yaml, object("*", "new", ""), 400, `metadata.namespace: "*"`},
 		"without name":         {"POST", "/", "author", yaml, object("ns", "", ""), 400, `metadata.name: ""`},
+		"no time":              {"GET", "/ns/p?now=", "reader", "", "", 400, `the parameter now is ""; give a time from 1970 on`},
+		"a + in a time":        {"GET", "/ns/p?now=2026-08-01T14:00:00+02:00", "reader", "", "", 400, `the parameter now is "2026-08-01T14:00:00 02:00"; give a time`},
+		"too early":            {"POST", "/?now=0001-01-01T00:00:00Z", "author", yaml, good, 400, "give a time from 1970 on"},
+		"a long time":          {"POST", "/?now=" + strings.Repeat("2", 4096), "author", yaml, good, 400, "222...\"; give a time"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

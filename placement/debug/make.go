@@ -34,6 +34,7 @@ func (r report) make(err error, all bool) *Report {
 		Prioritizers: r.prioritizers(),
 		Candidates:   r.candidates(),
 		Groups:       r.groups(),
+		Time:         metav1.Time{Time: r.result.Time()},
 		Evaluated:    r.result.Evaluated,
 		Cost:         r.result.Cost,
 	}

@@ -49,6 +49,9 @@ type Report struct {
 	Candidates []Candidate `json:"aggregatedScores"`
 	// Groups are the decision groups with the PlacementDecisions that there would be.
 	Groups []Group `json:"decisionGroups"`
+	// Time is when it was decided, or what the request said that it is. now() is the
+	// multiple of ten seconds at or before it.
+	Time metav1.Time `json:"time"`
 	// Requeue is when the outcome may change though no object does.
 	Requeue *metav1.Time `json:"requeueTime,omitempty"`
 	// Evaluated is how many clusters the predicates were asked about, and Cost what the

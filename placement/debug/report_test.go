@@ -178,3 +178,27 @@ func TestWarnings(t *testing.T) {
 	require.Equal(t, placement.ReasonScoreExpired, report.Warnings[0].Reason)
 	require.Equal(t, "AddOn/r/s", report.Warnings[0].Plugin)
 }
+
+// The same request about the same time has the same answer, whenever it is made.
+func TestTheTimeIsAParameter(t *testing.T) {
+	const spec = `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['now().getDayOfWeek("Europe/Berlin") in [0, 6]']}}}]`
+	b := newBench(t)
+	at := func(query string) *debug.Report {
+		response := b.call(t, http.MethodPost, debug.Path+"/"+query, "author", "application/yaml", object("ns", "new", spec))
+		return reportIn(t, response, http.StatusOK)
+	}
+	require.Equal(t, now, at("").Time.UTC())
+	friday, saturday := at("?now=2026-07-31T21:59:59Z"), at("?now=2026-08-01T00:00:00%2B02:00")
+	require.Empty(t, friday.Candidates)
+	require.Equal(t, time.Date(2026, 7, 31, 21, 59, 59, 0, time.UTC), friday.Time.UTC())
+	require.Equal(t, time.Date(2026, 7, 31, 22, 0, 0, 0, time.UTC), friday.Requeue.UTC())
+	require.NotEmpty(t, saturday.Candidates)
+	require.Equal(t, time.Date(2026, 7, 31, 22, 0, 0, 0, time.UTC), saturday.Time.UTC())
+	require.Equal(t, time.Date(2026, 8, 1, 22, 0, 0, 0, time.UTC), saturday.Requeue.UTC())
+	require.Equal(t, saturday, at("?now=2026-07-31T22:00:00Z"))
+
+	// Also about a Placement of the hub.
+	b.store(t, "timed", spec)
+	require.Empty(t, b.get(t, "timed?now=2026-07-31T21:59:59Z").Candidates)
+	require.NotEmpty(t, b.get(t, "timed?now=2026-07-31T22:00:00Z&cluster=a").Candidates)
+}

@@ -4,6 +4,7 @@
 package clock
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -75,7 +76,25 @@ func (r *Reading) Period() Period {
 	}
 }
 
-// Has tells whether an answer holds at a time.
-func (p Period) Has(t time.Time) bool {
-	return !t.Before(p.From) && (p.Until.IsZero() || t.Before(p.Until))
+// Has tells whether an answer holds at a time; one without a Period does always.
+func (p *Period) Has(t time.Time) bool {
+	return p == nil || !t.Before(p.From) && (p.Until.IsZero() || t.Before(p.Until))
+}
+
+// And is the period in which two answers hold.
+func (p *Period) And(other *Period) *Period {
+	switch {
+	case p == nil || other == nil:
+		return cmp.Or(p, other)
+	case *p == *other:
+		return p
+	}
+	result := *p
+	if other.From.After(result.From) {
+		result.From = other.From
+	}
+	if result.Until.IsZero() || !other.Until.IsZero() && other.Until.Before(result.Until) {
+		result.Until = other.Until
+	}
+	return &result
 }

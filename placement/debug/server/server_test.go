@@ -82,7 +82,7 @@ func (empty) Placement(_ context.Context, key types.NamespacedName) (*clusterv1b
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "placements"}, key.Name)
 }
 
-func (empty) Schedule(context.Context, *clusterv1beta1.Placement) (*placement.Result, error) {
+func (empty) Schedule(context.Context, *clusterv1beta1.Placement, time.Time) (*placement.Result, error) {
 	return nil, errors.New("nothing to decide")
 }
 

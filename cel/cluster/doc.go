@@ -34,6 +34,13 @@
 //
 //	'{"H100": [{"count": 2}]}'.parseJSON().H100[0].count == 2
 //
+// now() is the time in steps of ten seconds. Each verdict says until when it holds, found from
+// the expression; package [github.com/celset/celset/cel/cluster/clock] says how. The time is
+// that of the [Hub], so that the same input has the same answer.
+//
+//	now() - timestamp(managedCluster.metadata.creationTimestamp) > duration("24h")
+//	now().getDayOfWeek("Europe/Berlin") in [0, 6]
+//
 // The libraries are CEL's standard functions, optionals, strings, math, sets,
 // bindings and two-variable comprehensions, and Kubernetes' lists, regex, URLs,
 // quantity, IP, CIDR, format and semver (with normalization: semver(s, true)).

@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	_ "time/tzdata" // for expressions, where the machine has no time zones
 
 	"github.com/spf13/cobra"
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/cluster/clock"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
@@ -216,8 +217,13 @@ func TestPlacementsAreConfigured(t *testing.T) {
 	require.Positive(t, seen)
 }
 
+// isAboutClusters tells whether an expression is one over a cluster, and not over devices.
+func isAboutClusters(expression string) bool {
+	return strings.Contains(expression, "managedCluster") || strings.Contains(expression, clock.Function+"()")
+}
+
 // TestExpressionsCompile compiles every expression that stands alone. An empty line
-// is between two of them. Those that don't speak of clusters are about devices.
+// is between two of them. Those that don't speak of clusters, or of the time, are about devices.
 func TestExpressionsCompile(t *testing.T) {
 	clusters, err := cluster.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -225,7 +231,7 @@ func TestExpressionsCompile(t *testing.T) {
 	require.NoError(t, err)
 	for _, b := range blocks(t, "cel") {
 		for expression := range strings.SplitSeq(b.text, "\n\n") {
-			if !strings.Contains(expression, "managedCluster") {
+			if !isAboutClusters(expression) {
 				_, err := devices.Compile(expression)
 				require.NoError(t, err, b)
 				continue

@@ -19,6 +19,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/cluster/clock"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/cel/device/library"
@@ -243,6 +244,7 @@ func placementLimits(t *testing.T) []limit {
 		{"scores", fmt.Sprintf("%d to %d", placement.MinScore, placement.MaxScore), "Open Cluster Management"},
 		{"weight of a prioritizer", "±" + number(constantOf(t, "placement/prioritizer.go", "maxWeight")), "Open Cluster Management"},
 		{"spread constraints", number(constantOf(t, "placement/spread.go", "maxSpreadConstraints")), "Open Cluster Management"},
+		{"steps of `now()`", clock.Tick.String(), "celset"},
 		{"time for the expressions of a predicate on a cluster", placement.DefaultEvaluationTimeout.String(), "argument of celset-placement: `--evaluation-timeout`"},
 		{"time for all evaluations of a Placement before others have their turn", controller.DefaultTurn.String(), "argument of celset-placement: `--evaluation-turn`"},
 		{"time for all evaluations of a Placement", placement.DefaultTimeout.String(), "argument of celset-placement: `--placement-timeout`"},

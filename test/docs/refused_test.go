@@ -166,7 +166,7 @@ func (j *judge) pages(t *testing.T) {
 	t.Helper()
 	for _, b := range blocks(t, "cel") {
 		for text := range strings.SplitSeq(b.text, "\n\n") {
-			if strings.Contains(text, "managedCluster") {
+			if isAboutClusters(text) {
 				j.cluster(pageKind(b), text)
 			} else {
 				j.constraint(pageKind(b), text)

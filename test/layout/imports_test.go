@@ -87,6 +87,12 @@ var rules = []rule{
 		}, server...),
 	},
 	{
+		// It reads no clock, and knows nothing of clusters.
+		folder: "cel/cluster/clock",
+		ours:   []string{"cel/meter", "cel/tree"},
+		direct: []string{"github.com/google/cel-go"},
+	},
+	{
 		// Autoscalers and other schedulers must be able to adopt it.
 		folder: "allocator",
 		ours:   []string{"apis", "cel"},

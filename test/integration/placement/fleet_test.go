@@ -169,10 +169,7 @@ func (s scene) join(t *testing.T, name string, has traits) *clusterv1.ManagedClu
 	}
 	object.Spec.Taints = has.taints
 	object.Status.Version.Kubernetes = has.version
-	object.Status.ClusterClaims = nil
-	for _, claim := range slices.Sorted(maps.Keys(has.claims)) {
-		object.Status.ClusterClaims = append(object.Status.ClusterClaims, clusterv1.ManagedClusterClaim{Name: claim, Value: has.claims[claim]})
-	}
+	object.Status.ClusterClaims = claimsOf(has.claims)
 	if has.available != "" {
 		meta.FindStatusCondition(object.Status.Conditions, clusterv1.ManagedClusterConditionAvailable).Status = has.available
 	}
@@ -181,6 +178,15 @@ func (s scene) join(t *testing.T, name string, has traits) *clusterv1.ManagedClu
 	}
 	s.admit(t, object)
 	return object
+}
+
+// claimsOf are claims in order of their names.
+func claimsOf(values map[string]string) []clusterv1.ManagedClusterClaim {
+	var result []clusterv1.ManagedClusterClaim
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		result = append(result, clusterv1.ManagedClusterClaim{Name: name, Value: values[name]})
+	}
+	return result
 }
 
 // generated is a cluster as somebody would create it.

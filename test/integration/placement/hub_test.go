@@ -159,10 +159,11 @@ func (h *hub) as(t *testing.T, user string) client.Client {
 	return result
 }
 
-// observed counts what ran by kind and name.
+// observed counts what ran by kind and name, and the clusters that predicates were asked about.
 type observed struct {
-	mutex sync.Mutex
-	runs  map[string]int
+	mutex     sync.Mutex
+	runs      map[string]int
+	evaluated int
 }
 
 func newObserved() *observed { return &observed{runs: map[string]int{}} }
@@ -176,9 +177,19 @@ func (o *observed) ObservePlugin(kind, name string) (end func()) {
 	}
 }
 
-// ObserveSchedule is not of interest.
+// ObserveSchedule implements [placement.Observer].
 func (o *observed) ObserveSchedule() (end func(*placement.Result, error)) {
-	return func(*placement.Result, error) {}
+	return func(result *placement.Result, _ error) {
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		o.evaluated += result.Evaluated
+	}
+}
+
+func (o *observed) evaluations() int {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.evaluated
 }
 
 func (o *observed) count(kind, name string) int {

@@ -1,0 +1,65 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/celset/celset/cel/cluster/clock"
+	"github.com/celset/celset/placement"
+)
+
+// window has the claims with which a cluster says when it may be worked on.
+func window(from, to time.Time) map[string]string {
+	return map[string]string{"window-from": from.UTC().Format(time.RFC3339), "window-to": to.UTC().Format(time.RFC3339)}
+}
+
+// Clusters say when they may be worked on, and a Placement selects those of which it is true
+// now: nobody touches anything when a window opens or closes. Each of that is one evaluation,
+// of that cluster.
+func TestMaintenanceWindowsOpenAndClose(t *testing.T) {
+	const inWindow = `
+predicates:
+- requiredClusterSelector:
+    celSelector:
+      celExpressions:
+      - |
+        managedCluster.status.clusterClaims.exists(c, c.name == "window-from" && timestamp(c.value) <= now()) &&
+        managedCluster.status.clusterClaims.exists(c, c.name == "window-to" && now() < timestamp(c.value))
+`
+	s := newFleet(t, "")
+	hour := time.Now().Truncate(time.Hour)
+	s.join(t, "always", traits{claims: window(hour.Add(-time.Hour), hour.Add(24*time.Hour))})
+	s.join(t, "past", traits{claims: window(hour.Add(-2*time.Hour), hour.Add(-time.Hour))})
+	s.join(t, "later", traits{claims: window(hour.Add(24*time.Hour), hour.Add(25*time.Hour))})
+	soon := s.join(t, "soon", traits{claims: window(hour.Add(24*time.Hour), hour.Add(25*time.Hour))})
+	s.place(t, "maintenance", inWindow)
+	s.requireSelected(t, "maintenance", "always")
+	s.requireCondition(t, "maintenance", placement.ConditionEvaluationFailed, "False "+placement.ReasonEvaluationsSucceeded)
+
+	// A machine that is busy may need longer until the controller knows of a window.
+	var opens time.Time
+	for ahead := 30 * time.Second; time.Until(opens) < clock.Tick/2; ahead *= 2 {
+		require.Less(t, ahead, patience)
+		evaluations := s.observed.evaluations()
+		opens = clock.Moment(time.Now().Add(ahead))
+		changeStatus(t, s, soon, func(c *clusterv1.ManagedCluster) {
+			c.Status.ClusterClaims = claimsOf(window(opens, opens.Add(2*clock.Tick)))
+		})
+		eventually(t, true, func() bool { return s.observed.evaluations() > evaluations })
+	}
+	evaluations, decisions := s.observed.evaluations(), s.observed.count(placement.KindFilter, placement.Predicate)
+	s.requireSelected(t, "maintenance", "always", "soon")
+	require.False(t, time.Now().Before(opens), "it is selected before its window opens")
+	require.Equal(t, 1, s.observed.evaluations()-evaluations, "one answer is another")
+	s.requireSelected(t, "maintenance", "always")
+	require.False(t, time.Now().Before(opens.Add(2*clock.Tick)), "it goes before its window closes")
+	require.Equal(t, 2, s.observed.evaluations()-evaluations)
+	t.Logf("a window opened and closed: %d evaluations in %d decisions",
+		s.observed.evaluations()-evaluations, s.observed.count(placement.KindFilter, placement.Predicate)-decisions)
+}

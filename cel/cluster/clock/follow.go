@@ -7,6 +7,7 @@ import (
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/meter"
 	"github.com/celset/celset/cel/tree"
@@ -57,7 +58,7 @@ func Follow(checked *ast.AST) Followed {
 }
 
 // mostVisits is how often parts are looked at. Loops in loops can take many rounds.
-const mostVisits = 100_000
+const mostVisits = 30_000
 
 // follower goes through an expression once, but for the steps of loops.
 type follower struct {
@@ -155,11 +156,16 @@ func (f *follower) variable(name string) rates {
 // to, which it can't forever: then it has too many rates.
 func (f *follower) comprehension(c ast.ComprehensionExpr) rates {
 	over, accumulated := f.of(c.IterRange()), f.of(c.AccuInit())
+	first := over
+	if c.HasIterVar2() || f.checked.GetType(c.IterRange().ID()).Kind() == types.MapKind {
+		first = fixed // a place in a list, or a key
+	}
 	for before := rates(nil); len(accumulated) > len(before) && !f.lost; {
 		before = accumulated
 		f.scope.Declare(c.AccuVar(), accumulated)
-		for _, name := range tree.IterVars(c) {
-			f.scope.Declare(name, over)
+		f.scope.Declare(c.IterVar(), first)
+		if c.HasIterVar2() {
+			f.scope.Declare(c.IterVar2(), over)
 		}
 		f.of(c.LoopCondition())
 		accumulated = f.limited(accumulated.or(f.of(c.LoopStep())))

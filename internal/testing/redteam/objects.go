@@ -3,7 +3,20 @@
 
 package redteam
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
+
+// movingLists are lists of lists of times in as many loops.
+func movingLists(n int) string {
+	var text strings.Builder
+	text.WriteString("[now()]")
+	for i := range n {
+		fmt.Fprintf(&text, ".map(x%[1]d, [x%[1]d]", i)
+	}
+	return text.String() + times(n, ")") + ".size() == 1"
+}
 
 // clusters read a managed cluster, or use what only expressions over clusters have.
 func clusters() []Case {
@@ -31,6 +44,12 @@ func clusters() []Case {
 		Case{Name: "json-escapes", Attack: Memory, Text: doubled(16, `'\\u0041'`, sum, with(`parseJSON('"' + X + '"').size() > 0`)), Why: "six letters are one"},
 		Case{Name: "shift", Attack: Panic, Text: "math.bitShiftLeft(1, 9223372036854775807) == 0 || math.bitShiftRight(1u, -1) == 0u || math.abs(-9223372036854775807 - 1) > 0", Why: "shifts out of range"},
 		Case{Name: "rounding", Attack: Panic, Text: "math.round(1e308 * 10.0) > 0.0 || math.isNaN(math.sqrt(-1.0)) || math.greatest([]) == 1 || math.least(1, dyn('a')) == 1", Why: "numbers that are none"},
+		Case{Name: "now-each-tick", Text: nestedLoops(4, "string(now()) != string(x0)"), Why: "it has to be evaluated on each cluster every ten seconds"},
+		Case{Name: "now-in-loops", Text: nestedLoops(5, "now() - timestamp(x0) > duration(string(x1) + 's')"), Why: "each of a hundred thousand comparisons says when it changes"},
+		Case{Name: "now-in-zones", Text: nestedLoops(5, "now().getFullYear('America/Argentina/ComodRivadavia') > x0"), Why: "and so does each year of a zone"},
+		Case{Name: "now-in-many-ways", Attack: Compilation, Text: movingLists(30), Why: "how fast each list moves is found out in more than one round, for each round of the loop around it"},
+		Case{Name: "now-sums", Attack: Compilation, Text: doubled(60, "(now() - timestamp(0))", sum, with("X > duration('1s')")), Why: "it moves 2^60 times as fast as time"},
+		Case{Name: "now-range", Attack: Panic, Text: "now() - timestamp(-62135596800) > duration('2562047h') || timestamp('9999-12-31T23:59:59.999999999Z') + (now() - timestamp(0)) < now() || (now() - duration('-2562047h47m16.854775807s')).getFullYear('-99999999:59') > 0", Why: "beyond what there is, while it moves"},
 		Case{Name: "scores-computed", Text: nestedLoops(3, "managedCluster.scores('a' + string(x0) + string(x1) + string(x2)).size() > 0 || true"), Why: "names that are computed stand for all"},
 		Case{Name: "whole-cluster", Attack: Memory, Text: nestedLoops(3, "managedCluster == managedCluster && [managedCluster, managedCluster] == [managedCluster, managedCluster]"), Why: "an object is compared field by field"},
 		Case{Name: "whole-cluster-format", Attack: Memory, Text: nestedLoops(3, "'%s'.format([managedCluster]).size() > 0"), Why: "an object as text, a thousand times"},

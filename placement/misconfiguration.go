@@ -87,7 +87,7 @@ func (s *Scheduler) Validate(placement *clusterv1beta1.Placement) []*Misconfigur
 }
 
 // Expensive tells which expressions may be too expensive on large clusters, by an estimate that assumes how large
-// clusters are. Each has the path of its expression.
+// clusters are, and which have to be evaluated again and again as time passes. Each has the path of its expression.
 func (s *Scheduler) Expensive(placement *clusterv1beta1.Placement) (all []*cluster.Error) {
 	for _, selector := range s.plan(placement).predicates {
 		if selector != nil {

@@ -181,6 +181,18 @@ func TestExpensiveExpressionsAreWarnedOf(t *testing.T) {
 	require.NotContains(t, verdict.Warnings[1], "\n")
 }
 
+// TestExpressionsThatAreNotFollowedAreWarnedOf: they are decided, but at each tick of the clock. The time of the check
+// makes no difference.
+func TestExpressionsThatAreNotFollowedAreWarnedOf(t *testing.T) {
+	object := placed(t, "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['now().getHours() > 8', 'string(now()) > \"2026-08-01\"']}}}]")
+	verdict := newChecker(t, true).Check(object)
+	require.Empty(t, verdict.Errors)
+	require.Len(t, verdict.Warnings, 1)
+	require.Contains(t, verdict.Warnings[0], "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[1]: when the answer changes can't be told from now() in it, so it is evaluated every 10s")
+	require.NotContains(t, verdict.Warnings[0], "\n")
+	require.Empty(t, newChecker(t, true).CheckUpdate(object, object).Warnings)
+}
+
 func TestWarnings(t *testing.T) {
 	shared := `metadata.annotations: other schedulers on the hub decide this Placement, too; keep them off with cluster.open-cluster-management.io/experimental-scheduling-disable: "true"`
 	tests := map[string]struct {

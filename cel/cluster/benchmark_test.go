@@ -31,6 +31,8 @@ func BenchmarkMatch(b *testing.B) {
 		{"claims-regex", expressions(`managedCluster.status.clusterClaims.exists(c, c.name == "kubeversion.open-cluster-management.io" && c.value.matches('^1\\.(30|31)\\.\\d+$'))`)},
 		{"every-claim-regex", expressions(`managedCluster.status.clusterClaims.exists(c, c.value.matches('^1\\.(30|31)\\.\\d+$'))`)},
 		{"semver", expressions(`semver(managedCluster.status.version.kubernetes, true).isGreaterThan(semver("v1.29.9", true))`)},
+		{"age", expressions(`managedCluster.status.version.kubernetes != "v1.30.0" && now() - timestamp(managedCluster.metadata.creationTimestamp) > duration("24h")`)},
+		{"weekday", expressions(`managedCluster.status.version.kubernetes == "v1.30.0" && now().getDayOfWeek("Europe/Berlin") in [0, 1, 2, 3, 4, 5, 6]`)},
 	} {
 		for _, n := range []int{1000, 10000} {
 			b.Run(fmt.Sprintf("%s/%d", benchmark.name, n), func(b *testing.B) {

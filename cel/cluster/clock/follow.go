@@ -32,8 +32,6 @@ func Declarations() []celgo.EnvOption {
 
 // Followed is what is known of an expression and the time.
 type Followed struct {
-	// Timed tells that it has now() in it.
-	Timed bool
 	// Stepwise tells that it can't be followed: if it read the time, it holds until the
 	// next tick ([Reading.Step]).
 	Stepwise bool
@@ -52,9 +50,9 @@ func Follow(checked *ast.AST) Followed {
 	f := &follower{checked: checked, watches: map[int64]meter.Watch{}, scope: tree.Scope[rates]{}}
 	f.of(checked.Expr())
 	if f.lost {
-		return Followed{Timed: true, Stepwise: true}
+		return Followed{Stepwise: true}
 	}
-	return Followed{Timed: true, Watches: f.watches}
+	return Followed{Watches: f.watches}
 }
 
 // mostVisits is how often parts are looked at. Loops in loops can take many rounds.

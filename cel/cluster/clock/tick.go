@@ -29,13 +29,8 @@ func momentOf(t time.Time) int64 {
 	return seconds - floorMod(seconds, tickSeconds)
 }
 
-func floorMod(a, b int64) int64 {
-	if rest := a % b; rest < 0 {
-		return rest + b
-	} else {
-		return rest
-	}
-}
+// floorMod is what is left of a after the multiple of b at or below it.
+func floorMod(a, b int64) int64 { return (a%b + b) % b }
 
 // ceilDiv divides what is not negative by what is positive.
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

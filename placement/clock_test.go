@@ -6,6 +6,7 @@ package placement_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -126,4 +127,36 @@ predicates:
 	require.Equal(t, now.Add(3*time.Hour), schedule(t, placed(t, spec), h).Requeue)
 	h.clusters[0] = managed("a", "early=", "late=")
 	require.Zero(t, schedule(t, placed(t, `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {late: "1"}}, celSelector: {celExpressions: ['now() < timestamp("2026-08-01T15:00:00Z")']}}}]`), h).Requeue)
+}
+
+// A decision that takes several attempts has one time: else what holds for a tick would never be
+// known of all clusters.
+func TestAttemptsAtOneDecisionHaveOneTime(t *testing.T) {
+	const all = 100 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newSlow(80*time.Millisecond, "a", "b", "c"), newHurried(t)
+		object := placed(t, withExpressions(slowly, `string(now()) == "2026-08-01T12:00:00Z"`))
+		for _, after := range []time.Duration{0, 15 * time.Second} {
+			requireOverrun(t, h.scheduleAt(t, s, object, all, now.Add(after)))
+		}
+		result := h.scheduleAt(t, s, object, all, now.Add(30*time.Second))
+		require.Nil(t, result.Overrun)
+		require.Equal(t, []string{"a", "b", "c"}, selected(t, result))
+		require.Equal(t, now.Add(clock.Tick), result.Requeue, "which is over: it is to be decided again at once")
+		require.Empty(t, selected(t, h.scheduleAt(t, s, object, all, now.Add(30*time.Second))), "now the time goes on")
+	})
+}
+
+// A decision that takes too long ends up with the time as it is, and so does one after the clock
+// was put back.
+func TestTheTimeOfAttemptsGoesOnInTheEnd(t *testing.T) {
+	for _, after := range []time.Duration{time.Minute, -time.Nanosecond} {
+		synctest.Test(t, func(t *testing.T) {
+			h, s := newSlow(80*time.Millisecond, "a", "b"), newHurried(t)
+			object := placed(t, withExpressions(slowly, `string(now()) == "2026-08-01T12:00:00Z"`))
+			requireOverrun(t, h.schedule(t, s, object, 100*time.Millisecond))
+			h.takes["b"] = 0
+			require.Empty(t, selected(t, h.scheduleAt(t, s, object, time.Minute, now.Add(after))))
+		})
+	}
 }

@@ -53,8 +53,9 @@
 //
 // A [Scheduler] remembers, for each generation of a Placement, what its predicates
 // say of each version of a cluster, and of the AddOnPlacementScores that they looked
-// at: after a change of one cluster one is evaluated. The results are those of a
-// new Scheduler. What expressions say of now() is remembered as long as it holds. Where time was too short for all clusters, the next call goes on with
-// the others. [Result.Requeue] is when to ask again though nothing changed,
+// at: after a change of one cluster one is evaluated. What expressions say of now() is
+// remembered as long as it holds. The results are those of a new Scheduler. Where time was
+// too short for all clusters, the next call goes on with the others, and with the now() of
+// the first one. [Result.Requeue] is when to ask again though nothing changed,
 // [Result.Reads] which scores to watch.
 package placement

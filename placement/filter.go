@@ -32,7 +32,10 @@ func (r *run) filterByPredicates(memory *memory) ([]*Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory.answers = answers
+	memory.answers, memory.begun = answers, begun{}
+	if r.result.Overrun != nil {
+		memory.begun.Time = r.clock
+	}
 	if len(r.plan.predicates) > 0 {
 		r.result.Remembered = len(answers) - r.result.Evaluated - r.skipped
 	}

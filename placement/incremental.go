@@ -48,6 +48,8 @@ type known struct {
 	// answers are those of the last run, sorted by the names of the clusters.
 	answers []answer
 	joined  joined
+	// begun is when a decision was begun that is not made yet, for lack of time.
+	begun begun
 	// parts are what measured, a plan, takes.
 	parts    []memo.Part
 	measured *plan
@@ -117,7 +119,7 @@ func (s *Scheduler) memoryOf(placement *clusterv1beta1.Placement) *memory {
 	result.mutex.Lock()
 	result.recall()
 	if result.plan == nil || result.generation != placement.Generation {
-		result.generation, result.plan, result.answers = placement.Generation, s.plan(placement), nil
+		result.generation, result.plan, result.answers, result.begun = placement.Generation, s.plan(placement), nil, begun{}
 	}
 	return result
 }
@@ -232,7 +234,7 @@ func (r *run) shared(holds *clock.Period) *clock.Period {
 
 // holds tells whether nothing that an answer depends on has changed.
 func (r *run) holds(a *answer, cluster *clusterv1.ManagedCluster) (bool, error) {
-	if !a.version.rememberable() || a.object != cluster && a.version != versionOf(cluster) || !a.match.holds.Has(r.now) {
+	if !a.version.rememberable() || a.object != cluster && a.version != versionOf(cluster) || !a.match.holds.Has(r.clock) {
 		return false, nil
 	}
 	a.object = cluster
@@ -258,7 +260,7 @@ func (r *run) evaluate(plan *plan, of *clusterv1.ManagedCluster) (answer, error)
 	result := answer{object: of, name: of.Name, version: versionOf(of)}
 	recorder := &r.recorder
 	recorder.reads, recorder.fleeting = nil, false
-	result.match = plan.predicates.match(&r.alarm, of, cluster.Hub{Scores: recorder, Now: r.now})
+	result.match = plan.predicates.match(&r.alarm, of, cluster.Hub{Scores: recorder, Now: r.now, Clock: r.clock})
 	if err := r.interrupted(); err != nil {
 		return answer{}, err
 	}

@@ -75,6 +75,22 @@ func (r *run) hurries() bool {
 	return false
 }
 
+// begun is when the first of several attempts at a decision was made, zero if the last one has
+// succeeded. All of them have the same now(): if it went on between them, answers that hold for a
+// tick only would have to be found again and again, and never be there for all clusters.
+type begun struct{ time.Time }
+
+// longestDecision is after how long the time goes on all the same.
+const longestDecision = time.Minute
+
+// orNow is the time of an attempt.
+func (b begun) orNow(now time.Time) time.Time {
+	if since := now.Sub(b.Time); b.IsZero() || since < 0 || since >= longestDecision {
+		return now
+	}
+	return b.Time
+}
+
 // overran notes that a limit is exceeded. That of single evaluations says more than that
 // of all.
 func (r *run) overran(limit *Deadline) *Overrun {

@@ -57,12 +57,17 @@ func (s *slow) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacemen
 // schedule decides with limits on each evaluation and on all.
 func (s *slow) schedule(t *testing.T, scheduler *placement.Scheduler, object *clusterv1beta1.Placement, all time.Duration) *placement.Result {
 	t.Helper()
+	return s.scheduleAt(t, scheduler, object, all, now)
+}
+
+func (s *slow) scheduleAt(t *testing.T, scheduler *placement.Scheduler, object *clusterv1beta1.Placement, all time.Duration, at time.Time) *placement.Result {
+	t.Helper()
 	s.asked = nil
 	ctx, cancel := placement.WithDeadline(t.Context(), all, all)
 	defer cancel()
 	snapshot := s.snapshot()
 	snapshot.Scores = s
-	result, err := scheduler.Schedule(ctx, object, snapshot, now)
+	result, err := scheduler.Schedule(ctx, object, snapshot, at)
 	require.NoError(t, err)
 	// Answers that are remembered are compared with the scores, which is not to take time.
 	late := map[string]bool{}

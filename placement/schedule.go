@@ -85,7 +85,9 @@ type run struct {
 	key       types.NamespacedName
 	snapshot  *Snapshot
 	now       time.Time
-	plan      *plan
+	// clock is the time in expressions: that of the attempt which this one goes on with.
+	clock time.Time
+	plan  *plan
 	// former is what the PlacementDecisions say now.
 	former   *former
 	recorder recorder
@@ -121,7 +123,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 		return &Result{now: now}, errors.New("schedule: placement, snapshot and time must be given")
 	}
 	r := &run{
-		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, now: now,
+		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, now: now, clock: now,
 		key:      types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name},
 		recorder: recorder{snapshot: snapshot, now: now},
 		alarm:    alarm{parent: ctx, limit: s.timeout},
@@ -141,6 +143,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 
 func (r *run) schedule(memory *memory) error {
 	r.plan = memory.plan
+	r.clock = memory.begun.orNow(r.now)
 	r.result.Reads, r.result.Prioritizers = r.plan.reads, r.plan.prioritizers
 	wrong := append(misconfigurations(nil), r.plan.wrong...)
 	wrong = append(wrong, wrongMetadata(r.placement)...)

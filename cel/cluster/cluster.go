@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -159,8 +160,11 @@ func text(value ref.Val) (string, bool) {
 // input is the variable of one evaluation, and the activation that has it.
 type input struct {
 	traits.Mapper
-	name string
-	hub  Hub
+	name   string
+	scores ScoreFinder
+	// now and clock are those of the hub, in seconds and nanoseconds since 1970: there is an
+	// input for each evaluation, and a time.Time takes as much as both.
+	now, nanos, clock int64
 	// managed is the Mapper of a ManagedCluster.
 	managed mapping[object]
 	// seen is nil until something is looked at that most expressions don't.
@@ -181,7 +185,14 @@ func (i *input) looks() *seen {
 }
 
 func newInput(cluster Cluster, hub Hub) *input {
-	result := &input{name: cluster.name, hub: hub}
+	clock := hub.Clock
+	if clock.IsZero() {
+		clock = hub.Now
+	}
+	result := &input{
+		name: cluster.name, scores: hub.Scores,
+		now: hub.Now.Unix(), nanos: int64(hub.Now.Nanosecond()), clock: clock.Unix(),
+	}
 	if of, ok := cluster.object.(*clusterv1.ManagedCluster); ok {
 		result.managed = managedCluster(of)
 		result.Mapper = &result.managed
@@ -217,11 +228,14 @@ func (i *input) ResolveName(name string) (any, bool) {
 	case clusterVariable:
 		return i, true
 	case clock.Variable:
-		return i.looks().clock.Read(i.hub.now), true
+		return i.looks().clock.Read(func() time.Time { return orNow(time.Unix(i.clock, 0)) }), true
 	default:
 		return nil, false
 	}
 }
+
+// hub is what the input was made from, but for the clock.
+func (i *input) hub() Hub { return Hub{Scores: i.scores, Now: time.Unix(i.now, i.nanos).UTC()} }
 
 // Clock is the time of all evaluations on the cluster.
 func (i *input) Clock() *clock.Reading { return &i.looks().clock }

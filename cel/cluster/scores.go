@@ -29,9 +29,11 @@ const (
 type Hub struct {
 	// Scores finds AddOnPlacementScores; nil finds none.
 	Scores ScoreFinder
-	// Now is the time: validUntil is compared with it, and now() is the tick of package
-	// clock at or before it. Zero means the current time.
+	// Now is the time that validUntil is compared with; zero means the current time.
 	Now time.Time
+	// Clock is what now() is, down to a tick of package clock; zero means Now. Who asks about
+	// many clusters, one after another, has the same for all of them.
+	Clock time.Time
 }
 
 // ScoreFinder finds an AddOnPlacementScore by namespace, that is the name of a
@@ -106,7 +108,7 @@ func (i *input) find(name string) foundScores {
 		return found
 	}
 	var found foundScores
-	found.object, found.err = i.hub.find(i.name, name)
+	found.object, found.err = i.hub().find(i.name, name)
 	switch {
 	case !seen.any:
 		seen.any, seen.first, seen.is = true, name, found
@@ -131,17 +133,18 @@ func (h Hub) find(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore,
 	if object == nil {
 		return nil, fmt.Errorf("AddOnPlacementScore %s/%s not found", namespace, name)
 	}
-	if until := object.Status.ValidUntil; until != nil && h.now().After(until.Time) {
+	if until := object.Status.ValidUntil; until != nil && orNow(h.Now).After(until.Time) {
 		return nil, fmt.Errorf("AddOnPlacementScore %s/%s expired at %s", namespace, name, until.UTC().Format(time.RFC3339))
 	}
 	return object, nil
 }
 
-func (h Hub) now() time.Time {
-	if h.Now.IsZero() {
+// orNow is the current time in place of none.
+func orNow(t time.Time) time.Time {
+	if t.IsZero() {
 		return time.Now()
 	}
-	return h.Now
+	return t
 }
 
 func scoreItems(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {

@@ -27,6 +27,18 @@
 //	curl -H "Authorization: Bearer $TOKEN" "https://$HOST/debug/placements/team/web?cluster=eu-1&now=2026-08-01T22:00:00Z"
 //	curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/yaml' --data-binary @web.yaml https://$HOST/debug/placements/
 //
+// A query parameter without has the index of a predicate, counted from 0: the Placement is
+// decided as if it had all the others only. That takes no other right: what a Placement says
+// of clusters, it says of those that its predicates remove, too.
+//
+// # The page
+//
+// GET /debug/placements/ is a page for people, which asks the first question and shows what
+// became of each cluster, and what would be selected if a predicate went. It is the same for
+// everybody and tells nothing of the hub; it sends the token that it is given to this server,
+// with each question, and keeps it nowhere. It loads nothing, and its policy lets it run
+// nothing but its own script.
+//
 // # Answers
 //
 // The body is a [Report]: everything that the decision comes from, also where the

@@ -80,6 +80,10 @@ func NewHandler(options Options) (http.Handler, error) {
 
 // ServeHTTP answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if isForPeople(request) {
+		thePage().ServeHTTP(w, request)
+		return
+	}
 	ctx, cancel := context.WithTimeout(request.Context(), h.Timeout)
 	defer cancel()
 	report, err := h.answer(w, request.WithContext(ctx))
@@ -165,6 +169,10 @@ func timeOf(query url.Values) (time.Time, error) {
 // decide waits for its turn. How long it takes then is bounded by who decides, and all
 // of it by the context.
 func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement) (*Report, error) {
+	object, err := without(object, request.URL.Query())
+	if err != nil {
+		return nil, err
+	}
 	ctx := request.Context()
 	at, err := timeOf(request.URL.Query())
 	if err != nil {

@@ -50,7 +50,6 @@ func TestRefusals(t *testing.T) {
 		"another beginning":    {"GET", "s/ns/p", "reader", "", "", 404, "there is no path"},
 		"post to one":          {"POST", "/ns/p", "author", yaml, good, 405, "the method POST is not allowed on /debug/placements/ns/p; use GET"},
 		"delete":               {"DELETE", "/ns/p", "reader", "", "", 405, "use GET"},
-		"get all":              {"GET", "/", "reader", "", "", 405, "use POST"},
 		"a form":               {"POST", "/", "author", "application/x-www-form-urlencoded", good, 415, "send a Placement as application/json or application/yaml"},
 		"protobuf":             {"POST", "/", "author", "application/vnd.kubernetes.protobuf", good, 415, "send a Placement as"},
 		"no type at all":       {"POST", "/", "author", "?;", good, 415, `the body is of type "?;"`},

@@ -152,6 +152,18 @@ func TestPage(t *testing.T) {
 		saw := browse(t, chromium, append(append([]step{{Open: url + "#default/web"}}, decide...), step{Read: "#verdict", Text: "2 of 8"})...)
 		require.Empty(t, saw.Complaints)
 	})
+	t.Run("at another time", func(t *testing.T) {
+		nightly := placementOf("nightly", `now() > timestamp("2030-01-01T00:00:00Z")`)
+		require.NoError(t, c.Create(t.Context(), nightly))
+		require.Eventually(t, func() bool {
+			code, _ := d.call(t, http.MethodGet, "/default/nightly", "reader", "")
+			return code == http.StatusOK
+		}, time.Minute, 50*time.Millisecond)
+		steps := append([]step{{Open: url + "#default/nightly"}, {Fill: "#at", With: "2029-12-31T23:59:59+00:00"}}, decide...)
+		steps = append(steps, step{Read: "#verdict", Text: "0 of 8"}, step{Fill: "#at", With: "2030-01-02T00:00:00Z"}, step{Click: "#ask button"}, step{Read: "#verdict", Text: "8 of 8"},
+			step{Fill: "#at", With: "tomorrow"}, step{Click: "#ask button"}, step{Read: "#error", Text: `the parameter now is "tomorrow"; give a time`})
+		require.Empty(t, browse(t, chromium, steps...).Complaints)
+	})
 	for who, want := range map[string]string{
 		"stranger": `placements.cluster.open-cluster-management.io "web" is forbidden: user "stranger" cannot get resource "placements"`,
 		"forged":   "Unauthorized: give the bearer token of a user or service account of the hub",
@@ -163,5 +175,8 @@ func TestPage(t *testing.T) {
 	}
 	var placements clusterv1beta1.PlacementList
 	require.NoError(t, c.List(t.Context(), &placements, client.InNamespace(metav1.NamespaceDefault)))
-	require.Equal(t, object.ResourceVersion, placements.Items[0].ResourceVersion, "nothing was written")
+	for _, stored := range placements.Items {
+		require.EqualValues(t, 1, stored.Generation, "nothing was written")
+		require.Empty(t, stored.Status.Conditions, "nothing was written")
+	}
 }

@@ -16,11 +16,14 @@ const byId = (id) => document.getElementById(id);
 const base = location.pathname.replace(/\/+$/, "");
 const shownAtOnce = 200;
 
-// ask decides the Placement that the form names, as it is or without one of its predicates.
+// ask decides the Placement that the form names, as it is or without one of its predicates, now or at the
+// time that the form has.
 async function ask(without) {
   const path = `${base}/${encodeURIComponent(byId("namespace").value.trim())}/${encodeURIComponent(byId("name").value.trim())}`;
-  const query = without === undefined ? "" : `?without=${without}`;
-  const answer = await fetch(path + query, {
+  const query = new URLSearchParams();
+  if (without !== undefined) query.set("without", without);
+  if (byId("at").value.trim() !== "") query.set("now", byId("at").value.trim());
+  const answer = await fetch(query.size ? `${path}?${query}` : path, {
     headers: { Authorization: `Bearer ${byId("token").value.trim()}` },
     cache: "no-store", credentials: "omit", redirect: "error",
   });

@@ -210,6 +210,26 @@ func TestMalformedPlacements(t *testing.T) {
 	require.Greater(t, codes[http.StatusUnprocessableEntity], count/10, "what is a misconfigured one")
 }
 
+// An object that the API server stores and Go can't decode is refused, with the place.
+func TestUnreadablePlacements(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clusterv1beta1.Install(scheme))
+	webhook := crwebhook.WithValidator(scheme, newChecker(t, true).Validator()).WithRecoverPanic(false)
+	for text, want := range map[string]string{
+		`{"spec":{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":99999999999}}}}`: "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup",
+		`{"spec":{"tolerations":[{"tolerationSeconds":1e30}]}}`:                                    "spec.tolerations.tolerationSeconds",
+		`{"status":{"conditions":[{"lastTransitionTime":"2024-01-01T00:00:00+99:99"}]}}`:           `parsing time "2024-01-01T00:00:00+99:99"`,
+	} {
+		raw := `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement",` + text[1:]
+		response := webhook.Handle(t.Context(), crwebhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+			UID: "u", Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(raw)},
+		}})
+		require.False(t, response.Allowed)
+		require.Equal(t, int32(http.StatusBadRequest), response.Result.Code)
+		require.Contains(t, response.Result.Message, want)
+	}
+}
+
 func TestAnswersAreBounded(t *testing.T) {
 	object := placed(t, "predicates: ["+strings.Repeat(expressions(`"`+strings.Repeat("(", 3000)+`"`)+",", 100)+"]")
 	checker := newChecker(t, false)

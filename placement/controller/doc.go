@@ -32,8 +32,8 @@
 // [Timeouts] bound evaluations. A Placement is evaluated for one turn; if that does not
 // suffice it goes on in a second queue, which has one worker, and belongs there as long
 // as it is expensive. When all its turns together take too long, its condition says so,
-// and it waits, each time longer. [Guard] keeps what clusters report from taking time
-// when it is read.
+// and it waits, each time longer. [Guard] keeps what others have stored from taking time
+// when it is read, and from being unreadable.
 //
 // # How decisions are written
 //

@@ -6,39 +6,15 @@ package controller
 import (
 	"bytes"
 	"io"
-	"regexp"
-
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// maxQuantity is how long the text of an amount may be.
-const maxQuantity = 40
-
-// quantities are those that are decoded at once: not the number of digits is what takes
-// time, but an exponent.
-var quantities = regexp.MustCompile(`^[+-]?[0-9.]+([EPTGMk]|[numKMGTPE]i?|[eE][+-]?[0-9]{1,2})?$`)
-
-// harmless tells whether an amount in JSON is a quantity that is decoded at once.
-func harmless(amount []byte) bool {
-	if string(amount) == "null" {
-		return true
-	}
-	text := bytes.TrimSuffix(bytes.TrimPrefix(amount, []byte(`"`)), []byte(`"`))
-	if len(text) > maxQuantity || !quantities.Match(text) {
-		return false
-	}
-	_, err := resource.ParseQuantity(string(text))
-	return err == nil
-}
-
-// replacement is no amount of anything, which who reads it can see.
-const replacement = `"-1"`
-
-// filter replaces amounts in JSON while it is read: values in an object that is the value
-// of "capacity" or "allocatable". It looks at the text only as far as it must to find
-// these, and keeps back no more than one value: events of a watch arrive when they come.
+// filter replaces values in JSON while it is read: those for which the shape of what
+// is read has something that accepts them. It looks at the text only as far as it must to
+// find these, and keeps back no more than one of them: events of a watch arrive when they
+// come. What is no JSON passes.
 type filter struct {
 	body io.ReadCloser
+	root *shape
 	// in is what was read, out what may be handed out, from a place on, and err what the
 	// body ended with.
 	in   [16 << 10]byte
@@ -46,18 +22,27 @@ type filter struct {
 	from int
 	err  error
 
+	// within are the objects and lists around the place, from the outside in, as long as
+	// they have a shape, and beyond counts those further in.
+	within []*shape
+	beyond int
+	// next is the shape of the value that follows.
+	next *shape
 	// quoted tells that the place is in a text, escaped that it is after a backslash.
 	quoted, escaped bool
-	// text is the beginning of the last text, which is a key if a colon follows it.
-	text []byte
-	// next tells that what follows is the value of one of the two keys.
-	next bool
-	// depth is that of objects and lists, counted from such a value; zero is outside.
-	depth int
-	// value tells that what follows is a value, and amount is the one that is kept back,
-	// cut where it is too long to be one.
-	value, keeping bool
-	amount         []byte
+	// name is the last text in an object of which the fields have shapes.
+	name   []byte
+	naming bool
+	// value is the one that is kept back, cut where it is too long to be one.
+	value   []byte
+	keeping bool
+}
+
+// maxName is how long names of fields are that have a shape.
+const maxName = 64
+
+func newFilter(body io.ReadCloser, root *shape) *filter {
+	return &filter{body: body, root: root, next: root}
 }
 
 // Read hands out what has been looked at.
@@ -68,12 +53,7 @@ func (f *filter) Read(p []byte) (int, error) {
 		}
 		n, err := f.body.Read(f.in[:])
 		f.out, f.from = f.out[:0], 0
-		for in := f.in[:n]; len(in) > 0; {
-			if in = in[f.pass(in):]; len(in) > 0 {
-				f.take(in[0])
-				in = in[1:]
-			}
-		}
+		f.look(f.in[:n])
 		if f.err = err; err != nil && f.keeping {
 			// What is cut off is decoded by nobody.
 			f.settle()
@@ -87,122 +67,163 @@ func (f *filter) Read(p []byte) (int, error) {
 // Close closes the body.
 func (f *filter) Close() error { return f.body.Close() }
 
-// pass hands out the rest of a text that is not kept back, most of what there is, and
-// returns how much that is.
-func (f *filter) pass(in []byte) int {
-	if !f.quoted || f.keeping || f.escaped {
-		return 0
+func (f *filter) look(in []byte) {
+	for len(in) > 0 {
+		n := 0
+		switch {
+		case f.quoted:
+			n = f.inText(in)
+		case f.keeping:
+			n = f.inLiteral(in)
+		default:
+			n = f.between(in)
+		}
+		in = in[n:]
+	}
+}
+
+// inText takes as much as there is of a text, and returns how much that is.
+func (f *filter) inText(in []byte) int {
+	if f.escaped {
+		f.escaped = false
+		f.pass(in[:1])
+		return 1
 	}
 	n := bytes.IndexByte(in, '"')
-	if n < 0 {
+	ends := n >= 0
+	if !ends {
 		n = len(in)
 	}
 	if escape := bytes.IndexByte(in[:n], '\\'); escape >= 0 {
-		n = escape
-	}
-	f.name(in[:n]...)
-	f.out = append(f.out, in[:n]...)
-	return n
-}
-
-// name adds to the beginning of the text.
-func (f *filter) name(part ...byte) {
-	if room := len("allocatable") + 1 - len(f.text); room > 0 {
-		f.text = append(f.text, part[:min(room, len(part))]...)
-	}
-}
-
-// take looks at one byte.
-func (f *filter) take(b byte) {
-	switch {
-	case f.quoted:
-		f.inText(b)
-	case f.keeping && !ends(b):
-		f.keep(b)
-	default:
-		if f.keeping {
-			f.settle()
-		}
-		f.between(b)
-	}
-}
-
-// inText goes on with a text, be it kept back or not.
-func (f *filter) inText(b byte) {
-	switch {
-	case f.escaped:
-		f.escaped = false
-	case b == '\\':
 		f.escaped = true
-	case b == '"':
-		f.quoted = false
-	default:
-		f.name(b)
+		f.pass(in[:escape+1])
+		return escape + 1
 	}
-	if !f.keeping {
-		f.out = append(f.out, b)
-		return
+	if !ends {
+		f.pass(in)
+		return n
 	}
-	if f.keep(b); !f.quoted {
+	f.quoted = false
+	if f.keeping {
+		f.pass(in[:n+1])
 		f.settle()
+		return n + 1
 	}
+	f.pass(in[:n])
+	f.naming = false
+	f.pass(in[n : n+1])
+	return n + 1
 }
 
-// between is a byte that is in no text and no amount.
-func (f *filter) between(b byte) {
-	switch b {
-	case ' ', '\t', '\r', '\n':
-		f.out = append(f.out, b)
-		return
-	case ':':
-		f.next = f.depth == 0 && (string(f.text) == "capacity" || string(f.text) == "allocatable")
-		f.value = f.depth == 1
-		f.out = append(f.out, b)
-		return
-	}
-	amount := f.value && b != '{' && b != '['
-	switch b {
-	case '{', '[':
-		if f.depth > 0 || f.next && b == '{' {
-			f.depth++
+// inLiteral takes as much as there is of a number, or of a word such as null.
+func (f *filter) inLiteral(in []byte) int {
+	for i, b := range in {
+		switch b {
+		case ',', ':', '{', '}', '[', ']', '"', ' ', '\t', '\r', '\n':
+			f.pass(in[:i])
+			f.settle()
+			return i
 		}
-	case '}', ']':
-		f.depth = max(0, f.depth-1)
-	case '"':
-		f.quoted, f.text = true, f.text[:0]
 	}
-	f.next, f.value = false, false
-	if amount {
-		f.keeping = true
-		f.keep(b)
+	f.pass(in)
+	return len(in)
+}
+
+// between takes what is up to the next text, and up to a value that is to be accepted.
+func (f *filter) between(in []byte) int {
+	for i, b := range in {
+		switch b {
+		case '{', '[':
+			f.open(b == '[')
+		case '}', ']':
+			f.close()
+		case ',', ':':
+			f.follow(b == ':')
+		case ' ', '\t', '\r', '\n':
+		default:
+			wanted := f.next != nil && f.next.accept != nil
+			if b != '"' && !wanted {
+				continue
+			}
+			f.pass(in[:i])
+			f.keeping = wanted
+			if b != '"' {
+				return i
+			}
+			f.pass(in[i : i+1])
+			f.quoted, f.name, f.naming = true, f.name[:0], !wanted && f.inFields()
+			return i + 1
+		}
+	}
+	f.pass(in)
+	return len(in)
+}
+
+// pass hands out a part of the text, or keeps it back.
+func (f *filter) pass(part []byte) {
+	switch {
+	case f.keeping:
+		// A byte more than it may have is enough to see that it is none.
+		f.value = append(f.value, part[:min(len(part), maxValue+1-len(f.value))]...)
+		return
+	case f.naming:
+		f.name = append(f.name, part[:min(len(part), maxName+1-len(f.name))]...)
+	}
+	f.out = append(f.out, part...)
+}
+
+// settle hands out the value that was kept back, or what is in its place.
+func (f *filter) settle() {
+	f.out = append(f.out, f.next.accept(f.value)...)
+	f.keeping, f.value, f.next = false, f.value[:0], nil
+}
+
+// inFields tells whether the place is in an object of which the fields have shapes.
+func (f *filter) inFields() bool {
+	return f.beyond == 0 && len(f.within) > 0 && f.within[len(f.within)-1].fields != nil
+}
+
+// open begins an object or a list.
+func (f *filter) open(list bool) {
+	of := f.next
+	f.next = nil
+	if f.beyond > 0 || of == nil || of.accept != nil || of.list != list {
+		f.beyond++
 		return
 	}
-	f.out = append(f.out, b)
-}
-
-// ends tells whether a byte is behind a number.
-func ends(b byte) bool {
-	switch b {
-	case ',', '}', ']', ' ', '\t', '\r', '\n':
-		return true
-	default:
-		return false
+	f.within = append(f.within, of)
+	if list {
+		f.next = of.elements
 	}
 }
 
-// keep adds to the amount. A byte more than it may have is enough to see that it is none.
-func (f *filter) keep(b byte) {
-	if len(f.amount) <= maxQuantity+len(`""`) {
-		f.amount = append(f.amount, b)
+// close ends one. What comes after the outermost one is the next event of a watch.
+func (f *filter) close() {
+	switch {
+	case f.beyond > 0:
+		f.beyond--
+	case len(f.within) > 0:
+		f.within = f.within[:len(f.within)-1]
+	}
+	f.next = nil
+	if f.beyond == 0 && len(f.within) == 0 {
+		f.next = f.root
 	}
 }
 
-// settle hands the amount out, or its replacement.
-func (f *filter) settle() {
-	if harmless(f.amount) {
-		f.out = append(f.out, f.amount...)
-	} else {
-		f.out = append(f.out, replacement...)
+// follow comes to the next element of a list, or to the next name in an object or, behind
+// a colon, to the value.
+func (f *filter) follow(colon bool) {
+	f.next = nil
+	if f.beyond > 0 || len(f.within) == 0 {
+		return
 	}
-	f.keeping, f.amount = false, f.amount[:0]
+	switch around := f.within[len(f.within)-1]; {
+	case around.list:
+		f.next = around.elements
+	case colon && around.fields != nil:
+		f.next = around.fields[string(f.name)]
+	case colon:
+		f.next = around.elements
+	}
 }

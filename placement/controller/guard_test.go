@@ -8,26 +8,50 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func filtered(t require.TestingT, text string) string {
-	result, err := io.ReadAll(&filter{body: io.NopCloser(strings.NewReader(text))})
+// clusters, placements and scores are the answers with objects of a kind.
+var (
+	clusters   = at("v1", "managedclusters")
+	placements = at("v1beta1", "placements")
+	scored     = at("v1alpha1", "addonplacementscores")
+)
+
+func at(version, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: clusterv1.GroupName, Version: version, Resource: resource}
+}
+
+func filtered(t require.TestingT, of schema.GroupVersionResource, text string) string {
+	root := answers()[of]
+	require.NotNil(t, root)
+	result, err := io.ReadAll(newFilter(io.NopCloser(strings.NewReader(text)), root))
 	require.NoError(t, err)
-	inPieces, err := io.ReadAll(&filter{body: io.NopCloser(iotest.OneByteReader(strings.NewReader(text)))})
+	inPieces, err := io.ReadAll(newFilter(io.NopCloser(iotest.OneByteReader(strings.NewReader(text))), root))
 	require.NoError(t, err)
 	require.Equal(t, string(result), string(inPieces), "it does not matter in which pieces it arrives")
 	return string(result)
 }
+
+// around are the places of an object in what the API server answers.
+var around = []string{`%s`, `{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{},%s,{"a":[]}]}`, `{"type":"ADDED","object":%s}` + "\n" + `{"type":"DELETED","object":{}}`}
 
 func TestHarmfulAmountsAreReplaced(t *testing.T) {
 	for _, amount := range []string{
@@ -35,76 +59,206 @@ func TestHarmfulAmountsAreReplaced(t *testing.T) {
 		`"1e99999999999"`, `"..1"`, `""`, `"x"`, `"1\u0065999"`, `true`, `"1 "`, `"` + strings.Repeat("1", 41) + `"`, `"` + strings.Repeat("1", 10000) + `e9999"`,
 	} {
 		for _, key := range []string{"capacity", "allocatable"} {
-			text := fmt.Sprintf(`{"items":[{"status":{"%s":{"cpu":%s,"memory" : %s , "x":"1Gi"},"a":1}}]}`, key, amount, amount)
-			want := fmt.Sprintf(`{"items":[{"status":{"%s":{"cpu":"-1","memory" : "-1" , "x":"1Gi"},"a":1}}]}`, key)
-			require.Equal(t, want, filtered(t, text))
+			for _, around := range around {
+				text := fmt.Sprintf(around, fmt.Sprintf(`{"status":{"%s":{"cpu":%s,"memory" : %s , "x":"1Gi"},"a":1}}`, key, amount, amount))
+				want := fmt.Sprintf(around, fmt.Sprintf(`{"status":{"%s":{"cpu":"-1","memory" : "-1" , "x":"1Gi"},"a":1}}`, key))
+				require.Equal(t, want, filtered(t, clusters, text))
+			}
 		}
+	}
+}
+
+// A time that can't be read is long ago, wherever it is.
+func TestHarmfulTimesAreReplaced(t *testing.T) {
+	for _, moment := range []string{
+		`"2024-01-01T00:00:00+99:99"`, `"2024-01-01T00:00:00x5Z"`, `"2024-01-01T00:00:00zTx"`, `"2024-01-01t00:00:00z"`, `""`, `"x"`, `5`, `true`,
+		`"2024-01-01T00:00:00ZT` + strings.Repeat("x", 100000) + `"`, `"\ud800"`,
+	} {
+		for of, object := range map[schema.GroupVersionResource]string{
+			clusters:                            `{"spec":{"taints":[{"key":"a","timeAdded":%s}]},"status":{"conditions":[{"lastTransitionTime": %[1]s ,"type":"a"}]}}`,
+			placements:                          `{"status":{"conditions":[{"type":"a","lastTransitionTime":%s}],"lastScoreUpdateTime":%[1]s}}`,
+			scored:                              `{"metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:a":{}},"time":%s}]},"status":{"validUntil":%[1]s}}`,
+			at("v1beta2", "managedclustersets"): `{"status":{"conditions":[{"lastTransitionTime":%s}]}}`,
+			at("v1beta2", "managedclustersetbindings"): `{"status":{"conditions":[{"lastTransitionTime":%s}]}}`,
+			at("v1beta1", "placementdecisions"):        `{"metadata":{"creationTimestamp":%s,"deletionTimestamp":%[1]s}}`,
+		} {
+			for _, around := range around {
+				want := fmt.Sprintf(around, fmt.Sprintf(object, `"1970-01-01T00:00:00Z"`))
+				require.Equal(t, want, filtered(t, of, fmt.Sprintf(around, fmt.Sprintf(object, moment))))
+			}
+		}
+	}
+}
+
+// A number that has no room becomes the nearest one that has.
+func TestHarmfulNumbersAreReplaced(t *testing.T) {
+	for number, want := range map[string][2]string{
+		"2147483648": {"2147483647", "2147483648"}, "-2147483649": {"-2147483648", "-2147483649"}, "2147483647": {"2147483647", "2147483647"},
+		"9223372036854775808": {"2147483647", "9223372036854775807"}, "-9223372036854775809": {"-2147483648", "-9223372036854775808"},
+		"1e+21": {"2147483647", "9223372036854775807"}, "-1e+300": {"-2147483648", "-9223372036854775808"}, "1e400": {"2147483647", "9223372036854775807"},
+		"1e3": {"1000", "1000"}, "2.5": {"2", "2"}, "-0.5": {"0", "0"}, "1e-400": {"0", "0"}, "-0": {"-0", "-0"}, `"x"`: {"0", "0"}, "true": {"0", "0"}, "null": {"null", "null"},
+		strings.Repeat("1", 1000): {"0", "0"},
+	} {
+		const object = `{"spec":{"numberOfClusters":%s,"tolerations":[{"tolerationSeconds":%s}]},"status":{"conditions":[{"observedGeneration":%[2]s}]}}`
+		require.Equal(t, fmt.Sprintf(object, want[0], want[1]), filtered(t, placements, fmt.Sprintf(object, number, number)), number)
+	}
+	const group = `{"spec":{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":%s}}}}`
+	for number, want := range map[string]string{`"100%"`: `"100%"`, "5": "5", "99999999999": "2147483647", `"` + strings.Repeat("9", 100) + `"`: "2147483647"} {
+		require.Equal(t, fmt.Sprintf(group, want), filtered(t, placements, fmt.Sprintf(group, number)))
 	}
 }
 
 func TestAllElseIsLeft(t *testing.T) {
 	for _, text := range []string{
-		`{"capacity":{"cpu":"4","memory":"16Gi","a":1,"b":1.5,"c":"1e3","d":"1E","e":"9223372036854775807","f":null,"g":"100m","h":"-5","i":"+1E+2","j":"1.5Ki","k":".5","l":"1n","m":"2u"}}`,
-		`{"annotations":{"capacity":"1e999","allocatable":"1e999","x":"{\"capacity\":{\"cpu\":\"1e999\"}}"}}`,
-		`{"labels":{"cpu":"1e999"},"f:capacity":{"f:cpu":{}},"list":["capacity",{"cpu":"1e999"}],"xcapacity":{"a":"1e999"}}`,
-		`{"capacity":[{"cpu":"1e999"}],"allocatable":null,"a":"1e999"}`,
-		`{"capacity":{},"a":"1e999"}`, `{"capacity":{"a":{"b":"1e999"},"c":["1e999"]},"d":"1e999"}`,
-		"{\"capacity\" : { }\n}\n{\"type\":\"ADDED\"}\n", ``, `"`, `{"capacity":{"cpu":"1`, `nonsense]]}}}`,
+		`{"status":{"capacity":{"cpu":"4","memory":"16Gi","a":1,"b":1.5,"c":"1e3","d":"1E","e":"9223372036854775807","f":null,"g":"100m","h":"-5","i":"+1E+2","j":"1.5Ki","k":".5","l":"1n","m":"2u"}}}`,
+		`{"metadata":{"annotations":{"capacity":"1e999","validUntil":"1e999","x":"{\"status\":{\"capacity\":{\"cpu\":\"1e999\"}}"}}}`,
+		`{"metadata":{"labels":{"cpu":"1e999"},"f:capacity":{"f:cpu":{}},"list":["capacity",{"cpu":"1e999"}],"xcapacity":{"a":"1e999"}}}`,
+		`{"status":{"capacity":[{"cpu":"1e999"}],"allocatable":null,"a":"1e999"}}`, `{"capacity":{"cpu":"1e999"},"status":{"status":{"capacity":{"cpu":"1e999"}}}}`,
+		`{"status":{"capacity":{},"a":"1e999"}}`, `{"status":{"capacity":{"a":{"b":"1e999"},"c":["1e999"]},"d":"1e999"}}`,
+		`{"status":{"conditions":[{"lastTransitionTime":"2024-01-01T00:00:00.5+01:00"},{"lastTransitionTime":null},"x",["x"],{"lastTransitionTime":"9999-12-31T23:59:59Z"}]}}`,
+		`{"kind":"Status","metadata":{},"status":"Failure","code":404}`, `{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410}}`,
+		"{\"status\" : { \"capacity\" : { } }\n}\n{\"type\":\"ADDED\"}\n", ``, `"`, `nonsense]]}}}`, `{"status":{"capacity":`, `[[[{"status":{"capacity":{"cpu":"1e999"}}}]]]`,
+		`{"status` + strings.Repeat("s", 100) + `":{"capacity":{"cpu":"1e999"}}}`, strings.Repeat(`{"status":`, 10000) + strings.Repeat("}", 10000),
 	} {
-		if text == `{"capacity":{"cpu":"1` {
-			require.Equal(t, `{"capacity":{"cpu":`, strings.TrimSuffix(strings.TrimSuffix(filtered(t, text), `"1`), `"-1"`))
-			continue
-		}
-		require.Equal(t, text, filtered(t, text))
+		require.Equal(t, text, filtered(t, clusters, text))
 	}
+	require.Contains(t, []string{`{"status":{"capacity":{"cpu":"1`, `{"status":{"capacity":{"cpu":"-1"`}, filtered(t, clusters, `{"status":{"capacity":{"cpu":"1`))
 }
 
-// Whatever clusters report can be decoded, and what is no amount is as it was.
-func TestFilteredClustersCanBeDecoded(t *testing.T) {
-	value := rapid.OneOf(
+// value draws what might be in place of an amount, a time or a number.
+func drawValue() *rapid.Generator[any] {
+	text := rapid.OneOf(
 		rapid.StringMatching(`[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]{1,9}(\.[0-9]?)?|\.[0-9]))?`),
-		rapid.StringMatching(`[0-9.eE+-]{0,12}`), rapid.String(),
+		rapid.StringMatching(`[0-9.eE+-]{0,12}`),
+		rapid.StringMatching(`(19|20|00)[0-9]{2}-[01][0-9]-[0-3][0-9][tT ][0-2][0-9]:[0-5][0-9]:[0-6][0-9]([.x][0-9]{1,9})?([zZ]|[+-][0-9]{2}:[0-9]{2}|ZTx)`),
+		rapid.String(),
 	)
-	rapid.Check(t, func(t *rapid.T) {
-		amounts := rapid.MapOfN(rapid.String(), value, 0, 4)
-		text, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"annotations": rapid.MapOfN(rapid.String(), rapid.String(), 0, 3).Draw(t, "annotations")},
-			"status":   map[string]any{"capacity": amounts.Draw(t, "capacity"), "allocatable": amounts.Draw(t, "allocatable"), "clusterClaims": []any{map[string]string{"name": "capacity", "value": rapid.String().Draw(t, "claim")}}},
-		})
-		require.NoError(t, err)
-		var got, before clusterv1.ManagedCluster
-		require.NoError(t, json.Unmarshal([]byte(filtered(t, string(text))), &got), "%s", text)
-		harmlessText := filtered(t, string(text))
-		require.Equal(t, harmlessText, filtered(t, harmlessText))
-		var plain struct {
-			Metadata struct{ Annotations map[string]string }
-			Status   struct {
-				ClusterClaims []clusterv1.ManagedClusterClaim
+	return rapid.OneOf(rapid.Map(text, func(s string) any { return s }), rapid.Map(rapid.Float64(), func(f float64) any { return f }), rapid.Map(rapid.Int64(), func(i int64) any { return i }))
+}
+
+// drawObject draws an object of a shape, with a value of any kind where Go wants one of its
+// own, and with what has no shape.
+func drawObject(t *rapid.T, of *shape) any {
+	switch {
+	case of == nil:
+		return rapid.OneOf(drawValue(), rapid.Just[any](map[string]any{"status": map[string]any{"capacity": map[string]any{"cpu": "1e999"}}}), rapid.Just[any]([]any{"1e999", []any{}})).Draw(t, "other")
+	case of.accept != nil:
+		return drawValue().Draw(t, "value")
+	case of.list:
+		result := []any{}
+		for range rapid.IntRange(0, 2).Draw(t, "length") {
+			result = append(result, drawObject(t, of.elements))
+		}
+		return result
+	case of.elements != nil:
+		result := map[string]any{}
+		for range rapid.IntRange(0, 2).Draw(t, "size") {
+			result[rapid.String().Draw(t, "key")] = drawObject(t, of.elements)
+		}
+		return result
+	}
+	result := map[string]any{rapid.SampledFrom([]string{"annotations", "x", "\"", "capacity\\"}).Draw(t, "unknown"): drawObject(t, nil)}
+	for _, name := range slices.Sorted(maps.Keys(of.fields)) {
+		if rapid.Bool().Draw(t, name) {
+			result[name] = drawObject(t, of.fields[name])
+		}
+	}
+	return result
+}
+
+// plain is an object without the values of which the shape accepts some.
+func plain(of *shape, value any) any {
+	switch value := value.(type) {
+	case []any:
+		for i := range value {
+			if of != nil && of.list {
+				value[i] = plain(of.elements, value[i])
 			}
 		}
-		require.NoError(t, json.Unmarshal(text, &plain))
-		before.Annotations, before.Status.ClusterClaims = plain.Metadata.Annotations, plain.Status.ClusterClaims
-		require.Equal(t, before.Status.ClusterClaims, got.Status.ClusterClaims)
-		require.Equal(t, len(before.Annotations), len(got.Annotations))
-		for key, value := range before.Annotations {
-			require.Equal(t, value, got.Annotations[key])
+	case map[string]any:
+		for name := range value {
+			if of != nil && of.fields != nil {
+				value[name] = plain(of.fields[name], value[name])
+			} else if of != nil && !of.list && of.elements != nil {
+				value[name] = plain(of.elements, value[name])
+			}
 		}
+	default:
+		if of != nil && of.accept != nil {
+			return "a value"
+		}
+	}
+	return value
+}
+
+// Whatever is stored of any kind can be decoded, and what has no shape is as it was.
+func TestFilteredObjectsCanBeDecoded(t *testing.T) {
+	objects := map[schema.GroupVersionResource]func() client.Object{
+		clusters:                            func() client.Object { return &clusterv1.ManagedCluster{} },
+		scored:                              func() client.Object { return &clusterv1alpha1.AddOnPlacementScore{} },
+		placements:                          func() client.Object { return &clusterv1beta1.Placement{} },
+		at("v1beta1", "placementdecisions"): func() client.Object { return &clusterv1beta1.PlacementDecision{} },
+		at("v1beta2", "managedclustersets"): func() client.Object { return &clusterv1beta2.ManagedClusterSet{} },
+		at("v1beta2", "managedclustersetbindings"): func() client.Object { return &clusterv1beta2.ManagedClusterSetBinding{} },
+	}
+	resources := slices.SortedFunc(maps.Keys(objects), func(a, b schema.GroupVersionResource) int { return strings.Compare(a.Resource, b.Resource) })
+	rapid.Check(t, func(t *rapid.T) {
+		resource := rapid.SampledFrom(resources).Draw(t, "resource")
+		root := answers()[resource].fields["object"]
+		text, err := json.Marshal(drawObject(t, root))
+		require.NoError(t, err)
+		result := filtered(t, resource, string(text))
+		var is any
+		require.NoError(t, utiljson.Unmarshal([]byte(result), &is))
+		known, err := json.Marshal(shaped(root, is))
+		require.NoError(t, err)
+		require.NoError(t, utiljson.Unmarshal(known, objects[resource]()), "%s", known)
+		require.Equal(t, result, filtered(t, resource, result), "what is harmless is left")
+		var was any
+		require.NoError(t, utiljson.Unmarshal(text, &was))
+		require.Equal(t, plain(root, was), plain(root, is))
 	})
+}
+
+// shaped is what has a shape: the rest need not be of the kind.
+func shaped(of *shape, value any) any {
+	switch value := value.(type) {
+	case []any:
+		result := []any{}
+		for _, element := range value {
+			if of.elements != nil {
+				result = append(result, shaped(of.elements, element))
+			}
+		}
+		return result
+	case map[string]any:
+		result := map[string]any{}
+		for name, element := range value {
+			if of.fields == nil {
+				result[name] = shaped(of.elements, element)
+			} else if field := of.fields[name]; field != nil {
+				result[name] = shaped(field, element)
+			}
+		}
+		return result
+	}
+	return value
 }
 
 func FuzzFilter(f *testing.F) {
-	f.Add(`{"capacity":{"cpu":"1e999","x":1e5}}`)
+	f.Add(`{"status":{"capacity":{"cpu":"1e999","x":1e5},"conditions":[{"lastTransitionTime":"x"}]}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var got any
 		if json.Unmarshal([]byte(text), &got) == nil {
-			require.NoError(t, json.Unmarshal([]byte(filtered(t, text)), &got))
+			require.NoError(t, json.Unmarshal([]byte(filtered(t, clusters, text)), &got))
 		}
 	})
 }
 
-// Only answers with ManagedClusters are looked at, and those of a watch as they come.
+// Only answers with objects that the controller reads are looked at, and those of a watch
+// as they come.
 func TestGuard(t *testing.T) {
-	const body = `{"status":{"capacity":{"cpu":"1e999"}}}`
+	const body = `{"status":{"capacity":{"cpu":"1e999"},"validUntil":"x","conditions":[{"lastTransitionTime":"x"}]}}`
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Content-Type", request.URL.Query().Get("type"))
@@ -124,38 +278,47 @@ func TestGuard(t *testing.T) {
 		require.NoError(t, err)
 		return response
 	}
-	for path, replaced := range map[string]bool{
-		"/apis/cluster.open-cluster-management.io/v1/managedclusters?type=application/json":                 true,
-		"/prefix/apis/cluster.open-cluster-management.io/v1/managedclusters/a?type=application/json":        true,
-		"/apis/cluster.open-cluster-management.io/v1/managedclusters/a/status?type=application/json":        true,
-		"/apis/cluster.open-cluster-management.io/v1/managedclusters?type=application/json%3Bcharset=utf-8": true,
-		"/apis/cluster.open-cluster-management.io/v1/managedclusters?type=text/plain":                       false,
-		"/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets?type=application/json":         false,
-		"/api/v1/nodes?type=application/json":                                                               false,
+	const amount, moment = `"-1"`, `"1970-01-01T00:00:00Z"`
+	for path, replaced := range map[string][]string{
+		"/apis/cluster.open-cluster-management.io/v1/managedclusters?type=application/json":                                {amount, moment},
+		"/prefix/apis/cluster.open-cluster-management.io/v1/managedclusters/a?type=application/json":                       {amount, moment},
+		"/apis/cluster.open-cluster-management.io/v1/managedclusters/a/status?type=application/json":                       {amount, moment},
+		"/apis/cluster.open-cluster-management.io/v1/managedclusters?type=application/json%3Bcharset=utf-8":                {amount, moment},
+		"/apis/cluster.open-cluster-management.io/v1/managedclusters?type=text/plain":                                      nil,
+		"/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets?type=application/json":                        {moment},
+		"/apis/cluster.open-cluster-management.io/v1beta1/namespaces/a/placements?type=application/json":                   {moment},
+		"/apis/cluster.open-cluster-management.io/v1beta1/namespaces/placements/placements/a/status?type=application/json": {moment},
+		"/apis/cluster.open-cluster-management.io/v1alpha1/addonplacementscores?type=application/json":                     {moment, moment},
+		"/apis/cluster.open-cluster-management.io/v1?type=application/json":                                                nil,
+		"/apis/other.example.com/v1/managedclusters?type=application/json":                                                 nil,
+		"/api/v1/nodes?type=application/json":                                                                              nil,
+		"/?type=application/json":                                                                                          nil,
 	} {
 		response := get(path)
 		var got bytes.Buffer
 		_, err := got.ReadFrom(response.Body)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
-		require.Equal(t, replaced, strings.Contains(got.String(), `"-1"`), path)
-		require.Equal(t, !replaced, got.String() == body, path)
+		require.Equal(t, slices.Contains(replaced, amount), strings.Contains(got.String(), amount), path)
+		require.Equal(t, slices.Contains(replaced, moment), strings.Contains(got.String(), moment), path)
+		require.Equal(t, replaced == nil, got.String() == body, path)
 	}
 	response := get("/apis/cluster.open-cluster-management.io/v1/managedclusters?watch&type=application/json")
-	event := make([]byte, len(`{"status":{"capacity":{"cpu":"-1"}}}`))
+	const want = `{"status":{"capacity":{"cpu":"-1"},"validUntil":"x","conditions":[{"lastTransitionTime":"1970-01-01T00:00:00Z"}]}}`
+	event := make([]byte, len(want))
 	_, err = io.ReadFull(response.Body, event)
 	require.NoError(t, err)
-	require.Equal(t, `{"status":{"capacity":{"cpu":"-1"}}}`, string(event))
+	require.Equal(t, want, string(event))
 	close(release)
 	require.NoError(t, response.Body.Close())
 	client.CloseIdleConnections()
 }
 
 func BenchmarkFilter(b *testing.B) {
-	text := strings.Repeat(`{"metadata":{"name":"cluster","labels":{"region":"eu-west","cloud":"Amazon"}},"status":{"capacity":{"cpu":"4","memory":"16Gi"}}},`, 1000)
+	text := `{"items":[` + strings.Repeat(`{"metadata":{"name":"cluster","labels":{"region":"eu-west","cloud":"Amazon"}},"status":{"capacity":{"cpu":"4","memory":"16Gi"}}},`, 1000) + `{}]}`
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, err := io.Copy(io.Discard, &filter{body: io.NopCloser(strings.NewReader(text))}); err != nil {
+		if _, err := io.Copy(io.Discard, newFilter(io.NopCloser(strings.NewReader(text)), answers()[clusters])); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -258,7 +258,7 @@ func placementLimits(t *testing.T) []limit {
 		{"answers of the debug endpoint made at a time, of a namespace one", number(constantOf(t, "placement/debug/turns.go", "concurrent")), ours},
 		{"bytes of a Placement that is sent to it", number(constantOf(t, "placement/debug/decode.go", "maxBody")), ours},
 		{"requests to it that wait, about a namespace", number(constantOf(t, "placement/debug/turns.go", "maxWaiting")), ours},
-		{"digits and point of an amount that a ManagedCluster reports", number(constantOf(t, "placement/controller/guard_filter.go", "maxQuantity")) + ", exponents two", ours},
+		{"digits and point of an amount that a ManagedCluster reports", number(constantOf(t, "placement/controller/guard_value.go", "maxQuantity")) + ", exponents two", ours},
 	}
 }
 

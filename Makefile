@@ -102,10 +102,14 @@ bin/controller-gen: hack/tools/controller-gen/go.mod
 # ClusterClaims are objects of managed clusters; a hub has none.
 OCM_TYPES = open-cluster-management.io/api/cluster
 PLACEMENT_CRDS ?= manifests/placement/crds
-generate: bin/controller-gen ## write what is generated: the CRDs of Placements, from the types that go.mod names
+PROFILE_TYPES = sigs.k8s.io/cluster-inventory-api/apis/v1alpha1
+PROFILE_CRDS ?= manifests/placement/profile-crds
+generate: bin/controller-gen ## write what is generated: the CRDs of Placements and ClusterProfiles, from the types that go.mod names
 	rm -f $(PLACEMENT_CRDS)/cluster.*.yaml
 	bin/controller-gen crd:headerFile=hack/crd-header.txt $(foreach version,v1 v1alpha1 v1beta1 v1beta2,paths=$(OCM_TYPES)/$(version)) output:crd:dir=$(PLACEMENT_CRDS)
 	rm $(PLACEMENT_CRDS)/cluster.open-cluster-management.io_clusterclaims.yaml
+	rm -f $(PROFILE_CRDS)/multicluster.*.yaml
+	bin/controller-gen crd:headerFile=hack/crd-header.txt paths=$(PROFILE_TYPES) output:crd:dir=$(PROFILE_CRDS)
 
 generate-docs: ## write what is generated into the pages in docs
 	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestPageIsUpToDate' -update

@@ -4,7 +4,8 @@
 // Command celset-placement keeps the PlacementDecisions of an Open Cluster Management
 // hub as the Placements say: those with the annotation celset.dev/placement: "true",
 // or with --all-placements every one that is not disabled. With --bindings it also
-// turns rights of ServiceAccounts into ManagedClusterSetBindings, and with
+// turns rights of ServiceAccounts into ManagedClusterSetBindings, with --inventory the
+// clusters are ClusterProfiles of SIG Multicluster, and with
 // --debug-bind-address it tells why a Placement selects what it selects. See packages
 // placement/controller, placement/binding, placement/metrics and placement/debug.
 package main

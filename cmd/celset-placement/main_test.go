@@ -51,6 +51,10 @@ func TestFlags(t *testing.T) {
 		"too long a turn":       {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--evaluation-turn=6s"}, "at most --evaluation-turn 6s, and that at most --placement-timeout 5s"},
 		"short lease":           {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-lease-duration=5s"}, "must be longer than --leader-elect-renew-deadline 10s"},
 		"no address":            {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--debug-bind-address="}, "--debug-bind-address is empty"},
+		"unknown inventory":     {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--inventory=Node"}, `--inventory: "Node" is unknown; give ManagedCluster or ClusterProfile`},
+		"no namespace":          {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--inventory=ClusterProfile"}, "--inventory=ClusterProfile needs --inventory-namespace"},
+		"needless namespace":    {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--inventory-namespace=fleet"}, "--inventory-namespace=fleet needs --inventory=ClusterProfile"},
+		"decisions on nothing":  {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--profile-decisions"}, "--profile-decisions needs --inventory=ClusterProfile"},
 		"eager candidate":       {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-retry-period=11s"}, "longer than --leader-elect-retry-period 11s"},
 	}
 	for name, test := range tests {

@@ -25,6 +25,7 @@ import (
 	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
 	debugserver "github.com/celset/celset/placement/debug/server"
+	"github.com/celset/celset/placement/inventory"
 	"github.com/celset/celset/placement/metrics"
 )
 
@@ -37,16 +38,28 @@ type options struct {
 	timeouts   controller.Timeouts
 	debug      string
 	debugCerts string
-	election   componentbaseconfig.LeaderElectionConfiguration
+	// inventory is the kind of object that stands for a cluster, and inventoryNamespace where
+	// they are.
+	inventory          string
+	inventoryNamespace string
+	profileDecisions   bool
+	election           componentbaseconfig.LeaderElectionConfiguration
 	// several allows more than one program in a process, one after the other.
 	several bool
 }
+
+// Values of --inventory.
+const (
+	managedClusters = "ManagedCluster"
+	clusterProfiles = "ClusterProfile"
+)
 
 func newOptions() *options {
 	return &options{
 		ManagerOptions: program.NewManagerOptions(500),
 		workers:        controller.DefaultWorkers, debug: program.NoAddress,
-		timeouts: controller.Timeouts{Evaluation: placement.DefaultEvaluationTimeout, Turn: controller.DefaultTurn, Total: placement.DefaultTimeout},
+		inventory: managedClusters,
+		timeouts:  controller.Timeouts{Evaluation: placement.DefaultEvaluationTimeout, Turn: controller.DefaultTurn, Total: placement.DefaultTimeout},
 		election: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -67,6 +80,9 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.timeouts.Total, "placement-timeout", o.timeouts.Total, "How long the CEL expressions of a Placement may take on all clusters. What takes longer is tried again after a while, from where it ended.")
 	flags.StringVar(&o.debug, "debug-bind-address", o.debug, "Address of /debug/placements, which tells over TLS why a Placement selects what it selects, to those who may get it; 0 for none.")
 	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. Without it, a self-signed certificate is made.")
+	flags.StringVar(&o.inventory, "inventory", o.inventory, "The kind of object that stands for a cluster: ManagedCluster of Open Cluster Management, or ClusterProfile of SIG Multicluster.")
+	flags.StringVar(&o.inventoryNamespace, "inventory-namespace", o.inventoryNamespace, "The namespace of the ClusterProfiles. Others are not read: a decision has the name of a cluster, which is unique in one namespace only.")
+	flags.BoolVar(&o.profileDecisions, "profile-decisions", o.profileDecisions, "Also write PlacementDecisions of multicluster.x-k8s.io, which refer to the ClusterProfiles.")
 	configoptions.BindLeaderElectionFlags(&o.election, flags)
 }
 
@@ -83,10 +99,34 @@ func (o *options) validate() error {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration %s must be longer than --leader-elect-renew-deadline %s, and that longer than --leader-elect-retry-period %s",
 			e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration))
 	}
+	errs = append(errs, o.validateInventory())
 	if o.debug == "" {
 		errs = append(errs, errors.New("--debug-bind-address is empty; give an address such as :8444, or 0 for none"))
 	}
 	return errors.Join(errs...)
+}
+
+func (o *options) validateInventory() error {
+	switch {
+	case o.inventory != managedClusters && o.inventory != clusterProfiles:
+		return fmt.Errorf("--inventory: %q is unknown; give %s or %s", o.inventory, managedClusters, clusterProfiles)
+	case o.inventory == clusterProfiles && o.inventoryNamespace == "":
+		return fmt.Errorf("--inventory=%s needs --inventory-namespace; give the namespace that has the ClusterProfiles", clusterProfiles)
+	case o.inventory == managedClusters && o.inventoryNamespace != "":
+		return fmt.Errorf("--inventory-namespace=%s needs --inventory=%s: ManagedClusters have no namespace", o.inventoryNamespace, clusterProfiles)
+	case o.inventory == managedClusters && o.profileDecisions:
+		return fmt.Errorf("--profile-decisions needs --inventory=%s: these decisions refer to ClusterProfiles", clusterProfiles)
+	default:
+		return nil
+	}
+}
+
+// where is where the clusters are.
+func (o *options) where() inventory.Inventory {
+	if o.inventory == clusterProfiles {
+		return inventory.ClusterProfiles{Namespace: o.inventoryNamespace}
+	}
+	return inventory.ManagedClusters{}
 }
 
 // manager sets all controllers up.
@@ -100,7 +140,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	}
 	controller.Guard(config)
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Cache: binding.Cache(controller.Cache()), Metrics: o.MetricsServer(), HealthProbeBindAddress: o.Health,
+		Scheme: scheme, Cache: o.where().Cache(binding.Cache(controller.Cache())), Metrics: o.MetricsServer(), HealthProbeBindAddress: o.Health,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
@@ -137,6 +177,7 @@ func (o *options) addControllers(mgr manager.Manager) error {
 	}
 	return controller.Add(mgr, controller.Options{
 		All: o.all, Workers: o.workers, Timeouts: o.timeouts, Scheduler: scheduling, Observer: measured, SkipNameValidation: o.several,
+		Inventory: o.where(), ProfileDecisions: o.profileDecisions,
 	})
 }
 
@@ -145,7 +186,7 @@ func (o *options) addDebugging(mgr manager.Manager) error {
 	if o.debug == program.NoAddress {
 		return nil
 	}
-	preview, err := controller.NewPreview(mgr.GetClient(), controller.Options{Timeouts: o.timeouts})
+	preview, err := controller.NewPreview(mgr.GetClient(), controller.Options{Timeouts: o.timeouts, Inventory: o.where()})
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -50,17 +48,6 @@ func (c *collected[T]) get(ctx context.Context) (T, error) {
 	}
 	c.at, c.made, c.value = at, true, value
 	return value, nil
-}
-
-// collectClusters returns the ManagedClusters sorted by name.
-func collectClusters(ctx context.Context, reader client.Reader) ([]*clusterv1.ManagedCluster, error) {
-	var list clusterv1.ManagedClusterList
-	if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list ManagedClusters: %w", err)
-	}
-	result := pointers(list.Items)
-	slices.SortFunc(result, func(a, b *clusterv1.ManagedCluster) int { return strings.Compare(a.Name, b.Name) })
-	return result, nil
 }
 
 // unchanged returns the clusters, with the former object for each that has not changed:

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -25,14 +24,36 @@ import (
 // in doubt a Placement is concerned. Updates are mapped twice, with the old and the
 // new object, so a cluster concerns the sets that it leaves as well.
 
-// ofCluster returns the Placements that may choose a ManagedCluster that has changed.
+// ofCluster returns the Placements that may choose the cluster that an object stands for
+// which has changed.
 func (r *reconciler) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
 	r.clusters.changed()
-	return r.choosing(ctx, object)
+	managed, err := r.inventory.Of(ctx, r.client, object)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Reading a cluster failed", "cluster", object.GetName())
+		return nil
+	}
+	return r.choosing(ctx, managed)
 }
 
-// choosing returns the Placements that may choose a ManagedCluster.
-func (r *reconciler) choosing(ctx context.Context, object client.Object) []reconcile.Request {
+// ofGroup returns all Placements: what has changed says of several clusters which set
+// they are in, and seldom does.
+func (r *reconciler) ofGroup(ctx context.Context, _ client.Object) []reconcile.Request {
+	r.clusters.changed()
+	var list clusterv1beta2.ManagedClusterSetList
+	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Listing ManagedClusterSets failed")
+		return nil
+	}
+	names := sets.New[string]()
+	for i := range list.Items {
+		names.Insert(list.Items[i].Name)
+	}
+	return r.ofSets(ctx, names)
+}
+
+// choosing returns the Placements that may choose a cluster.
+func (r *reconciler) choosing(ctx context.Context, object *clusterv1.ManagedCluster) []reconcile.Request {
 	var list clusterv1beta2.ManagedClusterSetList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Listing ManagedClusterSets failed", "cluster", object.GetName())
@@ -76,8 +97,8 @@ func (r *reconciler) ofBinding(ctx context.Context, object client.Object) []reco
 // AddOnPlacementScore and read it.
 func (r *reconciler) ofScore(ctx context.Context, object client.Object) []reconcile.Request {
 	r.scores.changed()
-	managed := &clusterv1.ManagedCluster{}
-	if err := r.client.Get(ctx, types.NamespacedName{Name: object.GetNamespace()}, managed, client.UnsafeDisableDeepCopy); err != nil {
+	managed, err := r.inventory.Cluster(ctx, r.client, object.GetNamespace())
+	if err != nil {
 		// Without the cluster nobody reads its scores. When it comes it is an event.
 		return nil
 	}

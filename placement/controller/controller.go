@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
@@ -22,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/inventory"
 )
 
 // Names of the controller in logs, metrics and events, and of the one for expensive
@@ -46,6 +49,11 @@ type Options struct {
 	Scheduler placement.Config
 	// Timeouts are how long they may be evaluated.
 	Timeouts Timeouts
+	// Inventory is where the clusters are; nil is [inventory.ManagedClusters].
+	Inventory inventory.Inventory
+	// ProfileDecisions are written as well, with the Inventory [inventory.ClusterProfiles]:
+	// PlacementDecisions of SIG Multicluster.
+	ProfileDecisions bool
 	// Observer is told what is written; nil means nobody is.
 	Observer Observer
 	// Now is the clock; nil is that of the machine.
@@ -75,6 +83,7 @@ func (unobserved) ObserveWriting() (end func(error)) { return func(error) {} }
 func AddToScheme(scheme *runtime.Scheme) error {
 	for _, add := range []func(*runtime.Scheme) error{
 		clusterv1.Install, clusterv1alpha1.Install, clusterv1beta1.Install, clusterv1beta2.Install,
+		profilev1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err
@@ -93,6 +102,10 @@ type reconciler struct {
 	ledger    *ledger
 	records   *records
 	paces     *paces
+	inventory inventory.Inventory
+	// profiles is the namespace of the ClusterProfiles that PlacementDecisions of SIG
+	// Multicluster refer to, "" if none are written.
+	profiles string
 	// usual and slow lead to the queues.
 	usual, slow lane
 	observer    Observer
@@ -119,13 +132,24 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.Workers <= 0 {
 		options.Workers = DefaultWorkers
 	}
+	if options.Inventory == nil {
+		options.Inventory = inventory.ManagedClusters{}
+	}
+	profiles, ok := options.Inventory.(inventory.ClusterProfiles)
+	if options.ProfileDecisions && !ok {
+		return errors.New("placement controller: decisions on ClusterProfiles need these as the inventory")
+	}
 	r := &reconciler{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
 		scheduler: scheduler, ledger: newLedger(), records: newRecords(), paces: newPaces(timeouts),
 		observer: options.Observer, all: options.All, now: options.Now,
+		inventory: options.Inventory,
+	}
+	if options.ProfileDecisions {
+		r.profiles = profiles.Namespace
 	}
 	r.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
-		clusters, err := collectClusters(ctx, r.client)
+		clusters, err := r.inventory.Clusters(ctx, r.client)
 		// collect is called one at a time.
 		return unchanged(r.clusters.value, clusters), err
 	}
@@ -150,10 +174,16 @@ func newScheduler(config placement.Config, timeouts Timeouts) (*placement.Schedu
 // ignored: what time changes is queued when it is due.
 func (r *reconciler) watches(b *builder.Builder) *builder.Builder {
 	changed := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
+	if group := r.inventory.Group(); group != nil {
+		b.Watches(group, handler.EnqueueRequestsFromMapFunc(r.ofGroup), builder.WithPredicates(predicate.LabelChangedPredicate{}))
+	}
+	if r.profiles != "" {
+		b.Watches(&profilev1alpha1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(ofPublished), changed)
+	}
 	return b.
 		For(&clusterv1beta1.Placement{}, changed).
 		Watches(&clusterv1beta1.PlacementDecision{}, r.ledger.handler(), changed).
-		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), changed).
+		Watches(r.inventory.Object(), handler.EnqueueRequestsFromMapFunc(r.ofCluster), changed).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.ofClusterSet), changed).
 		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, handler.EnqueueRequestsFromMapFunc(r.ofBinding), changed).
 		Watches(&clusterv1alpha1.AddOnPlacementScore{}, handler.EnqueueRequestsFromMapFunc(r.ofScore), changed)

@@ -25,6 +25,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"pgregory.net/rapid"
+	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -201,10 +202,17 @@ func TestFilteredObjectsCanBeDecoded(t *testing.T) {
 		at("v1beta2", "managedclustersets"): func() client.Object { return &clusterv1beta2.ManagedClusterSet{} },
 		at("v1beta2", "managedclustersetbindings"): func() client.Object { return &clusterv1beta2.ManagedClusterSetBinding{} },
 	}
-	resources := slices.SortedFunc(maps.Keys(objects), func(a, b schema.GroupVersionResource) int { return strings.Compare(a.Resource, b.Resource) })
+	for resource, create := range map[string]func() client.Object{
+		"clusterprofiles":    func() client.Object { return &profilev1alpha1.ClusterProfile{} },
+		"placementdecisions": func() client.Object { return &profilev1alpha1.PlacementDecision{} },
+	} {
+		objects[profilev1alpha1.GroupVersion.WithResource(resource)] = create
+	}
+	resources := slices.SortedFunc(maps.Keys(objects), func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
 	rapid.Check(t, func(t *rapid.T) {
 		resource := rapid.SampledFrom(resources).Draw(t, "resource")
 		root := answers()[resource].fields["object"]
+		require.NotNil(t, root)
 		text, err := json.Marshal(drawObject(t, root))
 		require.NoError(t, err)
 		result := filtered(t, resource, string(text))

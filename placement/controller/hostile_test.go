@@ -29,6 +29,7 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/inventory"
 )
 
 // model is the controller without a manager, in a bubble of synctest: the time that an
@@ -86,8 +87,11 @@ func newModel(t *testing.T, clusters int, takes time.Duration) *model {
 	m.reconciler = &reconciler{
 		client: m.client, reader: m.client, events: &events.FakeRecorder{}, scheduler: scheduler, ledger: newLedger(),
 		records: newRecords(), paces: newPaces(timeouts), observer: m, now: time.Now,
+		inventory: inventory.ManagedClusters{},
 	}
-	m.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) { return collectClusters(ctx, m.client) }
+	m.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
+		return m.inventory.Clusters(ctx, m.client)
+	}
 	m.scores.collect = func(ctx context.Context) (scores, error) { return collectScores(ctx, m.client) }
 	for i := range clusters {
 		m.join(fmt.Sprintf("c%03d", i), "global")

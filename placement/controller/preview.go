@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/inventory"
 )
 
 // Preview decides Placements as the controller does, on the hub as a cache has it,
@@ -21,6 +22,7 @@ import (
 // for concurrent use.
 type Preview struct {
 	reader    client.Reader
+	inventory inventory.Inventory
 	scheduler *placement.Scheduler
 	timeout   time.Duration
 	now       func() time.Time
@@ -28,10 +30,13 @@ type Preview struct {
 
 // NewPreview returns a Preview that reads from a cache with the options of [Cache]. Of
 // the options those count that say how Placements are decided: Scheduler, which should
-// have no observer, so that metrics tell of the controller only, Timeouts and Now.
+// have no observer, so that metrics tell of the controller only, Timeouts, Inventory and Now.
 func NewPreview(reader client.Reader, options Options) (*Preview, error) {
 	timeouts := options.Timeouts.orDefaults()
-	result := &Preview{reader: reader, timeout: timeouts.Total, now: options.Now}
+	result := &Preview{reader: reader, inventory: options.Inventory, timeout: timeouts.Total, now: options.Now}
+	if result.inventory == nil {
+		result.inventory = inventory.ManagedClusters{}
+	}
 	if result.now == nil {
 		result.now = time.Now
 	}
@@ -61,7 +66,7 @@ func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := collectClusters(ctx, p.reader)
+	clusters, err := p.inventory.Clusters(ctx, p.reader)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,8 @@ func (r *reconciler) laneOf(slow bool) *lane {
 	return &r.usual
 }
 
-// reconcile decides a Placement, writes its PlacementDecisions and then its status. If
+// reconcile decides a Placement, writes its PlacementDecisions and then its status. Those of
+// SIG Multicluster are written after those of Open Cluster Management. If
 // there is more to evaluate than it has time for, nothing is written, and it goes on when
 // others had their turn.
 func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -63,6 +64,9 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	result, err := r.settle(ctx, object)
+	if err == nil {
+		err = r.publish(ctx, object, result)
+	}
 	verdict := verdictOf(r.paces, object, result, err, r.now())
 	if result != nil && verdict.turn != TurnContinued {
 		err = errors.Join(err, r.report(ctx, object, result))

@@ -165,7 +165,7 @@ var rules = []rule{
 		folder: "placement",
 		ours:   []string{"apis", "cel"},
 		direct: []string{
-			"sigs.k8s.io/controller-runtime", "open-cluster-management.io/api", "k8s.io/client-go",
+			"sigs.k8s.io/controller-runtime", "open-cluster-management.io/api", "sigs.k8s.io/cluster-inventory-api/apis", "k8s.io/client-go",
 			"k8s.io/component-base", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
 			"k8s.io/apiserver/pkg/authentication", "k8s.io/apiserver/pkg/authorization", "k8s.io/apiserver/pkg/apis/apiserver",
 			"sigs.k8s.io/yaml", "golang.org/x/sync/semaphore",
@@ -186,6 +186,18 @@ var rules = []rule{
 		ours:   []string{"cel/cluster"},
 		direct: []string{"k8s.io/apimachinery"},
 		never:  server,
+	},
+	{
+		// Whatever stands for a cluster is one for those who decide: it is turned into that, and not
+		// decided here.
+		folder: "placement/inventory",
+		ours:   []string{},
+		direct: []string{
+			"sigs.k8s.io/cluster-inventory-api/apis", "open-cluster-management.io/api",
+			"sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/cache",
+			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
+		},
+		never: []string{"k8s.io/kubernetes", "github.com/google/cel-go", module},
 	},
 	{
 		// Writing decisions takes a manager, and no scheduler of pods.

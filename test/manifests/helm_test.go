@@ -200,6 +200,10 @@ func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 		"second-scheduler":        {"scheduler.mode=second"},
 		"placement":               {"scheduler.enabled=false", "placement.enabled=true"},
 		"placement-standalone":    {"scheduler.enabled=false", "placement.enabled=true", "placement.crds=true", "placement.bindings=true"},
+		"placement-clusterprofiles": {
+			"scheduler.enabled=false", "placement.enabled=true", "placement.crds=true", "placement.bindings=true",
+			"placement.inventory=ClusterProfile", "placement.inventoryNamespace=fleet", "placement.profileDecisions=true",
+		},
 		"topology-driver-ring":    {"scheduler.enabled=false", "topologyDriver.enabled=true"},
 		"topology-driver-mesh":    {"scheduler.enabled=false", "topologyDriver.enabled=true", "topologyDriver.topology=mesh"},
 		"placement-webhook":       {"scheduler.enabled=false", "webhook.enabled=true", "webhook.placements=true"},

@@ -42,7 +42,10 @@ func TestPlacementRuns(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "celset-placement")
 	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/celset/celset/cmd/celset-placement").CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	for _, overlay := range []string{"placement", "placement-standalone"} {
+	for _, definition := range rendered(t, "placement/profile-crds") {
+		server.store(t, definition.Object)
+	}
+	for _, overlay := range []string{"placement", "placement-standalone", "placement-clusterprofiles"} {
 		t.Run(overlay, func(t *testing.T) {
 			objects := rendered(t, "overlays/"+overlay)
 			for _, object := range objects {
@@ -53,7 +56,8 @@ func TestPlacementRuns(t *testing.T) {
 			}
 			args, err := render.Args(find(t, objects, "Deployment", "celset-placement"))
 			require.NoError(t, err)
-			require.Equal(t, overlay == "placement-standalone", slices.Contains(args, "--bindings"))
+			require.Equal(t, overlay != "placement", slices.Contains(args, "--bindings"))
+			require.Equal(t, overlay == "placement-clusterprofiles", slices.Contains(args, "--inventory=ClusterProfile"))
 			log := server.runPlacement(t, overlay, binary, args)
 			require.NotContains(t, log, "forbidden", "the overlay gives all rights that it takes")
 		})

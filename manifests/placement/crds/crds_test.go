@@ -65,27 +65,40 @@ func output(t *testing.T, name string, args ...string) string {
 }
 
 func TestTheyAreWhatIsGenerated(t *testing.T) {
-	dir := t.TempDir()
-	output(t, "make", "-s", "generate", "PLACEMENT_CRDS="+dir)
+	dir, profiles := t.TempDir(), t.TempDir()
+	output(t, "make", "-s", "generate", "PLACEMENT_CRDS="+dir, "PROFILE_CRDS="+profiles)
+	requireSame(t, dir, "cluster.*.yaml", 6)
+	requireSame(t, profiles, filepath.Join("..", "profile-crds", "multicluster.*.yaml"), 2)
+}
+
+func requireSame(t *testing.T, dir, pattern string, count int) {
+	t.Helper()
 	generated, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
-	stored, err := Files.ReadDir(".")
+	stored, err := filepath.Glob(pattern)
 	require.NoError(t, err)
-	require.Len(t, generated, len(stored), "run make generate")
+	require.Len(t, stored, count)
+	require.Len(t, generated, count, "run make generate")
 	for i, file := range stored {
-		require.Equal(t, file.Name(), filepath.Base(generated[i]))
+		require.Equal(t, filepath.Base(file), filepath.Base(generated[i]))
 		want, err := os.ReadFile(generated[i])
 		require.NoError(t, err)
-		got, err := Files.ReadFile(file.Name())
+		got, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(string(want), string(got)), "%s: run make generate", file.Name())
+		require.Empty(t, cmp.Diff(string(want), string(got)), "%s: run make generate", file)
 	}
 }
 
 // The API module carries definitions, too. Ours say the same.
 func TestSameAsTheModules(t *testing.T) {
 	dir := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api")
+	profiles := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-inventory-api")
 	ours, theirs := read(t, "cluster.*.yaml"), read(t, filepath.Join(dir, "cluster", "v1*", "*.crd.yaml"))
+	for name, definition := range read(t, filepath.Join("..", "profile-crds", "multicluster.*.yaml")) {
+		want := read(t, filepath.Join(profiles, "config", "crd", "bases", "*.yaml"))[name]
+		require.NotNil(t, want, name)
+		require.Empty(t, cmp.Diff(want["spec"], definition["spec"]), name)
+	}
 	require.Equal(t, []string{
 		"addonplacementscores", "managedclusters", "managedclustersetbindings", "managedclustersets", "placementdecisions", "placements",
 	}, names(ours))

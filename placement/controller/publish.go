@@ -1,0 +1,208 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/celset/celset/placement"
+)
+
+// A decision is published in PlacementDecisions of SIG Multicluster, too: one for each of
+// those of Open Cluster Management, with the same name and the same clusters. Which steps lead
+// from what there is to what there should be is the same question for both, and has the
+// same answer, [placement.Updates]; for that the one kind is read as the other.
+
+// publishing is one round of writes to these objects of a Placement.
+type publishing struct {
+	*reconciler
+	placement *clusterv1beta1.Placement
+	// live are the objects as they are now, by name.
+	live map[string]*profilev1alpha1.PlacementDecision
+}
+
+// publish makes the PlacementDecisions of SIG Multicluster what a result says, if it says
+// something and these are wanted. It stops at the first step that fails.
+func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result) error {
+	if r.profiles == "" || result == nil || result.Decision == nil {
+		return nil
+	}
+	p := &publishing{reconciler: r, placement: object}
+	wanted := p.wanted(result.Decision)
+	for _, reader := range []client.Reader{r.client, r.reader} {
+		if err := p.list(ctx, reader); err != nil {
+			return err
+		}
+		if len(placement.Updates(p.read(), wanted)) == 0 {
+			return nil
+		}
+	}
+	if err := r.checkCurrent(ctx, object); err != nil {
+		return err
+	}
+	for _, step := range placement.Updates(p.read(), wanted) {
+		if err := p.take(ctx, step); err != nil {
+			r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
+			return err
+		}
+	}
+	return nil
+}
+
+// wanted are the objects of a decision, with the labels that SIG Multicluster gives them
+// besides those of Open Cluster Management. They have no scores.
+func (p *publishing) wanted(decision *placement.Decision) []*clusterv1beta1.PlacementDecision {
+	result := decision.Objects(p.placement)
+	for i, object := range result {
+		object.Labels[profilev1alpha1.DecisionKeyLabel] = p.placement.Name
+		object.Labels[profilev1alpha1.DecisionIndexLabel] = strconv.Itoa(i)
+		for j := range object.Status.Decisions {
+			object.Status.Decisions[j].Score = 0
+		}
+	}
+	return result
+}
+
+// list finds the objects of the Placement. What has its label and not its UID is of
+// somebody else.
+func (p *publishing) list(ctx context.Context, reader client.Reader) error {
+	var list profilev1alpha1.PlacementDecisionList
+	err := reader.List(ctx, &list, client.InNamespace(p.placement.Namespace), client.UnsafeDisableDeepCopy,
+		client.MatchingLabels{profilev1alpha1.DecisionKeyLabel: p.placement.Name})
+	if err != nil {
+		return fmt.Errorf("list PlacementDecisions of %s of Placement %s: %w", profilev1alpha1.Group, client.ObjectKeyFromObject(p.placement), err)
+	}
+	p.live = map[string]*profilev1alpha1.PlacementDecision{}
+	for i := range list.Items {
+		if object := &list.Items[i]; metav1.IsControlledBy(object, p.placement) {
+			p.live[object.Name] = object
+		}
+	}
+	return nil
+}
+
+// read are the live objects as those of Open Cluster Management.
+func (p *publishing) read() []*clusterv1beta1.PlacementDecision {
+	var result []*clusterv1beta1.PlacementDecision
+	for _, name := range slices.Sorted(maps.Keys(p.live)) {
+		object := p.live[name]
+		same := &clusterv1beta1.PlacementDecision{ObjectMeta: object.ObjectMeta}
+		if object.SchedulerName != Name {
+			// Something is to be written then.
+			same.OwnerReferences = nil
+		}
+		for _, decision := range object.Decisions {
+			name := decision.ClusterProfileRef.Name
+			if decision.ClusterProfileRef.Namespace != p.profiles {
+				name = decision.ClusterProfileRef.Namespace + "/" + name
+			}
+			same.Status.Decisions = append(same.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name, Reason: decision.Reason})
+		}
+		result = append(result, same)
+	}
+	return result
+}
+
+func (p *publishing) take(ctx context.Context, step placement.Step) error {
+	from := p.live[step.Object.Name]
+	switch {
+	case step.Delete:
+		return p.delete(ctx, from)
+	case from == nil:
+		return p.create(ctx, step.Object)
+	default:
+		return p.update(ctx, from, step.Object)
+	}
+}
+
+func (p *publishing) create(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
+	object := &profilev1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: wanted.Namespace, Name: wanted.Name}}
+	p.fill(object, wanted)
+	err := p.client.Create(ctx, object)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return p.adopt(ctx, wanted)
+	case err != nil:
+		return fmt.Errorf("create PlacementDecision %s/%s of %s: %w", wanted.Namespace, wanted.Name, profilev1alpha1.Group, err)
+	}
+	p.live[object.Name] = object
+	return nil
+}
+
+// adopt takes back an object of the Placement that has lost its label.
+func (p *publishing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
+	object := &profilev1alpha1.PlacementDecision{}
+	if err := p.reader.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
+		return fmt.Errorf("get PlacementDecision %s/%s of %s: %w", wanted.Namespace, wanted.Name, profilev1alpha1.Group, err)
+	}
+	if !metav1.IsControlledBy(object, p.placement) {
+		return fmt.Errorf("PlacementDecision %s/%s of %s is not of Placement %s though it has the name of one of its decisions; delete it, or rename the Placement",
+			object.Namespace, object.Name, profilev1alpha1.Group, p.placement.Name)
+	}
+	return p.update(ctx, object, wanted)
+}
+
+// update writes all of an object at once, in the version that was read.
+func (p *publishing) update(ctx context.Context, from *profilev1alpha1.PlacementDecision, wanted *clusterv1beta1.PlacementDecision) error {
+	object := from.DeepCopy()
+	p.fill(object, wanted)
+	if equality.Semantic.DeepEqual(object, from) {
+		return nil
+	}
+	if err := p.client.Update(ctx, object); err != nil {
+		return fmt.Errorf("update PlacementDecision %s/%s of %s: %w", wanted.Namespace, wanted.Name, profilev1alpha1.Group, err)
+	}
+	p.live[object.Name] = object
+	return nil
+}
+
+func (p *publishing) fill(object *profilev1alpha1.PlacementDecision, wanted *clusterv1beta1.PlacementDecision) {
+	if object.Labels == nil {
+		object.Labels = map[string]string{}
+	}
+	for key, value := range wanted.Labels {
+		object.Labels[key] = value
+	}
+	object.OwnerReferences, object.SchedulerName = wanted.OwnerReferences, Name
+	object.Decisions = make([]profilev1alpha1.ClusterDecision, len(wanted.Status.Decisions))
+	for i, decision := range wanted.Status.Decisions {
+		object.Decisions[i] = profilev1alpha1.ClusterDecision{
+			ClusterProfileRef: profilev1alpha1.ClusterProfileReference{Namespace: p.profiles, Name: decision.ClusterName}, Reason: decision.Reason,
+		}
+	}
+}
+
+// delete removes an object in the state that it was found in.
+func (p *publishing) delete(ctx context.Context, object *profilev1alpha1.PlacementDecision) error {
+	err := p.client.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete PlacementDecision %s/%s of %s: %w", object.Namespace, object.Name, profilev1alpha1.Group, err)
+	}
+	delete(p.live, object.Name)
+	return nil
+}
+
+// ofPublished is the Placement that a PlacementDecision of SIG Multicluster belongs to by its
+// label.
+func ofPublished(_ context.Context, object client.Object) []reconcile.Request {
+	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[profilev1alpha1.DecisionKeyLabel]}
+	if key.Name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: key}}
+}

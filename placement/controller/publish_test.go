@@ -1,0 +1,214 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"pgregory.net/rapid"
+	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/celset/celset/placement"
+)
+
+// publisher publishes decisions of the Placement ns/p to objects in memory, and calls after
+// each write, which fails if that does.
+type publisher struct {
+	*reconciler
+	placement *clusterv1beta1.Placement
+	events    *events.FakeRecorder
+	after     func() error
+}
+
+func newPublisher(t require.TestingT) *publisher {
+	scheme := runtime.NewScheme()
+	require.NoError(t, AddToScheme(scheme))
+	p := &publisher{events: events.NewFakeRecorder(1000), after: func() error { return nil }}
+	p.placement = &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u", Generation: 1, Annotations: map[string]string{placement.TakeAnnotation: "true"}}}
+	written := func(err error) error {
+		if err != nil {
+			return err
+		}
+		return p.after()
+	}
+	memory := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p.placement).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			return written(c.Create(ctx, object, options...))
+		},
+		Update: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.UpdateOption) error {
+			return written(c.Update(ctx, object, options...))
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			return written(c.Delete(ctx, object, options...))
+		},
+	}).Build()
+	p.reconciler = &reconciler{client: memory, reader: memory, events: p.events, profiles: "fleet"}
+	return p
+}
+
+// publish publishes slices of clusters, one group each.
+func (p *publisher) publish(ctx context.Context, slices [][]string) error {
+	decision := &placement.Decision{}
+	for i, names := range slices {
+		group := placement.Group{Slices: []placement.Slice{{Name: fmt.Sprintf("p-decision-%d", i+1)}}}
+		for _, name := range names {
+			group.Slices[0].Decisions = append(group.Slices[0].Decisions, clusterv1beta1.ClusterDecision{ClusterName: name, Score: 7, Reason: "r"})
+		}
+		decision.Groups = append(decision.Groups, group)
+	}
+	return p.reconciler.publish(ctx, p.placement, &placement.Result{Decision: decision})
+}
+
+func (p *publisher) objects(t require.TestingT) []profilev1alpha1.PlacementDecision {
+	var list profilev1alpha1.PlacementDecisionList
+	require.NoError(t, p.client.List(context.Background(), &list, client.InNamespace("ns"), client.MatchingLabels{profilev1alpha1.DecisionKeyLabel: "p"}))
+	return list.Items
+}
+
+// present are the clusters in any object.
+func (p *publisher) present(t require.TestingT) map[string]bool {
+	result := map[string]bool{}
+	for _, object := range p.objects(t) {
+		for _, decision := range object.Decisions {
+			result[decision.ClusterProfileRef.Name] = true
+		}
+	}
+	return result
+}
+
+// read are the slices as a consumer reads them, by the index.
+func (p *publisher) read(t require.TestingT) map[string][]string {
+	result := map[string][]string{}
+	for _, object := range p.objects(t) {
+		names := []string{}
+		for _, decision := range object.Decisions {
+			require.Equal(t, "fleet", decision.ClusterProfileRef.Namespace)
+			names = append(names, decision.ClusterProfileRef.Name)
+		}
+		result[object.Labels[profilev1alpha1.DecisionIndexLabel]] = names
+	}
+	return result
+}
+
+var errDied = errors.New("died")
+
+// However clusters move between slices, and whenever the controller dies in between: those that
+// stay selected are in some object after each write, and the next attempt completes it.
+func TestPublishedClustersAreNeverMissing(t *testing.T) {
+	died := 0
+	for attempt := 0; attempt == 0 || died == 0 && attempt < 100; attempt++ {
+		rapid.Check(t, func(t *rapid.T) {
+			p := newPublisher(t)
+			draw := func(what string) [][]string {
+				result := make([][]string, rapid.IntRange(1, 4).Draw(t, what))
+				for i := range 6 {
+					if at := rapid.IntRange(-1, len(result)-1).Draw(t, fmt.Sprint(what, i)); at >= 0 {
+						result[at] = append(result[at], fmt.Sprintf("c%d", i))
+					}
+				}
+				return result
+			}
+			require.NoError(t, p.publish(t.Context(), draw("former")))
+			before, wanted := p.present(t), draw("wanted")
+			stays := map[string]bool{}
+			for _, names := range wanted {
+				for _, name := range names {
+					stays[name] = before[name]
+				}
+			}
+			left := rapid.IntRange(0, 8).Draw(t, "writes")
+			p.after = func() error {
+				present := p.present(t)
+				for name, stays := range stays {
+					require.True(t, !stays || present[name], "%s is missing", name)
+				}
+				if left--; left < 0 {
+					left = 100
+					return errDied
+				}
+				return nil
+			}
+			if err := p.publish(t.Context(), wanted); err != nil {
+				require.ErrorIs(t, err, errDied)
+				died++
+				require.NoError(t, p.publish(t.Context(), wanted))
+			}
+			want := map[string][]string{}
+			for i, names := range wanted {
+				want[fmt.Sprint(i)] = append([]string{}, names...)
+			}
+			require.Equal(t, want, p.read(t))
+			p.after = func() error { return errors.New("there is nothing to write") }
+			require.NoError(t, p.publish(t.Context(), wanted))
+		})
+	}
+	require.NotZero(t, died)
+}
+
+func TestPublishedObjects(t *testing.T) {
+	p := newPublisher(t)
+	must(t, p.publish(t.Context(), [][]string{{"a"}, nil}))
+	objects := p.objects(t)
+	require.Len(t, objects, 2)
+	first := objects[0]
+	require.Equal(t, "celset-placement", first.SchedulerName)
+	require.Equal(t, []profilev1alpha1.ClusterDecision{{ClusterProfileRef: profilev1alpha1.ClusterProfileReference{Namespace: "fleet", Name: "a"}, Reason: "r"}}, first.Decisions)
+	require.True(t, metav1.IsControlledBy(&first, p.placement))
+	require.Equal(t, "p", first.Labels[profilev1alpha1.DecisionKeyLabel])
+	require.Empty(t, objects[1].Decisions)
+	require.Len(t, ofPublished(t.Context(), &first), 1)
+
+	t.Run("repaired", func(t *testing.T) {
+		for name, spoil := range map[string]func(*profilev1alpha1.PlacementDecision){
+			"scheduler": func(o *profilev1alpha1.PlacementDecision) { o.SchedulerName = "other" },
+			"namespace": func(o *profilev1alpha1.PlacementDecision) { o.Decisions[0].ClusterProfileRef.Namespace = "other" },
+			"reason":    func(o *profilev1alpha1.PlacementDecision) { o.Decisions[0].Reason = "other" },
+			"index":     func(o *profilev1alpha1.PlacementDecision) { o.Labels[profilev1alpha1.DecisionIndexLabel] = "5" },
+			"key":       func(o *profilev1alpha1.PlacementDecision) { o.Labels = nil },
+		} {
+			spoiled := p.objects(t)[0]
+			spoil(&spoiled)
+			must(t, p.client.Update(t.Context(), &spoiled))
+			must(t, p.publish(t.Context(), [][]string{{"a"}, nil}))
+			repaired := p.objects(t)[0]
+			repaired.ResourceVersion = first.ResourceVersion
+			require.Equal(t, first, repaired, name)
+		}
+	})
+	t.Run("of others", func(t *testing.T) {
+		foreign := &profilev1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p-decision-3", Labels: map[string]string{profilev1alpha1.DecisionKeyLabel: "p"}}}
+		must(t, p.client.Create(t.Context(), foreign))
+		err := p.publish(t.Context(), [][]string{{"a"}, nil, {"b"}})
+		require.ErrorContains(t, err, "PlacementDecision ns/p-decision-3 of multicluster.x-k8s.io is not of Placement p")
+		require.Contains(t, <-p.events.Events, "is not of Placement p")
+		must(t, p.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
+		require.Empty(t, foreign.Decisions)
+	})
+	t.Run("nothing to say", func(t *testing.T) {
+		p.after = func() error { return errors.New("nothing is to be written") }
+		must(t, p.reconciler.publish(t.Context(), p.placement, nil))
+		must(t, p.reconciler.publish(t.Context(), p.placement, &placement.Result{}))
+		p.profiles = ""
+		must(t, p.publish(t.Context(), [][]string{{"x"}}))
+	})
+	t.Run("a Placement that has changed", func(t *testing.T) {
+		p := newPublisher(t)
+		p.placement = p.placement.DeepCopy()
+		p.placement.Generation = 2
+		require.ErrorContains(t, p.publish(t.Context(), [][]string{{"a"}}), "it has changed since it was decided")
+		require.Empty(t, p.objects(t))
+	})
+	require.Empty(t, ofPublished(t.Context(), &profilev1alpha1.PlacementDecision{}))
+}

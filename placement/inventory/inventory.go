@@ -1,0 +1,80 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Inventory is where a hub has its clusters. What it returns must not be modified.
+type Inventory interface {
+	// Object is an empty object of the kind that stands for a cluster.
+	Object() client.Object
+	// Group is an empty object of a kind that says of several clusters which set they are
+	// in, nil if there is none.
+	Group() client.Object
+	// Cache completes the options of the cache that is read from.
+	Cache(options cache.Options) cache.Options
+	// Clusters lists all clusters, sorted by name, each name once.
+	Clusters(ctx context.Context, reader client.Reader) ([]*clusterv1.ManagedCluster, error)
+	// Cluster is the one with a name; an error of the API machinery says that there is none.
+	Cluster(ctx context.Context, reader client.Reader, name string) (*clusterv1.ManagedCluster, error)
+	// Of is the cluster that an object of the kind stands for.
+	Of(ctx context.Context, reader client.Reader, object client.Object) (*clusterv1.ManagedCluster, error)
+}
+
+// ManagedClusters is the inventory of a hub of Open Cluster Management.
+type ManagedClusters struct{}
+
+// Object implements [Inventory].
+func (ManagedClusters) Object() client.Object { return &clusterv1.ManagedCluster{} }
+
+// Group implements [Inventory]: labels of the clusters alone say where they belong.
+func (ManagedClusters) Group() client.Object { return nil }
+
+// Cache implements [Inventory].
+func (ManagedClusters) Cache(options cache.Options) cache.Options { return options }
+
+// Clusters implements [Inventory].
+func (ManagedClusters) Clusters(ctx context.Context, reader client.Reader) ([]*clusterv1.ManagedCluster, error) {
+	var list clusterv1.ManagedClusterList
+	if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ManagedClusters: %w", err)
+	}
+	result := make([]*clusterv1.ManagedCluster, len(list.Items))
+	for i := range list.Items {
+		result[i] = &list.Items[i]
+	}
+	return byName(result), nil
+}
+
+// Cluster implements [Inventory].
+func (ManagedClusters) Cluster(ctx context.Context, reader client.Reader, name string) (*clusterv1.ManagedCluster, error) {
+	result := &clusterv1.ManagedCluster{}
+	if err := reader.Get(ctx, client.ObjectKey{Name: name}, result, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Of implements [Inventory].
+func (ManagedClusters) Of(_ context.Context, _ client.Reader, object client.Object) (*clusterv1.ManagedCluster, error) {
+	cluster, ok := object.(*clusterv1.ManagedCluster)
+	if !ok {
+		return nil, fmt.Errorf("a %T is no ManagedCluster", object)
+	}
+	return cluster, nil
+}
+
+func byName(clusters []*clusterv1.ManagedCluster) []*clusterv1.ManagedCluster {
+	slices.SortFunc(clusters, func(a, b *clusterv1.ManagedCluster) int { return strings.Compare(a.Name, b.Name) })
+	return clusters
+}

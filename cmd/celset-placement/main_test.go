@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/controlplane"
@@ -223,4 +225,47 @@ func get(t *testing.T, url string) (body string) {
 		return err == nil && response.StatusCode == http.StatusOK
 	}, time.Minute, 50*time.Millisecond, url)
 	return body
+}
+
+// TestClusterProfiles starts the program on a hub whose clusters are ClusterProfiles, with the
+// rights in the manifests.
+func TestClusterProfiles(t *testing.T) {
+	controlPlane, o := startHub(t)
+	for _, pattern := range []string{"../../manifests/placement/profile-crds/multicluster.*.yaml", "../../manifests/placement/profiles/rbac.yaml"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			if strings.Contains(pattern, "crds") {
+				require.NoError(t, hub.InstallDefinitions(t.Context(), controlPlane.RESTConfig(), content))
+				continue
+			}
+			_, err = controlplane.Apply(t.Context(), controlPlane.RESTConfig(), content, controlplane.ApplyOptions{})
+			require.NoError(t, err)
+		}
+	}
+	o.all, o.inventory, o.inventoryNamespace, o.profileDecisions = true, clusterProfiles, metav1.NamespaceDefault, true
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- o.Run(ctx, o.manager) }()
+	require.Contains(t, get(t, "http://"+o.Health+"/readyz"), "ok")
+	c := newClient(t, controlPlane)
+	populate(t, c)
+	profile := &profilev1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "p1"}}
+	require.NoError(t, c.Create(ctx, profile))
+	object := placementOf("any", `managedCluster.metadata.namespace == "default"`)
+	require.NoError(t, c.Create(ctx, object))
+	published := &profilev1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "any-decision-1"}}
+	require.Eventually(t, func() bool {
+		return c.Get(ctx, client.ObjectKeyFromObject(published), published) == nil && len(published.Decisions) == 1
+	}, time.Minute, 50*time.Millisecond, "no profile is selected")
+	require.Equal(t, "p1", published.Decisions[0].ClusterProfileRef.Name, "ManagedClusters are no clusters here")
+	require.Eventually(t, func() bool {
+		return c.Get(ctx, client.ObjectKeyFromObject(object), object) == nil && object.Status.NumberOfSelectedClusters == 1
+	}, time.Minute, 50*time.Millisecond, "the status does not follow")
+	requirePreviewed(t, o, controlPlane.RESTConfig().BearerToken, object)
+	stop()
+	require.NoError(t, <-done)
 }

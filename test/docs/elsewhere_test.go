@@ -44,6 +44,8 @@ var notForTheAPIServer = []elsewhere{
 	{what: "part of a scheduler profile", is: func(b block) bool { return strings.HasPrefix(b.text, "pluginConfig:") }, check: checkPluginConfig},
 	{what: "configuration of kind", is: hasAPIVersion("kind.x-k8s.io/"), check: checkKind},
 	{what: "krew plugin", is: hasAPIVersion("krew.googlecontainertools.github.com/"), check: checkKrew},
+	// What becomes of it on the decisions of a hub is in test/integration/placement.
+	{what: "ApplicationSet", is: hasAPIVersion("argoproj.io/"), check: checkYAML},
 	// The chart is rendered, and what comes out is applied, in test/manifests.
 	{what: "part of the Helm chart", is: inChart, check: checkInChart},
 	{what: "part of an object", is: isPart, check: checkYAML},

@@ -196,10 +196,10 @@ func requirePlacementsSent(t *testing.T, objects []*unstructured.Unstructured) {
 // TestChartRendersWhatKustomizeRenders compares all objects, with the rights among them.
 func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 	for overlay, values := range map[string][]string{
-		"default-scheduler":       nil,
-		"second-scheduler":        {"scheduler.mode=second"},
-		"placement":               {"scheduler.enabled=false", "placement.enabled=true"},
-		"placement-standalone":    {"scheduler.enabled=false", "placement.enabled=true", "placement.crds=true", "placement.bindings=true"},
+		"default-scheduler":    nil,
+		"second-scheduler":     {"scheduler.mode=second"},
+		"placement":            {"scheduler.enabled=false", "placement.enabled=true"},
+		"placement-standalone": {"scheduler.enabled=false", "placement.enabled=true", "placement.crds=true", "placement.bindings=true"},
 		"placement-clusterprofiles": {
 			"scheduler.enabled=false", "placement.enabled=true", "placement.crds=true", "placement.bindings=true",
 			"placement.inventory=ClusterProfile", "placement.inventoryNamespace=fleet", "placement.profileDecisions=true",

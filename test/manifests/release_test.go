@@ -60,9 +60,11 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 		server(t).dryRun(t, objects)
 	}
 	require.NotContains(t, sums, "install-default-scheduler.yaml", "it would name no image of the release")
-	objects, err := render.Decode([]byte(file("install-placement-crds.yaml")))
-	require.NoError(t, err)
-	server(t).dryRun(t, objects)
+	for _, kinds := range []string{"placement", "profile"} {
+		objects, err := render.Decode([]byte(file("install-" + kinds + "-crds.yaml")))
+		require.NoError(t, err)
+		server(t).dryRun(t, objects)
+	}
 
 	archive := filepath.Join(folder, "celset-0.0.0-test.tgz")
 	for value, want := range map[string]string{

@@ -58,7 +58,7 @@ func renderManifests(o *options, released *images) error {
 			last = "monitoring-" + last
 		default:
 			// The kinds alone are for those who keep them apart from programs.
-			alone := map[string]string{"webhook/cert-manager": "webhook", crdFolder: "placement-crds"}
+			alone := map[string]string{"webhook/cert-manager": "webhook", crdFolder: "placement-crds", "placement/profile-crds": "profile-crds"}
 			if last = alone[folder]; last == "" {
 				continue
 			}

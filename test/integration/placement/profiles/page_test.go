@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profiles
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/render"
+)
+
+var blocks = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+
+// TestPage follows docs/inventories.md: the objects there lead to the decision that it shows.
+func TestPage(t *testing.T) {
+	root, err := controlplane.ModuleRoot()
+	require.NoError(t, err)
+	content, err := os.ReadFile(filepath.Join(root, "docs", "inventories.md"))
+	require.NoError(t, err)
+	run(t)
+	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
+	var shown string
+	for _, block := range blocks.FindAllStringSubmatch(string(content), -1) {
+		switch {
+		case strings.Contains(block[2], "kind: Kustomization"):
+		case block[1] == "yaml":
+			apply(t, block[2])
+		case strings.Contains(block[2], "kind: PlacementDecision"):
+			shown = block[2]
+		}
+	}
+	t.Cleanup(func() {
+		fleet := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet}}
+		require.NoError(t, shared.Get(context.Background(), client.ObjectKeyFromObject(fleet), fleet))
+		fleet.Labels = nil
+		require.NoError(t, shared.Update(context.Background(), fleet))
+	})
+	team("team").requireSelected(t, "training", "paris")
+	var want profilev1alpha1.PlacementDecision
+	require.NoError(t, yaml.UnmarshalStrict([]byte(shown), &want))
+	got := team("team").published(t, "training")["training-decision-1"]
+	require.Equal(t, want.Labels, got.Labels)
+	require.Equal(t, want.Decisions, got.Decisions)
+	require.Equal(t, want.SchedulerName, got.SchedulerName)
+}
+
+// apply applies the objects of a block, with their status, as who they are of does.
+func apply(t *testing.T, block string) {
+	t.Helper()
+	config := shared.controlPlane.RESTConfig()
+	_, err := controlplane.Apply(t.Context(), config, []byte(block), controlplane.ApplyOptions{})
+	require.NoError(t, err)
+	objects, err := render.Decode([]byte(block))
+	require.NoError(t, err)
+	for _, object := range objects {
+		if object.GetKind() != "Namespace" {
+			t.Cleanup(func() { require.NoError(t, client.IgnoreNotFound(shared.Delete(context.Background(), object))) })
+		}
+		if status, ok := object.Object["status"]; ok {
+			live := &unstructured.Unstructured{}
+			live.SetGroupVersionKind(object.GroupVersionKind())
+			require.NoError(t, shared.Get(t.Context(), client.ObjectKeyFromObject(object), live))
+			live.Object["status"] = status
+			require.NoError(t, shared.Status().Update(t.Context(), live))
+		}
+	}
+}

@@ -271,6 +271,8 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 	for name, test := range map[string]struct{ set, err string }{
 		"unknown mode":     {"scheduler.mode=third", "/scheduler/mode"},
 		"unknown value":    {"scheduler.replica=1", "additional properties 'replica' not allowed"},
+		"no namespace":     {"placement.inventory=ClusterProfile", "minLength"},
+		"no profiles":      {"placement.profileDecisions=true", "value must be false"},
 		"unknown part":     {"schedulers.enabled=true", "additional properties 'schedulers' not allowed"},
 		"gate that is not": {"scheduler.featureGates.DRACELDeviceConstraint=yes", "/scheduler/featureGates/DRACELDeviceConstraint"},
 		"no tag":           {"image.tag=", "/image/tag"},

@@ -170,10 +170,10 @@ func (a *account) replace(claims []*resourceapi.ResourceClaim, version string) {
 			continue
 		}
 		a.change(e, func() {
-			if !isNewer(e.version, version) {
+			if isUpTo(e.version, version) {
 				e.stored = nil
 			}
-			e.admitted = slices.DeleteFunc(e.admitted, func(write admitted) bool { return !isNewer(write.replaces, version) })
+			e.admitted = slices.DeleteFunc(e.admitted, func(write admitted) bool { return isUpTo(write.replaces, version) })
 		})
 	}
 }

@@ -167,11 +167,18 @@ func (g *Guard) read(ctx context.Context, of Claim) (news bool, err error) {
 	return g.account.expire(of.UID, settled) || news, nil
 }
 
-// isNewer compares versions of objects. What is none is old.
+// isNewer tells whether a version of an object comes after another, which may be none. It is false if that
+// can't be told.
 func isNewer(version, than string) bool {
 	if than == "" {
-		return version != ""
+		return isUpTo(version, version)
 	}
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order > 0
+}
+
+// isUpTo tells whether a version comes before another or is it. It is false if that can't be told.
+func isUpTo(version, other string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, other)
+	return err == nil && order <= 0
 }

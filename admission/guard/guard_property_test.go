@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ type outcome struct {
 	violation string
 	// wrong are answers that were wrong when nothing was delayed any more.
 	wrong string
+	// history is what happened, one line for each step.
+	history string
 	// admitted, refused and stored count what happened.
 	admitted, refused, stored int
 }
@@ -38,10 +41,12 @@ func histories(f faults) *rapid.Generator[outcome] {
 		for range rapid.IntRange(5, 60).Draw(t, "steps") {
 			w.step(ctx, t, &o)
 			if o.violation = overlap(w.allocated()); o.violation != "" {
+				o.history = strings.Join(w.history, "\n")
 				return o
 			}
 		}
 		o.wrong = w.answersRight(ctx, t)
+		o.history = strings.Join(w.history, "\n")
 		return o
 	})
 }
@@ -117,8 +122,8 @@ func TestNoDeviceIsGivenAwayTwice(t *testing.T) {
 	for sum.refused == 0 || sum.stored == 0 {
 		rapid.Check(t, func(t *rapid.T) {
 			o := histories(faults{}).Draw(t, "history")
-			require.Empty(t, o.violation)
-			require.Empty(t, o.wrong)
+			require.Empty(t, o.violation, "%s", o.history)
+			require.Empty(t, o.wrong, "%s", o.history)
 			sum.admitted, sum.refused, sum.stored = sum.admitted+o.admitted, sum.refused+o.refused, sum.stored+o.stored
 		})
 	}
@@ -136,7 +141,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			all := histories(f)
 			for seed := range 20_000 {
 				if o := all.Example(seed); o.violation != "" {
-					t.Logf("history %d: %s", seed, o.violation)
+					t.Logf("history %d: %s\n%s", seed, o.violation, o.history)
 					return
 				}
 			}

@@ -10,7 +10,6 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 
@@ -50,7 +49,7 @@ func (g *Guard) Judge(ctx context.Context, w *Write) *Refusal {
 
 // check is about the write alone. Nothing of it was necessarily validated.
 func (w *Write) check() *Refusal {
-	if _, err := resourceversion.CompareResourceVersion(w.Replaces, w.Replaces); err != nil || w.UID == "" {
+	if !isUpTo(w.Replaces, w.Replaces) || w.UID == "" {
 		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the former claim has UID %q and version %q, of which one is none", w.UID, w.Replaces)}
 	}
 	if len(w.Results) > maxResults {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -83,6 +84,15 @@ func admin(r resourceapi.DeviceRequestAllocationResult) resourceapi.DeviceReques
 	return r
 }
 
+func names(all results) string {
+	var parts []string
+	for _, r := range all {
+		amount := r.ConsumedCapacity[memory]
+		parts = append(parts, fmt.Sprintf("%s/%s (share %t of %s, admin %t)", r.Pool, r.Device, r.ShareID != nil, amount.String(), ptr.Deref(r.AdminAccess, false)))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // overlap says what of the results is given away twice, empty if nothing is. It counts without
 // the allocator.
 func overlap(all results) string {
@@ -133,6 +143,12 @@ type world struct {
 	made        int
 	guard       *Guard
 	faults      faults
+	// history is what happened, for people.
+	history []string
+}
+
+func (w *world) note(format string, args ...any) {
+	w.history = append(w.history, fmt.Sprintf(format, args...))
 }
 
 // faults are planted.
@@ -198,11 +214,13 @@ func (w *world) put(uid types.UID, change func(*resourceapi.ResourceClaim)) {
 	claim.ResourceVersion = strconv.Itoa(w.version)
 	change(claim)
 	w.claims[uid] = claim
+	w.note("%s has version %d", uid, w.version)
 	w.events = append(w.events, event{claim: claim})
 }
 
 func (w *world) delete(uid types.UID) {
 	w.version++
+	w.note("%s is deleted", uid)
 	w.events = append(w.events, event{claim: w.claims[uid], gone: true})
 	delete(w.claims, uid)
 }
@@ -210,6 +228,7 @@ func (w *world) delete(uid types.UID) {
 // store has the API server go on with a write that was admitted.
 func (w *world) store(n int) {
 	one := w.writes[n]
+	w.note("%s is to be stored with %s in place of version %s", one.uid, names(one.results), one.replaces)
 	w.writes = slices.Delete(w.writes, n, n+1)
 	if claim := w.claims[one.uid]; claim != nil && claim.ResourceVersion == one.replaces {
 		w.put(one.uid, func(c *resourceapi.ResourceClaim) {
@@ -233,6 +252,7 @@ func (w *world) allocated() results {
 func (w *world) hear(n int) {
 	for _, e := range w.events[w.heard:min(w.heard+n, len(w.events))] {
 		w.heard++
+		w.note("the guard hears of version %d", w.heard)
 		if e.gone {
 			w.guard.Gone(e.claim.UID)
 		} else {
@@ -252,11 +272,13 @@ func (w *world) list(at int) {
 	}
 	w.guard.ReplaceClaims(slices.Collect(maps.Values(claims)), version)
 	w.heard = at
+	w.note("the guard lists version %s", version)
 }
 
 // pass lets time pass. The API server gives up what takes too long.
 func (w *world) pass(d time.Duration) {
 	w.now = w.now.Add(d)
+	w.note("%s pass", d)
 	w.writes = slices.DeleteFunc(w.writes, func(one write) bool { return w.now.Sub(one.at) > requestTime })
 }
 
@@ -266,6 +288,7 @@ func (w *world) takeOver() {
 		w.pass(requestTime + time.Second)
 	}
 	w.guard = w.newGuard()
+	w.note("another guard takes over")
 	w.list(len(w.events))
 }
 
@@ -274,6 +297,7 @@ func (w *world) ask(ctx context.Context, uid types.UID, replaces string, devices
 	refusal := w.guard.Judge(ctx, &Write{
 		Claim: Claim{Namespace: "default", Name: string(uid), UID: uid}, Replaces: replaces, Results: devices, DryRun: w.faults.unrecorded,
 	})
+	w.note("%s asks for %s in place of version %s: %+v", uid, names(devices), replaces, refusal)
 	if refusal == nil {
 		w.writes = append(w.writes, write{uid, replaces, devices, w.now})
 	}

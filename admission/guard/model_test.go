@@ -51,17 +51,17 @@ func published() []*resourceapi.ResourceSlice {
 			for _, name := range []string{"0", "1"} {
 				s.Devices = append(s.Devices, resourceapi.Device{
 					Name: name, AllowMultipleAllocations: ptr.To(true),
-					Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{memory: {Value: *resource.NewQuantity(perDevice, resource.DecimalSI)}},
+					Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{memory: {Value: amount(perDevice)}},
 				})
 			}
 		}),
 		slice("parts", "chips", 2, func(s *resourceapi.ResourceSliceSpec) {
-			s.SharedCounters = []resourceapi.CounterSet{{Name: "chip", Counters: map[string]resourceapi.Counter{memory: {Value: *resource.NewQuantity(perChip, resource.DecimalSI)}}}}
+			s.SharedCounters = []resourceapi.CounterSet{{Name: "chip", Counters: map[string]resourceapi.Counter{memory: {Value: amount(perChip)}}}}
 		}),
 		slice("parts", "devices", 2, func(s *resourceapi.ResourceSliceSpec) {
 			for _, name := range slices.Sorted(maps.Keys(parts)) {
 				s.Devices = append(s.Devices, resourceapi.Device{Name: name, ConsumesCounters: []resourceapi.DeviceCounterConsumption{{
-					CounterSet: "chip", Counters: map[string]resourceapi.Counter{memory: {Value: *resource.NewQuantity(parts[name], resource.DecimalSI)}},
+					CounterSet: "chip", Counters: map[string]resourceapi.Counter{memory: {Value: amount(parts[name])}},
 				}}})
 			}
 		}),
@@ -72,10 +72,12 @@ func result(pool, device string) resourceapi.DeviceRequestAllocationResult {
 	return resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: driver, Pool: pool, Device: device}
 }
 
-func share(device string, amount int64, id int) resourceapi.DeviceRequestAllocationResult {
+func amount(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }
+
+func share(device string, consumed int64, id int) resourceapi.DeviceRequestAllocationResult {
 	r := result("shared", device)
 	r.ShareID = ptr.To(types.UID("share-" + strconv.Itoa(id)))
-	r.ConsumedCapacity = map[resourceapi.QualifiedName]resource.Quantity{memory: *resource.NewQuantity(amount, resource.DecimalSI)}
+	r.ConsumedCapacity = map[resourceapi.QualifiedName]resource.Quantity{memory: amount(consumed)}
 	return r
 }
 

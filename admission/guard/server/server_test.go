@@ -81,7 +81,7 @@ func ask(t *testing.T, s http.Handler, former, claim *resourceapi.ResourceClaim,
 // newServer is one with a cluster of which one claim has device 0.
 func newServer(t *testing.T, edit ...func(*Options)) (*Server, *fake.Clientset) {
 	t.Helper()
-	client := fake.NewClientset(aClaim("owner", "1", "0"))
+	client := fake.NewClientset(aClaim("owner", "1", "0"), aClaim("new", "2"))
 	options := Options{Client: client, Election: quick, Grace: 10 * time.Millisecond}
 	for _, one := range edit {
 		one(&options)
@@ -186,7 +186,7 @@ func TestHandsOver(t *testing.T) {
 			require.Eventually(t, isActive(s), patience, time.Millisecond)
 			require.True(t, ask(t, s, aClaim("new", "2"), aClaim("new", "2", "1")).Allowed)
 			if settled {
-				_, err := client.ResourceV1().ResourceClaims("default").Create(t.Context(), aClaim("new", "3", "1"), metav1.CreateOptions{})
+				_, err := client.ResourceV1().ResourceClaims("default").Update(t.Context(), aClaim("new", "3", "1"), metav1.UpdateOptions{})
 				require.NoError(t, err)
 			}
 			stop()

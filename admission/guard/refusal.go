@@ -17,13 +17,13 @@ import (
 type Reason string
 
 const (
-	// Overlaps: it has devices, or more of them, than others leave.
+	// Overlaps is for devices that others have, or more of them than others leave.
 	Overlaps Reason = "overlap"
-	// Unconfirmed: it seems to, and the API server could not be asked whether that is still so.
+	// Unconfirmed is for what seems to overlap, while the API server could not be asked whether that is still so.
 	Unconfirmed Reason = "unconfirmed"
-	// Overloaded: too many writes are not settled.
+	// Overloaded means that too many writes are not settled.
 	Overloaded Reason = "overload"
-	// Invalid: the write itself is no write of an allocation.
+	// Invalid means that the write is no write of an allocation.
 	Invalid Reason = "invalid"
 )
 

@@ -27,8 +27,8 @@ func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte,
 	return l.record, nil, l.err
 }
 
-func (l *lock) Create(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.Update(nil, record)
+func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.Update(ctx, record)
 }
 
 func (l *lock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {

@@ -14,15 +14,15 @@ import (
 type Shortage int
 
 const (
-	// NoShortage: the device was to be had.
+	// NoShortage means that the device was to be had.
 	NoShortage Shortage = iota
-	// InUse: somebody has the device as a whole.
+	// InUse means that somebody has the device as a whole.
 	InUse
-	// SharesInUse: the device was chosen as a whole, and somebody has shares of it.
+	// SharesInUse means that the device was chosen as a whole, and somebody has shares of it.
 	SharesInUse
-	// NoCapacity: what the share consumes is not left of one of the device's capacities.
+	// NoCapacity means that what the share consumes is not left of one of the device's capacities.
 	NoCapacity
-	// NoCounters: what the device consumes is not left of the pool's counters, or the device is
+	// NoCounters means that what the device consumes is not left of the pool's counters, or the device is
 	// not compatible with others that consume them.
 	NoCounters
 )

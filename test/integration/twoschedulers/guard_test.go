@@ -5,6 +5,7 @@ package twoschedulers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -19,6 +20,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	scheduling "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
@@ -65,7 +67,7 @@ func TestTwoSchedulersAllocateTwice(t *testing.T) {
 // With the guard, kube-scheduler and celset-scheduler serve all pods from one pool under load, and no device is ever
 // in two claims; also when the replica that judges is killed.
 func TestGuardedSchedulersShareAPool(t *testing.T) {
-	c := start(t)
+	c := start(t, "--runtime-config=resource.k8s.io/v1beta2=true")
 	l := c.follow(t)
 	g := c.installGuard(t)
 	active := g.startReplica(t)
@@ -84,6 +86,20 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 	require.Positive(t, g.judged(t, "overlap"), "two schedulers did not meet")
 	require.GreaterOrEqual(t, g.judged(t, "admitted"), len(pods))
 
+	t.Run("other versions of the API, and patches", func(t *testing.T) {
+		older := c.Client().ResourceV1beta2().ResourceClaims(namespace)
+		probe, err := older.Get(t.Context(), "probe", metav1.GetOptions{})
+		require.NoError(t, err)
+		owner, err := older.Get(t.Context(), "owner", metav1.GetOptions{})
+		require.NoError(t, err)
+		probe.Status.Allocation = owner.Status.Allocation
+		_, err = older.UpdateStatus(t.Context(), probe, metav1.UpdateOptions{})
+		require.ErrorContains(t, err, "is in use: claim default/owner")
+		patch, err := json.Marshal(map[string]any{"status": map[string]any{"allocation": allocationOf("probe.example.com")}})
+		require.NoError(t, err)
+		_, err = c.claims().Patch(t.Context(), "probe", types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		require.ErrorContains(t, err, "is in use: claim default/owner")
+	})
 	t.Run("the replica that judges is killed", func(t *testing.T) {
 		active.Kill()
 		<-active.Done()

@@ -23,6 +23,9 @@ func TestFlags(t *testing.T) {
 		"no scheduler":          {[]string{kubeconfig, "--scheduler-names="}, "--scheduler-names: give the names"},
 		"no port":               {[]string{kubeconfig, "--webhook-port=0"}, "--webhook-port: 0 is no port"},
 		"placements of none":    {[]string{kubeconfig, "--all-placements"}, "give --placements, too"},
+		"guard without time":    {[]string{kubeconfig, "--guard-allocations", "--guard-grace=0s"}, "--guard-grace: 0s is too short"},
+		"lease of the guard":    {[]string{kubeconfig, "--guard-allocations", "--guard-renew-deadline=20s"}, "must be longer than the time for a renewal 20s"},
+		"address of the guard":  {[]string{kubeconfig, "--guard-allocations", "--guard-address=10.0.0.7"}, "--guard-address: address 10.0.0.7: missing port"},
 		"no API server":         {[]string{kubeconfig}, "connection refused"},
 	}
 	for name, test := range tests {

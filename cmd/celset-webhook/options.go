@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/celset/celset/admission"
+	"github.com/celset/celset/admission/guard/server"
 	"github.com/celset/celset/cmd/internal/program"
 	placementadmission "github.com/celset/celset/placement/admission"
 )
@@ -38,6 +40,7 @@ type options struct {
 	devices       int
 	placements    bool
 	allPlacements bool
+	guard         guardOptions
 }
 
 func newOptions() *options {
@@ -45,6 +48,7 @@ func newOptions() *options {
 		ManagerOptions: program.NewManagerOptions(100),
 		port:           9443, certDir: "/certificates", certName: "tls.crt", keyName: "tls.key",
 		schedulers: []string{admission.DefaultSchedulerName}, devices: admission.DefaultDevices,
+		guard: newGuardOptions(),
 	}
 }
 
@@ -59,6 +63,7 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.devices, "devices-per-node", o.devices, "How many devices a node is taken to have for a request when sets are counted for a warning.")
 	flags.BoolVar(&o.placements, "placements", o.placements, "Also check Placements of Open Cluster Management, those that celset-placement decides.")
 	flags.BoolVar(&o.allPlacements, "all-placements", o.allPlacements, "Check all Placements that are not disabled, as celset-placement with the same flag decides them.")
+	o.guard.addFlags(flags)
 }
 
 // validate says which flags can't be.
@@ -76,10 +81,12 @@ func (o *options) validate() error {
 	if o.allPlacements && !o.placements {
 		errs = append(errs, errors.New("--all-placements: nothing checks Placements; give --placements, too"))
 	}
+	errs = append(errs, o.guard.validate())
 	return errors.Join(errs...)
 }
 
-// manager sets the webhooks up. Replicas know nothing of each other: there is no leader.
+// manager sets the webhooks up. Replicas know nothing of each other, unless they guard allocations: there is no
+// leader of the others.
 func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -118,6 +125,13 @@ func (o *options) register(mgr manager.Manager) error {
 	}
 	if o.placements {
 		if err := placementadmission.Register(hooks, placementadmission.Options{All: o.allPlacements}); err != nil {
+			return err
+		}
+	}
+	if o.guard.enabled {
+		if err := o.guard.register(mgr, server.Certificates{
+			Certificate: filepath.Join(o.certDir, o.certName), Authority: filepath.Join(o.certDir, authorityName),
+		}); err != nil {
 			return err
 		}
 	}

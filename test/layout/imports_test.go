@@ -246,6 +246,7 @@ var rules = []rule{
 		// What is refused is what the scheduler would refuse, found by the same code, and
 		// without a scheduler.
 		folder: "admission",
+		alone:  true,
 		ours:   []string{"apis", "cel", "cel/device"},
 		direct: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/api", "k8s.io/apimachinery",
@@ -253,9 +254,27 @@ var rules = []rule{
 		never: []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/placement", module + "/internal"},
 	},
 	{
+		// What is in use is counted as the allocator counts it, from what is handed in.
+		folder: "admission/guard",
+		alone:  true,
+		ours:   []string{"allocator"},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/dynamic-resource-allocation/structured", "k8s.io/utils"},
+		never:  server,
+	},
+	{
+		// Electing and watching take a client, and no scheduler.
+		folder: "admission/guard/server",
+		ours:   []string{"admission/guard"},
+		direct: []string{
+			"sigs.k8s.io/controller-runtime", "k8s.io/client-go", "k8s.io/component-base/metrics", "k8s.io/api", "k8s.io/apimachinery",
+			"k8s.io/klog/v2", "k8s.io/utils",
+		},
+		never: []string{"k8s.io/kubernetes", module + "/plugin", module + "/placement", module + "/internal"},
+	},
+	{
 		folder: "cmd/celset-webhook",
 		ours:   []string{"admission", "cmd/internal/program", "placement/admission"},
-		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/placement/controller", module + "/internal"},
+		never:  []string{"k8s.io/kubernetes", module + "/plugin", module + "/placement/controller", module + "/internal"},
 	},
 	{
 		// It knows how a program is started, and not what for.

@@ -150,6 +150,7 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 		"placement.enabled=true", "placement.replicas=1", "placement.allPlacements=true", "placement.extraArgs[0]=--workers=2", "placement.nodeSelector.pool=system",
 		"placement.tolerations[0].operator=Exists", "placement.resources.requests.cpu=1",
 		"webhook.enabled=true", "webhook.replicas=3", "webhook.schedulerNames={a,b}", "webhook.placements=true", "webhook.extraArgs[0]=--v=2", "webhook.nodeSelector.pool=system",
+		"webhook.guard.enabled=true", "webhook.guard.failurePolicy=Ignore",
 		"webhook.tolerations[0].operator=Exists", "webhook.priorityClassName=", "webhook.certificates.secretName=mine",
 		"topologyDriver.enabled=true", "topologyDriver.nodeSelector.pool=fake", "topologyDriver.kubeletDir=/var/lib/k0s/kubelet",
 		"topologyDriver.extraArgs[0]=--devices=12", "topologyDriver.tolerations[0].operator=Exists", "topologyDriver.resources.requests.cpu=1")
@@ -161,7 +162,7 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 			"--secure-port=10259", "--leader-elect-resource-name=kube-scheduler", "--v=4",
 		},
 		"celset-placement": {"--leader-elect-resource-namespace=celset-system", "--all-placements", "--workers=2"},
-		"celset-webhook":   {"--cert-dir=/certificates", "--scheduler-names=a,b", "--logging-format=json", "--placements", "--all-placements", "--v=2"},
+		"celset-webhook":   {"--cert-dir=/certificates", "--scheduler-names=a,b", "--logging-format=json", "--placements", "--all-placements", "--guard-allocations", "--guard-address=$(POD_IP):9443", "--v=2"},
 	} {
 		kind := "Deployment"
 		if strings.HasPrefix(name, "celset-topology-driver") {
@@ -207,6 +208,7 @@ func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 		"topology-driver-ring":    {"scheduler.enabled=false", "topologyDriver.enabled=true"},
 		"topology-driver-mesh":    {"scheduler.enabled=false", "topologyDriver.enabled=true", "topologyDriver.topology=mesh"},
 		"placement-webhook":       {"scheduler.enabled=false", "webhook.enabled=true", "webhook.placements=true"},
+		"webhook-guard":           {"scheduler.enabled=false", "webhook.enabled=true", "webhook.guard.enabled=true"},
 		"../webhook/cert-manager": {"scheduler.enabled=false", "webhook.enabled=true"},
 		"../webhook/secret": {"scheduler.enabled=false", "webhook.enabled=true", "webhook.certificates.from=secret",
 			"webhook.certificates.caBundle=" + bundle(t)},

@@ -20,6 +20,7 @@ import (
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/admission/guard/server"
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/cel"
@@ -35,6 +36,11 @@ var components = map[string]func(*testing.T, *recorder){
 	// It has each time series from the beginning.
 	"celset-topology-driver": func(t *testing.T, r *recorder) {
 		_, err := topologydriver.NewMetrics(r, "mla.example.com")
+		require.NoError(t, err)
+	},
+	// The same.
+	"celset-webhook": func(t *testing.T, r *recorder) {
+		_, err := server.NewMetrics(r.Registerer())
 		require.NoError(t, err)
 	},
 }

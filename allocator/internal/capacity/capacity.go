@@ -14,7 +14,9 @@ package capacity
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -49,16 +51,38 @@ func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequireme
 // shares one by one, and the rest together, which may be nil.
 func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
 	fits := true
-	ok, err := eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, total resource.Quantity) {
-		for _, share := range shares {
-			total.Add(share[name])
-		}
-		if consumed := rest[name]; consumed != nil {
-			total.Add(*consumed)
-		}
-		fits = fits && total.Cmp(device.Capacity[name].Value) <= 0
+	ok, err := eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {
+		fits = fits && isLeft(device, name, amount, shares, rest)
 	})
 	return ok && fits, err
+}
+
+// isLeft tells whether so much of a capacity can be consumed beside what others consume. The amount
+// must be a copy of its own.
+func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount resource.Quantity, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) bool {
+	for _, share := range shares {
+		amount.Add(share[name])
+	}
+	if consumed := rest[name]; consumed != nil {
+		amount.Add(*consumed)
+	}
+	return amount.Cmp(device.Capacity[name].Value) <= 0
+}
+
+// Overdrawn tells whether a share that consumes so much is more than others leave, and of which
+// capacity. They are given as for [HasRoom]. Of what the device does not have, any amount can be consumed, as for
+// HasRoom, which does not look at it; a negative amount can't.
+func Overdrawn(device *resourceapi.Device, consumed Amounts, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (resourceapi.QualifiedName, bool) {
+	for _, name := range slices.Sorted(maps.Keys(consumed)) {
+		amount := consumed[name]
+		if amount.Sign() < 0 {
+			return name, true
+		}
+		if _, found := device.Capacity[name]; found && !isLeft(device, name, amount.DeepCopy(), shares, rest) {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // eachConsumed visits the amounts of consumption, each a copy of its own. What it has visited

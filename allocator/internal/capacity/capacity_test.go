@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/testing/policy"
 )
@@ -196,5 +197,36 @@ func TestHasRoom(t *testing.T) {
 	for range 20 {
 		require.False(t, room("4", "5", nil, nil))
 		require.False(t, room("11", "1", nil, nil))
+	}
+}
+
+// What a share is said to consume is counted as what a request is computed to consume.
+func TestOverdrawn(t *testing.T) {
+	device := &resourceapi.Device{Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+		"a": {Value: resource.MustParse("4")}, "b": {Value: resource.MustParse("2")},
+	}}
+	of := func(a, b string) Amounts { return Amounts{"a": resource.MustParse(a), "b": resource.MustParse(b)} }
+	rest := map[resourceapi.QualifiedName]*resource.Quantity{"a": ptr.To(resource.MustParse("1"))}
+	for name, test := range map[string]struct {
+		consumed Amounts
+		shares   []Amounts
+		want     resourceapi.QualifiedName
+	}{
+		"fits":                       {consumed: of("3", "2")},
+		"too much beside the rest":   {consumed: of("3500m", "2"), want: "a"},
+		"too much beside a share":    {consumed: of("1", "1"), shares: []Amounts{of("1", "1500m")}, want: "b"},
+		"too much of both":           {consumed: of("4", "3"), want: "a"},
+		"negative":                   {consumed: of("1", "-1"), want: "b"},
+		"nothing":                    {shares: []Amounts{of("5", "5")}},
+		"what the device has not":    {consumed: Amounts{"c": resource.MustParse("9")}},
+		"nothing of what is too few": {consumed: Amounts{"b": resource.MustParse("1")}, shares: []Amounts{{"a": resource.MustParse("9")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := test.consumed["a"]
+			got, overdrawn := Overdrawn(device, test.consumed, test.shares, rest)
+			require.Equal(t, test.want, got)
+			require.Equal(t, test.want != "", overdrawn)
+			require.Equal(t, before, test.consumed["a"], "what is given is not changed")
+		})
 	}
 }

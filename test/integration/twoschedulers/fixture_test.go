@@ -36,6 +36,9 @@ const (
 	namespace = metav1.NamespaceDefault
 
 	topologyDriver = "celset-topology-driver"
+	webhook        = "celset-webhook"
+	// webhookAccount is whom the rights of the webhook are about.
+	webhookAccount = "system:serviceaccount:celset-system:celset-webhook"
 
 	// patience is far more than it takes, and less than the time after which pods
 	// are tried again that nothing has happened for.
@@ -56,7 +59,7 @@ func start(t *testing.T, apiServerArgs ...string) *cluster {
 	// Whoever names the directory of the binaries has built them.
 	prebuilt := os.Getenv(controlplane.BinDirEnv) != ""
 	if !prebuilt {
-		_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.KubeScheduler, controlplane.CelsetScheduler, topologyDriver)
+		_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.KubeScheduler, controlplane.CelsetScheduler, topologyDriver, webhook)
 		require.NoError(t, err)
 	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{
@@ -64,6 +67,7 @@ func start(t *testing.T, apiServerArgs ...string) *cluster {
 		Users: []controlplane.User{
 			{Name: account, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}},
 			{Name: stock},
+			{Name: webhookAccount, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:celset-system"}},
 		},
 	})
 	require.NoError(t, err)
@@ -75,11 +79,18 @@ func start(t *testing.T, apiServerArgs ...string) *cluster {
 // API server is older.
 func (c *cluster) startStock(t *testing.T) *controlplane.Process {
 	t.Helper()
+	return c.startStockWith(t, controlplane.SchedulerOptions{User: stock})
+}
+
+// startStockWith starts it with a way to the API server.
+func (c *cluster) startStockWith(t *testing.T, options controlplane.SchedulerOptions) *controlplane.Process {
+	t.Helper()
 	args := []string{"--leader-elect=true"}
 	if older := os.Getenv(controlplane.KubernetesEnv); older != "" {
 		args = append(args, "--emulated-version="+older)
 	}
-	p, err := c.StartScheduler(t.Context(), controlplane.SchedulerOptions{Binary: c.Binary(controlplane.KubeScheduler), User: stock, Args: args})
+	options.Binary, options.Args = c.Binary(controlplane.KubeScheduler), args
+	p, err := c.StartScheduler(t.Context(), options)
 	require.NoError(t, err)
 	return p
 }
@@ -87,19 +98,30 @@ func (c *cluster) startStock(t *testing.T) *controlplane.Process {
 // install applies an overlay and starts celset-scheduler as its Deployment would.
 func (c *cluster) install(t *testing.T, overlay string) *controlplane.Process {
 	t.Helper()
+	return c.installWith(t, overlay, controlplane.SchedulerOptions{User: account})
+}
+
+// installWith does it with a way to the API server, and further flags.
+func (c *cluster) installWith(t *testing.T, overlay string, options controlplane.SchedulerOptions) *controlplane.Process {
+	t.Helper()
 	objects, err := render.Kustomization(filepath.Join("..", "..", "..", "manifests", "overlays", overlay))
 	require.NoError(t, err)
+	c.apply(t, objects...)
+	options.Config, options.Args = configuration(t, objects), append(flags(t, objects), options.Args...)
+	p, err := c.StartScheduler(t.Context(), options)
+	require.NoError(t, err)
+	return p
+}
+
+// apply stores objects.
+func (c *cluster) apply(t *testing.T, objects ...*unstructured.Unstructured) {
+	t.Helper()
 	for _, object := range objects {
 		content, err := yaml.Marshal(object.Object)
 		require.NoError(t, err)
 		_, err = controlplane.Apply(t.Context(), c.RESTConfig(), content, controlplane.ApplyOptions{})
 		require.NoError(t, err)
 	}
-	p, err := c.StartScheduler(t.Context(), controlplane.SchedulerOptions{
-		Config: configuration(t, objects), User: account, Args: flags(t, objects),
-	})
-	require.NoError(t, err)
-	return p
 }
 
 // configuration is what is in the rendered ConfigMap.

@@ -1,0 +1,208 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+)
+
+// Write is a write that gives devices to a claim, before it is stored.
+type Write struct {
+	Claim
+	// Replaces is the version of the claim that the write replaces.
+	Replaces string
+	Results  []resourceapi.DeviceRequestAllocationResult
+	// DryRun: it won't be stored.
+	DryRun bool
+}
+
+// Judge admits a write, or says why not. It may read from the API server, until the context ends.
+func (g *Guard) Judge(ctx context.Context, w *Write) *Refusal {
+	if refusal := w.check(); refusal != nil {
+		return refusal
+	}
+	j := judgement{guard: g, write: w, asked: sets.New[types.UID](), published: map[string]bool{}, live: map[poolID]*allocator.PublishedPool{}}
+	for {
+		obstacle := j.try()
+		if obstacle == nil || obstacle.refusal.Reason != Overlaps {
+			return obstacle.refuse()
+		}
+		news, err := j.lookAgain(ctx, obstacle)
+		if err != nil {
+			return obstacle.unconfirmed(err)
+		}
+		if !news {
+			return obstacle.refuse()
+		}
+	}
+}
+
+// check is about the write alone. Nothing of it was necessarily validated.
+func (w *Write) check() *Refusal {
+	if !isUpTo(w.Replaces, w.Replaces) || w.UID == "" {
+		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the former claim has UID %q and version %q, of which one is none", w.UID, w.Replaces)}
+	}
+	if len(w.Results) > maxResults {
+		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the allocation has %d devices, more than %d", len(w.Results), maxResults)}
+	}
+	return nil
+}
+
+// judgement is what one write is judged by.
+type judgement struct {
+	guard *Guard
+	write *Write
+	// asked are the claims that were read, published the drivers whose slices were. Each is read once, so that
+	// there is an end.
+	asked     sets.Set[types.UID]
+	published map[string]bool
+	// live are the pools of these drivers.
+	live map[poolID]*allocator.PublishedPool
+}
+
+// obstacle is why a write can't be admitted by what is known.
+type obstacle struct {
+	refusal Refusal
+	// driver's slices are to be read, empty if they don't matter.
+	driver   string
+	inTheWay []holder
+}
+
+// holder is a claim that has something of a device, or may get it any moment if it is not stored.
+type holder struct {
+	Claim
+	stored bool
+}
+
+// try admits the write if what is known is not against it.
+func (j *judgement) try() *obstacle {
+	g, w := j.guard, j.write
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range poolsOf(w.Results) {
+		if obstacle := j.tryPool(id); obstacle != nil {
+			return obstacle
+		}
+	}
+	e := g.account.entries[w.UID]
+	switch {
+	case w.DryRun || e != nil && isNewer(e.version, w.Replaces):
+		// It won't be stored, or can't: there is a newer version.
+		return nil
+	case g.account.admitted >= g.maxAdmitted:
+		return &obstacle{refusal: Refusal{Reason: Overloaded, Message: fmt.Sprintf("%d writes were admitted and not seen yet; try again later", g.account.admitted)}}
+	case e != nil && len(e.admitted) >= maxOfClaim:
+		return &obstacle{refusal: Refusal{Reason: Overloaded, Message: fmt.Sprintf("%d writes of this claim were admitted and not seen yet; try again later", len(e.admitted))}}
+	}
+	g.account.admit(w, g.now())
+	return nil
+}
+
+func (j *judgement) tryPool(id poolID) *obstacle {
+	g, w := j.guard, j.write
+	pool := j.live[id]
+	if pool == nil {
+		pool = g.catalog.pool(id)
+	}
+	var devices []string
+	for i := range w.Results {
+		if r := &w.Results[i]; r.Driver == id.driver && r.Pool == id.name {
+			devices = append(devices, r.Device)
+		}
+	}
+	if !j.published[id.driver] && slices.ContainsFunc(devices, func(device string) bool { return !pool.Has(device) }) {
+		// The slice may be newer than what was seen.
+		if len(j.published) == maxReads {
+			return &obstacle{refusal: Refusal{Reason: Invalid, Message: fmt.Sprintf("the allocation has devices of more than %d drivers that are not published", maxReads)}}
+		}
+		return &obstacle{driver: id.driver, refusal: Refusal{Reason: Overlaps, Message: "not all devices of driver " + id.driver + " are known"}}
+	}
+	if pool.Partitioned() {
+		for device := range g.account.holders[id] {
+			devices = append(devices, device)
+		}
+	}
+	overlap := pool.Beside(g.account.others(w.UID, id, devices), w.Results)
+	if overlap == nil {
+		return nil
+	}
+	o := &obstacle{inTheWay: g.account.inTheWay(w.UID, overlap.InTheWay)}
+	o.refusal = Refusal{Reason: Overlaps, Message: fmt.Sprintf("device %s %s", overlap.Device, overlap.Reason) + told(o.inTheWay, w.Namespace)}
+	for _, h := range o.inTheWay {
+		o.refusal.InTheWay = append(o.refusal.InTheWay, h.Claim)
+	}
+	if overlap.Stale {
+		o.driver = id.driver
+	}
+	return o
+}
+
+func poolsOf(all results) []poolID {
+	var pools []poolID
+	for i := range all {
+		if id := (poolID{all[i].Driver, all[i].Pool}); !slices.Contains(pools, id) {
+			pools = append(pools, id)
+		}
+	}
+	return pools
+}
+
+// inTheWay are the claims but one that may have something of the devices, in the order of their names.
+func (a *account) inTheWay(but types.UID, devices []structured.DeviceID) []holder {
+	found := map[types.UID]holder{}
+	for _, device := range devices {
+		for uid := range a.holders[poolID{device.Driver.String(), device.Pool.String()}][device.Device.String()] {
+			if e := a.entries[uid]; uid != but {
+				stored := slices.ContainsFunc(e.stored, func(r resourceapi.DeviceRequestAllocationResult) bool {
+					return structured.MakeDeviceID(r.Driver, r.Pool, r.Device) == device
+				})
+				found[uid] = holder{e.Claim, stored || found[uid].stored}
+			}
+		}
+	}
+	return sorted(found)
+}
+
+// lookAgain reads what the obstacle depends on, and tells whether it is worth to try again.
+func (j *judgement) lookAgain(ctx context.Context, o *obstacle) (again bool, err error) {
+	if o.driver != "" && !j.published[o.driver] {
+		published, err := j.guard.live.Slices(ctx, o.driver)
+		if err != nil {
+			return false, err
+		}
+		j.published[o.driver], again = true, true
+		j.publish(o.driver, published)
+	}
+	for _, h := range o.inTheWay {
+		if j.asked.Has(h.UID) || len(j.asked) == maxReads {
+			continue
+		}
+		j.asked.Insert(h.UID)
+		news, err := j.guard.read(ctx, h.Claim)
+		if err != nil {
+			return false, err
+		}
+		again = again || news
+	}
+	return again, nil
+}
+
+// publish has the pools of a driver that the write is about judged by slices that were just read.
+func (j *judgement) publish(driver string, published []*resourceapi.ResourceSlice) {
+	for _, id := range poolsOf(j.write.Results) {
+		if id.driver == driver {
+			of := slices.DeleteFunc(slices.Clone(published), func(slice *resourceapi.ResourceSlice) bool { return poolOf(slice) != id })
+			j.live[id] = allocator.NewPublishedPool(id.driver, id.name, of)
+		}
+	}
+}

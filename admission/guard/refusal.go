@@ -1,0 +1,83 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reason is why a write is refused, in one word.
+type Reason string
+
+const (
+	// Overlaps is for devices that others have, or more of them than others leave.
+	Overlaps Reason = "overlap"
+	// Unconfirmed is for what seems to overlap, while the API server could not be asked whether that is still so.
+	Unconfirmed Reason = "unconfirmed"
+	// Overloaded means that too many writes are not settled.
+	Overloaded Reason = "overload"
+	// Invalid means that the write is no write of an allocation.
+	Invalid Reason = "invalid"
+)
+
+// Refusal is why a write is not admitted.
+type Refusal struct {
+	Reason Reason
+	// Message is for whoever writes, who may show it to users in the namespace of the claim. It names
+	// claims of that namespace; of others it has the UIDs.
+	Message string
+	// InTheWay are the claims that are, for those who may know all.
+	InTheWay []Claim
+}
+
+func (o *obstacle) refuse() *Refusal {
+	if o == nil {
+		return nil
+	}
+	return &o.refusal
+}
+
+func (o *obstacle) unconfirmed(err error) *Refusal {
+	return &Refusal{
+		Reason: Unconfirmed, InTheWay: o.refusal.InTheWay,
+		Message: fmt.Sprintf("%s; whether that is still so could not be read: %v; try again", o.refusal.Message, err),
+	}
+}
+
+// maxTold is how many claims a message has.
+const maxTold = 3
+
+// told says who is in the way, to users of a namespace.
+func told(inTheWay []holder, namespace string) string {
+	if len(inTheWay) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, h := range inTheWay[:min(maxTold, len(inTheWay))] {
+		name := fmt.Sprintf("claim %s/%s", h.Namespace, h.Name)
+		if h.Namespace != namespace {
+			name = fmt.Sprintf("a claim of another namespace (UID %s)", h.UID)
+		}
+		if !h.stored {
+			name += ", of which a write was just admitted"
+		}
+		parts = append(parts, name)
+	}
+	if more := len(inTheWay) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return ": " + strings.Join(parts, "; ")
+}
+
+func sorted(holders map[types.UID]holder) []holder {
+	return slices.SortedFunc(maps.Values(holders), func(a, b holder) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+}

@@ -1,0 +1,91 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/celset/celset/admission/guard"
+)
+
+// readTime is how long an answer waits for reads: less than the API server waits for the answer.
+const readTime = 3 * time.Second
+
+// inactive is the outcome of what this replica can't judge.
+const inactive = "inactive"
+
+// judge answers for one replica.
+type judge struct {
+	server  *Server
+	decoder admission.Decoder
+}
+
+// Handle implements admission.Handler.
+func (j *judge) Handle(ctx context.Context, request admission.Request) admission.Response {
+	if request.Operation != admissionv1.Update || request.SubResource != "status" {
+		return admission.Allowed("")
+	}
+	var claim, former resourceapi.ResourceClaim
+	if err := errors.Join(j.decoder.Decode(request, &claim), j.decoder.DecodeRaw(request.OldObject, &former)); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("guard of allocations: %w", err))
+	}
+	gets := claim.Status.Allocation
+	if gets == nil || former.Status.Allocation != nil && equality.Semantic.DeepEqual(gets.Devices.Results, former.Status.Allocation.Devices.Results) {
+		return admission.Allowed("")
+	}
+	began := j.server.options.Now()
+	refusal := j.server.judge(ctx, &guard.Write{
+		Claim:    guard.Claim{Namespace: request.Namespace, Name: request.Name, UID: former.UID},
+		Replaces: former.ResourceVersion, Results: gets.Devices.Results, DryRun: ptr.Deref(request.DryRun, false),
+	})
+	j.server.options.Metrics.judged(refusal, j.server.options.Now().Sub(began))
+	if refusal == nil {
+		return admission.Allowed("")
+	}
+	klog.FromContext(ctx).Info("Refused an allocation", "claim", klog.KRef(request.Namespace, request.Name), "user", request.UserInfo.Username,
+		"reason", refusal.Reason, "message", refusal.Message, "inTheWay", refusal.InTheWay)
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: status(refusal)}}
+}
+
+// judge has the Guard judge while it may, and hands nothing out that it found out when it might not any more.
+func (s *Server) judge(ctx context.Context, w *guard.Write) *guard.Refusal {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	s.closing.RLock()
+	defer s.closing.RUnlock()
+	t := s.term.Load()
+	if t == nil || s.closed || !t.lease.isValid() {
+		return &guard.Refusal{Reason: inactive, Message: "no guard of allocations is active: one of its replicas is about to be, or the replica that is can't be reached; try again"}
+	}
+	refusal := t.guard.Judge(ctx, w)
+	if refusal == nil && !t.lease.isValid() {
+		return &guard.Refusal{Reason: inactive, Message: "the guard of allocations lost its lease while it judged; try again"}
+	}
+	return refusal
+}
+
+// status is what whoever writes gets to see. None of it is a conflict, which schedulers take as a reason to try the
+// same again.
+func status(refusal *guard.Refusal) *metav1.Status {
+	code, reason := int32(http.StatusServiceUnavailable), metav1.StatusReasonServiceUnavailable
+	switch refusal.Reason {
+	case guard.Overlaps:
+		code, reason = http.StatusForbidden, metav1.StatusReasonForbidden
+	case guard.Invalid:
+		code, reason = http.StatusBadRequest, metav1.StatusReasonBadRequest
+	}
+	return &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: refusal.Message}
+}

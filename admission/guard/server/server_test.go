@@ -1,0 +1,275 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/utils/ptr"
+)
+
+// quick is an election for tests that don't wait.
+var quick = Election{Namespace: "celset-system", LeaseDuration: 2 * time.Second, RenewDeadline: time.Second, RetryPeriod: 10 * time.Millisecond}
+
+const patience = time.Minute
+
+func aClaim(name, version string, devices ...string) *resourceapi.ResourceClaim {
+	claim := &resourceapi.ResourceClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), ResourceVersion: version},
+	}
+	if len(devices) > 0 {
+		claim.Status.Allocation = &resourceapi.AllocationResult{}
+	}
+	for _, device := range devices {
+		claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results,
+			resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: "gpu.example.com", Pool: "pool", Device: device})
+	}
+	return claim
+}
+
+func encoded(t *testing.T, object any) runtime.RawExtension {
+	t.Helper()
+	content, err := json.Marshal(object)
+	require.NoError(t, err)
+	return runtime.RawExtension{Raw: content}
+}
+
+// ask has a server asked as the API server does it.
+func ask(t *testing.T, s http.Handler, former, claim *resourceapi.ResourceClaim, edit ...func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionResponse {
+	t.Helper()
+	request := &admissionv1.AdmissionRequest{
+		UID: "1", Operation: admissionv1.Update, SubResource: "status", Namespace: claim.Namespace, Name: claim.Name,
+		Object: encoded(t, claim), OldObject: encoded(t, former),
+	}
+	for _, one := range edit {
+		one(request)
+	}
+	review := encoded(t, &admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, bytes.NewReader(review.Raw))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	require.Equal(t, http.StatusOK, w.Code)
+	var answer admissionv1.AdmissionReview
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer), w.Body.String())
+	return answer.Response
+}
+
+// newServer is one with a cluster of which one claim has device 0.
+func newServer(t *testing.T, edit ...func(*Options)) (*Server, *fake.Clientset) {
+	t.Helper()
+	client := fake.NewClientset(aClaim("owner", "1", "0"), aClaim("new", "2"))
+	options := Options{Client: client, Election: quick, Grace: 10 * time.Millisecond}
+	for _, one := range edit {
+		one(&options)
+	}
+	s, err := New(options)
+	require.NoError(t, err)
+	return s, client
+}
+
+// run runs a server until stop is called or the test ends.
+func run(t *testing.T, s *Server) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- s.Start(ctx) }()
+	stopped := false
+	stop = func() {
+		if cancel(); !stopped {
+			stopped = true
+			require.NoError(t, <-done)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func isActive(s *Server) func() bool {
+	return func() bool { t := s.term.Load(); return t != nil && t.lease.isValid() }
+}
+
+func TestAnswers(t *testing.T) {
+	s, _ := newServer(t)
+	answer := ask(t, s, aClaim("new", "2"), aClaim("new", "2", "1"))
+	require.False(t, answer.Allowed)
+	require.Equal(t, int32(http.StatusServiceUnavailable), answer.Result.Code)
+	require.Contains(t, answer.Result.Message, "no guard of allocations is active")
+	require.False(t, s.NeedLeaderElection())
+
+	run(t, s)
+	require.Eventually(t, isActive(s), patience, time.Millisecond)
+	answer = ask(t, s, aClaim("new", "2"), aClaim("new", "2", "0"))
+	require.Equal(t, &metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+		Message: "device gpu.example.com/pool/0 is in use: claim default/owner",
+	}, answer.Result)
+	dry := func(r *admissionv1.AdmissionRequest) { r.DryRun = ptr.To(true) }
+	require.True(t, ask(t, s, aClaim("dry", "2"), aClaim("dry", "2", "1"), dry).Allowed)
+	require.True(t, ask(t, s, aClaim("new", "2"), aClaim("new", "2", "1")).Allowed)
+	require.Equal(t, int32(http.StatusForbidden), ask(t, s, aClaim("other", "2"), aClaim("other", "2", "1")).Result.Code, "it was just admitted")
+	require.Equal(t, int32(http.StatusBadRequest), ask(t, s, aClaim("other", "none"), aClaim("other", "2", "2")).Result.Code)
+
+	for name, answer := range map[string]*admissionv1.AdmissionResponse{
+		"deallocation": ask(t, s, aClaim("owner", "1", "0"), aClaim("owner", "1")),
+		"reservation":  ask(t, s, aClaim("a", "1", "0"), aClaim("a", "1", "0")),
+		"no status":    ask(t, s, aClaim("a", "1"), aClaim("a", "1", "0"), func(r *admissionv1.AdmissionRequest) { r.SubResource = "" }),
+		"creation":     ask(t, s, aClaim("a", "1"), aClaim("a", "1", "0"), func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Create }),
+	} {
+		require.True(t, answer.Allowed, name)
+	}
+	broken := ask(t, s, aClaim("a", "1"), aClaim("a", "1", "0"), func(r *admissionv1.AdmissionRequest) { r.OldObject.Raw = []byte(`{"kind": 1}`) })
+	require.Equal(t, int32(http.StatusBadRequest), broken.Result.Code)
+}
+
+// What is stored later is seen, and what is gone, too.
+func TestFollows(t *testing.T) {
+	s, client := newServer(t)
+	run(t, s)
+	require.Eventually(t, isActive(s), patience, time.Millisecond)
+	claims := client.ResourceV1().ResourceClaims("default")
+	_, err := claims.Create(t.Context(), aClaim("second", "5", "1"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	g := s.term.Load().guard
+	require.Eventually(t, func() bool { return g.Counts().Claims == 2 }, patience, time.Millisecond)
+	_, err = claims.Update(t.Context(), aClaim("second", "6"), metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return g.Counts().Claims == 1 }, patience, time.Millisecond)
+	require.NoError(t, claims.Delete(t.Context(), "owner", metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool { return g.Counts().Claims == 0 }, patience, time.Millisecond)
+	require.ErrorContains(t, newStore(func(string) {}, func(string) {}, func([]string, string) {}).Add(1), "got a int from a watch")
+	require.Error(t, newStore(func(string) {}, func(string) {}, func([]string, string) {}).Replace([]any{1}, "1"))
+}
+
+// The first list is read from etcd, and everything is listed before anything is judged.
+func TestListsFromEtcd(t *testing.T) {
+	s, client := newServer(t)
+	var versions []string
+	client.PrependReactor("list", "resourceclaims", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		versions = append(versions, action.(k8stesting.ListActionImpl).ListOptions.ResourceVersion)
+		return false, nil, nil
+	})
+	run(t, s)
+	require.Eventually(t, isActive(s), patience, time.Millisecond)
+	require.Equal(t, []string{""}, versions)
+}
+
+// It ends when it knows what became of what it admitted, and hands its lease over only then.
+func TestHandsOver(t *testing.T) {
+	for name, settled := range map[string]bool{"settled": true, "not settled": false} {
+		t.Run(name, func(t *testing.T) {
+			s, client := newServer(t, func(o *Options) { o.Grace = time.Second })
+			stop := run(t, s)
+			require.Eventually(t, isActive(s), patience, time.Millisecond)
+			require.True(t, ask(t, s, aClaim("new", "2"), aClaim("new", "2", "1")).Allowed)
+			if settled {
+				_, err := client.ResourceV1().ResourceClaims("default").Update(t.Context(), aClaim("new", "3", "1"), metav1.UpdateOptions{})
+				require.NoError(t, err)
+			}
+			stop()
+			require.Equal(t, int32(http.StatusServiceUnavailable), ask(t, s, aClaim("third", "2"), aClaim("third", "2", "2")).Result.Code)
+			lease, err := client.CoordinationV1().Leases("celset-system").Get(t.Context(), LeaseName, metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, settled, *lease.Spec.HolderIdentity == "")
+		})
+	}
+}
+
+// A replica without the lease sends requests on to the one that has it.
+func TestSendsOn(t *testing.T) {
+	files, registry := t.TempDir(), metrics.NewKubeRegistry()
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("webhook.example.com", nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(files, "tls.crt"), certificate, 0o600))
+	certificates := Certificates{Certificate: filepath.Join(files, "tls.crt"), Authority: filepath.Join(files, "ca.crt")}
+	measured, err := NewMetrics(registry.Registerer())
+	require.NoError(t, err)
+
+	mux := http.NewServeMux()
+	served := httptest.NewUnstartedServer(mux)
+	served.TLS = serving(t, certificate, key)
+	served.StartTLS()
+	t.Cleanup(served.Close)
+	first, client := newServer(t, func(o *Options) { o.Address, o.Metrics = served.Listener.Addr().String(), measured })
+	mux.Handle(Path, first)
+	stop := run(t, first)
+	require.Eventually(t, isActive(first), patience, time.Millisecond)
+	second, err := New(Options{Client: client, Election: quick, Grace: time.Hour, Certificates: certificates, Metrics: measured, Address: "127.0.0.1:1"})
+	require.NoError(t, err)
+	run(t, second)
+	require.Eventually(t, func() bool { return second.leader() != "" }, patience, time.Millisecond)
+	require.Empty(t, first.leader())
+
+	require.Contains(t, ask(t, second, aClaim("new", "2"), aClaim("new", "2", "0")).Result.Message, "claim default/owner")
+	require.True(t, ask(t, second, aClaim("new", "2"), aClaim("new", "2", "1")).Allowed)
+	require.Nil(t, second.term.Load())
+
+	require.NoError(t, os.WriteFile(certificates.Certificate, []byte("none"), 0o600))
+	second.sending.client.CloseIdleConnections()
+	require.Equal(t, int32(http.StatusServiceUnavailable), ask(t, second, aClaim("new", "2"), aClaim("new", "2", "1")).Result.Code)
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP celset_guard_sent_on_total [ALPHA] Number of requests that a replica has sent on to the active one, by outcome: answered or failed.
+# TYPE celset_guard_sent_on_total counter
+celset_guard_sent_on_total{outcome="answered"} 2
+celset_guard_sent_on_total{outcome="failed"} 1
+`), "celset_guard_sent_on_total"))
+	require.InDelta(t, 1, gaugeOf(t, registry, "celset_guard_active"), 0)
+	stop()
+	require.InDelta(t, 0, gaugeOf(t, registry, "celset_guard_active"), 0)
+}
+
+func TestMistakes(t *testing.T) {
+	_, err := New(Options{})
+	require.ErrorContains(t, err, "there is no client")
+	_, err = New(Options{Client: fake.NewClientset()})
+	require.ErrorContains(t, err, "must be longer than the time for a renewal")
+	require.NoError(t, DefaultElection("any").Validate())
+
+	registry := metrics.NewKubeRegistry()
+	_, err = NewMetrics(registry.Registerer())
+	require.NoError(t, err)
+	_, err = NewMetrics(registry.Registerer())
+	require.ErrorContains(t, err, "register metric celset_guard_")
+
+	files := t.TempDir()
+	certificates := Certificates{Certificate: filepath.Join(files, "tls.crt")}
+	_, err = certificates.config()
+	require.ErrorIs(t, err, os.ErrNotExist)
+	nameless, _, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(certificates.Certificate, nameless, 0o600))
+	_, err = certificates.config()
+	require.ErrorContains(t, err, "it is for no name of a host")
+
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, failing{})
+	require.ErrorContains(t, newSender(certificates).send(httptest.NewRecorder(), r, "127.0.0.1:1"), "can't be read")
+	r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, nil)
+	require.Error(t, newSender(certificates).send(httptest.NewRecorder(), r, "no host"))
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }

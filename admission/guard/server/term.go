@@ -1,0 +1,91 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/admission/guard"
+)
+
+const (
+	// settlePeriod is how often writes are looked for that can't be stored any more, settleMost how many
+	// claims are read then.
+	settlePeriod = 5 * time.Second
+	settleMost   = 100
+)
+
+// term is what a replica judges by while it has the lease.
+type term struct {
+	lease *lease
+	guard *guard.Guard
+}
+
+// stand takes part in one election, and judges as long as this replica has the lease.
+func (s *Server) stand(ctx context.Context) error {
+	e := s.options.Election
+	l := &lease{
+		Interface: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: LeaseName}, Client: s.options.Client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: s.identity},
+		},
+		now: s.options.Now, valid: e.RenewDeadline, grace: s.options.Grace,
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: l, LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod, ReleaseOnCancel: true, Name: LeaseName,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) { s.lead(ctx, l) },
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("elect a guard of allocations: %w", err)
+	}
+	s.elector.Store(elector)
+	elector.Run(ctx)
+	return nil
+}
+
+// lead judges until the context ends, when everything that others admitted is settled.
+func (s *Server) lead(ctx context.Context, l *lease) {
+	logger := klog.FromContext(ctx)
+	if !l.wasHandedOver() {
+		logger.Info("Guarding allocations soon, when all that was admitted before is stored or can't be any more", "after", s.options.Grace)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(s.options.Grace):
+		}
+	}
+	t := &term{lease: l, guard: guard.New(guard.Options{Live: live{s.options.Client}, Grace: s.options.Grace, Now: s.options.Now})}
+	if !follow(ctx, s.options.Client, t.guard) {
+		return
+	}
+	s.term.Store(t)
+	defer func() {
+		if s.term.CompareAndSwap(t, nil) {
+			s.options.Metrics.looked(nil)
+		}
+	}()
+	logger.Info("Guarding allocations")
+	for {
+		s.options.Metrics.looked(t.guard)
+		select {
+		case <-ctx.Done():
+			logger.Info("Guarding allocations no longer")
+			return
+		case <-time.After(settlePeriod):
+		}
+		if err := t.guard.Settle(ctx, settleMost); err != nil && ctx.Err() == nil {
+			logger.Error(err, "Reading claims of which an admitted write was not seen")
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package twoschedulers
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// gate stands between a scheduler and the API server, and lets allocations wait.
+type gate struct {
+	api http.RoundTripper
+	// wait returns when an allocation may go on.
+	wait func()
+	// answers are those to allocations that went on.
+	answers chan answer
+}
+
+type answer struct {
+	code int
+	body string
+}
+
+// newGate returns a gate for a user, and a kubeconfig that leads to it.
+func (c *cluster) newGate(t *testing.T, user string, wait func()) (g *gate, kubeconfig string) {
+	t.Helper()
+	config, err := c.RESTConfigFor(user)
+	require.NoError(t, err)
+	transport, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	api, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	g = &gate{api: transport, wait: wait, answers: make(chan answer, 1000)}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(api) },
+		Transport:     g,
+		FlushInterval: -1,
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	})
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"gate": {Server: server.URL}},
+		Contexts:       map[string]*clientcmdapi.Context{"gate": {Cluster: "gate"}},
+		CurrentContext: "gate",
+	}, kubeconfig))
+	return g, kubeconfig
+}
+
+// RoundTrip has the API server get all that was sent, also if the sender has ended meanwhile.
+func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/resourceclaims/") || !strings.HasSuffix(r.URL.Path, "/status") {
+		return g.api.RoundTrip(r)
+	}
+	content, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	g.wait()
+	sent := r.Clone(context.WithoutCancel(r.Context()))
+	sent.Body = io.NopCloser(bytes.NewReader(content))
+	response, err := g.api.RoundTrip(sent)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	g.answers <- answer{response.StatusCode, string(body)}
+	return response, nil
+}
+
+// slow makes the time long in which another scheduler does not know of an allocation.
+func slow() { time.Sleep(200 * time.Millisecond) }

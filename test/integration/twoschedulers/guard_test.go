@@ -1,0 +1,223 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package twoschedulers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	scheduling "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/ledger"
+)
+
+// follow keeps a ledger of all claims from now on.
+func (c *cluster) follow(t *testing.T) *ledger.Ledger {
+	t.Helper()
+	l := ledger.New(func(*resourceapi.ResourceClaim) string { return "" })
+	_, err := l.Follow(t.Context(), c.Client(), namespace, "")
+	require.NoError(t, err)
+	return l
+}
+
+// compete starts both schedulers and has them serve pods from one pool, which has as many devices as the pods
+// need. Each allocation takes a while until it is stored, so that the other does not know of it.
+func (c *cluster) compete(t *testing.T, driver string) (pods []string) {
+	t.Helper()
+	_, kubeconfig := c.newGate(t, stock, slow)
+	c.startStockWith(t, controlplane.SchedulerOptions{Kubeconfig: kubeconfig})
+	_, kubeconfig = c.newGate(t, account, slow)
+	c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Kubeconfig: kubeconfig})
+	nodes := c.nodes(t, 4, "node")
+	c.ring(t, driver, nodes...)
+	for i := range len(nodes) * perNode / 2 / 2 {
+		theirs, ours := fmt.Sprintf("stock-%d", i), fmt.Sprintf("ours-%d", i)
+		c.run(t, theirs, stockProfile, driver)
+		c.run(t, ours, celsetProfile, driver, neighbours(driver))
+		pods = append(pods, theirs, ours)
+	}
+	return pods
+}
+
+// Without the guard two schedulers on one pool give devices to two claims: the next test shows something.
+func TestTwoSchedulersAllocateTwice(t *testing.T) {
+	c := start(t)
+	l := c.follow(t)
+	pods := c.compete(t, "ring.example.com")
+	eventually(t, "a device is in two claims", func(context.Context) (bool, error) { return len(l.Entries().Violations) > 0, nil })
+	require.ErrorContains(t, l.Entries().Err(), "gets device ring.example.com/", "of %v", pods)
+}
+
+// With the guard, kube-scheduler and celset-scheduler serve all pods from one pool under load, and no device is ever
+// in two claims; also when the replica that judges is killed.
+func TestGuardedSchedulersShareAPool(t *testing.T) {
+	c := start(t, "--runtime-config=resource.k8s.io/v1beta2=true")
+	l := c.follow(t)
+	g := c.installGuard(t)
+	active := g.startReplica(t)
+	eventually(t, "the first replica is active", func(ctx context.Context) (bool, error) {
+		content, err := active.Get(ctx, "/metrics")
+		return err == nil && strings.Contains(string(content), "celset_guard_active 1"), nil
+	})
+	// All requests come to the replica that has to send them on.
+	other := g.startReplica(t)
+	g.ask(t, other)
+	g.waitUntilActive(t)
+
+	pods := c.compete(t, "ring.example.com")
+	c.requireServed(t, pods...)
+	require.NoError(t, l.Entries().Err())
+	require.Positive(t, g.judged(t, "overlap"), "two schedulers did not meet")
+	require.GreaterOrEqual(t, g.judged(t, "admitted"), len(pods))
+
+	t.Run("other versions of the API, and patches", func(t *testing.T) {
+		older := c.Client().ResourceV1beta2().ResourceClaims(namespace)
+		probe, err := older.Get(t.Context(), "probe", metav1.GetOptions{})
+		require.NoError(t, err)
+		owner, err := older.Get(t.Context(), "owner", metav1.GetOptions{})
+		require.NoError(t, err)
+		probe.Status.Allocation = owner.Status.Allocation
+		_, err = older.UpdateStatus(t.Context(), probe, metav1.UpdateOptions{})
+		require.ErrorContains(t, err, "is in use: claim default/owner")
+		patch, err := json.Marshal(map[string]any{"status": map[string]any{"allocation": allocationOf("probe.example.com")}})
+		require.NoError(t, err)
+		_, err = c.claims().Patch(t.Context(), "probe", types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		require.ErrorContains(t, err, "is in use: claim default/owner")
+	})
+	t.Run("the replica that judges is killed", func(t *testing.T) {
+		active.Kill()
+		<-active.Done()
+		c.allocate(t, "after", "after.example.com")
+		require.Positive(t, g.judged(t, "admitted"), "by the other")
+		second := c.createClaim(t, "second")
+		second.Status.Allocation = allocationOf("after.example.com")
+		_, err := c.claims().UpdateStatus(t.Context(), second, metav1.UpdateOptions{})
+		require.ErrorContains(t, err, "device after.example.com/pool/device is in use: claim default/after")
+		require.NoError(t, l.Entries().Err())
+	})
+	t.Run("devices that are given back", func(t *testing.T) {
+		after, err := c.claims().Get(t.Context(), "after", metav1.GetOptions{})
+		require.NoError(t, err)
+		after.Status.Allocation = nil
+		_, err = c.claims().UpdateStatus(t.Context(), after, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		second, err := c.claims().Get(t.Context(), "second", metav1.GetOptions{})
+		require.NoError(t, err)
+		second.Status.Allocation = allocationOf("after.example.com")
+		_, err = c.claims().UpdateStatus(t.Context(), second, metav1.UpdateOptions{})
+		require.NoError(t, err, "at once, however late the guard hears of it")
+	})
+	t.Run("the last replica hands its lease over", func(t *testing.T) {
+		began := time.Now()
+		next := g.startReplica(t)
+		g.ask(t, next)
+		other.Stop()
+		c.allocate(t, "later", "later.example.com")
+		require.Equal(t, 1, strings.Count(logOf(t, next.Process), `"Guarding allocations"`), "after %s", time.Since(began))
+		require.NotContains(t, logOf(t, next.Process), "Guarding allocations soon", "there was nothing to wait for")
+	})
+	for _, r := range g.replicas {
+		require.NotContains(t, logOf(t, r.Process), "forbidden", "the overlay gives all rights that it takes")
+	}
+}
+
+func logOf(t *testing.T, p *controlplane.Process) string {
+	t.Helper()
+	content, err := os.ReadFile(p.LogFile())
+	require.NoError(t, err)
+	return string(content)
+}
+
+// A leader that is paused when it has chosen devices, and goes on when another leads that has chosen the same, has
+// both stored without the guard.
+func TestPausedLeader(t *testing.T) {
+	for name, guarded := range map[string]bool{"without guard": false, "with guard": true} {
+		t.Run(name, func(t *testing.T) {
+			const driver = "pair.example.com"
+			c := start(t)
+			l := c.follow(t)
+			if guarded {
+				g := c.installGuard(t)
+				g.ask(t, g.startReplica(t))
+				g.waitUntilActive(t)
+			}
+			late := c.pause(t, driver)
+			second, err := c.claims().Get(t.Context(), "second", metav1.GetOptions{})
+			require.NoError(t, err)
+			require.NotNil(t, second.Status.Allocation)
+			if guarded {
+				require.Equal(t, http.StatusForbidden, late.code, late.body)
+				require.Contains(t, late.body, "is in use: claim default/second")
+				require.NoError(t, l.Entries().Err())
+				return
+			}
+			require.Equal(t, http.StatusOK, late.code, late.body)
+			eventually(t, "a device is in two claims", func(context.Context) (bool, error) { return len(l.Entries().Violations) > 0, nil })
+		})
+	}
+}
+
+// pause has a leader of two replicas choose the devices of a node, the only ones, for the claim of one pod. It is
+// paused while its write is on its way; the other replica takes over and serves another pod with the same devices. It
+// returns what the API server says to the write of the first when that arrives.
+func (c *cluster) pause(t *testing.T, driver string) answer {
+	t.Helper()
+	chosen, release := make(chan struct{}), make(chan struct{})
+	arrived := sync.OnceFunc(func() { close(chosen) })
+	gate, kubeconfig := c.newGate(t, account, func() {
+		arrived()
+		<-release
+	})
+	args := []string{"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"}
+	former := c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former", Kubeconfig: kubeconfig, Args: args})
+	c.pair(t, driver, c.nodes(t, 1, "node")[0])
+	c.run(t, "first", celsetProfile, driver)
+	<-chosen
+	require.NoError(t, syscall.Kill(former.PID(), syscall.SIGSTOP))
+	resume := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(former.PID(), syscall.SIGCONT)) })
+	t.Cleanup(resume)
+
+	_, err := c.Client().SchedulingV1().PriorityClasses().Create(t.Context(), &scheduling.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "first-served"}, Value: 1000, PreemptionPolicy: ptr.To(corev1.PreemptNever),
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	c.run(t, "second", celsetProfile, driver, func(pod *corev1.Pod, _ *resourceapi.ResourceClaim) { pod.Spec.PriorityClassName = "first-served" })
+	c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Name: "next", User: account, Args: args})
+	eventually(t, "the other pod is served", func(ctx context.Context) (bool, error) { return c.pod(ctx, t, "second").Spec.NodeName != "", nil })
+	close(release)
+	resume()
+	return <-gate.answers
+}
+
+// pair publishes two devices of a node.
+func (c *cluster) pair(t *testing.T, driver, node string) {
+	t.Helper()
+	_, err := c.Client().ResourceV1().ResourceSlices().Create(t.Context(), &resourceapi.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: node + "-pair"},
+		Spec: resourceapi.ResourceSliceSpec{
+			Driver: driver, NodeName: &node, Pool: resourceapi.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
+			Devices: []resourceapi.Device{{Name: "0"}, {Name: "1"}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver}}
+	class.Spec.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: "device.driver == '" + driver + "'"}}}
+	_, err = c.Client().ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{})
+	require.NoError(t, err)
+}

@@ -57,7 +57,8 @@ func TestGet(t *testing.T) {
 			{ClusterName: "c", Reason: "in ManagedClusterSet global", Score: 400},
 		}}}}},
 	}
-	require.Empty(t, cmp.Diff(want, report, cmpopts.IgnoreFields(debug.Report{}, "Placement", "Status")))
+	require.Empty(t, cmp.Diff(want, report, cmpopts.IgnoreFields(debug.Report{}, "Placement", "Status", "Time")))
+	require.Equal(t, now, report.Time.UTC())
 	require.EqualValues(t, 1, report.Status.NumberOfSelectedClusters)
 	require.Equal(t, []clusterv1beta1.DecisionGroupStatus{{Decisions: []string{"p-decision-1"}, ClustersCount: 1}}, report.Status.DecisionGroups)
 	satisfied := meta.FindStatusCondition(report.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)

@@ -232,7 +232,7 @@ func TestRates(t *testing.T) {
 	require.Equal(t, rates{0, 1, 2}, rates{0, 1}.plus(rates{0, 1}))
 	require.False(t, rates{-fastestRate, fastestRate}.excessive())
 	require.True(t, rates{fastestRate + 1}.excessive())
-	require.True(t, rates(slices.Repeat(rates{1}, mostRates+1)).excessive())
+	require.True(t, slices.Repeat(rates{1}, mostRates+1).excessive())
 }
 
 // What is no time, or can't be added, is not watched further.

@@ -177,7 +177,7 @@ func (f *follower) comprehension(c ast.ComprehensionExpr) rates {
 func (f *follower) call(part ast.Expr) rates {
 	function, operands := part.AsCall().FunctionName(), tree.Operands(part.AsCall())
 	switch function {
-	case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.NotStrictlyFalse, operators.OldNotStrictlyFalse,
+	case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.NotStrictlyFalse,
 		// What there is does not depend on what it is.
 		"size", "hasValue", "type":
 		f.any(operands...)

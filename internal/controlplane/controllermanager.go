@@ -40,6 +40,11 @@ func DefaultControllers() []string {
 // reaches the API server through the kubeconfig, and runs until it is stopped, the
 // context ends or the control plane stops.
 func (cp *ControlPlane) StartControllerManager(ctx context.Context, kubeconfig string) (*Process, error) {
+	if !cp.options.Prebuilt {
+		if _, err := buildBinaries(ctx, cp.binDir, cp.progress, []string{versioned(KubeControllerManager, cp.options.Kubernetes)}); err != nil {
+			return nil, err
+		}
+	}
 	p, err := cp.startControllerManager(ctx, kubeconfig)
 	if err != nil {
 		return nil, err

@@ -30,8 +30,8 @@ func TestPausedLeaderGivesDevicesTwice(t *testing.T) {
 		require.Contains(t, violations[0], ", which claim "+p.early+" has")
 		return "", nil
 	})
-	claims := w.allocations(t)
-	require.Equal(t, claims[p.early].Devices.Results, claims[p.late].Devices.Results)
+	// The controller manager finds that the claim's pod is gone and takes its devices back; had the pod stayed
+	// elsewhere, nobody would.
 	<-p.old.Done() // it finds that it leads no longer
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,7 +92,11 @@ func (s step) written(before state) []any {
 	if s.ordered {
 		version, known := before.versions[uid]
 		made := 2 * s.operation.Version
-		if s.operation.Outcome == Unknown {
+		switch {
+		case s.operation.Gone:
+			// Whatever the version was, it is the last one.
+			made = math.MaxUint64
+		case s.operation.Outcome == Unknown:
 			base := 2 * s.operation.Base
 			// After a write without an answer the version is one that nobody was told.
 			if known && version != base && (version%2 == 0 || version > base) {

@@ -88,6 +88,18 @@ func (h *History) problem(format string, args ...any) {
 	h.problems = append(h.problems, fmt.Sprintf(format, args...))
 }
 
+// lastUID is the UID of the claim that had a name last.
+func (h *History) lastUID(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range slices.Backward(h.operations) {
+		if o.Claim == name && o.UID != "" {
+			return o.UID
+		}
+	}
+	return ""
+}
+
 // Counts are the operations so far, also those that were dropped, by verb and outcome.
 func (h *History) Counts() map[string]int {
 	h.mu.Lock()

@@ -34,6 +34,8 @@ type Operation struct {
 	// Owners are the UIDs of claims by device, as they were read; two with a comma.
 	Owners  map[string]string `json:"owners,omitempty"`
 	Outcome Outcome           `json:"outcome"`
+	// Gone says that there is no claim any more.
+	Gone bool `json:"gone,omitempty"`
 	// Base is the version that the write changes, Version what it made of it; zero if that
 	// is not known.
 	Base    uint64 `json:"base,omitempty"`

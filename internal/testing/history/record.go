@@ -70,11 +70,13 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// applied enters a write that was answered with the claim as it is now. The answer to a
-// deletion is the claim as it was, or no claim: it is not gone as long as it has
-// finalizers, as those with devices do, and what takes these away is a write, too.
+// applied enters a write that was answered: with the claim as it is now, or after a deletion
+// with what the claim was, or that there is none.
 func (r *recorder) applied(o *Operation, verb string, answer []byte) {
+	o.Outcome = Applied
 	if verb == "delete" {
+		o.Gone = true
+		r.deleted(o, answer)
 		return
 	}
 	claim, err := decode(answer)
@@ -82,8 +84,32 @@ func (r *recorder) applied(o *Operation, verb string, answer []byte) {
 		r.history.problem("%s: the answer is no claim: %v", o, err)
 		return
 	}
-	o.Outcome, o.Version = Applied, versionOf(claim)
+	o.Version = versionOf(claim)
 	o.name(claim)
+	if claim.DeletionTimestamp != nil && len(claim.Finalizers) == 0 {
+		o.Devices = nil // with the last finalizer the claim is gone
+	}
+	r.history.enter(o)
+}
+
+// deleted enters that a claim is gone, unless it still has finalizers.
+func (r *recorder) deleted(o *Operation, answer []byte) {
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, nil, nil)
+	if err != nil {
+		r.history.problem("%s: the answer is nothing that can be read: %v", o, err)
+		return
+	}
+	switch gone := object.(type) {
+	case *resourceapi.ResourceClaim:
+		if len(gone.Finalizers) > 0 {
+			return
+		}
+		o.UID = string(gone.UID)
+	case *metav1.Status:
+		if gone.Details != nil {
+			o.UID = string(gone.Details.UID)
+		}
+	}
 	r.history.enter(o)
 }
 
@@ -92,6 +118,11 @@ func (r *recorder) applied(o *Operation, verb string, answer []byte) {
 func (r *recorder) unknown(o *Operation, verb string, body []byte) {
 	if verb == "patch" && bytes.Contains(body, []byte(`"allocation"`)) {
 		r.history.problem("%s: a patch of devices, whose outcome is unknown: %s", o, body)
+	}
+	if verb == "delete" {
+		o.Outcome, o.Gone = Unknown, true
+		o.UID = r.history.lastUID(o.Claim)
+		r.history.enter(o)
 	}
 	if verb != "update" {
 		return

@@ -42,6 +42,16 @@ func allocated(version, device string) *resourceapi.ResourceClaim {
 	}
 }
 
+func finalized(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	claim.Finalizers = []string{"resource.kubernetes.io/delete-protection"}
+	return claim
+}
+
+func ending(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	claim.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	return claim
+}
+
 func TestRecord(t *testing.T) {
 	const status = "https://server/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/a/status"
 	const claims = "https://server/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims"
@@ -49,6 +59,8 @@ func TestRecord(t *testing.T) {
 		sent, stored := encoded(t, allocated("4", "d"), media), encoded(t, allocated("5", "d"), media)
 		applied := Operation{Program: "p", Claim: "ns/a", UID: "u", Devices: []string{"driver/pool/d"}, Outcome: Applied, Version: 5}
 		unknown := Operation{Program: "p", Claim: "ns/a", UID: "u", Devices: []string{"driver/pool/d"}, Outcome: Unknown, Base: 4}
+		gone := Operation{Program: "p", Claim: "ns/a", UID: "u", Outcome: Applied, Gone: true}
+		ended := Operation{Program: "p", Claim: "ns/a", UID: "u", Outcome: Applied, Version: 5}
 		for name, tc := range map[string]struct {
 			method, url string
 			body        []byte
@@ -66,7 +78,11 @@ func TestRecord(t *testing.T) {
 			"no answer":          {method: http.MethodPut, url: status, body: sent, want: &unknown, verb: "update resourceclaims/status"},
 			"patch, no answer":   {method: http.MethodPatch, url: status, body: []byte(`{"status":{"reservedFor":[]}}`)},
 			"patch of devices":   {method: http.MethodPatch, url: status, body: []byte(`{"status":{"allocation":null}}`), problem: `a patch of devices, whose outcome is unknown: {"status":{"allocation":null}}`},
-			"deleted":            {method: http.MethodDelete, url: claims + "/a", code: http.StatusOK, answer: stored},
+			"deleted":            {method: http.MethodDelete, url: claims + "/a", code: http.StatusOK, answer: stored, want: &gone, verb: "delete resourceclaims"},
+			"deleted, a status":  {method: http.MethodDelete, url: claims + "/a", code: http.StatusOK, answer: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success","details":{"uid":"u"}}`), want: &gone, verb: "delete resourceclaims"},
+			"to be deleted":      {method: http.MethodDelete, url: claims + "/a", code: http.StatusOK, answer: encoded(t, finalized(allocated("5", "d")), media)},
+			"deleted, no answer": {method: http.MethodDelete, url: claims + "/a", want: &Operation{Program: "p", Claim: "ns/a", Outcome: Unknown, Gone: true}, verb: "delete resourceclaims"},
+			"last finalizer":     {method: http.MethodPut, url: claims + "/a", body: sent, code: http.StatusOK, answer: encoded(t, ending(allocated("5", "d")), media), want: &ended, verb: "update resourceclaims"},
 			"read":               {method: http.MethodGet, url: claims + "/a", code: http.StatusOK, answer: stored},
 			"dry run":            {method: http.MethodPut, url: status + "?dryRun=All", body: sent, code: http.StatusOK, answer: stored},
 			"something else":     {method: http.MethodPut, url: "https://server/api/v1/namespaces/ns/pods/a", body: sent, code: http.StatusOK, answer: stored},

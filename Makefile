@@ -229,5 +229,14 @@ soak-preemption: ## pods of three priorities come and go on 200 nodes for SOAK w
 	mkdir -p $(dir $(SOAK_PREEMPTION_LOG))
 	CELSET_SOAK_PREEMPTION=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_PREEMPTION_LOG)) $(GO) test ./test/soak -run 'TestSoakPreemption$$' -count=1 -timeout 0 -v
 
+# Things go wrong in an order that is drawn from FAULTS_SEED. What a run that failed printed about its seed runs it
+# again, as far as timing allows.
+FAULTS ?= 2h
+FAULTS_SEED ?=
+FAULTS_LOG ?=
+faults: ## claims and Placements while API server, etcd, network and programs fail, for FAULTS
+	CELSET_FAULTS=$(FAULTS) CELSET_FAULTS_SEED=$(FAULTS_SEED) CELSET_FAULTS_LOG=$(abspath $(FAULTS_LOG)) \
+		$(GO) test -count=1 $(TEST_FLAGS) -v ./test/rollout ./test/hub/scale -run 'TestFaults$$|TestPausedLeader'
+
 clean: ## remove what was built
 	rm -rf bin

@@ -15,7 +15,11 @@ import (
 
 // startAPIServer starts kube-apiserver on the port that the kubeconfigs name.
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
-	return cp.supervisor.start(ctx, command{
+	return cp.supervisor.start(ctx, cp.apiServerCommand(), cp.apiServerProbe)
+}
+
+func (cp *ControlPlane) apiServerCommand() command {
+	return command{
 		name:     KubeAPIServer,
 		binary:   filepath.Join(cp.binDir, versioned(KubeAPIServer, cp.options.Kubernetes)),
 		args:     cp.apiServerArgs(),
@@ -24,7 +28,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		// Asked to end, it waits up to a minute for its watchers. There is nothing
 		// to lose: its state is etcd's.
 		grace: 0,
-	}, cp.apiServerProbe)
+	}
 }
 
 func (cp *ControlPlane) apiServerArgs() []string {

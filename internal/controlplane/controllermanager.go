@@ -35,23 +35,41 @@ func DefaultControllers() []string {
 	}
 }
 
-func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
+// StartControllerManager starts kube-controller-manager where
+// [Options.SkipControllerManager] has left it out, and returns when it is ready. It
+// reaches the API server through the kubeconfig, and runs until it is stopped, the
+// context ends or the control plane stops.
+func (cp *ControlPlane) StartControllerManager(ctx context.Context, kubeconfig string) (*Process, error) {
+	if !cp.options.Prebuilt {
+		if _, err := buildBinaries(ctx, cp.binDir, cp.progress, []string{versioned(KubeControllerManager, cp.options.Kubernetes)}); err != nil {
+			return nil, err
+		}
+	}
+	p, err := cp.startControllerManager(ctx, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, p.Stop)
+	return p, nil
+}
+
+func (cp *ControlPlane) startControllerManager(ctx context.Context, kubeconfig string) (*Process, error) {
 	ports, err := FreePorts(1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	controllers := cp.options.Controllers
 	if controllers == nil {
 		controllers = DefaultControllers()
 	}
-	return cp.supervisor.start(ctx, command{
+	return cp.supervisor.startOne(ctx, command{
 		name:   KubeControllerManager,
 		binary: filepath.Join(cp.binDir, versioned(KubeControllerManager, cp.options.Kubernetes)),
 		args: slices.Concat(
 			cp.pki.servingArgs(ports[0]),
 			delegationArgs(cp.Kubeconfig()),
 			[]string{
-				"--kubeconfig=" + cp.Kubeconfig(),
+				"--kubeconfig=" + kubeconfig,
 				"--controllers=" + strings.Join(controllers, ","),
 				"--leader-elect=false",
 				"--root-ca-file=" + cp.pki.servingCert,

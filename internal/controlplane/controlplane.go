@@ -33,6 +33,7 @@ type ControlPlane struct {
 	tokenFile     string
 	apiServerPort int
 	etcdURL       string
+	etcdPeerURL   string
 	credentials   map[string]credentials // by user name
 	client        kubernetes.Interface
 	adminClient   *http.Client // trusts our servers and carries the admin's token
@@ -67,7 +68,10 @@ func (cp *ControlPlane) startComponents(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	if !cp.options.SkipControllerManager {
-		group.Go(func() error { return cp.startControllerManager(ctx) })
+		group.Go(func() error {
+			_, err := cp.startControllerManager(ctx, cp.Kubeconfig())
+			return err
+		})
 	}
 	if !cp.options.SkipKwok {
 		group.Go(func() error { return cp.startKwok(ctx) })

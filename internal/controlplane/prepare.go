@@ -82,17 +82,18 @@ func (cp *ControlPlane) prepareDir() (err error) {
 	return nil
 }
 
-// prepareAccess decides where the API server will listen and who may talk to
-// it, and writes that down for the server, the other components and the user.
+// prepareAccess decides where the API server and its store will listen and who may
+// talk to it, and writes that down for the server, the other components and the user.
 func (cp *ControlPlane) prepareAccess() (err error) {
 	if cp.pki, err = newPKI(cp.dir); err != nil {
 		return err
 	}
-	ports, err := FreePorts(1)
+	ports, err := FreePorts(3)
 	if err != nil {
 		return err
 	}
 	cp.apiServerPort = ports[0]
+	cp.etcdURL, cp.etcdPeerURL = "http://"+address(ports[1]), "http://"+address(ports[2])
 	accounts := newAccounts(cp.options.Users)
 	if cp.tokenFile, err = writeTokenFile(cp.dir, accounts); err != nil {
 		return err

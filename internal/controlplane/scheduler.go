@@ -45,6 +45,10 @@ type SchedulerOptions struct {
 	// for a scheduler that is to reach the API server through something else.
 	Kubeconfig string
 
+	// Standby says that the scheduler may wait for a lease that another one has:
+	// StartScheduler returns when it runs.
+	Standby bool
+
 	// FeatureGates for the scheduler, its own and those of Kubernetes.
 	FeatureGates map[string]bool
 
@@ -84,7 +88,12 @@ func (cp *ControlPlane) StartScheduler(ctx context.Context, options SchedulerOpt
 		endpoint: "https://" + address(ports[0]),
 		client:   cp.adminClient,
 		grace:    schedulerGrace,
-	}, func(p *Process) func(context.Context) error { return p.probePath("/readyz") })
+	}, func(p *Process) func(context.Context) error {
+		if options.Standby {
+			return p.probePath("/livez")
+		}
+		return p.probePath("/readyz")
+	})
 	if err != nil {
 		return nil, err
 	}

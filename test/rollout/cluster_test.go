@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/history"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
@@ -27,6 +28,11 @@ const serviceAccount = "system:serviceaccount:kube-system:celset-scheduler"
 var cluster struct {
 	*controlplane.ControlPlane
 	manifests string // directory
+	// history is what all programs do to claims.
+	history *history.History
+	// controllers are kube-controller-manager, which reaches the API server through a gate,
+	// too.
+	controllers *replica
 }
 
 func client() kubernetes.Interface { return cluster.Client() }
@@ -52,11 +58,12 @@ func runInCluster(m *testing.M) (code int, err error) {
 		return 1, fmt.Errorf("%w\nthe components' files are in %s", err, dir)
 	}
 	code = m.Run()
+	cancel()
+	cluster.controllers.end()
 	cluster.Stop()
 	if code != 0 {
 		return code, fmt.Errorf("the components' logs are in %s", cluster.LogDir())
 	}
-	cancel()
 	if err := errors.Join(goleak.Find(), os.RemoveAll(dir)); err != nil {
 		return 1, err
 	}
@@ -81,6 +88,8 @@ func startCluster(ctx context.Context, dir string) (err error) {
 		DataDir:  dir,
 		Progress: os.Stderr,
 		SkipKwok: true,
+		// It is started behind a gate.
+		SkipControllerManager: true,
 		// One kind of the pods needs it, and it is off in older versions.
 		FeatureGates: gates,
 		Users: []controlplane.User{{
@@ -91,13 +100,34 @@ func startCluster(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
+	cluster.history = history.New()
+	err = startControllers(ctx, dir)
 	for _, file := range []string{"scheduler/rbac.yaml", "examples/deviceclasses.yaml"} {
-		if err := apply(ctx, filepath.Join(cluster.manifests, file)); err != nil {
-			cluster.Stop()
-			return err
+		if err == nil {
+			err = apply(ctx, filepath.Join(cluster.manifests, file))
 		}
 	}
-	return nil
+	if err != nil {
+		cluster.Stop()
+	}
+	return err
+}
+
+// startControllers starts kube-controller-manager behind a gate, and again when it ends.
+func startControllers(ctx context.Context, dir string) error {
+	r, err := newReplica(controlplane.KubeControllerManager, cluster.RESTConfig(), 0)
+	if err != nil {
+		return err
+	}
+	path, err := kubeconfig(dir, r.gate.server.URL)
+	if err != nil {
+		return err
+	}
+	r.launch = func(ctx context.Context) (*controlplane.Process, error) {
+		return cluster.StartControllerManager(ctx, path)
+	}
+	cluster.controllers = r
+	return r.keep(ctx)
 }
 
 func apply(ctx context.Context, file string) error {

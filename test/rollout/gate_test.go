@@ -6,6 +6,8 @@ package rollout
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -99,6 +101,8 @@ func newGate(api *url.URL, transport http.RoundTripper) *gate {
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(api) },
 		Transport:    g,
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		// Watches that faults end are nothing to tell of.
+		ErrorLog: log.New(io.Discard, "", 0),
 	})
 	return g
 }

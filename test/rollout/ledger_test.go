@@ -13,12 +13,16 @@ import (
 )
 
 // keepLedger keeps a ledger of the claims of a namespace, which has none yet, until the test
-// ends.
-func keepLedger(t *testing.T, namespace string) *ledger.Ledger {
+// ends. It reads what is stored in etcd at the URL store, if there is one.
+func keepLedger(t *testing.T, namespace, store string) *ledger.Ledger {
 	t.Helper()
 	l := ledger.New(judge)
 	ctx, cancel := context.WithCancel(t.Context())
-	done, err := l.Follow(ctx, client(), namespace, "")
+	follow := func() (<-chan struct{}, error) { return l.Follow(ctx, client(), namespace, "") }
+	if store != "" {
+		follow = func() (<-chan struct{}, error) { return l.FollowStore(ctx, store, namespace) }
+	}
+	done, err := follow()
 	require.NoError(t, err)
 	require.Empty(t, l.Difference(nil))
 	t.Cleanup(func() {

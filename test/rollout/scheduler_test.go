@@ -5,12 +5,10 @@ package rollout
 
 import (
 	"maps"
-	"net/url"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -117,15 +115,19 @@ func (s *scheduler) requireAlive(t *testing.T) {
 // openGate makes a gate for a process that acts as the service account.
 func (w *workload) openGate(t *testing.T) *gate {
 	t.Helper()
+	return w.openReplica(t, controlplane.CelsetScheduler, 0).gate
+}
+
+// openReplica makes a gate and faults for a program that acts as the service account and is
+// started by the caller.
+func (w *workload) openReplica(t *testing.T, name string, seed uint64) *replica {
+	t.Helper()
 	config, err := cluster.RESTConfigFor(serviceAccount)
 	require.NoError(t, err)
-	transport, err := rest.TransportFor(config)
+	r, err := newReplica(name, config, seed)
 	require.NoError(t, err)
-	api, err := url.Parse(config.Host)
-	require.NoError(t, err)
-	g := newGate(api, transport)
-	w.gates = append(w.gates, g)
-	return g
+	w.gates = append(w.gates, r.gate)
+	return r
 }
 
 // kubeconfig writes one for a server that asks for no credentials.

@@ -33,12 +33,12 @@ func TestUpgradedWithClaimsInFlight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkload(t, "upgrade", 3)
-			old := start(t, w.openGate(t), electing(t, "old"))
+			old := start(t, w.openGate(t), electing(t, "old", 15*time.Second))
 			running := w.add(t, ringKind, blockKind, stockKind)
 			w.requireBound(t, running...)
 
 			var next *scheduler
-			gate, options := w.openGate(t), electing(t, "new")
+			gate, options := w.openGate(t), electing(t, "new", 15*time.Second)
 			var starting errgroup.Group
 			starting.Go(func() (err error) {
 				next, err = launch(t, gate, options)
@@ -65,15 +65,15 @@ func TestUpgradedWithClaimsInFlight(t *testing.T) {
 
 // electing are the options of a scheduler that elects a leader, as in a cluster, but
 // asks more often. On a busy machine a renewal may take seconds.
-func electing(t *testing.T, name string) controlplane.SchedulerOptions {
+func electing(t *testing.T, name string, lease time.Duration) controlplane.SchedulerOptions {
 	t.Helper()
 	content, err := os.ReadFile(manifestConfig())
 	require.NoError(t, err)
 	config := &schedulerconfig.KubeSchedulerConfiguration{}
 	require.NoError(t, yaml.UnmarshalStrict(content, config))
 	config.LeaderElection.LeaderElect = ptr.To(true)
-	config.LeaderElection.LeaseDuration = metav1.Duration{Duration: 15 * time.Second}
-	config.LeaderElection.RenewDeadline = metav1.Duration{Duration: 12 * time.Second}
+	config.LeaderElection.LeaseDuration = metav1.Duration{Duration: lease}
+	config.LeaderElection.RenewDeadline = metav1.Duration{Duration: lease * 4 / 5}
 	config.LeaderElection.RetryPeriod = metav1.Duration{Duration: 500 * time.Millisecond}
 	options := enabled()
 	options.Name = "celset-scheduler-" + name

@@ -64,11 +64,17 @@ type unit struct {
 // of the kinds of pods.
 func newWorkload(t *testing.T, name string, nodes int) *workload {
 	t.Helper()
+	return newWorkloadAt(t, name, nodes, "")
+}
+
+// newWorkloadAt has a ledger that reads from etcd at the URL store, if there is one.
+func newWorkloadAt(t *testing.T, name string, nodes int, store string) *workload {
+	t.Helper()
 	namespace, err := client().CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	w := &workload{namespace: namespace.Name, live: map[string]*unit{}, freed: sets.New[string]()}
-	w.ledger = keepLedger(t, w.namespace)
+	w.ledger = keepLedger(t, w.namespace, store)
 	w.nodes, err = controlplane.CreateNodes(t.Context(), client(), nodes, controlplane.NodeOptions{Prefix: w.namespace, Static: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { w.remove(t) })

@@ -80,16 +80,15 @@ func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namesp
 
 // Enter takes the next version of a claim.
 func (l *Ledger) Enter(event watch.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	claim, ok := event.Object.(*resourceapi.ResourceClaim)
 	if !ok {
 		if event.Type == watch.Error {
-			// From here on the ledger would have gaps.
-			l.violations = append(l.violations, fmt.Sprintf("versions of claims are missing: %v", apierrors.FromObject(event.Object)))
+			l.gap(apierrors.FromObject(event.Object))
 		}
 		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.events++
 	had, has := l.devices[claim.UID], DevicesOf(claim)
 	l.versions[claim.UID] = claim.ResourceVersion

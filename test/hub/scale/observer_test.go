@@ -4,20 +4,26 @@
 package scale
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/controlplane"
 )
 
 // observer watches the PlacementDecisions of all Placements. After every event it
@@ -61,6 +67,46 @@ func (h *hub) observe(t testing.TB) *observer {
 		<-done
 	})
 	return o
+}
+
+// observeStore is observe where API servers end and begin, after which a watch of theirs has
+// gaps: it reads what is stored in etcd.
+func (h *hub) observeStore(t testing.TB) *observer {
+	t.Helper()
+	o := &observer{hub: h, objects: map[string]*clusterv1beta1.PlacementDecision{}}
+	o.expect(nil)
+	store, err := clientv3.New(clientv3.Config{Endpoints: []string{h.controlPlane.Running(controlplane.Etcd).Endpoint()}, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	prefix := "/registry/" + clusterv1beta1.GroupName + "/placementdecisions/" + namespace + "/"
+	versions := store.Watch(t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithPrevKV(), clientv3.WithRev(1))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for response := range versions {
+			for _, event := range response.Events {
+				o.see(storedEvent(event))
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		require.NoError(t, store.Close())
+		<-done
+	})
+	return o
+}
+
+// storedEvent is what a watch of an API server would tell.
+func storedEvent(event *clientv3.Event) watch.Event {
+	kind, pair := watch.Modified, event.Kv
+	if event.Type == clientv3.EventTypeDelete {
+		kind, pair = watch.Deleted, event.PrevKv
+	}
+	decision := &clusterv1beta1.PlacementDecision{}
+	if err := json.Unmarshal(pair.Value, decision); err != nil {
+		return watch.Event{Type: watch.Error, Object: &metav1.Status{Message: err.Error()}}
+	}
+	decision.ResourceVersion = strconv.FormatInt(event.Kv.ModRevision, 10)
+	return watch.Event{Type: kind, Object: decision}
 }
 
 func (o *observer) see(e watch.Event) {

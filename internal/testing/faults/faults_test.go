@@ -1,0 +1,200 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	pods  = "/api/v1/namespaces/default/pods"
+	watch = "/api/v1/pods?watch=true"
+)
+
+// server counts what it sees. A watch of it tells a number, again and again.
+type server struct {
+	*Faults
+	url      string
+	requests atomic.Int64
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	s := &server{}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := s.requests.Add(1)
+		for i := 0; r.URL.Query().Has("watch"); i++ {
+			_, _ = fmt.Fprintln(w, i)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		_, _ = fmt.Fprint(w, n)
+	}))
+	t.Cleanup(api.Close)
+	target, err := url.Parse(api.URL)
+	require.NoError(t, err)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	s.Faults = New(1, transport)
+	proxy := s.Serve(target)
+	t.Cleanup(proxy.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	s.url = proxy.URL
+	return s
+}
+
+func (s *server) send(t *testing.T, method, path string) (*http.Response, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader("{}"))
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	if err == nil {
+		t.Cleanup(func() { _ = response.Body.Close() })
+	}
+	return response, err
+}
+
+func TestFaultsOfRequests(t *testing.T) {
+	s := newServer(t)
+	for _, tc := range []struct {
+		kind         Kind
+		method, path string
+		codes        []int // none: the connection ends
+		seen         int64 // requests of the API server
+	}{
+		{kind: Conflict, method: http.MethodPut, path: pods + "/a", codes: []int{http.StatusConflict}},
+		{kind: Conflict, method: http.MethodPatch, path: pods + "/a", codes: []int{http.StatusConflict}},
+		{kind: Conflict, method: http.MethodPost, path: pods, codes: []int{http.StatusOK}, seen: 1},
+		{kind: Conflict, method: http.MethodGet, path: pods + "/a", codes: []int{http.StatusOK}, seen: 1},
+		{kind: Throttled, method: http.MethodGet, path: pods, codes: []int{http.StatusTooManyRequests}},
+		{kind: Failed, method: http.MethodDelete, path: pods + "/a", codes: []int{500, 502, 503, 504}},
+		{kind: Delayed, method: http.MethodPost, path: pods, codes: []int{http.StatusOK}, seen: 1},
+		{kind: RequestLost, method: http.MethodPost, path: pods},
+		{kind: AnswerLost, method: http.MethodPut, path: pods + "/a", seen: 1},
+		{kind: AnswerLost, method: http.MethodPost, path: pods, seen: 1},
+		{kind: AnswerLost, method: http.MethodGet, path: pods, codes: []int{http.StatusOK}, seen: 1},
+		{kind: WatchTooOld, method: http.MethodGet, path: watch, codes: []int{http.StatusGone}},
+		{kind: WatchTooOld, method: http.MethodGet, path: pods, codes: []int{http.StatusOK}, seen: 1},
+	} {
+		t.Run(string(tc.kind)+" "+tc.method+" "+tc.path, func(t *testing.T) {
+			s.Set(Mix{tc.kind: 1000})
+			before, counted := s.requests.Load(), s.Counts()[tc.kind]
+			response, err := s.send(t, tc.method, tc.path)
+			if tc.codes == nil {
+				require.ErrorIs(t, err, io.EOF)
+			} else {
+				require.NoError(t, err)
+				require.Contains(t, tc.codes, response.StatusCode)
+			}
+			require.Equal(t, tc.seen, s.requests.Load()-before)
+			met := tc.codes == nil || tc.codes[0] != http.StatusOK || tc.kind == Delayed
+			require.Equal(t, met, s.Counts()[tc.kind] > counted)
+			if tc.kind == Throttled {
+				require.Equal(t, "1", response.Header.Get("Retry-After"))
+			}
+		})
+	}
+	s.Set(None)
+	response, err := s.send(t, http.MethodPut, pods+"/a")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode)
+}
+
+func TestPartition(t *testing.T) {
+	s := newServer(t)
+	response, err := s.send(t, http.MethodGet, watch)
+	require.NoError(t, err)
+	lines := bufio.NewScanner(response.Body)
+	require.True(t, lines.Scan())
+	s.Partition()
+	s.Partition()
+	for lines.Scan() {
+	}
+	require.Error(t, lines.Err(), "a watch ends with the connection")
+	before := s.requests.Load()
+	for range 3 {
+		_, err = s.send(t, http.MethodGet, pods)
+		require.ErrorIs(t, err, io.EOF)
+	}
+	require.Equal(t, before, s.requests.Load())
+	require.Equal(t, 3, s.Counts()[Partitioned])
+	s.Set(None)
+	response, err = s.send(t, http.MethodGet, watch)
+	require.NoError(t, err)
+	require.True(t, bufio.NewScanner(response.Body).Scan())
+}
+
+// TestFaultsOfWatches reads watches with each fault. What they tell is in order, and without
+// gaps.
+func TestFaultsOfWatches(t *testing.T) {
+	for _, kind := range []Kind{WatchEnded, WatchHeld, WatchSkipped} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			s.Set(Mix{kind: 1000})
+			response, err := s.send(t, http.MethodGet, watch)
+			require.NoError(t, err)
+			s.Set(None)
+			lines := bufio.NewScanner(response.Body)
+			for n := 0; lines.Scan(); n++ {
+				require.Equal(t, fmt.Sprint(n), lines.Text())
+				if kind == WatchHeld && n > 1500 { // longer than it may be held
+
+					break
+				}
+			}
+			switch kind {
+			case WatchHeld:
+				require.NoError(t, lines.Err(), "it goes on")
+			default:
+				require.Error(t, lines.Err())
+			}
+			response, err = s.send(t, http.MethodGet, watch)
+			require.NoError(t, err)
+			require.Equal(t, kind == WatchSkipped, response.StatusCode == http.StatusGone, "who has missed something is told")
+			if kind == WatchSkipped {
+				response, err = s.send(t, http.MethodGet, watch)
+				require.NoError(t, err)
+				require.Equal(t, http.StatusOK, response.StatusCode, "once")
+			}
+		})
+	}
+}
+
+// TestSameSeedSameFaults draws the same for the same requests.
+func TestSameSeedSameFaults(t *testing.T) {
+	met := func(seed uint64) (kinds []Kind) {
+		f := New(seed, nil)
+		f.Set(Usual)
+		for i := range 2000 {
+			info, err := requestInfo.NewRequestInfo(httptest.NewRequest([]string{http.MethodPut, http.MethodGet}[i%2], pods+"/a", nil))
+			require.NoError(t, err)
+			kinds = append(kinds, f.fault(info, pods).kind)
+		}
+		return kinds
+	}
+	require.Equal(t, met(1), met(1))
+	require.NotEqual(t, met(1), met(2))
+	for _, kind := range []Kind{Conflict, AnswerLost, Throttled, Failed, Delayed, RequestLost, ""} {
+		require.Contains(t, met(1), kind)
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/celset/celset/internal/controlplane"
+)
+
+// TestFollowStoreHasNoGaps keeps a ledger while the API server and etcd are ended and started
+// again between versions of claims.
+func TestFollowStoreHasNoGaps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+	if os.Getenv(controlplane.KubernetesEnv) != "" {
+		t.Skip("claims are stored in another version")
+	}
+	cp, err := controlplane.Start(t.Context(), controlplane.Options{DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true})
+	require.NoError(t, err)
+	t.Cleanup(cp.Stop)
+	claims := cp.Client().ResourceV1().ResourceClaims("default")
+	make := func(name, device string) {
+		t.Helper()
+		made := claim(name)
+		made.UID = ""
+		made.Spec.Devices.Requests = nil
+		made, err := claims.Create(t.Context(), made, metav1.CreateOptions{})
+		require.NoError(t, err)
+		made.Status = claim(name, device).Status
+		made.Status.Allocation.Devices.Results[0].Request = "r"
+		_, err = claims.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	make("a", "0")
+	l := New(noThirteen)
+	ctx, cancel := context.WithCancel(t.Context())
+	done, err := l.FollowStore(ctx, cp.Running(controlplane.Etcd).Endpoint(), "default")
+	require.NoError(t, err)
+	require.Equal(t, 1, l.Entries().InUse, "it starts with what there is")
+
+	make("b", "1")
+	require.NoError(t, cp.RestartAPIServer(ctx, nil))
+	make("c", "2")
+	require.NoError(t, cp.RestartEtcd(ctx, nil))
+	make("d", "3")
+	make("e", "3")
+	_, err = claims.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.NoError(t, claims.Delete(ctx, "a", metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool {
+		list, err := claims.List(ctx, metav1.ListOptions{})
+		require.NoError(t, err)
+		return l.Difference(list.Items) == ""
+	}, time.Minute, 50*time.Millisecond)
+	require.Len(t, l.Entries().Violations, 1, "%v", l.Entries().Violations)
+	require.Contains(t, l.Entries().Violations[0], "gets device driver/pool/3, which claim d has")
+	require.Equal(t, 3, l.Entries().InUse)
+	cancel()
+	<-done
+	require.Len(t, l.Entries().Violations, 1, "the end of the context is no gap")
+}

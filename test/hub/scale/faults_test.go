@@ -1,0 +1,266 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/faults"
+)
+
+const (
+	lease  = 6 * time.Second
+	outage = 9 * time.Second
+	short  = 3 * time.Second
+	// checkEvery is after how many faults all is well for as long as it takes to settle.
+	checkEvery = 6
+)
+
+// kept is a program behind faults that is started again whenever it has ended.
+type kept struct {
+	faults *faults.Faults
+	start  func() *instance
+
+	mutex   sync.Mutex
+	current *instance
+	starts  int
+	ended   chan struct{}
+}
+
+// keep starts the program and keeps it until the context ends.
+func (h *hub) keep(ctx context.Context, t *testing.T, binary string, seed uint64) *kept {
+	t.Helper()
+	config := h.controlPlane.RESTConfig()
+	transport, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	api, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	k := &kept{faults: faults.New(seed, transport), ended: make(chan struct{})}
+	server := k.faults.Serve(api)
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["hub"] = &clientcmdapi.Cluster{Server: server.URL}
+	kubeconfig.Contexts["hub"] = &clientcmdapi.Context{Cluster: "hub"}
+	kubeconfig.CurrentContext = "hub"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*kubeconfig, path))
+	k.start = func() *instance {
+		return start(t, binary, path, "--leader-elect-resource-namespace="+namespace, "--kube-api-qps=1000", "--kube-api-burst=1000",
+			fmt.Sprintf("--leader-elect-lease-duration=%v", lease), fmt.Sprintf("--leader-elect-renew-deadline=%v", lease*2/3), "--leader-elect-retry-period=500ms")
+	}
+	k.current, k.starts = k.start(), 1
+	go func() {
+		defer close(k.ended)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-k.running().done:
+			}
+			sleep(ctx, time.Second)
+			if ctx.Err() == nil {
+				k.mutex.Lock()
+				k.current, k.starts = k.start(), k.starts+1
+				k.mutex.Unlock()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		<-k.ended
+		k.running().kill()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return k
+}
+
+func (k *kept) running() *instance {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.current
+}
+
+// pause stops the program for as long, and has it go on.
+func (k *kept) pause(ctx context.Context, d time.Duration) {
+	process := k.running().command.Process
+	_ = process.Signal(syscall.SIGSTOP) // it fails if it has just ended
+	sleep(ctx, d)
+	_ = process.Signal(syscall.SIGCONT)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// misfortune is something that goes wrong, and is over when run returns.
+type misfortune struct {
+	name string
+	// apart says that the API server does not answer meanwhile, not even the test.
+	apart bool
+	run   func(ctx context.Context, one *kept, all []*kept) error
+}
+
+func (h *hub) misfortunes() []misfortune {
+	during := func(ctx context.Context, d time.Duration, begin func(*faults.Faults), programs ...*kept) error {
+		for _, k := range programs {
+			begin(k.faults)
+			defer k.faults.Set(faults.Usual)
+		}
+		sleep(ctx, d)
+		return ctx.Err()
+	}
+	storm := func(f *faults.Faults) { f.Set(faults.Storm) }
+	paused := func(ctx context.Context, name string) error {
+		p := h.controlPlane.Running(name)
+		if err := p.Pause(); err != nil {
+			return err
+		}
+		sleep(ctx, short)
+		return p.Continue()
+	}
+	return []misfortune{
+		{name: "a storm of faults", run: func(ctx context.Context, _ *kept, all []*kept) error { return during(ctx, outage, storm, all...) }},
+		{name: "a storm at one program", run: func(ctx context.Context, one *kept, _ []*kept) error { return during(ctx, outage, storm, one) }},
+		{name: "a partition of one program", run: func(ctx context.Context, one *kept, _ []*kept) error {
+			return during(ctx, outage, (*faults.Faults).Partition, one)
+		}},
+		{name: "a partition of all programs", run: func(ctx context.Context, _ *kept, all []*kept) error {
+			return during(ctx, outage, (*faults.Faults).Partition, all...)
+		}},
+		{name: "a program killed", run: func(_ context.Context, one *kept, _ []*kept) error { one.running().kill(); return nil }},
+		{name: "all programs killed", run: func(_ context.Context, _ *kept, all []*kept) error {
+			for _, k := range all {
+				k.running().kill()
+			}
+			return nil
+		}},
+		{name: "a program paused within its lease", run: func(ctx context.Context, one *kept, _ []*kept) error { one.pause(ctx, lease/3); return nil }},
+		{name: "a program paused beyond its lease", run: func(ctx context.Context, one *kept, _ []*kept) error { one.pause(ctx, outage); return nil }},
+		{name: "the API server killed", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return h.controlPlane.RestartAPIServer(ctx, nil) }},
+		{name: "the API server down for a while", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error {
+			return h.controlPlane.RestartAPIServer(ctx, func() { sleep(ctx, outage) })
+		}},
+		{name: "the API server paused", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return paused(ctx, controlplane.KubeAPIServer) }},
+		{name: "etcd killed", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return h.controlPlane.RestartEtcd(ctx, nil) }},
+		{name: "etcd paused", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return paused(ctx, controlplane.Etcd) }},
+	}
+}
+
+// TestFaults has two instances of the program work while what they say to the API server is
+// lost, late or refused, while they are killed, paused and cut off, and while the API server
+// and etcd are. Placements and clusters change all the while.
+//
+// No cluster that stays selected is ever in no PlacementDecision. Now and then all is well
+// for as long as it takes, and then everything is as it is decided from scratch.
+func TestFaults(t *testing.T) {
+	text := os.Getenv("CELSET_FAULTS")
+	if text == "" {
+		t.Skip("it takes minutes: make faults")
+	}
+	duration, err := time.ParseDuration(text)
+	require.NoError(t, err, "CELSET_FAULTS is how long things go wrong")
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("CELSET_FAULTS_SEED"); text != "" {
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "CELSET_FAULTS_SEED is a number")
+	}
+	t.Logf("CELSET_FAULTS_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 23))
+
+	binary, h := build(t), newHub(t, controlplane.Options{})
+	const clusters, cores = 260, 5
+	h.join(t, 0, clusters)
+	h.score(t, clusters)
+	members, expected := sets.New[string](), map[string]sets.Set[string]{}
+	each(t, cores, func(ctx context.Context, i int) error { return h.relabel(ctx, nameOf(50*i), core, "yes") })
+	for i := range cores {
+		members.Insert(nameOf(50 * i))
+	}
+	placements := make([]*clusterv1beta1.Placement, 20)
+	for i := range placements {
+		placements[i] = h.place(t, fmt.Sprintf("p%d", i), anySpec(random))
+		expected[placements[i].Name] = members
+	}
+	o := h.observeStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	all := []*kept{h.keep(ctx, t, binary, seed), h.keep(ctx, t, binary, seed+1)}
+	t.Cleanup(cancel)
+	h.requireSettled(t)
+	o.catchUp(t)
+	o.expect(expected)
+
+	began, met, settles, longest := time.Now(), map[string]int{}, 0, time.Duration(0)
+	for order := []misfortune(nil); len(order) > 0 || settles == 0 || time.Since(began) < duration; {
+		if len(order) == 0 {
+			order = h.misfortunes()
+			random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		}
+		part := order[:min(checkEvery, len(order))]
+		order = order[len(part):]
+		for _, m := range part {
+			met[m.name]++
+			for _, k := range all {
+				k.faults.Set(faults.Usual)
+			}
+			one := all[random.IntN(len(all))]
+			h.whileChanging(t, random, placements, clusters, m, func() error { return m.run(t.Context(), one, all) })
+		}
+		for _, k := range all {
+			k.faults.Set(faults.None)
+		}
+		since := time.Now()
+		listed := h.requireSettled(t)
+		settles++
+		longest = max(longest, time.Since(since))
+		require.Empty(t, listed.difference(t, true), "what was selected before does not matter to these Placements")
+		o.requireStayed(t, o.catchUp(t))
+		t.Logf("%v: settled after %v", time.Since(began).Round(time.Second), time.Since(since).Round(time.Millisecond))
+	}
+	for name, n := range met {
+		t.Logf("%4d times %s", n, name)
+	}
+	for i, k := range all {
+		t.Logf("instance %d was started %d times; requests: %v", i, k.starts, k.faults.Counts())
+	}
+	t.Logf("%d Placements on %d clusters, %d versions of PlacementDecisions, settled %d times after at most %v", len(placements), clusters, o.events, settles, longest.Round(time.Millisecond))
+}
+
+// whileChanging lets something go wrong while Placements and clusters change; or after, if
+// the API server does not answer meanwhile.
+func (h *hub) whileChanging(t *testing.T, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int, m misfortune, run func() error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	changed := make(chan error, 1)
+	go func() { changed <- h.keepChanging(ctx, random, placements, clusters) }()
+	sleep(t.Context(), time.Second)
+	if m.apart {
+		stop()
+		require.NoError(t, <-changed)
+	}
+	require.NoError(t, run(), m.name)
+	stop()
+	if !m.apart {
+		require.NoError(t, <-changed)
+	}
+}

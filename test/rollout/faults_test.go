@@ -1,0 +1,301 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/faults"
+	"github.com/celset/celset/internal/testing/history"
+	"github.com/celset/celset/internal/testing/minor"
+)
+
+const (
+	// checkEvery is after how many actions the faults end for a while, until everything is
+	// settled, and the history so far is checked.
+	checkEvery = 8
+	// checkTimeout is for the history of one device.
+	checkTimeout = time.Minute
+)
+
+// faultsRun is how long, from which seed, and where histories go that can't be explained.
+type faultsRun struct {
+	duration time.Duration
+	seed     uint64
+	log      string // path of the file, empty for none
+	dir      string
+}
+
+// chosenFaults is a run for at least as long as CELSET_FAULTS says, in which everything goes
+// wrong once or more often.
+func chosenFaults(t *testing.T) faultsRun {
+	t.Helper()
+	r := faultsRun{seed: uint64(time.Now().UnixNano()), log: os.Getenv("CELSET_FAULTS_LOG"), dir: os.Getenv("CELSET_FAULTS_DIR")}
+	var err error
+	r.duration, err = time.ParseDuration(os.Getenv("CELSET_FAULTS"))
+	require.NoError(t, err, "CELSET_FAULTS is how long things go wrong")
+	if text := os.Getenv("CELSET_FAULTS_SEED"); text != "" {
+		r.seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "CELSET_FAULTS_SEED is a number")
+	}
+	if r.dir == "" {
+		r.dir, err = os.MkdirTemp("", "celset-histories-")
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			if !t.Failed() {
+				_ = os.RemoveAll(r.dir)
+			}
+		})
+	}
+	return r
+}
+
+// TestFaults has two schedulers and the controller manager work while what they say to the
+// API server is lost, late or refused, while they are killed, paused and cut off, and while
+// the API server and etcd are. Pods of all kinds come and go that want more devices than
+// there are.
+//
+// Now and then all is well for as long as it takes. Then everything is as if nothing had
+// ever happened: nobody has a device who should not, no claim is lost or half written, and
+// no pod waits for what it could have. No device ever had two claims, by what was stored and
+// by what programs were told.
+func TestFaults(t *testing.T) {
+	if os.Getenv("CELSET_FAULTS") == "" {
+		t.Skip("it takes minutes: make faults")
+	}
+	if minor.Version() != "" {
+		t.Skip("claims are stored in another version")
+	}
+	r := chosenFaults(t)
+	t.Logf("CELSET_FAULTS_SEED=%d", r.seed)
+	random := rand.New(rand.NewPCG(r.seed, 23))
+	w := newWorkloadAt(t, "faults", 3, cluster.Running(controlplane.Etcd).Endpoint())
+	u := newTrouble(t, w, r.seed)
+	w.beginHistory(t)
+
+	began := time.Now()
+	p := newProtocol(t, r.log)
+	p.printf("seed %d; %d nodes with %d devices each, %d schedulers with a lease of %v", r.seed, len(w.nodes), len(ring.Devices)+len(mesh.Devices), len(u.schedulers), faultsLease)
+	met, verdicts, longest := map[string]int{}, 0, time.Duration(0)
+	for order := shuffled(random); len(order) > 0; {
+		part := order[:min(checkEvery, len(order))]
+		for _, a := range part {
+			met[a.name]++
+			u.trouble(t, w, a, random)
+		}
+		settled := u.settle(t, w, r)
+		longest = max(longest, settled)
+		verdicts++
+		p.printf("%v: %s; settled after %v", time.Since(began).Round(time.Second), namesOf(part), settled.Round(time.Millisecond))
+		if order = order[len(part):]; len(order) == 0 && time.Since(began) < r.duration {
+			order = shuffled(random)
+		}
+	}
+	p.summary(w, u, met, verdicts, longest)
+	u.end(t, w)
+}
+
+// shuffled are all actions.
+func shuffled(random *rand.Rand) []action {
+	all := actions()
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// newTrouble starts the schedulers.
+func newTrouble(t *testing.T, w *workload, seed uint64) *trouble {
+	t.Helper()
+	u := &trouble{usual: faults.Usual}
+	ctx, cancel := context.WithCancel(t.Context())
+	for i := range 2 {
+		r := w.openReplica(t, fmt.Sprintf("scheduler-%d", i), seed+uint64(i))
+		options := electing(t, r.name, faultsLease)
+		options.Standby, options.Binary = true, cluster.Binary(controlplane.CelsetScheduler)
+		maps.Copy(options.FeatureGates, gates)
+		var err error
+		options.Kubeconfig, err = kubeconfig(t.TempDir(), r.gate.server.URL)
+		require.NoError(t, err)
+		r.launch = func(ctx context.Context) (*controlplane.Process, error) { return cluster.StartScheduler(ctx, options) }
+		require.NoError(t, r.keep(ctx))
+		u.schedulers = append(u.schedulers, r)
+	}
+	t.Cleanup(func() {
+		u.set(faults.None)
+		cancel()
+		for _, r := range u.schedulers {
+			r.end()
+		}
+	})
+	return u
+}
+
+// trouble lets something go wrong while pods come and go.
+func (u *trouble) trouble(t *testing.T, w *workload, a action, random *rand.Rand) {
+	t.Helper()
+	u.chosen = random.IntN(1000)
+	u.set(u.usual)
+	w.churn(t, random)
+	sleep(t.Context(), time.Duration(random.IntN(1000))*time.Millisecond)
+	done := make(chan error, 1)
+	go func() { done <- a.run(t.Context(), u) }()
+	for ended := false; !ended; {
+		select {
+		case err := <-done:
+			require.NoError(t, err, a.name)
+			ended = true
+		case <-time.After(time.Second):
+			if !a.apart {
+				w.churn(t, random)
+				w.read(t)
+			}
+		}
+	}
+	w.churn(t, random)
+	w.read(t)
+	require.NoError(t, w.ledger.Entries().Err(), a.name)
+}
+
+// read lists all claims for the history.
+func (w *workload) read(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	cluster.history.Read(w.listClaims(t), began)
+}
+
+// beginHistory begins a new history with the claims that there are.
+func (w *workload) beginHistory(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	cluster.history.Begin(w.listClaims(t), began)
+}
+
+func (w *workload) listClaims(t *testing.T) []resourceapi.ResourceClaim {
+	t.Helper()
+	claims, err := client().ResourceV1().ResourceClaims(w.namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	return claims.Items
+}
+
+// settle ends all faults, waits until everything is as it should be, which is requireSettled,
+// and returns how long that took. It checks the history so far, and begins a new one.
+func (u *trouble) settle(t *testing.T, w *workload, r faultsRun) time.Duration {
+	t.Helper()
+	u.set(faults.None)
+	began := time.Now()
+	w.requireSettled(t)
+	settled := time.Since(began)
+	w.deleteFreed(t)
+	w.read(t)
+	verdict := cluster.history.Check(checkTimeout)
+	if err := verdict.Err(); err != nil {
+		require.NoError(t, store(cluster.history, verdict, r.dir))
+		require.NoError(t, err, "the history and its drawings are in %s; CELSET_FAULTS_SEED=%d", r.dir, r.seed)
+	}
+	w.beginHistory(t)
+	return settled
+}
+
+// store keeps a history, and drawings of the devices that it does not explain.
+func store(h *history.History, verdict *history.Verdict, dir string) error {
+	file, err := os.Create(filepath.Join(dir, "history.json"))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := h.Store(file); err != nil {
+		return err
+	}
+	return verdict.Draw(dir)
+}
+
+// end takes all pods away: then all devices are free, and whole sets of them are had.
+func (u *trouble) end(t *testing.T, w *workload) {
+	t.Helper()
+	w.deleteUntil(t, rand.New(rand.NewPCG(1, 1)), 0)
+	w.requireSettled(t)
+	w.deleteFreed(t)
+	require.Empty(t, w.requireSettled(t))
+	whole := []*kind{blockKind, blockKind}
+	for range w.nodes {
+		whole = append(whole, ringKind, ringKind)
+	}
+	w.requireBound(t, w.add(t, whole...)...)
+}
+
+func namesOf(actions []action) string {
+	var names []string
+	for _, a := range actions {
+		names = append(names, a.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// protocol is what is written about a run.
+type protocol struct {
+	t    *testing.T
+	file *os.File
+}
+
+func newProtocol(t *testing.T, path string) *protocol {
+	t.Helper()
+	p := &protocol{t: t}
+	if path == "" {
+		return p
+	}
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, file.Close()) })
+	p.file = file
+	return p
+}
+
+func (p *protocol) printf(format string, args ...any) {
+	p.t.Helper()
+	p.t.Logf(format, args...)
+	if p.file != nil {
+		_, err := fmt.Fprintf(p.file, format+"\n", args...)
+		require.NoError(p.t, err)
+	}
+}
+
+// summary is written at the end.
+func (p *protocol) summary(w *workload, u *trouble, met map[string]int, verdicts int, longest time.Duration) {
+	p.t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(met)) {
+		p.printf("%4d times %s", met[name], name)
+	}
+	requests := map[faults.Kind]int{}
+	for _, r := range u.programs() {
+		for kind, n := range r.faults.Counts() {
+			requests[kind] += n
+		}
+		starts, failures := r.counts()
+		p.printf("%s was started %d times, and did not come to run %d times", r.name, starts, failures)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(requests)) {
+		p.printf("%6d requests: %s", requests[kind], kind)
+	}
+	counts := cluster.history.Counts()
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		p.printf("%6d operations: %s", counts[what], what)
+	}
+	entries := w.ledger.Entries()
+	p.printf("%d versions of claims, %d allocations, %d devices twice or changed; the history was checked %d times; settled after at most %v",
+		entries.Events, entries.Allocations, len(entries.Violations), verdicts, longest.Round(time.Millisecond))
+}

@@ -24,8 +24,9 @@ const (
 	DefaultMaxAdmitted = 20_000
 	// maxOfClaim is how many of them may be of one claim. A scheduler tries again after some seconds.
 	maxOfClaim = 32
-	// maxResults is how many devices a write may give to a claim. The API has 32.
-	maxResults = 1024
+	// maxResults is how many devices a write may give to a claim. The API server refuses more before it asks; who
+	// asks in its place could have all of them compared with each other.
+	maxResults = resourceapi.AllocationResultsMaxSize
 	// maxReads is how many claims are read before one write is refused, and the slices of how many drivers. More
 	// claims can be in the way of a share or a partition only, and it is enough that one of them has stopped to be.
 	maxReads = 16
@@ -135,6 +136,13 @@ func (g *Guard) Counts() Counts {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return Counts{Claims: len(g.account.entries), Admitted: g.account.admitted, Twice: g.account.twice()}
+}
+
+// Admitted is how many writes are not settled.
+func (g *Guard) Admitted() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.account.admitted
 }
 
 // Settle reads the claims of admitted writes that can't be stored any more, of at most so many claims, and forgets

@@ -439,10 +439,22 @@ var rules = []rule{
 		direct: []string{},
 	},
 	{
-		// It judges what is in the API, whoever put it there.
+		// It judges what is in the API, or behind it in etcd, whoever put it there.
 		folder: "internal/testing/ledger",
 		ours:   []string{},
-		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"},
+		direct: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "go.etcd.io/etcd/client/v3", "go.uber.org/zap"},
+	},
+	{
+		// It judges what programs were told, whichever these are.
+		folder: "internal/testing/history",
+		ours:   []string{"internal/testing/ledger"},
+		direct: []string{"github.com/anishathalye/porcupine", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver/pkg/endpoints/request", "k8s.io/client-go/kubernetes/scheme"},
+	},
+	{
+		// It breaks requests, whatever they are about.
+		folder: "internal/testing/faults",
+		ours:   []string{},
+		direct: []string{"k8s.io/apimachinery", "k8s.io/apiserver/pkg/endpoints/request"},
 	},
 	{
 		// A page can be made where nothing else can be built.

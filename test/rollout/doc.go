@@ -11,6 +11,11 @@
 // (ledger_test.go) reads each version of each claim, and a workload
 // (workload_test.go) knows which of its pods have to have which devices.
 //
+// TestFaults, which "make faults" runs, has two schedulers and the controller manager work
+// while network, API server, etcd and they themselves fail (faults_test.go). Between a gate
+// and the API server, package faults breaks requests and package history records what they
+// did to claims.
+//
 //	go test ./test/rollout/...          # 200 kills
 //	go test ./test/rollout/... -short   # 20
 //

@@ -176,7 +176,7 @@ func (s *Server) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	for ctx.Err() == nil {
-		if t.guard.Counts().Admitted == 0 {
+		if t.guard.Admitted() == 0 {
 			t.lease.giveAway()
 			return
 		}

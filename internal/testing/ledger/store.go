@@ -43,12 +43,11 @@ func (l *Ledger) FollowStore(ctx context.Context, endpoint, namespace string) (d
 				l.gap(err)
 			}
 			for _, event := range response.Events {
-				switch {
-				case event.Type == clientv3.EventTypeDelete:
-					l.enterStored(watch.Deleted, event.PrevKv.Value, event.Kv.ModRevision)
-				default:
-					l.enterStored(watch.Modified, event.Kv.Value, event.Kv.ModRevision)
+				kind, pair := watch.Modified, event.Kv
+				if event.Type == clientv3.EventTypeDelete {
+					kind, pair = watch.Deleted, event.PrevKv
 				}
+				l.enterStored(kind, pair.Value, event.Kv.ModRevision)
 			}
 		}
 		if ctx.Err() == nil {

@@ -104,7 +104,8 @@ func (s step) written(before state) []any {
 			}
 			made = base + 1
 		}
-		if known && made <= version {
+		// A write that changes nothing makes no version.
+		if known && made < version {
 			return nil
 		}
 		after = before.at(uid, made)

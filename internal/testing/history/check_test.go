@@ -160,6 +160,23 @@ func TestUnknownWritesEnd(t *testing.T) {
 	require.Equal(t, []string{"d"}, h.Check(time.Minute).Refused, "a has it at version 5, so the release from version 1 can't come")
 }
 
+// TestLastVersion is about a claim whose writes are not all known: the answers to a write that changes
+// nothing, and to the one that takes the last finalizer, have the version of before.
+func TestLastVersion(t *testing.T) {
+	h := New()
+	h.operations = []*Operation{
+		{UID: "a", Claim: "a", Devices: []string{"d"}, Outcome: Applied, Version: 1, Start: 0, End: 1},
+		{UID: "a", Claim: "a", Devices: []string{"d"}, Outcome: Unknown, Base: 1, Start: 2, End: 3},
+		{UID: "a", Claim: "a", Outcome: Applied, Version: 5, Start: 10, End: 11},
+		{UID: "a", Claim: "a", Outcome: Applied, Version: 5, Start: 12, End: 13},
+		{UID: "a", Claim: "a", Outcome: Applied, Version: 5, Gone: true, Start: 14, End: 15},
+		{UID: "b", Claim: "b", Devices: []string{"d"}, Outcome: Applied, Version: 9, Start: 20, End: 21},
+	}
+	require.NoError(t, h.Check(time.Minute).Err())
+	h.operations = append(h.operations, &Operation{UID: "a", Claim: "a", Devices: []string{"d"}, Outcome: Applied, Version: 6, Start: 22, End: 23})
+	require.Equal(t, []string{"d"}, h.Check(time.Minute).Refused, "it was gone, and b has it")
+}
+
 func TestStoredAndDrawn(t *testing.T) {
 	h := New()
 	h.operations = []*Operation{

@@ -87,7 +87,8 @@ func (r *recorder) applied(o *Operation, verb string, answer []byte) {
 	o.Version = versionOf(claim)
 	o.name(claim)
 	if claim.DeletionTimestamp != nil && len(claim.Finalizers) == 0 {
-		o.Devices = nil // with the last finalizer the claim is gone
+		// With the last finalizer the claim is gone, and the version is that of before.
+		o.Devices, o.Gone = nil, true
 	}
 	r.history.enter(o)
 }

@@ -60,7 +60,7 @@ func TestRecord(t *testing.T) {
 		applied := Operation{Program: "p", Claim: "ns/a", UID: "u", Devices: []string{"driver/pool/d"}, Outcome: Applied, Version: 5}
 		unknown := Operation{Program: "p", Claim: "ns/a", UID: "u", Devices: []string{"driver/pool/d"}, Outcome: Unknown, Base: 4}
 		gone := Operation{Program: "p", Claim: "ns/a", UID: "u", Outcome: Applied, Gone: true}
-		ended := Operation{Program: "p", Claim: "ns/a", UID: "u", Outcome: Applied, Version: 5}
+		ended := Operation{Program: "p", Claim: "ns/a", UID: "u", Outcome: Applied, Version: 5, Gone: true}
 		for name, tc := range map[string]struct {
 			method, url string
 			body        []byte

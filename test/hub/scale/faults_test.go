@@ -113,15 +113,15 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// misfortune is something that goes wrong, and is over when run returns.
-type misfortune struct {
+// action is something that goes wrong, and is over when run returns.
+type action struct {
 	name string
 	// apart says that the API server does not answer meanwhile, not even the test.
 	apart bool
 	run   func(ctx context.Context, one *kept, all []*kept) error
 }
 
-func (h *hub) misfortunes() []misfortune {
+func (h *hub) actions() []action {
 	during := func(ctx context.Context, d time.Duration, begin func(*faults.Faults), programs ...*kept) error {
 		for _, k := range programs {
 			begin(k.faults)
@@ -139,7 +139,7 @@ func (h *hub) misfortunes() []misfortune {
 		sleep(ctx, short)
 		return p.Continue()
 	}
-	return []misfortune{
+	return []action{
 		{name: "a storm of faults", run: func(ctx context.Context, _ *kept, all []*kept) error { return during(ctx, outage, storm, all...) }},
 		{name: "a storm at one program", run: func(ctx context.Context, one *kept, _ []*kept) error { return during(ctx, outage, storm, one) }},
 		{name: "a partition of one program", run: func(ctx context.Context, one *kept, _ []*kept) error {
@@ -211,20 +211,20 @@ func TestFaults(t *testing.T) {
 	o.expect(expected)
 
 	began, met, settles, longest := time.Now(), map[string]int{}, 0, time.Duration(0)
-	for order := []misfortune(nil); len(order) > 0 || settles == 0 || time.Since(began) < duration; {
+	for order := []action(nil); len(order) > 0 || settles == 0 || time.Since(began) < duration; {
 		if len(order) == 0 {
-			order = h.misfortunes()
+			order = h.actions()
 			random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		}
 		part := order[:min(checkEvery, len(order))]
 		order = order[len(part):]
-		for _, m := range part {
-			met[m.name]++
+		for _, a := range part {
+			met[a.name]++
 			for _, k := range all {
 				k.faults.Set(faults.Usual)
 			}
 			one := all[random.IntN(len(all))]
-			h.whileChanging(t, random, placements, clusters, m, func() error { return m.run(t.Context(), one, all) })
+			h.whileChanging(t, random, placements, clusters, a, func() error { return a.run(t.Context(), one, all) })
 		}
 		for _, k := range all {
 			k.faults.Set(faults.None)
@@ -248,19 +248,19 @@ func TestFaults(t *testing.T) {
 
 // whileChanging lets something go wrong while Placements and clusters change; or after, if
 // the API server does not answer meanwhile.
-func (h *hub) whileChanging(t *testing.T, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int, m misfortune, run func() error) {
+func (h *hub) whileChanging(t *testing.T, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int, a action, run func() error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	changed := make(chan error, 1)
 	go func() { changed <- h.keepChanging(ctx, random, placements, clusters) }()
 	sleep(t.Context(), time.Second)
-	if m.apart {
+	if a.apart {
 		stop()
 		require.NoError(t, <-changed)
 	}
-	require.NoError(t, run(), m.name)
+	require.NoError(t, run(), a.name)
 	stop()
-	if !m.apart {
+	if !a.apart {
 		require.NoError(t, <-changed)
 	}
 }

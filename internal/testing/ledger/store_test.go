@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -33,7 +34,7 @@ func TestFollowStoreHasNoGaps(t *testing.T) {
 		t.Helper()
 		made := claim(name)
 		made.UID = ""
-		made.Spec.Devices.Requests = nil
+		made.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "r", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "any"}}}
 		made, err := claims.Create(t.Context(), made, metav1.CreateOptions{})
 		require.NoError(t, err)
 		made.Status = claim(name, device).Status

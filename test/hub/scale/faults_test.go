@@ -220,6 +220,7 @@ func TestFaults(t *testing.T) {
 		order = order[len(part):]
 		for _, a := range part {
 			met[a.name]++
+			t.Logf("%v: %s", time.Since(began).Round(time.Second), a.name)
 			for _, k := range all {
 				k.faults.Set(faults.Usual)
 			}

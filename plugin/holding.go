@@ -30,19 +30,36 @@ import (
 // allocator and for ours, in every trial, and in profiles that preempt for nobody, too. So no filter has
 // to know of it.
 
-// heldFrom are the results of allocations that are held and that a pod may not take.
-func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod) []resourceapi.DeviceRequestAllocationResult {
-	if pl.holds == nil || len(pod.Spec.ResourceClaims) == 0 && pl.extendedClaim(pod) == nil {
-		return nil
+// maxNamedNodes is how many nodes are named in a message.
+const maxNamedNodes = 5
+
+// keptFrom is what a pod may not take though no claim has it: what is held for others, and what others may
+// have been given of which that is not known. It may be asked more than once.
+func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod) func() []resourceapi.DeviceRequestAllocationResult {
+	if !pl.asksForDevices(pod) {
+		return func() []resourceapi.DeviceRequestAllocationResult { return nil }
 	}
-	var results []resourceapi.DeviceRequestAllocationResult
-	for _, held := range pl.holds.From(pod, pl.activate) {
-		results = append(results, held.Devices...)
+	var held []resourceapi.DeviceRequestAllocationResult
+	if pl.holds != nil {
+		for _, hold := range pl.holds.From(pod, pl.activate) {
+			held = append(held, hold.Devices...)
+		}
 	}
-	return results
+	return func() []resourceapi.DeviceRequestAllocationResult {
+		return append(slices.Clone(held), pl.inDoubtFrom(pod)...)
+	}
 }
 
-// tellOfHeld says that devices are held, if a pod that fits nowhere might have had them.
+// asksForDevices tells whether a pod may need some.
+func (pl *DynamicResourcesCEL) asksForDevices(pod *v1.Pod) bool {
+	return len(pod.Spec.ResourceClaims) > 0 || pl.extendedClaim(pod) != nil
+}
+
+// tellOfKept says what was kept from a pod that fits nowhere and might have had it.
+func (pl *DynamicResourcesCEL) tellOfKept(pod *v1.Pod) []string {
+	return []string{pl.tellOfHeld(pod), pl.tellOfInDoubt(pod)}
+}
+
 func (pl *DynamicResourcesCEL) tellOfHeld(pod *v1.Pod) string {
 	if pl.holds == nil {
 		return ""
@@ -57,7 +74,12 @@ func (pl *DynamicResourcesCEL) tellOfHeld(pod *v1.Pod) string {
 		return ""
 	}
 	slices.Sort(nodes)
-	return fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority for which others were evicted", count, strings.Join(slices.Compact(nodes), ", "))
+	nodes = slices.Compact(nodes)
+	where := strings.Join(nodes, ", ")
+	if len(nodes) > maxNamedNodes {
+		where = fmt.Sprintf("%s and %d other nodes", strings.Join(nodes[:maxNamedNodes], ", "), len(nodes)-maxNamedNodes)
+	}
+	return fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority for which others were evicted", count, where)
 }
 
 // taken breaks the holds on what was just reserved for a pod.

@@ -55,7 +55,7 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 	if ours != nil {
 		texts = append(texts, ours.failed.String(), pl.nearestMissText(ctx, ours, pod, nodes))
 	}
-	texts = append(texts, pl.tellOfHeld(pod))
+	texts = append(texts, pl.tellOfKept(pod)...)
 	if did {
 		result, status = preempted, said
 		texts = append(texts, said.Message())

@@ -104,34 +104,13 @@ func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 // NewGuardedFactory is NewFactory with a guard that the program shows the scheduling queue
 // to. Without that, namespaces have no share of the scheduler's time.
 func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
-	var run sync.Once
-	shared, notices := newProfiles(guard, gates), &classNotices{}
+	var run schedulers
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		measured, err := metrics.Default()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", Name, err)
 		}
-		shared.preempts = gates.Enabled(DRADevicePreemption)
-		pl, err := newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, shared)
-		if err != nil {
-			return nil, err
-		}
-		notices.addProfile(handle.ProfileName(), pl.mode)
-		run.Do(func() {
-			go guard.Run(ctx)
-			if pl.exchange == nil {
-				return
-			}
-			if pl.enabled {
-				if err = shared.asked.watch(ctx, handle.SharedInformerFactory()); err != nil {
-					return
-				}
-				go newFragmentationMonitor(handle, pl.features, measured, shared).run(ctx, guard.Begun())
-			}
-			notices.enabled = pl.enabled
-			err = notices.watch(ctx, handle.ClientSet(), handle.SharedInformerFactory())
-		})
-		return pl, err
+		return run.of(handle, guard, gates).add(ctx, args, handle, measured)
 	}
 }
 
@@ -142,6 +121,9 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		return nil, err
 	}
 	watched := newRecorder(handle)
+	if features.EnableDynamicResourceAllocation {
+		watched.inDoubt = shared.inDoubtOf(ctx, measured, handle)
+	}
 	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), watched, features)
 	if err != nil {
 		return nil, err
@@ -258,7 +240,10 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	}
 	defer attempt.Progress()
 	var result *fwk.PreFilterResult
-	seen := pl.watched.during(pl.heldFrom(pod), func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
+	if status := pl.catchUp(ctx, pod); !status.IsSuccess() {
+		return nil, status
+	}
+	seen := pl.watched.during(pl.keptFrom(pod), func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
 	if !status.IsSuccess() || pl.exchange == nil {
 		return result, status
 	}

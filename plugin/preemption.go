@@ -136,8 +136,8 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, claims
 	if err != nil {
 		return nil, err
 	}
-	held := pl.heldFrom(pod)
-	allocator.AddAllocated(state, held, dynamicresources.AllocatorFeatures(pl.features))
+	kept := pl.keptFrom(pod)()
+	allocator.AddAllocated(state, kept, dynamicresources.AllocatorFeatures(pl.features))
 	base, err := pl.newAllocator(ctx, material{allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, claims
 		pl: pl, pod: pod, attempt: attempt, base: base,
 		release: preemption.Release{
 			Claim: pl.claim, Pending: pl.claims.ResourceClaims().GetPendingAllocation,
-			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(held)...),
+			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...),
 		},
 		results: map[string][]resourceapi.AllocationResult{}, found: map[string]*foundVictims{},
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
@@ -22,6 +23,7 @@ import (
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
+	"github.com/celset/celset/plugin/indoubt"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -43,7 +45,9 @@ type profiles struct {
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// holds are on devices.
-	holds   *hold.Holds
+	holds *hold.Holds
+	// inDoubt are the allocations of which it is not known whether they are stored.
+	inDoubt *indoubt.Writes
 	share   stated[configv1alpha1.Share]
 	backOff stated[configv1alpha1.BackOff]
 	// interval is how often sets are counted.
@@ -79,6 +83,18 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, facto
 		p.holds = holds
 	}
 	return p.holds, nil
+}
+
+// inDoubtOf are the writes of all profiles. It is found out until the context ends what became of them.
+func (p *profiles) inDoubtOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) *indoubt.Writes {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.inDoubt == nil {
+		p.inDoubt = indoubt.New(handle.ClientSet(), assumeNewer(handle.SharedDRAManager().ResourceClaims()), clock.RealClock{},
+			func(outcome indoubt.Outcome) { measured.ObserveInDoubt(string(outcome)) })
+		go p.inDoubt.Run(ctx)
+	}
+	return p.inDoubt
 }
 
 // stated is an argument that one profile has for all. value is nil if none has.

@@ -8,10 +8,12 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/plugin/indoubt"
 )
 
 // What an allocator is made from is copied for each pod: the names of all devices in use
@@ -31,6 +33,9 @@ type material struct {
 type recorder struct {
 	fwk.Handle
 	manager fwk.SharedDRAManager
+	// inDoubt are the allocations of which it is not known whether they are stored, nil where nothing is
+	// allocated.
+	inDoubt *indoubt.Writes
 
 	// turn is held by the one PreFilter that is looked at.
 	turn sync.Mutex
@@ -39,30 +44,38 @@ type recorder struct {
 	// seen is what was handed out during this turn, nil between turns. If others ask for
 	// the same meanwhile, theirs is as good.
 	seen *material
-	// held are results of allocations that count as in use during this turn.
-	held []resourceapi.DeviceRequestAllocationResult
+	// kept are results of allocations that count as in use during this turn.
+	kept func() []resourceapi.DeviceRequestAllocationResult
 }
 
 func newRecorder(handle fwk.Handle) *recorder {
 	return &recorder{Handle: handle, manager: handle.SharedDRAManager()}
 }
 
-// during runs upstream's PreFilter and returns what it was given, in which what is held counts as in
-// use.
-func (o *recorder) during(held []resourceapi.DeviceRequestAllocationResult, preFilter func()) *material {
+// during runs upstream's PreFilter and returns what it was given, in which what is kept counts as in
+// use. kept is asked after the lists.
+func (o *recorder) during(kept func() []resourceapi.DeviceRequestAllocationResult, preFilter func()) *material {
 	o.turn.Lock()
 	defer o.turn.Unlock()
 	seen := &material{}
-	o.set(seen, held)
+	o.set(seen, kept)
 	defer o.set(nil, nil)
 	preFilter()
 	return seen
 }
 
-func (o *recorder) set(seen *material, held []resourceapi.DeviceRequestAllocationResult) {
+func (o *recorder) set(seen *material, kept func() []resourceapi.DeviceRequestAllocationResult) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.seen, o.held = seen, held
+	o.seen, o.kept = seen, kept
+}
+
+// ClientSet implements [fwk.Handle].
+func (o *recorder) ClientSet() kubernetes.Interface {
+	if o.inDoubt == nil {
+		return o.Handle.ClientSet()
+	}
+	return o.inDoubt.Client()
 }
 
 // SharedDRAManager implements [fwk.Handle].
@@ -95,31 +108,60 @@ type watchedClaims struct {
 
 // ListAllAllocatedDevices implements [fwk.ResourceClaimTracker].
 func (c watchedClaims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
-	devices, err := c.ResourceClaimTracker.ListAllAllocatedDevices()
-	if err == nil {
-		c.keepAllocated(exclusively(devices), structured.Features{})
+	state, err := c.keep(structured.Features{}, func() (*structured.AllocatedState, error) {
+		devices, err := c.ResourceClaimTracker.ListAllAllocatedDevices()
+		return exclusively(devices), err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return devices, err
+	return state.AllocatedDevices, nil
 }
 
 // GatherAllocatedState implements [fwk.ResourceClaimTracker].
 func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error) {
-	state, err := c.ResourceClaimTracker.GatherAllocatedState()
-	if err == nil {
-		c.keepAllocated(state, structured.Features{ConsumableCapacity: true})
-	}
-	return state, err
+	return c.keep(structured.Features{ConsumableCapacity: true}, c.ResourceClaimTracker.GatherAllocatedState)
 }
 
-// keepAllocated keeps what is handed out, with what is held in it: the lists are copies.
-func (o *recorder) keepAllocated(state *structured.AllocatedState, features structured.Features) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	if o.seen != nil {
-		allocator.AddAllocated(state, o.held, features)
-		o.seen.allocated = state
+// keep keeps what is handed out, with what else counts as in use: the lists are copies.
+func (o *recorder) keep(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
+	for {
+		ends := o.ends()
+		state, err := list()
+		if err != nil {
+			return nil, err
+		}
+		o.mutex.Lock()
+		seen, kept := o.seen, o.kept
+		o.mutex.Unlock()
+		if seen == nil {
+			return state, nil
+		}
+		allocator.AddAllocated(state, kept(), features)
+		if ends != o.ends() {
+			// An allocation may have been too late for the list, and was not in doubt any more when it was asked
+			// what is.
+			continue
+		}
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		seen.allocated = state
+		return state, nil
 	}
 }
+
+func (o *recorder) ends() uint64 {
+	if o.inDoubt == nil {
+		return 0
+	}
+	return o.inDoubt.Ends()
+}
+
+// AssumedClaimRestore implements [fwk.ResourceClaimTracker]. Upstream's plugin asks for it when a pod can't
+// be bound after its claim got devices, so that the claim is again as the watch has told. That is as it was
+// before, as long as the watch is late, and the devices would seem to be free. The claim was assumed because
+// the API server has stored it, so nothing has to be undone: what becomes of it, the watch will tell.
+func (c watchedClaims) AssumedClaimRestore(_, _ string) {}
 
 type watchedSlices struct {
 	fwk.ResourceSliceLister

@@ -74,6 +74,8 @@ func (m *Metrics) define() {
 	})
 	m.holdsEnded = counters("device_holds_ended_total",
 		"Number of times that devices were not held any longer for a pod for which others were evicted, by how that ended.", "end")
+	m.inDoubt = counters("allocation_writes_in_doubt_total",
+		"Number of allocations that were written without being told what became of it, by what was found out.", "outcome")
 	m.refusals = counters("refused_scheduling_attempts_total",
 		"Number of times that the scheduling of a pod was refused because of its claims before any node was looked at, by reason.", "reason")
 }
@@ -104,6 +106,7 @@ func (m *Metrics) begin() {
 		m.exhaustions:  {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},
 		m.preemptions:  {PreemptionNominated, PreemptionNotHelpful, PreemptionNotEligible, PreemptionFailed},
 		m.holdsEnded:   HoldEnds,
+		m.inDoubt:      InDoubtOutcomes,
 		m.refusals:     {string(RefusalGate), string(RefusalConstraint), string(RefusalSelector), string(RefusalBackOff), string(RefusalShare)},
 	} {
 		for _, value := range values {

@@ -226,9 +226,20 @@ func TestPreemption(t *testing.T) {
 	}, b.values(t)))
 }
 
+func TestInDoubt(t *testing.T) {
+	b := newBench(t)
+	b.ObserveInDoubt("stored")
+	b.ObserveInDoubt("gone")
+	b.ObserveInDoubt("gone")
+	require.Empty(t, cmp.Diff(map[string]float64{
+		"allocation_writes_in_doubt_total stored": 1, "allocation_writes_in_doubt_total gone": 2,
+	}, b.values(t)))
+}
+
 // Counters are there from the beginning.
 func TestBeginning(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]int{
+		"celset_allocation_writes_in_doubt_total":     4,
 		"celset_cel_expression_constraint_cost":       1,
 		"celset_constraint_evaluations_total":         2,
 		"celset_constraint_evaluation_failures_total": 6,

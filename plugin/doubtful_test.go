@@ -1,0 +1,218 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+)
+
+// renamed is the claim, or the pod, with another name. Pods use the claims of their names.
+func renamed[T interface {
+	SetName(string)
+	SetUID(types.UID)
+	SetResourceVersion(string)
+}](object T, name string) T {
+	object.SetName(name)
+	object.SetUID(types.UID(name))
+	object.SetResourceVersion("1")
+	if user, is := any(object).(*v1.Pod); is {
+		user.Spec.ResourceClaims[0].ResourceClaimName = &name
+	}
+	return object
+}
+
+// fallible is a plugin whose API server answers as it is told to, and whose watch of claims is silent.
+type fallible struct {
+	*DynamicResourcesCEL
+	ctx    context.Context
+	handle *handle
+	client *fake.Clientset
+	// write is what happens to the next write of a status. nil: it is stored.
+	write func(store func() error) error
+}
+
+func startFallible(t *testing.T, objects ...runtime.Object) *fallible {
+	t.Helper()
+	ctx, h := newHandle(t, objects...)
+	f := &fallible{ctx: ctx, handle: h, client: h.client.(*fake.Clientset)}
+	f.client.PrependWatchReactor("resourceclaims", func(clienttesting.Action) (bool, watch.Interface, error) {
+		return true, watch.NewFake(), nil
+	})
+	f.client.PrependReactor("update", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		sent := action.(clienttesting.UpdateAction).GetObject().(*resourceapi.ResourceClaim).DeepCopy()
+		if action.GetSubresource() != "status" {
+			return true, sent, nil // the finalizer
+		}
+		sent.ResourceVersion = "2"
+		store := func() error {
+			return f.client.Tracker().Update(resourceapi.SchemeGroupVersion.WithResource("resourceclaims"), sent, sent.Namespace)
+		}
+		if f.write == nil {
+			return true, sent, store()
+		}
+		return true, sent, f.write(store)
+	})
+	var err error
+	f.DynamicResourcesCEL, err = newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
+	require.NoError(t, err)
+	h.start(ctx, t, objects...)
+	return f
+}
+
+// schedule has a pod go as far as it can. It returns the devices that its claim has got on the way.
+func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) {
+	t.Helper()
+	state := framework.NewCycleState()
+	_, status := f.PreFilter(f.ctx, state, user, nil)
+	if status.IsSuccess() {
+		status = f.Filter(f.ctx, state, user, node(nodeName))
+	}
+	if !status.IsSuccess() {
+		return nil, fwk.NewStatus(status.Code(), append(status.Reasons(), f.tellOfKept(user)...)...)
+	}
+	require.True(t, f.Reserve(f.ctx, state, user, nodeName).IsSuccess())
+	var got []string
+	for _, entry := range user.Spec.ResourceClaims {
+		if pending := f.claims.ResourceClaims().GetPendingAllocation(types.UID(*entry.ResourceClaimName)); pending != nil {
+			for _, result := range pending.Devices.Results {
+				got = append(got, result.Device)
+			}
+		}
+	}
+	status = f.PreBind(f.ctx, state, user, nodeName)
+	if !status.IsSuccess() {
+		f.Unreserve(f.ctx, state, user, nodeName)
+	}
+	return got, status
+}
+
+// TestLostAnswer: an allocation is stored, nobody is told so, and the watch is late. The device is not given
+// to another claim.
+func TestLostAnswer(t *testing.T) {
+	for name, constrained := range map[string]bool{"our allocator": true, "upstream's": false} {
+		t.Run(name, func(t *testing.T) {
+			first, second := renamed(claim(1), "first"), renamed(claim(1), "second")
+			if constrained {
+				first, second = constrain(t, first, "any", "devices.size() == 1"), constrain(t, second, "any", "devices.size() == 1")
+			}
+			f := startFallible(t, class(), slice(0), first, second)
+			f.write = func(store func() error) error {
+				f.write = nil
+				require.NoError(t, store())
+				return io.ErrUnexpectedEOF
+			}
+			got, status := f.schedule(t, renamed(pod(), "first"))
+			require.Equal(t, []string{deviceName(0)}, got)
+			require.ErrorIs(t, status.AsError(), io.ErrUnexpectedEOF)
+
+			got, status = f.schedule(t, renamed(pod(), "second"))
+			require.Empty(t, got)
+			require.True(t, status.IsRejected(), status)
+
+			// Meanwhile it was read what became of it.
+			require.Eventually(t, func() bool { return f.watched.inDoubt.Ends() == 1 }, waitFor, tick)
+			known, err := f.claims.ResourceClaims().Get("default", "first")
+			require.NoError(t, err)
+			require.NotNil(t, known.Status.Allocation)
+			got, _ = f.schedule(t, renamed(pod(), "second"))
+			require.Empty(t, got)
+			_, status = f.schedule(t, renamed(pod(), "first"))
+			require.True(t, status.IsSuccess(), status)
+		})
+	}
+}
+
+// TestLostRequest: nothing was stored, but that is known only later. Other claims do without the device until
+// then, the claim itself does not.
+func TestLostRequest(t *testing.T) {
+	f := startFallible(t, class(), slice(0), constrain(t, renamed(claim(1), "first"), "any", "devices.size() == 1"),
+		constrain(t, renamed(claim(1), "second"), "any", "devices.size() == 1"))
+	lost := func(func() error) error { return apierrors.NewTimeoutError("etcd is slow", 0) }
+	f.write = lost
+	_, status := f.schedule(t, renamed(pod(), "first"))
+	require.Equal(t, fwk.Error, status.Code())
+	got, status := f.schedule(t, renamed(pod(), "second"))
+	require.Empty(t, got)
+	require.Contains(t, status.Message(), "1 devices are kept until it is known whether claims have them, of which the API server has not told what became of writing them")
+	got, _ = f.schedule(t, renamed(pod(), "first"))
+	require.Equal(t, []string{deviceName(0)}, got)
+
+	// With another claim beside it, which could be given what the first one may have, that is not so.
+	both := renamed(pod(), "first")
+	both.Spec.ResourceClaims = append(both.Spec.ResourceClaims, v1.PodResourceClaim{Name: "other", ResourceClaimName: ptr.To("second")})
+	got, _ = f.schedule(t, both)
+	require.Empty(t, got)
+
+	f.write = nil
+	got, status = f.schedule(t, renamed(pod(), "first"))
+	require.Equal(t, []string{deviceName(0)}, got)
+	require.True(t, status.IsSuccess(), status)
+	require.EqualValues(t, 1, f.watched.inDoubt.Ends())
+	require.Contains(t, *f.handle.activated.Load(), "default/second")
+	got, _ = f.schedule(t, renamed(pod(), "second"))
+	require.Empty(t, got, "it is in use")
+}
+
+// TestWhatWasStoredStaysKnown: the first claim of a pod gets its device, the second one can't be written. The
+// watch is late with the first one.
+func TestWhatWasStoredStaysKnown(t *testing.T) {
+	f := startFallible(t, class(), slice(0, 1), renamed(claim(1), "first"), renamed(claim(1), "second"), renamed(claim(2), "third"))
+	both := renamed(pod(), "first")
+	both.Spec.ResourceClaims = append(both.Spec.ResourceClaims, v1.PodResourceClaim{Name: "other", ResourceClaimName: ptr.To("second")})
+	f.write = func(store func() error) error {
+		f.write = func(func() error) error { return apierrors.NewForbidden(resourceapi.Resource("resourceclaims"), "second", nil) }
+		return store()
+	}
+	_, status := f.schedule(t, both)
+	require.Equal(t, fwk.Error, status.Code())
+	f.write = nil
+	got, _ := f.schedule(t, renamed(pod(), "third"))
+	require.Empty(t, got)
+}
+
+// TestEarlierLeader: what another scheduler has written last, this one's watch has not told it.
+func TestEarlierLeader(t *testing.T) {
+	f := startFallible(t, class(), slice(0), renamed(claim(1), "first"), renamed(claim(1), "second"))
+	written := held(renamed(claim(1), "first"))
+	written.ResourceVersion = "2"
+	require.NoError(t, f.client.Tracker().Update(resourceapi.SchemeGroupVersion.WithResource("resourceclaims"), written, written.Namespace))
+	got, _ := f.schedule(t, renamed(pod(), "second"))
+	require.Empty(t, got)
+
+	f = startFallible(t, class(), slice(0), renamed(claim(1), "first"))
+	f.client.PrependReactor("list", "resourceclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &resourceapi.ResourceClaimList{}, io.ErrUnexpectedEOF
+	})
+	_, status := f.PreFilter(f.ctx, framework.NewCycleState(), renamed(pod(), "first"), nil)
+	require.ErrorIs(t, status.AsError(), io.ErrUnexpectedEOF, "it does not begin without")
+}
+
+// TestEverySchedulerHasItsOwn: a process may have one scheduler after the other.
+func TestEverySchedulerHasItsOwn(t *testing.T) {
+	_, one := newHandle(t)
+	_, other := newHandle(t)
+	var s schedulers
+	shared := newShared()
+	first := s.of(one, shared.guard, shared.gates)
+	require.Same(t, first, s.of(one, shared.guard, shared.gates))
+	second := s.of(other, shared.guard, shared.gates)
+	require.NotSame(t, first, second)
+	require.NotSame(t, first.profiles, second.profiles)
+	require.Same(t, second, s.of(other, shared.guard, shared.gates))
+}

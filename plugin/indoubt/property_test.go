@@ -1,0 +1,196 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package indoubt
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+	"pgregory.net/rapid"
+)
+
+const (
+	claimCount  = 4
+	deviceCount = 3
+	// carriedOut is after what time a request is carried out at the latest.
+	carriedOut = time.Minute
+)
+
+// seen are what has to happen for the property to say something.
+type seen struct {
+	lost, late, moved, keptBack, caughtUp int
+}
+
+// world has claims that want one device each of three, and a scheduler that gives them to those of which it
+// believes that they are free.
+type world struct {
+	*desk
+	t    *rapid.T
+	seen *seen
+	sent map[*resourceapi.ResourceClaim]time.Time
+}
+
+func newWorld(t *rapid.T, seen *seen) *world {
+	w := &world{desk: newDesk(t), t: t, seen: seen, sent: map[*resourceapi.ResourceClaim]time.Time{}}
+	for i := range claimCount {
+		w.created(fmt.Sprint("claim-", i))
+	}
+	return w
+}
+
+func (w *world) anyClaim() string {
+	return fmt.Sprint("claim-", rapid.IntRange(0, claimCount-1).Draw(w.t, "claim"))
+}
+
+// free are the devices that seem to be.
+func (w *world) free(own *resourceapi.ResourceClaim) []string {
+	taken := sets.New(w.from(own.UID)...)
+	if taken.Len() > 0 {
+		w.seen.keptBack++
+	}
+	for _, claim := range w.known {
+		if claim.Status.Allocation != nil {
+			taken.Insert(namesOf(claim.Status.Allocation.Devices.Results)...)
+		}
+	}
+	var free []string
+	for i := range deviceCount {
+		if name := fmt.Sprint(i); !taken.Has(name) {
+			free = append(free, name)
+		}
+	}
+	return free
+}
+
+func (w *world) schedule() {
+	claim := w.known[w.anyClaim()]
+	if claim == nil || claim.Status.Allocation != nil {
+		return
+	}
+	free := w.free(claim)
+	if len(free) == 0 {
+		return
+	}
+	how := fate(rapid.IntRange(0, int(fates)-1).Draw(w.t, "fate"))
+	before := len(w.late)
+	got, err := w.writeAs(w.t.Context(), how, with(claim, rapid.SampledFrom(free).Draw(w.t, "device")))
+	if err == nil {
+		require.NoError(w.t, w.known.assume(got))
+		return
+	}
+	if len(w.late) > before {
+		w.sent[w.late[before]] = w.desk.clock.Now()
+	}
+	if how == answerLost {
+		w.seen.lost++
+	}
+}
+
+// carryOut is what the API server does late.
+func (w *world) carryOut() {
+	if len(w.late) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(w.late)-1).Draw(w.t, "late")
+	request := w.late[i]
+	w.late = slices.Delete(w.late, i, i+1)
+	if w.desk.clock.Since(w.sent[request]) > carriedOut {
+		return
+	}
+	if _, err := w.apply(request); err == nil {
+		w.seen.late++
+	}
+}
+
+// lead has another scheduler go on that has heard as much as this one. Nothing is carried out any more for
+// the former one: that is what a lease is for, and the guard.
+func (w *world) lead() {
+	w.late = nil
+	w.queue.ShutDown()
+	w.Writes = New(w.server.client(), func(claim *resourceapi.ResourceClaim) error { return w.known.assume(claim) }, clock.PassiveClock(w.desk.clock), nil)
+	fresh := known{}
+	for _, claim := range w.known {
+		fresh[claim.Name] = claim
+	}
+	w.known = fresh
+	require.NoError(w.t, w.CatchUp(w.t.Context()))
+	w.seen.caughtUp++
+}
+
+func (w *world) settleOne() {
+	if claim := w.stored[w.anyClaim()]; claim != nil {
+		_, _ = w.settle(w.t.Context(), claim.UID)
+	}
+}
+
+// change is what others do to claims.
+func (w *world) change() {
+	name := w.anyClaim()
+	claim := w.stored[name]
+	if claim == nil {
+		w.create(name)
+		return
+	}
+	claim = claim.DeepCopy()
+	switch rapid.SampledFrom([]string{"touch", "deallocate", "remove"}).Draw(w.t, "change") {
+	case "deallocate":
+		claim.Status.Allocation = nil
+		w.store(claim)
+	case "remove":
+		w.remove(name)
+	default:
+		w.store(claim)
+		w.seen.moved++
+	}
+}
+
+func (w *world) check() {
+	owner := map[string]string{}
+	for name, claim := range w.stored {
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		for _, device := range namesOf(claim.Status.Allocation.Devices.Results) {
+			if other, taken := owner[device]; taken {
+				w.t.Fatalf("device %s is in %s and in %s", device, other, name)
+			}
+			owner[device] = name
+		}
+	}
+}
+
+// TestNoDeviceTwice: whatever is lost, late or refused, no device is in two claims.
+func TestNoDeviceTwice(t *testing.T) {
+	var all seen
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, &all)
+		t.Repeat(map[string]func(*rapid.T){
+			"schedule":       func(*rapid.T) { w.schedule() },
+			"schedule again": func(*rapid.T) { w.schedule() },
+			"carry out":      func(*rapid.T) { w.carryOut() },
+			"hear":           func(*rapid.T) { w.known.hear(w.server) },
+			"settle":         func(*rapid.T) { w.settleOne() },
+			"change":         func(*rapid.T) { w.change() },
+			"wait": func(t *rapid.T) {
+				w.desk.clock.Step(time.Duration(rapid.IntRange(1, 60).Draw(t, "seconds")) * time.Second)
+			},
+			"lead": func(*rapid.T) { w.lead() },
+			"":     func(*rapid.T) { w.check() },
+		})
+	})
+	t.Logf("%+v", all)
+	if !testing.Short() {
+		require.Positive(t, all.lost)
+		require.Positive(t, all.late)
+		require.Positive(t, all.moved)
+		require.Positive(t, all.keptBack)
+		require.Positive(t, all.caughtUp)
+	}
+}

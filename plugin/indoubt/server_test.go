@@ -1,0 +1,215 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package indoubt
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
+)
+
+var claimsResource = schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceclaims"}
+
+// fate is what happens to the next write.
+type fate int
+
+const (
+	told fate = iota
+	// answerLost: it is done and nobody is told.
+	answerLost
+	// requestLate: nobody is told, and it may be done later.
+	requestLate
+	conflict
+	throttled
+	refused
+	fates
+)
+
+// server is as much of an API server as there has to be: claims by name, versions that are compared, and
+// what watches will tell.
+type server struct {
+	version int
+	stored  map[string]*resourceapi.ResourceClaim
+	// late are writes that are carried out later, if ever.
+	late []*resourceapi.ResourceClaim
+	// untold is what the watch has not told yet. A claim without UID is gone.
+	untold []*resourceapi.ResourceClaim
+	next   fate
+	// readFails is how many reads fail from now on.
+	readFails, gets, writes int
+}
+
+func (s *server) client() *fake.Clientset {
+	client := &fake.Clientset{}
+	client.AddReactor("*", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		switch action := action.(type) {
+		case clienttesting.UpdateAction:
+			got, err := s.write(action.GetObject().(*resourceapi.ResourceClaim))
+			return true, got, err
+		case clienttesting.GetAction:
+			got, err := s.get(action.GetName())
+			return true, got, err
+		default:
+			got, err := s.list()
+			return true, got, err
+		}
+	})
+	return client
+}
+
+func (s *server) read() error {
+	if s.readFails > 0 {
+		s.readFails--
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+func (s *server) get(name string) (*resourceapi.ResourceClaim, error) {
+	s.gets++
+	if err := s.read(); err != nil {
+		return nil, err
+	}
+	if s.stored[name] == nil {
+		return nil, apierrors.NewNotFound(claimsResource, name)
+	}
+	return s.stored[name].DeepCopy(), nil
+}
+
+func (s *server) list() (*resourceapi.ResourceClaimList, error) {
+	all := &resourceapi.ResourceClaimList{}
+	if err := s.read(); err != nil {
+		return all, err // the client reads its items
+	}
+	for _, claim := range s.stored {
+		all.Items = append(all.Items, *claim.DeepCopy())
+	}
+	return all, nil
+}
+
+func (s *server) write(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
+	s.writes++
+	how := s.next
+	s.next = told
+	switch how {
+	case answerLost:
+		_, _ = s.apply(sent)
+		return nil, io.ErrUnexpectedEOF
+	case requestLate:
+		s.late = append(s.late, sent.DeepCopy())
+		return nil, apierrors.NewTimeoutError("etcd is slow", 0)
+	case conflict:
+		return nil, apierrors.NewConflict(claimsResource, sent.Name, nil)
+	case throttled:
+		return nil, apierrors.NewTooManyRequests("later", 1)
+	case refused:
+		return nil, apierrors.NewForbidden(claimsResource, sent.Name, nil)
+	default:
+		return s.apply(sent)
+	}
+}
+
+// apply stores a claim whose version is that of the stored one.
+func (s *server) apply(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
+	before := s.stored[sent.Name]
+	switch {
+	case before == nil:
+		return nil, apierrors.NewNotFound(claimsResource, sent.Name)
+	case before.ResourceVersion != sent.ResourceVersion:
+		return nil, apierrors.NewConflict(claimsResource, sent.Name, nil)
+	}
+	return s.store(sent), nil
+}
+
+func (s *server) store(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	s.version++
+	stored := claim.DeepCopy()
+	stored.ResourceVersion = strconv.Itoa(s.version)
+	s.stored[claim.Name] = stored
+	s.untold = append(s.untold, stored)
+	return stored.DeepCopy()
+}
+
+// create makes a claim anew.
+func (s *server) create(name string) *resourceapi.ResourceClaim {
+	claim := &resourceapi.ResourceClaim{}
+	claim.Namespace, claim.Name, claim.UID = "default", name, types.UID(fmt.Sprint(name, "-", s.version))
+	return s.store(claim)
+}
+
+func (s *server) remove(name string) {
+	delete(s.stored, name)
+	gone := &resourceapi.ResourceClaim{}
+	gone.Name = name
+	s.untold = append(s.untold, gone)
+}
+
+// known is a scheduler's list of claims, as late as it may be.
+type known map[string]*resourceapi.ResourceClaim
+
+func (k known) assume(claim *resourceapi.ResourceClaim) error {
+	before := k[claim.Name]
+	if before == nil {
+		return assumecache.ErrNotFound
+	}
+	if versionOf(before) > versionOf(claim) {
+		return fmt.Errorf("%s is out of sync", claim.Name)
+	}
+	k[claim.Name] = claim
+	return nil
+}
+
+// hear takes notice of what was told next.
+func (k known) hear(s *server) {
+	if len(s.untold) == 0 {
+		return
+	}
+	event := s.untold[0]
+	s.untold = slices.Delete(s.untold, 0, 1)
+	before := k[event.Name]
+	switch {
+	case event.UID == "":
+		delete(k, event.Name)
+	case before == nil, versionOf(before) < versionOf(event):
+		k[event.Name] = event
+	}
+}
+
+func versionOf(claim *resourceapi.ResourceClaim) int {
+	version, err := strconv.Atoi(claim.ResourceVersion)
+	if err != nil {
+		panic(err)
+	}
+	return version
+}
+
+// with is the claim with devices.
+func with(claim *resourceapi.ResourceClaim, devices ...string) *resourceapi.ResourceClaim {
+	claim = claim.DeepCopy()
+	claim.Status.Allocation = &resourceapi.AllocationResult{}
+	for _, device := range devices {
+		claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results,
+			resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: "d", Pool: "p", Device: device})
+	}
+	return claim
+}
+
+func namesOf(results []resourceapi.DeviceRequestAllocationResult) []string {
+	var names []string
+	for _, result := range results {
+		names = append(names, result.Device)
+	}
+	slices.Sort(names)
+	return names
+}

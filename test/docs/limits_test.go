@@ -164,6 +164,8 @@ func turnLimits(t *testing.T) []limit {
 		{"runs of the filters to find out who costs least on a node, beside one for each pod", number(constantOf(t, "allocator/preemption/search.go", "UsualMaxQuestions")), ours},
 		{"time for which devices are held, after pods that were evicted have to have ended", configv1alpha1.DefaultHoldTimeout.String() + ", at least " + configv1alpha1.MinHoldTimeout.String(), changeable + "`devicePreemption.holdTimeout`"},
 		{"pods that are tried again when one hold ends", number(constantOf(t, "plugin/hold/holds.go", "maxWaiting")), ours},
+		{"time for which devices are kept of whose allocation nothing is heard", duration(t, "plugin/indoubt/writes.go", "untilGivenUp"), ours},
+		{"allocations of a claim of which nothing is heard", number(constantOf(t, "plugin/indoubt/writes.go", "maxAttempts")), ours},
 		{"time for an attempt while others wait", configv1alpha1.DefaultAttemptTimeout.String(), changeable + "`attemptTimeout`"},
 		{"back-off after the first attempt over a limit", configv1alpha1.DefaultBackOffInitial.String(), changeable + "`backOff.initial`"},
 		{"the longest back-off", configv1alpha1.DefaultBackOffMax.String(), changeable + "`backOff.max`"},

@@ -176,7 +176,9 @@ func TestWhatWasStoredStaysKnown(t *testing.T) {
 	both := renamed(pod(), "first")
 	both.Spec.ResourceClaims = append(both.Spec.ResourceClaims, v1.PodResourceClaim{Name: "other", ResourceClaimName: ptr.To("second")})
 	f.write = func(store func() error) error {
-		f.write = func(func() error) error { return apierrors.NewForbidden(resourceapi.Resource("resourceclaims"), "second", nil) }
+		f.write = func(func() error) error {
+			return apierrors.NewForbidden(resourceapi.Resource("resourceclaims"), "second", nil)
+		}
 		return store()
 	}
 	_, status := f.schedule(t, both)

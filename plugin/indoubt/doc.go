@@ -8,8 +8,8 @@
 // has chosen. If the allocation was stored, and the watch is late, the devices seem to be free.
 //
 // [Writes] looks at these writes ([Writes.Client]) and counts their devices as in use ([Writes.From]) until it
-// is known what became of them: by reading the claim from the API server, which is consistent, by a later
-// write of the same claim that is successful, or because the API server must have given up.
+// is known what became of them: by reading the claim from the API server, which is consistent. If it has no
+// devices it is changed, so that a request that is still on its way is refused when it comes.
 //
 // The same goes for what an earlier leader has written, which the watch of the next one need not have told
 // it yet: [Writes.CatchUp].

@@ -125,6 +125,7 @@ func (w *world) lead() {
 }
 
 func (w *world) settleOne() {
+	w.fences = rapid.SampledFrom([]fate{told, answerLost, requestLate, requestLate}).Draw(w.t, "fence")
 	if claim := w.stored[w.anyClaim()]; claim != nil {
 		_, _ = w.settle(w.t.Context(), claim.UID)
 	}

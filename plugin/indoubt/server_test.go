@@ -46,8 +46,9 @@ type server struct {
 	// untold is what the watch has not told yet. A claim without UID is gone.
 	untold []*resourceapi.ResourceClaim
 	next   fate
-	// readFails is how many reads fail from now on.
+	// readFails is how many reads fail from now on, fences what happens to changes of something else than the status.
 	readFails, gets, writes int
+	fences                  fate
 }
 
 func (s *server) client() *fake.Clientset {
@@ -55,7 +56,12 @@ func (s *server) client() *fake.Clientset {
 	client.AddReactor("*", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		switch action := action.(type) {
 		case clienttesting.UpdateAction:
-			got, err := s.write(action.GetObject().(*resourceapi.ResourceClaim))
+			sent := action.GetObject().(*resourceapi.ResourceClaim)
+			if action.GetSubresource() != "status" {
+				got, err := s.fenced(sent)
+				return true, got, err
+			}
+			got, err := s.write(sent)
 			return true, got, err
 		case clienttesting.GetAction:
 			got, err := s.get(action.GetName())
@@ -120,6 +126,17 @@ func (s *server) write(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceCl
 	}
 }
 
+// fenced changes a claim, but for the status.
+func (s *server) fenced(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
+	switch s.fences {
+	case told:
+		return s.apply(sent)
+	case answerLost:
+		_, _ = s.apply(sent)
+	}
+	return nil, io.ErrUnexpectedEOF
+}
+
 // apply stores a claim whose version is that of the stored one.
 func (s *server) apply(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
 	before := s.stored[sent.Name]
@@ -145,6 +162,7 @@ func (s *server) store(claim *resourceapi.ResourceClaim) *resourceapi.ResourceCl
 func (s *server) create(name string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Namespace, claim.Name, claim.UID = "default", name, types.UID(fmt.Sprint(name, "-", s.version))
+	claim.Finalizers = []string{"example.com/other", resourceapi.Finalizer}
 	return s.store(claim)
 }
 

@@ -30,11 +30,12 @@ type Outcome string
 const (
 	// Stored means that the claim has devices. The scheduler's list of claims says so by now.
 	Stored Outcome = "stored"
-	// NotStored means that the claim was written by somebody since, so that this write is refused.
+	// NotStored means that the claim was written since, here or by somebody else, so that this write is refused.
 	NotStored Outcome = "not_stored"
 	// Gone means that there is no such claim any more.
 	Gone Outcome = "gone"
-	// GivenUp means that the claim is as it was, and that the API server has given up the request.
+	// GivenUp means that the claim is as it was, and that the API server has given up the request. It is the end
+	// of a claim without the finalizer of allocated claims, which schedulers put there before they allocate.
 	GivenUp Outcome = "given_up"
 )
 
@@ -237,12 +238,45 @@ func (w *Writes) settle(ctx context.Context, uid types.UID) (known bool, err err
 		// Any other error is that the scheduler knows of a later version.
 		return w.end(uid, func(a attempt) (Outcome, bool) { return Stored, a.number <= begun }), nil
 	}
+	version := got.ResourceVersion
+	if w.isAt(uid, version) {
+		got, err = w.fence(ctx, got)
+	}
+	if err == nil {
+		version = got.ResourceVersion
+	}
 	return w.end(uid, func(a attempt) (Outcome, bool) {
-		if a.version != got.ResourceVersion {
+		if a.version != version {
 			return NotStored, a.number <= begun
 		}
 		return GivenUp, a.number <= begun && w.clock.Since(a.at) > untilGivenUp
-	}), nil
+	}), err
+}
+
+// isAt tells whether a write is in doubt that is stored if the claim is still at the version.
+func (w *Writes) isAt(uid types.UID, version string) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	claim := w.claims[uid]
+	return claim != nil && slices.ContainsFunc(claim.attempts, func(a attempt) bool { return a.version == version })
+}
+
+// fence changes a claim that has no devices, so that whatever was sent before is refused from now on. It takes
+// the finalizer away that is there for the sake of an allocation: who allocates puts it there again. A claim
+// without it is returned as it is.
+func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
+	if !slices.Contains(claim.Finalizers, resourceapi.Finalizer) {
+		return claim, nil
+	}
+	changed := claim.DeepCopy()
+	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(name string) bool { return name == resourceapi.Finalizer })
+	fenced, err := w.client.ResourceV1().ResourceClaims(claim.Namespace).Update(ctx, changed, metav1.UpdateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("change claim %s so that its allocation can't be stored any more: %w", klog.KObj(claim), err)
+	}
+	// The next attempt begins with this version. If the scheduler knows a later one, it begins with that.
+	_ = w.assume(fenced)
+	return fenced, nil
 }
 
 // end ends the attempts of a claim for which outcome says so. none is whether none is left.

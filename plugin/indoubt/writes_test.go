@@ -79,9 +79,16 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 		"told":             {},
 		"refused":          {fate: refused},
 		"answer lost":      {fate: answerLost, doubtful: true, want: []Outcome{Stored}, allocated: true},
-		"request late":     {fate: requestLate, doubtful: true},
-		"given up":         {fate: requestLate, doubtful: true, then: func(d *desk, _ *resourceapi.ResourceClaim) { d.clock.Step(untilGivenUp + 1) }, want: []Outcome{GivenUp}},
-		"not given up yet": {fate: requestLate, doubtful: true, then: func(d *desk, _ *resourceapi.ResourceClaim) { d.clock.Step(untilGivenUp) }},
+		"request late":     {fate: requestLate, doubtful: true, want: []Outcome{NotStored}},
+		"can't be changed": {fate: requestLate, doubtful: true, then: func(d *desk, _ *resourceapi.ResourceClaim) { d.fences = requestLate }},
+		"given up": {fate: requestLate, doubtful: true, want: []Outcome{GivenUp}, then: func(d *desk, _ *resourceapi.ResourceClaim) {
+			d.fences = requestLate
+			d.clock.Step(untilGivenUp + 1)
+		}},
+		"not given up yet": {fate: requestLate, doubtful: true, then: func(d *desk, _ *resourceapi.ResourceClaim) {
+			d.fences = requestLate
+			d.clock.Step(untilGivenUp)
+		}},
 		"written by others": {fate: requestLate, doubtful: true, want: []Outcome{NotStored}, then: func(d *desk, claim *resourceapi.ResourceClaim) {
 			d.store(claim)
 		}},
@@ -98,7 +105,7 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 			d.known.hear(d.server)
 		}},
 		"conflict":  {fate: conflict, doubtful: true, then: func(d *desk, claim *resourceapi.ResourceClaim) { d.store(claim) }, want: []Outcome{NotStored}},
-		"throttled": {fate: throttled, doubtful: true},
+		"throttled": {fate: throttled, doubtful: true, want: []Outcome{NotStored}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
@@ -133,6 +140,37 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 			require.True(t, none)
 		})
 	}
+}
+
+// TestFence: a claim without devices is changed, so that what was sent is refused when it comes.
+func TestFence(t *testing.T) {
+	d := newDesk(t)
+	claim := d.created("claim")
+	_, err := d.writeAs(t.Context(), requestLate, with(claim, "1"))
+	require.Error(t, err)
+	d.fences = answerLost
+	none, err := d.settle(t.Context(), claim.UID)
+	require.ErrorContains(t, err, "change claim default/claim so that its allocation can't be stored any more: unexpected EOF")
+	require.False(t, none, "whether it was changed is not known either")
+	none, err = d.settle(t.Context(), claim.UID)
+	require.NoError(t, err)
+	require.True(t, none)
+	require.Equal(t, []Outcome{NotStored}, d.outcomes)
+	require.Equal(t, []string{"example.com/other"}, d.stored["claim"].Finalizers)
+	_, err = d.apply(d.late[0])
+	require.True(t, apierrors.IsConflict(err))
+
+	// Without the finalizer there is nothing to change.
+	claim = d.stored["claim"].DeepCopy()
+	_, err = d.writeAs(t.Context(), requestLate, with(claim, "1"))
+	require.Error(t, err)
+	none, err = d.settle(t.Context(), claim.UID)
+	require.NoError(t, err)
+	require.False(t, none)
+	d.clock.Step(untilGivenUp + 1)
+	none, _ = d.settle(t.Context(), claim.UID)
+	require.True(t, none)
+	require.Equal(t, []Outcome{NotStored, GivenUp}, d.outcomes)
 }
 
 // TestALaterWriteEndsTheDoubt: of two writes of the same version one is stored at most.

@@ -125,8 +125,10 @@ func (o *observer) see(e watch.Event) {
 		delete(o.objects, decision.Name)
 	}
 	name := decision.Labels[clusterv1beta1.PlacementLabel]
-	for cluster := range o.expected[name].Difference(o.selected(name)) {
-		o.missing[name].Insert(cluster)
+	if expected := o.expected[name]; expected.Len() > 0 {
+		for cluster := range expected.Difference(o.selected(name)) {
+			o.missing[name].Insert(cluster)
+		}
 	}
 }
 

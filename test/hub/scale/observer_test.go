@@ -224,6 +224,13 @@ func (o *observer) quiet(t testing.TB, since int, while time.Duration) (events i
 	return events, last
 }
 
+// count is how many events there were.
+func (o *observer) count() int {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.events
+}
+
 // settled is when the last PlacementDecision got other clusters.
 func (o *observer) settled() time.Time {
 	o.mutex.Lock()

@@ -9,7 +9,7 @@ GO ?= go
 # take many times as long. Short, because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report trace trace-scheduler soak soak-preemption clean generate images release base-digest generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report trace trace-scheduler soak soak-preemption fleet clean generate images release base-digest generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -228,6 +228,10 @@ SOAK_PREEMPTION_LOG ?= docs/performance/preemption.log
 soak-preemption: ## pods of three priorities come and go on 200 nodes for SOAK while schedulers are killed
 	mkdir -p $(dir $(SOAK_PREEMPTION_LOG))
 	CELSET_SOAK_PREEMPTION=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_PREEMPTION_LOG)) $(GO) test ./test/soak -run 'TestSoakPreemption$$' -count=1 -timeout 0 -v
+
+FLEET ?= 20000/500
+fleet: ## celset-placement over FLEET clusters/Placements on a local API server, some minutes
+	CELSET_FLEET=$(FLEET) $(GO) test ./test/hub/scale -run 'TestFleet$$' -count=1 -timeout 0 -v
 
 # Things go wrong in an order that is drawn from FAULTS_SEED. What a run that failed printed about its seed runs it
 # again, as far as timing allows.

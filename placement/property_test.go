@@ -5,6 +5,7 @@ package placement_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,7 +112,7 @@ func (h *history) replacePlacement(i int) {
 
 // change does one thing.
 func (h *history) change() {
-	switch rapid.IntRange(0, 9).Draw(h.T, "change") {
+	switch rapid.IntRange(0, 12).Draw(h.T, "change") {
 	case 0, 1, 2, 3:
 		h.replaceCluster()
 	case 4:
@@ -124,6 +125,32 @@ func (h *history) change() {
 		h.now = h.now.Add(time.Duration(rapid.IntRange(1, 15).Draw(h.T, "seconds")) * time.Second)
 	case 9:
 		h.replacePlacement(rapid.IntRange(0, len(h.objects)-1).Draw(h.T, "placement"))
+	case 10:
+		h.replaceSet()
+	case 11:
+		h.bind()
+	case 12:
+		// Somebody takes a Placement's decisions away.
+		h.hub.write(fmt.Sprintf("ns/p%d", rapid.IntRange(0, len(h.objects)-1).Draw(h.T, "undecided")), nil)
+	}
+}
+
+// replaceSet has a second set of the clusters with a label, or of none.
+func (h *history) replaceSet() {
+	set := labelSet("second", &metav1.LabelSelector{MatchLabels: map[string]string{"n": fmt.Sprint(rapid.IntRange(1, 4).Draw(h.T, "of the set"))}})
+	set.ResourceVersion = h.version()
+	h.hub.sets = append(slices.Clone(h.hub.sets[:1]), set)
+}
+
+// bind binds other sets than before, or none.
+func (h *history) bind() {
+	h.hub.bindings = nil
+	for _, name := range []string{"global", "second"} {
+		if rapid.Bool().Draw(h.T, name) {
+			bound := binding("ns", name)
+			bound.ResourceVersion = h.version()
+			h.hub.bindings = append(h.hub.bindings, bound)
+		}
 	}
 }
 

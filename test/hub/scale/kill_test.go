@@ -82,13 +82,8 @@ func TestKilledAtRandom(t *testing.T) {
 // requireEvent waits for the event with number n from now.
 func (o *observer) requireEvent(t *testing.T, n int) {
 	t.Helper()
-	count := func() int {
-		o.mutex.Lock()
-		defer o.mutex.Unlock()
-		return o.events
-	}
-	since := count()
-	require.Eventually(t, func() bool { return count() > since+n }, patience, time.Millisecond, "the program does not write, although there is always something to write")
+	since := o.count()
+	require.Eventually(t, func() bool { return o.count() > since+n }, patience, time.Millisecond, "the program does not write, although there is always something to write")
 }
 
 // keepChanging changes a Placement or a cluster at a time until the context ends.

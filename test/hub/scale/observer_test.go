@@ -125,8 +125,10 @@ func (o *observer) see(e watch.Event) {
 		delete(o.objects, decision.Name)
 	}
 	name := decision.Labels[clusterv1beta1.PlacementLabel]
-	for cluster := range o.expected[name].Difference(o.selected(name)) {
-		o.missing[name].Insert(cluster)
+	if expected := o.expected[name]; expected.Len() > 0 {
+		for cluster := range expected.Difference(o.selected(name)) {
+			o.missing[name].Insert(cluster)
+		}
 	}
 }
 
@@ -220,6 +222,13 @@ func (o *observer) quiet(t testing.TB, since int, while time.Duration) (events i
 		return events > 0 && time.Since(last) > while
 	}, patience, 10*time.Millisecond)
 	return events, last
+}
+
+// count is how many events there were.
+func (o *observer) count() int {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.events
 }
 
 // settled is when the last PlacementDecision got other clusters.

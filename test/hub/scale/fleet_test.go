@@ -1,0 +1,221 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/component-base/metrics/testutil"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/controlplane"
+)
+
+const (
+	// fleetPatience is for what takes minutes on a small machine: 20,000 clusters are 80,000 requests.
+	fleetPatience = 15 * time.Minute
+	// fleetChanges is how many clusters change, one after the other.
+	fleetChanges = 40
+)
+
+// fleetSize is what CELSET_FLEET says, such as 20000/500 for clusters and Placements.
+func fleetSize(t *testing.T) (clusters, placements int) {
+	t.Helper()
+	text := os.Getenv("CELSET_FLEET")
+	if text == "" {
+		t.Skip("it takes minutes: make fleet")
+	}
+	_, err := fmt.Sscanf(text, "%d/%d", &clusters, &placements)
+	require.NoError(t, err, "CELSET_FLEET is a number of clusters and one of Placements, such as 20000/500")
+	return clusters, placements
+}
+
+// TestFleet has celset-placement, in a process of its own, decide many Placements over many clusters: from
+// nothing, when one cluster changes, and when it starts again. No cluster that stays selected may be missing
+// from all PlacementDecisions meanwhile. How long it takes is written down, not judged.
+func TestFleet(t *testing.T) {
+	clusters, placements := fleetSize(t)
+	binary, h := build(t), newHub(t, controlplane.Options{})
+	began := time.Now()
+	h.join(t, 0, clusters)
+	h.score(t, clusters)
+	evaluated := map[string]bool{}
+	for i := range placements {
+		kind := kindsOfPlacements[i%len(kindsOfPlacements)]
+		name := fmt.Sprintf("%s-%d", kind.name, i/len(kindsOfPlacements))
+		h.place(t, name, kind.spec(i/len(kindsOfPlacements)))
+		// Of the others, what is selected depends on more than the cluster itself.
+		evaluated[name] = kind.name == "label" || kind.name == "claim"
+	}
+	t.Logf("%d clusters and scores, %d Placements made in %v", clusters, placements, time.Since(began).Round(time.Second))
+
+	o := h.observe(t)
+	p := h.startMeasured(t, binary)
+	t.Logf("from nothing to all decisions written: %v", p.decided(t, placements).Round(10*time.Millisecond))
+	objects := o.catchUp(t)
+	t.Logf("%d PlacementDecisions, %d clusters in them", len(o.versions()), total(objects))
+	p.logMemory(t, clusters)
+
+	// The clusters that change are not looked for; all others of Placements that ask each for itself are.
+	changed := sets.New[string]()
+	for i := range fleetChanges {
+		changed.Insert(nameOf(fleetIndex(i, clusters)))
+	}
+	expected := map[string]sets.Set[string]{}
+	for name, selected := range objects {
+		if evaluated[name] {
+			expected[name] = selected.Difference(changed)
+		}
+	}
+	o.expect(expected)
+
+	// Slices are cut from one list by name, as Open Cluster Management does: if a cluster comes or goes, all after
+	// it are cut anew.
+	for end, where := range []string{"first", "last"} {
+		var took []time.Duration
+		before := o.count()
+		for i := end; i < fleetChanges; i += 2 {
+			took = append(took, h.settle(t, o, fleetIndex(i, clusters), fmt.Sprintf("eu-central-%d", (i/2+1)%4)))
+		}
+		slices.Sort(took)
+		t.Logf("the region of one of the %s clusters changes, %d times: settled after %v in the middle, %v at most; %d PlacementDecisions are written each time",
+			where, len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), (o.count()-before)/len(took))
+	}
+
+	o.catchUp(t)
+	before := o.versions()
+	p.kill()
+	p = h.startMeasured(t, binary)
+	t.Logf("from the start of the process to all decisions verified: %v", p.decided(t, placements).Round(10*time.Millisecond))
+	o.requireStayed(t, o.catchUp(t))
+	require.Equal(t, before, o.versions(), "nothing had to be written")
+	p.logMemory(t, clusters)
+	h.requireSettled(t)
+}
+
+// fleetIndex is which cluster changes as the i-th: now one of the first, now one of the last.
+func fleetIndex(i, clusters int) int {
+	if i%2 == 0 {
+		return i / 2 * 7
+	}
+	return clusters - 1 - i/2*7
+}
+
+func total(selected map[string]sets.Set[string]) int {
+	n := 0
+	for _, clusters := range selected {
+		n += clusters.Len()
+	}
+	return n
+}
+
+// settle changes the region of a cluster and returns how long it takes until the last PlacementDecision has
+// got other clusters because of that.
+func (h *hub) settle(t *testing.T, o *observer, i int, region string) time.Duration {
+	t.Helper()
+	object := &clusterv1.ManagedCluster{}
+	require.NoError(t, h.Get(t.Context(), client.ObjectKey{Name: nameOf(i)}, object))
+	if object.Labels["region"] == region {
+		region = "eu-central-9"
+	}
+	began := time.Now()
+	require.NoError(t, change(t.Context(), h, object, func(c *clusterv1.ManagedCluster) { c.Labels["region"] = region }))
+	require.Eventually(t, func() bool { return o.settled().After(began) }, patience, time.Millisecond, "cluster %s moves", nameOf(i))
+	for last := began; !last.Equal(o.settled()); {
+		last = o.settled()
+		time.Sleep(time.Second)
+	}
+	return o.settled().Sub(began)
+}
+
+// measured is a process whose metrics are read.
+type measured struct {
+	*instance
+	began time.Time
+	url   string
+}
+
+func (h *hub) startMeasured(t *testing.T, binary string) *measured {
+	t.Helper()
+	ports, err := controlplane.FreePorts(1)
+	require.NoError(t, err)
+	address := "127.0.0.1:" + strconv.Itoa(ports[0])
+	began := time.Now()
+	return &measured{
+		instance: start(t, binary, h.controlPlane.Kubeconfig(), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000", "--metrics-bind-address="+address, "--metrics-secure=false"),
+		began:    began, url: "http://" + address + "/metrics",
+	}
+}
+
+// decided waits until every Placement was decided and written, and nothing is left to do, and returns how
+// long after the start that was.
+func (p *measured) decided(t *testing.T, placements int) time.Duration {
+	t.Helper()
+	// Nothing is left to do when there is nothing in the queues twice in a row.
+	var since time.Time
+	require.Eventually(t, func() bool {
+		p.running(t)
+		values, err := p.values(t.Context())
+		if err != nil || values["celset_placement_scheduling_duration_seconds"] < float64(placements) ||
+			values["workqueue_depth"] > 0 || values["controller_runtime_active_workers"] > 0 {
+			since = time.Time{}
+			return false
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		return time.Since(since) > 2*time.Second
+	}, fleetPatience, 20*time.Millisecond)
+	return since.Sub(p.began)
+}
+
+// values are the metrics by name, summed over their labels. Those of histograms are counts.
+func (p *measured) values(ctx context.Context) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return nil, err
+	}
+	families, err := testutil.TextToMetricFamilies(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]float64{}
+	for name, family := range families {
+		for _, metric := range family.GetMetric() {
+			values[name] += metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + metric.GetUntyped().GetValue() +
+				float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	return values, nil
+}
+
+func (p *measured) logMemory(t *testing.T, clusters int) {
+	t.Helper()
+	values, err := p.values(t.Context())
+	require.NoError(t, err)
+	resident, heap := values["process_resident_memory_bytes"], values["go_memstats_heap_inuse_bytes"]
+	require.Positive(t, resident)
+	t.Logf("memory: %.0f MiB resident, %.0f MiB of it heap: %.1f KiB resident for each cluster", resident/(1<<20), heap/(1<<20), resident/1024/float64(clusters))
+}

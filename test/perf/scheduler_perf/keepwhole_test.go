@@ -67,9 +67,9 @@ func (v variant) config(into string) (string, error) {
 	return "", errors.New("manifests/scheduler/config.yaml: no profile celset-scheduler")
 }
 
-// keepWholeConfig writes a configuration of scheduler_perf in which each workload is there once for
-// each variant, named <test case>/<workload>/<variant>/all.
-func keepWholeConfig(into string) (string, error) {
+// variantConfig writes a configuration of scheduler_perf in which each workload is there once for
+// each variant, named <kind>/<workload>/<variant>/all.
+func variantConfig(into, kind string, variants []variant) (string, error) {
 	content, err := os.ReadFile(keepWholeFile)
 	if err != nil {
 		return "", err
@@ -87,7 +87,7 @@ func keepWholeConfig(into string) (string, error) {
 					continue
 				}
 				next := maps.Clone(one)
-				next["name"] = fmt.Sprintf("%s/%s/%s", one["name"], name, v.name)
+				next["name"] = fmt.Sprintf("%s/%s/%s", kind, name, v.name)
 				if next["schedulerConfigPath"], err = v.config(into); err != nil {
 					return "", err
 				}
@@ -109,7 +109,7 @@ func keepWholeConfig(into string) (string, error) {
 func BenchmarkPerfSchedulingKeepWhole(b *testing.B) {
 	dir := resultsDir(b)
 	setResults(b, dir)
-	config, err := keepWholeConfig(b.TempDir())
+	config, err := variantConfig(b.TempDir(), "KeepWhole", variants)
 	require.NoError(b, err)
 	perf.RunBenchmarkPerfScheduling(b, config, "celset_keepwhole", registry(), perf.WithNodeUpdateFn(occupyAndMeasure(dir)))
 }
@@ -121,7 +121,7 @@ func TestKeepWhole(t *testing.T) {
 		t.Skip("takes an API server")
 	}
 	perf.TestSchedulingLabelFilter = "short"
-	config, err := keepWholeConfig(t.TempDir())
+	config, err := variantConfig(t.TempDir(), "KeepWhole", variants)
 	require.NoError(t, err)
 	before := map[string]float64{}
 	ran := 0

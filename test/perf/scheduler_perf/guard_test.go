@@ -1,0 +1,154 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler_perf
+
+import (
+	"encoding/pem"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	compbase "k8s.io/component-base/metrics"
+	"k8s.io/kubernetes/pkg/scheduler"
+	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
+	"k8s.io/kubernetes/test/utils/client-go/ktesting"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/admission/guard/server"
+)
+
+// guardedVariants are the same configuration twice: what differs is whether allocations are judged.
+var guardedVariants = []variant{{name: "unguarded"}, {name: guardedName}}
+
+const guardedName = "guarded"
+
+// guardHook is the webhook that is asked about allocations.
+const guardHook = "allocations.celset.dev"
+
+// isGuarded tells whether a workload runs with the guard.
+func isGuarded(name string) bool { return strings.Contains(name, "/"+guardedName+"/") }
+
+// startGuard has all allocations judged from now on until the workload ends. The guard is a part of this process,
+// as the API server and the scheduler are.
+func startGuard(tCtx ktesting.TContext) error {
+	config := rest.CopyConfig(tCtx.RESTConfig())
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	registry := compbase.NewKubeRegistry()
+	measured, err := server.NewMetrics(registry.Registerer())
+	if err != nil {
+		return err
+	}
+	election := server.DefaultElection("default")
+	election.RetryPeriod = 100 * time.Millisecond
+	s, err := server.New(server.Options{Client: client, Election: election, Grace: time.Millisecond, Metrics: measured})
+	if err != nil {
+		return err
+	}
+	ctx := tCtx.WithCancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }()
+	web := httptest.NewTLSServer(s)
+	tCtx.Cleanup(func() {
+		ctx.Cancel("the workload is done")
+		require.NoError(tCtx, <-ended)
+		web.Close()
+		judged, err := valueOf(registry, "celset_guard_judgement_duration_seconds")
+		require.NoError(tCtx, err)
+		require.Positive(tCtx, judged)
+	})
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
+	url := web.URL
+	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(tCtx, &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: guardHook},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: guardHook, ClientConfig: admissionv1.WebhookClientConfig{URL: &url, CABundle: bundle},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+				Rule:       admissionv1.Rule{APIGroups: []string{resourceapi.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"resourceclaims/status"}},
+			}},
+			FailurePolicy: ptr.To(admissionv1.Fail), SideEffects: ptr.To(admissionv1.SideEffectClassNoneOnDryRun), AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		active, err := valueOf(registry, "celset_guard_active")
+		if err != nil || active == 1 {
+			return err
+		}
+	}
+	return errors.New("the guard is not active after a minute")
+}
+
+// valueOf is the sum of the gauges of a metric, and of the counts of its histograms.
+func valueOf(registry compbase.KubeRegistry, name string) (sum float64, err error) {
+	families, err := registry.Gather()
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			sum += metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	return sum, err
+}
+
+// guardFirst starts the guard for the workloads that run with it, when their nodes and devices are there.
+func guardFirst(next perf.NodeUpdateFn) perf.NodeUpdateFn {
+	return func(tCtx ktesting.TContext, s *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
+		first := calls[tCtx.Name()] == 0
+		if err := next(tCtx, s, w, nodes); err != nil || !first || !isGuarded(tCtx.Name()) {
+			return err
+		}
+		return startGuard(tCtx)
+	}
+}
+
+// BenchmarkPerfSchedulingGuard runs the same pods with and without the guard against double allocation.
+func BenchmarkPerfSchedulingGuard(b *testing.B) {
+	dir := resultsDir(b)
+	setResults(b, dir)
+	config, err := variantConfig(b.TempDir(), "Guard", guardedVariants)
+	require.NoError(b, err)
+	perf.RunBenchmarkPerfScheduling(b, config, "celset_guard", registry(), perf.WithNodeUpdateFn(guardFirst(occupyAndMeasure(dir))))
+}
+
+// TestGuard runs the workloads labelled "short": pods get what they ask for with the guard, too, which is asked.
+func TestGuard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes an API server")
+	}
+	perf.TestSchedulingLabelFilter = "short"
+	config, err := variantConfig(t.TempDir(), "Guard", guardedVariants)
+	require.NoError(t, err)
+	ran := 0
+	perf.RunIntegrationPerfScheduling(t, config, withRegistry(t, registry()), perf.WithNodeUpdateFn(guardFirst(
+		func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
+			if !isFirst(tCtx) {
+				return nil
+			}
+			ran++
+			mesh, err := occupy(tCtx, w, nodes)
+			if err != nil {
+				return err
+			}
+			return keepLedger(tCtx, mesh)
+		})))
+	require.Equal(t, 2*2, ran)
+}

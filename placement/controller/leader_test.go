@@ -213,12 +213,9 @@ func (l *leader) answer(what string) {
 // serve does what is requested.
 func (w *world) serve(r *request) error {
 	object, err := r.do()
-	switch {
-	case apierrors.IsConflict(err):
-		w.answers["conflict"]++
-	case err != nil:
-		w.answers[strings.Fields(fmt.Sprintf("%T", err))[0]+" "+r.verb]++
-	case object != nil && r.into != nil:
+	if err != nil {
+		w.answers[string(apierrors.ReasonForError(err))]++
+	} else if object != nil && r.into != nil {
 		assign(r.into, object)
 	}
 	return err

@@ -96,7 +96,7 @@ func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDec
 }
 
 // errNotListed is that an object is there that the steps are not made for.
-var errNotListed = errors.New("it was not found when the others were listed")
+var errNotListed = errors.New("it was not there when the others were listed; they are listed anew")
 
 // merged are labels or annotations with others added.
 func merged(into, others map[string]string) map[string]string {

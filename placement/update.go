@@ -19,14 +19,41 @@ type Step struct {
 	Delete bool
 }
 
+// ConfirmedAnnotation is on a PlacementDecision that was written though it was as it should
+// be: see [Updates]. Its value is the version that was confirmed, so that it is another
+// one each time. Nobody reads it.
+const ConfirmedAnnotation = "celset.dev/confirmed"
+
 // Updates returns the steps from the former to the wanted PlacementDecisions of a
 // Placement, in an order in which a cluster that stays selected is in some
 // PlacementDecision after each of them. One that must not be missing from its
 // former object before another one has it waits for that. Where objects wait for
 // each other, their clusters pass through an object of their own that is deleted
 // in the end.
+//
+// That holds also if others take steps from and to other objects at the same time, as a
+// leader does that was paused, or a request that nobody waits for any more, and whatever of
+// former is out of date, provided that
+//
+//   - each object is updated or deleted in the version that former has, or that a step
+//     before has made, and created only if there is none;
+//   - the steps end at the first one that fails or is not known to have succeeded; and
+//   - objects found on the way are none of former: the steps end, and others are made.
+//
+// For that, a cluster leaves an object only after one of these steps has written another
+// one that has it. That former has it in two does not suffice: somebody else may be about to
+// take it out of the other one, for the same reason. An object that is as it should be is
+// written for this, too, with [ConfirmedAnnotation]: whoever knows an earlier version of it
+// can't change it any more. It happens only after steps that did not come to their end.
+//
+// Why that suffices: suppose a removal leaves a cluster nowhere. The object that its writer
+// has written before lost the cluster to another writer, who had read that version, and so
+// had made its steps later than the first writer. That one in turn had written an object
+// with the cluster, which was lost to a writer with still later steps, and so on; but there
+// are only so many writers.
 func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	u := newUpdating(former, wanted)
+	u.confirm()
 	for len(u.pending) > 0 {
 		if !u.advance() {
 			u.park()
@@ -43,13 +70,16 @@ type updating struct {
 	steps []Step
 	// pending are the objects yet to be changed.
 	pending []*change
+	// unchanged are the former objects that are as they should be, by the wanted ones.
+	unchanged map[*clusterv1beta1.PlacementDecision]*clusterv1beta1.PlacementDecision
 	// stays are the clusters in former and wanted objects. places is the wanted object
-	// of each, times in how many objects it is at the moment.
-	stays  map[string]bool
-	places map[string]*clusterv1beta1.PlacementDecision
-	times  map[string]int
-	parked []*clusterv1beta1.PlacementDecision
-	taken  map[string]bool
+	// of each, written tells that the steps have written an object that has it. What is
+	// written keeps its clusters until nothing is pending.
+	stays   map[string]bool
+	places  map[string]*clusterv1beta1.PlacementDecision
+	written map[string]bool
+	parked  []*clusterv1beta1.PlacementDecision
+	taken   map[string]bool
 }
 
 // change is from one state of an object to another; either may be nil.
@@ -61,23 +91,26 @@ type change struct {
 
 func newUpdating(former, wanted []*clusterv1beta1.PlacementDecision) *updating {
 	u := &updating{
-		stays: map[string]bool{}, places: map[string]*clusterv1beta1.PlacementDecision{},
-		times: map[string]int{}, taken: map[string]bool{},
+		unchanged: map[*clusterv1beta1.PlacementDecision]*clusterv1beta1.PlacementDecision{},
+		stays:     map[string]bool{}, places: map[string]*clusterv1beta1.PlacementDecision{},
+		written: map[string]bool{}, taken: map[string]bool{},
 	}
-	before := map[string]*clusterv1beta1.PlacementDecision{}
+	before, there := map[string]*clusterv1beta1.PlacementDecision{}, map[string]bool{}
 	for _, object := range former {
 		before[object.Name], u.taken[object.Name] = object, true
 		for _, name := range clustersOf(object) {
-			u.times[name]++
+			there[name] = true
 		}
 	}
 	for _, object := range wanted {
 		u.taken[object.Name] = true
 		for _, name := range clustersOf(object) {
-			u.stays[name], u.places[name] = u.times[name] > 0, object
+			u.stays[name], u.places[name] = there[name], object
 		}
 		if from := before[object.Name]; from == nil || !same(from, object) {
 			u.pending = append(u.pending, &change{from: from, to: object})
+		} else {
+			u.unchanged[object] = from
 		}
 		delete(before, object.Name)
 	}
@@ -90,6 +123,25 @@ func newUpdating(former, wanted []*clusterv1beta1.PlacementDecision) *updating {
 		c.leaves = u.leaving(c)
 	}
 	return u
+}
+
+// confirm writes the unchanged objects that have clusters which leave others.
+func (u *updating) confirm() {
+	for _, c := range u.pending {
+		for _, name := range c.leaves {
+			place := u.places[name]
+			from := u.unchanged[place]
+			if from == nil || u.written[name] {
+				continue
+			}
+			object := place.DeepCopy()
+			if object.Annotations == nil {
+				object.Annotations = map[string]string{}
+			}
+			object.Annotations[ConfirmedAnnotation] = from.ResourceVersion
+			u.apply(&change{to: object})
+		}
+	}
 }
 
 func (u *updating) leaving(c *change) []string {
@@ -140,11 +192,11 @@ func (u *updating) advance() bool {
 	return len(u.pending) < before
 }
 
-// missing are the clusters that stay and would be in no object after a change.
+// missing are the clusters that stay and are in no object yet that was written.
 func (u *updating) missing(c *change) []string {
 	var result []string
 	for _, name := range c.leaves {
-		if u.times[name] < 2 {
+		if !u.written[name] {
 			result = append(result, name)
 		}
 	}
@@ -153,10 +205,7 @@ func (u *updating) missing(c *change) []string {
 
 func (u *updating) apply(c *change) {
 	for _, name := range clustersOf(c.to) {
-		u.times[name]++
-	}
-	for _, name := range clustersOf(c.from) {
-		u.times[name]--
+		u.written[name] = true
 	}
 	if c.to == nil {
 		u.steps = append(u.steps, Step{c.from, true})

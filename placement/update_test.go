@@ -47,7 +47,11 @@ func replay(t require.TestingT, former, wanted objects) (steps []string, end map
 		} else {
 			require.LessOrEqual(t, len(step.Object.Status.Decisions), placement.MaxSliceLength)
 			end[step.Object.Name] = step.Object
-			steps = append(steps, "write "+step.Object.Name)
+			verb := "write "
+			if _, confirmed := step.Object.Annotations[placement.ConfirmedAnnotation]; confirmed {
+				verb = "confirm "
+			}
+			steps = append(steps, verb+step.Object.Name)
 		}
 		now := clustersIn(end)
 		for name, must := range stays {
@@ -80,7 +84,8 @@ func TestUpdates(t *testing.T) {
 		"all move up: the first goes first":        {sliced(2, "a", "b", "c", "d", "e"), sliced(2, "b", "c", "d", "e"), []string{"write p-decision-1", "write p-decision-2", "delete p-decision-3"}},
 		"all are gone":                             {sliced(2, "a", "b", "c"), sliced(2)[:0], []string{"delete p-decision-1", "delete p-decision-2"}},
 		"two change places: they need a third one": {sliced(1, "a", "b"), sliced(1, "b", "a"), []string{"write p-decision-3", "write p-decision-1", "write p-decision-2", "delete p-decision-3"}},
-		"a cluster that was in two stays in one":   {append(sliced(2, "a", "b"), decision("ns", "p", "x", "a")), sliced(2, "a", "b"), []string{"delete x"}},
+		"a cluster that was in two stays in one":   {append(sliced(2, "a", "b"), decision("ns", "p", "x", "a")), sliced(2, "a", "b"), []string{"confirm p-decision-1", "delete x"}},
+		"which is to be written in any case":       {append(sliced(2, "a", "b"), decision("ns", "p", "x", "a")), sliced(2, "a", "c"), []string{"write p-decision-1", "delete x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			steps, _ := replay(t, test.former, test.wanted)
@@ -130,7 +135,8 @@ func TestUpdatesNeverLoseAClusterThatStays(t *testing.T) {
 		_, end := replay(rt, former, wanted)
 		require.Len(rt, end, len(wanted))
 		for _, o := range wanted {
-			require.Equal(rt, o, end[o.Name])
+			require.Equal(rt, o.Labels, end[o.Name].Labels)
+			require.Equal(rt, o.Status, end[o.Name].Status)
 		}
 	})
 }

@@ -42,5 +42,7 @@
 // write the PlacementDecisions are read from the API server, not from the cache, and
 // the order of the writes is that of [placement.Updates]: a cluster that stays
 // selected is in some PlacementDecision at every moment, also if the controller dies
-// between two writes. Writes carry the version that they are based on.
+// between two writes, or is paused there while another one leads. Writes carry the version
+// that they are based on, and a round of them ends at the first that fails, or finds an
+// object that was not listed.
 package controller

@@ -308,7 +308,7 @@ func TestWaitingPlacementsObey(t *testing.T) {
 		m.usual.add(request)
 		m.until("it fails", func() bool { return strings.HasPrefix(m.condition(key, placement.ConditionEvaluationFailed), "True") })
 		selected := func() int {
-			list, err := decisionsOf(t.Context(), m.client, key)
+			list, _, err := decisionsOf(t.Context(), m.client, key)
 			must(t, err)
 			return len(list[0].Status.Decisions)
 		}

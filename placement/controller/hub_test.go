@@ -141,7 +141,7 @@ func (h *hub) namespace(t *testing.T) string {
 // decisions are the PlacementDecisions of a Placement by name.
 func (h *hub) decisions(t *testing.T, object *clusterv1beta1.Placement) map[string]clusterv1beta1.PlacementDecision {
 	t.Helper()
-	list, err := decisionsOf(t.Context(), h, client.ObjectKeyFromObject(object))
+	list, _, err := decisionsOf(t.Context(), h, client.ObjectKeyFromObject(object))
 	must(t, err)
 	result := map[string]clusterv1beta1.PlacementDecision{}
 	for _, decision := range list {

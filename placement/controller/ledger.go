@@ -34,6 +34,9 @@ type ledger struct {
 	// deleted are the last known versions of objects that were deleted here, and of which
 	// the event is still to come.
 	deleted map[types.NamespacedName]string
+	// listed are the versions of the lists of all objects of a Placement: an event of before
+	// of one that was in none of them tells of what is no more.
+	listed map[types.NamespacedName]string
 }
 
 func newLedger() *ledger {
@@ -42,19 +45,26 @@ func newLedger() *ledger {
 		objects:    map[types.NamespacedName]*clusterv1beta1.PlacementDecision{},
 		placements: map[types.NamespacedName]sets.Set[string]{},
 		deleted:    map[types.NamespacedName]string{},
+		listed:     map[types.NamespacedName]string{},
 	}
 }
 
-// set notes an object unless a newer version of it is known.
+// set notes an object unless a newer version of it is known, or that it is gone.
 func (l *ledger) set(object *clusterv1beta1.PlacementDecision) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	key := client.ObjectKeyFromObject(object)
-	known := l.objects[key]
-	if known != nil && older(object.ResourceVersion, known.ResourceVersion) {
+	if l.objects[key] == nil && !after(object.ResourceVersion, l.listed[placementOf(object)]) {
 		return
 	}
-	if at, gone := l.deleted[key]; gone && (object.ResourceVersion == at || older(object.ResourceVersion, at)) {
+	l.put(key, object)
+}
+
+func (l *ledger) put(key types.NamespacedName, object *clusterv1beta1.PlacementDecision) {
+	if known := l.objects[key]; known != nil && older(object.ResourceVersion, known.ResourceVersion) {
+		return
+	}
+	if !after(object.ResourceVersion, l.deleted[key]) {
 		return
 	}
 	l.drop(key)
@@ -66,6 +76,33 @@ func (l *ledger) set(object *clusterv1beta1.PlacementDecision) {
 		l.placements[owner].Insert(key.Name)
 	}
 	l.decisions.Set(object)
+}
+
+// list notes that these are all objects of a Placement, and at which version that was so.
+func (l *ledger) list(placement types.NamespacedName, objects []*clusterv1beta1.PlacementDecision, version string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.listed[placement] = version
+	gone := l.placements[placement].Clone()
+	for _, object := range objects {
+		gone.Delete(object.Name)
+		l.put(client.ObjectKeyFromObject(object), object)
+	}
+	for name := range gone {
+		key := types.NamespacedName{Namespace: placement.Namespace, Name: name}
+		if known := l.objects[key]; !older(version, known.ResourceVersion) {
+			delete(l.deleted, key)
+			l.drop(key)
+			l.decisions.Delete(key.Namespace, key.Name)
+		}
+	}
+}
+
+// forget forgets when a Placement was listed.
+func (l *ledger) forget(placement types.NamespacedName) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	delete(l.listed, placement)
 }
 
 // remove notes that an object, last seen in this version, is gone.
@@ -131,6 +168,12 @@ func older(version, known string) bool {
 	}
 	order, err := resourceversion.CompareResourceVersion(version, known)
 	return err == nil && order < 0
+}
+
+// after tells whether a version comes after a known one. It does if none is known, or if they
+// can't be compared.
+func after(version, known string) bool {
+	return known == "" || version != known && !older(version, known)
 }
 
 // handler keeps the ledger and queues the Placements of the objects.

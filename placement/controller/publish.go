@@ -144,7 +144,8 @@ func (p *publishing) create(ctx context.Context, wanted *clusterv1beta1.Placemen
 	return nil
 }
 
-// adopt takes back an object of the Placement that has lost its label.
+// adopt takes back an object of the Placement that has lost its label. After that the
+// steps are at an end, and also if it has its label: see [writing.adopt].
 func (p *publishing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
 	object := &profilev1alpha1.PlacementDecision{}
 	if err := p.reader.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
@@ -154,7 +155,13 @@ func (p *publishing) adopt(ctx context.Context, wanted *clusterv1beta1.Placement
 		return fmt.Errorf("PlacementDecision %s/%s of %s is not of Placement %s though it has the name of one of its decisions; delete it, or rename the Placement",
 			object.Namespace, object.Name, profilev1alpha1.Group, p.placement.Name)
 	}
-	return p.update(ctx, object, wanted)
+	if object.Labels[profilev1alpha1.DecisionKeyLabel] != p.placement.Name {
+		object.Labels = merged(object.Labels, map[string]string{profilev1alpha1.DecisionKeyLabel: p.placement.Name})
+		if err := p.client.Update(ctx, object); err != nil {
+			return fmt.Errorf("update PlacementDecision %s/%s of %s: %w", wanted.Namespace, wanted.Name, profilev1alpha1.Group, err)
+		}
+	}
+	return apierrors.NewConflict(profilev1alpha1.Resource("placementdecisions"), object.Name, errNotListed)
 }
 
 // update writes all of an object at once, in the version that was read.
@@ -172,12 +179,7 @@ func (p *publishing) update(ctx context.Context, from *profilev1alpha1.Placement
 }
 
 func (p *publishing) fill(object *profilev1alpha1.PlacementDecision, wanted *clusterv1beta1.PlacementDecision) {
-	if object.Labels == nil {
-		object.Labels = map[string]string{}
-	}
-	for key, value := range wanted.Labels {
-		object.Labels[key] = value
-	}
+	object.Labels, object.Annotations = merged(object.Labels, wanted.Labels), merged(object.Annotations, wanted.Annotations)
 	object.OwnerReferences, object.SchedulerName = wanted.OwnerReferences, Name
 	object.Decisions = make([]profilev1alpha1.ClusterDecision, len(wanted.Status.Decisions))
 	for i, decision := range wanted.Status.Decisions {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -181,7 +182,13 @@ func TestPublishedObjects(t *testing.T) {
 			spoiled := p.objects(t)[0]
 			spoil(&spoiled)
 			must(t, p.client.Update(t.Context(), &spoiled))
-			must(t, p.publish(t.Context(), [][]string{{"a"}, nil}))
+			err := p.publish(t.Context(), [][]string{{"a"}, nil})
+			if name == "key" {
+				require.True(t, apierrors.IsConflict(err), "it is found with its label, the next time: %v", err)
+				require.Contains(t, <-p.events.Events, "they are listed anew")
+				err = p.publish(t.Context(), [][]string{{"a"}, nil})
+			}
+			must(t, err)
 			repaired := p.objects(t)[0]
 			repaired.ResourceVersion = first.ResourceVersion
 			require.Equal(t, first, repaired, name)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,6 +59,7 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if known != "" && (!responsible || known != object.UID) {
 		r.scheduler.Forget(known)
 		r.records.forget(request.NamespacedName)
+		r.ledger.forget(request.NamespacedName)
 	}
 	if !responsible {
 		r.paces.forget(request.NamespacedName)
@@ -217,35 +219,24 @@ func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placeme
 	if r.records.listed(object) {
 		return false, nil
 	}
-	live, err := decisionsOf(ctx, r.reader, client.ObjectKeyFromObject(object))
+	key := client.ObjectKeyFromObject(object)
+	live, version, err := decisionsOf(ctx, r.reader, key)
 	if err != nil {
 		return false, err
 	}
-	behind = r.refresh(*known, live)
+	r.ledger.list(key, live, version)
+	behind = !sameVersions(*known, live)
 	*known = live
 	r.records.list(object, true)
 	return behind, nil
 }
 
-// refresh notes the PlacementDecisions that are there, and tells whether the cached
-// ones were others.
-func (r *reconciler) refresh(cached, live []*clusterv1beta1.PlacementDecision) bool {
-	before := make(map[string]*clusterv1beta1.PlacementDecision, len(cached))
-	for _, object := range cached {
-		before[object.Name] = object
-	}
-	behind := false
-	for _, object := range live {
-		if was := before[object.Name]; was == nil || was.ResourceVersion != object.ResourceVersion {
-			behind = true
-		}
-		r.ledger.set(object)
-		delete(before, object.Name)
-	}
-	for _, object := range before {
-		r.ledger.remove(object)
-	}
-	return behind || len(before) > 0
+// sameVersions tells whether the objects that were listed are those that were known. Both are
+// sorted by name.
+func sameVersions(known, listed []*clusterv1beta1.PlacementDecision) bool {
+	return slices.EqualFunc(known, listed, func(a, b *clusterv1beta1.PlacementDecision) bool {
+		return a.Name == b.Name && a.ResourceVersion == b.ResourceVersion
+	})
 }
 
 // report writes the status of a Placement and events about it. If the spec has

@@ -6,6 +6,8 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -66,14 +68,16 @@ func snapshotOf(ctx context.Context, reader client.Reader, namespace string, clu
 	}, nil
 }
 
-// decisionsOf lists the PlacementDecisions that have the label of a Placement.
-func decisionsOf(ctx context.Context, reader client.Reader, key types.NamespacedName) ([]*clusterv1beta1.PlacementDecision, error) {
+// decisionsOf lists the PlacementDecisions that have the label of a Placement, sorted by
+// name, and returns the version of the list, too.
+func decisionsOf(ctx context.Context, reader client.Reader, key types.NamespacedName) (decisions []*clusterv1beta1.PlacementDecision, version string, err error) {
 	var list clusterv1beta1.PlacementDecisionList
-	err := reader.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name})
-	if err != nil {
-		return nil, fmt.Errorf("list PlacementDecisions of Placement %s: %w", key, err)
+	if err := reader.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name}); err != nil {
+		return nil, "", fmt.Errorf("list PlacementDecisions of Placement %s: %w", key, err)
 	}
-	return pointers(list.Items), nil
+	decisions = pointers(list.Items)
+	slices.SortFunc(decisions, func(a, b *clusterv1beta1.PlacementDecision) int { return strings.Compare(a.Name, b.Name) })
+	return decisions, list.ResourceVersion, nil
 }
 
 func pointers[T any](items []T) []*T {

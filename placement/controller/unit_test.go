@@ -31,7 +31,10 @@ func decision(version string) *clusterv1beta1.PlacementDecision {
 }
 
 func TestLedgerKeepsTheNewest(t *testing.T) {
-	key := client.ObjectKeyFromObject(decision(""))
+	key, of := client.ObjectKeyFromObject(decision("")), types.NamespacedName{Namespace: "ns", Name: "p"}
+	objects := func(version string) []*clusterv1beta1.PlacementDecision {
+		return []*clusterv1beta1.PlacementDecision{decision(version)}
+	}
 	tests := map[string]struct {
 		act  func(*ledger)
 		want string
@@ -52,7 +55,21 @@ func TestLedgerKeepsTheNewest(t *testing.T) {
 			l.remove(decision("12"))
 		}, "13"},
 		"deleted here too late": {func(l *ledger) { l.delete(decision("9")) }, "10"},
-		"not comparable":        {func(l *ledger) { l.set(decision("opaque")) }, "opaque"},
+		"gone in a list, and events of before": {func(l *ledger) {
+			l.list(of, nil, "20")
+			l.set(decision("15"))
+			l.set(decision("20"))
+		}, ""},
+		"gone in a list, and made again": {func(l *ledger) {
+			l.list(of, nil, "20")
+			l.set(decision("21"))
+		}, "21"},
+		"made after the list":           {func(l *ledger) { l.list(of, nil, "9") }, "10"},
+		"in a list, and its event":      {func(l *ledger) { l.list(of, objects("12"), "20"); l.set(decision("12")) }, "12"},
+		"in a list, and an older event": {func(l *ledger) { l.list(of, objects("12"), "20"); l.set(decision("11")) }, "12"},
+		"in a list that is late":        {func(l *ledger) { l.list(of, objects("9"), "9") }, "10"},
+		"gone in a list long ago":       {func(l *ledger) { l.list(of, nil, "20"); l.forget(of); l.set(decision("15")) }, "15"},
+		"not comparable":                {func(l *ledger) { l.set(decision("opaque")) }, "opaque"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +81,7 @@ func TestLedgerKeepsTheNewest(t *testing.T) {
 				got = object.ResourceVersion
 			}
 			require.Equal(t, test.want, got)
-			require.Len(t, l.of(types.NamespacedName{Namespace: "ns", Name: "p"}), len(l.objects))
+			require.Len(t, l.of(of), len(l.objects))
 		})
 	}
 }

@@ -5,7 +5,9 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,16 +74,37 @@ func (w *writing) create(ctx context.Context, wanted *clusterv1beta1.PlacementDe
 	return w.patchDecisions(ctx, object, wanted)
 }
 
-// adopt takes back an object of the Placement that has lost its label.
+// adopt takes back an object of the Placement that has lost its label. After that the
+// steps are at an end, and also if it has its label, so that somebody else has just made it:
+// they were made without the clusters that it has.
 func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
 	object := &clusterv1beta1.PlacementDecision{}
 	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
 		return fmt.Errorf("get PlacementDecision %s/%s: %w", wanted.Namespace, wanted.Name, err)
 	}
-	if object.Labels[clusterv1beta1.PlacementLabel] != w.placement.Name && !metav1.IsControlledBy(object, w.placement) {
-		return &foreignError{object, w.placement}
+	if object.Labels[clusterv1beta1.PlacementLabel] != w.placement.Name {
+		if !metav1.IsControlledBy(object, w.placement) {
+			return &foreignError{object, w.placement}
+		}
+		from := object.DeepCopy()
+		object.Labels = merged(object.Labels, map[string]string{clusterv1beta1.PlacementLabel: w.placement.Name})
+		if err := w.client.Patch(ctx, object, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("update PlacementDecision %s/%s: %w", wanted.Namespace, wanted.Name, err)
+		}
 	}
-	return w.update(ctx, object, wanted)
+	return apierrors.NewConflict(clusterv1beta1.Resource("placementdecisions"), object.Name, errNotListed)
+}
+
+// errNotListed is that an object is there that the steps are not made for.
+var errNotListed = errors.New("it was not there when the others were listed; they are listed anew")
+
+// merged are labels or annotations with others added.
+func merged(into, others map[string]string) map[string]string {
+	if into == nil {
+		into = map[string]string{}
+	}
+	maps.Copy(into, others)
+	return into
 }
 
 // foreignError is that a PlacementDecision of somebody else has the name of one of the Placement's.
@@ -104,12 +127,7 @@ func (e *foreignError) misconfiguration() *placement.Misconfiguration {
 // not find new ones under the old.
 func (w *writing) update(ctx context.Context, from, wanted *clusterv1beta1.PlacementDecision) error {
 	object := from.DeepCopy()
-	if object.Labels == nil {
-		object.Labels = map[string]string{}
-	}
-	for key, value := range wanted.Labels {
-		object.Labels[key] = value
-	}
+	object.Labels, object.Annotations = merged(object.Labels, wanted.Labels), merged(object.Annotations, wanted.Annotations)
 	object.OwnerReferences = wanted.OwnerReferences
 	if !equality.Semantic.DeepEqual(object.ObjectMeta, from.ObjectMeta) {
 		if err := w.client.Patch(ctx, object, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})); err != nil {

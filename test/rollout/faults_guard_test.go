@@ -144,8 +144,11 @@ func (g *guards) tryProbe(ctx context.Context) error {
 
 // requireClosed fails unless an allocation is refused for want of a guard.
 func (g *guards) requireClosed(ctx context.Context) error {
-	if err := g.tryProbe(ctx); err == nil || !strings.Contains(err.Error(), guarded.Hook) {
-		return fmt.Errorf("an allocation without a guard was not refused because of that: %v", err)
+	switch err := g.tryProbe(ctx); {
+	case err == nil:
+		return errors.New("an allocation was admitted without a guard")
+	case !strings.Contains(err.Error(), guarded.Hook):
+		return fmt.Errorf("an allocation was not refused because there is no guard: %w", err)
 	}
 	return nil
 }

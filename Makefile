@@ -234,7 +234,8 @@ fleet: ## celset-placement over FLEET clusters/Placements on a local API server,
 	CELSET_FLEET=$(FLEET) $(GO) test ./test/hub/scale -run 'TestFleet$$' -count=1 -timeout 0 -v
 
 # Things go wrong in an order that is drawn from FAULTS_SEED. What a run that failed printed about its seed runs it
-# again, as far as timing allows.
+# again, as far as timing allows. Of the time for claims, half is without the guard against double allocation and half
+# with it; all that can go wrong does once at least, also if FAULTS is short.
 FAULTS ?= 2h
 FAULTS_SEED ?=
 FAULTS_LOG ?=

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,6 +70,9 @@ func (c watchedClaims) UpdateStatus(ctx context.Context, sent *resourceapi.Resou
 func mayBeStored(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
+		if refusedInAdmission(status.Status().Message) {
+			return false
+		}
 		switch code := status.Status().Code; code {
 		case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
 			// The client repeats by itself what failed with "Retry-After": of the first time nothing is known then.
@@ -80,4 +84,11 @@ func mayBeStored(err error) bool {
 	// Nobody was there to hear it.
 	var network *net.OpError
 	return !errors.As(err, &network) || network.Op != "dial"
+}
+
+// refusedInAdmission tells whether the API server says that a webhook has refused the write, or could not be asked.
+// Either is before anything is stored, also where the code is that of a failure: as long as no guard of allocations
+// is active all are refused so, and devices must not be kept for them.
+func refusedInAdmission(message string) bool {
+	return strings.HasPrefix(message, `admission webhook "`) || strings.HasPrefix(message, `Internal error occurred: failed calling webhook "`)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -21,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -291,6 +294,10 @@ func TestMayBeStored(t *testing.T) {
 		"conflict":           {apierrors.NewConflict(claimsResource, "claim", nil), true},
 		"too many requests":  {apierrors.NewTooManyRequests("later", 1), true},
 		"no error of theirs": {&apierrors.StatusError{}, true},
+		"webhook refuses": {webhookerrors.ToStatusErr("guard", &metav1.Status{
+			Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable, Message: "no guard is active",
+		}), false},
+		"webhook is down": {apierrors.NewInternalError(&webhookutil.ErrCallingWebhook{WebhookName: "guard", Reason: io.EOF}), false},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, mayBeStored(test.err)) })
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/guarded"
 	"github.com/celset/celset/internal/testing/history"
 	"github.com/celset/celset/internal/testing/minor"
 )
@@ -81,7 +82,7 @@ func startCluster(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	cluster.manifests = filepath.Join(root, "manifests")
-	if _, err := controlplane.Build(ctx, "", os.Stderr, controlplane.CelsetScheduler, controlplane.KubeScheduler); err != nil {
+	if _, err := controlplane.Build(ctx, "", os.Stderr, controlplane.CelsetScheduler, controlplane.KubeScheduler, guarded.Binary); err != nil {
 		return err
 	}
 	cluster.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
@@ -92,10 +93,10 @@ func startCluster(ctx context.Context, dir string) (err error) {
 		SkipControllerManager: true,
 		// One kind of the pods needs it, and it is off in older versions.
 		FeatureGates: gates,
-		Users: []controlplane.User{{
-			Name:   serviceAccount,
-			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"},
-		}},
+		Users: []controlplane.User{
+			{Name: serviceAccount, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}},
+			guarded.User(),
+		},
 	})
 	if err != nil {
 		return err

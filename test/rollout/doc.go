@@ -12,7 +12,8 @@
 // (workload_test.go) knows which of its pods have to have which devices.
 //
 // TestFaults, which "make faults" runs, has two schedulers and the controller manager work
-// while network, API server, etcd and they themselves fail (faults_test.go). Between a gate
+// while network, API server, etcd and they themselves fail (faults_test.go), without the
+// guard against double allocation and with it (faults_guard_test.go). Between a gate
 // and the API server, package faults breaks requests and package history records what they
 // did to claims.
 //

@@ -27,7 +27,7 @@ const (
 	short       = 3 * time.Second
 )
 
-// actions are all that goes wrong, beside what requests meet all the time.
+// actions are what goes wrong, beside what requests meet all the time.
 func actions() []action {
 	return []action{
 		{name: "a storm of faults", run: func(ctx context.Context, u *trouble) error {
@@ -67,9 +67,43 @@ func actions() []action {
 	}
 }
 
+// guardActions are what goes wrong besides where allocations are guarded. They begin when a guard is active, or it could
+// not show what it does.
+func guardActions() []action {
+	return []action{
+		// It may send what it has chosen before, when others have these devices: only the guard can refuse that.
+		{name: "a scheduler paused beyond its lease", run: guarding(func(ctx context.Context, u *trouble, _ *replica) error { return u.any().pause(ctx, outage) })},
+		{name: "the active guard killed", run: guarding(func(_ context.Context, _ *trouble, active *replica) error { active.kill(); return nil })},
+		{name: "all guards killed", run: guarding(func(ctx context.Context, u *trouble, _ *replica) error { return u.guards.killAll(ctx) })},
+		{name: "the active guard paused within its lease", run: guarding(func(ctx context.Context, _ *trouble, active *replica) error {
+			return active.pause(ctx, faultsLease/3)
+		})},
+		{name: "the active guard paused beyond its lease", run: guarding(func(ctx context.Context, _ *trouble, active *replica) error {
+			return active.pause(ctx, outage)
+		})},
+		{name: "a partition of the active guard", run: guarding(func(ctx context.Context, u *trouble, active *replica) error { return u.partition(ctx, active) })},
+		{name: "a partition of all guards", run: guarding(func(ctx context.Context, u *trouble, _ *replica) error {
+			return u.partition(ctx, u.guards.programs()...)
+		})},
+	}
+}
+
+// guarding waits until a guard is active.
+func guarding(run func(_ context.Context, _ *trouble, active *replica) error) func(context.Context, *trouble) error {
+	return func(ctx context.Context, u *trouble) error {
+		active, err := u.guards.active(ctx)
+		if err != nil {
+			return err
+		}
+		return run(ctx, u, active)
+	}
+}
+
 // trouble is what the actions are about.
 type trouble struct {
 	schedulers []*replica
+	// guards are nil where allocations are not guarded.
+	guards *guards
 	// chosen is a number for the scheduler that any returns.
 	chosen int
 	// usual is what requests meet all the time.
@@ -79,7 +113,11 @@ type trouble struct {
 func (u *trouble) any() *replica { return u.schedulers[u.chosen%len(u.schedulers)] }
 
 func (u *trouble) programs() []*replica {
-	return append([]*replica{cluster.controllers}, u.schedulers...)
+	all := append([]*replica{cluster.controllers}, u.schedulers...)
+	if u.guards != nil {
+		all = append(all, u.guards.programs()...)
+	}
+	return all
 }
 
 // set has all requests meet the mix.

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,7 +68,8 @@ func chosenFaults(t *testing.T) faultsRun {
 // TestFaults has two schedulers and the controller manager work while what they say to the
 // API server is lost, late or refused, while they are killed, paused and cut off, and while
 // the API server and etcd are. Pods of all kinds come and go that want more devices than
-// there are.
+// there are. For half of the time a guard refuses what would give devices to two claims; its
+// replicas fail as all others do, and a scheduler may then be paused beyond its lease.
 //
 // Now and then all is well for as long as it takes. Then everything is as if nothing had
 // ever happened: nobody has a device who should not, no claim is lost or half written, and
@@ -84,16 +84,24 @@ func TestFaults(t *testing.T) {
 	}
 	r := chosenFaults(t)
 	t.Logf("CELSET_FAULTS_SEED=%d", r.seed)
+	log := newProtocolFile(t, r.log)
+	r.duration /= 2
+	t.Run("without guard", func(t *testing.T) { r.run(t, &protocol{t, log}, nil) })
+	t.Run("with guard", func(t *testing.T) { r.run(t, &protocol{t, log}, startGuards(t, r.seed+2)) })
+}
+
+// run lets things go wrong for as long as the run takes.
+func (r faultsRun) run(t *testing.T, p *protocol, g *guards) {
+	t.Helper()
 	random := rand.New(rand.NewPCG(r.seed, 23))
 	w := newWorkloadAt(t, "faults", 3, cluster.Running(controlplane.Etcd).Endpoint())
-	u := newTrouble(t, w, r.seed)
+	u := newTrouble(t, w, r.seed, g)
 	w.beginHistory(t)
 
-	began := time.Now()
-	p := newProtocol(t, r.log)
-	p.printf("seed %d; %d nodes with %d devices each, %d schedulers with a lease of %v", r.seed, len(w.nodes), len(ring.Devices)+len(mesh.Devices), len(u.schedulers), faultsLease)
+	began, before := time.Now(), u.counts()
+	p.printf("%s, seed %d; %d nodes with %d devices each, %d schedulers with a lease of %v", t.Name(), r.seed, len(w.nodes), len(ring.Devices)+len(mesh.Devices), len(u.schedulers), faultsLease)
 	met, verdicts, longest := map[string]int{}, 0, time.Duration(0)
-	for order := shuffled(random); len(order) > 0; {
+	for order := u.shuffled(random); len(order) > 0; {
 		part := order[:min(checkEvery, len(order))]
 		for _, a := range part {
 			met[a.name]++
@@ -104,24 +112,28 @@ func TestFaults(t *testing.T) {
 		verdicts++
 		p.printf("%v: %s; settled after %v", time.Since(began).Round(time.Second), namesOf(part), settled.Round(time.Millisecond))
 		if order = order[len(part):]; len(order) == 0 && time.Since(began) < r.duration {
-			order = shuffled(random)
+			order = u.shuffled(random)
 		}
 	}
-	p.summary(w, u, met, verdicts, longest)
+	p.summary(w, met, u.counts(), before)
+	p.printf("the history was checked %d times; settled after at most %v", verdicts, longest.Round(time.Millisecond))
 	u.end(t, w)
 }
 
 // shuffled are all actions.
-func shuffled(random *rand.Rand) []action {
+func (u *trouble) shuffled(random *rand.Rand) []action {
 	all := actions()
+	if u.guards != nil {
+		all = append(all, guardActions()...)
+	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-// newTrouble starts the schedulers.
-func newTrouble(t *testing.T, w *workload, seed uint64) *trouble {
+// newTrouble starts the schedulers. The guards are nil for none.
+func newTrouble(t *testing.T, w *workload, seed uint64, g *guards) *trouble {
 	t.Helper()
-	u := &trouble{usual: faults.Usual}
+	u := &trouble{usual: faults.Usual, guards: g}
 	ctx, cancel := context.WithCancel(t.Context())
 	for i := range 2 {
 		r := w.openReplica(t, fmt.Sprintf("scheduler-%d", i), seed+uint64(i))
@@ -244,58 +256,4 @@ func namesOf(actions []action) string {
 		names = append(names, a.name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// protocol is what is written about a run.
-type protocol struct {
-	t    *testing.T
-	file *os.File
-}
-
-func newProtocol(t *testing.T, path string) *protocol {
-	t.Helper()
-	p := &protocol{t: t}
-	if path == "" {
-		return p
-	}
-	file, err := os.Create(path)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, file.Close()) })
-	p.file = file
-	return p
-}
-
-func (p *protocol) printf(format string, args ...any) {
-	p.t.Helper()
-	p.t.Logf(format, args...)
-	if p.file != nil {
-		_, err := fmt.Fprintf(p.file, format+"\n", args...)
-		require.NoError(p.t, err)
-	}
-}
-
-// summary is written at the end.
-func (p *protocol) summary(w *workload, u *trouble, met map[string]int, verdicts int, longest time.Duration) {
-	p.t.Helper()
-	for _, name := range slices.Sorted(maps.Keys(met)) {
-		p.printf("%4d times %s", met[name], name)
-	}
-	requests := map[faults.Kind]int{}
-	for _, r := range u.programs() {
-		for kind, n := range r.faults.Counts() {
-			requests[kind] += n
-		}
-		starts, failures := r.counts()
-		p.printf("%s was started %d times, and did not come to run %d times", r.name, starts, failures)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(requests)) {
-		p.printf("%6d requests: %s", requests[kind], kind)
-	}
-	counts := cluster.history.Counts()
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		p.printf("%6d operations: %s", counts[what], what)
-	}
-	entries := w.ledger.Entries()
-	p.printf("%d versions of claims, %d allocations, %d devices twice or changed; the history was checked %d times; settled after at most %v",
-		entries.Events, entries.Allocations, len(entries.Violations), verdicts, longest.Round(time.Millisecond))
 }

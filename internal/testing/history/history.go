@@ -82,6 +82,13 @@ func (h *History) enter(o *Operation) {
 	h.counts[o.Verb+", "+string(o.Outcome)]++
 }
 
+// refused counts a write that has done nothing, by the code of the answer.
+func (h *History) refused(o *Operation, code int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts[fmt.Sprintf("%s, refused with %d", o.Verb, code)]++
+}
+
 func (h *History) problem(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,7 +107,8 @@ func (h *History) lastUID(name string) string {
 	return ""
 }
 
-// Counts are the operations so far, also those that were dropped, by verb and outcome.
+// Counts are the operations so far, also those that were dropped, by verb and outcome, and the writes that were
+// refused.
 func (h *History) Counts() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -62,12 +62,26 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	o.End = time.Since(h.began)
 	switch {
-	case err != nil || response.StatusCode >= http.StatusInternalServerError:
+	case err != nil || response.StatusCode >= http.StatusInternalServerError && !refusedInAdmission(answer):
 		r.unknown(o, info.Verb, body)
 	case response.StatusCode < http.StatusMultipleChoices:
 		r.applied(o, info.Verb, answer)
+	default:
+		h.refused(o, response.StatusCode)
 	}
 	return response, err
+}
+
+// refusedInAdmission tells whether an error of the server says that a webhook has refused the write, or could not be
+// asked. Either happens before anything is stored, whatever the code.
+func refusedInAdmission(answer []byte) bool {
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, nil, nil)
+	if err != nil {
+		return false
+	}
+	status, is := object.(*metav1.Status)
+	return is && (strings.HasPrefix(status.Message, `admission webhook "`) ||
+		strings.HasPrefix(status.Message, `Internal error occurred: failed calling webhook "`))
 }
 
 // applied enters a write that was answered: with the claim as it is now, or after a deletion

@@ -16,6 +16,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -26,9 +27,20 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r
 // encoded is a claim in JSON or in what client-go uses otherwise.
 func encoded(t *testing.T, claim *resourceapi.ResourceClaim, media string) []byte {
 	t.Helper()
+	return encodedAs(t, claim, resourceapi.SchemeGroupVersion, media)
+}
+
+// failure is what the API server answers that has an error.
+func failure(t *testing.T, media, message string) []byte {
+	t.Helper()
+	return encodedAs(t, &metav1.Status{Status: metav1.StatusFailure, Message: message}, schema.GroupVersion{Version: "v1"}, media)
+}
+
+func encodedAs(t *testing.T, object runtime.Object, version schema.GroupVersion, media string) []byte {
+	t.Helper()
 	info, found := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), media)
 	require.True(t, found)
-	content, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, resourceapi.SchemeGroupVersion), claim)
+	content, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, version), object)
 	require.NoError(t, err)
 	return content
 }
@@ -68,12 +80,16 @@ func TestRecord(t *testing.T) {
 			answer      []byte
 			want        *Operation
 			verb        string
+			refused     string // what is counted
 			problem     string
 		}{
 			"applied":            {method: http.MethodPut, url: status, body: sent, code: http.StatusOK, answer: stored, want: &applied, verb: "update resourceclaims/status"},
 			"created":            {method: http.MethodPost, url: claims, body: sent, code: http.StatusCreated, answer: stored, want: &applied, verb: "create resourceclaims"},
 			"patched":            {method: http.MethodPatch, url: status, body: []byte(`{"status":{}}`), code: http.StatusOK, answer: stored, want: &applied, verb: "patch resourceclaims/status"},
-			"refused":            {method: http.MethodPut, url: status, body: sent, code: http.StatusConflict, answer: []byte(`{}`)},
+			"refused":            {method: http.MethodPut, url: status, body: sent, code: http.StatusConflict, answer: []byte(`{}`), refused: "update resourceclaims/status, refused with 409"},
+			"refused by webhook": {method: http.MethodPut, url: status, body: sent, code: http.StatusServiceUnavailable, answer: failure(t, media, `admission webhook "w" denied the request: later`), refused: "update resourceclaims/status, refused with 503"},
+			"webhook is down":    {method: http.MethodPut, url: status, body: sent, code: http.StatusInternalServerError, answer: failure(t, media, `Internal error occurred: failed calling webhook "w": EOF`), refused: "update resourceclaims/status, refused with 500"},
+			"other failure":      {method: http.MethodPut, url: status, body: sent, code: http.StatusInternalServerError, answer: failure(t, media, "etcdserver: request timed out"), want: &unknown, verb: "update resourceclaims/status"},
 			"error of server":    {method: http.MethodPut, url: status, body: sent, code: http.StatusInternalServerError, answer: []byte(`{}`), want: &unknown, verb: "update resourceclaims/status"},
 			"no answer":          {method: http.MethodPut, url: status, body: sent, want: &unknown, verb: "update resourceclaims/status"},
 			"patch, no answer":   {method: http.MethodPatch, url: status, body: []byte(`{"status":{"reservedFor":[]}}`)},
@@ -132,6 +148,9 @@ func TestRecord(t *testing.T) {
 				}
 				if tc.want == nil {
 					require.Empty(t, h.operations)
+					if tc.refused != "" {
+						require.Equal(t, map[string]int{tc.refused: 1}, h.Counts())
+					}
 					return
 				}
 				require.Len(t, h.operations, 1)

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/guarded"
 	"github.com/celset/celset/internal/testing/render"
 )
 
@@ -36,9 +37,6 @@ const (
 	namespace = metav1.NamespaceDefault
 
 	topologyDriver = "celset-topology-driver"
-	webhook        = "celset-webhook"
-	// webhookAccount is whom the rights of the webhook are about.
-	webhookAccount = "system:serviceaccount:celset-system:celset-webhook"
 
 	// patience is far more than it takes, and less than the time after which pods
 	// are tried again that nothing has happened for.
@@ -59,7 +57,7 @@ func start(t *testing.T, apiServerArgs ...string) *cluster {
 	// Whoever names the directory of the binaries has built them.
 	prebuilt := os.Getenv(controlplane.BinDirEnv) != ""
 	if !prebuilt {
-		_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.KubeScheduler, controlplane.CelsetScheduler, topologyDriver, webhook)
+		_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.KubeScheduler, controlplane.CelsetScheduler, topologyDriver, guarded.Binary)
 		require.NoError(t, err)
 	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{
@@ -67,7 +65,7 @@ func start(t *testing.T, apiServerArgs ...string) *cluster {
 		Users: []controlplane.User{
 			{Name: account, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}},
 			{Name: stock},
-			{Name: webhookAccount, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:celset-system"}},
+			guarded.User(),
 		},
 	})
 	require.NoError(t, err)

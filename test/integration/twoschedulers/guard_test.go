@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/guarded"
 	"github.com/celset/celset/internal/testing/ledger"
 )
 
@@ -71,10 +72,7 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 	l := c.follow(t)
 	g := c.installGuard(t)
 	active := g.startReplica(t)
-	eventually(t, "the first replica is active", func(ctx context.Context) (bool, error) {
-		content, err := active.Get(ctx, "/metrics")
-		return err == nil && strings.Contains(string(content), "celset_guard_active 1"), nil
-	})
+	eventually(t, "the first replica is active", func(ctx context.Context) (bool, error) { return active.IsActive(ctx), nil })
 	// All requests come to the replica that has to send them on.
 	other := g.startReplica(t)
 	g.ask(t, other)
@@ -95,7 +93,7 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 		probe.Status.Allocation = owner.Status.Allocation
 		_, err = older.UpdateStatus(t.Context(), probe, metav1.UpdateOptions{})
 		require.ErrorContains(t, err, "is in use: claim default/owner")
-		patch, err := json.Marshal(map[string]any{"status": map[string]any{"allocation": allocationOf("probe.example.com")}})
+		patch, err := json.Marshal(map[string]any{"status": map[string]any{"allocation": guarded.Allocation("probe.example.com")}})
 		require.NoError(t, err)
 		_, err = c.claims().Patch(t.Context(), "probe", types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		require.ErrorContains(t, err, "is in use: claim default/owner")
@@ -106,7 +104,7 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 		c.allocate(t, "after", "after.example.com")
 		require.Positive(t, g.judged(t, "admitted"), "by the other")
 		second := c.createClaim(t, "second")
-		second.Status.Allocation = allocationOf("after.example.com")
+		second.Status.Allocation = guarded.Allocation("after.example.com")
 		_, err := c.claims().UpdateStatus(t.Context(), second, metav1.UpdateOptions{})
 		require.ErrorContains(t, err, "device after.example.com/pool/device is in use: claim default/after")
 		require.NoError(t, l.Entries().Err())
@@ -119,7 +117,7 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 		require.NoError(t, err)
 		second, err := c.claims().Get(t.Context(), "second", metav1.GetOptions{})
 		require.NoError(t, err)
-		second.Status.Allocation = allocationOf("after.example.com")
+		second.Status.Allocation = guarded.Allocation("after.example.com")
 		_, err = c.claims().UpdateStatus(t.Context(), second, metav1.UpdateOptions{})
 		require.NoError(t, err, "at once, however late the guard hears of it")
 	})

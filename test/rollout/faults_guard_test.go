@@ -1,0 +1,264 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/guarded"
+)
+
+// guardGrace is how long a guard that takes over waits for what was admitted before. What gates do to a request does
+// not matter: the API server asks when the request has come through. From then on it is held up while the API server or
+// etcd is paused or away, for short, or slow, for outage; that is over in less than this, on a busy machine, too. The
+// default of a minute, which is for API servers of which nothing is known, would have no guard judge most of the time.
+const guardGrace = outage + faultsLease
+
+// guards are two replicas of celset-webhook that guard allocations, behind what stands for their Service.
+type guards struct {
+	replicas []*guardReplica
+	// probe is a claim that nobody else writes.
+	probe *resourceapi.ResourceClaim
+}
+
+// guardReplica is a replica in all its lives.
+type guardReplica struct {
+	*replica
+	life atomic.Pointer[guarded.Replica]
+}
+
+// startGuards has the API server ask about allocations, and starts who answers. When the test ends nobody is asked any
+// more.
+func startGuards(t *testing.T, seed uint64) *guards {
+	t.Helper()
+	overlay, err := guarded.Render(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, overlay.Install(t.Context(), cluster.RESTConfig()))
+	g := &guards{}
+	for i := range 2 {
+		g.replicas = append(g.replicas, newGuardReplica(t, overlay, fmt.Sprintf("guard-%d", i), seed+uint64(i)))
+	}
+	service := serveGuards(t, overlay, g.replicas)
+	g.createProbe(t)
+	g.register(t, overlay, service)
+	eventually(t, "nothing is allocated while there is no guard", func(ctx context.Context) (string, error) {
+		if err := g.requireClosed(ctx); err != nil {
+			return err.Error(), nil
+		}
+		return "", nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	for _, r := range g.replicas {
+		require.NoError(t, r.keep(ctx))
+		t.Cleanup(func() {
+			cancel()
+			r.end()
+		})
+	}
+	eventually(t, "a guard judges", func(ctx context.Context) (string, error) {
+		if err := g.tryProbe(ctx); err != nil {
+			return err.Error(), nil
+		}
+		return "", nil
+	})
+	return g
+}
+
+func newGuardReplica(t *testing.T, overlay *guarded.Overlay, name string, seed uint64) *guardReplica {
+	t.Helper()
+	config, err := cluster.RESTConfigFor(guarded.Account)
+	require.NoError(t, err)
+	r := &guardReplica{}
+	r.replica, err = newReplica(name, config, seed)
+	require.NoError(t, err)
+	path, err := kubeconfig(t.TempDir(), r.gate.server.URL)
+	require.NoError(t, err)
+	r.launch = func(ctx context.Context) (*controlplane.Process, error) {
+		life, err := overlay.Start(ctx, cluster.ControlPlane, guarded.Options{
+			Name: name, Kubeconfig: path, Grace: guardGrace, Lease: faultsLease, Unready: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		r.life.Store(life)
+		return life.Process, nil
+	}
+	return r
+}
+
+// register has the API server ask the service, with the failure policy of the overlay.
+func (g *guards) register(t *testing.T, overlay *guarded.Overlay, service *httptest.Server) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
+		defer cancel()
+		hooks := client().AdmissionregistrationV1().ValidatingWebhookConfigurations()
+		if err := hooks.Delete(ctx, guarded.Registration, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("have nobody ask the guard: %v", err)
+		}
+	})
+	require.NoError(t, overlay.Ask(t.Context(), cluster.RESTConfig(), service.Listener.Addr().String()))
+}
+
+func (g *guards) createProbe(t *testing.T) {
+	t.Helper()
+	claims := client().ResourceV1().ResourceClaims(metav1.NamespaceDefault)
+	var err error
+	g.probe, err = claims.Create(t.Context(), guarded.Claim("guard-probe"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	g.probe.Status.Allocation = guarded.Allocation("probe.example.com")
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
+		defer cancel()
+		if err := claims.Delete(ctx, g.probe.Name, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+}
+
+// tryProbe asks for an allocation that a guard would admit, and that is not stored.
+func (g *guards) tryProbe(ctx context.Context) error {
+	_, err := client().ResourceV1().ResourceClaims(g.probe.Namespace).UpdateStatus(ctx, g.probe, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+// requireClosed fails unless an allocation is refused for want of a guard.
+func (g *guards) requireClosed(ctx context.Context) error {
+	switch err := g.tryProbe(ctx); {
+	case err == nil:
+		return errors.New("an allocation was admitted without a guard")
+	case !strings.Contains(err.Error(), guarded.Hook):
+		return fmt.Errorf("an allocation was not refused because there is no guard: %w", err)
+	}
+	return nil
+}
+
+func (g *guards) programs() []*replica {
+	var all []*replica
+	for _, r := range g.replicas {
+		all = append(all, r.replica)
+	}
+	return all
+}
+
+// active waits for the replica that judges.
+func (g *guards) active(ctx context.Context) (*replica, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("no guard is active for too long"))
+	defer cancel()
+	for ctx.Err() == nil {
+		for _, r := range g.replicas {
+			if r.says(ctx, (*guarded.Replica).IsActive) {
+				return r.replica, nil
+			}
+		}
+		sleep(ctx, pollPeriod)
+	}
+	return nil, context.Cause(ctx)
+}
+
+// says asks the replica, which has probePeriod to answer.
+func (r *guardReplica) says(ctx context.Context, question func(*guarded.Replica, context.Context) bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, probePeriod)
+	defer cancel()
+	life := r.life.Load()
+	return life != nil && question(life, ctx)
+}
+
+// killAll kills all replicas. Nothing is allocated then, until one is active again, which takes as long as its grace.
+func (g *guards) killAll(ctx context.Context) error {
+	for _, r := range g.replicas {
+		r.kill()
+	}
+	return g.requireClosed(ctx)
+}
+
+// probePeriod is how often it is looked whether replicas are ready, and how long they have to answer. In a cluster it is
+// longer: then the API server sends requests to one that hangs for longer, too.
+const probePeriod = time.Second
+
+// serveGuards stands for the Service of the overlay: each request goes to one of the replicas that were ready when they
+// were probed last, whether it judges or not.
+func serveGuards(t *testing.T, overlay *guarded.Overlay, replicas []*guardReplica) *httptest.Server {
+	t.Helper()
+	certificate, err := overlay.Certificate()
+	require.NoError(t, err)
+	// Replicas show what the service shows, too.
+	known := x509.NewCertPool()
+	known.AddCert(certificate.Leaf)
+	s := &guardService{replicas: replicas, transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS13}}}
+	server := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme = "https" },
+		Transport:    s,
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:     log.New(io.Discard, "", 0),
+	})
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	ctx, cancel := context.WithCancel(t.Context())
+	probing := make(chan struct{})
+	go func() {
+		defer close(probing)
+		for ctx.Err() == nil {
+			s.look(ctx)
+			sleep(ctx, probePeriod)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-probing
+		server.CloseClientConnections()
+		server.Close()
+		s.transport.CloseIdleConnections()
+	})
+	return server
+}
+
+type guardService struct {
+	replicas  []*guardReplica
+	transport *http.Transport
+	// ready are the addresses of those that are, turn is a number for the next of them.
+	ready atomic.Pointer[[]string]
+	turn  atomic.Uint64
+}
+
+// look probes all replicas.
+func (s *guardService) look(ctx context.Context) {
+	var ready []string
+	for _, r := range s.replicas {
+		if r.says(ctx, (*guarded.Replica).IsReady) {
+			ready = append(ready, r.life.Load().Address)
+		}
+	}
+	s.ready.Store(&ready)
+}
+
+// RoundTrip sends a request to the replica whose turn it is.
+func (s *guardService) RoundTrip(r *http.Request) (*http.Response, error) {
+	ready := s.ready.Load()
+	if ready == nil || len(*ready) == 0 {
+		return nil, errors.New("no replica of the guard is ready")
+	}
+	r.URL.Host = (*ready)[s.turn.Add(1)%uint64(len(*ready))]
+	return s.transport.RoundTrip(r)
+}

@@ -68,7 +68,7 @@ test-guarantee: ## that no tenant can stop the programs, on a local control plan
 # what is skipped. Schedulers are killed 20 times, not 200.
 CURRENT = $(shell sed -n 's|^\tk8s.io/kubernetes v\(1\.[0-9]*\).*|\1|p' go.mod)
 SKEW ?= 1.34 1.35 1.36 $(CURRENT)
-SKEW_PACKAGES = ./test/integration ./test/integration/placement ./test/integration/twoschedulers ./test/chart ./test/versions ./cmd/celset-webhook ./internal/topologydriver
+SKEW_PACKAGES = ./test/integration ./test/integration/placement/... ./test/integration/twoschedulers ./test/chart ./test/versions ./cmd/celset-webhook ./internal/topologydriver
 SKEW_FEATURES = Constraint|Bind|Devices|Extended|Taint|Share|Alternative
 skew: ## the user stories on each version of Kubernetes, SKEW
 	@set -e; for minor in $(SKEW); do \

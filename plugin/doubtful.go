@@ -37,7 +37,7 @@ func (pl *DynamicResourcesCEL) catchUp(ctx context.Context, pod *v1.Pod) *fwk.St
 // most one of two writes of the same version is stored. If the pod has a second claim to allocate, that
 // could get what the first one may have, so then nothing is exempt.
 func (pl *DynamicResourcesCEL) inDoubtFrom(pod *v1.Pod) []resourceapi.DeviceRequestAllocationResult {
-	if pl.watched.inDoubt == nil {
+	if pl.watched.inDoubt == nil || !pl.watched.inDoubt.Any() {
 		return nil
 	}
 	var own types.UID

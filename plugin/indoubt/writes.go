@@ -151,6 +151,13 @@ func (w *Writes) From(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []reso
 	return from
 }
 
+// Any tells whether something is in doubt.
+func (w *Writes) Any() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return len(w.claims) > 0
+}
+
 // Ends is how many writes are not in doubt any more. Who lists allocations and then asks what is in doubt
 // may miss what was found to be stored in between: then this has changed.
 func (w *Writes) Ends() uint64 {

@@ -86,7 +86,7 @@ func (w *world) schedule() {
 		return
 	}
 	if len(w.late) > before {
-		w.sent[w.late[before]] = w.desk.clock.Now()
+		w.sent[w.late[before]] = w.clock.Now()
 	}
 	if how == answerLost {
 		w.seen.lost++
@@ -101,7 +101,7 @@ func (w *world) carryOut() {
 	i := rapid.IntRange(0, len(w.late)-1).Draw(w.t, "late")
 	request := w.late[i]
 	w.late = slices.Delete(w.late, i, i+1)
-	if w.desk.clock.Since(w.sent[request]) > carriedOut {
+	if w.clock.Since(w.sent[request]) > carriedOut {
 		return
 	}
 	if _, err := w.apply(request); err == nil {
@@ -114,7 +114,7 @@ func (w *world) carryOut() {
 func (w *world) lead() {
 	w.late = nil
 	w.queue.ShutDown()
-	w.Writes = New(w.server.client(), func(claim *resourceapi.ResourceClaim) error { return w.known.assume(claim) }, clock.PassiveClock(w.desk.clock), nil)
+	w.Writes = New(w.server.client(), func(claim *resourceapi.ResourceClaim) error { return w.known.assume(claim) }, clock.PassiveClock(w.clock), nil)
 	fresh := known{}
 	for _, claim := range w.known {
 		fresh[claim.Name] = claim
@@ -180,7 +180,7 @@ func TestNoDeviceTwice(t *testing.T) {
 			"settle":         func(*rapid.T) { w.settleOne() },
 			"change":         func(*rapid.T) { w.change() },
 			"wait": func(t *rapid.T) {
-				w.desk.clock.Step(time.Duration(rapid.IntRange(1, 60).Draw(t, "seconds")) * time.Second)
+				w.clock.Step(time.Duration(rapid.IntRange(1, 60).Draw(t, "seconds")) * time.Second)
 			},
 			"lead": func(*rapid.T) { w.lead() },
 			"":     func(*rapid.T) { w.check() },

@@ -107,7 +107,8 @@ func (r *recorder) applied(o *Operation, verb string, answer []byte) {
 	r.history.enter(o)
 }
 
-// deleted enters that a claim is gone, unless it still has finalizers.
+// deleted enters that a claim is gone, unless it waits for its finalizers. An API server may delete one that has
+// got a finalizer just now, without waiting for it: it looked before, and compares nothing but the UID.
 func (r *recorder) deleted(o *Operation, answer []byte) {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, nil, nil)
 	if err != nil {
@@ -116,7 +117,7 @@ func (r *recorder) deleted(o *Operation, answer []byte) {
 	}
 	switch gone := object.(type) {
 	case *resourceapi.ResourceClaim:
-		if len(gone.Finalizers) > 0 {
+		if gone.DeletionTimestamp != nil && len(gone.Finalizers) > 0 {
 			return
 		}
 		o.UID = string(gone.UID)

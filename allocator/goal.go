@@ -108,8 +108,9 @@ func (s *search) prefer() error {
 			if !definitions.preferences[i].isAbout(claim, best.found()) {
 				continue
 			}
-			at := placeOfPreference{claim, i}
-			n, err := newSearchFor(s.ctx, s.allocator, s.node, s.inventory, s.claims, s.allocated, &improvement{best, goals, at, limits})
+			at, weight := placeOfPreference{claim, i}, definitions.preferences[i].stepWeight()
+			n, err := newSearchFor(s.ctx, s.allocator, s.node, s.inventory, s.claims, s.allocated,
+				&improvement{best, goals, at, goalLimits{limits.cost, limits.steps / weight}})
 			if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 				s.outcome, s.isUnrepeatable = PreferenceBestFound, true
 				return nil
@@ -138,10 +139,22 @@ func (s *search) prefer() error {
 				goals = append(goals, valued{at, *value})
 			}
 			limits.cost -= min(limits.cost, n.work.cost.Spent())
-			limits.steps -= min(limits.steps, n.work.steps)
+			limits.steps -= min(limits.steps, n.work.steps*weight)
 		}
 	}
 	return nil
+}
+
+// keepWholeSteps is how many steps of the budget one takes with KeepWhole. On nodes of 64 devices it counts
+// thousands of sets, which takes as long as eight steps with an expression.
+const keepWholeSteps = 8
+
+// stepWeight is how many steps of the budget one takes.
+func (p *preference) stepWeight() int64 {
+	if p.policy != "" {
+		return keepWholeSteps
+	}
+	return 1
 }
 
 // isAbout tells whether the preference of a claim is about a device that was chosen. To set up a search

@@ -106,7 +106,8 @@ func WithStepBudget(limit int64) Option {
 }
 
 // WithPreferenceBudget replaces [DefaultPreferenceCostBudget] and [DefaultPreferenceStepBudget].
-// When one of them is used up, the best set that was found is allocated.
+// When one of them is used up, the best set that was found is allocated. A step with
+// [v1alpha1.PolicyKeepWhole] counts as eight.
 func WithPreferenceBudget(cost uint64, steps int64) Option {
 	return func(o *options) { o.preferenceCost, o.preferenceSteps = cost, steps }
 }

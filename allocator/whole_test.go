@@ -360,6 +360,23 @@ func TestKeepWholeWithACache(t *testing.T) {
 	}
 }
 
+// A step counts what is left of all sets, and so takes longer than others.
+func TestStepsOfKeepWholeCountAsEight(t *testing.T) {
+	for steps, want := range map[int64]string{7: "r=mla-0", 80: "r=mla-5"} {
+		s := scenario{
+			slices: eight(), inUse: []string{"mla-4"}, claims: []*claimBuilder{claim("c").want("r", 1)},
+			classes: []*resourceapi.DeviceClass{shaped("pairs", definitionOf("pair", inPairs))},
+			opts: []Option{
+				WithPreferenceBudget(1_000_000, steps), WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes([]Shape{{"pairs", "pair", 2}}),
+			},
+		}
+		a := s.allocator(t)
+		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, devicesOf(results), steps)
+	}
+}
+
 // What others may ask for keeps nobody from being served, whatever the classes say.
 func TestKeepWholeServesInAnyCase(t *testing.T) {
 	for name, expression := range map[string]string{

@@ -54,11 +54,14 @@ func TestCgroupName(t *testing.T) {
 	require.NotEqual(t, cgroupName("/tmp/a"), cgroupName("/tmp/b"))
 }
 
-// sleeper is a process with an argument, killed at the end of the test.
+// sleeper is a process with an argument, killed at the end of the test. It starts no other one: that would have the
+// same argument for a moment.
 func sleeper(t *testing.T, argument string) int {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo up; while :; do sleep 60; done", "sh", argument)
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo up; read end", "sh", argument)
 	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	_, err = cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Wait() }) // the context ends before
@@ -81,7 +84,7 @@ func TestProcessesTold(t *testing.T) {
 	left, err := Leftovers(dir)
 	require.NoError(t, err)
 	require.Len(t, left, 3)
-	require.Contains(t, left, fmt.Sprintf("process %d: /bin/sh -c echo up; while :; do sleep 60; done sh %s", want[0], dir))
+	require.Contains(t, left, fmt.Sprintf("process %d: /bin/sh -c echo up; read end sh %s", want[0], dir))
 	inits, err := initsOf(dir)
 	require.NoError(t, err)
 	require.Empty(t, inits, "a shell is not killed because it has been told the directory")

@@ -192,8 +192,8 @@ type PreferenceBudget struct {
 	// better, may cost together for one node, in CEL cost units. At least 1. Default: 1000000.
 	Cost *int64 `json:"cost,omitempty"`
 
-	// Steps is how many steps all searches for better sets may take on one node. At least 1.
-	// Default: 2000.
+	// Steps is how many steps all searches for better sets may take on one node. One with
+	// policy KeepWhole counts as eight. At least 1. Default: 2000.
 	Steps *int64 `json:"steps,omitempty"`
 
 	// AttemptCost is what Cost is, for all nodes of one attempt to schedule the pod

@@ -32,14 +32,14 @@ type call struct {
 func (b *builder) call(of interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
 	function := of.Function()
 	if function == operators.Equals || function == operators.NotEquals {
-		return &equality{of, of.Args(), function == operators.NotEquals, b.chargeOf(of), b.watch(of.ID())}, nil
+		return &equality{of, of.Args(), function == operators.NotEquals, b.chargeOf(of, nil), b.watch(of.ID())}, nil
 	}
 	if either := alternativeOf(of); either != nil {
 		return either, nil
 	}
 	result := &call{
 		InterpretableCall: of, args: of.Args(), implementation: b.implementation(of),
-		charge: b.chargeOf(of), load: b.loaderOf(of), watch: b.watch(of.ID()),
+		load: b.loaderOf(of), watch: b.watch(of.ID()),
 	}
 	if b.optimize {
 		var err error
@@ -47,6 +47,7 @@ func (b *builder) call(of interpreter.InterpretableCall) (interpreter.Interpreta
 			return nil, err
 		}
 	}
+	result.charge = b.chargeOf(of, result.pattern)
 	return result, nil
 }
 

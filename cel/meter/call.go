@@ -47,6 +47,9 @@ func (b *builder) call(of interpreter.InterpretableCall) (interpreter.Interpreta
 			return nil, err
 		}
 	}
+	if b.isPlain(result) {
+		return &plain{result}, nil
+	}
 	result.charge = b.chargeOf(of, result.pattern)
 	return result, nil
 }

@@ -132,7 +132,7 @@ func (b *builder) recognize(expr ast.Expr) {
 
 func (b *builder) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch step := step.(type) {
-	case *attribute, *call, *equality:
+	case *attribute, *call, *equality, *plain:
 		return step, nil
 	case interpreter.InterpretableConst:
 		return step, nil

@@ -114,7 +114,7 @@ func (r *run) filterByPredicates(answers []answer) []*Candidate {
 func (r *run) filterByTaints(candidates []*Candidate) []*Candidate {
 	defer r.observe(KindFilter, TaintToleration)()
 	filtered := Filtered{Filter: TaintToleration}
-	passed := candidates[:0]
+	passed := 0
 	for _, c := range candidates {
 		verdict := r.taints(c.Cluster)
 		if verdict.keeps != nil {
@@ -122,11 +122,18 @@ func (r *run) filterByTaints(candidates []*Candidate) []*Candidate {
 			continue
 		}
 		r.horizon.at(verdict.until.time)
-		c.Avoided = verdict.avoids
-		passed = append(passed, c)
+		// They move up in their batches, so that these stay full.
+		if candidates[passed] != c {
+			*candidates[passed] = *c
+		}
+		candidates[passed].Avoided = verdict.avoids
+		passed++
+	}
+	for _, c := range candidates[passed:] {
+		*c = Candidate{}
 	}
 	r.result.Filters = append(r.result.Filters, filtered)
-	return passed
+	return candidates[:passed]
 }
 
 func (r *run) taints(cluster *clusterv1.ManagedCluster) tainted {

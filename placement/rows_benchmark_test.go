@@ -58,7 +58,7 @@ var rows = []struct {
 	{"no-predicate", ``, nil},
 	{"no-predicate-again", ``, func(*hub, int) {}},
 	// What most changes are: a condition, a version of the object.
-	{"one-changed", ``, func(h *hub, i int) { h.replace(len(h.clusters)/2, func(*clusterv1.ManagedCluster) {}) }},
+	{"one-changed", ``, func(h *hub, _ int) { h.replace(len(h.clusters)/2, func(*clusterv1.ManagedCluster) {}) }},
 	// It leaves, or is back.
 	{"one-leaves", ``, func(h *hub, i int) {
 		h.replace(len(h.clusters)/2, func(c *clusterv1.ManagedCluster) {

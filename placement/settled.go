@@ -114,7 +114,7 @@ func (r *run) settle(memory *memory, candidates []*Candidate) {
 	s := &settled{
 		inputs: r.inputs(), eligible: r.result.Available.Eligible, lastScores: last,
 		clusters: r.result.Available.Clusters, sets: r.result.Available.sets,
-		candidates: batched(candidates, r.result), ranked: r.result.Candidates,
+		candidates: candidates, ranked: r.result.Candidates,
 		ranks: make([]int32, len(candidates)), filters: r.result.Filters, warnings: r.result.Warnings,
 		outOfRange: r.result.OutOfRange, totalCost: r.result.TotalCost, decision: decision,
 	}
@@ -122,25 +122,6 @@ func (r *run) settle(memory *memory, candidates []*Candidate) {
 		s.ranks[c.index] = int32(rank)
 	}
 	memory.settled.Keep(s, memo.Size{Bytes: s.size()})
-}
-
-// batched are the candidates if they are in the batches that they were made in, as they are
-// unless taints have removed some; else nothing is replaced before they are in new ones.
-func batched(candidates []*Candidate, result *Result) []*Candidate {
-	if len(result.Filters[len(result.Filters)-1].Removed) == 0 {
-		return candidates
-	}
-	replaced := slices.Clone(candidates)
-	ranked := slices.Clone(result.Candidates)
-	at := make([]int32, len(candidates))
-	for rank, c := range ranked {
-		at[c.index] = int32(rank)
-	}
-	for from := 0; from < len(replaced); from += batchLength {
-		rebatch(replaced, ranked, at, from)
-	}
-	result.Candidates = ranked
-	return replaced
 }
 
 // rebatch copies the candidates of a batch, which begins with an index.

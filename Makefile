@@ -9,7 +9,7 @@ GO ?= go
 # take many times as long. Short, because test-all has all random cases.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench expensive perf perf-report trace trace-scheduler soak soak-preemption fleet clean generate images release base-digest generate-docs
+.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench bench-rows expensive perf perf-report trace trace-scheduler soak soak-preemption fleet faults clean generate images release base-digest generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -199,6 +199,10 @@ expensive: ## search for expressions that take more than they cost, for EXPENSIV
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./test/perf/...
+
+ROWS_COUNT ?= 5
+bench-rows: ## what a decision costs for each cluster: the table of docs/placement-performance.md
+	GOMAXPROCS=1 $(GO) test ./placement -run '^$$' -bench 'BenchmarkRows' -benchmem -benchtime $(BENCHTIME) -count $(ROWS_COUNT) -timeout 1h
 
 # The names of benchmarks and workloads, as for "go test -bench".
 PERF ?= PerfScheduling

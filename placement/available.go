@@ -29,6 +29,8 @@ type Availability struct {
 	Clusters []*clusterv1.ManagedCluster
 	// sets has for each of Clusters the index of the first of Eligible that it is in.
 	sets []int
+	// fleeting tells that one of the clusters may be changed without being replaced.
+	fleeting bool
 }
 
 // Available returns what a Placement may choose from. A ManagedClusterSet that
@@ -81,6 +83,7 @@ func available(placement *clusterv1beta1.Placement, snapshot *Snapshot, known *j
 			result.Clusters, result.sets = append(result.Clusters, known.clusters[i]), append(result.sets, set)
 		}
 	}
+	result.fleeting = known.fleeting
 	known.forgetFleeting()
 	return result, nil
 }

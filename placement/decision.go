@@ -56,6 +56,7 @@ func (r *run) decide(selected []*Candidate) *Decision {
 		before, chosen := r.former.decisions[m.decision.ClusterName]
 		if !chosen || before.Score != m.decision.Score {
 			result.ScoresUpdated = true
+			break
 		}
 	}
 	pieces := r.divide(members)
@@ -99,17 +100,20 @@ func sliceNumber(placement, name string) int {
 // recorded already, where these may not be updated yet.
 func (r *run) members(selected []*Candidate) []member {
 	result, limited := make([]member, len(selected)), r.limited(selected)
-	reasons := map[why]string{}
+	reasons, because, reason := map[why]string{}, why{}, ""
 	for i, c := range selected {
 		score := c.Total
 		if limited {
 			score = r.former.decisions[c.Cluster.Name].Score
 		}
-		because := why{c.ClusterSet, c.Predicate}
-		if _, known := reasons[because]; !known {
-			reasons[because] = because.String()
+		// That of the one before is that of most.
+		if own := (why{c.ClusterSet, c.Predicate}); i == 0 || own != because {
+			if _, known := reasons[own]; !known {
+				reasons[own] = own.String()
+			}
+			because, reason = own, reasons[own]
 		}
-		result[i] = member{c, clusterv1beta1.ClusterDecision{ClusterName: c.Cluster.Name, Reason: reasons[because], Score: score}}
+		result[i] = member{c, clusterv1beta1.ClusterDecision{ClusterName: c.Cluster.Name, Reason: reason, Score: score}}
 	}
 	return result
 }

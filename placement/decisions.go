@@ -25,6 +25,8 @@ type Decisions struct {
 	// cluster. total is the sum over all. Neither has zeros.
 	placements map[types.NamespacedName]*chosen
 	total      map[string]int
+	// version is another one after each change.
+	version uint64
 }
 
 type counted struct {
@@ -49,6 +51,9 @@ type former struct {
 	slices []formerSlice
 }
 
+// noFormer is that of a Placement without objects.
+var noFormer = &former{}
+
 // NewDecisions returns what the objects say.
 func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	d := &Decisions{
@@ -70,6 +75,7 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	d.version++
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 	d.remove(key)
 	entry := counted{
@@ -97,7 +103,18 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 func (d *Decisions) Delete(namespace, name string) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	d.version++
 	d.remove(types.NamespacedName{Namespace: namespace, Name: name})
+}
+
+// current tells the states apart.
+func (d *Decisions) current() uint64 {
+	if d == nil {
+		return 0
+	}
+	d.mutex.RLock()
+	defer d.mutex.RUnlock()
+	return d.version
 }
 
 func (d *Decisions) remove(key types.NamespacedName) {
@@ -126,13 +143,13 @@ func add(counts map[string]int, name string, n int) {
 // former returns what the objects of one Placement say.
 func (d *Decisions) former(placement types.NamespacedName) *former {
 	if d == nil {
-		return &former{}
+		return noFormer
 	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	own := d.placements[placement]
 	if own == nil {
-		return &former{}
+		return noFormer
 	}
 	if own.former == nil {
 		own.former = d.collect(placement.Namespace, own)
@@ -157,15 +174,13 @@ func (d *Decisions) collect(namespace string, own *chosen) *former {
 	return result
 }
 
-// others returns how often other Placements chose the named clusters, and the most
-// that they chose any cluster.
-func (d *Decisions) others(placement types.NamespacedName, names func(yield func(string) bool)) (counts []int, most int) {
+// others returns how often other Placements chose the named clusters, of which there are n, and
+// the most that they chose any cluster.
+func (d *Decisions) others(placement types.NamespacedName, n int, names func(yield func(string) bool)) (counts []int, most int) {
 	if d == nil {
-		for range names {
-			counts = append(counts, 0)
-		}
-		return counts, 0
+		return make([]int, n), 0
 	}
+	counts = make([]int, 0, n)
 	d.mutex.RLock()
 	defer d.mutex.RUnlock()
 	var own map[string]int

@@ -5,3 +5,9 @@ package placement
 
 // Remembered is the memory of all Schedulers.
 var Remembered = remembered
+
+// Decided is the memory of what follows the predicates.
+var Decided = decided
+
+// Resumed tells whether a result has what follows the predicates from the last run.
+func Resumed(r *Result) bool { return r.resumed }

@@ -34,10 +34,19 @@ var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 // look at it do not run in parallel.
 var evaluations = &counter{}
 
-type counter struct{ n int }
+type counter struct {
+	n int
+	// then is called after each evaluation, if it is set.
+	then func()
+}
 
-func (c *counter) ObserveCompilation(string, bool, error)  {}
-func (c *counter) ObserveEvaluation(string, uint64, error) { c.n++ }
+func (c *counter) ObserveCompilation(string, bool, error) {}
+func (c *counter) ObserveEvaluation(string, uint64, error) {
+	c.n++
+	if c.then != nil {
+		c.then()
+	}
+}
 
 // environment is shared because to make one takes many milliseconds.
 var environment = func() *cluster.Environment {

@@ -29,15 +29,16 @@ import (
 // An answer that was not found in time is none: it has no version, so the cluster is
 // evaluated next time, and only it.
 //
-// Everything after the predicates costs little, and is done anew each time.
+// What comes after the predicates is remembered as a whole, see settled.
 
 // memory is what is known of one Placement. It is there while a decision is made; in between
 // it is in kept, as long as there is room.
 type memory struct {
 	mutex sync.Mutex
 	known
-	// kept is nil if nothing is to be remembered.
-	kept *memo.Slot[known]
+	// kept is nil if nothing is to be remembered, and then so is settled.
+	kept    *memo.Slot[known]
+	settled *memo.Slot[settled]
 }
 
 // known is what is remembered of one Placement.
@@ -111,7 +112,7 @@ func (s *Scheduler) memoryOf(placement *clusterv1beta1.Placement) *memory {
 		if before := s.memories[placement.UID]; before != nil {
 			result = before
 		} else {
-			result.kept = memo.NewSlot[known](remembered)
+			result.kept, result.settled = memo.NewSlot[known](remembered), memo.NewSlot[settled](decided)
 			s.memories[placement.UID] = result
 		}
 		s.mutex.Unlock()
@@ -131,6 +132,7 @@ func (s *Scheduler) Forget(placement types.UID) {
 	defer s.mutex.Unlock()
 	if forgotten := s.memories[placement]; forgotten != nil {
 		forgotten.kept.Forget()
+		forgotten.settled.Forget()
 	}
 	delete(s.memories, placement)
 }
@@ -164,6 +166,7 @@ func (r *run) matches(memory *memory, clusters []*clusterv1.ManagedCluster) ([]a
 	if memory.covers(clusters) {
 		return memory.answers, r.refresh(memory, clusters)
 	}
+	r.unsure = true
 	known, answers := memory.answers, make([]answer, 0, len(clusters))
 	for _, c := range clusters {
 		for len(known) > 0 && known[0].name < c.Name {
@@ -216,6 +219,7 @@ func (r *run) refresh(memory *memory, clusters []*clusterv1.ManagedCluster) erro
 		if err != nil {
 			return err
 		}
+		r.renewed = append(r.renewed, renewed{i, memory.answers[i].match})
 		memory.answers[i] = one
 	}
 	return nil
@@ -267,9 +271,7 @@ func (r *run) evaluate(plan *plan, of *clusterv1.ManagedCluster) (answer, error)
 	if recorder.err != nil {
 		return answer{}, recorder.err
 	}
-	if len(plan.predicates) > 0 {
-		r.result.Evaluated++
-	}
+	r.result.Evaluated++
 	r.result.Cost += result.match.cost
 	result.match.holds = r.shared(result.match.holds)
 	if result.match.late != nil {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
@@ -23,6 +24,11 @@ type plan struct {
 	spread         []spreadConstraint
 	groups         []group
 	scoreRateLimit time.Duration
+	// settles tells that what follows the predicates depends on no time and on no
+	// AddOnPlacementScore; amounts are the resources and balances tells whether the other
+	// Placements matter to it.
+	settles, balances bool
+	amounts           []clusterv1.ResourceName
 	// reads are the AddOnPlacementScores that the predicates and prioritizers read.
 	reads cluster.ScoreNames
 	// wrong is what could not be understood; if there is anything, the plan must not
@@ -38,6 +44,7 @@ func (s *Scheduler) plan(placement *clusterv1beta1.Placement) *plan {
 	p.spread = spreadConstraints(&spec.SpreadPolicy, &p.wrong)
 	p.groups = groupsOf(s.environment, &spec.DecisionStrategy.GroupStrategy, &p.wrong)
 	p.scoreRateLimit = selectionOf(spec, &p.wrong)
+	p.settling(spec)
 	p.reads = p.predicates.scoreNames()
 	for _, configuration := range spec.PrioritizerPolicy.Configurations {
 		if c := configuration.ScoreCoordinate; c != nil && c.AddOn != nil && c.Type != clusterv1beta1.ScoreCoordinateTypeBuiltIn {

@@ -47,20 +47,23 @@ type Candidate struct {
 	// Reason says why it is not selected; nil if it is.
 	Reason Reason
 
-	// tie is what it drew, index its place in the order of names.
+	// tie is what it drew, index its place among the candidates in order of their names.
 	tie   uint64
 	index int
 }
 
-// rank sorts from the most to the least wanted. The candidates are in order of
+// rank returns the candidates from the most to the least wanted. They are in order of
 // their names, which stays where nothing else tells them apart.
-func (r *run) rank(candidates []*Candidate) {
+func (r *run) rank(candidates []*Candidate) []*Candidate {
 	if r.placement.Annotations[TieBreakAnnotation] == TieBreakRandom {
 		for _, c := range candidates {
 			c.tie = lot(r.placement.UID, c.Cluster.Name)
 		}
+	} else if ranked := byCounting(candidates); ranked != nil {
+		return ranked
 	}
-	slices.SortFunc(candidates, func(a, b *Candidate) int {
+	ranked := slices.Clone(candidates)
+	slices.SortFunc(ranked, func(a, b *Candidate) int {
 		if a.Total != b.Total {
 			return cmp.Compare(b.Total, a.Total)
 		}
@@ -75,6 +78,44 @@ func (r *run) rank(candidates []*Candidate) {
 		}
 		return cmp.Compare(a.index, b.index)
 	})
+	return ranked
+}
+
+// byCounting ranks candidates that have drawn nothing by counting how many there are of each
+// total: totals are small whole numbers, and many have the same. nil if they are too far apart.
+func byCounting(candidates []*Candidate) []*Candidate {
+	if len(candidates) == 0 {
+		return nil
+	}
+	least, most := candidates[0].Total, candidates[0].Total
+	for _, c := range candidates {
+		least, most = min(least, c.Total), max(most, c.Total)
+	}
+	if most-least > int64(len(candidates)) {
+		return nil
+	}
+	// Those without a taint that is to be avoided are before those with one.
+	kind := func(c *Candidate) int {
+		if c.Avoided != nil {
+			return 2*int(most-c.Total) + 1
+		}
+		return 2 * int(most-c.Total)
+	}
+	ends := make([]int, 2*(most-least)+2)
+	for _, c := range candidates {
+		ends[kind(c)]++
+	}
+	end := 0
+	for i, n := range ends {
+		ends[i], end = end, end+n
+	}
+	ranked := make([]*Candidate, len(candidates))
+	for _, c := range candidates {
+		at := &ends[kind(c)]
+		ranked[*at] = c
+		*at++
+	}
+	return ranked
 }
 
 // lot is what a cluster draws for a Placement.

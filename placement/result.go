@@ -68,6 +68,8 @@ type Result struct {
 	Overrun *Overrun
 
 	now time.Time
+	// resumed tells that what follows the predicates is that of the last run.
+	resumed bool
 }
 
 // Time is when the decision was made, or is to be thought of as made.

@@ -96,6 +96,12 @@ type run struct {
 	period *clock.Period
 	// skipped is how many clusters were not evaluated, for lack of time.
 	skipped int
+	// renewed are the answers that were replaced where all others are remembered; unsure tells
+	// that there are other ones.
+	renewed []renewed
+	unsure  bool
+	// version is that of all PlacementDecisions, if they matter.
+	version uint64
 	horizon horizon
 	result  *Result
 	report  report
@@ -149,6 +155,9 @@ func (r *run) schedule(memory *memory) error {
 	wrong = append(wrong, wrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
 	r.report.configured(wrong)
+	if r.plan.balances {
+		r.version = r.snapshot.Decisions.current()
+	}
 	r.former = r.snapshot.Decisions.former(r.key)
 	r.result.Standing = len(r.former.decisions)
 	available, err := available(r.placement, r.snapshot, &memory.joined)
@@ -198,10 +207,14 @@ func (r *report) stand(err error) {
 
 // choose filters, ranks and picks.
 func (r *run) choose(memory *memory) error {
-	candidates, failed, err := r.filter(memory)
-	if err != nil {
+	last := memory.last()
+	if err := r.judge(memory); err != nil {
 		return err
 	}
+	if r.resume(memory, last) {
+		return r.interrupted()
+	}
+	candidates, failed := r.filter(memory)
 	if r.result.Overrun != nil {
 		r.report.overrun()
 		return nil
@@ -209,20 +222,19 @@ func (r *run) choose(memory *memory) error {
 	if err := r.prioritize(candidates); err != nil {
 		return err
 	}
-	r.rank(candidates)
-	r.result.Candidates = candidates
+	ranked := r.rank(candidates)
+	r.result.Candidates = ranked
 	limit := len(candidates)
 	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil {
 		limit = min(limit, int(*wanted))
 	}
-	r.pick(candidates, limit)
-	var selected []*Candidate
+	r.pick(ranked, limit)
+	selected := make([]*Candidate, 0, limit)
 	for _, c := range candidates {
 		if c.Selected {
 			selected = append(selected, c)
 		}
 	}
-	sortByName(selected)
 	r.report.evaluated(failed)
 	if len(selected) == 0 && r.lost(failed) {
 		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
@@ -231,6 +243,9 @@ func (r *run) choose(memory *memory) error {
 	}
 	r.report.scheduled(len(selected))
 	r.result.Decision = r.decide(selected)
+	if len(failed) == 0 {
+		r.settle(memory, candidates)
+	}
 	return r.interrupted()
 }
 

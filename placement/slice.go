@@ -80,37 +80,78 @@ func intoSlices(groups []piece, former []formerSlice, byScore bool) [][]*part {
 }
 
 // spot is where a cluster is among the members of the groups.
-type spot struct{ group, index int }
+type spot struct {
+	name         string
+	group, index int
+}
+
+// spots are those of all members, in order of their names.
+type spots struct {
+	all []spot
+	// placed are, by group and index, the members that are in a slice.
+	placed [][]bool
+	// next is behind the one that was found last.
+	next int
+}
+
+func spotsOf(groups []piece) *spots {
+	count := 0
+	for _, group := range groups {
+		count += len(group.members)
+	}
+	s := &spots{all: make([]spot, 0, count), placed: make([][]bool, len(groups))}
+	for g, group := range groups {
+		s.placed[g] = make([]bool, len(group.members))
+		for i, m := range group.members {
+			s.all = append(s.all, spot{m.decision.ClusterName, g, i})
+		}
+	}
+	byName := func(a, b spot) int { return cmp.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(s.all, byName) {
+		slices.SortFunc(s.all, byName)
+	}
+	return s
+}
+
+// find returns the spot of a cluster that is not placed yet. The clusters of a slice are in
+// order, so that the next one is mostly the one that is asked for.
+func (s *spots) find(name string) (spot, bool) {
+	if s.next == len(s.all) || s.all[s.next].name != name {
+		at, found := slices.BinarySearchFunc(s.all, name, func(of spot, name string) int { return cmp.Compare(of.name, name) })
+		if !found {
+			return spot{}, false
+		}
+		s.next = at
+	}
+	found := s.all[s.next]
+	s.next++
+	return found, !s.placed[found.group][found.index]
+}
 
 // keep returns the slices that the groups have already, each with the clusters that
 // stay in it, and for each group the members that are in none of them.
 func keep(groups []piece, former []formerSlice) (parts [][]*part, waiting [][]int) {
-	spots := map[string]spot{}
-	for g, group := range groups {
-		for i, m := range group.members {
-			spots[m.decision.ClusterName] = spot{g, i}
-		}
-	}
+	spots := spotsOf(groups)
 	parts, waiting = make([][]*part, len(groups)), make([][]int, len(groups))
 	for _, slice := range former {
 		group := slice.groupNow(spots)
 		if group < 0 || group >= len(groups) {
 			continue
 		}
-		p := &part{number: slice.number}
+		p := &part{number: slice.number, members: make([]int, 0, MaxSliceLength)}
 		for _, decision := range slice.decisions {
 			// Each cluster is placed once, whatever the objects say.
-			if at, ok := spots[decision.ClusterName]; ok && at.group == group && p.room() > 0 {
+			if at, ok := spots.find(decision.ClusterName); ok && at.group == group && p.room() > 0 {
 				p.members = append(p.members, at.index)
-				delete(spots, decision.ClusterName)
+				spots.placed[at.group][at.index] = true
 			}
 		}
 		p.short = len(p.members) < len(slice.decisions)
 		parts[group] = append(parts[group], p)
 	}
-	for g, group := range groups {
-		for i, m := range group.members {
-			if _, waits := spots[m.decision.ClusterName]; waits {
+	for g, placed := range spots.placed {
+		for i, is := range placed {
+			if !is {
 				waiting[g] = append(waiting[g], i)
 			}
 		}
@@ -120,10 +161,10 @@ func keep(groups []piece, former []formerSlice) (parts [][]*part, waiting [][]in
 
 // groupNow is the group that most of the clusters are in. Of several it is the one
 // with the former index, as it is without any, else the first.
-func (s *formerSlice) groupNow(spots map[string]spot) int {
+func (s *formerSlice) groupNow(spots *spots) int {
 	counts := map[int]int{}
 	for _, decision := range s.decisions {
-		if at, ok := spots[decision.ClusterName]; ok {
+		if at, ok := spots.find(decision.ClusterName); ok {
 			counts[at.group]++
 		}
 	}

@@ -131,8 +131,8 @@ func size(value ref.Val) uint64 {
 // construction is the cost of all maps and lists of a parsed text.
 func construction(value ref.Val) uint64 {
 	switch value := value.(type) {
-	case *mapping[untyped]:
-		return containers(map[string]any(value.fields))
+	case *mapping[parsedObject]:
+		return value.fields.construction
 	case traits.Lister:
 		return containers(value.Value())
 	default:

@@ -147,22 +147,49 @@ func orNow(t time.Time) time.Time {
 	return t
 }
 
+// scored is an item of an AddOnPlacementScore, with what the annotation says.
+type scored struct {
+	*clusterv1alpha1.AddOnPlacementScoreItem
+	quantities map[string]string
+	// bad is what is wrong with the annotation, nil if nothing is: it fails those who read
+	// quantities, and nobody else.
+	bad ref.Val
+}
+
+var scoredKeys = []string{"name", "quantity", "value"}
+
+func (s scored) find(key string) (ref.Val, bool) {
+	switch key {
+	case "name":
+		return types.String(s.Name), true
+	case "value":
+		return types.Int(s.Value), true
+	case "quantity":
+		if s.bad != nil {
+			return s.bad, true
+		}
+		return quantityOf(s.AddOnPlacementScoreItem, s.quantities), true
+	default:
+		return nil, false
+	}
+}
+
+func (s scored) keys() []string { return scoredKeys }
+
+func (s scored) count() int { return len(scoredKeys) }
+
+// scoreItems shows the items all at once, and reads none of them.
 func scoreItems(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {
 	quantities, err := quantitiesOf(object)
-	items := make([]ref.Val, len(object.Status.Scores))
-	for i, score := range object.Status.Scores {
-		// A bad annotation fails those who read quantities, and nobody else.
-		quantity := types.WrapErr(err)
-		if err == nil {
-			quantity = quantityOf(score, quantities)
+	items, values := make([]mapping[scored], len(object.Status.Scores)), make([]ref.Val, len(object.Status.Scores))
+	for i := range items {
+		items[i].fields = scored{&object.Status.Scores[i], quantities, nil}
+		if err != nil {
+			items[i].fields.bad = types.WrapErr(err)
 		}
-		items[i] = types.NewRefValMap(types.DefaultTypeAdapter, map[ref.Val]ref.Val{
-			types.String("name"):     types.String(score.Name),
-			types.String("value"):    types.Int(score.Value),
-			types.String("quantity"): quantity,
-		})
+		values[i] = &items[i]
 	}
-	return types.NewRefValList(types.DefaultTypeAdapter, items)
+	return types.NewRefValList(types.DefaultTypeAdapter, values)
 }
 
 func quantitiesOf(object *clusterv1alpha1.AddOnPlacementScore) (map[string]string, error) {
@@ -182,7 +209,7 @@ var wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
 // quantityOf is an int for a plain whole number and the text of any other
 // quantity.
-func quantityOf(score clusterv1alpha1.AddOnPlacementScoreItem, quantities map[string]string) ref.Val {
+func quantityOf(score *clusterv1alpha1.AddOnPlacementScoreItem, quantities map[string]string) ref.Val {
 	text, ok := quantities[score.Name]
 	if !ok {
 		return types.Int(score.Value)

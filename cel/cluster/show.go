@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
@@ -101,6 +102,8 @@ func newShowList(t reflect.Type) show {
 	switch {
 	case t.Elem().Kind() == reflect.Uint8 && t.Kind() == reflect.Slice:
 		return orNull(func(v reflect.Value) ref.Val { return types.String(base64.StdEncoding.EncodeToString(v.Bytes())) })
+	case t == reflect.TypeFor[[]clusterv1.ManagedClusterClaim]():
+		return orNull(showClaims)
 	case t.Elem().Kind() == reflect.Struct && !value.TypeReflectEntryOf(t.Elem()).CanConvertToUnstructured():
 		return orNull(showStructs(t.Elem()))
 	default:

@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
@@ -29,6 +31,11 @@ type plan struct {
 type property struct {
 	*value.FieldCacheEntry
 	show show
+	// text is the index of the field if it is a plain text of the struct itself, which most that
+	// are read for each element of a list are; -1 if not. Such a field is read without asking
+	// the cache for more. omitsEmpty tells that JSON has no empty one.
+	text       int
+	omitsEmpty bool
 }
 
 // plans has the plan of each struct type that was met, by reflect.Type.
@@ -47,7 +54,8 @@ func planOf(t reflect.Type) *plan {
 func newPlan(t reflect.Type) *plan {
 	result := &plan{byName: map[string]*property{}}
 	for name, entry := range value.TypeReflectEntryOf(t).Fields() {
-		at := &property{entry, showOf(entry.GetFrom(reflect.Zero(t)).Type())}
+		at := &property{FieldCacheEntry: entry, show: showOf(entry.GetFrom(reflect.Zero(t)).Type())}
+		at.text, at.omitsEmpty = textField(t, name)
 		result.byName[name] = at
 		result.fields = append(result.fields, at)
 	}
@@ -55,10 +63,35 @@ func newPlan(t reflect.Type) *plan {
 	return result
 }
 
+// textField finds the field of a struct that has a name in JSON, if it is a string and nothing
+// but that.
+func textField(t reflect.Type, name string) (index int, omitsEmpty bool) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		named, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if named != name || field.Anonymous || !field.IsExported() {
+			continue
+		}
+		isPlain := field.Type.Kind() == reflect.String && !value.TypeReflectEntryOf(field.Type).CanConvertToUnstructured()
+		if !isPlain || options != "" && options != "omitempty" {
+			break
+		}
+		return i, options == "omitempty"
+	}
+	return -1, false
+}
+
 func (o object) find(key string) (ref.Val, bool) {
 	at, ok := o.plan.byName[key]
 	if !ok {
 		return nil, false
+	}
+	if at.text >= 0 {
+		text := o.value.Field(at.text).String()
+		if text == "" && at.omitsEmpty {
+			return nil, false
+		}
+		return types.String(text), true
 	}
 	v := at.GetFrom(o.value)
 	if at.CanOmit(v) {

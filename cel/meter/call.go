@@ -4,6 +4,8 @@
 package meter
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -30,14 +32,14 @@ type call struct {
 func (b *builder) call(of interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
 	function := of.Function()
 	if function == operators.Equals || function == operators.NotEquals {
-		return &equality{of, of.Args(), function == operators.NotEquals, b.chargeOf(of), b.watch(of.ID())}, nil
+		return &equality{of, of.Args(), function == operators.NotEquals, b.chargeOf(of, nil), b.watch(of.ID())}, nil
 	}
 	if either := alternativeOf(of); either != nil {
 		return either, nil
 	}
 	result := &call{
 		InterpretableCall: of, args: of.Args(), implementation: b.implementation(of),
-		charge: b.chargeOf(of), load: b.loaderOf(of), watch: b.watch(of.ID()),
+		load: b.loaderOf(of), watch: b.watch(of.ID()),
 	}
 	if b.optimize {
 		var err error
@@ -45,6 +47,10 @@ func (b *builder) call(of interpreter.InterpretableCall) (interpreter.Interpreta
 			return nil, err
 		}
 	}
+	if b.isPlain(result) {
+		return &plain{result}, nil
+	}
+	result.charge = b.chargeOf(of, result.pattern)
 	return result, nil
 }
 
@@ -65,36 +71,37 @@ type operands struct {
 	first, second ref.Val
 	all           []ref.Val
 	count         int
+	// pair is what list returns, so that there is no list for each call.
+	pair [2]ref.Val
 }
 
+// list has all of them. It is to be read, and not to be kept: the next call uses it again.
 func (o *operands) list() []ref.Val {
-	switch {
-	case o.all != nil || o.count == 0:
+	if o.all != nil || o.count == 0 {
 		return o.all
-	case o.count == 1:
-		return []ref.Val{o.first}
-	default:
-		return []ref.Val{o.first, o.second}
 	}
+	o.pair = [2]ref.Val{o.first, o.second}
+	return o.pair[:o.count]
 }
 
 // Exec evaluates the arguments, charges and makes the call.
 func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	account := accountOf(frame)
-	values, failure, complete := c.operands(frame)
+	first, second, all, failure, complete := c.operands(frame)
+	values := account.operandsOf(first, second, all, len(c.args))
 	if failure == nil {
 		if c.load != nil {
-			account.load(c.load(account, c, &values), c.Function(), c.ID())
+			account.load(c.load(account, c, values), c.Function(), c.ID())
 		}
-		failure = c.make(&values)
+		failure = c.make(values)
 		if c.watch != nil {
-			watched(frame, c.watch, &values, failure)
+			watched(frame, c.watch, values, failure)
 		}
 	}
 	// CEL charges for a call that was not made because an argument has no value, if all
 	// arguments were evaluated.
 	if complete {
-		account.charge(c.charge(&values, failure))
+		account.charge(c.charge(values, failure))
 	}
 	return failure
 }
@@ -102,45 +109,44 @@ func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // Eval is Exec.
 func (c *call) Eval(vars interpreter.Activation) ref.Val { return c.Exec(interpreter.AsFrame(vars)) }
 
-// operands evaluates the arguments. The second result is what the call returns if it is
-// not made. complete tells that all arguments were evaluated.
-func (c *call) operands(frame *interpreter.ExecutionFrame) (values operands, failure ref.Val, complete bool) {
+// operands evaluates the arguments. failure is what the call returns if it is not made.
+// complete tells that all arguments were evaluated.
+func (c *call) operands(frame *interpreter.ExecutionFrame) (first, second ref.Val, all []ref.Val, failure ref.Val, complete bool) {
 	strict := c.implementation == nil || !c.implementation.NonStrict
-	values.count = len(c.args)
 	if len(c.args) > 2 || c.isVariadic() {
 		return c.variadic(frame, strict)
 	}
 	if len(c.args) > 0 {
-		values.first = c.args[0].Exec(frame)
+		first = c.args[0].Exec(frame)
 	}
 	if len(c.args) > 1 {
-		values.second = c.args[1].Exec(frame)
+		second = c.args[1].Exec(frame)
 	}
 	switch {
-	case strict && len(c.args) > 0 && types.IsUnknownOrError(values.first):
-		return values, values.first, true
-	case strict && len(c.args) > 1 && types.IsUnknownOrError(values.second):
-		return values, values.second, true
+	case strict && len(c.args) > 0 && types.IsUnknownOrError(first):
+		return first, second, nil, first, true
+	case strict && len(c.args) > 1 && types.IsUnknownOrError(second):
+		return first, second, nil, second, true
 	}
-	return values, nil, true
+	return first, second, nil, nil, true
 }
 
-func (c *call) variadic(frame *interpreter.ExecutionFrame, strict bool) (values operands, failure ref.Val, complete bool) {
-	values.count, values.all = len(c.args), make([]ref.Val, len(c.args))
+func (c *call) variadic(frame *interpreter.ExecutionFrame, strict bool) (first, second ref.Val, all []ref.Val, failure ref.Val, complete bool) {
+	all = make([]ref.Val, len(c.args))
 	for i, arg := range c.args {
 		value := arg.Exec(frame)
-		values.all[i] = value
+		all[i] = value
 		switch i {
 		case 0:
-			values.first = value
+			first = value
 		case 1:
-			values.second = value
+			second = value
 		}
 		if strict && types.IsUnknownOrError(value) {
-			return values, value, i == len(c.args)-1
+			return first, second, all, value, i == len(c.args)-1
 		}
 	}
-	return values, nil, true
+	return first, second, all, nil, true
 }
 
 // isVariadic tells whether the arguments are evaluated one after the other until one
@@ -186,7 +192,7 @@ func (c *call) make(values *operands) ref.Val {
 		}
 	}
 	if first.Type().HasTrait(traits.ReceiverType) {
-		return types.LabelErrNode(c.ID(), first.(traits.Receiver).Receive(c.Function(), c.OverloadID(), values.list()[1:]))
+		return types.LabelErrNode(c.ID(), first.(traits.Receiver).Receive(c.Function(), c.OverloadID(), slices.Clone(values.list()[1:])))
 	}
 	if len(c.args) > 2 || c.isVariadic() {
 		return types.NewErrWithNodeID(c.ID(), "no such overload: %s %d", c.Function(), c.ID())
@@ -206,9 +212,8 @@ type equality struct {
 // Exec compares.
 func (e *equality) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	account := accountOf(frame)
-	values := operands{count: 2}
-	values.first = e.args[0].Exec(frame)
-	values.second = e.args[1].Exec(frame)
+	first := e.args[0].Exec(frame)
+	values := account.operandsOf(first, e.args[1].Exec(frame), nil, 2)
 	var result ref.Val
 	switch {
 	case types.IsUnknownOrError(values.first):
@@ -224,10 +229,10 @@ func (e *equality) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 			result = types.Bool(result != types.True)
 		}
 		if e.watch != nil {
-			watched(frame, e.watch, &values, result)
+			watched(frame, e.watch, values, result)
 		}
 	}
-	account.charge(e.charge(&values, result))
+	account.charge(e.charge(values, result))
 	return result
 }
 

@@ -23,11 +23,15 @@ type charge func(values *operands, result ref.Val) uint64
 
 // chargeOf asks in the order that cel-go asks in: what the libraries say of an overload,
 // the estimator, and what CEL says of an overload.
-func (b *builder) chargeOf(of interpreter.InterpretableCall) charge {
+func (b *builder) chargeOf(of interpreter.InterpretableCall, constant *pattern) charge {
 	if found, ok := libraryCharges[of.OverloadID()]; ok && (found.of != textLibrary || b.hasNewTexts()) {
 		return found.charge
 	}
 	otherwise := defaultCharge(of.OverloadID())
+	if constant != nil && isMatches(of.OverloadID()) {
+		units := perCharacter(constant.characters)
+		otherwise = func(o *operands, _ ref.Val) uint64 { return traversed(1+sizeOf(o.first)) * units }
+	}
 	estimator, function, overload := b.config.Estimator, of.Function(), of.OverloadID()
 	asCEL := b.config.OperatorsAsCEL
 	switch {
@@ -87,13 +91,23 @@ func defaultCharge(overload string) charge {
 		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first) + sizeOf(o.second)) }
 	case overloads.Matches, overloads.MatchesString:
 		return func(o *operands, _ ref.Val) uint64 {
-			return traversed(1+sizeOf(o.first)) * uint64(math.Ceil(float64(sizeOf(o.second))*common.RegexStringLengthCostFactor))
+			return traversed(1+sizeOf(o.first)) * perCharacter(sizeOf(o.second))
 		}
 	case overloads.ContainsString:
 		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first)) * traversed(sizeOf(o.second)) }
 	default:
 		return one
 	}
+}
+
+func isMatches(overload string) bool {
+	return overload == overloads.Matches || overload == overloads.MatchesString
+}
+
+// perCharacter is the cost of a regular expression of so many characters for each unit of the
+// text that is matched.
+func perCharacter(characters uint64) uint64 {
+	return uint64(math.Ceil(float64(characters) * common.RegexStringLengthCostFactor))
 }
 
 // traversed is the cost of going through so many characters.
@@ -104,6 +118,8 @@ func traversed(size uint64) uint64 {
 // sizeOf is the number of characters, elements or entries, and one for anything else.
 func sizeOf(value ref.Val) uint64 {
 	switch value := value.(type) {
+	case types.String:
+		return uint64(utf8.RuneCountInString(string(value)))
 	case traits.Sizer:
 		return uint64(value.Size().(types.Int))
 	case *types.Optional:

@@ -434,7 +434,8 @@ var everything = known{deep: [2]bool{true, true}}
 
 // callOf looks at the operands.
 func callOf(a *account, c *call, values *operands, is known) *Call {
-	result := Call{Count: values.count}
+	result := &a.call
+	*result = Call{Count: values.count}
 	if zone, ok := values.second.(types.String); ok && is.zoned {
 		result.NoZone = isOffset(string(zone)) || isKept(string(zone))
 	}
@@ -458,7 +459,7 @@ func callOf(a *account, c *call, values *operands, is known) *Call {
 	if isMatching(c.Function()) {
 		result.Pattern, result.Compiled = c.patternOf(values)
 	}
-	return &result
+	return result
 }
 
 // isOffset tells whether a time zone is written so that it needs no file.

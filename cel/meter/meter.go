@@ -6,7 +6,9 @@ package meter
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 )
 
@@ -102,6 +104,18 @@ type account struct {
 	since   float64
 	// heavy tells that this is one of the few evaluations that may make much.
 	heavy bool
+	// operands and call are of the call that is being charged: one after the other, since what
+	// a call is made of is evaluated before. They are here because to make them for each call
+	// would take longer than most calls do.
+	operands operands
+	call     Call
+}
+
+// operandsOf are those of the next call. Nobody may keep them longer than that takes.
+func (a *account) operandsOf(first, second ref.Val, all []ref.Val, count int) *operands {
+	of := &a.operands
+	of.first, of.second, of.all, of.count = first, second, all, count
+	return of
 }
 
 func (a *account) expense() Expense { return Expense{a.cost, Load{a.nanoseconds, a.bytes}} }
@@ -157,6 +171,10 @@ type scope struct {
 	interpreter.Activation
 	account account
 }
+
+// scopes are empty ones, to be used again. That of an evaluation which was ended by a panic
+// is none of them: nobody knows who still has it.
+var scopes = sync.Pool{New: func() any { return new(scope) }}
 
 // accountOf finds the account of the evaluation that a frame belongs to: as many steps
 // away as macros are nested.

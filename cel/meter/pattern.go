@@ -9,6 +9,7 @@ import (
 	"math"
 	"regexp"
 	"regexp/syntax"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -45,6 +46,8 @@ type pattern struct {
 	Pattern
 	function   string
 	expression *regexp.Regexp
+	// characters is how many its text has.
+	characters uint64
 }
 
 func isMatching(function string) bool {
@@ -72,7 +75,7 @@ func constantPattern(of interpreter.InterpretableCall) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pattern{size, of.Function(), compiled}, nil
+	return &pattern{size, of.Function(), compiled, uint64(utf8.RuneCountInString(string(text)))}, nil
 }
 
 // match makes the call.

@@ -132,7 +132,7 @@ func (b *builder) recognize(expr ast.Expr) {
 
 func (b *builder) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch step := step.(type) {
-	case *attribute, *call, *equality:
+	case *attribute, *call, *equality, *plain:
 		return step, nil
 	case interpreter.InterpretableConst:
 		return step, nil
@@ -156,7 +156,8 @@ type Program struct {
 // are those of cel-go, a [*LimitError] or an [*InterruptedError]; the value beside an
 // error of cel-go has its place.
 func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits Limits) (value ref.Val, expense Expense, err error) {
-	s := &scope{Activation: input, account: account{ctx: ctx, limits: limits}}
+	s := scopes.Get().(*scope)
+	s.Activation, s.account.ctx, s.account.limits = input, ctx, limits
 	frame, err := interpreter.NewExecutionFrame(s)
 	if err != nil {
 		return nil, Expense{}, err
@@ -169,6 +170,8 @@ func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits
 		switch failure := recover().(type) {
 		case nil:
 			frame.Close()
+			*s = scope{}
+			scopes.Put(s)
 		case *LimitError:
 			value, err = nil, failure
 		case *InterruptedError:

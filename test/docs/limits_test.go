@@ -254,6 +254,8 @@ func placementLimits(t *testing.T) []limit {
 		{"time until a Placement is tried again that takes too long", duration(t, "placement/controller/pace.go", "firstDelay") + " to " + duration(t, "placement/controller/pace.go", "lastDelay"), ours},
 		{"Placements decided at a time", number(controller.DefaultWorkers) + ", and an expensive one", ours},
 		{"what is remembered of verdicts on clusters, for all Placements together", size(constantOf(t, "placement/remembered.go", "rememberedBytes")), ours},
+		{"what is kept of ranks, groups and slices, for all Placements together", size(constantOf(t, "placement/settled.go", "decidedBytes")), ours},
+		{"what is kept of texts that parseJSON has read", size(constantOf(t, "cel/cluster/parsejson.go", "parsedBytes")), ours},
 		{"errors in one answer of admission", number(constantOf(t, "placement/admission/webhook.go", "maxErrors")), ours},
 		{"length of a condition's message", number(constantOf(t, "placement/condition.go", "maxMessage")) + " bytes", upstreams},
 		{"time for one answer of the debug endpoint", duration(t, "placement/debug/handler.go", "DefaultTimeout"), ours},

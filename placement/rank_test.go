@@ -1,0 +1,71 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"pgregory.net/rapid"
+)
+
+// Counting has the order that comparing has.
+func TestCountedIsSorted(t *testing.T) {
+	seen := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		taint, apart := &clusterv1.Taint{}, rapid.Int64Range(0, 20).Draw(t, "apart")
+		base := rapid.Int64Range(-1000, 1000).Draw(t, "base")
+		var candidates []*Candidate
+		for i := range rapid.IntRange(0, 40).Draw(t, "candidates") {
+			c := &Candidate{index: i, Total: base + rapid.Int64Range(0, apart).Draw(t, "total")}
+			if rapid.Bool().Draw(t, "avoided") {
+				c.Avoided = taint
+			}
+			candidates = append(candidates, c)
+		}
+		want := slices.Clone(candidates)
+		slices.SortStableFunc(want, func(a, b *Candidate) int {
+			return cmp.Or(cmp.Compare(b.Total, a.Total), compareBool(a.Avoided != nil, b.Avoided != nil))
+		})
+		got := byCounting(candidates)
+		seen[got != nil]++
+		if got != nil {
+			require.Equal(t, want, got)
+		}
+	})
+	require.Positive(t, seen[true])
+}
+
+// A cluster is found wherever it is, and once.
+func TestSpots(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,3}`), 0, 12, rapid.ID[string]).Draw(t, "names")
+		groups := make([]piece, 3)
+		want := map[string]spot{}
+		for _, name := range names {
+			g := rapid.IntRange(0, 2).Draw(t, "group")
+			want[name] = spot{name, g, len(groups[g].members)}
+			one := member{}
+			one.decision.ClusterName = name
+			groups[g].members = append(groups[g].members, one)
+		}
+		s := spotsOf(groups)
+		for range 30 {
+			name := rapid.OneOf(rapid.SampledFrom(append(names, "")), rapid.StringMatching(`[a-d]{1,3}`)).Draw(t, "name")
+			at, found := s.find(name)
+			is, there := want[name]
+			require.Equal(t, there, found, name)
+			if found {
+				require.Equal(t, is, at)
+				if rapid.Bool().Draw(t, "place") {
+					s.placed[at.group][at.index] = true
+					delete(want, name)
+				}
+			}
+		}
+	})
+}

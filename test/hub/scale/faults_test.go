@@ -244,7 +244,7 @@ func TestFaults(t *testing.T) {
 	for i, k := range all {
 		t.Logf("instance %d was started %d times; requests: %v", i, k.starts, k.faults.Counts())
 	}
-	t.Logf("%d Placements on %d clusters, %d versions of PlacementDecisions, settled %d times after at most %v", len(placements), clusters, o.events, settles, longest.Round(time.Millisecond))
+	t.Logf("%d Placements on %d clusters, %d versions of PlacementDecisions, %d of them to confirm, settled %d times after at most %v", len(placements), clusters, o.events, o.confirmed, settles, longest.Round(time.Millisecond))
 }
 
 // whileChanging lets something go wrong while Placements and clusters change; or after, if

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/placement"
 )
 
 // observer watches the PlacementDecisions of all Placements. After every event it
@@ -43,7 +44,9 @@ type observer struct {
 	// reselected is when the last event came after which an object had other clusters, and
 	// not only other scores.
 	reselected time.Time
-	broken     error
+	// confirmed is how many events were of an object that was written only for the sake of others.
+	confirmed int
+	broken    error
 }
 
 // observe starts to watch; that ends with the test.
@@ -120,6 +123,10 @@ func (o *observer) see(e watch.Event) {
 	o.events, o.last = o.events+1, time.Now()
 	if e.Type == watch.Deleted || !slices.Equal(clustersOf(o.objects[decision.Name]), clustersOf(decision)) {
 		o.reselected = o.last
+	}
+	const key = placement.ConfirmedAnnotation
+	if before := o.objects[decision.Name]; before != nil && before.Annotations[key] != decision.Annotations[key] {
+		o.confirmed++
 	}
 	if o.objects[decision.Name] = decision; e.Type == watch.Deleted {
 		delete(o.objects, decision.Name)

@@ -31,6 +31,9 @@ const (
 
 	// wakePeriod is longer than a scheduler needs for the pods that were woken.
 	wakePeriod = 5 * time.Second
+
+	// remindPeriod is longer than the controller manager needs for a pod that it is told of.
+	remindPeriod = 20 * time.Second
 )
 
 // eventually waits until check has nothing to complain about.
@@ -54,6 +57,7 @@ func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 	t.Helper()
 	var claims []resourceapi.ResourceClaim
 	var woken time.Time
+	reminded := time.Now()
 	eventually(t, "all pods are served that can be, and nobody else has devices", func(ctx context.Context) (string, error) {
 		var pods map[types.UID]*corev1.Pod
 		var err error
@@ -65,7 +69,11 @@ func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 		}
 		p := w.picture(pods, claims)
 		if complaint := p.complaint(); complaint != "" {
-			return complaint, nil
+			if time.Since(reminded) > remindPeriod {
+				reminded = time.Now()
+				err = p.remind(ctx)
+			}
+			return complaint, err
 		}
 		if complaint := p.complaintAboutOverlooked(); complaint != "" {
 			if time.Since(woken) > wakePeriod {
@@ -117,7 +125,10 @@ func (p *picture) complaint() string {
 
 func (p *picture) complaintAboutClaim(claim *resourceapi.ResourceClaim) string {
 	for _, user := range claim.Status.ReservedFor {
-		if pod := p.pods[user.UID]; pod == nil || pod.Spec.NodeName == "" {
+		switch pod := p.pods[user.UID]; {
+		case pod == nil:
+			return fmt.Sprintf("is reserved for pod %s, which is gone", user.Name)
+		case pod.Spec.NodeName == "":
 			return fmt.Sprintf("is reserved for pod %s, which has no node", user.Name)
 		}
 	}
@@ -252,6 +263,23 @@ func (w *workload) wake(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"woken":"%d"}}}`, time.Now().UnixNano())
 	_, err := client().CoreV1().Nodes().Patch(ctx, w.nodes[0], types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
+}
+
+// remind has the controller manager look again at claims that are reserved for pods that are gone, by a change that means
+// nothing. It looks at a claim when that is changed, and leaves it to a pod that it does not know and the API server
+// does; the end of that pod is to bring it back. If its watch of pods is too old, and it lists them anew when the pod is
+// gone, it is told neither of its beginning nor of its end.
+func (p *picture) remind(ctx context.Context) error {
+	patch := fmt.Sprintf(`{"metadata":{"labels":{"reminded":"%d"}}}`, time.Now().UnixNano())
+	for name, claim := range p.claims {
+		if !slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool { return p.pods[user.UID] == nil }) {
+			continue
+		}
+		if _, err := client().ResourceV1().ResourceClaims(p.namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // free names the devices of a node for a kind of pods that nobody has.

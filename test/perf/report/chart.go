@@ -112,7 +112,7 @@ func (s *series) draw(svg *strings.Builder, i int, x, y func(float64) float64) {
 func (r *Results) upstreamPlot() string {
 	const bar, labels = 22, 330
 	names := r.upstreamNames()
-	_, processors := r.upstreamRatios()
+	_, processors := r.upstreamRatios(throughput)
 	high := bar*len(names) + top + 20
 	var svg strings.Builder
 	begin(&svg, high, "Processor time, upstream's divided by ours")

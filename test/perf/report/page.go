@@ -40,7 +40,7 @@ func (r *Results) Page(beside Beside) (page string, plots map[string]string) {
 	text.WriteString(beside.Variants.keepWholePart())
 	text.WriteString(beside.Evicting.preemptionPart())
 	text.WriteString("\n## Upstream's own workloads\n\n" + upstreamText)
-	text.WriteString(r.upstreamTable())
+	text.WriteString(r.upstreamTable(throughput))
 	text.WriteString("\n![Processor time of upstream's workloads with our plugin, compared with upstream's](performance/upstream.svg)\n")
 	text.WriteString("\n## Half an hour\n\n" + soakText + "```text\n" + strings.TrimSpace(beside.Soak) + "\n```\n")
 	text.WriteString("\n## Half an hour with priorities\n\n" + churnText + "```text\n" + strings.TrimSpace(beside.Churn) + "\n```\n")
@@ -62,7 +62,7 @@ func (r *Results) promises() string {
 	text := "\n| compared with as many devices of any kind | wanted | throughput | processor time | runs |\n|---|---|---|---|---|\n"
 	text += row("2x2 of 16 devices, 1,000 nodes, half of the devices in use", "0.90", place{"Steady", "half", "grid", 1000, 16})
 	text += row("2x2 of 16 devices, 5,000 nodes, no such set on nine of ten", "0.50", place{"Steady", "fragmented", "grid", 5000, 16})
-	throughputs, processors := r.upstreamRatios()
+	throughputs, processors := r.upstreamRatios(throughput)
 	if len(throughputs) > 0 {
 		text += fmt.Sprintf("| upstream's own workloads, the slowest of %d | 0.95 | %s | %s | |\n",
 			len(throughputs), times(slices.Min(throughputs)), times(slices.Min(processors)))
@@ -125,23 +125,23 @@ func (r *Results) upstreamNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func (r *Results) upstreamRatios() (throughputs, processors []float64) {
+func (r *Results) upstreamRatios(speed func(Run) float64) (throughputs, processors []float64) {
 	for _, name := range r.upstreamNames() {
 		ours, theirs := r.named(name+"/celset"), r.named(name+"/upstream")
-		throughputs = append(throughputs, ratio(ours, theirs, throughput, false))
+		throughputs = append(throughputs, ratio(ours, theirs, speed, false))
 		processors = append(processors, ratio(ours, theirs, processor, true))
 	}
 	return throughputs, processors
 }
 
-func (r *Results) upstreamTable() string {
+func (r *Results) upstreamTable(speed func(Run) float64) string {
 	text := "| workload | pods/s, upstream | celset | attempt p99, ms, upstream | celset | CPU a pod, ms, upstream | celset | throughput | processor time |\n" +
 		"|---|---|---|---|---|---|---|---|---|\n"
-	throughputs, processors := r.upstreamRatios()
+	throughputs, processors := r.upstreamRatios(speed)
 	p99 := func(r Run) float64 { return r.Attempt.P99 }
 	for i, name := range r.upstreamNames() {
 		theirs, ours := r.named(name+"/upstream"), r.named(name+"/celset")
-		text += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name, digits(theirs.median(throughput)), digits(ours.median(throughput)),
+		text += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name, digits(theirs.median(speed)), digits(ours.median(speed)),
 			digits(theirs.median(p99)), digits(ours.median(p99)), digits(theirs.median(processor)), digits(ours.median(processor)),
 			times(throughputs[i]), times(processors[i]))
 	}

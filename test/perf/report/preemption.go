@@ -43,7 +43,7 @@ func (r *Results) preemptionPart() string {
 			digits(w.median(func(r Run) float64 { return r.Attempt.P50 })), digits(w.median(func(r Run) float64 { return r.Attempt.P95 })),
 			digits(w.median(func(r Run) float64 { return r.Attempt.P99 })), digits(w.median(processor)), versus[0], versus[1])
 	}
-	return text + "\n### Pods without devices\n\n" + upstreamPreemptionText + r.upstreamTable()
+	return text + "\n### Pods without devices\n\n" + upstreamPreemptionText + r.upstreamTable(rate)
 }
 
 // rate is the number of pods by the time for all of them. They come at once and are done in a second or

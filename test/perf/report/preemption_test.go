@@ -30,6 +30,6 @@ func TestPreemptionPart(t *testing.T) {
 | 200 | nobody | grid | 0 | 50.0 | 0 / 0 / 0 | 20.0 |  |  |
 | 200 | pods with 1 each | grid | 4.00 | 10.0 | 0 / 0 / 0 | 100 | 0.20 | 0.20 |
 `)
-	require.Contains(t, part, "| PreemptionBasic/1000Nodes | 7.00 | 7.00 | 0 | 0 | 40.0 | 40.0 | 1.00 | 1.00 |\n")
+	require.Contains(t, part, "| PreemptionBasic/1000Nodes | 25.0 | 25.0 | 0 | 0 | 40.0 | 40.0 | 1.00 | 1.00 |\n")
 	require.Empty(t, (&Results{}).preemptionPart())
 }

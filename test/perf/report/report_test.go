@@ -128,7 +128,7 @@ func TestRatios(t *testing.T) {
 	require.Equal(t, 0.8, ratio(grid, count, processor, true)) // 10 ms compared with 12.5
 	require.Zero(t, ratio(grid, nil, throughput, false))
 	require.Zero(t, ratio(grid, &Workload{}, throughput, false))
-	throughputs, _ := results.upstreamRatios()
+	throughputs, _ := results.upstreamRatios(throughput)
 	require.Equal(t, []float64{2}, throughputs)
 
 	// Each run is compared with the one beside it.

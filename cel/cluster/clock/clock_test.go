@@ -224,6 +224,7 @@ func TestFieldsOfDurations(t *testing.T) {
 		})
 	}
 	require.Zero(t, durationField(hour, time.Hour, 0))
+	require.EqualValues(t, 1, durationField(hour, -2_000_000*time.Hour+1, 1), "it is rounded to -2000000, and left at once")
 }
 
 func TestRates(t *testing.T) {

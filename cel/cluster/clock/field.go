@@ -149,17 +149,19 @@ func durationField(of unit, value time.Duration, rate int64) int64 {
 	default:
 		return 1
 	}
-	over, positive := floorMod(int64(value), size), value >= 0
-	left := size - over
+	// behind is how far the last whole number is away, left how far the next one is.
+	behind, positive := floorMod(int64(value), size), value >= 0
+	left := size - behind
 	if rate < 0 {
 		rate, positive = -rate, value <= 0
-		left = over
-		if over == 0 {
+		behind, left = left%size, behind
+		if left == 0 {
 			left = size
 		}
 	}
-	// Numbers are cut towards zero: -2h is left at once on the way up, 2h is not.
-	if over == 0 && !positive {
+	// Numbers are cut towards zero: -2h is left at once on the way up, 2h is not. What is a little
+	// more than -2h may be rounded to it, and is left at once, too.
+	if behind < rounding && !positive {
 		return 1
 	}
 	return max(1, ceilDiv(max(0, left-rounding), rate*int64(Tick)))

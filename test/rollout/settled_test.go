@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -275,7 +276,9 @@ func (p *picture) remind(ctx context.Context) error {
 		if !slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool { return p.pods[user.UID] == nil }) {
 			continue
 		}
-		if _, err := client().ResourceV1().ResourceClaims(p.namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		_, err := client().ResourceV1().ResourceClaims(p.namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		// It may be gone by now.
+		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}

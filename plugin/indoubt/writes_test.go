@@ -118,9 +118,11 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 			if !test.doubtful {
 				require.Empty(t, d.from(""))
 				require.Zero(t, d.queue.Len())
+				require.False(t, d.Any())
 				return
 			}
 			require.Equal(t, []string{"1", "2"}, d.from(""))
+			require.True(t, d.Any())
 			require.Equal(t, 1, d.queue.Len(), "it is looked at")
 			require.Empty(t, d.from(claim.UID), "it may have again what it may have")
 			if test.then != nil {

@@ -22,7 +22,7 @@ const catchUpTimeout = 30 * time.Second
 
 // catchUp reads what an earlier leader has allocated, before this one allocates for the first time.
 func (pl *DynamicResourcesCEL) catchUp(ctx context.Context, pod *v1.Pod) *fwk.Status {
-	if pl.watched.inDoubt == nil || !pl.asksForDevices(pod) {
+	if pl.watched.inDoubt == nil || pl.watched.inDoubt.IsCaughtUp() || !pl.asksForDevices(pod) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)

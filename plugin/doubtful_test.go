@@ -20,6 +20,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/plugin/hold"
+	"github.com/celset/celset/plugin/indoubt"
+	"github.com/celset/celset/plugin/metrics"
 )
 
 // renamed is the claim, or the pod, with another name. Pods use the claims of their names.
@@ -217,4 +221,17 @@ func TestEverySchedulerHasItsOwn(t *testing.T) {
 	require.NotSame(t, first, second)
 	require.NotSame(t, first.profiles, second.profiles)
 	require.Same(t, second, s.of(other, shared.guard, shared.gates))
+}
+
+// TestOutcomesAreLabels: the metrics begin with zero for each way in which something can end.
+func TestOutcomesAreLabels(t *testing.T) {
+	var outcomes, ends []string
+	for _, outcome := range indoubt.Outcomes {
+		outcomes = append(outcomes, string(outcome))
+	}
+	for _, end := range hold.Ends {
+		ends = append(ends, string(end))
+	}
+	require.Equal(t, metrics.InDoubtOutcomes, outcomes)
+	require.Equal(t, metrics.HoldEnds, ends)
 }

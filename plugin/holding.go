@@ -34,20 +34,15 @@ import (
 const maxNamedNodes = 5
 
 // keptFrom is what a pod may not take though no claim has it: what is held for others, and what others may
-// have been given of which that is not known. It may be asked more than once.
-func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod) func() []resourceapi.DeviceRequestAllocationResult {
-	if !pl.asksForDevices(pod) {
-		return func() []resourceapi.DeviceRequestAllocationResult { return nil }
-	}
-	var held []resourceapi.DeviceRequestAllocationResult
+// have been given of which that is not known.
+func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod) []resourceapi.DeviceRequestAllocationResult {
+	kept := pl.inDoubtFrom(pod)
 	if pl.holds != nil {
 		for _, hold := range pl.holds.From(pod, pl.activate) {
-			held = append(held, hold.Devices...)
+			kept = append(kept, hold.Devices...)
 		}
 	}
-	return func() []resourceapi.DeviceRequestAllocationResult {
-		return append(slices.Clone(held), pl.inDoubtFrom(pod)...)
-	}
+	return kept
 }
 
 // asksForDevices tells whether a pod may need some.

@@ -243,7 +243,8 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	if status := pl.catchUp(ctx, pod); !status.IsSuccess() {
 		return nil, status
 	}
-	seen := pl.watched.during(pl.keptFrom(pod), func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
+	kept := func() []resourceapi.DeviceRequestAllocationResult { return pl.keptFrom(pod) }
+	seen := pl.watched.during(kept, func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
 	if !status.IsSuccess() || pl.exchange == nil {
 		return result, status
 	}

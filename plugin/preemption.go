@@ -136,7 +136,7 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, claims
 	if err != nil {
 		return nil, err
 	}
-	kept := pl.keptFrom(pod)()
+	kept := pl.keptFrom(pod)
 	allocator.AddAllocated(state, kept, dynamicresources.AllocatorFeatures(pl.features))
 	base, err := pl.newAllocator(ctx, material{allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
 	if err != nil {

@@ -170,10 +170,7 @@ func (w *Writes) Ends() uint64 {
 // watch has not told it yet. A scheduler that begins to lead does that before it allocates anything. Once it
 // was successful there is nothing left to do.
 func (w *Writes) CatchUp(ctx context.Context) error {
-	w.mutex.Lock()
-	caughtUp := w.caughtUp
-	w.mutex.Unlock()
-	if caughtUp {
+	if w.IsCaughtUp() {
 		return nil
 	}
 	claims, err := w.client.ResourceV1().ResourceClaims(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
@@ -189,6 +186,13 @@ func (w *Writes) CatchUp(ctx context.Context) error {
 	defer w.mutex.Unlock()
 	w.caughtUp = true
 	return nil
+}
+
+// IsCaughtUp tells whether CatchUp has nothing left to do.
+func (w *Writes) IsCaughtUp() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.caughtUp
 }
 
 // doubt counts the devices of a claim as in use from now on.

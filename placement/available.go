@@ -36,26 +36,11 @@ type Availability struct {
 // Available returns what a Placement may choose from. A ManagedClusterSet that
 // can't be understood is an error if it is eligible.
 func Available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
-	return available(placement, snapshot, &joined{})
+	return available(placement, snapshot, func([]*clusterv1beta2.ManagedClusterSet) *joint { return &joint{} })
 }
 
-// joined are the sets that the clusters were last found to be in.
-type joined struct {
-	eligible []version
-	// clusters are sorted by name; sets has for each of them the index of the first
-	// eligible set that it is in, unknown if that must be found anew.
-	clusters []*clusterv1.ManagedCluster
-	sets     []int
-	// fleeting tells that some of the clusters have no version.
-	fleeting bool
-}
-
-// unknown is the set of a cluster that is not remembered.
-const unknown = -1
-
-// available remembers the sets of clusters. A cluster that is the same object as
-// before, in the same place, is in the same set.
-func available(placement *clusterv1beta1.Placement, snapshot *Snapshot, known *joined) (*Availability, error) {
+// available asks known for what is known of the clusters of some sets.
+func available(placement *clusterv1beta1.Placement, snapshot *Snapshot, known func(eligible []*clusterv1beta2.ManagedClusterSet) *joint) (*Availability, error) {
 	sets := boundSets(placement.Namespace, snapshot)
 	result := &Availability{}
 	var eligible []*clusterv1beta2.ManagedClusterSet
@@ -70,76 +55,8 @@ func available(placement *clusterv1beta1.Placement, snapshot *Snapshot, known *j
 	if err != nil {
 		return result, err
 	}
-	known.join(snapshot.Clusters, eligible, members)
-	n := 0
-	for _, set := range known.sets {
-		if set < len(eligible) {
-			n++
-		}
-	}
-	result.Clusters, result.sets = make([]*clusterv1.ManagedCluster, 0, n), make([]int, 0, n)
-	for i, set := range known.sets {
-		if set < len(eligible) {
-			result.Clusters, result.sets = append(result.Clusters, known.clusters[i]), append(result.sets, set)
-		}
-	}
-	result.fleeting = known.fleeting
-	known.forgetFleeting()
+	known(eligible).available(result, snapshot.Clusters, eligible, members)
 	return result, nil
-}
-
-// join finds the sets of those clusters that are not known. One that is being deleted
-// is in none.
-func (j *joined) join(clusters []*clusterv1.ManagedCluster, eligible []*clusterv1beta2.ManagedClusterSet, members membership) {
-	if !j.inPlace(clusters) {
-		j.clusters, j.sets = slices.Clone(byName(clusters)), nil
-	}
-	if versions := versionsOf(eligible); j.sets == nil || !slices.Equal(versions, j.eligible) || slices.ContainsFunc(versions, func(v version) bool { return !v.rememberable() }) {
-		j.eligible, j.sets = versions, slices.Repeat([]int{unknown}, len(j.clusters))
-	}
-	for i, set := range j.sets {
-		switch {
-		case set != unknown:
-		case j.clusters[i].DeletionTimestamp.IsZero():
-			j.sets[i] = members.find(j.clusters[i])
-		default:
-			j.sets[i] = len(eligible)
-		}
-		j.fleeting = j.fleeting || set == unknown && j.clusters[i].ResourceVersion == ""
-	}
-}
-
-// inPlace takes over clusters if they have the names of the former ones, and tells
-// whether they do.
-func (j *joined) inPlace(clusters []*clusterv1.ManagedCluster) bool {
-	if j.sets == nil || len(clusters) != len(j.clusters) {
-		return false
-	}
-	for i, c := range clusters {
-		if former := j.clusters[i]; c != former || j.sets[i] == unknown {
-			if c == nil || c.Name != former.Name {
-				return false
-			}
-			j.clusters[i], j.sets[i] = c, unknown
-		}
-	}
-	return true
-}
-
-// forgetFleeting forgets what was found of objects that may be changed without being
-// replaced.
-func (j *joined) forgetFleeting() {
-	if j.fleeting {
-		*j = joined{}
-	}
-}
-
-func versionsOf(sets []*clusterv1beta2.ManagedClusterSet) []version {
-	result := make([]version, len(sets))
-	for i, set := range sets {
-		result[i] = version{set.UID, set.ResourceVersion}
-	}
-	return result
 }
 
 // boundSets are looked up by the names of the bindings: spec.clusterSet is equal to

@@ -36,9 +36,10 @@ import (
 type memory struct {
 	mutex sync.Mutex
 	known
-	// kept is nil if nothing is to be remembered, and then so is settled.
-	kept    *memo.Slot[known]
-	settled *memo.Slot[settled]
+	// kept is nil if nothing is to be remembered, and then so are the others.
+	kept     *memo.Slot[known]
+	settled  *memo.Slot[settled]
+	standing *memo.Slot[fixpoint]
 }
 
 // known is what is remembered of one Placement.
@@ -48,7 +49,6 @@ type known struct {
 	plan       *plan
 	// answers are those of the last run, sorted by the names of the clusters.
 	answers []answer
-	joined  joined
 	// begun is when a decision was begun that is not made yet, for lack of time.
 	begun begun
 	// parts are what measured, a plan, takes.
@@ -112,7 +112,7 @@ func (s *Scheduler) memoryOf(placement *clusterv1beta1.Placement) *memory {
 		if before := s.memories[placement.UID]; before != nil {
 			result = before
 		} else {
-			result.kept, result.settled = memo.NewSlot[known](remembered), memo.NewSlot[settled](decided)
+			result.kept, result.settled, result.standing = memo.NewSlot[known](remembered), memo.NewSlot[settled](decided), memo.NewSlot[fixpoint](standings)
 			s.memories[placement.UID] = result
 		}
 		s.mutex.Unlock()
@@ -133,6 +133,7 @@ func (s *Scheduler) Forget(placement types.UID) {
 	if forgotten := s.memories[placement]; forgotten != nil {
 		forgotten.kept.Forget()
 		forgotten.settled.Forget()
+		forgotten.standing.Forget()
 	}
 	delete(s.memories, placement)
 }

@@ -53,7 +53,7 @@ func (k *known) size() memo.Size {
 	if k.measured != k.plan {
 		k.parts, k.measured = k.plan.expressions(), k.plan
 	}
-	return memo.Size{Bytes: sizeOfAnswers(k.answers) + k.joined.size(), Parts: k.parts}
+	return memo.Size{Bytes: sizeOfAnswers(k.answers), Parts: k.parts}
 }
 
 func sizeOfAnswers(answers []answer) int {
@@ -72,10 +72,6 @@ func sizeOfAnswers(answers []answer) int {
 		}
 	}
 	return bytes
-}
-
-func (j *joined) size() int {
-	return cap(j.eligible)*int(unsafe.Sizeof(version{})) + (cap(j.clusters)+cap(j.sets))*int(unsafe.Sizeof(int(0)))
 }
 
 // expressions are those of the selectors, compiled. Placements with the same ones share them.

@@ -70,6 +70,8 @@ type Result struct {
 	now time.Time
 	// resumed tells that what follows the predicates is that of the last run.
 	resumed bool
+	// fixpoint is what the decision was made from, nil if it may change by itself.
+	fixpoint *fixpoint
 }
 
 // Time is when the decision was made, or is to be thought of as made.

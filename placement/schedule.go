@@ -58,6 +58,7 @@ type Scheduler struct {
 	observer    Observer
 	timeout     time.Duration
 
+	joints   joints
 	mutex    sync.Mutex
 	memories map[types.UID]*memory
 }
@@ -84,6 +85,7 @@ type run struct {
 	placement *clusterv1beta1.Placement
 	key       types.NamespacedName
 	snapshot  *Snapshot
+	joints    *joints
 	now       time.Time
 	// clock is the time in expressions: that of the attempt which this one goes on with.
 	clock time.Time
@@ -128,23 +130,31 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	if placement == nil || snapshot == nil || now.IsZero() {
 		return &Result{now: now}, errors.New("schedule: placement, snapshot and time must be given")
 	}
-	r := &run{
-		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, now: now, clock: now,
-		key:      types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name},
-		recorder: recorder{snapshot: snapshot, now: now},
-		alarm:    alarm{parent: ctx, limit: s.timeout},
-		result:   &Result{now: now},
-	}
-	r.report = report{r.result, placement, now}
+	r := s.newRun(ctx, placement, snapshot, now)
 	defer r.alarm.close()
 	memory := s.memoryOf(placement)
 	defer memory.release()
+	if memory.standing != nil {
+		memory.standing.Forget()
+	}
 	err := r.schedule(memory)
 	if err != nil {
 		r.report.stand(err)
 	}
 	r.result.Requeue = r.horizon.time
 	return r.result, err
+}
+
+func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) *run {
+	r := &run{
+		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, joints: &s.joints, now: now, clock: now,
+		key:      types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name},
+		recorder: recorder{snapshot: snapshot, now: now},
+		alarm:    alarm{parent: ctx, limit: s.timeout},
+		result:   &Result{now: now},
+	}
+	r.report = report{r.result, placement, now}
+	return r
 }
 
 func (r *run) schedule(memory *memory) error {
@@ -160,7 +170,7 @@ func (r *run) schedule(memory *memory) error {
 	}
 	r.former = r.snapshot.Decisions.former(r.key)
 	r.result.Standing = len(r.former.decisions)
-	available, err := available(r.placement, r.snapshot, &memory.joined)
+	available, err := available(r.placement, r.snapshot, r.joints.of)
 	r.result.Available = available
 	switch {
 	case r.report.nothing(err):
@@ -212,6 +222,7 @@ func (r *run) choose(memory *memory) error {
 		return err
 	}
 	if r.resume(memory, last) {
+		r.result.fixpoint = r.standingOn()
 		return r.interrupted()
 	}
 	candidates, failed := r.filter(memory)
@@ -245,6 +256,7 @@ func (r *run) choose(memory *memory) error {
 	r.result.Decision = r.decide(selected)
 	if len(failed) == 0 {
 		r.settle(memory, candidates)
+		r.result.fixpoint = r.standingOn()
 	}
 	return r.interrupted()
 }

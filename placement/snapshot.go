@@ -24,7 +24,8 @@ type Snapshot struct {
 	// the Placement.
 	Bindings []*clusterv1beta2.ManagedClusterSetBinding
 	// Scores finds AddOnPlacementScores; nil finds none. An error is taken for a
-	// failure of the snapshot, not for a missing object.
+	// failure of the snapshot, not for a missing object. What is equal finds the same in every
+	// snapshot.
 	Scores cluster.ScoreFinder
 	// Decisions are the PlacementDecisions of all Placements; nil are none.
 	Decisions *Decisions

@@ -70,22 +70,24 @@ func unchanged(former, clusters []*clusterv1.ManagedCluster) []*clusterv1.Manage
 	return result
 }
 
-// scores are all AddOnPlacementScores.
-type scores map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
-
-// FindScore implements [cluster.ScoreFinder].
-func (s scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
-	return s[types.NamespacedName{Namespace: namespace, Name: name}], nil
+// scores are all AddOnPlacementScores at one moment. As long as none changes, they are the same.
+type scores struct {
+	named map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
 }
 
-func collectScores(ctx context.Context, reader client.Reader) (scores, error) {
+// FindScore implements [cluster.ScoreFinder].
+func (s *scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	return s.named[types.NamespacedName{Namespace: namespace, Name: name}], nil
+}
+
+func collectScores(ctx context.Context, reader client.Reader) (*scores, error) {
 	var list clusterv1alpha1.AddOnPlacementScoreList
 	if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list AddOnPlacementScores: %w", err)
 	}
-	result := make(scores, len(list.Items))
+	result := make(map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore, len(list.Items))
 	for i := range list.Items {
 		result[client.ObjectKeyFromObject(&list.Items[i])] = &list.Items[i]
 	}
-	return result, nil
+	return &scores{result}, nil
 }

@@ -69,7 +69,7 @@ type Observer interface {
 	// written, and what it returns with the error, if any, when that ends.
 	ObserveWriting() (end func(error))
 	// ObserveTurn is called when a Placement was evaluated, by the worker of the slow queue
-	// or one of the usual, with one of [TurnDone], [TurnContinued] and [TurnFailed].
+	// or one of the usual, with one of [TurnDone], [TurnContinued], [TurnFailed] and [TurnUnmoved].
 	ObserveTurn(turn string, slow bool)
 }
 
@@ -110,7 +110,7 @@ type reconciler struct {
 	usual, slow lane
 	observer    Observer
 	clusters    collected[[]*clusterv1.ManagedCluster]
-	scores      collected[scores]
+	scores      collected[*scores]
 	all         bool
 	now         func() time.Time
 }
@@ -153,7 +153,7 @@ func Add(mgr manager.Manager, options Options) error {
 		// collect is called one at a time.
 		return unchanged(r.clusters.value, clusters), err
 	}
-	r.scores.collect = func(ctx context.Context) (scores, error) { return collectScores(ctx, r.client) }
+	r.scores.collect = func(ctx context.Context) (*scores, error) { return collectScores(ctx, r.client) }
 	with := ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation, NewQueue: newQueue}
 	err = r.watches(builder.ControllerManagedBy(mgr).Named(Name)).WatchesRawSource(r.usual.source()).WithOptions(with).
 		Complete(worker{reconciler: r})

@@ -92,7 +92,7 @@ func newModel(t *testing.T, clusters int, takes time.Duration) *model {
 	m.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
 		return m.inventory.Clusters(ctx, m.client)
 	}
-	m.scores.collect = func(ctx context.Context) (scores, error) { return collectScores(ctx, m.client) }
+	m.scores.collect = func(ctx context.Context) (*scores, error) { return collectScores(ctx, m.client) }
 	for i := range clusters {
 		m.join(fmt.Sprintf("c%03d", i), "global")
 	}

@@ -130,7 +130,7 @@ func (l *leader) begin() {
 		ledger: newLedger(), records: newRecords(), paces: newPaces(timeouts), observer: unobserved{}, now: time.Now, profiles: "fleet",
 	}
 	l.reconciler.clusters.collect = func(context.Context) ([]*clusterv1.ManagedCluster, error) { return l.world.clusters, nil }
-	l.scores.collect = func(context.Context) (scores, error) { return nil, nil }
+	l.scores.collect = func(context.Context) (*scores, error) { return &scores{}, nil }
 	for _, object := range l.cache {
 		l.tell(told{object: object})
 	}

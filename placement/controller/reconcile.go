@@ -65,6 +65,12 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		r.paces.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	if unmoved, requeue, err := r.unmoved(ctx, object); err != nil {
+		return reconcile.Result{}, err
+	} else if unmoved {
+		r.observer.ObserveTurn(TurnUnmoved, r.paces.slow(request.NamespacedName))
+		return r.outcome(&placement.Result{Requeue: requeue}, nil)
+	}
 	result, err := r.settle(ctx, object)
 	if err == nil {
 		err = r.publish(ctx, object, result)
@@ -76,6 +82,9 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil && result != nil && (verdict.turn != TurnContinued || verdict.delay == 0) {
 		r.observer.ObserveTurn(verdict.turn, r.paces.slow(request.NamespacedName))
 	}
+	if err == nil && result != nil && verdict.turn == TurnDone {
+		r.scheduler.Stands(object, result)
+	}
 	r.paces.move(object, verdict.slow)
 	if verdict.turn == TurnContinued && verdict.delay == 0 {
 		r.slow.add(request)
@@ -85,6 +94,26 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: verdict.delay}, nil
 	}
 	return r.outcome(result, err)
+}
+
+// unmoved tells whether there is nothing to decide: the hub has what was decided last, and
+// clusters that have changed since make no difference. Time that was spent in vain counts.
+func (r *reconciler) unmoved(ctx context.Context, object *clusterv1beta1.Placement) (unmoved bool, requeue time.Time, err error) {
+	if r.profiles != "" {
+		// Nobody looks at the PlacementDecisions of SIG Multicluster but who publishes them.
+		return false, time.Time{}, nil
+	}
+	snapshot, err := r.snapshot(ctx, object.Namespace)
+	if err != nil {
+		return false, time.Time{}, err
+	}
+	start := r.now()
+	limited, cancel := placement.WithDeadline(ctx, r.paces.turn(object, start), r.paces.timeouts.Total)
+	defer cancel()
+	if unmoved, requeue = r.scheduler.Unmoved(limited, object, snapshot, start); !unmoved {
+		r.paces.spend(object, r.now().Sub(start), false)
+	}
+	return unmoved, requeue, nil
 }
 
 // verdictOf is what becomes of a Placement. What was not decided for another reason than

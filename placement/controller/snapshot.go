@@ -48,7 +48,7 @@ func (r *reconciler) snapshot(ctx context.Context, namespace string) (*placement
 	return snapshotOf(ctx, r.client, namespace, clusters, scores, r.ledger.decisions)
 }
 
-func snapshotOf(ctx context.Context, reader client.Reader, namespace string, clusters []*clusterv1.ManagedCluster, scores scores, decisions *placement.Decisions) (*placement.Snapshot, error) {
+func snapshotOf(ctx context.Context, reader client.Reader, namespace string, clusters []*clusterv1.ManagedCluster, scores *scores, decisions *placement.Decisions) (*placement.Snapshot, error) {
 	var (
 		sets     clusterv1beta2.ManagedClusterSetList
 		bindings clusterv1beta2.ManagedClusterSetBindingList

@@ -199,11 +199,11 @@ func TestOutcomes(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	b := newBench(t)
-	require.Len(t, b.series(t, "celset_placement_turns_total"), 6, "all are there from the start")
+	require.Len(t, b.series(t, "celset_placement_turns_total"), 8, "all are there from the start")
 	for _, turn := range []string{controller.TurnDone, controller.TurnContinued, controller.TurnContinued, controller.TurnFailed} {
 		b.ObserveTurn(turn, turn != controller.TurnDone)
 	}
-	require.Len(t, b.series(t, "celset_placement_turns_total"), 6)
+	require.Len(t, b.series(t, "celset_placement_turns_total"), 8)
 	b.requireValues(t, map[string]uint64{"turns_total done usual": 1, "turns_total continued slow": 2, "turns_total failed slow": 1})
 }
 

@@ -25,7 +25,8 @@ import (
 // meter counts what a controller does.
 type meter struct {
 	evaluations atomic.Int64
-	decisions   atomic.Int64
+	// decisions are those that were made, or found to stand.
+	decisions atomic.Int64
 
 	mutex sync.Mutex
 	// writes are the requests that are no reads, by method and resource.
@@ -51,6 +52,16 @@ func (m *meter) ObservePlugin(_, name string) func() {
 	}
 	return func() { m.decisions.Add(1) }
 }
+
+// ObserveTurn implements [controller.Observer].
+func (m *meter) ObserveTurn(turn string, _ bool) {
+	if turn == controller.TurnUnmoved {
+		m.decisions.Add(1)
+	}
+}
+
+// ObserveWriting is not of interest.
+func (*meter) ObserveWriting() func(error) { return func(error) {} }
 
 // roundTripper counts the requests of a client.
 type roundTripper struct {
@@ -99,7 +110,7 @@ func (h *hub) control(t testing.TB) (m *meter, stop func()) {
 		Scheme: h.scheme, Cache: controller.Cache(), Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
 	})
 	require.NoError(t, err)
-	options := controller.Options{Scheduler: placement.Config{Environment: environment, Observer: m}, SkipNameValidation: true}
+	options := controller.Options{Scheduler: placement.Config{Environment: environment, Observer: m}, Observer: m, SkipNameValidation: true}
 	require.NoError(t, controller.Add(mgr, options))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

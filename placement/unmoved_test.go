@@ -1,0 +1,269 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/placement"
+)
+
+// frozen are the scores at one time. As long as none changes they are the same.
+type frozen struct {
+	of map[string]*clusterv1alpha1.AddOnPlacementScore
+}
+
+func (f *frozen) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	return f.of[namespace+"/"+name], nil
+}
+
+// stays decides Placements where that is not spared.
+type stays struct {
+	*history
+	scheduler *placement.Scheduler
+	scores    *frozen
+	seen      map[string]int
+}
+
+func (s *stays) snapshot() *placement.Snapshot {
+	if s.scores == nil || !maps.Equal(s.scores.of, s.hub.scores) {
+		s.scores = &frozen{maps.Clone(s.hub.scores)}
+	}
+	snapshot := s.hub.snapshot()
+	snapshot.Scores = s.scores
+	return snapshot
+}
+
+// look decides a Placement unless it is unmoved, and then checks that to decide would change nothing.
+func (s *stays) look(object *clusterv1beta1.Placement, changed bool) {
+	snapshot := s.snapshot()
+	unmoved, requeue := s.scheduler.Unmoved(s.tb.Context(), object, snapshot, s.now)
+	want, err := newScheduler(s.tb).Schedule(s.tb.Context(), object, snapshot, s.now)
+	require.NoError(s, err)
+	if unmoved {
+		s.requireStanding(object, want, requeue)
+		s.count(object, changed)
+		return
+	}
+	s.seen["decided"]++
+	got, err := s.scheduler.Schedule(s.tb.Context(), object, snapshot, s.now)
+	require.NoError(s, err)
+	require.Equal(s, outcome(want), outcome(got))
+	if rapid.IntRange(0, 5).Draw(s.T, "lost") == 0 {
+		return // nothing was written
+	}
+	before := object.DeepCopy()
+	steps := s.hub.apply(object, got)
+	if got.Decision != nil && len(steps) == 0 && fmt.Sprint(before.Status) == fmt.Sprint(object.Status) {
+		s.scheduler.Stands(before, got)
+	} else {
+		object.ResourceVersion = s.version()
+	}
+}
+
+// requireStanding demands that a result says what the hub has, but for scores that nobody is selected by.
+func (s *stays) requireStanding(object *clusterv1beta1.Placement, want *placement.Result, requeue time.Time) {
+	require.NotNil(s, want.Decision)
+	require.False(s, want.Timed)
+	balances := slices.ContainsFunc(want.Prioritizers, func(p placement.Prioritizer) bool { return p.Name == placement.Balance })
+	if object.Spec.NumberOfClusters != nil || len(object.Spec.SpreadPolicy.SpreadConstraints) > 0 || !balances || object.Spec.SortBy == clusterv1beta1.PlacementSortByScore {
+		require.Equal(s, want.Requeue, requeue)
+		require.Equal(s, object.Status, want.ApplyTo(object.Status))
+		require.Empty(s, s.hub.apply(object, want), "to decide writes something")
+		return
+	}
+	status := want.ApplyTo(object.Status)
+	status.LastScoreUpdateTime = object.Status.LastScoreUpdateTime
+	require.Equal(s, object.Status, status)
+	require.Equal(s, withoutScores(s.hub.written[object.Namespace+"/"+object.Name]), withoutScores(want.Decision.Objects(object)))
+}
+
+func withoutScores(objects []*clusterv1beta1.PlacementDecision) []*clusterv1beta1.PlacementDecision {
+	result := make([]*clusterv1beta1.PlacementDecision, len(objects))
+	for i, object := range objects {
+		result[i] = object.DeepCopy()
+		for j := range result[i].Status.Decisions {
+			result[i].Status.Decisions[j].Score = 0
+		}
+	}
+	return result
+}
+
+func (s *stays) count(object *clusterv1beta1.Placement, changed bool) {
+	s.seen["unmoved"]++
+	if !changed {
+		return
+	}
+	s.seen["unmoved with another object"]++
+	if len(object.Spec.Predicates) > 0 {
+		s.seen["unmoved with predicates"]++
+	}
+	if len(object.Spec.PrioritizerPolicy.Configurations) > 0 {
+		s.seen["unmoved with prioritizers"]++
+	}
+}
+
+// A Placement that is said to be unmoved is one that would be decided as it stands.
+func TestUnmovedPlacementsWouldBeDecidedAsTheyStand(t *testing.T) {
+	seen := map[string]int{}
+	kinds := []string{"unmoved", "unmoved with another object", "unmoved with predicates", "unmoved with prioritizers", "decided"}
+	for round := 0; round < 50 && (round == 0 || len(seen) < len(kinds)); round++ {
+		rapid.Check(t, func(rt *rapid.T) {
+			s := &stays{history: newHistory(t, rt), scheduler: newScheduler(t), seen: seen}
+			for range rapid.IntRange(5, 50).Draw(rt, "changes") {
+				changed := false
+				switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
+				case kind < 5:
+					s.heartbeat()
+					changed = true
+				case kind < 6:
+					s.change()
+				case kind < 7:
+					s.interrupt(s.scheduler, rapid.SampledFrom(s.objects).Draw(rt, "interrupted"))
+				}
+				for i, object := range s.objects {
+					if object.ResourceVersion == "" {
+						object.ResourceVersion = s.version()
+					}
+					if rapid.IntRange(0, 2).Draw(rt, fmt.Sprint("look at ", i)) > 0 {
+						s.look(object, changed)
+					}
+				}
+			}
+		})
+	}
+	for _, kind := range kinds {
+		require.Positive(t, seen[kind], kind)
+	}
+}
+
+// standing decides until nothing is left to write.
+func standing(t *testing.T, s *placement.Scheduler, h *hub, object *clusterv1beta1.Placement) {
+	t.Helper()
+	for range 3 {
+		result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
+		require.NoError(t, err)
+		require.NotNil(t, result.Decision, "%v", result.Conditions)
+		if before := object.DeepCopy(); len(h.apply(object, result)) == 0 {
+			s.Stands(before, result)
+			return
+		}
+	}
+	require.Fail(t, "it does not come to an end")
+}
+
+// What a cluster that changes costs: one evaluation where its answer is remembered, two where it is not.
+func TestWhatAnUnmovedPlacementCosts(t *testing.T) {
+	h := newHub()
+	for i := range 100 {
+		h.clusters = append(h.clusters, managed(fmt.Sprintf("c%02d", i), "a=a"))
+	}
+	object, s := placed(t, withExpressions(`managedCluster.metadata.name < "c90" && !("out" in managedCluster.metadata.labels)`)), newScheduler(t)
+	object.ResourceVersion = "1"
+	unmoved := func(ctx context.Context) (bool, int) {
+		before := evaluations.n
+		is, _ := s.Unmoved(ctx, object, h.snapshot(), now)
+		return is, evaluations.n - before
+	}
+	require.False(t, first(unmoved(t.Context())), "it was not decided")
+	standing(t, s, h, object)
+	is, evaluated := unmoved(t.Context())
+	require.True(t, is)
+	require.Zero(t, evaluated)
+
+	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "b" })
+	is, evaluated = unmoved(t.Context())
+	require.True(t, is)
+	require.Equal(t, 1, evaluated)
+	is, evaluated = unmoved(t.Context())
+	require.True(t, is)
+	require.Zero(t, evaluated, "that is remembered")
+
+	placement.Remembered.Forget()
+	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "c" })
+	is, evaluated = unmoved(t.Context())
+	require.True(t, is)
+	require.Equal(t, 2, evaluated, "what it was is found again")
+
+	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["out"] = "" })
+	require.False(t, first(unmoved(t.Context())))
+	require.False(t, first(unmoved(t.Context())), "once it has moved it has to be decided")
+	standing(t, s, h, object)
+	require.True(t, first(unmoved(t.Context())))
+
+	for i := range 17 {
+		h.update(20+i, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "d" })
+	}
+	is, evaluated = unmoved(t.Context())
+	require.False(t, is, "so many have changed that it is decided")
+	require.Zero(t, evaluated)
+
+	standing(t, s, h, object)
+	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "e" })
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(&placement.Deadline{Limit: time.Second})
+	require.False(t, first(unmoved(ended)), "there was no time to find out")
+}
+
+func first[A, B any](a A, _ B) A { return a }
+
+// What decides a Placement besides clusters is not looked into: it is decided.
+func TestWhatMovesPlacements(t *testing.T) {
+	spec := "numberOfClusters: 2\n" + exactly("Balance 1", "ResourceAllocatableCPU 1") + addOn("r", "s", 1)
+	for name, move := range map[string]func(*hub, *clusterv1beta1.Placement){
+		"its annotations": func(_ *hub, p *clusterv1beta1.Placement) {
+			p.Annotations, p.ResourceVersion = map[string]string{"a": "b"}, "2"
+		},
+		"a decision of its":     func(h *hub, _ *clusterv1beta1.Placement) { h.decided("ns", "p", "a") },
+		"a decision of another": func(h *hub, _ *clusterv1beta1.Placement) { h.decided("ns", "q", "a") },
+		"a score":               func(h *hub, _ *clusterv1beta1.Placement) { h.score("a", "r", map[string]int32{"s": 7}) },
+		"a binding":             func(h *hub, _ *clusterv1beta1.Placement) { h.bindings = nil },
+		"a cluster that is new": func(h *hub, _ *clusterv1beta1.Placement) { h.clusters = append(h.clusters, managed("z")) },
+		"one that is gone":      func(h *hub, _ *clusterv1beta1.Placement) { h.clusters = h.clusters[1:] },
+		"one that is to go": func(h *hub, _ *clusterv1beta1.Placement) {
+			h.update(0, func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &metav1.Time{Time: now} })
+		},
+		"a taint": func(h *hub, _ *clusterv1beta1.Placement) {
+			h.update(0, func(c *clusterv1.ManagedCluster) { c.Spec.Taints = []clusterv1.Taint{{Key: "t", Effect: "NoSelect"}} })
+		},
+		"an amount": func(h *hub, _ *clusterv1beta1.Placement) {
+			h.update(0, func(c *clusterv1.ManagedCluster) { sized(c, "cpu", "9") })
+		},
+		"an object of no version": func(h *hub, _ *clusterv1beta1.Placement) {
+			h.update(0, func(c *clusterv1.ManagedCluster) { c.ResourceVersion = "" })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, s, object := newHub(several("a", "b", "c")...), newScheduler(t), placed(t, spec)
+			object.ResourceVersion = "1"
+			look := &stays{history: &history{tb: t, hub: h, now: now}, scheduler: s}
+			decide := func() *placement.Result {
+				result, err := s.Schedule(t.Context(), object, look.snapshot(), now)
+				require.NoError(t, err)
+				require.NotNil(t, result.Decision, "%v", result.Conditions)
+				return result
+			}
+			h.apply(object, decide())
+			result := decide()
+			require.Empty(t, h.apply(object, result))
+			s.Stands(object, result)
+			h.update(1, func(c *clusterv1.ManagedCluster) { c.Annotations = map[string]string{"beat": "1"} })
+			require.True(t, first(s.Unmoved(t.Context(), object, look.snapshot(), now)), "a heartbeat moves nothing")
+			move(h, object)
+			require.False(t, first(s.Unmoved(t.Context(), object, look.snapshot(), now)))
+		})
+	}
+}

@@ -36,6 +36,8 @@ var specs = []string{
 	withExpressions(`(now() - timestamp(managedCluster.metadata.name < "c" ? "2026-08-01T11:58:27Z" : "2026-08-01T11:59:%d0Z")).getMinutes() == %d`),
 	withExpressions(`managedCluster.scores("r").exists(s, s.value > now().getMinutes()) || string(now()).endsWith("%d0Z")`),
 	`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['now() > timestamp("2026-08-01T12:00:%d0Z")']}}}, {requiredClusterSelector: {celSelector: {celExpressions: ['now().getMinutes() % 2 == 0', 'has(managedCluster.metadata.labels.n)']}}}]` + "\nnumberOfClusters: %d\n",
+	withExpressions(`managedCluster.metadata.?labels["n"].orValue("1") == "1" || now() < timestamp("2026-08-01T12:00:%d0Z")`),
+	withExpressions(`managedCluster.metadata.?labels["n"].orValue("1") == "1" || managedCluster.scores("r").all(s, s.value > -200)`) + "numberOfClusters: 6\n",
 	`numberOfClusters: -1`,
 	withExpressions(`1 +`),
 }

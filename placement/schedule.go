@@ -134,9 +134,6 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	defer r.alarm.close()
 	memory := s.memoryOf(placement)
 	defer memory.release()
-	if memory.standing != nil {
-		memory.standing.Forget()
-	}
 	err := r.schedule(memory)
 	if err != nil {
 		r.report.stand(err)

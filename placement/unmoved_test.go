@@ -16,6 +16,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/placement"
@@ -178,7 +179,7 @@ func TestWhatAnUnmovedPlacementCosts(t *testing.T) {
 		is, _ := s.Unmoved(ctx, object, h.snapshot(), now)
 		return is, evaluations.n - before
 	}
-	require.False(t, first(unmoved(t.Context())), "it was not decided")
+	require.False(t, found(unmoved(t.Context())), "it was not decided")
 	standing(t, s, h, object)
 	is, evaluated := unmoved(t.Context())
 	require.True(t, is)
@@ -199,10 +200,10 @@ func TestWhatAnUnmovedPlacementCosts(t *testing.T) {
 	require.Equal(t, 2, evaluated, "what it was is found again")
 
 	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["out"] = "" })
-	require.False(t, first(unmoved(t.Context())))
-	require.False(t, first(unmoved(t.Context())), "once it has moved it has to be decided")
+	require.False(t, found(unmoved(t.Context())))
+	require.False(t, found(unmoved(t.Context())), "once it has moved it has to be decided")
 	standing(t, s, h, object)
-	require.True(t, first(unmoved(t.Context())))
+	require.True(t, found(unmoved(t.Context())))
 
 	for i := range 17 {
 		h.update(20+i, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "d" })
@@ -215,10 +216,12 @@ func TestWhatAnUnmovedPlacementCosts(t *testing.T) {
 	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "e" })
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(&placement.Deadline{Limit: time.Second})
-	require.False(t, first(unmoved(ended)), "there was no time to find out")
+	require.False(t, found(unmoved(ended)), "there was no time to find out")
 }
 
-func first[A, B any](a A, _ B) A { return a }
+func found(unmoved bool, _ int) bool { return unmoved }
+
+func isUnmoved(unmoved bool, _ time.Time) bool { return unmoved }
 
 // What decides a Placement besides clusters is not looked into: it is decided.
 func TestWhatMovesPlacements(t *testing.T) {
@@ -236,6 +239,12 @@ func TestWhatMovesPlacements(t *testing.T) {
 		"one that is to go": func(h *hub, _ *clusterv1beta1.Placement) {
 			h.update(0, func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &metav1.Time{Time: now} })
 		},
+		"a set that it joins": func(h *hub, _ *clusterv1beta1.Placement) {
+			h.update(0, func(c *clusterv1.ManagedCluster) { c.Labels["first"] = "" })
+		},
+		"another set of the same clusters": func(h *hub, _ *clusterv1beta1.Placement) {
+			h.bindings = []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", "first"), binding("ns", "more")}
+		},
 		"a taint": func(h *hub, _ *clusterv1beta1.Placement) {
 			h.update(0, func(c *clusterv1.ManagedCluster) { c.Spec.Taints = []clusterv1.Taint{{Key: "t", Effect: "NoSelect"}} })
 		},
@@ -249,6 +258,10 @@ func TestWhatMovesPlacements(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, s, object := newHub(several("a", "b", "c")...), newScheduler(t), placed(t, spec)
 			object.ResourceVersion = "1"
+			everything := &metav1.LabelSelector{}
+			first := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "first", Operator: metav1.LabelSelectorOpExists}}}
+			h.sets = []*clusterv1beta2.ManagedClusterSet{labelSet("first", first), labelSet("global", everything), labelSet("more", everything)}
+			h.bindings = append(h.bindings, binding("ns", "first"))
 			look := &stays{history: &history{tb: t, hub: h, now: now}, scheduler: s}
 			decide := func() *placement.Result {
 				result, err := s.Schedule(t.Context(), object, look.snapshot(), now)
@@ -261,9 +274,9 @@ func TestWhatMovesPlacements(t *testing.T) {
 			require.Empty(t, h.apply(object, result))
 			s.Stands(object, result)
 			h.update(1, func(c *clusterv1.ManagedCluster) { c.Annotations = map[string]string{"beat": "1"} })
-			require.True(t, first(s.Unmoved(t.Context(), object, look.snapshot(), now)), "a heartbeat moves nothing")
+			require.True(t, isUnmoved(s.Unmoved(t.Context(), object, look.snapshot(), now)), "a heartbeat moves nothing")
 			move(h, object)
-			require.False(t, first(s.Unmoved(t.Context(), object, look.snapshot(), now)))
+			require.False(t, isUnmoved(s.Unmoved(t.Context(), object, look.snapshot(), now)))
 		})
 	}
 }

@@ -65,6 +65,13 @@ func (l *lab) shots(debug *debugger) []shot {
 			}
 		}
 	}
+	for _, c := range redteam.AsPreferences() {
+		harmless := l.shotsAt(redteam.Preference, ordinary(redteam.Preference, c.Name), debug)
+		for i, s := range l.shotsAt(redteam.Preference, c, debug) {
+			s.harmless = &harmless[i]
+			result = append(result, s)
+		}
+	}
 	return result
 }
 
@@ -82,6 +89,8 @@ func ordinary(where redteam.Where, name string) redteam.Case {
 			panic(err) // strings always can be marshalled
 		}
 		result.Text = string(body)
+	case redteam.Preference:
+		result.Text = adjacent + " ? 1 : 0"
 	default:
 		result.Text = adjacent
 	}
@@ -107,6 +116,14 @@ func (l *lab) shotsAt(where redteam.Where, c redteam.Case, debug *debugger) []sh
 		}}}
 	case redteam.Report:
 		return []shot{l.reportShot(c)}
+	case redteam.Preference:
+		object, checked := preferring(unchecked, c), preferring(mallory, c)
+		return []shot{
+			l.podShot("preference/"+c.Name, pod(unchecked, object.Name, "celset-scheduler", object.Name), object),
+			{name: "checked-preference/" + c.Name, fire: func(ctx context.Context) error {
+				return l.mallory.Create(ctx, checked.DeepCopy(), client.DryRunAll)
+			}},
+		}
 	default:
 		checked, urgentClaim := claimOf(mallory, c), claimOf(unchecked, c)
 		urgentClaim.Name = "evicting-" + c.Name

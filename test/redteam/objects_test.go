@@ -36,20 +36,25 @@ func claim(namespace, name string, count int64, expressions ...string) *resource
 	}}}
 	for i, expression := range expressions {
 		id := fmt.Sprintf("c%d", i)
-		parameters, err := json.Marshal(map[string]string{
-			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind, "name": id, "expression": expression,
-		})
-		if err != nil {
-			panic(err) // strings always can be marshalled
-		}
 		spec.Constraints = append(spec.Constraints, resourceapi.DeviceConstraint{
 			MatchAttribute: (*resourceapi.FullyQualifiedName)(constraintIn(id)),
 		})
-		spec.Config = append(spec.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
-			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: parameters}},
-		}})
+		spec.Config = append(spec.Config, definition(v1alpha1.Kind, id, expression))
 	}
 	return result
+}
+
+// definition is that of a constraint or preference in a claim.
+func definition(kind, name, expression string) resourceapi.DeviceClaimConfiguration {
+	parameters, err := json.Marshal(map[string]string{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": kind, "name": name, "expression": expression,
+	})
+	if err != nil {
+		panic(err) // strings always can be marshalled
+	}
+	return resourceapi.DeviceClaimConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
+		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: parameters}},
+	}}
 }
 
 // claimOf is a claim with a case as constraint, as often as it says.
@@ -59,6 +64,16 @@ func claimOf(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 		expressions = append(expressions, c.Text)
 	}
 	return claim(namespace, c.Name, cmp.Or(c.Devices, 2), expressions...)
+}
+
+// preferring is a claim with a case as preference, as often as it says: any devices will do, and
+// some are better.
+func preferring(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
+	result := claim(namespace, "preference-of-"+c.Name, cmp.Or(c.Devices, 2))
+	for i := range max(1, c.Constraints) {
+		result.Spec.Devices.Config = append(result.Spec.Devices.Config, definition(v1alpha1.PreferenceKind, fmt.Sprintf("p%d", i), c.Text))
+	}
+	return result
 }
 
 // selecting is a claim with a case as selector.

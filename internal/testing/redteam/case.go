@@ -41,6 +41,9 @@ const (
 	// Search is an expression over "devices" that costs little and tells nothing, so
 	// that it is tried on one set after the other.
 	Search
+	// Preference is an expression over "devices", of a preference in a claim: what a set
+	// is worth.
+	Preference
 
 	// Anywhere is for expressions that name no variable.
 	Anywhere = Device | Selector | Cluster
@@ -58,7 +61,8 @@ type Case struct {
 	Text string
 	// Devices is how many devices a claim asks for; zero: two.
 	Devices int64
-	// Constraints is how many times a claim has the expression; zero: once.
+	// Constraints is how many times a claim has the expression, as constraint or preference; zero:
+	// once.
 	Constraints int
 	// Reported is what a managed cluster says of itself, for [Report] and for
 	// expressions that read it.
@@ -83,7 +87,7 @@ func Cases() []Case {
 	return slices.Concat(
 		lists(), doublings(), texts(), patterns(), quantities(), libraries(), formats(), loops(),
 		nesting(), long(), macros(), types(), panics(),
-		clusters(), reports(), bodies(), searches(), relations(), searchedRelations(),
+		clusters(), reports(), bodies(), searches(), relations(), searchedRelations(), preferences(),
 	)
 }
 
@@ -107,7 +111,7 @@ func attack(a Attack, where Where, cases ...Case) []Case {
 
 func (w Where) String() string {
 	var names []string
-	for i, name := range []string{"device", "selector", "cluster", "body", "report", "search"} {
+	for i, name := range []string{"device", "selector", "cluster", "body", "report", "search", "preference"} {
 		if w&(1<<i) != 0 {
 			names = append(names, name)
 		}

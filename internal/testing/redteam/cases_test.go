@@ -5,6 +5,7 @@ package redteam
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,14 +31,14 @@ func TestCases(t *testing.T) {
 	for _, a := range []Attack{Time, Memory, Compilation, Panic} {
 		require.Greater(t, attacks[a], 30, "%s", a)
 	}
-	require.Equal(t, "device+selector+cluster+body+report+search", places.String())
+	require.Equal(t, "device+selector+cluster+body+report+search+preference", places.String())
 }
 
 // TestCasesFit: what is longer than an expression may be is refused for that, and attacks
 // nothing.
 func TestCasesFit(t *testing.T) {
-	for _, c := range Cases() {
-		if c.Is(Device | Selector | Search) {
+	for _, c := range slices.Concat(Cases(), AsPreferences()) {
+		if c.Is(Device | Selector | Search | Preference) {
 			// As the parameters of a configuration: JSON, with a kind and a name.
 			text, err := json.Marshal(c.Text)
 			require.NoError(t, err)

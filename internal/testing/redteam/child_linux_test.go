@@ -62,8 +62,11 @@ type evaluate func(context.Context, *cel.Budget) (bool, error)
 // measure tries one case.
 func measure(c Case, where Where) outcome {
 	compile := compileOnDevices
-	if where == Cluster || where == Report {
+	switch where {
+	case Cluster, Report:
 		compile = compileOnCluster
+	case Preference:
+		compile = compileValue
 	}
 	before := restMemory()
 	start := processorTime()
@@ -108,6 +111,30 @@ func compileOnDevices(c Case) (evaluate, error) {
 	if err != nil {
 		return nil, err
 	}
+	devices := someDevices(c)
+	return func(ctx context.Context, budget *cel.Budget) (bool, error) {
+		return expression.Satisfied(ctx, devices, budget)
+	}, nil
+}
+
+func compileValue(c Case) (evaluate, error) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	if err != nil {
+		return nil, err
+	}
+	value, err := environment.CompileInt(c.Text)
+	if err != nil {
+		return nil, err
+	}
+	devices := someDevices(c)
+	return func(ctx context.Context, budget *cel.Budget) (bool, error) {
+		worth, err := value.Value(ctx, devices, budget)
+		return worth > 0, err
+	}, nil
+}
+
+// someDevices are as many as the case wants, with as many attributes as devices may have.
+func someDevices(c Case) []*device.Device {
 	devices := make([]*device.Device, max(2, c.Devices))
 	for i := range devices {
 		index, name := int64(i), fmt.Sprintf("%s%02d", times(60, "n"), i)
@@ -117,9 +144,7 @@ func compileOnDevices(c Case) (evaluate, error) {
 		}
 		devices[i] = device.New("mla.example.com", &resourceapi.Device{Name: fmt.Sprintf("mla-%d", i), Attributes: attributes})
 	}
-	return func(ctx context.Context, budget *cel.Budget) (bool, error) {
-		return expression.Satisfied(ctx, devices, budget)
-	}, nil
+	return devices
 }
 
 func compileOnCluster(c Case) (evaluate, error) {

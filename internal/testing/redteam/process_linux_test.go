@@ -101,7 +101,7 @@ func TestExpressions(t *testing.T) {
 	defer child.stop()
 	var outcomes, bad []outcome
 	for _, c := range Cases() {
-		for _, where := range []Where{Device, Cluster, Report, Search} {
+		for _, where := range []Where{Device, Cluster, Report, Search, Preference} {
 			if !c.Is(where) || c.Text == "" || !strings.Contains(c.Name, os.Getenv(namesVariable)) {
 				continue
 			}

@@ -3,59 +3,61 @@
 
 package trace
 
-// bestEffort is what the best-effort policy of NVIDIA's go-gpuallocator chooses, which its device
-// plugin has the kubelet ask: the free GPUs of the node are divided into sets of the wanted size
-// such that the scores of the links in all of them add up to the most, as if everybody wanted as
-// many; of these sets the best is taken. What does not fill a set is left over. Of equal divisions
-// and sets the first holds. For one GPU that is the first. It knows of no constraint.
+import (
+	"fmt"
+
+	"github.com/NVIDIA/go-gpuallocator/gpuallocator"
+)
+
+// bestEffort asks the best-effort policy of NVIDIA's go-gpuallocator, which its device plugin has the
+// kubelet ask: the free GPUs of the node are divided into sets of the wanted size such that the scores
+// of the links in all of them add up to the most, as if everybody wanted as many; of these sets the
+// best is taken. What does not fill a set is left over. For one GPU that is the first. It knows of no
+// constraint.
 func (m *Machine) bestEffort(_ int, free Set, size int) (choice, error) {
-	if free.len() < size {
-		return choice{}, nil
+	available := make([]*gpuallocator.Device, 0, free.len())
+	for i := range free.members() {
+		available = append(available, m.gpus[i])
 	}
-	if size == 1 {
-		return choice{set: free & -free}, nil
-	}
-	d := division{machine: m, size: size, best: -1}
-	d.divide(free, free.len()%size)
-	chosen := choice{set: d.sets[0]}
-	for _, set := range d.sets[1:] {
-		if m.score(set) > m.score(chosen.set) {
-			chosen.set = set
-		}
+	var chosen choice
+	for _, gpu := range gpuallocator.NewBestEffortPolicy().Allocate(available, nil, size) {
+		chosen.set |= 1 << gpu.Index
 	}
 	return chosen, nil
 }
 
-// division looks for the best one.
-type division struct {
-	machine *Machine
-	size    int
-	chosen  []Set
-	score   int
-	// sets are the best so far, best their score.
-	sets []Set
-	best int
+// linkTypes are the kinds of links by what the policy counts for them. Their names are not exported.
+var linkTypes = map[int]gpuallocator.P2PLink{
+	10:  {Type: 1}, // of two CPUs
+	30:  {Type: 3}, // at one CPU
+	50:  {Type: 5}, // below one PCIe switch
+	100: {Type: 7}, // a link of NVLink
+	200: {Type: 8}, // two links of NVLink
 }
 
-// divide goes on with what is left, of which so many may remain over.
-func (d *division) divide(left Set, over int) {
-	if left.len() < d.size {
-		if d.score > d.best {
-			d.best, d.sets = d.score, append(d.sets[:0], d.chosen...)
+// connected are devices as the policy of NVIDIA knows them. The scores of each two are what NVLink
+// counts for, and less than 100 for what there is besides.
+func connected(scores [][]int) ([]*gpuallocator.Device, error) {
+	gpus := make([]*gpuallocator.Device, len(scores))
+	for i := range scores {
+		gpus[i] = &gpuallocator.Device{Index: i, Links: map[int][]gpuallocator.P2PLink{}}
+	}
+	for i := range scores {
+		for j, score := range scores[i] {
+			for _, worth := range []int{score % 100, score - score%100} {
+				if worth == 0 {
+					continue
+				}
+				link, known := linkTypes[worth]
+				if !known {
+					return nil, fmt.Errorf("no link counts %d, as between %d and %d", worth, i, j)
+				}
+				link.GPU = gpus[j]
+				gpus[i].Links[j] = append(gpus[i].Links[j], link)
+			}
 		}
-		return
 	}
-	first := left & -left
-	for rest := range (left &^ first).subsets(d.size - 1) {
-		set := first | rest
-		worth := d.machine.score(set)
-		d.chosen, d.score = append(d.chosen, set), d.score+worth
-		d.divide(left&^set, over)
-		d.chosen, d.score = d.chosen[:len(d.chosen)-1], d.score-worth
-	}
-	if over > 0 {
-		d.divide(left&^first, over-1)
-	}
+	return gpus, nil
 }
 
 // ifItWillDo passes over what does not satisfy the constraint for the size.

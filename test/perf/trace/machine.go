@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/NVIDIA/go-gpuallocator/gpuallocator"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +34,8 @@ type Machine struct {
 	// sums has the sum of that for each set. links is about the same as an expression.
 	sums  []int32
 	links string
+	// gpus are the devices as NVIDIA's policies know them.
+	gpus []*gpuallocator.Device
 	// sets has all sets of a size that satisfy the constraint, in the order of an allocator.
 	sets map[int][]Set
 	// whole has for each constraint the sets that satisfy it, whether or not claims refer to it.
@@ -139,6 +142,10 @@ func linked() []constraint {
 // enumerate finds all sets that satisfy the constraints, with the predicates of the topology.
 func (m *Machine) enumerate() {
 	m.sum()
+	var err error
+	if m.gpus, err = connected(m.scores); err != nil {
+		panic(err)
+	}
 	m.sets = map[int][]Set{}
 	for i := range m.Topology.Devices {
 		m.sets[1] = append(m.sets[1], Set(1)<<i)

@@ -105,18 +105,38 @@ func TestPoliciesAreNotTrusted(t *testing.T) {
 // Best effort divides all that is idle, and takes the best of the sets.
 func TestBestEffort(t *testing.T) {
 	m := machineNamed(t, "gpus")
-	c, err := m.bestEffort(0, 0b1111_1111, 4)
-	require.NoError(t, err)
-	require.Equal(t, Set(0b1111), c.set, "a quad")
-	c, err = m.bestEffort(0, 0b0000_1110, 1)
-	require.NoError(t, err)
-	require.Equal(t, Set(0b0010), c.set, "one is the first")
-	c, err = m.bestEffort(0, 0b11, 4)
-	require.NoError(t, err)
-	require.Zero(t, c.set)
-	c, err = m.bestEffort(0, 0b0000_0111, 2)
-	require.NoError(t, err)
-	require.Equal(t, Set(0b0110), c.set, "1 and 2 have two links, and one is left over")
+	for _, of := range []struct {
+		about    string
+		free     Set
+		size     int
+		expected Set
+	}{
+		{"a quad", 0b1111_1111, 4, 0b1111},
+		{"one is the first", 0b0000_1110, 1, 0b0010},
+		{"there are not so many", 0b11, 4, 0},
+		{"1 and 2 have two links, and one is left over", 0b0000_0111, 2, 0b0110},
+	} {
+		c, err := m.bestEffort(0, of.free, of.size)
+		require.NoError(t, err)
+		require.Equal(t, of.expected, c.set, of.about)
+	}
+}
+
+// The policy of NVIDIA counts links as we do: of four GPUs it takes a pair of the best two pairs.
+func TestBestEffortCountsLinks(t *testing.T) {
+	m := machineNamed(t, "gpus")
+	for free := range m.all().subsets(4) {
+		most := 0
+		for pair := range free.subsets(2) {
+			most = max(most, m.score(pair)+m.score(free&^pair))
+		}
+		c, err := m.bestEffort(0, free, 2)
+		require.NoError(t, err)
+		require.Equal(t, most, m.score(c.set)+m.score(free&^c.set), "of %08b it takes %08b", free, c.set)
+		require.GreaterOrEqual(t, m.score(c.set), m.score(free&^c.set), "of %08b it takes %08b", free, c.set)
+	}
+	_, err := connected([][]int{{0, 70}, {70, 0}})
+	require.EqualError(t, err, "no link counts 70, as between 0 and 1")
 }
 
 // Nodes that are equal have the same chance.

@@ -94,13 +94,13 @@ func (r *run) filterByPredicates(answers []answer) []*Candidate {
 			r.result.Timed = true
 			r.horizon.at(a.match.holds.Until)
 		}
-		for _, read := range a.reads {
+		for _, read := range a.read() {
 			if !read.until.IsZero() {
 				r.horizon.after(read.until)
 			}
 		}
 		if a.match.reason != nil {
-			filtered.Removed = append(filtered.Removed, Removal{a.name, a.match.reason})
+			filtered.Removed = append(filtered.Removed, Removal{a.object.Name, a.match.reason})
 			continue
 		}
 		c := batch.next(passing - len(passed))

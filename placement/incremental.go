@@ -37,9 +37,11 @@ type memory struct {
 	mutex sync.Mutex
 	known
 	// kept is nil if nothing is to be remembered, and then so are the others.
-	kept     *memo.Slot[known]
-	settled  *memo.Slot[settled]
-	standing *memo.Slot[fixpoint]
+	kept *memo.Slot[known]
+	// keptByLabels is in place of kept where the Placement has no CEL.
+	keptByLabels *memo.Slot[known]
+	settled      *memo.Slot[settled]
+	standing     *memo.Slot[fixpoint]
 }
 
 // known is what is remembered of one Placement.
@@ -60,11 +62,19 @@ type known struct {
 type answer struct {
 	// object is the one with the version: while it is the same there is no need to look
 	// into it.
-	object  *clusterv1.ManagedCluster
-	name    string
-	version version
-	reads   []read
-	match   match
+	object *clusterv1.ManagedCluster
+	match  match
+	// reads is nil for most: there are as many answers as Placements and clusters.
+	reads *[]read
+	// fleeting tells that something that it depends on has no version.
+	fleeting bool
+}
+
+func (a *answer) read() []read {
+	if a.reads == nil {
+		return nil
+	}
+	return *a.reads
 }
 
 // version tells the states of an object apart.
@@ -112,7 +122,8 @@ func (s *Scheduler) memoryOf(placement *clusterv1beta1.Placement) *memory {
 		if before := s.memories[placement.UID]; before != nil {
 			result = before
 		} else {
-			result.kept, result.settled, result.standing = memo.NewSlot[known](remembered), memo.NewSlot[settled](decided), memo.NewSlot[fixpoint](standings)
+			result.kept, result.keptByLabels = memo.NewSlot[known](remembered), memo.NewSlot[known](selectedByLabels)
+			result.settled, result.standing = memo.NewSlot[settled](decided), memo.NewSlot[fixpoint](standings)
 			s.memories[placement.UID] = result
 		}
 		s.mutex.Unlock()
@@ -132,6 +143,7 @@ func (s *Scheduler) Forget(placement types.UID) {
 	defer s.mutex.Unlock()
 	if forgotten := s.memories[placement]; forgotten != nil {
 		forgotten.kept.Forget()
+		forgotten.keptByLabels.Forget()
 		forgotten.settled.Forget()
 		forgotten.standing.Forget()
 	}
@@ -170,10 +182,10 @@ func (r *run) matches(memory *memory, clusters []*clusterv1.ManagedCluster) ([]a
 	r.unsure = true
 	known, answers := memory.answers, make([]answer, 0, len(clusters))
 	for _, c := range clusters {
-		for len(known) > 0 && known[0].name < c.Name {
+		for len(known) > 0 && known[0].object.Name < c.Name {
 			known = known[1:]
 		}
-		if len(known) > 0 && known[0].name == c.Name {
+		if len(known) > 0 && known[0].object.Name == c.Name {
 			holds, err := r.holds(&known[0], c)
 			if err != nil {
 				return nil, err
@@ -198,7 +210,7 @@ func (m *memory) covers(clusters []*clusterv1.ManagedCluster) bool {
 		return false
 	}
 	for i, c := range clusters {
-		if a := &m.answers[i]; (a.object != c || !a.version.rememberable()) && a.name != c.Name {
+		if a := &m.answers[i]; a.object != c && a.object.Name != c.Name {
 			return false
 		}
 	}
@@ -237,19 +249,38 @@ func (r *run) shared(holds *clock.Period) *clock.Period {
 	return r.period
 }
 
+// sharedReason is that of a cluster before if it says the same: there are few, and many clusters.
+func (r *run) sharedReason(reason Reason) Reason {
+	if reason == nil {
+		return nil
+	}
+	for _, known := range r.reasons {
+		if sameReason(known, reason) {
+			return known
+		}
+	}
+	if _, is := reason.(*Unmatched); is && len(r.reasons) < mostReasons {
+		r.reasons = append(r.reasons, reason)
+	}
+	return reason
+}
+
+// mostReasons is how many reasons clusters share.
+const mostReasons = 16
+
 // holds tells whether nothing that an answer depends on has changed.
 func (r *run) holds(a *answer, cluster *clusterv1.ManagedCluster) (bool, error) {
-	if !a.version.rememberable() || a.object != cluster && a.version != versionOf(cluster) || !a.match.holds.Has(r.clock) {
+	if a.fleeting || a.object != cluster && versionOf(a.object) != versionOf(cluster) || !a.match.holds.Has(r.clock) {
 		return false, nil
 	}
 	a.object = cluster
-	for i := range a.reads {
-		name := a.reads[i].name
+	for _, known := range a.read() {
+		name := known.name
 		object, err := r.snapshot.score(cluster.Name, name)
 		if err != nil {
 			return false, fmt.Errorf("get AddOnPlacementScore %s/%s: %w", cluster.Name, name, err)
 		}
-		if readOf(name, object, r.now) != a.reads[i] {
+		if readOf(name, object, r.now) != known {
 			return false, nil
 		}
 	}
@@ -262,10 +293,11 @@ func (r *run) evaluate(plan *plan, of *clusterv1.ManagedCluster) (answer, error)
 	if plan.timed && r.hurries() {
 		return r.late(of, nil), nil
 	}
-	result := answer{object: of, name: of.Name, version: versionOf(of)}
+	result := answer{object: of}
 	recorder := &r.recorder
-	recorder.reads, recorder.fleeting = nil, false
-	result.match = plan.predicates.match(&r.alarm, of, cluster.Hub{Scores: recorder, Now: r.now, Clock: r.clock})
+	recorder.reads, recorder.fleeting = nil, !versionOf(of).rememberable()
+	var late error
+	result.match, late = plan.predicates.match(&r.alarm, of, cluster.Hub{Scores: recorder, Now: r.now, Clock: r.clock})
 	if err := r.interrupted(); err != nil {
 		return answer{}, err
 	}
@@ -275,12 +307,13 @@ func (r *run) evaluate(plan *plan, of *clusterv1.ManagedCluster) (answer, error)
 	r.result.Evaluated++
 	r.result.Cost += result.match.cost
 	result.match.holds = r.shared(result.match.holds)
-	if result.match.late != nil {
-		return r.late(of, result.match.late), nil
+	if late != nil {
+		return r.late(of, late), nil
 	}
-	result.reads = recorder.reads
-	if recorder.fleeting {
-		result.version = version{}
+	result.match.reason = r.sharedReason(result.match.reason)
+	if reads := recorder.reads; len(reads) > 0 {
+		result.reads = &reads
 	}
+	result.fleeting = recorder.fleeting
 	return result, nil
 }

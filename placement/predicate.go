@@ -37,9 +37,6 @@ type match struct {
 	cost uint64
 	// holds is how long all of this stays so while time passes; nil is forever.
 	holds *clock.Period
-	// late is the failure of an evaluation that took too long, nil if none did. Then the
-	// others say nothing.
-	late error
 }
 
 func compilePredicates(environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) predicates {
@@ -57,11 +54,12 @@ func compilePredicates(environment *cluster.Environment, spec *clusterv1beta1.Pl
 
 // match asks the predicates in order until one matches. A failed one does not
 // match, as an error in CEL's || does not matter if the other side is true. One that
-// takes too long says nothing: with more time it might match.
-func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluster.Hub) match {
-	result := match{predicate: -1}
+// takes too long says nothing: with more time it might match. late is its failure, and then the
+// rest says nothing either.
+func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluster.Hub) (result match, late error) {
+	result = match{predicate: -1}
 	if len(p) == 0 {
-		return result
+		return result, nil
 	}
 	object, failures := cluster.New(of), []error(nil)
 	var unmatched []*field.Path
@@ -72,13 +70,12 @@ func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluste
 		result.holds = result.holds.And(verdict.Holds)
 		switch {
 		case deadlineIn(err) != nil:
-			result.late = err
-			return result
+			return result, err
 		case err != nil:
 			failures = append(failures, err)
 		case verdict.Matches:
 			result.predicate = i
-			return result
+			return result, nil
 		default:
 			unmatched = append(unmatched, verdict.Unmatched)
 		}
@@ -88,7 +85,7 @@ func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluste
 	} else {
 		result.reason = &Unmatched{unmatched}
 	}
-	return result
+	return result, nil
 }
 
 // scoreNames are the AddOnPlacementScores that any of the predicates reads.

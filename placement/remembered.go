@@ -16,10 +16,18 @@ import (
 // that was not decided for the longest time is forgotten first, and found out again when it is
 // decided the next time.
 
-// rememberedBytes is the bound for all Schedulers of a process.
-const rememberedBytes = 256 << 20
+// rememberedBytes is the bound for all Schedulers of a process. selectedBytes is the one for Placements
+// without CEL, whose answers are found again about as fast as they are remembered: of many clusters and
+// Placements they would drive out the others.
+const (
+	rememberedBytes = 256 << 20
+	selectedBytes   = 64 << 20
+)
 
-var remembered = memo.New(rememberedBytes)
+var (
+	remembered       = memo.New(rememberedBytes)
+	selectedByLabels = memo.New(selectedBytes)
+)
 
 // What an answer takes besides itself, measured: a reason with the path of the selector, and
 // the text of a failure.
@@ -30,20 +38,32 @@ const (
 
 // recall gets what is kept. The memory is locked.
 func (m *memory) recall() {
-	if m.kept == nil {
-		return
-	}
-	if kept := m.kept.Look(); kept != nil {
+	if kept := m.look(); kept != nil {
 		m.known = *kept
 	}
+}
+
+// look returns what is kept, nil if nothing is.
+func (m *memory) look() *known {
+	if m.kept == nil {
+		return nil
+	}
+	if kept := m.kept.Look(); kept != nil {
+		return kept
+	}
+	return m.keptByLabels.Look()
 }
 
 // release keeps what is known if there is room, and unlocks the memory.
 func (m *memory) release() {
 	defer m.mutex.Unlock()
 	if m.kept != nil {
-		now := m.known
-		m.kept.Keep(&now, now.size())
+		now, to, other := m.known, m.kept, m.keptByLabels
+		if !now.plan.timed {
+			to, other = other, to
+		}
+		other.Forget()
+		to.Keep(&now, now.size())
 	}
 	m.known = known{}
 }
@@ -58,16 +78,25 @@ func (k *known) size() memo.Size {
 
 func sizeOfAnswers(answers []answer) int {
 	bytes := cap(answers) * int(unsafe.Sizeof(answer{}))
+	// What answers share is that of one of the last few.
+	var reasons [4]Reason
+	next := 0
 	for i := range answers {
-		bytes += cap(answers[i].reads) * int(unsafe.Sizeof(read{}))
-		if answers[i].match.holds != nil {
+		a := &answers[i]
+		if reads := a.read(); reads != nil {
+			bytes += int(unsafe.Sizeof(reads)) + cap(reads)*int(unsafe.Sizeof(read{}))
+		}
+		if a.match.holds != nil {
 			bytes += int(unsafe.Sizeof(clock.Period{}))
 		}
-		switch answers[i].match.reason.(type) {
-		case nil:
-		case *Failed:
+		if a.match.reason == nil || slices.Contains(reasons[:], a.match.reason) {
+			continue
+		}
+		reasons[next%len(reasons)] = a.match.reason
+		next++
+		if _, is := a.match.reason.(*Failed); is {
 			bytes += failureBytes
-		default:
+		} else {
 			bytes += reasonBytes
 		}
 	}

@@ -47,7 +47,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 	decideAll(200) // what is compiled is there
 	forgetAll()
-	used := func() int64 { return placement.Remembered.Used() + placement.Decided.Used() }
+	used := func() int64 { return placement.Used() }
 	others, before := used(), heap()
 	decideAll(200)
 	taken, said := heap()-before, used()-others

@@ -94,8 +94,10 @@ type run struct {
 	former   *former
 	recorder recorder
 	alarm    alarm
-	// period is that of the last answer that depends on the time.
-	period *clock.Period
+	// period is that of the last answer that depends on the time, reasons are those of clusters
+	// that do not match.
+	period  *clock.Period
+	reasons []Reason
 	// skipped is how many clusters were not evaluated, for lack of time.
 	skipped int
 	// renewed are the answers that were replaced where all others are remembered; unsure tells

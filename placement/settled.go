@@ -223,7 +223,7 @@ func (r *run) sameVerdicts(s *settled, answers []answer) (totalCost uint64, same
 	for _, one := range r.renewed {
 		is := &answers[one.index]
 		if is.match.holds != nil || is.match.predicate != one.former.predicate || !sameReason(is.match.reason, one.former.reason) ||
-			slices.ContainsFunc(is.reads, func(of read) bool { return !of.until.IsZero() }) {
+			slices.ContainsFunc(is.read(), func(of read) bool { return !of.until.IsZero() }) {
 			return 0, false
 		}
 		totalCost += is.match.cost - one.former.cost

@@ -173,7 +173,7 @@ func sameScores(a, b cluster.ScoreFinder) bool {
 // each what they said of its former object. The new answers are remembered with the others, so that
 // nothing is asked twice.
 func (r *run) saysTheSame(memory *memory, former, clusters []*clusterv1.ManagedCluster, moved []int) bool {
-	known := memory.kept.Look()
+	known := memory.look()
 	if known != nil && known.plan != r.plan {
 		known = nil
 	}
@@ -206,10 +206,10 @@ func (r *run) saysTheSame(memory *memory, former, clusters []*clusterv1.ManagedC
 // verdict evaluates, and tells whether what is found holds for ever.
 func (r *run) verdict(of *clusterv1.ManagedCluster) (answer, bool) {
 	one, err := r.evaluate(r.plan, of)
-	if err != nil || r.result.Overrun != nil || !one.version.rememberable() {
+	if err != nil || r.result.Overrun != nil || one.fleeting {
 		return answer{}, false
 	}
-	return one, one.match.holds == nil && !slices.ContainsFunc(one.reads, func(read read) bool { return !read.until.IsZero() })
+	return one, one.match.holds == nil && !slices.ContainsFunc(one.read(), func(read read) bool { return !read.until.IsZero() })
 }
 
 // sameVerdict tells whether two answers lead to the same decision and the same words about it.
@@ -222,8 +222,8 @@ func (k *known) answerOn(object *clusterv1.ManagedCluster) *answer {
 	if k == nil {
 		return nil
 	}
-	i, found := slices.BinarySearchFunc(k.answers, object.Name, func(a answer, name string) int { return strings.Compare(a.name, name) })
-	if !found || !k.answers[i].version.rememberable() || k.answers[i].version != versionOf(object) {
+	i, found := slices.BinarySearchFunc(k.answers, object.Name, func(a answer, name string) int { return strings.Compare(a.object.Name, name) })
+	if !found || k.answers[i].fleeting || versionOf(k.answers[i].object) != versionOf(object) {
 		return nil
 	}
 	return &k.answers[i]

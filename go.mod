@@ -3,6 +3,7 @@ module github.com/celset/celset
 go 1.26.0
 
 require (
+	github.com/NVIDIA/go-gpuallocator v0.6.0
 	github.com/anishathalye/porcupine v1.3.0
 	github.com/blang/semver/v4 v4.0.0
 	github.com/go-logr/logr v1.4.3
@@ -57,6 +58,8 @@ require (
 	github.com/MakeNowJust/heredoc v1.0.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/Microsoft/hnslib v0.1.3 // indirect
+	github.com/NVIDIA/go-nvlib v0.7.3 // indirect
+	github.com/NVIDIA/go-nvml v0.12.9-0 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

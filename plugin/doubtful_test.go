@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -234,4 +235,24 @@ func TestOutcomesAreLabels(t *testing.T) {
 	}
 	require.Equal(t, metrics.InDoubtOutcomes, outcomes)
 	require.Equal(t, metrics.HoldEnds, ends)
+}
+
+// TestStoredForAPodThatIsGone: a claim that the scheduler has made for extended resources has got its device. The
+// watch is late with it, and it is not waited for any longer, since the pod is gone. Nobody else gets the device.
+func TestStoredForAPodThatIsGone(t *testing.T) {
+	f := startFallible(t, class(), slice(0), constrain(t, renamed(claim(1), "other"), "any", "devices.size() == 1"))
+	made := renamed(claim(1), "made")
+	made.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "gone", UID: "gone", Controller: ptr.To(true)}}
+	require.NoError(t, f.client.Tracker().Add(made))
+	made.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
+		Results: []resourceapi.DeviceRequestAllocationResult{{Request: "mla", Driver: driver, Pool: nodeName, Device: deviceName(0)}},
+	}}
+	claims := f.watched.ClientSet().ResourceV1().ResourceClaims(made.Namespace)
+	stored, err := claims.UpdateStatus(f.ctx, made, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.ErrorContains(t, f.watched.SharedDRAManager().ResourceClaims().AssumeClaimAfterAPICall(stored), "pod of claim default/made got deleted")
+
+	got, status := f.schedule(t, renamed(pod(), "other"))
+	require.Empty(t, got)
+	require.True(t, status.IsRejected(), status)
 }

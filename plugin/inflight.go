@@ -71,7 +71,8 @@ func (pl *DynamicResourcesCEL) isAllocated(namespace, claim string) bool {
 // AssumeClaimAfterAPICall implements [fwk.ResourceClaimTracker]. Upstream's plugin asks for
 // it until the claim that it has made for a pod's extended resources is in the cache. If
 // it is not because pod and claim were deleted, that takes two minutes, in which the
-// devices stay in flight. An error other than the cache's ends it.
+// devices stay in flight. An error other than the cache's ends it; what the claim has got is kept all
+// the same, until the watch has told of it or it is gone (package indoubt).
 func (c watchedClaims) AssumeClaimAfterAPICall(claim *resourceapi.ResourceClaim) error {
 	err := c.ResourceClaimTracker.AssumeClaimAfterAPICall(claim)
 	if errors.Is(err, assumecache.ErrNotFound) && c.hasLostOwner(claim) {

@@ -122,7 +122,9 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	}
 	watched := newRecorder(handle)
 	if features.EnableDynamicResourceAllocation {
-		watched.inDoubt = shared.inDoubtOf(ctx, measured, handle)
+		if watched.inDoubt, err = shared.inDoubtOf(ctx, measured, handle); err != nil {
+			return nil, err
+		}
 	}
 	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), watched, features)
 	if err != nil {

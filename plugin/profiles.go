@@ -86,15 +86,19 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, facto
 }
 
 // inDoubtOf are the writes of all profiles. It is found out until the context ends what became of them.
-func (p *profiles) inDoubtOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) *indoubt.Writes {
+func (p *profiles) inDoubtOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*indoubt.Writes, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.inDoubt == nil {
-		p.inDoubt = indoubt.New(handle.ClientSet(), assumeNewer(handle.SharedDRAManager().ResourceClaims()), clock.RealClock{},
+		heard, err := indoubt.Index(handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer())
+		if err != nil {
+			return nil, err
+		}
+		p.inDoubt = indoubt.New(handle.ClientSet(), assumeNewer(handle.SharedDRAManager().ResourceClaims()), heard, clock.RealClock{},
 			func(outcome indoubt.Outcome) { measured.ObserveInDoubt(string(outcome)) })
 		go p.inDoubt.Run(ctx)
 	}
-	return p.inDoubt
+	return p.inDoubt, nil
 }
 
 // stated is an argument that one profile has for all. value is nil if none has.

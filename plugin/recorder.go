@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -162,6 +163,16 @@ func (o *recorder) ends() uint64 {
 // before, as long as the watch is late, and the devices would seem to be free. The claim was assumed because
 // the API server has stored it, so nothing has to be undone: what becomes of it, the watch will tell.
 func (c watchedClaims) AssumedClaimRestore(_, _ string) {}
+
+// SignalClaimPendingAllocation implements [fwk.ResourceClaimTracker]: it is how upstream's plugin reserves devices.
+func (c watchedClaims) SignalClaimPendingAllocation(uid types.UID, claim *resourceapi.ResourceClaim) error {
+	if c.inDoubt != nil {
+		if err := c.inDoubt.Check(claim); err != nil {
+			return err
+		}
+	}
+	return c.ResourceClaimTracker.SignalClaimPendingAllocation(uid, claim)
+}
 
 type watchedSlices struct {
 	fwk.ResourceSliceLister

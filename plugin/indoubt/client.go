@@ -57,8 +57,9 @@ func (c watchedClaims) UpdateStatus(ctx context.Context, sent *resourceapi.Resou
 	got, err := c.ResourceClaimInterface.UpdateStatus(ctx, sent, opts)
 	switch {
 	case err == nil:
+		c.writes.keepUntilHeard(got)
 		// What was sent before was for an earlier version, and is refused from now on.
-		c.writes.end(sent.UID, func(a attempt) (Outcome, bool) { return NotStored, a.number <= begun })
+		c.writes.end(sent.UID, 0, func(a attempt) (Outcome, bool) { return NotStored, a.number <= begun })
 	case mayBeStored(err):
 		klog.FromContext(ctx).Info("It is not known whether an allocation was stored, its devices are kept until it is", "resourceclaim", klog.KObj(sent), "err", err)
 		c.writes.doubt(sent)

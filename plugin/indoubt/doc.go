@@ -11,6 +11,7 @@
 // is known what became of them: by reading the claim from the API server, which is consistent. If it has no
 // devices it is changed, so that a request that is still on its way is refused when it comes.
 //
-// The same goes for what an earlier leader has written, which the watch of the next one need not have told
-// it yet: [Writes.CatchUp].
+// The same goes for what was stored, until the watch says so, and for what an earlier leader has written, which the
+// watch of the next one need not have told it yet: [Writes.CatchUp]. And before a device is given to a claim it is
+// looked up that no other one has it: [Writes.Check].
 package indoubt

@@ -17,7 +17,9 @@ import (
 )
 
 const (
-	claimCount  = 4
+	// claimCount is how many there are at first, and nameCount how many there may be.
+	claimCount  = 3
+	nameCount   = 6
 	deviceCount = 3
 	// carriedOut is after what time a request is carried out at the latest.
 	carriedOut = time.Minute
@@ -25,20 +27,22 @@ const (
 
 // seen are what has to happen for the property to say something.
 type seen struct {
-	lost, late, moved, keptBack, caughtUp int
+	lost, late, moved, keptBack, caughtUp, unknown, contested int
 }
 
 // world has claims that want one device each of three, and a scheduler that gives them to those of which it
 // believes that they are free.
 type world struct {
 	*desk
-	t    *rapid.T
-	seen *seen
-	sent map[*resourceapi.ResourceClaim]time.Time
+	// follower is what a scheduler knows that does not lead.
+	follower *known
+	t        *rapid.T
+	seen     *seen
+	sent     map[*resourceapi.ResourceClaim]time.Time
 }
 
 func newWorld(t *rapid.T, seen *seen) *world {
-	w := &world{desk: newDesk(t), t: t, seen: seen, sent: map[*resourceapi.ResourceClaim]time.Time{}}
+	w := &world{desk: newDesk(t), follower: newKnown(), t: t, seen: seen, sent: map[*resourceapi.ResourceClaim]time.Time{}}
 	for i := range claimCount {
 		w.created(fmt.Sprint("claim-", i))
 	}
@@ -46,7 +50,7 @@ func newWorld(t *rapid.T, seen *seen) *world {
 }
 
 func (w *world) anyClaim() string {
-	return fmt.Sprint("claim-", rapid.IntRange(0, claimCount-1).Draw(w.t, "claim"))
+	return fmt.Sprint("claim-", rapid.IntRange(0, nameCount-1).Draw(w.t, "claim"))
 }
 
 // free are the devices that seem to be.
@@ -55,11 +59,7 @@ func (w *world) free(own *resourceapi.ResourceClaim) []string {
 	if taken.Len() > 0 {
 		w.seen.keptBack++
 	}
-	for _, claim := range w.known {
-		if claim.Status.Allocation != nil {
-			taken.Insert(namesOf(claim.Status.Allocation.Devices.Results)...)
-		}
-	}
+	taken = taken.Union(w.known.listed)
 	var free []string
 	for i := range deviceCount {
 		if name := fmt.Sprint(i); !taken.Has(name) {
@@ -70,19 +70,37 @@ func (w *world) free(own *resourceapi.ResourceClaim) []string {
 }
 
 func (w *world) schedule() {
-	claim := w.known[w.anyClaim()]
+	claim := w.known.claims[w.anyClaim()]
 	if claim == nil || claim.Status.Allocation != nil {
 		return
 	}
+	w.allocate(claim)
+}
+
+// scheduleAnew makes a claim and allocates it, of which the watch has not told then, as for extended resources.
+func (w *world) scheduleAnew() {
+	if name := w.anyClaim(); w.stored[name] == nil && w.known.claims[name] == nil {
+		w.allocate(w.create(name))
+	}
+}
+
+func (w *world) allocate(claim *resourceapi.ResourceClaim) {
 	free := w.free(claim)
 	if len(free) == 0 {
 		return
 	}
+	chosen := with(claim, rapid.SampledFrom(free).Draw(w.t, "device"))
+	if w.Check(chosen) != nil {
+		w.seen.contested++
+		return
+	}
 	how := fate(rapid.IntRange(0, int(fates)-1).Draw(w.t, "fate"))
 	before := len(w.late)
-	got, err := w.writeAs(w.t.Context(), how, with(claim, rapid.SampledFrom(free).Draw(w.t, "device")))
+	got, err := w.writeAs(w.t.Context(), how, chosen)
 	if err == nil {
-		require.NoError(w.t, w.known.assume(got))
+		if w.known.assume(got) != nil {
+			w.seen.unknown++
+		}
 		return
 	}
 	if len(w.late) > before {
@@ -109,17 +127,13 @@ func (w *world) carryOut() {
 	}
 }
 
-// lead has another scheduler go on that has heard as much as this one. Nothing is carried out any more for
+// lead has the other scheduler go on. Nothing is carried out any more for
 // the former one: that is what a lease is for, and the guard.
 func (w *world) lead() {
 	w.late = nil
 	w.queue.ShutDown()
-	w.Writes = New(w.server.client(), func(claim *resourceapi.ResourceClaim) error { return w.known.assume(claim) }, clock.PassiveClock(w.clock), nil)
-	fresh := known{}
-	for _, claim := range w.known {
-		fresh[claim.Name] = claim
-	}
-	w.known = fresh
+	w.known, w.follower = w.follower, newKnown()
+	w.Writes = New(w.server.client(), func(claim *resourceapi.ResourceClaim) error { return w.known.assume(claim) }, w.known, clock.PassiveClock(w.clock), nil)
 	require.NoError(w.t, w.CatchUp(w.t.Context()))
 	w.seen.caughtUp++
 }
@@ -176,7 +190,11 @@ func TestNoDeviceTwice(t *testing.T) {
 			"schedule":       func(*rapid.T) { w.schedule() },
 			"schedule again": func(*rapid.T) { w.schedule() },
 			"carry out":      func(*rapid.T) { w.carryOut() },
+			"schedule anew":  func(*rapid.T) { w.scheduleAnew() },
 			"hear":           func(*rapid.T) { w.known.hear(w.server) },
+			"relist":         func(*rapid.T) { w.known.relist(w.server) },
+			"follow":         func(*rapid.T) { w.follower.hear(w.server) },
+			"follow anew":    func(*rapid.T) { w.follower.relist(w.server) },
 			"settle":         func(*rapid.T) { w.settleOne() },
 			"change":         func(*rapid.T) { w.change() },
 			"wait": func(t *rapid.T) {
@@ -193,5 +211,6 @@ func TestNoDeviceTwice(t *testing.T) {
 		require.Positive(t, all.moved)
 		require.Positive(t, all.keptBack)
 		require.Positive(t, all.caughtUp)
+		require.Positive(t, all.unknown)
 	}
 }

@@ -6,14 +6,17 @@ package indoubt
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
@@ -43,9 +46,9 @@ type server struct {
 	stored  map[string]*resourceapi.ResourceClaim
 	// late are writes that are carried out later, if ever.
 	late []*resourceapi.ResourceClaim
-	// untold is what the watch has not told yet. A claim without UID is gone.
-	untold []*resourceapi.ResourceClaim
-	next   fate
+	// told is what watches tell, in order. A claim without UID is gone.
+	told []*resourceapi.ResourceClaim
+	next fate
 	// readFails is how many reads fail from now on, fences what happens to changes of something else than the status.
 	readFails, gets, writes int
 	fences                  fate
@@ -154,7 +157,7 @@ func (s *server) store(claim *resourceapi.ResourceClaim) *resourceapi.ResourceCl
 	stored := claim.DeepCopy()
 	stored.ResourceVersion = strconv.Itoa(s.version)
 	s.stored[claim.Name] = stored
-	s.untold = append(s.untold, stored)
+	s.told = append(s.told, stored)
 	return stored.DeepCopy()
 }
 
@@ -170,38 +173,110 @@ func (s *server) remove(name string) {
 	delete(s.stored, name)
 	gone := &resourceapi.ResourceClaim{}
 	gone.Name = name
-	s.untold = append(s.untold, gone)
+	s.told = append(s.told, gone)
 }
 
 // known is a scheduler's list of claims, as late as it may be.
-type known map[string]*resourceapi.ResourceClaim
+type known struct {
+	claims map[string]*resourceapi.ResourceClaim
+	// told are those that the watch has told of; of claims others may be assumed.
+	told map[string]*resourceapi.ResourceClaim
+	// listed are the devices of all of them as upstream counts them: in one set, into which devices come with a
+	// claim that gets them, and from which they are taken with one that has them no longer.
+	listed sets.Set[string]
+	// heard is how much of what the server tells.
+	heard int
+}
 
-func (k known) assume(claim *resourceapi.ResourceClaim) error {
-	before := k[claim.Name]
+func newKnown() *known {
+	return &known{claims: map[string]*resourceapi.ResourceClaim{}, told: map[string]*resourceapi.ResourceClaim{}, listed: sets.New[string]()}
+}
+
+func (k *known) assume(claim *resourceapi.ResourceClaim) error {
+	before := k.claims[claim.Name]
 	if before == nil {
 		return assumecache.ErrNotFound
 	}
 	if versionOf(before) > versionOf(claim) {
 		return fmt.Errorf("%s is out of sync", claim.Name)
 	}
-	k[claim.Name] = claim
+	k.put(claim)
 	return nil
 }
 
+func (k *known) put(claim *resourceapi.ResourceClaim) {
+	before := devicesOf(k.claims[claim.Name])
+	k.claims[claim.Name] = claim
+	switch after := devicesOf(claim); {
+	case before == nil && after != nil:
+		k.listed.Insert(after...)
+	case before != nil && after == nil:
+		k.listed.Delete(before...)
+	}
+}
+
+func (k *known) drop(name string) {
+	k.listed.Delete(devicesOf(k.claims[name])...)
+	delete(k.claims, name)
+	delete(k.told, name)
+}
+
 // hear takes notice of what was told next.
-func (k known) hear(s *server) {
-	if len(s.untold) == 0 {
+func (k *known) hear(s *server) {
+	if k.heard == len(s.told) {
 		return
 	}
-	event := s.untold[0]
-	s.untold = slices.Delete(s.untold, 0, 1)
-	before := k[event.Name]
+	event := s.told[k.heard]
+	k.heard++
+	before := k.claims[event.Name]
 	switch {
 	case event.UID == "":
-		delete(k, event.Name)
+		k.drop(event.Name)
+		return
 	case before == nil, versionOf(before) < versionOf(event):
-		k[event.Name] = event
+		k.put(event)
 	}
+	k.told[event.Name] = event
+}
+
+// relist takes notice of what there is, and then of what is no more, as an informer does whose watch has missed
+// something.
+func (k *known) relist(s *server) {
+	k.heard = len(s.told)
+	for _, name := range slices.Sorted(maps.Keys(s.stored)) {
+		claim := s.stored[name]
+		if before := k.claims[name]; before == nil || versionOf(before) < versionOf(claim) {
+			k.put(claim)
+		}
+		k.told[name] = claim
+	}
+	for name := range maps.Clone(k.claims) {
+		if s.stored[name] == nil {
+			k.drop(name)
+		}
+	}
+}
+
+// Get implements [Heard].
+func (k *known) Get(_, name string) *resourceapi.ResourceClaim { return k.told[name] }
+
+// With implements [Heard].
+func (k *known) With(device DeviceKey) []*resourceapi.ResourceClaim {
+	var with []*resourceapi.ResourceClaim
+	for _, claim := range k.told {
+		if slices.Contains(devicesOf(claim), strings.TrimPrefix(string(device), "d/p/")) {
+			with = append(with, claim)
+		}
+	}
+	return with
+}
+
+// devicesOf is nil for a claim that has none.
+func devicesOf(claim *resourceapi.ResourceClaim) []string {
+	if claim == nil || claim.Status.Allocation == nil {
+		return nil
+	}
+	return namesOf(claim.Status.Allocation.Devices.Results)
 }
 
 func versionOf(claim *resourceapi.ResourceClaim) int {

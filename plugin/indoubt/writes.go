@@ -5,7 +5,6 @@ package indoubt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -17,10 +16,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 	"k8s.io/utils/clock"
 )
 
@@ -49,6 +48,8 @@ const (
 	// The first look is at once. While the API server does not answer it is asked ever less often.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second
+	// untilAsked is how long the scheduler's list may take to have what was stored before it is asked for.
+	untilAsked = time.Second
 	// maxAttempts is how many allocations may be in doubt for one claim. Nothing more is written then until one
 	// is known.
 	maxAttempts = 64
@@ -61,14 +62,18 @@ const (
 type Writes struct {
 	client kubernetes.Interface
 	assume func(*resourceapi.ResourceClaim) error
-	clock  clock.PassiveClock
-	ended  func(Outcome)
-	queue  workqueue.TypedRateLimitingInterface[types.UID]
+	// claimsHeard are those that the watch has told of.
+	claimsHeard Heard
+	clock       clock.PassiveClock
+	ended       func(Outcome)
+	queue       workqueue.TypedRateLimitingInterface[types.UID]
 
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// claims have something in doubt.
 	claims map[types.UID]*claimInDoubt
+	// contested are devices that were about to be given to a second claim.
+	contested map[DeviceKey]resourceapi.DeviceRequestAllocationResult
 	// caughtUp tells that CatchUp has nothing left to do.
 	caughtUp bool
 	// begun and ends are how many attempts were ever in doubt and how many are not any more.
@@ -78,6 +83,8 @@ type Writes struct {
 type claimInDoubt struct {
 	namespace, name string
 	attempts        []attempt
+	// stored is an allocation that is, nil if there is none of which the watch has still to tell.
+	stored *stored
 	// waiting are pods from which the devices were kept, and how they are tried again.
 	waiting map[types.UID]waiting
 }
@@ -91,20 +98,27 @@ type attempt struct {
 	at      time.Time
 }
 
+// stored is an allocation of which the API server has told that it has it.
+type stored struct {
+	number  uint64
+	version string
+	devices []resourceapi.DeviceRequestAllocationResult
+}
+
 type waiting struct {
 	pod      *v1.Pod
 	activate func(*v1.Pod)
 }
 
 // New returns writes of which none is in doubt. Claims are read with the client, and handed to assume when
-// they are found to have devices, which fails with [assumecache.ErrNotFound] if the scheduler does not know the
-// claim yet. ended is told what became of each write that was in doubt; it may be nil.
-func New(client kubernetes.Interface, assume func(*resourceapi.ResourceClaim) error, clock clock.PassiveClock, ended func(Outcome)) *Writes {
+// they are found to have devices, which fails if the scheduler does not know the claim yet. heard are the claims that the watch has told of. ended is told what became of each write that was in
+// doubt; it may be nil.
+func New(client kubernetes.Interface, assume func(*resourceapi.ResourceClaim) error, heard Heard, clock clock.PassiveClock, ended func(Outcome)) *Writes {
 	if ended == nil {
 		ended = func(Outcome) {}
 	}
 	return &Writes{
-		client: client, assume: assume, clock: clock, ended: ended, claims: map[types.UID]*claimInDoubt{},
+		client: client, assume: assume, claimsHeard: heard, clock: clock, ended: ended, claims: map[types.UID]*claimInDoubt{}, contested: map[DeviceKey]resourceapi.DeviceRequestAllocationResult{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry)),
 	}
 }
@@ -136,13 +150,16 @@ func (w *Writes) Run(ctx context.Context) {
 func (w *Writes) From(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	var from []resourceapi.DeviceRequestAllocationResult
+	from := w.contestedBy(own)
 	for uid, claim := range w.claims {
-		if uid == own {
+		if uid == own || w.forgetHeard(uid, claim) {
 			continue
 		}
 		for _, attempt := range claim.attempts {
 			from = append(from, attempt.devices...)
+		}
+		if claim.stored != nil {
+			from = append(from, claim.stored.devices...)
 		}
 		if len(claim.waiting) < maxWaiting {
 			claim.waiting[pod.UID] = waiting{pod, activate}
@@ -151,11 +168,21 @@ func (w *Writes) From(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []reso
 	return from
 }
 
-// Any tells whether something is in doubt.
+// forgetHeard forgets what is stored if the watch has told of it, and tells whether nothing else is kept. The
+// mutex is locked.
+func (w *Writes) forgetHeard(uid types.UID, claim *claimInDoubt) (none bool) {
+	if claim.stored != nil && w.isHeard(uid, claim.namespace, claim.name, claim.stored.version) {
+		claim.stored = nil
+		w.ends++
+	}
+	return w.drop(uid)
+}
+
+// Any tells whether something is kept.
 func (w *Writes) Any() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return len(w.claims) > 0
+	return len(w.claims) > 0 || len(w.contested) > 0
 }
 
 // Ends is how many writes are not in doubt any more. Who lists allocations and then asks what is in doubt
@@ -178,9 +205,13 @@ func (w *Writes) CatchUp(ctx context.Context) error {
 		return fmt.Errorf("read all ResourceClaims to begin with: %w", err)
 	}
 	for i := range claims.Items {
-		if claim := &claims.Items[i]; claim.Status.Allocation != nil && errors.Is(w.assume(claim), assumecache.ErrNotFound) {
-			w.doubt(claim)
+		claim := &claims.Items[i]
+		if claim.Status.Allocation == nil || w.isHeard(claim.UID, claim.Namespace, claim.Name, claim.ResourceVersion) {
+			continue
 		}
+		w.keepUntilHeard(claim)
+		// If the scheduler does not know it yet, the watch will tell.
+		_ = w.assume(claim)
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -195,15 +226,57 @@ func (w *Writes) IsCaughtUp() bool {
 	return w.caughtUp
 }
 
+// keepUntilHeard counts the devices of a claim as in use until the watch has told of them, or the claim is found
+// to have none any more. That the scheduler's list has them is not enough: upstream has one set of devices for all
+// claims, and what the watch has still to tell of an earlier claim with a device takes it away for all.
+func (w *Writes) keepUntilHeard(claim *resourceapi.ResourceClaim) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	kept := w.at(claim)
+	w.begun++
+	kept.stored = &stored{number: w.begun, version: claim.ResourceVersion, devices: claim.Status.Allocation.Devices.Results}
+	w.queue.AddAfter(claim.UID, untilAsked)
+}
+
+// isHeard tells whether the watch has told of a claim as it was stored, or of what came after.
+func (w *Writes) isHeard(uid types.UID, namespace, name, version string) bool {
+	heard := w.claimsHeard.Get(namespace, name)
+	return heard != nil && heard.UID == uid && !isOlder(heard.ResourceVersion, version)
+}
+
+// isOlder compares the versions of one claim.
+func isOlder(version, than string) bool {
+	if version == than {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err != nil || order < 0
+}
+
+// drop forgets a claim of which nothing is kept. The mutex is locked.
+func (w *Writes) drop(uid types.UID) (none bool) {
+	claim := w.claims[uid]
+	if none = claim == nil || len(claim.attempts) == 0 && claim.stored == nil; none {
+		delete(w.claims, uid)
+	}
+	return none
+}
+
+// at is what is kept of a claim. The mutex is locked.
+func (w *Writes) at(claim *resourceapi.ResourceClaim) *claimInDoubt {
+	kept := w.claims[claim.UID]
+	if kept == nil {
+		kept = &claimInDoubt{namespace: claim.Namespace, name: claim.Name, waiting: map[types.UID]waiting{}}
+		w.claims[claim.UID] = kept
+	}
+	return kept
+}
+
 // doubt counts the devices of a claim as in use from now on.
 func (w *Writes) doubt(sent *resourceapi.ResourceClaim) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	claim := w.claims[sent.UID]
-	if claim == nil {
-		claim = &claimInDoubt{namespace: sent.Namespace, name: sent.Name, waiting: map[types.UID]waiting{}}
-		w.claims[sent.UID] = claim
-	}
+	claim := w.at(sent)
 	w.begun++
 	doubtful := attempt{number: w.begun, version: sent.ResourceVersion, devices: sent.Status.Allocation.Devices.Results, at: w.clock.Now()}
 	if i := slices.IndexFunc(claim.attempts, doubtful.isLike); i >= 0 {
@@ -231,23 +304,25 @@ func (w *Writes) state(uid types.UID) (begun uint64, full bool) {
 func (w *Writes) settle(ctx context.Context, uid types.UID) (known bool, err error) {
 	w.mutex.Lock()
 	claim, begun := w.claims[uid], w.begun
+	none := claim == nil || w.forgetHeard(uid, claim)
 	w.mutex.Unlock()
-	if claim == nil {
+	if none {
 		return true, nil
 	}
 	// Without a resource version it is read from etcd.
 	got, err := w.client.ResourceV1().ResourceClaims(claim.namespace).Get(ctx, claim.name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && got.UID != uid:
-		return w.end(uid, func(a attempt) (Outcome, bool) { return Gone, a.number <= begun }), nil
+		return w.end(uid, begun, func(a attempt) (Outcome, bool) { return Gone, a.number <= begun }), nil
 	case err != nil:
 		return false, err
 	case got.Status.Allocation != nil:
-		if err := w.assume(got); errors.Is(err, assumecache.ErrNotFound) {
-			return false, err
+		// An error is that the scheduler does not know of it yet, or of a later version.
+		_ = w.assume(got)
+		if !w.isHeard(uid, got.Namespace, got.Name, got.ResourceVersion) {
+			w.keepUntilHeard(got)
 		}
-		// Any other error is that the scheduler knows of a later version.
-		return w.end(uid, func(a attempt) (Outcome, bool) { return Stored, a.number <= begun }), nil
+		return w.end(uid, begun, func(a attempt) (Outcome, bool) { return Stored, a.number <= begun }), nil
 	}
 	version := got.ResourceVersion
 	if w.isAt(uid, version) {
@@ -256,7 +331,7 @@ func (w *Writes) settle(ctx context.Context, uid types.UID) (known bool, err err
 	if err == nil {
 		version = got.ResourceVersion
 	}
-	return w.end(uid, func(a attempt) (Outcome, bool) {
+	return w.end(uid, begun, func(a attempt) (Outcome, bool) {
 		if a.version != version {
 			return NotStored, a.number <= begun
 		}
@@ -290,8 +365,9 @@ func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (*
 	return fenced, nil
 }
 
-// end ends the attempts of a claim for which outcome says so. none is whether none is left.
-func (w *Writes) end(uid types.UID, outcome func(attempt) (Outcome, bool)) (none bool) {
+// end ends the attempts of a claim for which outcome says so, and keeps no longer what was found to be stored up to a
+// number. none is whether nothing is left.
+func (w *Writes) end(uid types.UID, before uint64, outcome func(attempt) (Outcome, bool)) (none bool) {
 	w.mutex.Lock()
 	claim := w.claims[uid]
 	if claim == nil {
@@ -306,13 +382,15 @@ func (w *Writes) end(uid types.UID, outcome func(attempt) (Outcome, bool)) (none
 		}
 		return over
 	})
-	none = len(claim.attempts) == 0
-	if none {
-		delete(w.claims, uid)
+	over := len(ended)
+	if claim.stored != nil && claim.stored.number <= before {
+		claim.stored = nil
+		over++
 	}
+	none = w.drop(uid)
 	var refused map[types.UID]waiting
-	if len(ended) > 0 {
-		w.ends += uint64(len(ended))
+	if over > 0 {
+		w.ends += uint64(over)
 		refused, claim.waiting = claim.waiting, map[types.UID]waiting{}
 	}
 	w.mutex.Unlock()

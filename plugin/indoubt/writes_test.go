@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type desk struct {
 	*Writes
 	*server
-	known     known
+	known     *known
 	clock     *clocktesting.FakeClock
 	outcomes  []Outcome
 	activated []string
@@ -42,11 +44,11 @@ type desk struct {
 
 func newDesk(t interface{ Cleanup(func()) }) *desk {
 	d := &desk{
-		server: &server{stored: map[string]*resourceapi.ResourceClaim{}}, known: known{},
+		server: &server{stored: map[string]*resourceapi.ResourceClaim{}}, known: newKnown(),
 		clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
 	}
 	d.Writes = New(d.server.client(), func(claim *resourceapi.ResourceClaim) error { return d.known.assume(claim) },
-		d.clock, func(outcome Outcome) { d.outcomes = append(d.outcomes, outcome) })
+		d.known, d.clock, func(outcome Outcome) { d.outcomes = append(d.outcomes, outcome) })
 	t.Cleanup(func() { d.queue.ShutDown() })
 	return d
 }
@@ -54,8 +56,20 @@ func newDesk(t interface{ Cleanup(func()) }) *desk {
 // created is a claim that the scheduler knows of.
 func (d *desk) created(name string) *resourceapi.ResourceClaim {
 	claim := d.create(name)
-	d.known.hear(d.server)
+	d.hearAll()
 	return claim
+}
+
+func (d *desk) hearAll() {
+	for range len(d.told) - d.known.heard {
+		d.known.hear(d.server)
+	}
+}
+
+func (d *desk) hearIf(is bool) {
+	if is {
+		d.hearAll()
+	}
 }
 
 // writeAs writes an allocation, which meets the fate.
@@ -74,10 +88,11 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 	for name, test := range map[string]struct {
 		fate fate
 		// then is what happens before it is looked at.
-		then      func(*desk, *resourceapi.ResourceClaim)
-		doubtful  bool
-		want      []Outcome
-		allocated bool
+		then     func(*desk, *resourceapi.ResourceClaim)
+		doubtful bool
+		want     []Outcome
+		// allocated tells that it is stored, and heard that the watch has told of that.
+		allocated, heard bool
 	}{
 		"told":             {},
 		"refused":          {fate: refused},
@@ -101,10 +116,10 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 		"gone":       {fate: answerLost, doubtful: true, want: []Outcome{Gone}, then: func(d *desk, claim *resourceapi.ResourceClaim) { d.remove(claim.Name) }},
 		"made anew":  {fate: answerLost, doubtful: true, want: []Outcome{Gone}, then: func(d *desk, claim *resourceapi.ResourceClaim) { d.create(claim.Name) }},
 		"no answers": {fate: answerLost, doubtful: true, then: func(d *desk, _ *resourceapi.ResourceClaim) { d.readFails = 1 }},
-		"not known of yet": {fate: answerLost, doubtful: true, then: func(d *desk, claim *resourceapi.ResourceClaim) {
-			delete(d.known, claim.Name)
+		"not known of yet": {fate: answerLost, doubtful: true, want: []Outcome{Stored}, allocated: true, then: func(d *desk, claim *resourceapi.ResourceClaim) {
+			delete(d.known.claims, claim.Name)
 		}},
-		"known of already": {fate: answerLost, doubtful: true, want: []Outcome{Stored}, allocated: true, then: func(d *desk, _ *resourceapi.ResourceClaim) {
+		"heard of already": {fate: answerLost, doubtful: true, want: []Outcome{Stored}, heard: true, then: func(d *desk, _ *resourceapi.ResourceClaim) {
 			d.known.hear(d.server)
 		}},
 		"conflict":  {fate: conflict, doubtful: true, then: func(d *desk, claim *resourceapi.ResourceClaim) { d.store(claim) }, want: []Outcome{NotStored}},
@@ -115,6 +130,7 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 			claim := d.created("claim")
 			_, err := d.writeAs(t.Context(), test.fate, with(claim, "1", "2"))
 			require.Equal(t, test.fate != told, err != nil)
+			d.hearIf(test.fate == told)
 			if !test.doubtful {
 				require.Empty(t, d.from(""))
 				require.Zero(t, d.queue.Len())
@@ -130,16 +146,20 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 			}
 			none, _ := d.settle(t.Context(), claim.UID)
 			require.Equal(t, test.want, d.outcomes)
-			require.Equal(t, test.want != nil, none)
 			require.EqualValues(t, len(test.want), d.Ends())
 			if test.want == nil {
+				require.False(t, none)
 				require.Equal(t, []string{"1", "2"}, d.from(""), "it is in doubt as before")
 				require.Empty(t, d.activated)
 				return
 			}
-			require.Empty(t, d.from(""))
 			require.Equal(t, []string{"other"}, d.activated)
-			require.Equal(t, test.allocated, d.known["claim"].Status.Allocation != nil)
+			if test.allocated {
+				require.Equal(t, []string{"1", "2"}, d.from(""), "until the watch tells of it")
+				d.hearAll()
+			}
+			require.Empty(t, d.from(""))
+			require.Equal(t, test.allocated || test.heard, d.known.claims["claim"] != nil && d.known.claims["claim"].Status.Allocation != nil)
 			none, err = d.settle(t.Context(), claim.UID)
 			require.NoError(t, err)
 			require.True(t, none)
@@ -192,6 +212,8 @@ func TestALaterWriteEndsTheDoubt(t *testing.T) {
 	require.Equal(t, []string{"1", "2"}, d.from(""))
 	_, err = d.writeAs(t.Context(), told, with(claim, "3"))
 	require.NoError(t, err)
+	require.Equal(t, []string{"3"}, d.from(""))
+	d.hearAll()
 	require.Empty(t, d.from(""))
 	require.Equal(t, []Outcome{NotStored, NotStored}, d.outcomes)
 	for _, late := range d.late {
@@ -234,28 +256,123 @@ func TestNothingButAllocationsIsLookedAt(t *testing.T) {
 // TestCatchUp: an earlier leader has written what the watch has not told.
 func TestCatchUp(t *testing.T) {
 	d := newDesk(t)
-	late, unknown := d.created("late"), d.create("unknown")
+	heard, late := d.created("heard"), d.created("late")
+	d.store(with(heard, "0"))
+	d.hearAll()
 	d.store(with(late, "1"))
+	unknown := d.create("unknown")
 	d.store(with(unknown, "2"))
-	d.created("free")
 	d.readFails = 1
 	require.ErrorIs(t, d.CatchUp(t.Context()), io.ErrUnexpectedEOF)
-	delete(d.known, "unknown")
 	require.NoError(t, d.CatchUp(t.Context()))
-	require.Equal(t, []string{"1"}, namesOf(d.known["late"].Status.Allocation.Devices.Results))
-	require.Equal(t, []string{"2"}, d.from(""), "nothing can be assumed of a claim that is not known of")
+	require.Equal(t, []string{"1"}, namesOf(d.known.claims["late"].Status.Allocation.Devices.Results), "it is assumed")
+	require.Equal(t, []string{"1", "2"}, d.from(""), "until the watch has told of them")
 
 	none, err := d.settle(t.Context(), unknown.UID)
-	require.Error(t, err)
+	require.NoError(t, err)
 	require.False(t, none)
-	d.known["unknown"] = unknown
+	d.hearAll()
 	none, err = d.settle(t.Context(), unknown.UID)
 	require.NoError(t, err)
 	require.True(t, none)
-	require.Equal(t, []string{"2"}, namesOf(d.known["unknown"].Status.Allocation.Devices.Results))
+	require.Empty(t, d.from(""))
 
 	d.readFails = 1
 	require.NoError(t, d.CatchUp(t.Context()), "it is done once")
+}
+
+// TestStoredAndNotHeard: an allocation is stored, and the watch has not told of it. Upstream's plugin may have had
+// the scheduler's list say so, or given it up because the pod is gone.
+func TestStoredAndNotHeard(t *testing.T) {
+	for name, test := range map[string]struct {
+		then func(*desk)
+		none bool
+	}{
+		"the watch is late":  {then: func(*desk) {}},
+		"it is assumed":      {then: func(d *desk) { require.NoError(t, d.known.assume(d.stored["claim"])) }},
+		"the watch has told": {then: func(d *desk) { d.hearAll() }, none: true},
+		"it has no devices any more": {none: true, then: func(d *desk) {
+			claim := d.stored["claim"].DeepCopy()
+			claim.Status.Allocation = nil
+			d.store(claim)
+		}},
+		"it is gone":       {then: func(d *desk) { d.remove("claim") }, none: true},
+		"it was made anew": {then: func(d *desk) { d.remove("claim"); d.create("claim") }, none: true},
+		"nobody answers":   {then: func(d *desk) { d.readFails = 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			claim := d.create("claim")
+			d.known.hear(d.server)
+			_, err := d.writeAs(t.Context(), told, with(claim, "1"))
+			require.NoError(t, err)
+			require.Equal(t, []string{"1"}, d.from(""))
+			test.then(d)
+			none, _ := d.settle(t.Context(), claim.UID)
+			require.Equal(t, test.none, none)
+			require.Equal(t, test.none, !d.Any())
+			require.Empty(t, d.outcomes, "nothing was in doubt")
+			if test.none {
+				require.EqualValues(t, 1, d.Ends())
+			} else {
+				require.Equal(t, []string{"1"}, d.from(""))
+			}
+		})
+	}
+}
+
+// TestCheck: a watch has missed that a device went from one claim to another one. What comes of that takes it for
+// free, though the claim is known that has it.
+func TestCheck(t *testing.T) {
+	d := newDesk(t)
+	d.store(with(d.created("first"), "1"))
+	second, third := d.created("second"), d.created("third")
+	require.True(t, d.known.listed.Has("1"))
+	d.remove("first")
+	d.store(with(second, "1"))
+	d.known.relist(d.server)
+	require.False(t, d.known.listed.Has("1"), "upstream takes it for free")
+	require.NoError(t, d.Check(third), "it gets nothing")
+	require.NoError(t, d.Check(with(third, "2")))
+	require.NoError(t, d.Check(with(second, "1")), "it is its own")
+	require.False(t, d.Any())
+	require.EqualError(t, d.Check(with(third, "2", "1")),
+		"device d/p/1 was about to go to claim default/third, but claim default/second has it: it is tried again with another one")
+	require.Equal(t, []string{"1"}, d.from(""), "nobody gets it from now on")
+	require.Empty(t, d.from(second.UID))
+	d.remove("second")
+	d.hearAll()
+	require.Empty(t, d.from(""))
+	require.False(t, d.Any())
+
+	shared := with(third, "2")
+	shared.Status.Allocation.Devices.Results[0].AdminAccess = new(true)
+	d.store(with(d.created("fourth"), "2"))
+	d.hearAll()
+	require.NoError(t, d.Check(shared), "who administers a device takes it from nobody")
+
+	// Also what is stored and not heard of.
+	fifth := d.created("fifth")
+	_, err := d.writeAs(t.Context(), told, with(fifth, "3"))
+	require.NoError(t, err)
+	require.ErrorContains(t, d.Check(with(third, "3")), "claim default/fifth has it")
+}
+
+// TestIndex looks up claims in an informer's store.
+func TestIndex(t *testing.T) {
+	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Resource().V1().ResourceClaims().Informer()
+	heard, err := Index(informer)
+	require.NoError(t, err)
+	one, other := with((&server{stored: map[string]*resourceapi.ResourceClaim{}}).create("one"), "1", "2"), &resourceapi.ResourceClaim{}
+	other.Namespace, other.Name = "default", "other"
+	require.NoError(t, informer.GetIndexer().Add(one))
+	require.NoError(t, informer.GetIndexer().Add(other))
+	require.Equal(t, []*resourceapi.ResourceClaim{one}, heard.With("d/p/2"))
+	require.Empty(t, heard.With("d/p/3"))
+	require.Same(t, one, heard.Get("default", "one"))
+	require.Nil(t, heard.Get("default", "two"))
+	_, err = Index(informer)
+	require.ErrorContains(t, err, "look up ResourceClaims by their devices: ")
 }
 
 // TestRun looks at what is in doubt until it is known.

@@ -83,7 +83,7 @@ each, so that with [KeepWhole](preferences.md#keepwhole) all three are kept whol
 KeepWhole takes ours, which ` + "`allocator: All`" + ` does without a preference. In all three nodes are
 [scored](scoring.md) by preferences, if there are any.
 
-The configurations of a workload ran one after the other, once, so that single ratios say no more than to some
+The configurations of a workload ran one after the other, once: another run may give ratios that differ by some
 percent. More than 1 is better than without. Wanted is a throughput of 0.90.
 
 `

@@ -88,8 +88,8 @@ known. Known, the first: they were, but it is the first node that a claim asks, 
 each claim. Known, further: another node of the same claim. None has what it takes to make an allocator for a
 claim, which is part of [a claim](#time). Best effort remembers nothing.
 
-On 8 GPUs best effort takes less for what was not met, always, and wherever few devices are idle. The preference
-takes less for each further node that is like one that was met, if six or more are idle. On 16 devices best effort takes
+On 8 GPUs best effort takes less for devices that were not met, and wherever only four are idle. The preference
+takes less for each further node that is like one that was met, where six or eight are idle. On 16 devices best effort takes
 milliseconds to seconds when twelve or more are idle, the preference less than one.
 
 `

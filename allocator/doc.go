@@ -61,6 +61,7 @@
 //     another search looks for sets with a greater value, which is one more condition.
 //  14. A shape (shape.go) is what others may ask for. What a set of devices leaves of the sets of
 //     shapes is room (package room); the policy KeepWhole prefers to break few of them (whole.go).
+//     What it says of a claim that has its devices is told by [Allocator.PolicyValues].
 //
 // AllocateWithStats takes the inventory of the node, and the view of the claims on it. If the
 // answer is known that is all. Otherwise a search is set up (setup.go): requests and constraints

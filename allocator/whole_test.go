@@ -131,7 +131,7 @@ func allOf(n, count int) [][]int {
 func TestKeepWholeSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
-	cases, seen, improved := wantedCases(t)/preferenceCases, 0, 0
+	cases, seen, improved, worse := wantedCases(t)/preferenceCases, 0, 0, 0
 	kept := NewCache()
 	for seen < cases {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -250,10 +250,35 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 			if diff := cmp.Diff(losses, details.Preferences[0].Losses); len(losses) > 0 && diff != "" {
 				rt.Fatalf("losses: %s", diff)
 			}
+			// The same is told of a claim that has these devices, and of one that has others.
+			having := s.apiClaims()[0].DeepCopy()
+			having.Status.Allocation = &results[0]
+			told, err := a.PolicyValues(t.Context(), s.onNode(), having)
+			require.NoError(rt, err)
+			require.Equal(rt, details.Preferences, told)
+			others := slices.DeleteFunc(allOf(n, count), func(set []int) bool { return !isFree(set) })
+			set := rapid.SampledFrom(others).Draw(rt, "has")
+			for i := range set {
+				having.Status.Allocation.Devices.Results[i].Device = devices[set[i]].Name
+			}
+			told, err = a.PolicyValues(t.Context(), s.onNode(), having)
+			require.NoError(rt, err)
+			require.Len(rt, told, 1)
+			losses = nil
+			for k, i := range counted {
+				losses = append(losses, ShapeLoss{shapes[i], left()[k] - left(set...)[k], left(set...)[k]})
+			}
+			if diff := cmp.Diff(losses, told[0].Losses); len(losses) > 0 && diff != "" {
+				rt.Fatalf("losses of %v: %s", set, diff)
+			}
+			if slices.Compare(left(set...), bestLeft) < 0 {
+				worse++
+			}
 		})
 	}
-	t.Logf("%d cases: better than the first %d", seen, improved)
+	t.Logf("%d cases: better than the first %d, better than one that a claim has %d", seen, improved, worse)
 	require.Greater(t, improved, seen/20)
+	require.Greater(t, worse, seen/20)
 }
 
 // A class may have the policy; it is about each request of the class alone.

@@ -74,12 +74,12 @@ func (p *Problem) Score(ctx context.Context, nodes []*v1.Node, claim *resourceap
 		return nil, err
 	}
 	s := &Score{Claim: klog.KObj(claim).String(), Node: node.Name}
-	if s.Has, err = p.values(ctx, claim); err != nil {
-		return nil, err
-	}
 	others := slices.DeleteFunc(slices.Clone(p.Allocated), func(other *resourceapi.ResourceClaim) bool {
 		return klog.KObj(other) == klog.KObj(claim)
 	})
+	if s.Has, err = p.values(ctx, node, claim, others); err != nil {
+		return nil, err
+	}
 	if s.Free, err = p.best(ctx, node, claim, others); err != nil {
 		return s, err
 	}
@@ -108,26 +108,53 @@ func (p *Problem) nodeOf(ctx context.Context, nodes []*v1.Node, claim *resourcea
 	return nil, nil
 }
 
-// values evaluates the preferences for the devices that the claim has. Policies are about the devices
-// that were left, which are others by now.
-func (p *Problem) values(ctx context.Context, claim *resourceapi.ResourceClaim) ([]Value, error) {
+// values evaluates the preferences for the devices that the claim has, in their order. Policies are about
+// the devices that are left, with the given claims having theirs: those that were left when the claim was
+// allocated may have been others.
+func (p *Problem) values(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) ([]Value, error) {
 	preferences, err := v1alpha1.ResolvePreferences(claim, p.Classes)
 	if err != nil {
 		return nil, err
 	}
+	policies, failure := p.policies(ctx, node, claim, allocated)
 	var values []Value
 	for i := range preferences {
 		devices := p.devicesFor(&preferences[i], claim)
-		if preferences[i].Policy != "" || len(devices) == 0 {
+		value, err := Value{Name: preferences[i].Label()}, failure
+		switch {
+		case len(policies) > 0 && policies[0].Preference == i:
+			value, policies = valueTold(&policies[0]), policies[1:]
+		case len(devices) == 0 || preferences[i].Policy != "" && failure == nil:
 			continue
+		case preferences[i].Policy == "":
+			value.Value, err = valueOf(ctx, &preferences[i], devices)
 		}
-		value := Value{Name: preferences[i].Label()}
-		if value.Value, err = valueOf(ctx, &preferences[i], devices); err != nil {
+		if err != nil {
 			value.Error = err.Error()
 		}
 		values = append(values, value)
 	}
+	for i := range policies {
+		// The default for requests that no preference is about.
+		values = append(values, valueTold(&policies[i]))
+	}
 	return values, ctx.Err()
+}
+
+// policies are what policies say of the devices that the claim has.
+func (p *Problem) policies(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) ([]allocator.PreferenceValue, error) {
+	with := p.Problem
+	with.Allocated = allocated
+	a, err := with.NewAllocator(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.PolicyValues(ctx, node, claim)
+}
+
+// valueTold is what the allocator tells.
+func valueTold(value *allocator.PreferenceValue) Value {
+	return Value{Name: value.Name, Value: value.Value, Losses: value.Losses}
 }
 
 func valueOf(ctx context.Context, preference *v1alpha1.Preference, devices []*device.Device) (int64, error) {
@@ -199,8 +226,8 @@ func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.Re
 		return Best{}, err
 	}
 	best := Best{Outcome: details.Outcome}
-	for _, value := range details.Preferences {
-		best.Values = append(best.Values, Value{Name: value.Name, Value: value.Value, Losses: value.Losses})
+	for i := range details.Preferences {
+		best.Values = append(best.Values, valueTold(&details.Preferences[i]))
 	}
 	for _, r := range results[0].Devices.Results {
 		best.Devices = append(best.Devices, structured.MakeDeviceID(r.Driver, r.Pool, r.Device).String())

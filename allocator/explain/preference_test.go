@@ -106,3 +106,39 @@ func TestPreferencesHaveNoPartInWhatCannotBeMet(t *testing.T) {
 	require.Len(t, class.Spec.Config, 1, "it is not written to")
 	require.Len(t, own.Claims[0].Spec.Devices.Config, 2)
 }
+
+// TestScoreOfAPolicy has a claim with devices 0 and 3 of a ring of pairs, and another with 4: it breaks the
+// first two pairs, where 5 and another one would have broken one.
+func TestScoreOfAPolicy(t *testing.T) {
+	const pair = "devices.all(d, devices.exists(o, o != d && d.attributes['" + driver + "'].index / 2 == o.attributes['" + driver + "'].index / 2))"
+	p := problem(t, ring(t, 8))
+	class, err := p.Classes.Get(driver)
+	require.NoError(t, err)
+	class.Spec.Config = []resourceapi.DeviceClassConfiguration{
+		{DeviceConfiguration: such(wanting("any", 2), "pair", pair).Spec.Devices.Config[0].DeviceConfiguration},
+	}
+	shape := allocator.Shape{Class: driver, Constraint: "pair", Count: 2}
+	p.Options = append(p.Options, allocator.WithShapes([]allocator.Shape{shape}))
+	claim := preferring(owning("mine", 0, 3), "high", indices+".min()")
+	policy := preferenceOf("whole", "")
+	policy.Opaque.Parameters.Raw = []byte(`{"apiVersion":"celset.dev/v1alpha1","kind":"CELDevicePreference","name":"whole","policy":"KeepWhole"}`)
+	claim.Spec.Devices.Config = append([]resourceapi.DeviceClaimConfiguration{{DeviceConfiguration: policy}}, claim.Spec.Devices.Config...)
+	p.Allocated = []*resourceapi.ResourceClaim{owning("other", 4), claim}
+	got, err := p.Score(t.Context(), []*v1.Node{node}, claim)
+	require.NoError(t, err)
+	lost := func(lost, left int) []allocator.ShapeLoss {
+		return []allocator.ShapeLoss{{Shape: shape, Lost: lost, Left: left}}
+	}
+	require.Equal(t, []explain.Value{{Name: "whole", Value: -2, Losses: lost(2, 1)}, {Name: "high", Value: 0}}, got.Has)
+	require.Equal(t, []explain.Value{{Name: "whole", Value: -1, Losses: lost(1, 2)}, {Name: "high", Value: 6}}, got.Free.Values)
+	require.Equal(t, []explain.Value{{Name: "whole", Value: -1, Losses: lost(1, 3)}, {Name: "high", Value: 6}}, got.Ever.Values)
+
+	// Where the allocator can't tell, each says why, and the others what they can.
+	claim = preferring(claim, "wrong", "nothing")
+	got, err = p.Score(t.Context(), []*v1.Node{node}, claim)
+	require.ErrorContains(t, err, "preference wrong")
+	require.Len(t, got.Has, 3)
+	require.Contains(t, got.Has[0].Error, "undeclared reference to 'nothing'")
+	require.Equal(t, explain.Value{Name: "high"}, got.Has[1])
+	require.Contains(t, got.Has[2].Error, "undeclared reference to 'nothing'")
+}

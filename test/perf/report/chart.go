@@ -27,12 +27,16 @@ type series struct {
 	points [][2]float64
 }
 
-// nodesPlot shows the processor time of a pod by the number of nodes.
+// nodesPlot shows the processor time of a pod by the number of nodes. What ran on another machine is
+// left out.
 func (r *Results) nodesPlot() string {
 	lines := map[string]*series{}
 	var order []*series
 	for _, p := range r.places() {
 		if p.kind != "Steady" || p.devices != 16 || p.occupancy != "half" && p.occupancy != "fragmented" || p.shape != base && p.shape != "grid" {
+			continue
+		}
+		if r.named(p.name()).Other != nil {
 			continue
 		}
 		name := p.occupancy + ", " + p.shape

@@ -36,7 +36,7 @@ type counted struct {
 // Condense reads the raw results in directories, one for each time that all was measured,
 // and adds what machine this is.
 func Condense(dirs ...string) (*Results, error) {
-	results := &Results{CPU: CPUModel(), Cores: runtime.NumCPU(), Go: runtime.Version()}
+	results := &Results{Machine: Machine{CPU: CPUModel(), Cores: runtime.NumCPU(), Go: runtime.Version()}}
 	workloads := map[string]*Workload{}
 	for _, dir := range dirs {
 		runs, err := condenseOne(dir)

@@ -5,7 +5,8 @@
 // measured, and docs/trace.md from what test/perf/trace did.
 //
 //	make perf                # measures; raw results go to PERF_RESULTS
-//	make perf-report         # condenses them to docs/performance/results.json, and writes
+//	make perf-report         # condenses them to docs/performance/results.json, in the place of
+//	                         # what is kept of the same workloads, and writes
 //	                         # the page and its plots from that
 //
 // The page is made from docs/performance alone, so it can be written again without

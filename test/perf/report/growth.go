@@ -13,18 +13,23 @@ type growth struct {
 	few, many place
 }
 
-// growths go from each size of cluster to the largest of which there is the same.
+// growths go from each size of cluster to the largest of which there is the same, on the same machine.
 func (r *Results) growths() []growth {
-	largest := map[place]place{}
+	type alike struct {
+		place   place
+		machine Machine
+	}
+	of := func(p place) alike { return alike{p.in(0), r.on(r.named(p.name()))} }
+	largest := map[alike]place{}
 	places := slices.DeleteFunc(r.places(), func(p place) bool { return p.kind != "Steady" })
 	for _, p := range places {
-		if known := largest[p.in(0)]; p.nodes > known.nodes {
-			largest[p.in(0)] = p
+		if known := largest[of(p)]; p.nodes > known.nodes {
+			largest[of(p)] = p
 		}
 	}
 	var all []growth
 	for _, p := range places {
-		if g := (growth{p, largest[p.in(0)]}); g.few != g.many {
+		if g := (growth{p, largest[of(p)]}); g.few != g.many {
 			all = append(all, g)
 		}
 	}

@@ -30,7 +30,7 @@ func (r *Results) keepWholePart() string {
 		return ""
 	}
 	text := "\n## KeepWhole\n\n" + keepWholeText
-	text += fmt.Sprintf("Measured on: %s, %d cores, %s. %s", r.CPU, r.Cores, r.Go, keepWholeNoise)
+	text += fmt.Sprintf("Measured on: %s. %s", r.measuredOn(), keepWholeNoise)
 	text += "| in use | pods | configuration | pods/s | attempt p50 / p95 / p99, ms | CPU a pod, ms | allocated a pod, MiB | nodes asked | known | than as it is: throughput | processor time | than `All`: throughput | processor time |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 	for _, workload := range r.variedWorkloads() {

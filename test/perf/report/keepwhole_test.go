@@ -17,7 +17,7 @@ func TestKeepWholePart(t *testing.T) {
 		}
 		return w
 	}
-	rest, variants, _ := (&Results{Go: "go1", Workloads: []*Workload{
+	rest, variants, _ := (&Results{Machine: Machine{Go: "go1"}, Workloads: []*Workload{
 		workload("KeepWhole/1000nodes_16devices_fragmented_grid/first", 10),
 		workload("KeepWhole/1000nodes_16devices_half_count/all", 20, 20, 40),
 		workload("KeepWhole/1000nodes_16devices_half_count/first", 10, 20, 40),

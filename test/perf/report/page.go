@@ -30,7 +30,7 @@ type Beside struct {
 func (r *Results) Page(beside Beside) (page string, plots map[string]string) {
 	var text strings.Builder
 	text.WriteString(intro)
-	fmt.Fprintf(&text, "Measured on: %s, %d cores, %s.\n%s", r.CPU, r.Cores, r.Go, noise)
+	fmt.Fprintf(&text, "Measured on: %s.\n%s", r.measuredOn(), noise)
 	text.WriteString(r.promises())
 	text.WriteString("\n## Sets of devices\n\n" + setsText)
 	text.WriteString(r.setsTable())

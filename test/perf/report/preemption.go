@@ -29,7 +29,7 @@ func (r *Results) preemptionPart() string {
 		return ""
 	}
 	text := "\n## Preemption\n\n" + preemptionText
-	text += fmt.Sprintf("Measured on: %s, %d cores, %s.\n\n", r.CPU, r.Cores, r.Go)
+	text += fmt.Sprintf("Measured on: %s.\n\n", r.measuredOn())
 	text += "| nodes | who has the 16 devices | pods | evicted for each | pods/s | attempt p50 / p95 / p99, ms | CPU a pod, ms | throughput | processor time |\n" +
 		"|---|---|---|---|---|---|---|---|---|\n"
 	for _, p := range r.evictingPlaces() {

@@ -38,9 +38,12 @@ func TestPageIsUpToDate(t *testing.T) {
 		require.NoError(t, err)
 		rest, variants, evicting := results.split()
 		for path, measured := range map[string]*Results{kept: rest, keptVariants: variants, keptEvicting: evicting} {
-			if len(measured.Workloads) > 0 {
-				require.NoError(t, measured.Write(path))
+			if len(measured.Workloads) == 0 {
+				continue
 			}
+			before, err := Read(path)
+			require.NoError(t, err)
+			require.NoError(t, before.replaced(measured).Write(path))
 		}
 	}
 	results, err := Read(kept)

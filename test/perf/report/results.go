@@ -14,19 +14,29 @@ import (
 
 // Results is what is kept of measurements.
 type Results struct {
+	// Machine is what they were made on, but those of workloads that say otherwise.
+	Machine
+	// Workloads are in the order of their names.
+	Workloads []*Workload `json:"workloads"`
+}
+
+// Machine is what was measured on.
+type Machine struct {
 	// CPU is the model, Cores how many of them there were. Go is the version.
 	CPU   string `json:"cpu"`
 	Cores int    `json:"cores"`
 	Go    string `json:"go"`
-	// Workloads are in the order of their names.
-	Workloads []*Workload `json:"workloads"`
 }
+
+func (m Machine) String() string { return fmt.Sprintf("%s, %d cores, %s", m.CPU, m.Cores, m.Go) }
 
 // Workload is what was measured of one.
 type Workload struct {
 	// Name is that of scheduler_perf, without benchmark and namespace.
 	Name string `json:"name"`
-	Runs []Run  `json:"runs"`
+	// Other is the machine, if it is another than that of the results.
+	Other *Machine `json:"machine,omitempty"`
+	Runs  []Run    `json:"runs"`
 }
 
 // Run is one measurement of a workload.
@@ -91,7 +101,7 @@ func (r *Results) Write(path string) error {
 // split takes the workloads that compare configurations, and those in which pods are evicted, out of the
 // results: each of the three may be measured by itself.
 func (r *Results) split() (rest, variants, evicting *Results) {
-	of := func() *Results { return &Results{CPU: r.CPU, Cores: r.Cores, Go: r.Go} }
+	of := func() *Results { return &Results{Machine: r.Machine} }
 	rest, variants, evicting = of(), of(), of()
 	for _, w := range r.Workloads {
 		to := rest
@@ -139,7 +149,8 @@ func throughput(r Run) float64 {
 func processor(r Run) float64 { return r.CPU }
 
 // ratio of two workloads that ran together: the median over their runs, each with the run
-// beside it. With inverse, less is better. 0 if there is nothing to compare.
+// beside it. With inverse, less is better. 0 if there is nothing to compare, as with one that ran
+// on another machine.
 func ratio(w, base *Workload, of func(Run) float64, inverse bool) float64 {
 	all := ratios(w, base, of, inverse)
 	if len(all) == 0 {
@@ -149,7 +160,7 @@ func ratio(w, base *Workload, of func(Run) float64, inverse bool) float64 {
 }
 
 func ratios(w, base *Workload, of func(Run) float64, inverse bool) []float64 {
-	if w == nil || base == nil {
+	if w == nil || base == nil || !w.beside(base) {
 		return nil
 	}
 	var all []float64

@@ -94,9 +94,12 @@ type Asked struct {
 	Size    int    `json:"size"`
 	// Of idle devices any other may be in use.
 	Idle int `json:"idle"`
-	// BestEffort and Links are in microseconds, the latter for what was not asked before.
+	// BestEffort and the others are in microseconds: Links for what was not asked before, Known for the same
+	// asked by another claim, of its first node, Further of another like it.
 	BestEffort Quantiles `json:"bestEffort"`
 	Links      Quantiles `json:"links"`
+	Known      Quantiles `json:"known"`
+	Further    Quantiles `json:"further"`
 	// The scores are the sums of what the links are worth of all sets that were chosen.
 	BestEffortScore int `json:"bestEffortScore"`
 	LinksScore      int `json:"linksScore"`

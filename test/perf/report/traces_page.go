@@ -51,7 +51,7 @@ func (t *Traces) Page() (page string, plots map[string]string) {
 	}
 	text.WriteString("\n## Links\n\n" + linksText)
 	text.WriteString(t.links())
-	text.WriteString("\n" + askedText + t.asked())
+	text.WriteString(t.askedPart())
 	text.WriteString(t.scheduledPart())
 	text.WriteString("\n## Time\n\n")
 	fmt.Fprintf(&text, timesText, t.CPU, t.Cores, t.Go)
@@ -172,16 +172,6 @@ func (t *Traces) links() string {
 					share(r.sum(score, 2), r.sum(placed, 2)), share(r.sum(score, 4), r.sum(placed, 4)))
 			}
 		}
-	}
-	return text
-}
-
-func (t *Traces) asked() string {
-	text := "| node | idle | wanted | nodes | score, best effort | preference | best effort, µs | preference, µs |\n|---|---|---|---|---|---|---|---|\n"
-	for _, a := range t.Asked {
-		text += fmt.Sprintf("| %s | %d of %d | %d | %d | %.0f | %.0f | %s | %s |\n", titles[a.Machine], a.Idle, a.Devices, a.Size, a.Asks,
-			share(float64(a.BestEffortScore), float64(a.Asks)), share(float64(a.LinksScore), float64(a.Asks)),
-			digits(a.BestEffort.P50), digits(a.Links.P50))
 	}
 	return text
 }

@@ -12,8 +12,8 @@ import (
 // bestEffort asks the best-effort policy of NVIDIA's go-gpuallocator, which its device plugin has the
 // kubelet ask: the free GPUs of the node are divided into sets of the wanted size such that the scores
 // of the links in all of them add up to the most, as if everybody wanted as many; of these sets the
-// best is taken. What does not fill a set is left over. For one GPU that is the first. It knows of no
-// constraint.
+// best is taken. What does not fill a set is left over, but its links count in the sum. For one GPU that
+// is the first. It knows of no constraint.
 func (m *Machine) bestEffort(_ int, free Set, size int) (choice, error) {
 	available := make([]*gpuallocator.Device, 0, free.len())
 	for i := range free.members() {
@@ -21,6 +21,9 @@ func (m *Machine) bestEffort(_ int, free Set, size int) (choice, error) {
 	}
 	var chosen choice
 	for _, gpu := range gpuallocator.NewBestEffortPolicy().Allocate(available, nil, size) {
+		if gpu == nil {
+			return choice{}, fmt.Errorf("of %b the policy chose what is left over from sets of %d", free, size)
+		}
 		chosen.set |= 1 << gpu.Index
 	}
 	return chosen, nil

@@ -135,6 +135,19 @@ func TestBestEffortCountsLinks(t *testing.T) {
 		require.Equal(t, most, m.score(c.set)+m.score(free&^c.set), "of %08b it takes %08b", free, c.set)
 		require.GreaterOrEqual(t, m.score(c.set), m.score(free&^c.set), "of %08b it takes %08b", free, c.set)
 	}
+	// What is left over counts in the sum, and is not taken.
+	for free := Set(1); free <= m.all(); free++ {
+		for _, size := range []int{1, 2, 3, 4, 8} {
+			c, err := m.bestEffort(0, free, size)
+			require.NoError(t, err)
+			require.True(t, free.has(c.set), "of %08b it takes %08b", free, c.set)
+			want := size
+			if free.len() < size {
+				want = 0
+			}
+			require.Equal(t, want, c.set.len(), "of %08b it takes %08b", free, c.set)
+		}
+	}
 	_, err := connected([][]int{{0, 70}, {70, 0}})
 	require.EqualError(t, err, "no link counts 70, as between 0 and 1")
 }

@@ -128,7 +128,7 @@ func MeasureAsked(log func(format string, values ...any)) ([]Asked, error) {
 			continue
 		}
 		all := m.all().len()
-		for _, idle := range []int{all * 3 / 4, all} {
+		for _, idle := range []int{all / 2, all * 3 / 4, all} {
 			for _, size := range []int{2, 4} {
 				a, err := Ask(&m, idle, size, 200)
 				if err != nil {
@@ -201,20 +201,21 @@ func quantiles(values []float64) Quantiles {
 }
 
 // Ask has best effort and the preference for links choose on nodes with so many idle devices, no two
-// alike, at most so many of them. The hardware is known: a node with fewer was asked before.
+// alike, at most so many of them. The hardware is known: nodes with fewer were asked before. The preference
+// is asked for what is known, too: by the next claim, which asks that node first and then one like it.
 func Ask(m *Machine, idle, size, most int) (Asked, error) {
 	result := Asked{Machine: m.Name, Devices: m.all().len(), Size: size, Idle: idle}
 	all := slices.Collect(m.all().subsets(idle))
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	all = all[:min(most, len(all))]
 	result.Asks = len(all)
-	var theirs, ours []float64
+	var theirs, ours, first, further []float64
 	for round := 0; len(theirs) < fewestAsks; round++ {
-		asked, err := newAsked(m, 1, []v1alpha1.CELDevicePreference{m.strongLinks()})
+		asked, err := newAsked(m, 2, []v1alpha1.CELDevicePreference{m.strongLinks()})
 		if err != nil {
 			return result, err
 		}
-		if _, err := asked.alone(0, m.all()>>(m.all().len()-size), size); err != nil {
+		if _, err := asked.timed(m.all()>>(m.all().len()-size), size, new([]float64), new([]float64)); err != nil {
 			return result, err
 		}
 		for _, free := range all {
@@ -224,14 +225,11 @@ func Ask(m *Machine, idle, size, most int) (Asked, error) {
 			if err != nil {
 				return result, err
 			}
-			choose, err := asked.open([]Set{free})
+			linked, err := asked.timed(free, size, &ours)
 			if err != nil {
 				return result, err
 			}
-			start = time.Now()
-			linked, err := choose(0, free, size)
-			ours = append(ours, microseconds(start))
-			if err != nil {
+			if _, err := asked.timed(free, size, &first, &further); err != nil {
 				return result, err
 			}
 			if round == 0 {
@@ -241,7 +239,30 @@ func Ask(m *Machine, idle, size, most int) (Asked, error) {
 		}
 	}
 	result.BestEffort, result.Links = quantiles(theirs), quantiles(ours)
+	result.Known, result.Further = quantiles(first), quantiles(further)
 	return result, nil
+}
+
+// timed chooses for one claim on nodes that are alike, and measures each.
+func (a *asked) timed(free Set, size int, took ...*[]float64) (choice, error) {
+	nodes := make([]Set, len(took))
+	for i := range nodes {
+		nodes[i] = free
+	}
+	choose, err := a.open(nodes)
+	if err != nil {
+		return choice{}, err
+	}
+	var chosen choice
+	for i := range nodes {
+		start := time.Now()
+		chosen, err = choose(i, free, size)
+		*took[i] = append(*took[i], microseconds(start))
+		if err != nil {
+			return choice{}, err
+		}
+	}
+	return chosen, nil
 }
 
 // fewestAsks is how often a node is asked at least, if need be several times from the beginning.

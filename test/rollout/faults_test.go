@@ -214,6 +214,9 @@ func (u *trouble) settle(t *testing.T, w *workload, r faultsRun) time.Duration {
 	settled := time.Since(began)
 	w.deleteFreed(t)
 	w.read(t)
+	within, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, cluster.history.Wait(within))
 	verdict := cluster.history.Check(checkTimeout)
 	if err := verdict.Err(); err != nil {
 		require.NoError(t, store(cluster.history, verdict, r.dir))

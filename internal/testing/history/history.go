@@ -4,6 +4,7 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,12 +26,14 @@ type History struct {
 	mu         sync.Mutex
 	operations []*Operation
 	counts     map[string]int
+	// underWay are writes that have begun, each with a channel that is closed when it is entered.
+	underWay map[*Operation]chan struct{}
 	// problems are answers that could not be understood.
 	problems []string
 }
 
 // New returns an empty history that begins now.
-func New() *History { return &History{began: time.Now(), counts: map[string]int{}} }
+func New() *History { return &History{began: time.Now(), counts: map[string]int{}, underWay: map[*Operation]chan struct{}{}} }
 
 // Load reads what Store wrote.
 func Load(r io.Reader) (*History, error) {
@@ -72,6 +75,36 @@ func (h *History) Begin(claims []resourceapi.ResourceClaim, began time.Time) {
 		o := &Operation{Program: "before", Verb: "list resourceclaims", Outcome: Applied, Version: versionOf(&claims[i]), Start: began.Sub(h.began), End: time.Since(h.began)}
 		o.name(&claims[i])
 		h.operations = append(h.operations, o)
+	}
+}
+
+// Wait waits until all writes are entered that have begun by now. What was read may show them before they have
+// ended, and a history without them does not explain that.
+func (h *History) Wait(ctx context.Context) error {
+	h.mu.Lock()
+	underWay := maps.Clone(h.underWay)
+	h.mu.Unlock()
+	for o, entered := range underWay {
+		select {
+		case <-entered:
+		case <-ctx.Done():
+			return fmt.Errorf("%s of %s has not ended: %w", o.Verb, o.Claim, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// begin notes that a write is under way, until end is called.
+func (h *History) begin(o *Operation) (end func()) {
+	entered := make(chan struct{})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.underWay[o] = entered
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.underWay, o)
+		close(entered)
 	}
 }
 

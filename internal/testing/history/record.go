@@ -55,6 +55,7 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 		Program: r.program, Verb: strings.TrimSuffix(info.Verb+" "+info.Resource+"/"+info.Subresource, "/"),
 		Claim: info.Namespace + "/" + info.Name, Start: time.Since(h.began),
 	}
+	defer h.begin(o)()
 	response, err := r.next.RoundTrip(q)
 	var answer []byte
 	if err == nil {

@@ -5,6 +5,7 @@ package history
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -174,4 +175,38 @@ func TestReadSeesTwoOwners(t *testing.T) {
 	h.Read([]resourceapi.ResourceClaim{*allocated("5", "d"), *other}, time.Now())
 	require.Equal(t, map[string]string{"driver/pool/d": "u,v"}, h.operations[0].Owners)
 	require.Equal(t, []string{"driver/pool/d"}, h.Check(time.Minute).Refused)
+}
+
+// What was read may show a write that has not ended.
+func TestWait(t *testing.T) {
+	h := New()
+	stored, answered := make(chan struct{}), make(chan struct{})
+	transport := h.Record("p", answers(func(*http.Request) (*http.Response, error) {
+		close(stored)
+		<-answered
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(encoded(t, allocated("5", "d"), runtime.ContentTypeJSON)))}, nil
+	}))
+	ended := make(chan error)
+	go func() {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://server/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/a/status",
+			bytes.NewReader(encoded(t, allocated("4", "d"), runtime.ContentTypeJSON)))
+		if err == nil {
+			var response *http.Response
+			if response, err = transport.RoundTrip(q); err == nil {
+				err = response.Body.Close()
+			}
+		}
+		ended <- err
+	}()
+	<-stored
+	h.Read([]resourceapi.ResourceClaim{*allocated("5", "d")}, time.Now())
+	require.Equal(t, []string{"driver/pool/d"}, h.Check(time.Minute).Refused, "nobody is known to have written that")
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.EqualError(t, h.Wait(canceled), "update resourceclaims/status of ns/a has not ended: context canceled")
+	close(answered)
+	require.NoError(t, h.Wait(t.Context()))
+	require.NoError(t, <-ended)
+	require.NoError(t, h.Check(time.Minute).Err())
+	require.NoError(t, h.Wait(t.Context()), "nothing is under way")
 }

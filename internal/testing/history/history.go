@@ -33,7 +33,9 @@ type History struct {
 }
 
 // New returns an empty history that begins now.
-func New() *History { return &History{began: time.Now(), counts: map[string]int{}, underWay: map[*Operation]chan struct{}{}} }
+func New() *History {
+	return &History{began: time.Now(), counts: map[string]int{}, underWay: map[*Operation]chan struct{}{}}
+}
 
 // Load reads what Store wrote.
 func Load(r io.Reader) (*History, error) {

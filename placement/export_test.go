@@ -12,6 +12,14 @@ var Decided = decided
 // Resumed tells whether a result has what follows the predicates from the last run.
 func Resumed(r *Result) bool { return r.resumed }
 
+// ForgetAll empties all memories of Placements.
+func ForgetAll() {
+	remembered.Forget()
+	selectedByLabels.Forget()
+	decided.Forget()
+	standings.Forget()
+}
+
 // Used is what all memories of Placements say that they take.
 func Used() int64 {
 	return remembered.Used() + selectedByLabels.Used() + decided.Used() + standings.Used()

@@ -57,8 +57,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	require.Greater(t, 2*taken, said-2*compiled)
 	decideAll(0)
 
-	placement.Remembered.Forget()
-	placement.Decided.Forget()
+	placement.ForgetAll()
 	require.Zero(t, used())
 	decideAll(200)
 	decideAll(0)

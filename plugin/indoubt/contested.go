@@ -73,10 +73,8 @@ func (i indexed) Get(namespace, name string) *resourceapi.ResourceClaim {
 }
 
 func (i indexed) With(key DeviceKey) []*resourceapi.ResourceClaim {
-	objects, err := i.ByIndex(deviceIndex, string(key))
-	if err != nil {
-		return nil
-	}
+	// It fails where there is no such index, which Index has made.
+	objects, _ := i.ByIndex(deviceIndex, string(key))
 	var claims []*resourceapi.ResourceClaim
 	for _, object := range objects {
 		if claim, is := object.(*resourceapi.ResourceClaim); is {

@@ -382,6 +382,7 @@ func TestRun(t *testing.T) {
 	d.readFails = 2
 	_, err := d.writeAs(t.Context(), answerLost, with(claim, "1"))
 	require.Error(t, err)
+	d.remove("claim")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -392,6 +393,7 @@ func TestRun(t *testing.T) {
 	cancel()
 	<-ended
 	require.Equal(t, 3, d.gets)
+	require.True(t, d.end(claim.UID, 1, func(attempt) (Outcome, bool) { return Gone, true }), "nothing is left to end")
 }
 
 func TestMayBeStored(t *testing.T) {

@@ -31,6 +31,8 @@ type Availability struct {
 	sets []int
 	// fleeting tells that one of the clusters may be changed without being replaced.
 	fleeting bool
+	// joint is what else is known of the clusters.
+	joint *joint
 }
 
 // Available returns what a Placement may choose from. A ManagedClusterSet that

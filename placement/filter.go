@@ -72,7 +72,7 @@ func (r *run) unfiltered() []*Candidate {
 	passed, batch := make([]*Candidate, len(available.Clusters)), batch{}
 	for i, c := range available.Clusters {
 		passed[i] = batch.next(len(passed) - i)
-		passed[i].Cluster, passed[i].ClusterSet, passed[i].Predicate = c, available.Eligible[available.sets[i]], -1
+		passed[i].Cluster, passed[i].ClusterSet, passed[i].Predicate, passed[i].at = c, available.Eligible[available.sets[i]], -1, i
 	}
 	r.result.Filters = append(r.result.Filters, Filtered{Filter: Predicate})
 	return passed
@@ -105,6 +105,7 @@ func (r *run) filterByPredicates(answers []answer) []*Candidate {
 		}
 		c := batch.next(passing - len(passed))
 		c.Cluster, c.ClusterSet, c.Predicate = available.Clusters[i], available.Eligible[available.sets[i]], a.match.predicate
+		c.at = i
 		passed = append(passed, c)
 	}
 	r.result.Filters = append(r.result.Filters, filtered)

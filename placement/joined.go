@@ -16,7 +16,8 @@ import (
 // sets, and there is one answer for them: when a cluster changes, one of them finds it, and the
 // others look at no cluster.
 
-// mostJoints is of how many combinations of sets that is remembered. Each takes 40 bytes a cluster.
+// mostJoints is of how many combinations of sets that is remembered. Each takes 40 bytes a cluster, and what
+// its columns take.
 const mostJoints = 16
 
 // joints are those of a Scheduler, the last used one first.
@@ -57,6 +58,8 @@ type joint struct {
 	of    []identity
 	mutex sync.Mutex
 	joined
+	// columns are what was read of the clusters that are in the sets.
+	columns map[topologyKey]*column
 }
 
 // available adds the clusters of the sets to a result. Nobody modifies them.
@@ -66,7 +69,7 @@ func (j *joint) available(to *Availability, clusters []*clusterv1.ManagedCluster
 	if j.join(clusters, eligible, members) || j.inSets == nil {
 		j.choose(len(eligible))
 	}
-	to.Clusters, to.sets, to.fleeting = j.inSets, j.setsOf, j.fleeting
+	to.Clusters, to.sets, to.fleeting, to.joint = j.inSets, j.setsOf, j.fleeting, j
 	j.forgetFleeting()
 }
 

@@ -9,8 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-
-	"github.com/celset/celset/cel/cluster"
 )
 
 // Spreading picks candidates one by one, always the best ranked one of those that
@@ -77,14 +75,8 @@ func spreadConstraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.
 	}
 }
 
-// valueOf returns the topology of a cluster.
-func (s *spreadConstraint) valueOf(c *Candidate) (string, bool) {
-	of := cluster.New(c.Cluster)
-	if s.claims {
-		return of.Claims().Lookup(s.key)
-	}
-	return of.Labels().Lookup(s.key)
-}
+// topology is what the constraint spreads over.
+func (s *spreadConstraint) topology() topologyKey { return topologyKey{s.key, s.claims} }
 
 // pick marks the candidates that are selected, at most limit, and says of the
 // others why they are not. The candidates are ranked.
@@ -99,7 +91,7 @@ func (r *run) pick(candidates []*Candidate, limit int) {
 		return
 	}
 	defer r.observe(KindSpread, Spread)()
-	s := newSpreading(constraints, candidates)
+	s := newSpreading(constraints, r.result.Available, candidates)
 	for range limit {
 		best := s.best()
 		if best < 0 {

@@ -19,6 +19,8 @@ type spreading struct {
 
 // topologies are those of one constraint, by the index that their values got.
 type topologies struct {
+	// of has the values of all available clusters.
+	of     *column
 	index  map[string]int
 	values []string
 	// counts are how many clusters of each are picked, least is the smallest of them
@@ -37,10 +39,11 @@ type class struct {
 	reason     Reason
 }
 
-func newSpreading(constraints []spreadConstraint, candidates []*Candidate) *spreading {
+func newSpreading(constraints []spreadConstraint, available *Availability, candidates []*Candidate) *spreading {
 	s := &spreading{constraints: constraints, topologies: make([]topologies, len(constraints))}
 	for i := range s.topologies {
 		s.topologies[i].index = map[string]int{}
+		s.topologies[i].of = available.joint.column(constraints[i].topology(), available.Clusters)
 	}
 	classes := map[string]*class{}
 	in, key := make([]int, len(constraints)), make([]byte, 0, 4*len(constraints))
@@ -69,15 +72,16 @@ func newSpreading(constraints []spreadConstraint, candidates []*Candidate) *spre
 func (s *spreading) locate(c *Candidate, in []int) {
 	for i := range s.constraints {
 		t := &s.topologies[i]
-		value, ok := s.constraints[i].valueOf(c)
-		if !ok {
+		is := t.of.values[c.at]
+		if !is.present {
 			in[i] = -1
 			continue
 		}
-		if in[i], ok = t.index[value]; !ok {
+		var known bool
+		if in[i], known = t.index[is.value]; !known {
 			in[i] = len(t.values)
-			t.index[value] = in[i]
-			t.values = append(t.values, value)
+			t.index[is.value] = in[i]
+			t.values = append(t.values, is.value)
 		}
 	}
 }

@@ -259,6 +259,7 @@ func placementLimits(t *testing.T) []limit {
 		{"what is kept to know that a Placement need not be decided, for all together", size(constantOf(t, "placement/unmoved.go", "standingBytes")), ours},
 		{"clusters that may have changed for that", number(constantOf(t, "placement/unmoved.go", "mostMoved")), ours},
 		{"combinations of ManagedClusterSets of which it is known which clusters are in them", number(constantOf(t, "placement/joined.go", "mostJoints")), ours},
+		{"topologies of their clusters that are kept for spread constraints, of each", number(constantOf(t, "placement/column.go", "mostColumns")), ours},
 		{"what is kept of texts that parseJSON has read", size(constantOf(t, "cel/cluster/parsejson.go", "parsedBytes")), ours},
 		{"errors in one answer of admission", number(constantOf(t, "placement/admission/webhook.go", "maxErrors")), ours},
 		{"length of a condition's message", number(constantOf(t, "placement/condition.go", "maxMessage")) + " bytes", upstreams},

@@ -93,7 +93,7 @@ func (r *run) standing() inputs {
 // Unmoved tells whether deciding a Placement would change nothing, which it knows of decisions that
 // stand ([Scheduler.Stands]) when only some clusters have changed since. false says nothing: then the
 // Placement has to be decided. What Balance says of clusters that are selected anyway may be other
-// scores. requeue is that of the last result: when time changes something, zero if it does not.
+// scores. requeue is that of the last result: when time changes something at the earliest, zero if never.
 // Evaluations are bounded as those of [Scheduler.Schedule] are.
 func (s *Scheduler) Unmoved(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) (unmoved bool, requeue time.Time) {
 	s.mutex.Lock()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -281,5 +282,46 @@ func TestWhatMovesPlacements(t *testing.T) {
 			move(h, object)
 			require.False(t, isUnmoved(s.Unmoved(t.Context(), object, look.snapshot(), now)))
 		})
+	}
+}
+
+// What is not known moves: a Placement that was never decided, one that was forgotten, and scores of which there were none.
+func TestWhatIsNotKnownMoves(t *testing.T) {
+	h, s := newHub(several("a", "b")...), newScheduler(t)
+	object := placed(t, exactly()+addOn("r", "s", 1))
+	object.ResourceVersion = "1"
+	snapshot := h.snapshot()
+	snapshot.Scores = nil
+	decide := func() *placement.Result {
+		result, err := s.Schedule(t.Context(), object, snapshot, now)
+		require.NoError(t, err)
+		return result
+	}
+	h.apply(object, decide())
+	result := decide()
+	s.Forget(object.UID)
+	s.Stands(object, result)
+	require.False(t, isUnmoved(s.Unmoved(t.Context(), object, snapshot, now)), "it is forgotten")
+	s.Stands(object, decide())
+	require.True(t, isUnmoved(s.Unmoved(t.Context(), object, snapshot, now)))
+	require.False(t, isUnmoved(s.Unmoved(t.Context(), object, h.snapshot(), now)), "there are scores now")
+}
+
+// Sets of which nothing is remembered any more are looked at again.
+func TestManyCombinationsOfSets(t *testing.T) {
+	h, s := newHub(several("a", "b")...), newScheduler(t)
+	for i := range 20 {
+		name := fmt.Sprintf("set-%02d", i)
+		h.sets = append(h.sets, labelSet(name, &metav1.LabelSelector{}))
+		h.bindings = append(h.bindings, binding("ns", name))
+	}
+	for range 2 {
+		for i := range 20 {
+			object := placed(t, fmt.Sprintf("clusterSets: [set-%02d]", i))
+			object.UID = types.UID(fmt.Sprint(i))
+			result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
+			require.NoError(t, err)
+			require.Equal(t, []string{"a", "b"}, selected(t, result))
+		}
 	}
 }

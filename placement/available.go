@@ -38,7 +38,7 @@ type Availability struct {
 // Available returns what a Placement may choose from. A ManagedClusterSet that
 // can't be understood is an error if it is eligible.
 func Available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
-	return available(placement, snapshot, func([]*clusterv1beta2.ManagedClusterSet) *joint { return &joint{} })
+	return available(placement, snapshot, newJoint)
 }
 
 // available asks known for what is known of the clusters of some sets.

@@ -12,6 +12,9 @@ var Decided = decided
 // Resumed tells whether a result has what follows the predicates from the last run.
 func Resumed(r *Result) bool { return r.resumed }
 
+// Joints are how many combinations of sets a Scheduler remembers.
+func Joints(s *Scheduler) int { return len(s.joints.known) }
+
 // ForgetAll empties all memories of Placements.
 func ForgetAll() {
 	remembered.Forget()

@@ -47,6 +47,9 @@ func (j *joints) of(eligible []*clusterv1beta2.ManagedClusterSet) *joint {
 	return found
 }
 
+// newJoint knows nothing of the sets, and nobody else will see it.
+func newJoint([]*clusterv1beta2.ManagedClusterSet) *joint { return &joint{} }
+
 // identity tells objects apart, whatever their version.
 type identity struct {
 	name string

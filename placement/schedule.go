@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
@@ -85,7 +86,8 @@ type run struct {
 	placement *clusterv1beta1.Placement
 	key       types.NamespacedName
 	snapshot  *Snapshot
-	joints    *joints
+	// jointOf is what is known of some sets.
+	jointOf func([]*clusterv1beta2.ManagedClusterSet) *joint
 	now       time.Time
 	// clock is the time in expressions: that of the attempt which this one goes on with.
 	clock time.Time
@@ -136,6 +138,10 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	defer r.alarm.close()
 	memory := s.memoryOf(placement)
 	defer memory.release()
+	if memory.kept == nil {
+		// Objects of which nothing is remembered may be those of a list that is read for one decision.
+		r.jointOf = newJoint
+	}
 	err := r.schedule(memory)
 	if err != nil {
 		r.report.stand(err)
@@ -146,7 +152,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 
 func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) *run {
 	r := &run{
-		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, joints: &s.joints, now: now, clock: now,
+		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, jointOf: s.joints.of, now: now, clock: now,
 		key:      types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name},
 		recorder: recorder{snapshot: snapshot, now: now},
 		alarm:    alarm{parent: ctx, limit: s.timeout},
@@ -169,7 +175,7 @@ func (r *run) schedule(memory *memory) error {
 	}
 	r.former = r.snapshot.Decisions.former(r.key)
 	r.result.Standing = len(r.former.decisions)
-	available, err := available(r.placement, r.snapshot, r.joints.of)
+	available, err := available(r.placement, r.snapshot, r.jointOf)
 	r.result.Available = available
 	switch {
 	case r.report.nothing(err):

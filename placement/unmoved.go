@@ -37,7 +37,7 @@ type fixpoint struct {
 	inputs
 	// until is when time changes something, zero if it does not.
 	until time.Time
-	// version is that of the Placement with its status.
+	// placement is the version of the Placement, which has its status.
 	placement version
 	eligible  []string
 	scores    cluster.ScoreFinder
@@ -132,7 +132,7 @@ func (r *run) unmoved(f *fixpoint, memory *memory) *fixpoint {
 		!f.until.IsZero() && !r.now.Before(f.until) || r.plan.readsScores() && !sameScores(f.scores, r.snapshot.Scores) {
 		return nil
 	}
-	available, err := available(r.placement, r.snapshot, r.joints.of)
+	available, err := available(r.placement, r.snapshot, r.jointOf)
 	if err != nil || available.fleeting || len(available.Clusters) != len(f.clusters) ||
 		!slices.Equal(available.Eligible, f.eligible) || !slices.Equal(available.sets, f.sets) {
 		return nil

@@ -315,6 +315,11 @@ func TestManyCombinationsOfSets(t *testing.T) {
 		h.sets = append(h.sets, labelSet(name, &metav1.LabelSelector{}))
 		h.bindings = append(h.bindings, binding("ns", name))
 	}
+	unknown := placed(t, "")
+	unknown.Generation = 0
+	_, err := s.Schedule(t.Context(), unknown, h.snapshot(), now)
+	require.NoError(t, err)
+	require.Zero(t, placement.Joints(s), "nothing is remembered of a Placement without a generation")
 	for range 2 {
 		for i := range 20 {
 			object := placed(t, fmt.Sprintf("clusterSets: [set-%02d]", i))
@@ -324,4 +329,5 @@ func TestManyCombinationsOfSets(t *testing.T) {
 			require.Equal(t, []string{"a", "b"}, selected(t, result))
 		}
 	}
+	require.Equal(t, 16, placement.Joints(s))
 }

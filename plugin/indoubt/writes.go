@@ -48,7 +48,7 @@ const (
 	// The first look is at once. While the API server does not answer it is asked ever less often.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second
-	// untilAsked is how long the scheduler's list may take to have what was stored before it is asked for.
+	// untilAsked is how long the watch may take to tell of what was stored before the API server is asked.
 	untilAsked = time.Second
 	// maxAttempts is how many allocations may be in doubt for one claim. Nothing more is written then until one
 	// is known.
@@ -70,7 +70,7 @@ type Writes struct {
 
 	// mutex guards what follows.
 	mutex sync.Mutex
-	// claims have something in doubt.
+	// claims have something in doubt, or stored that the watch has not told of.
 	claims map[types.UID]*claimInDoubt
 	// contested are devices that were about to be given to a second claim.
 	contested map[DeviceKey]resourceapi.DeviceRequestAllocationResult
@@ -111,14 +111,15 @@ type waiting struct {
 }
 
 // New returns writes of which none is in doubt. Claims are read with the client, and handed to assume when
-// they are found to have devices, which fails if the scheduler does not know the claim yet. heard are the claims that the watch has told of. ended is told what became of each write that was in
-// doubt; it may be nil.
+// they are found to have devices, which fails if the scheduler does not know the claim yet. heard are the claims
+// that the watch has told of. ended is told what became of each write that was in doubt; it may be nil.
 func New(client kubernetes.Interface, assume func(*resourceapi.ResourceClaim) error, heard Heard, clock clock.PassiveClock, ended func(Outcome)) *Writes {
 	if ended == nil {
 		ended = func(Outcome) {}
 	}
 	return &Writes{
-		client: client, assume: assume, claimsHeard: heard, clock: clock, ended: ended, claims: map[types.UID]*claimInDoubt{}, contested: map[DeviceKey]resourceapi.DeviceRequestAllocationResult{},
+		client: client, assume: assume, claimsHeard: heard, clock: clock, ended: ended,
+		claims: map[types.UID]*claimInDoubt{}, contested: map[DeviceKey]resourceapi.DeviceRequestAllocationResult{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry)),
 	}
 }
@@ -145,7 +146,7 @@ func (w *Writes) Run(ctx context.Context) {
 	}
 }
 
-// From are the devices that are in doubt, but for those of one claim, which may be "". When something gets
+// From are the devices that nobody else may have, but for those of one claim, which may be "". When something gets
 // known of one of the claims, activate is called with the pod.
 func (w *Writes) From(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult {
 	w.mutex.Lock()

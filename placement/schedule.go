@@ -88,7 +88,7 @@ type run struct {
 	snapshot  *Snapshot
 	// jointOf is what is known of some sets.
 	jointOf func([]*clusterv1beta2.ManagedClusterSet) *joint
-	now       time.Time
+	now     time.Time
 	// clock is the time in expressions: that of the attempt which this one goes on with.
 	clock time.Time
 	plan  *plan

@@ -52,7 +52,7 @@ func (pl *DynamicResourcesCEL) tellOfInDoubt(pod *v1.Pod) string {
 	if count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d devices are kept until it is known whether claims have them, of which the API server has not told what became of writing them", count)
+	return fmt.Sprintf("%d devices are kept until it is known whether claims have them, of which the API server or the watch has not told yet", count)
 }
 
 // assumeNewer hands a claim that was read to the scheduler's list, unless that has it already.

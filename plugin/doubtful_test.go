@@ -154,7 +154,7 @@ func TestLostRequest(t *testing.T) {
 	require.Equal(t, fwk.Error, status.Code())
 	got, status := f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got)
-	require.Contains(t, status.Message(), "1 devices are kept until it is known whether claims have them, of which the API server has not told what became of writing them")
+	require.Contains(t, status.Message(), "1 devices are kept until it is known whether claims have them, of which the API server or the watch has not told yet")
 	got, _ = f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, []string{deviceName(0)}, got)
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -181,7 +182,13 @@ func TestListsFromEtcd(t *testing.T) {
 func TestHandsOver(t *testing.T) {
 	for name, settled := range map[string]bool{"settled": true, "not settled": false} {
 		t.Run(name, func(t *testing.T) {
-			s, client := newServer(t, func(o *Options) { o.Grace = time.Second })
+			// What was admitted stays possible for longer than the test, and nobody has to be waited for at its beginning.
+			s, client := newServer(t, func(o *Options) { o.Grace = time.Hour })
+			_, err := client.CoordinationV1().Leases("celset-system").Create(t.Context(), &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "celset-system", Name: LeaseName},
+				Spec:       coordinationv1.LeaseSpec{HolderIdentity: new(string), RenewTime: ptr.To(metav1.NowMicro())},
+			}, metav1.CreateOptions{})
+			require.NoError(t, err)
 			stop := run(t, s)
 			require.Eventually(t, isActive(s), patience, time.Millisecond)
 			require.True(t, ask(t, s, aClaim("new", "2"), aClaim("new", "2", "1")).Allowed)

@@ -6,6 +6,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,10 +40,18 @@ func (s *Server) stand(ctx context.Context) error {
 		},
 		now: s.options.Now, valid: e.RenewDeadline, grace: s.options.Grace,
 	}
+	// leading is held while this replica leads.
+	var leading sync.Mutex
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: l, LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod, ReleaseOnCancel: true, Name: LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) { s.lead(ctx, l) },
+			OnStartedLeading: func(ctx context.Context) {
+				leading.Lock()
+				defer leading.Unlock()
+				if ctx.Err() == nil {
+					s.lead(ctx, l)
+				}
+			},
 			OnStoppedLeading: func() {},
 		},
 	})
@@ -51,6 +60,9 @@ func (s *Server) stand(ctx context.Context) error {
 	}
 	s.elector.Store(elector)
 	elector.Run(ctx)
+	// The election does not wait for what it started, whose context has ended now.
+	leading.Lock()
+	defer leading.Unlock()
 	return nil
 }
 

@@ -4,6 +4,8 @@
 package placement
 
 import (
+	"slices"
+
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/celset/celset/cel/cluster"
@@ -13,7 +15,8 @@ import (
 // same one. So it is read once for all that may choose from the same clusters, and then from clusters that have
 // changed.
 
-// mostColumns is of how many topologies that is kept for the clusters of some sets. Each takes 24 bytes a cluster.
+// mostColumns is of how many topologies that is kept for the clusters of some sets. Each takes four bytes a cluster, and
+// its values.
 const mostColumns = 8
 
 // topologyKey names a topology: a label, or a claim.
@@ -25,35 +28,56 @@ type topologyKey struct {
 // column has the value of a topology for each of some clusters. It is not modified.
 type column struct {
 	clusters []*clusterv1.ManagedCluster
-	values   []topologyValue
+	// in has for each cluster the index of its value, absent if it has none. Every value is that of some cluster.
+	in     []int32
+	values []string
 }
 
-// topologyValue is absent where a cluster is in no topology.
-type topologyValue struct {
-	value   string
-	present bool
-}
+// absent is in place of the value of a cluster that is in no topology.
+const absent = -1
 
 // of reads a topology.
-func (k topologyKey) of(c *clusterv1.ManagedCluster) topologyValue {
-	of, value := cluster.New(c), topologyValue{}
+func (k topologyKey) of(c *clusterv1.ManagedCluster) (value string, present bool) {
 	if k.claims {
-		value.value, value.present = of.Claims().Lookup(k.key)
-	} else {
-		value.value, value.present = of.Labels().Lookup(k.key)
+		return cluster.New(c).Claims().Lookup(k.key)
 	}
-	return value
+	return cluster.New(c).Labels().Lookup(k.key)
 }
 
 // read makes the column of clusters, with what was read of those that were in the same place before.
 func (c *column) read(key topologyKey, clusters []*clusterv1.ManagedCluster) *column {
-	next := &column{clusters, make([]topologyValue, len(clusters))}
+	next, index := &column{clusters: clusters, in: make([]int32, len(clusters))}, map[string]int32{}
+	at := func(value string) int32 {
+		i, known := index[value]
+		if !known {
+			i = int32(len(next.values))
+			index[value] = i
+			next.values = append(next.values, value)
+		}
+		return i
+	}
+	// now is the index of a value that had another one before, unknown until it is met.
+	var now []int32
+	if c != nil {
+		now = slices.Repeat([]int32{unknown}, len(c.values))
+	}
 	for i, of := range clusters {
-		if c != nil && i < len(c.clusters) && c.clusters[i] == of && of.ResourceVersion != "" {
-			next.values[i] = c.values[i]
+		if c == nil || i >= len(c.clusters) || c.clusters[i] != of || of.ResourceVersion == "" {
+			next.in[i] = absent
+			if value, present := key.of(of); present {
+				next.in[i] = at(value)
+			}
 			continue
 		}
-		next.values[i] = key.of(of)
+		before := c.in[i]
+		switch {
+		case before == absent:
+			next.in[i] = absent
+			continue
+		case now[before] == unknown:
+			now[before] = at(c.values[before])
+		}
+		next.in[i] = now[before]
 	}
 	return next
 }

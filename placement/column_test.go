@@ -28,7 +28,7 @@ func TestTopologiesAreThoseOfTheClusters(t *testing.T) {
 				if i > 1 {
 					key = fmt.Sprint("n", i)
 				}
-				object := placed(t, spreadOver("numberOfClusters: 7\n", fmt.Sprintf(`{topologyKey: %s, topologyKeyType: %s, whenUnsatisfiable: ScheduleAnyway}`, key, kind)))
+				object := placed(t, spreadOver("numberOfClusters: 7\n", fmt.Sprintf(`{topologyKey: %q, topologyKeyType: %s, whenUnsatisfiable: ScheduleAnyway}`, key, kind)))
 				object.UID = types.UID(fmt.Sprint(kind, i))
 				got, err := s.Schedule(t.Context(), object, h.snapshot(), now)
 				require.NoError(t, err)

@@ -87,6 +87,9 @@ func (r *run) filterByPredicates(answers []answer) []*Candidate {
 			passing++
 		}
 	}
+	if removed := len(answers) - passing; removed > 0 {
+		filtered.Removed = make([]Removal, 0, removed)
+	}
 	batch, passed := batch{}, make([]*Candidate, 0, passing)
 	for i := range answers {
 		a := &answers[i]

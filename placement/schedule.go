@@ -106,6 +106,8 @@ type run struct {
 	// that there are other ones.
 	renewed []renewed
 	unsure  bool
+	// places are those of the ranked candidates, if it is spread over them.
+	places []int32
 	// version is that of all PlacementDecisions, if they matter.
 	version uint64
 	horizon horizon
@@ -240,10 +242,7 @@ func (r *run) choose(memory *memory) error {
 	}
 	ranked := r.rank(candidates)
 	r.result.Candidates = ranked
-	limit := len(candidates)
-	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil {
-		limit = min(limit, int(*wanted))
-	}
+	limit := r.limit(len(candidates))
 	r.pick(ranked, limit)
 	selected := make([]*Candidate, 0, limit)
 	for _, c := range candidates {

@@ -186,7 +186,7 @@ func (r *run) changed(s *settled) (changed []int, alike bool) {
 		if c == s.clusters[i] {
 			continue
 		}
-		if len(changed) == most || !r.alike(s.clusters[i], c) {
+		if len(changed) == most || !r.alike(s.clusters[i], c) || !r.inPlace(s.clusters[i], c) {
 			return nil, false
 		}
 		changed = append(changed, i)
@@ -194,7 +194,8 @@ func (r *run) changed(s *settled) (changed []int, alike bool) {
 	return changed, true
 }
 
-// alike tells whether the steps after the predicates read the same of two objects.
+// alike tells whether the steps after the predicates read the same of two objects, but for where they are: see
+// inPlace.
 func (r *run) alike(a, b *clusterv1.ManagedCluster) bool {
 	if a.Name != b.Name || !slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, sameTaint) {
 		return false
@@ -206,6 +207,11 @@ func (r *run) alike(a, b *clusterv1.ManagedCluster) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// inPlace tells whether two objects are in the same topologies and in the same decision groups.
+func (r *run) inPlace(a, b *clusterv1.ManagedCluster) bool {
 	if len(r.plan.spread) == 0 && len(r.plan.groups) == 0 {
 		return true
 	}

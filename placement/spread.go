@@ -81,8 +81,7 @@ func (s *spreadConstraint) topology() topologyKey { return topologyKey{s.key, s.
 // pick marks the candidates that are selected, at most limit, and says of the
 // others why they are not. The candidates are ranked.
 func (r *run) pick(candidates []*Candidate, limit int) {
-	constraints := r.plan.spread
-	if !slices.ContainsFunc(constraints, func(s spreadConstraint) bool { return s.hard || limit < len(candidates) }) {
+	if !r.plan.spreads(limit, len(candidates)) {
 		for i, c := range candidates {
 			if c.Selected = i < limit; !c.Selected {
 				c.Reason = r.surplus()
@@ -91,22 +90,33 @@ func (r *run) pick(candidates []*Candidate, limit int) {
 		return
 	}
 	defer r.observe(KindSpread, Spread)()
-	s := newSpreading(constraints, r.result.Available, candidates)
-	for range limit {
-		best := s.best()
-		if best < 0 {
-			break
-		}
-		s.take(best)
+	r.places = placesOf(candidates)
+	s := newSpreading(r.plan.spread, r.result.Available, r.places, len(candidates))
+	for _, rank := range s.pick(limit) {
+		candidates[rank].Selected = true
 	}
 	for _, class := range s.classes {
 		if class.reason = s.refusal(class); class.reason == nil {
 			class.reason = r.surplus()
 		}
-		for _, c := range class.candidates {
-			c.Reason = class.reason
+		for _, rank := range class.ranks {
+			candidates[rank].Reason = class.reason
 		}
 	}
+}
+
+// spreads tells whether constraints can make a difference to which of some candidates are selected.
+func (p *plan) spreads(limit, candidates int) bool {
+	return slices.ContainsFunc(p.spread, func(s spreadConstraint) bool { return s.hard || limit < candidates })
+}
+
+// placesOf are the places among the available clusters.
+func placesOf(candidates []*Candidate) []int32 {
+	places := make([]int32, len(candidates))
+	for i, c := range candidates {
+		places[i] = int32(c.at)
+	}
+	return places
 }
 
 func (r *run) surplus() Reason {

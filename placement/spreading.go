@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// spreading is the state of picking candidates.
+// spreading is the state of picking candidates, which are known by their ranks.
 type spreading struct {
 	constraints []spreadConstraint
 	topologies  []topologies
@@ -19,48 +19,36 @@ type spreading struct {
 
 // topologies are those of one constraint, by the index that their values got.
 type topologies struct {
-	// of has the values of all available clusters.
-	of     *column
-	index  map[string]int
-	values []string
+	// of has the values of all available clusters, indexes the index of each value, absent if no candidate has it.
+	of      *column
+	indexes []int32
+	// values are those that candidates have, as indices in of.
+	values []int32
 	// counts are how many clusters of each are picked, least is the smallest of them
 	// and few how many there are of the smallest.
 	counts     []int
 	least, few int
 }
 
-// class is the candidates, ranked, that are in the same topologies.
+// class is the candidates that are in the same topologies.
 type class struct {
-	// in has for each constraint the index of the topology, -1 for none.
-	in []int
-	// candidates are those not yet picked, and ranks their places in the ranking.
-	candidates []*Candidate
-	ranks      []int
-	reason     Reason
+	// in has for each constraint the index of the topology, absent for none.
+	in []int32
+	// ranks are those of the candidates not yet picked, in order.
+	ranks  []int32
+	reason Reason
 }
 
-func newSpreading(constraints []spreadConstraint, available *Availability, candidates []*Candidate) *spreading {
+// newSpreading has candidates to pick from. places has, by rank, the places of their clusters among the available
+// ones; of each class only as many are kept as can be picked.
+func newSpreading(constraints []spreadConstraint, available *Availability, places []int32, most int) *spreading {
 	s := &spreading{constraints: constraints, topologies: make([]topologies, len(constraints))}
 	for i := range s.topologies {
-		s.topologies[i].index = map[string]int{}
-		s.topologies[i].of = available.joint.column(constraints[i].topology(), available.Clusters)
+		t := &s.topologies[i]
+		t.of = available.joint.column(constraints[i].topology(), available.Clusters)
+		t.indexes = slices.Repeat([]int32{absent}, len(t.of.values))
 	}
-	classes := map[string]*class{}
-	in, key := make([]int, len(constraints)), make([]byte, 0, 4*len(constraints))
-	for rank, c := range candidates {
-		s.locate(c, in)
-		key = key[:0]
-		for _, i := range in {
-			key = binary.BigEndian.AppendUint32(key, uint32(i+1))
-		}
-		of := classes[string(key)]
-		if of == nil {
-			of = &class{in: slices.Clone(in)}
-			classes[string(key)] = of
-			s.classes = append(s.classes, of)
-		}
-		of.candidates, of.ranks = append(of.candidates, c), append(of.ranks, rank)
-	}
+	s.classify(places, most)
 	for i := range s.topologies {
 		t := &s.topologies[i]
 		t.counts, t.few = make([]int, len(t.values)), len(t.values)
@@ -68,22 +56,68 @@ func newSpreading(constraints []spreadConstraint, available *Availability, candi
 	return s
 }
 
-// locate sets in to the topologies of a candidate.
-func (s *spreading) locate(c *Candidate, in []int) {
-	for i := range s.constraints {
-		t := &s.topologies[i]
-		is := t.of.values[c.at]
-		if !is.present {
-			in[i] = -1
-			continue
+// classify finds the classes.
+func (s *spreading) classify(places []int32, most int) {
+	// With one constraint the topology is the class.
+	var alone []*class
+	if len(s.constraints) == 1 {
+		alone = make([]*class, len(s.topologies[0].of.values)+1)
+	}
+	several := map[string]*class{}
+	in, key := make([]int32, len(s.constraints)), make([]byte, 0, 4*len(s.constraints))
+	for rank, place := range places {
+		for i := range s.topologies {
+			in[i] = s.topologies[i].locate(place)
 		}
-		var known bool
-		if in[i], known = t.index[is.value]; !known {
-			in[i] = len(t.values)
-			t.index[is.value] = in[i]
-			t.values = append(t.values, is.value)
+		var of *class
+		if alone != nil {
+			of = alone[in[0]+1]
+		} else {
+			key = key[:0]
+			for _, i := range in {
+				key = binary.BigEndian.AppendUint32(key, uint32(i+1))
+			}
+			of = several[string(key)]
+		}
+		if of == nil {
+			of = &class{in: slices.Clone(in)}
+			s.classes = append(s.classes, of)
+			if alone != nil {
+				alone[in[0]+1] = of
+			} else {
+				several[string(key)] = of
+			}
+		}
+		if len(of.ranks) < most {
+			of.ranks = append(of.ranks, int32(rank))
 		}
 	}
+}
+
+// locate returns the index of the topology of a candidate.
+func (t *topologies) locate(place int32) int32 {
+	value := t.of.in[place]
+	if value == absent {
+		return absent
+	}
+	if t.indexes[value] == absent {
+		t.indexes[value] = int32(len(t.values))
+		t.values = append(t.values, value)
+	}
+	return t.indexes[value]
+}
+
+// pick returns the ranks of the candidates that are selected, at most limit, in the order in which they are picked.
+func (s *spreading) pick(limit int) []int32 {
+	picked := make([]int32, 0, limit)
+	for range limit {
+		best := s.best()
+		if best < 0 {
+			break
+		}
+		picked = append(picked, s.take(best))
+	}
+	return picked
 }
 
 // best returns the index of the class to pick from, -1 if no class is allowed. The
@@ -128,31 +162,32 @@ func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allo
 // those before: the only topology that has so few may always have one more.
 func (s *spreading) over(i int, class *class) int {
 	in := class.in[i]
-	if in < 0 {
+	if in == absent {
 		return nowhere
 	}
 	t := &s.topologies[i]
 	return t.counts[in] + 1 - t.least - s.constraints[i].maxSkew
 }
 
-// take picks the first candidate of a class.
-func (s *spreading) take(i int) {
+// take picks the first candidate of a class, and returns its rank.
+func (s *spreading) take(i int) int32 {
 	of := s.classes[i]
-	of.candidates[0].Selected = true
-	of.candidates, of.ranks = of.candidates[1:], of.ranks[1:]
+	picked := of.ranks[0]
+	of.ranks = of.ranks[1:]
 	for j, in := range of.in {
-		if in >= 0 {
+		if in != absent {
 			s.topologies[j].pick(in)
 		}
 	}
 	s.classes = slices.Delete(s.classes, i, i+1)
-	if len(of.candidates) > 0 {
-		at, _ := slices.BinarySearchFunc(s.classes, of.ranks[0], func(c *class, rank int) int { return cmp.Compare(c.ranks[0], rank) })
+	if len(of.ranks) > 0 {
+		at, _ := slices.BinarySearchFunc(s.classes, of.ranks[0], func(c *class, rank int32) int { return cmp.Compare(c.ranks[0], rank) })
 		s.classes = slices.Insert(s.classes, at, of)
 	}
+	return picked
 }
 
-func (t *topologies) pick(in int) {
+func (t *topologies) pick(in int32) {
 	t.counts[in]++
 	if t.counts[in]-1 > t.least {
 		return
@@ -175,10 +210,10 @@ func (s *spreading) refusal(of *class) Reason {
 		if !c.hard || s.over(i, of) <= 0 {
 			continue
 		}
-		if of.in[i] < 0 {
+		if of.in[i] == absent {
 			return &NoTopology{Constraint: c.path, Key: c.key}
 		}
-		return &Skewed{c.path, c.key, t.values[of.in[i]], t.counts[of.in[i]], t.least, c.maxSkew}
+		return &Skewed{c.path, c.key, t.of.values[t.values[of.in[i]]], t.counts[of.in[i]], t.least, c.maxSkew}
 	}
 	return nil
 }

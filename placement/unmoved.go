@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -45,6 +46,8 @@ type fixpoint struct {
 	// Placements have the same ones.
 	clusters []*clusterv1.ManagedCluster
 	sets     []int
+	// places are, by rank, those that could be selected, if it is spread over them.
+	places []int32
 }
 
 // Stands notes that the hub has what a result says of a Placement: nothing had to be written, neither
@@ -66,7 +69,9 @@ func (s *Scheduler) Stands(placement *clusterv1beta1.Placement, result *Result) 
 }
 
 // size leaves out the clusters, which the hub's cache has, and lists of them that all Placements have.
-func (f *fixpoint) size() memo.Size { return memo.Size{Parts: f.plan.expressions()} }
+func (f *fixpoint) size() memo.Size {
+	return memo.Size{Parts: f.plan.expressions(), Bytes: len(f.places) * int(unsafe.Sizeof(int32(0)))}
+}
 
 // standingOn is the fixpoint of a run, nil if an expression asks for the time.
 func (r *run) standingOn() *fixpoint {
@@ -77,6 +82,7 @@ func (r *run) standingOn() *fixpoint {
 	return &fixpoint{
 		inputs: r.standing(), until: r.horizon.time, placement: version{r.placement.UID, r.placement.ResourceVersion},
 		eligible: available.Eligible, scores: r.snapshot.Scores, clusters: available.Clusters, sets: available.sets,
+		places: r.placesToSpread(),
 	}
 }
 
@@ -137,7 +143,7 @@ func (r *run) unmoved(f *fixpoint, memory *memory) *fixpoint {
 		!slices.Equal(available.Eligible, f.eligible) || !slices.Equal(available.sets, f.sets) {
 		return nil
 	}
-	var moved []int
+	var moved, elsewhere []int
 	for i, c := range available.Clusters {
 		if c == f.clusters[i] {
 			continue
@@ -146,11 +152,17 @@ func (r *run) unmoved(f *fixpoint, memory *memory) *fixpoint {
 			return nil
 		}
 		moved = append(moved, i)
+		if !r.inPlace(f.clusters[i], c) {
+			elsewhere = append(elsewhere, i)
+		}
 	}
 	if len(moved) == 0 {
 		return f
 	}
 	if len(r.plan.predicates) > 0 && !r.saysTheSame(memory, f.clusters, available.Clusters, moved) {
+		return nil
+	}
+	if len(elsewhere) > 0 && !r.picksTheSame(f, available, elsewhere) {
 		return nil
 	}
 	next := *f

@@ -72,11 +72,10 @@ type updating struct {
 	pending []*change
 	// unchanged are the former objects that are as they should be, by the wanted ones.
 	unchanged map[*clusterv1beta1.PlacementDecision]*clusterv1beta1.PlacementDecision
-	// stays are the clusters in former and wanted objects. places is the wanted object
-	// of each, written tells that the steps have written an object that has it. What is
+	// moves are the clusters that stay and leave an object, each with the wanted object that has it.
+	// written tells that the steps have written an object that has it. What is
 	// written keeps its clusters until nothing is pending.
-	stays   map[string]bool
-	places  map[string]*clusterv1beta1.PlacementDecision
+	moves   map[string]*clusterv1beta1.PlacementDecision
 	written map[string]bool
 	parked  []*clusterv1beta1.PlacementDecision
 	taken   map[string]bool
@@ -92,21 +91,15 @@ type change struct {
 func newUpdating(former, wanted []*clusterv1beta1.PlacementDecision) *updating {
 	u := &updating{
 		unchanged: map[*clusterv1beta1.PlacementDecision]*clusterv1beta1.PlacementDecision{},
-		stays:     map[string]bool{}, places: map[string]*clusterv1beta1.PlacementDecision{},
-		written: map[string]bool{}, taken: map[string]bool{},
+		moves:     map[string]*clusterv1beta1.PlacementDecision{},
+		written:   map[string]bool{}, taken: map[string]bool{},
 	}
-	before, there := map[string]*clusterv1beta1.PlacementDecision{}, map[string]bool{}
+	before := map[string]*clusterv1beta1.PlacementDecision{}
 	for _, object := range former {
 		before[object.Name], u.taken[object.Name] = object, true
-		for _, name := range clustersOf(object) {
-			there[name] = true
-		}
 	}
 	for _, object := range wanted {
 		u.taken[object.Name] = true
-		for _, name := range clustersOf(object) {
-			u.stays[name], u.places[name] = there[name], object
-		}
 		if from := before[object.Name]; from == nil || !same(from, object) {
 			u.pending = append(u.pending, &change{from: from, to: object})
 		} else {
@@ -119,17 +112,44 @@ func newUpdating(former, wanted []*clusterv1beta1.PlacementDecision) *updating {
 			u.pending = append(u.pending, &change{from: object})
 		}
 	}
-	for _, c := range u.pending {
-		c.leaves = u.leaving(c)
-	}
+	u.move(wanted)
 	return u
+}
+
+// move finds the clusters that leave objects and stay. Most updates have none, or few: the others are not
+// looked for.
+func (u *updating) move(wanted []*clusterv1beta1.PlacementDecision) {
+	for _, c := range u.pending {
+		c.leaves = leaving(c)
+		for _, name := range c.leaves {
+			u.moves[name] = nil
+		}
+	}
+	if len(u.moves) == 0 {
+		return
+	}
+	for _, object := range wanted {
+		for i := range object.Status.Decisions {
+			if name := object.Status.Decisions[i].ClusterName; u.isMoving(name) {
+				u.moves[name] = object
+			}
+		}
+	}
+	for _, c := range u.pending {
+		c.leaves = slices.DeleteFunc(c.leaves, func(name string) bool { return u.moves[name] == nil })
+	}
+}
+
+func (u *updating) isMoving(name string) bool {
+	_, moving := u.moves[name]
+	return moving
 }
 
 // confirm writes the unchanged objects that have clusters which leave others.
 func (u *updating) confirm() {
 	for _, c := range u.pending {
 		for _, name := range c.leaves {
-			place := u.places[name]
+			place := u.moves[name]
 			from := u.unchanged[place]
 			if from == nil || u.written[name] {
 				continue
@@ -144,15 +164,13 @@ func (u *updating) confirm() {
 	}
 }
 
-func (u *updating) leaving(c *change) []string {
-	var result []string
+// leaving are the clusters of the former state that the other one does not have.
+func leaving(c *change) []string {
 	kept := clustersOf(c.to)
-	for _, name := range clustersOf(c.from) {
-		if _, stays := slices.BinarySearch(kept, name); !stays && u.stays[name] {
-			result = append(result, name)
-		}
-	}
-	return result
+	return slices.DeleteFunc(clustersOf(c.from), func(name string) bool {
+		_, stays := slices.BinarySearch(kept, name)
+		return stays
+	})
 }
 
 // same tells whether there is nothing to write.
@@ -204,14 +222,16 @@ func (u *updating) missing(c *change) []string {
 }
 
 func (u *updating) apply(c *change) {
-	for _, name := range clustersOf(c.to) {
-		u.written[name] = true
-	}
 	if c.to == nil {
 		u.steps = append(u.steps, Step{c.from, true})
-	} else {
-		u.steps = append(u.steps, Step{c.to, false})
+		return
 	}
+	for _, decision := range c.to.Status.Decisions {
+		if u.isMoving(decision.ClusterName) {
+			u.written[decision.ClusterName] = true
+		}
+	}
+	u.steps = append(u.steps, Step{c.to, false})
 }
 
 // park adds objects for the clusters that the change with the fewest waits for,
@@ -225,7 +245,7 @@ func (u *updating) park() {
 	}
 	var at []*clusterv1beta1.PlacementDecision
 	for _, name := range least {
-		if place := u.places[name]; !slices.Contains(at, place) {
+		if place := u.moves[name]; !slices.Contains(at, place) {
 			at = append(at, place)
 		}
 	}

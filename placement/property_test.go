@@ -50,6 +50,8 @@ type history struct {
 	now      time.Time
 	versions int
 	objects  []*clusterv1beta1.Placement
+	// begun is when decisions were begun that were interrupted.
+	begun map[types.UID]time.Time
 }
 
 func (h *history) version() string {

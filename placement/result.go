@@ -98,16 +98,24 @@ func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.P
 	return result
 }
 
+// Misconfigured is for when something about the Placement is wrong that only the hub tells, and the decision was written
+// all the same: one of the conditions says what.
+func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *Misconfiguration) {
+	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
+}
+
 // Stand is for when the decision can't be written, because something about the Placement is wrong that only the hub
 // tells: the former decision stands, and the conditions say why.
 func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *Misconfiguration) {
 	r.Decision = nil
+	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.PlacementConditionSatisfied).misconfigured()
+}
+
+// replace makes the condition that a Placement is misconfigured anew, in place of all of some types.
+func (r *Result) replace(placement *clusterv1beta1.Placement, wrong *Misconfiguration, types ...string) *report {
 	r.Misconfigurations = append(slices.Clone(r.Misconfigurations), wrong)
-	isReplaced := func(c metav1.Condition) bool {
-		return c.Type == clusterv1beta1.PlacementConditionMisconfigured || c.Type == clusterv1beta1.PlacementConditionSatisfied
-	}
-	r.Conditions = slices.DeleteFunc(slices.Clone(r.Conditions), isReplaced)
-	to := report{r, placement, r.now}
+	r.Conditions = slices.DeleteFunc(slices.Clone(r.Conditions), func(c metav1.Condition) bool { return slices.Contains(types, c.Type) })
+	to := &report{r, placement, r.now}
 	to.configured(r.Misconfigurations)
-	to.misconfigured()
+	return to
 }

@@ -37,6 +37,21 @@ func TestStand(t *testing.T) {
 	require.True(t, meta.IsStatusConditionFalse(status.Conditions, clusterv1beta1.PlacementConditionSatisfied))
 }
 
+// TestMisconfigured: what was written stands, and one condition says what is wrong all the same.
+func TestMisconfigured(t *testing.T) {
+	h := newHub(several("a", "b")...)
+	object := placed(t, "{}")
+	result := schedule(t, object, h)
+	conditions := len(result.Conditions)
+	result.Misconfigured(object, &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: errors.New("it is taken")})
+	require.NotNil(t, result.Decision)
+	require.Len(t, result.Conditions, conditions)
+	status := result.ApplyTo(clusterv1beta1.PlacementStatus{})
+	require.EqualValues(t, 2, status.NumberOfSelectedClusters)
+	require.Equal(t, "Selection:metadata.name: it is taken", meta.FindStatusCondition(status.Conditions, clusterv1beta1.PlacementConditionMisconfigured).Message)
+	require.True(t, meta.IsStatusConditionTrue(status.Conditions, clusterv1beta1.PlacementConditionSatisfied))
+}
+
 // TestExpensive: an expression that does not compile is none.
 func TestExpensive(t *testing.T) {
 	scheduler, err := placement.NewScheduler(placement.Config{})

@@ -51,6 +51,7 @@ func (s *stays) snapshot() *placement.Snapshot {
 
 // look decides a Placement unless it is unmoved, and then checks that to decide would change nothing.
 func (s *stays) look(object *clusterv1beta1.Placement, changed bool) {
+	s.end(s.scheduler, object)
 	snapshot := s.snapshot()
 	unmoved, requeue := s.scheduler.Unmoved(s.tb.Context(), object, snapshot, s.now)
 	want, err := newScheduler(s.tb).Schedule(s.tb.Context(), object, snapshot, s.now)

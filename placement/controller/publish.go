@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,7 +38,8 @@ type publishing struct {
 }
 
 // publish makes the PlacementDecisions of SIG Multicluster what a result says, if it says
-// something and these are wanted. It stops at the first step that fails.
+// something and these are wanted. It stops at the first step that fails. If that is because an object
+// is somebody else's, the result says so, too.
 func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result) error {
 	if r.profiles == "" || result == nil || result.Decision == nil {
 		return nil
@@ -58,6 +60,9 @@ func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placeme
 	for _, step := range placement.Updates(p.read(), wanted) {
 		if err := p.take(ctx, step); err != nil {
 			r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
+			if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
+				result.Misconfigured(object, foreign.misconfiguration())
+			}
 			return err
 		}
 	}
@@ -152,8 +157,7 @@ func (p *publishing) adopt(ctx context.Context, wanted *clusterv1beta1.Placement
 		return fmt.Errorf("get PlacementDecision %s/%s of %s: %w", wanted.Namespace, wanted.Name, profilev1alpha1.Group, err)
 	}
 	if !metav1.IsControlledBy(object, p.placement) {
-		return fmt.Errorf("PlacementDecision %s/%s of %s is not of Placement %s though it has the name of one of its decisions; delete it, or rename the Placement",
-			object.Namespace, object.Name, profilev1alpha1.Group, p.placement.Name)
+		return &foreignError{object, p.placement, profilev1alpha1.Group}
 	}
 	if object.Labels[profilev1alpha1.DecisionKeyLabel] != p.placement.Name {
 		object.Labels = merged(object.Labels, map[string]string{profilev1alpha1.DecisionKeyLabel: p.placement.Name})

@@ -31,6 +31,8 @@ type publisher struct {
 	placement *clusterv1beta1.Placement
 	events    *events.FakeRecorder
 	after     func() error
+	// result is the one that was published last.
+	result *placement.Result
 }
 
 func newPublisher(t require.TestingT) *publisher {
@@ -69,7 +71,8 @@ func (p *publisher) publish(ctx context.Context, slices [][]string) error {
 		}
 		decision.Groups = append(decision.Groups, group)
 	}
-	return p.reconciler.publish(ctx, p.placement, &placement.Result{Decision: decision})
+	p.result = &placement.Result{Decision: decision}
+	return p.reconciler.publish(ctx, p.placement, p.result)
 }
 
 func (p *publisher) objects(t require.TestingT) []profilev1alpha1.PlacementDecision {
@@ -202,6 +205,11 @@ func TestPublishedObjects(t *testing.T) {
 		require.Contains(t, <-p.events.Events, "is not of Placement p")
 		must(t, p.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
 		require.Empty(t, foreign.Decisions)
+		require.Len(t, p.result.Conditions, 1, "what is written stands")
+		require.Equal(t, clusterv1beta1.PlacementConditionMisconfigured, p.result.Conditions[0].Type)
+		require.Equal(t, metav1.ConditionTrue, p.result.Conditions[0].Status)
+		require.Contains(t, p.result.Conditions[0].Message, "Selection:metadata.name: PlacementDecision ns/p-decision-3 of multicluster.x-k8s.io is not of Placement p")
+		require.NotNil(t, p.result.Decision)
 	})
 	t.Run("nothing to say", func(t *testing.T) {
 		p.after = func() error { return errors.New("nothing is to be written") }

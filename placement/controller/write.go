@@ -84,7 +84,7 @@ func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDec
 	}
 	if object.Labels[clusterv1beta1.PlacementLabel] != w.placement.Name {
 		if !metav1.IsControlledBy(object, w.placement) {
-			return &foreignError{object, w.placement}
+			return &foreignError{object, w.placement, ""}
 		}
 		from := object.DeepCopy()
 		object.Labels = merged(object.Labels, map[string]string{clusterv1beta1.PlacementLabel: w.placement.Name})
@@ -109,13 +109,19 @@ func merged(into, others map[string]string) map[string]string {
 
 // foreignError is that a PlacementDecision of somebody else has the name of one of the Placement's.
 type foreignError struct {
-	decision  *clusterv1beta1.PlacementDecision
+	decision  client.Object
 	placement *clusterv1beta1.Placement
+	// group is that of the kind, empty for the one of Open Cluster Management.
+	group string
 }
 
 func (e *foreignError) Error() string {
-	return fmt.Sprintf("PlacementDecision %s/%s is not of Placement %s though it has the name of one of its decisions; delete it, or rename the Placement",
-		e.decision.Namespace, e.decision.Name, e.placement.Name)
+	of := ""
+	if e.group != "" {
+		of = " of " + e.group
+	}
+	return fmt.Sprintf("PlacementDecision %s/%s%s is not of Placement %s though it has the name of one of its decisions; delete it, or rename the Placement",
+		e.decision.GetNamespace(), e.decision.GetName(), of, e.placement.Name)
 }
 
 // misconfiguration is what is wrong with the Placement: its name.

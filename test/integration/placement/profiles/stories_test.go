@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -290,12 +291,20 @@ func TestStoryPublishedDecisions(t *testing.T) {
 			SchedulerName: "other", Decisions: []profilev1alpha1.ClusterDecision{{ClusterProfileRef: profilev1alpha1.ClusterProfileReference{Name: "x", Namespace: fleet}}},
 		}
 		create(t, foreign)
-		team.place(t, "mine", `managedCluster.metadata.name == "c003"`)
+		mine := team.place(t, "mine", `managedCluster.metadata.name == "c003"`)
 		eventually(t, map[string][]string{"mine-decision-1": {"c003"}}, func() map[string][]string { return team.selected(t, "mine") })
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 			require.Equal(t, map[string][]string{"mine-decision-1": {"x"}}, team.referred(t, "mine"))
 		}
+		misconfigured := func() bool {
+			require.NoError(t, shared.Get(t.Context(), client.ObjectKeyFromObject(mine), mine))
+			return meta.IsStatusConditionTrue(mine.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
+		}
+		eventually(t, true, misconfigured)
+		require.Contains(t, meta.FindStatusCondition(mine.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured).Message, "mine-decision-1 of multicluster.x-k8s.io is not of Placement mine")
+		require.EqualValues(t, 1, mine.Status.NumberOfSelectedClusters)
 		require.NoError(t, shared.Delete(t.Context(), foreign))
 		team.requireSelected(t, "mine", "c003")
+		eventually(t, false, misconfigured)
 	})
 }

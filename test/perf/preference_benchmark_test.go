@@ -19,9 +19,25 @@ import (
 // preferred are so many nodes with occupancies of their own, none of which was seen before.
 const preferred = 100
 
-// preferenceKinds are what a claim for a shape may prefer besides.
-func preferenceKinds() map[string]*v1alpha1.CELDevicePreference {
-	names := "devices.map(d, d.attributes[d.driver].index)"
+// preferenceKinds are what a claim for a shape may prefer besides. Devices are told apart by their place.
+func preferenceKinds(b *testing.B, first resourceapi.Device) map[string]*v1alpha1.CELDevicePreference {
+	place := "0"
+	for _, one := range []struct{ attribute, place string }{
+		{"index", "d.attributes[d.driver].index"},
+		{"row", "d.attributes[d.driver].row * 8 + d.attributes[d.driver].col"},
+		{"bridge", "d.attributes[d.driver].bridge"},
+		{"id", "d.attributes[d.driver].id.endsWith('7') ? 1 : 0"},
+		{"resource.kubernetes.io/pcieRoot", "d.attributes['resource.kubernetes.io'].pcieRoot.endsWith('7') ? 1 : 0"},
+	} {
+		if _, has := first.Attributes[resourceapi.QualifiedName(one.attribute)]; has {
+			place = one.place
+			break
+		}
+	}
+	if place == "0" {
+		b.Fatalf("device %s has no place: %v", first.Name, first.Attributes)
+	}
+	names := "devices.map(d, " + place + ")"
 	return map[string]*v1alpha1.CELDevicePreference{
 		"none":      nil,
 		"last":      {Expression: names + ".sum()"},
@@ -35,8 +51,8 @@ func preferenceKinds() map[string]*v1alpha1.CELDevicePreference {
 // node is a new one.
 //
 //	none        any set
-//	last        the greatest sum of indices
-//	compact     the smallest distance of indices
+//	last        the greatest sum of places, which are indices, or counted row by row
+//	compact     the smallest distance of places
 //	keepwhole   the set after which most sets of the shape are left, and of half and twice as many
 func BenchmarkPreferences(b *testing.B) {
 	for _, s := range shape.Scenarios() {
@@ -45,7 +61,7 @@ func BenchmarkPreferences(b *testing.B) {
 			h.classes = withShape(b, h.classes, s)
 			for _, o := range s.Occupancies {
 				f := h.occupied(append([]shape.Set{0}, s.Variants(o, preferred)...))
-				for kind, preference := range preferenceKinds() {
+				for kind, preference := range preferenceKinds(b, h.slices[0][0].Spec.Devices[0]) {
 					b.Run("layout="+o.Name+"/prefer="+kind, func(b *testing.B) { f.preferring(b, preference) })
 				}
 			}

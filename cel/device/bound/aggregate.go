@@ -163,10 +163,23 @@ func (n total) adds(s *state, device int) number {
 	return result
 }
 
+// farthest is how far from zero numbers may be so that no sum of those of as many devices as a set may have is more than
+// an int64 has room for, in whatever order they are added.
+const farthest = 1 << 47
+
+// isFar tells whether a number may be farther than that. Which sums fail then depends on the order.
+func isFar(n number) bool {
+	return !n.open && !n.isNever() && (n.least < -farthest || n.most > farthest)
+}
+
 func (n total) number(s *state) number {
 	result := exactly(0)
 	for i := range s.Chosen.All() {
-		if result = combine(result, n.adds(s, i), addition); result.open {
+		value := n.adds(s, i)
+		if isFar(value) {
+			return anyNumber
+		}
+		if result = combine(result, value, addition); result.open {
 			return result
 		}
 	}
@@ -181,6 +194,8 @@ func (n total) number(s *state) number {
 			return openNumber
 		case value.isNever():
 			result.fails = true
+		case isFar(value):
+			return anyNumber
 		default:
 			least, most = append(least, value.least), append(most, value.most)
 			result.fails = result.fails || value.fails
@@ -191,10 +206,10 @@ func (n total) number(s *state) number {
 	}
 	slices.Sort(least)
 	slices.Sort(most)
-	smallest, greatest := exactly(0), exactly(0)
+	sum := number{}
 	for i := range s.Left {
-		smallest = combine(smallest, exactly(least[i]), addition)
-		greatest = combine(greatest, exactly(most[len(most)-1-i]), addition)
+		sum.least += least[i]
+		sum.most += most[len(most)-1-i]
 	}
-	return combine(result, number{least: smallest.least, most: greatest.most, fails: smallest.fails || greatest.fails}, addition)
+	return combine(result, sum, addition)
 }

@@ -55,6 +55,19 @@ func (l limits) opposite() (limits, bool) {
 	}
 }
 
+// negate are the limits of the number with the other sign. One that has none with the other sign is not among
+// them.
+func (l limits) negate() limits {
+	result := limits{unlimitedBelow, unlimited}
+	if l.most != unlimited {
+		result.least = -max(l.most, -math.MaxInt64)
+	}
+	if l.least != unlimitedBelow {
+		result.most = -l.least
+	}
+	return result
+}
+
 // saturated adds, but not beyond what an int64 has room for.
 func saturated(x, y int64) int64 {
 	switch sum, ok := add(x, y); {
@@ -94,6 +107,13 @@ func withLimits(c comparison, of quantity, l limits) condition {
 	case arithmetic:
 		if leaf, ok := spanOf(of); ok {
 			return span{leaf: leaf, limits: l, general: c}
+		}
+		if leaf, ok := spanOf(arithmetic{of.operation, of.right, of.left}); ok {
+			return span{leaf: leaf, limits: l.negate(), general: c}
+		}
+	case total:
+		if leaf, ok := of.column(); ok {
+			return sumLimits{leaf, l, c}
 		}
 	}
 	return c

@@ -23,6 +23,11 @@ func ranked(numbers ...int64) []*device.Device {
 	return devicesWith(all...)
 }
 
+// closeness is width with the other sign.
+func closeness(attribute string) string {
+	return fmt.Sprintf("devices.map(d, d.%[1]s).min() - devices.map(d, d.%[1]s).max()", attribute)
+}
+
 // Comparisons with every limit that is interesting, over numbers that go to the
 // extremes of an int64.
 func TestSpansAreSound(t *testing.T) {
@@ -42,6 +47,7 @@ func TestSpansAreSound(t *testing.T) {
 			for _, text := range []string{
 				fmt.Sprintf("%s %s %d", width("x"), relation, limit),
 				fmt.Sprintf("%d %s %s", limit, relation, width("x")),
+				fmt.Sprintf("%s %s %d", closeness("x"), relation, limit),
 			} {
 				alone := compiled(t, e, text)
 				negated := compiled(t, e, "!("+text+") || devices.exists(d, d.x == 0)")

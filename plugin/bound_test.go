@@ -9,9 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/celset/celset/plugin/indoubt"
 )
 
 // A pod that is bound though the scheduler was not told so keeps its claims; one that is not gives them back.
@@ -25,7 +31,7 @@ func TestBoundPodsKeepTheirClaims(t *testing.T) {
 		"bound":                {live: func(p *v1.Pod) *v1.Pod { p.Spec.NodeName = nodeName; return p }, keeps: true},
 		"bound, told later":    {live: func(p *v1.Pod) *v1.Pod { p.Spec.NodeName = nodeName; return p }, keeps: true, failures: 1},
 		"not bound":            {live: func(p *v1.Pod) *v1.Pod { return p }},
-		"bound by somebody":    {live: func(p *v1.Pod) *v1.Pod { p.Spec.NodeName = "another"; return p }},
+		"bound by somebody":    {live: func(p *v1.Pod) *v1.Pod { p.Spec.NodeName = "another"; return p }, keeps: true},
 		"another pod, bound":   {live: func(p *v1.Pod) *v1.Pod { p.UID, p.Spec.NodeName = "another", nodeName; return p }},
 		"gone":                 {},
 		"gone, and told later": {failures: 1},
@@ -58,6 +64,107 @@ func TestBoundPodsKeepTheirClaims(t *testing.T) {
 			require.Equal(t, !test.keeps, patches > 0, "%v", f.client.Actions()[before:])
 		})
 	}
+}
+
+// reservedFor gives a claim a device of a node, for a pod.
+func reservedFor(user *v1.Pod, of *resourceapi.ResourceClaim, device int64) *resourceapi.ResourceClaim {
+	of.Finalizers = []string{resourceapi.Finalizer}
+	of.Status.Allocation = &resourceapi.AllocationResult{
+		Devices: resourceapi.DeviceAllocationResult{Results: []resourceapi.DeviceRequestAllocationResult{
+			{Request: "mla", Driver: driver, Pool: nodeName, Device: deviceName(device)},
+		}},
+		NodeSelector: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{
+			{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{nodeName}},
+		}}}},
+	}
+	of.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: user.Name, UID: user.UID}}
+	return of
+}
+
+// A pod that fits nowhere, as far as this scheduler knows, keeps its devices if another one has bound it meanwhile, and
+// also if that can't be found out.
+func TestNothingIsTakenFromBoundPods(t *testing.T) {
+	for name, test := range map[string]struct {
+		node    string
+		failure error
+		says    string
+		takes   bool
+	}{
+		"bound":     {node: nodeName, says: "the pod is bound to node " + nodeName + " already, and keeps its devices"},
+		"not bound": {takes: true, says: "deallocation of ResourceClaim completed"},
+		"not known": {failure: errors.New("no answer"), says: "it is not known whether the pod is bound, so that nothing is taken back: no answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			user := renamed(pod(), "first")
+			f := startFallible(t, class(), slice(0), reservedFor(user, renamed(claim(1), "first"), 0))
+			live := user.DeepCopy()
+			live.Spec.NodeName = test.node
+			require.NoError(t, f.client.Tracker().Add(live))
+			f.client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return test.failure != nil, nil, test.failure
+			})
+			state := framework.NewCycleState()
+			_, status := f.PreFilter(f.ctx, state, user, nil)
+			require.True(t, status.IsSuccess(), status)
+			require.False(t, f.Filter(f.ctx, state, user, node("other")).IsSuccess())
+			_, status = f.PostFilter(f.ctx, state, user, framework.NewDefaultNodeToStatus())
+			require.Equal(t, test.says, status.Message())
+			stored, err := f.client.ResourceV1().ResourceClaims("default").Get(t.Context(), "first", metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, test.takes, stored.Status.Allocation == nil)
+		})
+	}
+}
+
+// So does one of several pods that are scheduled together.
+func TestNothingIsTakenFromBoundPodsOfAGroup(t *testing.T) {
+	user := renamed(pod(), "first")
+	f := startFallible(t, class(), slice(0), reservedFor(user, renamed(claim(1), "first"), 0))
+	live := user.DeepCopy()
+	live.Spec.NodeName = nodeName
+	require.NoError(t, f.client.Tracker().Add(live))
+	_, status := f.PodGroupPostFilter(f.ctx, nil, group{pods: []*v1.Pod{renamed(pod(), "free"), user}}, nil)
+	require.Equal(t, fwk.Unschedulable, status.Code())
+	require.Equal(t, "first: the pod is bound to node "+nodeName+" already, and keeps its devices", status.Message())
+}
+
+type group struct {
+	fwk.PodGroupInfo
+	pods []*v1.Pod
+}
+
+func (g group) GetUnscheduledPods() []*v1.Pod { return g.pods }
+
+// What a binding that fails leaves: the claims that the bound pod has stay, whatever this scheduler had in mind, and one
+// that was made in vain goes.
+func TestOnlyWhatTheBoundPodHasIsKept(t *testing.T) {
+	user := renamed(pod(), "first")
+	f := startFallible(t, class(), slice(0, 1), reservedFor(user, renamed(claim(1), "first"), 0))
+	extended := renamed(claim(1), "extended")
+	live := user.DeepCopy()
+	live.Spec.NodeName = "another"
+	live.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "extended"}
+	ctx := indoubt.Keeping(t.Context(), claimsIn(live))
+	claims := f.watched.inDoubt.Client().ResourceV1().ResourceClaims("default")
+	for _, kept := range []*resourceapi.ResourceClaim{extended, renamed(claim(1), "first")} {
+		_, err := claims.Update(ctx, kept, metav1.UpdateOptions{})
+		require.EqualError(t, err, "claim "+kept.Name+" is kept: the pod that it is for is bound")
+		_, err = claims.UpdateStatus(ctx, kept, metav1.UpdateOptions{})
+		require.ErrorContains(t, err, "is kept")
+		_, err = claims.Patch(ctx, kept.Name, types.StrategicMergePatchType, []byte("{}"), metav1.PatchOptions{}, "status")
+		require.ErrorContains(t, err, "is kept")
+		require.ErrorContains(t, claims.Delete(ctx, kept.Name, metav1.DeleteOptions{}), "is kept")
+		require.NotContains(t, errorText(claims.Delete(t.Context(), kept.Name, metav1.DeleteOptions{})), "is kept", "for others it is not")
+	}
+	require.NoError(t, f.client.Tracker().Add(renamed(claim(1), "vain")))
+	require.NoError(t, claims.Delete(ctx, "vain", metav1.DeleteOptions{}))
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // What is taken back before the binding asks nobody.

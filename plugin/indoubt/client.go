@@ -47,6 +47,9 @@ type watchedClaims struct {
 
 // UpdateStatus is where upstream's plugin writes an allocation.
 func (c watchedClaims) UpdateStatus(ctx context.Context, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
+	if err := refuseKept(ctx, sent.Name); err != nil {
+		return nil, err
+	}
 	if sent.Status.Allocation == nil {
 		return c.ResourceClaimInterface.UpdateStatus(ctx, sent, opts)
 	}

@@ -40,11 +40,11 @@ func (n sumLimits) propagate(s *state) bool {
 	}
 	if s.Left > 0 {
 		lowest, highest := int64(unlimitedBelow), int64(unlimited)
-		if n.limits.least != unlimitedBelow {
-			lowest = saturated(n.limits.least, t.smallest-t.most)
+		if n.least != unlimitedBelow {
+			lowest = saturated(n.least, t.smallest-t.most)
 		}
-		if n.limits.most != unlimited {
-			highest = saturated(n.limits.most, t.greatest-t.least)
+		if n.most != unlimited {
+			highest = saturated(n.most, t.greatest-t.least)
 		}
 		s.removed = t.order.keepBetween(s.Domain, lowest, highest) || s.removed
 	}

@@ -51,6 +51,7 @@ func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placeme
 			return err
 		}
 		if len(placement.Updates(p.read(), wanted)) == 0 {
+			r.records.publish(object, p.versions())
 			return nil
 		}
 	}
@@ -67,6 +68,24 @@ func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placeme
 		}
 	}
 	return nil
+}
+
+// isPublished tells whether nobody has touched these objects of a Placement since they were what its decision says.
+func (r *reconciler) isPublished(ctx context.Context, object *clusterv1beta1.Placement) (bool, error) {
+	p := &publishing{reconciler: r, placement: object}
+	if err := p.list(ctx, r.client); err != nil {
+		return false, err
+	}
+	return r.records.isPublished(object, p.versions()), nil
+}
+
+// versions are those of the live objects, by name.
+func (p *publishing) versions() map[string]string {
+	versions := make(map[string]string, len(p.live))
+	for name, object := range p.live {
+		versions[name] = object.ResourceVersion
+	}
+	return versions
 }
 
 // wanted are the objects of a decision, with the labels that SIG Multicluster gives them

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
 )
 
@@ -57,7 +58,7 @@ func newPublisher(t require.TestingT) *publisher {
 			return written(c.Delete(ctx, object, options...))
 		},
 	}).Build()
-	p.reconciler = &reconciler{client: memory, reader: memory, events: p.events, profiles: "fleet"}
+	p.reconciler = &reconciler{client: memory, reader: memory, events: p.events, records: newRecords(), profiles: "fleet"}
 	return p
 }
 
@@ -210,6 +211,34 @@ func TestPublishedObjects(t *testing.T) {
 		require.Equal(t, metav1.ConditionTrue, p.result.Conditions[0].Status)
 		require.Contains(t, p.result.Conditions[0].Message, "Selection:metadata.name: PlacementDecision ns/p-decision-3 of multicluster.x-k8s.io is not of Placement p")
 		require.NotNil(t, p.result.Decision)
+	})
+	t.Run("known to be published", func(t *testing.T) {
+		p := newPublisher(t)
+		published := func() bool {
+			is, err := p.isPublished(t.Context(), p.placement)
+			require.NoError(t, err)
+			return is
+		}
+		publish := func() { must(t, p.publish(t.Context(), [][]string{{"a"}, {"b"}})) }
+		p.records.note(p.placement, cluster.ScoreNames{})
+		require.False(t, published(), "nothing is known yet")
+		publish()
+		require.False(t, published(), "it was written, and not looked at since")
+		publish()
+		require.True(t, published())
+		touched := p.objects(t)[1]
+		touched.Annotations = map[string]string{"a": "b"}
+		must(t, p.client.Update(t.Context(), &touched))
+		require.False(t, published(), "somebody has touched it")
+		publish()
+		require.True(t, published())
+		must(t, p.client.Delete(t.Context(), &touched))
+		require.False(t, published(), "somebody has taken one away")
+		publish()
+		publish()
+		require.True(t, published())
+		p.records.forget(client.ObjectKeyFromObject(p.placement))
+		require.False(t, published(), "nothing is known any more")
 	})
 	t.Run("nothing to say", func(t *testing.T) {
 		p.after = func() error { return errors.New("nothing is to be written") }

@@ -100,8 +100,9 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 // clusters that have changed since make no difference. Time that was spent in vain counts.
 func (r *reconciler) unmoved(ctx context.Context, object *clusterv1beta1.Placement) (unmoved bool, requeue time.Time, err error) {
 	if r.profiles != "" {
-		// Nobody looks at the PlacementDecisions of SIG Multicluster but who publishes them.
-		return false, time.Time{}, nil
+		if published, err := r.isPublished(ctx, object); err != nil || !published {
+			return false, time.Time{}, err
+		}
 	}
 	snapshot, err := r.snapshot(ctx, object.Namespace)
 	if err != nil {

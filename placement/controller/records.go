@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -27,6 +28,9 @@ type record struct {
 	// listed tells that the ledger has all of its PlacementDecisions: they were listed
 	// once, and no write has failed since.
 	listed bool
+	// published are the versions of its PlacementDecisions of SIG Multicluster, by name, when they were last what
+	// the decision says.
+	published map[string]string
 }
 
 // records are those of all Placements that are decided here.
@@ -113,6 +117,25 @@ func (r *records) list(object *clusterv1beta1.Placement, listed bool) {
 		known.listed = listed
 		r.of[key] = known
 	}
+}
+
+// publish notes the versions of PlacementDecisions that say what was decided.
+func (r *records) publish(object *clusterv1beta1.Placement, versions map[string]string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	key := client.ObjectKeyFromObject(object)
+	if known := r.of[key]; known.uid == object.UID {
+		known.published = versions
+		r.of[key] = known
+	}
+}
+
+// isPublished tells whether these are the versions that were noted last.
+func (r *records) isPublished(object *clusterv1beta1.Placement, versions map[string]string) bool {
+	r.mutex.RLock()
+	defer r.mutex.RUnlock()
+	known := r.of[client.ObjectKeyFromObject(object)]
+	return known.uid == object.UID && known.published != nil && maps.Equal(known.published, versions)
 }
 
 // uid is that of the Placement that a record is about, "" if there is none.

@@ -12,12 +12,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-
-	"github.com/celset/celset/plugin/indoubt"
 )
 
 // A pod that is bound though the scheduler was not told so keeps its claims; one that is not gives them back.
@@ -135,36 +133,14 @@ type group struct {
 
 func (g group) GetUnscheduledPods() []*v1.Pod { return g.pods }
 
-// What a binding that fails leaves: the claims that the bound pod has stay, whatever this scheduler had in mind, and one
-// that was made in vain goes.
-func TestOnlyWhatTheBoundPodHasIsKept(t *testing.T) {
+// The claims that a pod has are those that it names, and the one for its extended resources.
+func TestClaimsInAPod(t *testing.T) {
 	user := renamed(pod(), "first")
-	f := startFallible(t, class(), slice(0, 1), reservedFor(user, renamed(claim(1), "first"), 0))
-	extended := renamed(claim(1), "extended")
-	live := user.DeepCopy()
-	live.Spec.NodeName = "another"
-	live.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "extended"}
-	ctx := indoubt.Keeping(t.Context(), claimsIn(live))
-	claims := f.watched.inDoubt.Client().ResourceV1().ResourceClaims("default")
-	for _, kept := range []*resourceapi.ResourceClaim{extended, renamed(claim(1), "first")} {
-		_, err := claims.Update(ctx, kept, metav1.UpdateOptions{})
-		require.EqualError(t, err, "claim "+kept.Name+" is kept: the pod that it is for is bound")
-		_, err = claims.UpdateStatus(ctx, kept, metav1.UpdateOptions{})
-		require.ErrorContains(t, err, "is kept")
-		_, err = claims.Patch(ctx, kept.Name, types.StrategicMergePatchType, []byte("{}"), metav1.PatchOptions{}, "status")
-		require.ErrorContains(t, err, "is kept")
-		require.ErrorContains(t, claims.Delete(ctx, kept.Name, metav1.DeleteOptions{}), "is kept")
-		require.NotContains(t, errorText(claims.Delete(t.Context(), kept.Name, metav1.DeleteOptions{})), "is kept", "for others it is not")
-	}
-	require.NoError(t, f.client.Tracker().Add(renamed(claim(1), "vain")))
-	require.NoError(t, claims.Delete(ctx, "vain", metav1.DeleteOptions{}))
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
+	user.Spec.ResourceClaims = append(user.Spec.ResourceClaims, v1.PodResourceClaim{Name: "made", ResourceClaimTemplateName: new(string)}, v1.PodResourceClaim{Name: "not made", ResourceClaimTemplateName: new(string)})
+	made := "first-made-x"
+	user.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "made", ResourceClaimName: &made}}
+	user.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "extended"}
+	require.Equal(t, sets.New("first", "first-made-x", "extended"), claimsIn(user))
 }
 
 // What is taken back before the binding asks nobody.

@@ -27,7 +27,7 @@ const (
 
 // seen are what has to happen for the property to say something.
 type seen struct {
-	lost, late, moved, keptBack, caughtUp, unknown, contested int
+	lost, late, moved, keptBack, caughtUp, unknown, contested, overtaken int
 }
 
 // world has claims that want one device each of three, and a scheduler that gives them to those of which it
@@ -39,10 +39,12 @@ type world struct {
 	t        *rapid.T
 	seen     *seen
 	sent     map[*resourceapi.ResourceClaim]time.Time
+	// writing are the claims that are being written, with their devices: pending allocations.
+	writing map[string]string
 }
 
 func newWorld(t *rapid.T, seen *seen) *world {
-	w := &world{desk: newDesk(t), follower: newKnown(), t: t, seen: seen, sent: map[*resourceapi.ResourceClaim]time.Time{}}
+	w := &world{desk: newDesk(t), follower: newKnown(), t: t, seen: seen, sent: map[*resourceapi.ResourceClaim]time.Time{}, writing: map[string]string{}}
 	for i := range claimCount {
 		w.created(fmt.Sprint("claim-", i))
 	}
@@ -60,6 +62,9 @@ func (w *world) free(own *resourceapi.ResourceClaim) []string {
 		w.seen.keptBack++
 	}
 	taken = taken.Union(w.known.listed)
+	for _, device := range w.writing {
+		taken.Insert(device)
+	}
 	var free []string
 	for i := range deviceCount {
 		if name := fmt.Sprint(i); !taken.Has(name) {
@@ -71,7 +76,7 @@ func (w *world) free(own *resourceapi.ResourceClaim) []string {
 
 func (w *world) schedule() {
 	claim := w.known.claims[w.anyClaim()]
-	if claim == nil || claim.Status.Allocation != nil {
+	if claim == nil || w.writing[claim.Name] != "" || claim.Status.Allocation != nil {
 		return
 	}
 	w.allocate(claim)
@@ -89,13 +94,18 @@ func (w *world) allocate(claim *resourceapi.ResourceClaim) {
 	if len(free) == 0 {
 		return
 	}
-	chosen := with(claim, rapid.SampledFrom(free).Draw(w.t, "device"))
+	device := rapid.SampledFrom(free).Draw(w.t, "device")
+	chosen := with(claim, device)
 	if w.Check(chosen) != nil {
 		w.seen.contested++
 		return
 	}
 	how := fate(rapid.IntRange(0, int(fates)-1).Draw(w.t, "fate"))
 	before := len(w.late)
+	w.writing[claim.Name] = device
+	defer delete(w.writing, claim.Name)
+	w.distract()
+	defer func() { w.meanwhile = nil }()
 	got, err := w.writeAs(w.t.Context(), how, chosen)
 	if err == nil {
 		if w.known.assume(got) != nil {
@@ -138,7 +148,31 @@ func (w *world) lead() {
 	w.seen.caughtUp++
 }
 
+// distract has things happen before the next answer arrives.
+func (w *world) distract() {
+	if w.meanwhile != nil || rapid.IntRange(0, 2).Draw(w.t, "late answer") > 0 {
+		return
+	}
+	w.meanwhile = func() {
+		w.seen.overtaken++
+		for range rapid.IntRange(1, 4).Draw(w.t, "meanwhile") {
+			switch rapid.IntRange(0, 3).Draw(w.t, "happens") {
+			case 0:
+				w.schedule()
+			case 1:
+				w.change()
+			case 2:
+				w.known.hear(w.server)
+			case 3:
+				w.carryOut()
+			}
+		}
+	}
+}
+
 func (w *world) settleOne() {
+	w.distract()
+	defer func() { w.meanwhile = nil }()
 	w.fences = rapid.SampledFrom([]fate{told, answerLost, requestLate, requestLate}).Draw(w.t, "fence")
 	if claim := w.stored[w.anyClaim()]; claim != nil {
 		_, _ = w.settle(w.t.Context(), claim.UID)
@@ -212,5 +246,6 @@ func TestNoDeviceTwice(t *testing.T) {
 		require.Positive(t, all.keptBack)
 		require.Positive(t, all.caughtUp)
 		require.Positive(t, all.unknown)
+		require.Positive(t, all.overtaken)
 	}
 }

@@ -4,6 +4,7 @@
 package indoubt
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -13,11 +14,14 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	typed "k8s.io/client-go/kubernetes/typed/resource/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 )
@@ -52,9 +56,60 @@ type server struct {
 	// readFails is how many reads fail from now on, fences what happens to changes of something else than the status.
 	readFails, gets, writes int
 	fences                  fate
+	// meanwhile, if there is such, happens once, before the next answer arrives.
+	meanwhile func()
 }
 
-func (s *server) client() *fake.Clientset {
+// client is one whose answers may be late.
+func (s *server) client() kubernetes.Interface { return lateClient{s.prompt(), s} }
+
+type lateClient struct {
+	kubernetes.Interface
+	server *server
+}
+
+func (c lateClient) ResourceV1() typed.ResourceV1Interface {
+	return lateGroup{c.Interface.ResourceV1(), c.server}
+}
+
+type lateGroup struct {
+	typed.ResourceV1Interface
+	server *server
+}
+
+func (g lateGroup) ResourceClaims(namespace string) typed.ResourceClaimInterface {
+	return lateClaims{g.ResourceV1Interface.ResourceClaims(namespace), g.server}
+}
+
+type lateClaims struct {
+	typed.ResourceClaimInterface
+	server *server
+}
+
+func (c lateClaims) Get(ctx context.Context, name string, opts metav1.GetOptions) (*resourceapi.ResourceClaim, error) {
+	defer c.server.goOn()
+	return c.ResourceClaimInterface.Get(ctx, name, opts)
+}
+
+func (c lateClaims) List(ctx context.Context, opts metav1.ListOptions) (*resourceapi.ResourceClaimList, error) {
+	defer c.server.goOn()
+	return c.ResourceClaimInterface.List(ctx, opts)
+}
+
+func (c lateClaims) UpdateStatus(ctx context.Context, claim *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
+	defer c.server.goOn()
+	return c.ResourceClaimInterface.UpdateStatus(ctx, claim, opts)
+}
+
+// goOn has happen what happens meanwhile.
+func (s *server) goOn() {
+	if happens := s.meanwhile; happens != nil {
+		s.meanwhile = nil
+		happens()
+	}
+}
+
+func (s *server) prompt() *fake.Clientset {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		switch action := action.(type) {

@@ -229,11 +229,15 @@ func (w *Writes) IsCaughtUp() bool {
 
 // keepUntilHeard counts the devices of a claim as in use until the watch has told of them, or the claim is found
 // to have none any more. That the scheduler's list has them is not enough: upstream has one set of devices for all
-// claims, and what the watch has still to tell of an earlier claim with a device takes it away for all.
+// claims, and what the watch has still to tell of an earlier claim with a device takes it away for all. Answers may
+// come in another order than what they tell of: an older one says nothing.
 func (w *Writes) keepUntilHeard(claim *resourceapi.ResourceClaim) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	kept := w.at(claim)
+	if kept.stored != nil && isOlder(claim.ResourceVersion, kept.stored.version) {
+		return
+	}
 	w.begun++
 	kept.stored = &stored{number: w.begun, version: claim.ResourceVersion, devices: claim.Status.Allocation.Devices.Results}
 	w.queue.AddAfter(claim.UID, untilAsked)

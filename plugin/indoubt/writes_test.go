@@ -423,3 +423,21 @@ func TestMayBeStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, mayBeStored(test.err)) })
 	}
 }
+
+// An answer that arrives after that to a later write says nothing: the claim has other devices since.
+func TestOlderAnswersSayNothing(t *testing.T) {
+	d := newDesk(t)
+	first, err := d.writeAs(t.Context(), told, with(d.created("claim"), "1"))
+	require.NoError(t, err)
+	without := d.stored["claim"].DeepCopy()
+	without.Status.Allocation = nil
+	second, err := d.writeAs(t.Context(), told, with(d.store(without), "2"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"2"}, d.from(""))
+
+	// So is a read of before.
+	d.keepUntilHeard(first)
+	require.Equal(t, []string{"2"}, d.from(""))
+	d.keepUntilHeard(second)
+	require.Equal(t, []string{"2"}, d.from(""))
+}

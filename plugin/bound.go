@@ -33,9 +33,9 @@ const (
 	// writtenKey is where the cycle's state says that claims of the pod are written, or may be.
 	writtenKey fwk.StateKey = "celset.dev/written"
 	// untilBoundIsKnown is how long it is tried to find out whether a pod is bound that could not be bound, and
-	// inPostFilter how long for one that fits nowhere: other pods wait meanwhile.
+	// inCycle how long in a scheduling cycle: other pods wait meanwhile.
 	untilBoundIsKnown = 30 * time.Second
-	inPostFilter      = 2 * time.Second
+	inCycle           = 2 * time.Second
 	// boundRetry is the time between two attempts.
 	boundRetry = 500 * time.Millisecond
 )
@@ -71,8 +71,12 @@ func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleSta
 		pl.DynamicResources.Unreserve(ctx, state, pod, node)
 		return
 	}
+	patience := untilBoundIsKnown
+	if mark == nil {
+		patience = inCycle
+	}
 	logger := klog.FromContext(ctx)
-	live, err := pl.live(ctx, pod, untilBoundIsKnown)
+	live, err := pl.live(ctx, pod, patience)
 	switch {
 	case err != nil:
 		logger.Error(err, "It is not known whether the pod is bound, its devices are taken back", "pod", klog.KObj(pod), "node", node)
@@ -103,7 +107,7 @@ func (pl *DynamicResourcesCEL) keepsBound(ctx context.Context, pod *v1.Pod) (why
 	if !pl.mayBeBound(pod) {
 		return ""
 	}
-	live, err := pl.live(ctx, pod, inPostFilter)
+	live, err := pl.live(ctx, pod, inCycle)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("it is not known whether the pod is bound, so that nothing is taken back: %v", err)

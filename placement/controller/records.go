@@ -91,13 +91,7 @@ func (r *records) behind(object *clusterv1beta1.Placement) bool {
 
 // wrote notes an object as the API server answered it after its status was written.
 func (r *records) wrote(object *clusterv1beta1.Placement) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	key := client.ObjectKeyFromObject(object)
-	if known := r.of[key]; known.uid == object.UID {
-		known.version = object.ResourceVersion
-		r.of[key] = known
-	}
+	r.change(object, func(known *record) { known.version = object.ResourceVersion })
 }
 
 // listed tells whether the ledger has all PlacementDecisions of a Placement.
@@ -110,22 +104,21 @@ func (r *records) listed(object *clusterv1beta1.Placement) bool {
 
 // list notes that the PlacementDecisions of a Placement were listed, or have to be.
 func (r *records) list(object *clusterv1beta1.Placement, listed bool) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	key := client.ObjectKeyFromObject(object)
-	if known := r.of[key]; known.uid == object.UID {
-		known.listed = listed
-		r.of[key] = known
-	}
+	r.change(object, func(known *record) { known.listed = listed })
 }
 
 // publish notes the versions of PlacementDecisions that say what was decided.
 func (r *records) publish(object *clusterv1beta1.Placement, versions map[string]string) {
+	r.change(object, func(known *record) { known.published = versions })
+}
+
+// change changes what is known of a Placement, if something is.
+func (r *records) change(object *clusterv1beta1.Placement, to func(*record)) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	key := client.ObjectKeyFromObject(object)
 	if known := r.of[key]; known.uid == object.UID {
-		known.published = versions
+		to(&known)
 		r.of[key] = known
 	}
 }

@@ -13,5 +13,6 @@
 //
 // The same goes for what was stored, until the watch says so, and for what an earlier leader has written, which the
 // watch of the next one need not have told it yet: [Writes.CatchUp]. And before a device is given to a claim it is
-// looked up that no other one has it: [Writes.Check].
+// looked up that no other one has it: [Writes.Check]. What a pod has that was bound without the scheduler knowing is not
+// taken back: [Keeping].
 package indoubt

@@ -41,19 +41,23 @@ func TestSpansAreSound(t *testing.T) {
 		ranked(-1, most-1, most-2, 1),
 		devicesWith(values{"x": 0}, values{}, values{"x": 1}, values{"x": "text"}, values{"x": 5}),
 	}
+	soundWithLimits(t, []int64{least, least + 1, -1, 0, 1, 2, 3, most - 1, most}, devices, width("x"), closeness("x"))
+}
+
+// soundWithLimits compares quantities with each limit, in both orders, alone and negated.
+func soundWithLimits(t *testing.T, limits []int64, devices [][]*device.Device, quantities ...string) {
+	t.Helper()
 	e := environment(t)
 	for _, relation := range []string{"==", "!=", "<", "<=", ">", ">="} {
-		for _, limit := range []int64{least, least + 1, -1, 0, 1, 2, 3, most - 1, most} {
-			for _, text := range []string{
-				fmt.Sprintf("%s %s %d", width("x"), relation, limit),
-				fmt.Sprintf("%d %s %s", limit, relation, width("x")),
-				fmt.Sprintf("%s %s %d", closeness("x"), relation, limit),
-			} {
-				alone := compiled(t, e, text)
-				negated := compiled(t, e, "!("+text+") || devices.exists(d, d.x == 0)")
-				for _, all := range devices {
-					soundOf(alone, 2, all).checkAll(t)
-					soundOf(negated, 3, all).checkAll(t)
+		for _, limit := range limits {
+			for _, quantity := range quantities {
+				for _, text := range []string{fmt.Sprintf("%s %s %d", quantity, relation, limit), fmt.Sprintf("%d %s %s", limit, relation, quantity)} {
+					alone := compiled(t, e, text)
+					negated := compiled(t, e, "!("+text+") || devices.exists(d, d.x == 0)")
+					for _, all := range devices {
+						soundOf(alone, 2, all).checkAll(t)
+						soundOf(negated, 3, all).checkAll(t)
+					}
 				}
 			}
 		}

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"errors"
+	"math"
 	"math/big"
 	"slices"
 
@@ -12,6 +13,8 @@ import (
 
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // A preference says which of the sets that satisfy every constraint is to be taken: one with the
@@ -52,6 +55,10 @@ type objective interface {
 	valueOf(members []*inventory.Candidate) (int64, error)
 	// isBest tells whether no set has a greater value.
 	isBest(value int64) bool
+	// mayProbe tells whether it may help to ask for much better sets, most is what no set exceeds, or
+	// [math.MaxInt64] if that is not known.
+	mayProbe() bool
+	most() int64
 	// raise has what cuts know that the floor is another.
 	raise()
 }
@@ -178,7 +185,7 @@ func (s *search) maximize() (value *int64, ended, err error) {
 		s.goal.raise()
 	}
 	if err == nil && !s.goal.isBest(aim.floor) {
-		_, err = s.nextRequest(0, 0)
+		err = s.improve()
 	}
 	switch {
 	case err == nil:
@@ -225,14 +232,20 @@ func isBudget(err error) bool {
 	return is
 }
 
-// improved notes a better solution, and demands one that is better still. It is false if there can be
-// none.
-func (s *search) improved() bool {
+// improved notes a better solution, and demands one that is better still, if there can be one. A probe
+// ends with it.
+func (s *search) improved() (outcome, error) {
 	s.better = &solution{slices.Clone(s.solution.decisions), slices.Clone(s.solution.choices)}
 	aim := s.goal.target()
-	aim.floor = aim.value
-	s.goal.raise()
-	return !s.goal.isBest(aim.floor)
+	s.demand(aim.value)
+	switch {
+	case s.goal.isBest(aim.floor):
+		return found, nil
+	case s.probing:
+		return none, errReached
+	default:
+		return none, nil
+	}
 }
 
 // isNotBetter tells whether the set that the preference is about is complete, and was found before:
@@ -280,6 +293,15 @@ func (c *celConstraint) valueOf(members []*inventory.Candidate) (int64, error) {
 // isBest is false: nobody writes an expression whose value can't be exceeded.
 func (c *celConstraint) isBest(int64) bool { return false }
 
+// mayProbe is true where a set is complete with the last device of all: where others follow, going from set to
+// set may meet an error behind one that a probe passes over.
+func (c *celConstraint) mayProbe() bool {
+	requests := c.search.requests
+	return !c.search.allocator.unbounded && c.claimIndex == len(requests)-1 && c.last == len(requests[c.claimIndex])-1
+}
+
+func (c *celConstraint) most() int64 { return c.pruner.most() }
+
 func (c *celConstraint) raise() {
 	for _, p := range c.pruners {
 		p.raise()
@@ -300,6 +322,18 @@ func (c *celConstraint) isReached() (bool, error) {
 	}
 	c.goal.value = value
 	return true, nil
+}
+
+// most is what the value of no set exceeds, before a device was chosen.
+func (p *pruner) most() int64 {
+	if !p.isPrepared() {
+		return math.MaxInt64
+	}
+	domain := bitset.New(p.branch.devices())
+	for i, r := range p.covered {
+		p.branch.joinFree(domain, p.eligible.At(i), r)
+	}
+	return p.bounds.Most(bound.Partial{Chosen: p.none, Domain: domain, Left: p.size})
 }
 
 // raise has the bounds know the new floor.

@@ -57,6 +57,8 @@ type options struct {
 	environment *device.Environment
 	cache       *Cache
 	sharesCache bool
+	// probeAfter is how many steps a search for a better set takes before it probes.
+	probeAfter int64
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }
@@ -64,7 +66,7 @@ type options struct {
 func defaultOptions() options {
 	return options{
 		celConstraints: true, defaults: true, preferences: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget,
-		preferenceCost: DefaultPreferenceCostBudget, preferenceSteps: DefaultPreferenceStepBudget,
+		preferenceCost: DefaultPreferenceCostBudget, preferenceSteps: DefaultPreferenceStepBudget, probeAfter: probeAfter,
 	}
 }
 

@@ -59,6 +59,10 @@ type search struct {
 	better   *solution
 	// goalFails: an evaluation of a preference has failed.
 	goalFails bool
+	// pauseAt is how many steps the search takes before it pauses, 0 if it does not. probing: it ends with
+	// the first better set.
+	pauseAt int64
+	probing bool
 	// preferring are the searches for better sets that followed this one, and best is that of them
 	// with the best solution, nil if this one has it. outcome is empty without preferences.
 	preferring []*search
@@ -182,7 +186,7 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 	case s.isNotBetter():
 		return none, nil
 	case claim == len(s.claims) && s.goal != nil:
-		return endIf(!s.improved()), nil
+		return s.improved()
 	case claim == len(s.claims) && s.each != nil:
 		return endIf(s.each()), nil
 	case claim == len(s.claims):
@@ -232,6 +236,8 @@ func (s *search) step() error {
 	}
 	over := s.work.exceeded()
 	switch {
+	case over == nil && s.isPaused():
+		return errPaused
 	case over == nil:
 		return nil
 	case s.improves != nil:

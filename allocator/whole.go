@@ -141,6 +141,12 @@ func (w *wholeness) value() int64 { return -int64(w.room.Loss()) }
 
 func (w *wholeness) isBest(value int64) bool { return value == 0 }
 
+// mayProbe is false: a loss is made of the numbers of sets of several shapes, and half of one is nothing that bounds
+// know more of.
+func (w *wholeness) mayProbe() bool { return false }
+
+func (w *wholeness) most() int64 { return math.MaxInt64 }
+
 func (w *wholeness) isComplete() bool { return len(w.members) == w.wanted && w.wanted > 0 }
 
 func (w *wholeness) target() *goal { return &w.aim }

@@ -34,6 +34,20 @@ func (b *Bounds) Exceed(value int64) {
 	b.state.conjuncts = []condition{above(b.state.tables.goal, value)}
 }
 
+// Most returns what the value of no completion exceeds, and [math.MaxInt64] if that is not known. The bounds
+// are of an analysis of [AnalyzeGoal].
+func (b *Bounds) Most(p Partial) int64 {
+	s := &b.state
+	if !s.begin(p) {
+		return math.MaxInt64
+	}
+	n := s.tables.goal.number(s)
+	if n.open || !s.isSound() {
+		return math.MaxInt64
+	}
+	return n.most
+}
+
 // above is the condition that a quantity is greater than the value.
 func above(q quantity, value int64) condition {
 	c := comparison{less, constant{value}, q}

@@ -97,7 +97,7 @@ func (r *run) filterByPredicates(answers []answer) []*Candidate {
 			r.result.Timed = true
 			r.horizon.at(a.match.holds.Until)
 		}
-		for _, read := range a.read() {
+		for _, read := range a.reads {
 			if !read.until.IsZero() {
 				r.horizon.after(read.until)
 			}

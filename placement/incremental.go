@@ -56,25 +56,27 @@ type known struct {
 	// parts are what measured, a plan, takes.
 	parts    []memo.Part
 	measured *plan
+	// counts is how often it was counted what the answers take.
+	counts int
 }
 
-// answer is a match with all that it depends on.
+// answer is what was found of a cluster. There are as many as Placements and clusters, so it is small:
+// clusters of which the same was found share it.
 type answer struct {
 	// object is the one with the version: while it is the same there is no need to look
 	// into it.
 	object *clusterv1.ManagedCluster
-	match  match
-	// reads is nil for most: there are as many answers as Placements and clusters.
-	reads *[]read
-	// fleeting tells that something that it depends on has no version.
-	fleeting bool
+	*finding
 }
 
-func (a *answer) read() []read {
-	if a.reads == nil {
-		return nil
-	}
-	return *a.reads
+// finding is a match with all that it depends on besides the object.
+type finding struct {
+	match match
+	reads []read
+	// fleeting tells that something that it depends on has no version.
+	fleeting bool
+	// counted is the last count of what the answers of its Placement take that it was part of.
+	counted int
 }
 
 // version tells the states of an object apart.
@@ -274,7 +276,7 @@ func (r *run) holds(a *answer, cluster *clusterv1.ManagedCluster) (bool, error) 
 		return false, nil
 	}
 	a.object = cluster
-	for _, known := range a.read() {
+	for _, known := range a.reads {
 		name := known.name
 		object, err := r.snapshot.score(cluster.Name, name)
 		if err != nil {
@@ -293,11 +295,11 @@ func (r *run) evaluate(plan *plan, of *clusterv1.ManagedCluster) (answer, error)
 	if plan.timed && r.hurries() {
 		return r.late(of, nil), nil
 	}
-	result := answer{object: of}
+	var found finding
 	recorder := &r.recorder
 	recorder.reads, recorder.fleeting = nil, !versionOf(of).rememberable()
 	var late error
-	result.match, late = plan.predicates.match(&r.alarm, of, cluster.Hub{Scores: recorder, Now: r.now, Clock: r.clock})
+	found.match, late = plan.predicates.match(&r.alarm, of, cluster.Hub{Scores: recorder, Now: r.now, Clock: r.clock})
 	if err := r.interrupted(); err != nil {
 		return answer{}, err
 	}
@@ -305,15 +307,37 @@ func (r *run) evaluate(plan *plan, of *clusterv1.ManagedCluster) (answer, error)
 		return answer{}, recorder.err
 	}
 	r.result.Evaluated++
-	r.result.Cost += result.match.cost
-	result.match.holds = r.shared(result.match.holds)
+	r.result.Cost += found.match.cost
+	found.match.holds = r.shared(found.match.holds)
 	if late != nil {
 		return r.late(of, late), nil
 	}
-	result.match.reason = r.sharedReason(result.match.reason)
-	if reads := recorder.reads; len(reads) > 0 {
-		result.reads = &reads
-	}
-	result.fleeting = recorder.fleeting
-	return result, nil
+	found.match.reason = r.sharedReason(found.match.reason)
+	found.reads, found.fleeting = recorder.reads, recorder.fleeting
+	return answer{of, r.sharedFinding(&found)}, nil
 }
+
+// sharedFinding is that of a cluster before if it is the same.
+func (r *run) sharedFinding(found *finding) *finding {
+	alone := len(found.reads) > 0 || found.fleeting
+	if !alone && r.last != nil && r.last.match == found.match {
+		return r.last
+	}
+	if !alone {
+		for _, known := range r.findings {
+			if known.match == found.match {
+				r.last = known
+				return known
+			}
+		}
+	}
+	kept := *found
+	if !alone && len(r.findings) < mostFindings {
+		r.findings = append(r.findings, &kept)
+		r.last = &kept
+	}
+	return &kept
+}
+
+// mostFindings is how many findings are compared. They differ in what the evaluation cost, too.
+const mostFindings = 64

@@ -110,7 +110,7 @@ func (r *run) late(of *clusterv1.ManagedCluster, failure error) answer {
 		r.tooLong(of.Name, failure, reason)
 	}
 	r.result.Overrun.Pending++
-	return answer{object: of, fleeting: true, match: match{predicate: -1, reason: reason}}
+	return answer{of, &finding{fleeting: true, match: match{predicate: -1, reason: reason}}}
 }
 
 // tooLong notes that an evaluation was ended, and by what.

@@ -73,19 +73,22 @@ func (k *known) size() memo.Size {
 	if k.measured != k.plan {
 		k.parts, k.measured = k.plan.expressions(), k.plan
 	}
-	return memo.Size{Bytes: sizeOfAnswers(k.answers), Parts: k.parts}
+	return memo.Size{Bytes: k.sizeOfAnswers(), Parts: k.parts}
 }
 
-func sizeOfAnswers(answers []answer) int {
-	bytes := cap(answers) * int(unsafe.Sizeof(answer{}))
-	// What answers share is that of one of the last few.
+func (k *known) sizeOfAnswers() int {
+	bytes := cap(k.answers) * int(unsafe.Sizeof(answer{}))
+	// What findings share is that of one of the last few.
 	var reasons [4]Reason
 	next := 0
-	for i := range answers {
-		a := &answers[i]
-		if reads := a.read(); reads != nil {
-			bytes += int(unsafe.Sizeof(reads)) + cap(reads)*int(unsafe.Sizeof(read{}))
+	k.counts++
+	for i := range k.answers {
+		a := &k.answers[i]
+		if a.counted == k.counts {
+			continue
 		}
+		a.counted = k.counts
+		bytes += int(unsafe.Sizeof(*a.finding)) + cap(a.reads)*int(unsafe.Sizeof(read{}))
 		if a.match.holds != nil {
 			bytes += int(unsafe.Sizeof(clock.Period{}))
 		}

@@ -66,6 +66,25 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	runtime.KeepAlive(h.clusters)
 }
 
+// What is remembered of a cluster for a Placement is two words: hubs have hundreds of Placements and tens of
+// thousands of clusters, and what does not fit is found out again at each change.
+func TestWhatIsRememberedIsSmall(t *testing.T) {
+	const clusters = 5000
+	h := newHub()
+	for i := range clusters {
+		h.clusters = append(h.clusters, managed(fmt.Sprintf("c%04d", i)))
+	}
+	scheduler := newScheduler(t)
+	object := placed(t, withExpressions(`managedCluster.metadata.name.endsWith("7")`))
+	before := placement.Remembered.Used()
+	result, err := scheduler.Schedule(t.Context(), object, h.snapshot(), time.Now())
+	require.NoError(t, err)
+	require.Len(t, selected(t, result), clusters/10)
+	defer scheduler.Forget(object.UID)
+	const compiled = 20 << 10
+	require.Less(t, placement.Remembered.Used()-before, int64(clusters*16+compiled))
+}
+
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

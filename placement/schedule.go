@@ -100,6 +100,9 @@ type run struct {
 	// that do not match.
 	period  *clock.Period
 	reasons []Reason
+	// findings are those that clusters share, last is the one that was found last.
+	findings []*finding
+	last     *finding
 	// skipped is how many clusters were not evaluated, for lack of time.
 	skipped int
 	// renewed are the answers that were replaced where all others are remembered; unsure tells

@@ -121,7 +121,7 @@ func (r *run) settle(memory *memory, candidates []*Candidate) {
 	for rank, c := range s.ranked {
 		s.ranks[c.index] = int32(rank)
 	}
-	memory.settled.Keep(s, memo.Size{Bytes: s.size()})
+	memory.settled.Keep(s, s.size())
 }
 
 // rebatch copies the candidates of a batch, which begins with an index.
@@ -162,7 +162,7 @@ func (r *run) resume(memory *memory, s *settled) bool {
 		s = r.replaced(s, changed)
 		s.totalCost = totalCost
 	}
-	memory.settled.Keep(s, memo.Size{Bytes: s.size()})
+	memory.settled.Keep(s, s.size())
 	r.result.resumed = true
 	r.result.Filters, r.result.Candidates, r.result.TotalCost = s.filters, s.ranked, s.totalCost
 	r.result.Warnings, r.result.OutOfRange = s.warnings, s.outOfRange
@@ -229,7 +229,7 @@ func (r *run) sameVerdicts(s *settled, answers []answer) (totalCost uint64, same
 	for _, one := range r.renewed {
 		is := &answers[one.index]
 		if is.match.holds != nil || is.match.predicate != one.former.predicate || !sameReason(is.match.reason, one.former.reason) ||
-			slices.ContainsFunc(is.read(), func(of read) bool { return !of.until.IsZero() }) {
+			slices.ContainsFunc(is.reads, func(of read) bool { return !of.until.IsZero() }) {
 			return 0, false
 		}
 		totalCost += is.match.cost - one.former.cost
@@ -276,14 +276,23 @@ func (r *run) replaced(s *settled, changed []int) *settled {
 	return &next
 }
 
-// size is what it takes besides the clusters.
-func (s *settled) size() int {
-	perCluster := int(unsafe.Sizeof(s.clusters[0])) + int(unsafe.Sizeof(s.sets[0]))
+// size is what it takes besides the clusters. Lists of them are those of all Placements with the same sets.
+func (s *settled) size() memo.Size {
 	perCandidate := int(unsafe.Sizeof(Candidate{})) + 2*int(unsafe.Sizeof(s.ranked[0])) + int(unsafe.Sizeof(s.ranks[0])) +
 		len(s.plan.prioritizers)*int(unsafe.Sizeof(int64(0)))
-	bytes := len(s.clusters)*perCluster + len(s.candidates)*perCandidate + s.decision.Clusters*int(unsafe.Sizeof(clusterv1beta1.ClusterDecision{}))
+	bytes := len(s.candidates)*perCandidate + s.decision.Clusters*int(unsafe.Sizeof(clusterv1beta1.ClusterDecision{}))
 	for _, filtered := range s.filters {
-		bytes += len(filtered.Removed) * (int(unsafe.Sizeof(Removal{})) + reasonBytes)
+		bytes += len(filtered.Removed) * int(unsafe.Sizeof(Removal{}))
+		for i, removal := range filtered.Removed {
+			if i == 0 || removal.Reason != filtered.Removed[i-1].Reason {
+				bytes += reasonBytes
+			}
+		}
 	}
-	return bytes
+	size := memo.Size{Bytes: bytes}
+	if len(s.clusters) > 0 {
+		perCluster := int(unsafe.Sizeof(s.clusters[0])) + int(unsafe.Sizeof(s.sets[0]))
+		size.Parts = []memo.Part{{Of: &s.clusters[0], Bytes: len(s.clusters) * perCluster}}
+	}
+	return size
 }

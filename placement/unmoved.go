@@ -221,7 +221,7 @@ func (r *run) verdict(of *clusterv1.ManagedCluster) (answer, bool) {
 	if err != nil || r.result.Overrun != nil || one.fleeting {
 		return answer{}, false
 	}
-	return one, one.match.holds == nil && !slices.ContainsFunc(one.read(), func(read read) bool { return !read.until.IsZero() })
+	return one, one.match.holds == nil && !slices.ContainsFunc(one.reads, func(read read) bool { return !read.until.IsZero() })
 }
 
 // sameVerdict tells whether two answers lead to the same decision and the same words about it.

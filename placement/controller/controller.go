@@ -181,7 +181,8 @@ func (r *reconciler) watches(b *builder.Builder) *builder.Builder {
 		b.Watches(&profilev1alpha1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(ofPublished), changed)
 	}
 	return b.
-		For(&clusterv1beta1.Placement{}, changed).
+		For(&clusterv1beta1.Placement{}, changed, builder.WithPredicates(r.isNews())).
+		Watches(&clusterv1beta1.Placement{}, r.confirm()).
 		Watches(&clusterv1beta1.PlacementDecision{}, r.ledger.handler(), changed).
 		Watches(r.inventory.Object(), handler.EnqueueRequestsFromMapFunc(r.ofCluster), changed).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.ofClusterSet), changed).

@@ -4,18 +4,13 @@
 package controller
 
 import (
-	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/workqueue"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/celset/celset/placement"
 )
@@ -174,34 +169,4 @@ func older(version, known string) bool {
 // can't be compared.
 func after(version, known string) bool {
 	return known == "" || version != known && !older(version, known)
-}
-
-// handler keeps the ledger and queues the Placements of the objects.
-func (l *ledger) handler() handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { l.seen(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			enqueue(e.ObjectOld, q)
-			l.seen(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			l.remove(e.Object)
-			enqueue(e.Object, q)
-		},
-	}
-}
-
-func (l *ledger) seen(object client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	if decision, ok := object.(*clusterv1beta1.PlacementDecision); ok {
-		l.set(decision)
-		enqueue(object, q)
-	}
-}
-
-// enqueue queues the Placement that a PlacementDecision belongs to by its label.
-func enqueue(object client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	if owner := placementOf(object); owner.Name != "" {
-		q.Add(reconcile.Request{NamespacedName: owner})
-	}
 }

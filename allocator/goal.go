@@ -239,10 +239,10 @@ func (s *search) improved() (outcome, error) {
 	aim := s.goal.target()
 	s.demand(aim.value)
 	switch {
-	case s.goal.isBest(aim.floor):
-		return found, nil
 	case s.probing:
 		return none, errReached
+	case s.goal.isBest(aim.floor):
+		return found, nil
 	default:
 		return none, nil
 	}

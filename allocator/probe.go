@@ -74,12 +74,9 @@ func (s *search) probe(each int64) (isBest bool) {
 		best := aim.floor
 		s.demand(wanted - 1)
 		s.pauseAfter(each)
-		result, err := s.nextRequest(0, 0)
+		err := s.climb()
 		if errors.Is(err, errReached) {
 			continue
-		}
-		if result == found {
-			return true
 		}
 		s.demand(best)
 		if err != nil {

@@ -25,11 +25,16 @@ const (
 	probeSteps = 384
 )
 
-var (
+// interruption has a search give back what it took, as an error does. Nobody else is told.
+type interruption string
+
+func (i interruption) Error() string { return string(i) }
+
+const (
 	// errPaused is that a search has had the steps that it was given for now.
-	errPaused = errors.New("the search is paused")
+	errPaused interruption = "paused"
 	// errReached is that a probe has found a set.
-	errReached = errors.New("the probe has found a set")
+	errReached interruption = "reached"
 )
 
 // improve looks for better sets until there is none. The error is what ended that before.

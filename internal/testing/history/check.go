@@ -27,6 +27,9 @@ type step struct {
 	// ordered tells that it matters in which order the claim was written, because of some
 	// of its writes it is not known whether they have happened.
 	ordered bool
+	// recorded tells that the version that the write is based on came of a write in the history. Others are not:
+	// who marks a claim for deletion makes a version, and does nothing to its devices.
+	recorded bool
 }
 
 // state is what there is to know of a device. It is not modified.
@@ -99,7 +102,7 @@ func (s step) written(before state) []any {
 		case s.operation.Outcome == Unknown:
 			base := 2 * s.operation.Base
 			// After a write without an answer the version is one that nobody was told.
-			if known && version != base && (version%2 == 0 || version > base) {
+			if known && (version > base || s.recorded && version != base && version%2 == 0) {
 				return nil
 			}
 			made = base + 1
@@ -185,13 +188,20 @@ func (h *History) ends() map[*Operation]time.Duration {
 
 // of are the steps of a device: reads, and writes of claims that ever had it.
 func (h *History) of(device string, ends map[*Operation]time.Duration) []porcupine.Operation {
-	concerned, unsure := map[string]bool{}, map[string]bool{}
+	type claimVersion struct {
+		uid     string
+		version uint64
+	}
+	concerned, unsure, recorded := map[string]bool{}, map[string]bool{}, map[claimVersion]bool{}
 	for _, o := range h.operations {
 		if slices.Contains(o.Devices, device) {
 			concerned[o.UID] = true
 		}
 		if o.Outcome == Unknown {
 			unsure[o.UID] = true
+		}
+		if o.Version > 0 {
+			recorded[claimVersion{o.UID, o.Version}] = true
 		}
 	}
 	clients := map[string]int{}
@@ -205,7 +215,10 @@ func (h *History) of(device string, ends map[*Operation]time.Duration) []porcupi
 		}
 		steps = append(steps, porcupine.Operation{
 			ClientId: clients[o.Program], Call: int64(o.Start), Return: int64(max(ends[o], o.Start)),
-			Input: step{operation: o, holds: slices.Contains(o.Devices, device), owner: o.Owners[device], ordered: unsure[o.UID]},
+			Input: step{
+				operation: o, holds: slices.Contains(o.Devices, device), owner: o.Owners[device],
+				ordered: unsure[o.UID], recorded: recorded[claimVersion{o.UID, o.Base}],
+			},
 		})
 	}
 	return steps

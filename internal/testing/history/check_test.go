@@ -48,6 +48,10 @@ func drawHistory(t *rapid.T) (*History, *store) {
 	now := time.Duration(0)
 	for i := range rapid.IntRange(1, 30).Draw(t, "operations") {
 		now += time.Duration(rapid.IntRange(1, 5).Draw(t, "later"))
+		if uid := fmt.Sprint("claim-", rapid.IntRange(0, 9).Draw(t, "marked")); s.versions[uid] > 0 {
+			// Nobody tells the history who marks it for deletion.
+			s.write(uid, s.devices[uid])
+		}
 		before := time.Duration(rapid.IntRange(0, 8).Draw(t, "before"))
 		after := time.Duration(rapid.IntRange(0, 8).Draw(t, "after"))
 		o := &Operation{Program: fmt.Sprint(i % 3), Outcome: Applied, Start: max(0, now-before), End: now + after}
@@ -158,6 +162,20 @@ func TestUnknownWritesEnd(t *testing.T) {
 	require.NoError(t, h.Check(time.Minute).Err(), "a may have given it back")
 	h.operations = append(h.operations, &Operation{UID: "a", Claim: "a", Devices: []string{"d"}, Outcome: Applied, Version: 5, Start: 10, End: 11})
 	require.Equal(t, []string{"d"}, h.Check(time.Minute).Refused, "a has it at version 5, so the release from version 1 can't come")
+}
+
+// TestVersionsThatNobodyRecorded is about a write without an answer that is based on a version which somebody made who
+// is not recorded: it may have happened, if the claim can have had that version.
+func TestVersionsThatNobodyRecorded(t *testing.T) {
+	h := New()
+	h.operations = []*Operation{
+		{UID: "a", Claim: "a", Devices: []string{"d"}, Outcome: Applied, Version: 1, Start: 0, End: 1},
+		{UID: "a", Claim: "a", Outcome: Unknown, Base: 3, Start: 2, End: 3},
+		{Program: "reader", Owners: map[string]string{}, Outcome: Applied, Start: 4, End: 5},
+	}
+	require.NoError(t, h.Check(time.Minute).Err(), "it was marked for deletion, say")
+	h.operations = append(h.operations, &Operation{UID: "a", Claim: "a", Devices: []string{"d"}, Outcome: Applied, Version: 3, Start: 6, End: 7})
+	require.Equal(t, []string{"d"}, h.Check(time.Minute).Refused, "version 3 came after it was read that nobody has it")
 }
 
 // TestLastVersion is about a claim whose writes are not all known: the answers to a write that changes

@@ -30,6 +30,8 @@ func (cp *ControlPlane) etcdCommand() command {
 			"--initial-cluster=default=" + cp.etcdPeerURL,
 			// Surviving the end of the process is enough; the page cache does.
 			"--unsafe-no-fsync",
+			// The most that etcd is good for: an API server that is killed all the time does not compact it.
+			"--quota-backend-bytes=8589934592",
 		},
 		endpoint: cp.etcdURL,
 		client:   cp.plainClient,

@@ -79,6 +79,19 @@ type finding struct {
 	counted int
 }
 
+// renew replaces an answer by a newer one, and keeps the finding if that is the same: what is remembered
+// would grow with each cluster that changes. It tells whether it did.
+func (a *answer) renew(by answer) (isShared bool) {
+	one, other := a.finding, by.finding
+	if len(one.reads) > 0 || len(other.reads) > 0 || one.fleeting || other.fleeting || one.match.cost != other.match.cost ||
+		one.match.holds != nil || other.match.holds != nil || !sameVerdict(one.match, other.match) {
+		*a = by
+		return false
+	}
+	a.object = by.object
+	return true
+}
+
 // version tells the states of an object apart.
 type version struct {
 	uid      types.UID
@@ -235,7 +248,7 @@ func (r *run) refresh(memory *memory, clusters []*clusterv1.ManagedCluster) erro
 			return err
 		}
 		r.renewed = append(r.renewed, renewed{i, memory.answers[i].match})
-		memory.answers[i] = one
+		memory.answers[i].renew(one)
 	}
 	return nil
 }

@@ -68,6 +68,15 @@ func (m *memory) release() {
 	m.known = known{}
 }
 
+// recount says anew what it takes that is kept, after answers in it were replaced.
+func (m *memory) recount(kept *known) {
+	for _, slot := range []*memo.Slot[known]{m.kept, m.keptByLabels} {
+		if slot.Look() == kept {
+			slot.Keep(kept, kept.size())
+		}
+	}
+}
+
 // size is what is known of a Placement.
 func (k *known) size() memo.Size {
 	if k.measured != k.plan {

@@ -189,6 +189,12 @@ func (r *run) saysTheSame(memory *memory, former, clusters []*clusterv1.ManagedC
 	if known != nil && known.plan != r.plan {
 		known = nil
 	}
+	grown := false
+	defer func() {
+		if grown {
+			memory.recount(known)
+		}
+	}()
 	for _, i := range moved {
 		before := known.answerOn(former[i])
 		var was match
@@ -203,8 +209,8 @@ func (r *run) saysTheSame(memory *memory, former, clusters []*clusterv1.ManagedC
 		if !ok {
 			return false
 		}
-		if before != nil {
-			*before = is
+		if before != nil && !before.renew(is) {
+			grown = true
 		}
 		if !sameVerdict(was, is.match) {
 			// What is settled takes the answers that it had for those that there are.

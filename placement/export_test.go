@@ -3,6 +3,8 @@
 
 package placement
 
+import "k8s.io/apimachinery/pkg/types"
+
 // Remembered is the memory of all Schedulers.
 var Remembered = remembered
 
@@ -26,4 +28,13 @@ func ForgetAll() {
 // Used is what all memories of Placements say that they take.
 func Used() int64 {
 	return remembered.Used() + selectedByLabels.Used() + decided.Used() + standings.Used()
+}
+
+// Findings are how many different ones are remembered of a Placement.
+func Findings(s *Scheduler, placement types.UID) int {
+	distinct := map[*finding]bool{}
+	for _, a := range s.memories[placement].look().answers {
+		distinct[a.finding] = true
+	}
+	return len(distinct)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +170,35 @@ func standing(t *testing.T, s *placement.Scheduler, h *hub, object *clusterv1bet
 		}
 	}
 	require.Fail(t, "it does not come to an end")
+}
+
+// Clusters that change, and are found to be as they were, add nothing to what is remembered. What is
+// found of one that costs more is counted.
+func TestUnmovedPlacementsDoNotGrow(t *testing.T) {
+	h := newHub()
+	for i := range 100 {
+		h.clusters = append(h.clusters, managed(fmt.Sprintf("c%02d", i), "a=a"))
+	}
+	object, s := placed(t, withExpressions(`managedCluster.metadata.name < "c90" && managedCluster.metadata.labels.a.matches("[abx]+")`)), newScheduler(t)
+	object.ResourceVersion = "1"
+	standing(t, s, h, object)
+	used, findings := placement.Remembered.Used(), placement.Findings(s, object.UID)
+	require.Equal(t, 2, findings, "one of those that match, and one of the others")
+	change := func(value func(i int) string) {
+		for i := range h.clusters {
+			h.update(i, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = value(i) })
+			unmoved, _ := s.Unmoved(t.Context(), object, h.snapshot(), now)
+			require.True(t, unmoved)
+		}
+	}
+	change(func(int) string { return "b" })
+	require.Equal(t, findings, placement.Findings(s, object.UID))
+	require.Equal(t, used, placement.Remembered.Used())
+
+	change(func(i int) string { return strings.Repeat("x", 10+i%50) })
+	require.Greater(t, placement.Findings(s, object.UID), findings, "what the evaluation costs is another")
+	require.Greater(t, placement.Remembered.Used(), used)
+	s.Forget(object.UID)
 }
 
 // What a cluster that changes costs: one evaluation where its answer is remembered, two where it is not.

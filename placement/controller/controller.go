@@ -182,7 +182,7 @@ func (r *reconciler) watches(b *builder.Builder) *builder.Builder {
 	}
 	return b.
 		For(&clusterv1beta1.Placement{}, changed, builder.WithPredicates(r.isNews())).
-		Watches(&clusterv1beta1.Placement{}, r.confirm()).
+		Watches(&clusterv1beta1.Placement{}, r.confirm(), changed).
 		Watches(&clusterv1beta1.PlacementDecision{}, r.ledger.handler(), changed).
 		Watches(r.inventory.Object(), handler.EnqueueRequestsFromMapFunc(r.ofCluster), changed).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.ofClusterSet), changed).

@@ -139,8 +139,12 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.ProfileDecisions && !ok {
 		return errors.New("placement controller: decisions on ClusterProfiles need these as the inventory")
 	}
+	late := newLateEvents(mgr.GetEventRecorder(Name), mgr.GetScheme())
+	if err := mgr.Add(late); err != nil {
+		return fmt.Errorf("placement controller: %w", err)
+	}
 	r := &reconciler{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: late,
 		scheduler: scheduler, ledger: newLedger(), records: newRecords(), paces: newPaces(timeouts),
 		observer: options.Observer, all: options.All, now: options.Now,
 		inventory: options.Inventory,

@@ -252,6 +252,8 @@ func placementLimits(t *testing.T) []limit {
 		{"time for all evaluations of a Placement", placement.DefaultTimeout.String(), "argument of celset-placement: `--placement-timeout`"},
 		{"cost of all evaluations of a Placement that is not expensive", number(controller.ExpensiveCost), ours},
 		{"time until a Placement is tried again that takes too long", duration(t, "placement/controller/pace.go", "firstDelay") + " to " + duration(t, "placement/controller/pace.go", "lastDelay"), ours},
+		{"time until an event about a Placement is recorded", duration(t, "placement/controller/events_late.go", "eventsAfter"), ours},
+		{"events that wait for that", number(constantOf(t, "placement/controller/events_late.go", "mostLateEvents")), ours},
 		{"Placements decided at a time", number(controller.DefaultWorkers) + ", and an expensive one", ours},
 		{"what is remembered of verdicts on clusters, for all Placements with CEL together", size(constantOf(t, "placement/remembered.go", "rememberedBytes")), ours},
 		{"the same for all Placements without CEL", size(constantOf(t, "placement/remembered.go", "selectedBytes")), ours},

@@ -195,7 +195,8 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 		return result, err
 	}
 	former := r.ledger.of(client.ObjectKeyFromObject(object))
-	if len(placement.Updates(former, result.Decision.Objects(object))) == 0 {
+	steps := placement.Updates(former, result.Decision.Objects(object))
+	if len(steps) == 0 {
 		return result, nil
 	}
 	behind, err := r.catchUp(ctx, object, &former)
@@ -208,12 +209,13 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 		if result, err = r.schedule(ctx, object); err != nil || result.Decision == nil {
 			return result, err
 		}
+		steps = placement.Updates(former, result.Decision.Objects(object))
 	}
 	if err := r.checkCurrent(ctx, object); err != nil {
 		return nil, err
 	}
 	end := r.observer.ObserveWriting()
-	err = r.write(ctx, object, result, former)
+	err = r.write(ctx, object, result, former, steps)
 	end(err)
 	if err != nil {
 		r.records.list(object, false)

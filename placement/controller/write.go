@@ -28,15 +28,15 @@ type writing struct {
 	decided bool
 }
 
-// write makes the live PlacementDecisions what a result says, step by step. It stops
+// write makes the live PlacementDecisions what a result says, by the steps to there. It stops
 // at the first step that fails: what follows may take clusters away that the failed
 // step should have added elsewhere.
-func (r *reconciler) write(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result, live []*clusterv1beta1.PlacementDecision) error {
+func (r *reconciler) write(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result, live []*clusterv1beta1.PlacementDecision, steps []placement.Step) error {
 	w := &writing{reconciler: r, placement: object, live: make(map[string]*clusterv1beta1.PlacementDecision, len(live))}
 	for _, decision := range live {
 		w.live[decision.Name] = decision
 	}
-	for _, step := range placement.Updates(live, result.Decision.Objects(object)) {
+	for _, step := range steps {
 		if err := w.take(ctx, step); err != nil {
 			return err
 		}

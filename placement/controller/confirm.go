@@ -57,15 +57,16 @@ func (l *ledger) has(object client.Object) bool {
 	return known != nil && known.ResourceVersion != "" && known.UID == object.GetUID() && known.ResourceVersion == object.GetResourceVersion()
 }
 
-// handler keeps the ledger and queues the Placements of the objects.
+// handler keeps the ledger and then queues the Placements of the objects: who decides them at once has to
+// find there what has changed.
 func (l *ledger) handler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { l.seen(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			l.seen(e.ObjectNew, q)
 			if placementOf(e.ObjectOld) != placementOf(e.ObjectNew) {
 				enqueue(e.ObjectOld, q, 0)
 			}
-			l.seen(e.ObjectNew, q)
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			l.remove(e.Object)

@@ -21,9 +21,15 @@ import (
 type delays struct {
 	queue
 	of map[reconcile.Request]time.Duration
+	// adding is called for what would come at once.
+	adding func(reconcile.Request)
 }
 
-func (d *delays) Add(request reconcile.Request) { d.of[request] = 0 }
+func (d *delays) Add(request reconcile.Request) {
+	if d.of[request] = 0; d.adding != nil {
+		d.adding(request)
+	}
+}
 
 func (d *delays) AddAfter(request reconcile.Request, after time.Duration) { d.of[request] = after }
 
@@ -75,4 +81,29 @@ func TestPlacementsThatWereWrittenWait(t *testing.T) {
 			require.Equal(t, later, q.take())
 		}
 	}
+}
+
+// Whoever takes a Placement from the queue at once finds in the ledger what it was queued for.
+func TestLedgerKnowsBeforeTheQueueDoes(t *testing.T) {
+	l := newLedger()
+	var found []string
+	q := &delays{of: map[reconcile.Request]time.Duration{}, adding: func(request reconcile.Request) {
+		found = nil
+		for _, object := range l.of(request.NamespacedName) {
+			found = append(found, object.ResourceVersion)
+		}
+	}}
+	h := l.handler()
+	h.Create(t.Context(), event.CreateEvent{Object: decision("10")}, q)
+	require.Equal(t, []string{"10"}, found)
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: decision("10"), ObjectNew: decision("11")}, q)
+	require.Equal(t, []string{"11"}, found)
+	without := decision("12")
+	delete(without.Labels, clusterv1beta1.PlacementLabel)
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: decision("11"), ObjectNew: without}, q)
+	require.Empty(t, found, "it is not the Placement's any more")
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: without, ObjectNew: decision("13")}, q)
+	require.Equal(t, []string{"13"}, found)
+	h.Delete(t.Context(), event.DeleteEvent{Object: decision("13")}, q)
+	require.Empty(t, found)
 }

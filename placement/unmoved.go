@@ -73,10 +73,11 @@ func (f *fixpoint) size() memo.Size {
 	return memo.Size{Parts: f.plan.expressions(), Bytes: len(f.places) * int(unsafe.Sizeof(int32(0)))}
 }
 
-// standingOn is the fixpoint of a run, nil if an expression asks for the time.
+// standingOn is the fixpoint of a run, nil if an expression asks for the time, or if the hub has nothing of
+// the Placement: a decision has one object at least, so that something has to be written.
 func (r *run) standingOn() *fixpoint {
 	available := r.result.Available
-	if r.result.Timed || available.fleeting || r.placement.ResourceVersion == "" {
+	if r.result.Timed || available.fleeting || r.placement.ResourceVersion == "" || r.former == noFormer {
 		return nil
 	}
 	return &fixpoint{

@@ -32,6 +32,15 @@ type ledger struct {
 	// listed are the versions of the lists of all objects of a Placement: an event of before
 	// of one that was in none of them tells of what is no more.
 	listed map[types.NamespacedName]string
+	// awaited are the answers that are still to come.
+	awaited map[*answer]struct{}
+}
+
+// answer is that of the API server to a write or a list. It may come after the event that an object was
+// deleted, and tells then of what is no more. gone are the objects that were deleted since it was asked
+// for, with the versions of their deletions.
+type answer struct {
+	gone map[types.NamespacedName]string
 }
 
 func newLedger() *ledger {
@@ -41,7 +50,31 @@ func newLedger() *ledger {
 		placements: map[types.NamespacedName]sets.Set[string]{},
 		deleted:    map[types.NamespacedName]string{},
 		listed:     map[types.NamespacedName]string{},
+		awaited:    map[*answer]struct{}{},
 	}
+}
+
+// await is called before an answer is asked for, and what it returns when that has been noted.
+func (l *ledger) await() (noted func()) {
+	a := &answer{map[types.NamespacedName]string{}}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.awaited[a] = struct{}{}
+	return func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		delete(l.awaited, a)
+	}
+}
+
+// isGone tells whether an object was deleted after this version, while an answer was awaited.
+func (l *ledger) isGone(key types.NamespacedName, version string) bool {
+	for a := range l.awaited {
+		if !after(version, a.gone[key]) {
+			return true
+		}
+	}
+	return false
 }
 
 // set notes an object unless a newer version of it is known, or that it is gone.
@@ -59,7 +92,7 @@ func (l *ledger) put(key types.NamespacedName, object *clusterv1beta1.PlacementD
 	if known := l.objects[key]; known != nil && older(object.ResourceVersion, known.ResourceVersion) {
 		return
 	}
-	if !after(object.ResourceVersion, l.deleted[key]) {
+	if !after(object.ResourceVersion, l.deleted[key]) || l.isGone(key, object.ResourceVersion) {
 		return
 	}
 	l.drop(key)
@@ -105,6 +138,11 @@ func (l *ledger) remove(object client.Object) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	key := client.ObjectKeyFromObject(object)
+	for a := range l.awaited {
+		if after(object.GetResourceVersion(), a.gone[key]) {
+			a.gone[key] = object.GetResourceVersion()
+		}
+	}
 	if known := l.objects[key]; known != nil && older(object.GetResourceVersion(), known.ResourceVersion) {
 		return
 	}

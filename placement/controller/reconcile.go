@@ -71,7 +71,7 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		r.observer.ObserveTurn(TurnUnmoved, r.paces.slow(request.NamespacedName))
 		return r.outcome(&placement.Result{Requeue: requeue}, nil)
 	}
-	result, err := r.settle(ctx, object)
+	result, written, err := r.settle(ctx, object)
 	if err == nil {
 		err = r.publish(ctx, object, result)
 	}
@@ -82,7 +82,7 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil && result != nil && (verdict.turn != TurnContinued || verdict.delay == 0) {
 		r.observer.ObserveTurn(verdict.turn, r.paces.slow(request.NamespacedName))
 	}
-	if err == nil && result != nil && verdict.turn == TurnDone {
+	if err == nil && result != nil && verdict.turn == TurnDone && !written {
 		r.scheduler.Stands(object, result)
 	}
 	r.paces.move(object, verdict.slow)
@@ -187,32 +187,32 @@ func (r *reconciler) attempt(ctx context.Context, object *clusterv1beta1.Placeme
 	return result, err
 }
 
-// settle decides a Placement and writes its PlacementDecisions. The result is nil if
-// there is nothing to report; with an error there may be something.
-func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error) {
-	result, err := r.schedule(ctx, object)
+// settle decides a Placement and writes its PlacementDecisions, if they have to be written. The result
+// is nil if there is nothing to report; with an error there may be something.
+func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placement) (result *placement.Result, written bool, err error) {
+	result, err = r.schedule(ctx, object)
 	if err != nil || result.Decision == nil {
-		return result, err
+		return result, false, err
 	}
 	former := r.ledger.of(client.ObjectKeyFromObject(object))
 	steps := placement.Updates(former, result.Decision.Objects(object))
 	if len(steps) == 0 {
-		return result, nil
+		return result, false, nil
 	}
 	behind, err := r.catchUp(ctx, object, &former)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	// What the cache had was no basis to decide on if it was behind, because who is
 	// selected depends on who was.
 	if behind {
 		if result, err = r.schedule(ctx, object); err != nil || result.Decision == nil {
-			return result, err
+			return result, false, err
 		}
 		steps = placement.Updates(former, result.Decision.Objects(object))
 	}
 	if err := r.checkCurrent(ctx, object); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	end := r.observer.ObserveWriting()
 	err = r.write(ctx, object, result, former, steps)
@@ -223,11 +223,11 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
 		if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
 			result.Stand(object, foreign.misconfiguration())
-			return result, err
+			return result, true, err
 		}
-		return nil, err
+		return nil, true, err
 	}
-	return result, nil
+	return result, true, nil
 }
 
 // checkCurrent returns a conflict if the Placement was deleted, handed over or asks for
@@ -251,6 +251,7 @@ func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placeme
 	if r.records.listed(object) {
 		return false, nil
 	}
+	defer r.ledger.await()()
 	key := client.ObjectKeyFromObject(object)
 	live, version, err := decisionsOf(ctx, r.reader, key)
 	if err != nil {

@@ -70,6 +70,37 @@ func TestLedgerKeepsTheNewest(t *testing.T) {
 		"in a list that is late":        {func(l *ledger) { l.list(of, objects("9"), "9") }, "10"},
 		"gone in a list long ago":       {func(l *ledger) { l.list(of, nil, "20"); l.forget(of); l.set(decision("15")) }, "15"},
 		"not comparable":                {func(l *ledger) { l.set(decision("opaque")) }, "opaque"},
+		"an answer after a deletion": {func(l *ledger) {
+			noted := l.await()
+			l.remove(decision("12"))
+			l.set(decision("11"))
+			noted()
+		}, ""},
+		"an answer after a deletion of which no event told": {func(l *ledger) {
+			noted := l.await()
+			l.remove(decision("10"))
+			l.set(decision("10"))
+			noted()
+		}, ""},
+		"a list after a deletion": {func(l *ledger) {
+			noted := l.await()
+			l.remove(decision("12"))
+			l.list(of, objects("10"), "11")
+			noted()
+		}, ""},
+		"an answer after a deletion, and another one meanwhile": {func(l *ledger) {
+			noted, other := l.await(), l.await()
+			l.remove(decision("12"))
+			other()
+			l.set(decision("11"))
+			noted()
+		}, ""},
+		"made again while an answer is awaited": {func(l *ledger) {
+			noted := l.await()
+			l.remove(decision("12"))
+			l.set(decision("13"))
+			noted()
+		}, "13"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +113,7 @@ func TestLedgerKeepsTheNewest(t *testing.T) {
 			}
 			require.Equal(t, test.want, got)
 			require.Len(t, l.of(of), len(l.objects))
+			require.Empty(t, l.awaited)
 		})
 	}
 }

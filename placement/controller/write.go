@@ -48,6 +48,7 @@ func (r *reconciler) write(ctx context.Context, object *clusterv1beta1.Placement
 }
 
 func (w *writing) take(ctx context.Context, step placement.Step) error {
+	defer w.ledger.await()()
 	from := w.live[step.Object.Name]
 	switch {
 	case step.Delete:

@@ -338,6 +338,32 @@ func TestWhatIsNotKnownMoves(t *testing.T) {
 	require.False(t, isUnmoved(s.Unmoved(t.Context(), object, h.snapshot(), now)), "there are scores now")
 }
 
+// A decision of which the hub has nothing does not stand, whatever is said of it: else the hub would look as it
+// did when that was said as soon as somebody has deleted the objects.
+func TestDecisionThatIsNotThereDoesNotStand(t *testing.T) {
+	h, s := newHub(several("a", "b")...), newScheduler(t)
+	object := placed(t, exactly())
+	object.ResourceVersion = "1"
+	decisions := placement.NewDecisions()
+	snapshot := h.snapshot()
+	snapshot.Decisions = decisions
+	result, err := s.Schedule(t.Context(), object, snapshot, now)
+	require.NoError(t, err)
+	s.Stands(object, result)
+	require.False(t, isUnmoved(s.Unmoved(t.Context(), object, snapshot, now)))
+	for _, decision := range result.Decision.Objects(object) {
+		decisions.Set(decision)
+	}
+	result, err = s.Schedule(t.Context(), object, snapshot, now)
+	require.NoError(t, err)
+	s.Stands(object, result)
+	require.True(t, isUnmoved(s.Unmoved(t.Context(), object, snapshot, now)))
+	for _, decision := range result.Decision.Objects(object) {
+		decisions.Delete(decision.Namespace, decision.Name)
+	}
+	require.False(t, isUnmoved(s.Unmoved(t.Context(), object, snapshot, now)))
+}
+
 // Sets of which nothing is remembered any more are looked at again.
 func TestManyCombinationsOfSets(t *testing.T) {
 	h, s := newHub(several("a", "b")...), newScheduler(t)

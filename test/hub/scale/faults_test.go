@@ -5,6 +5,7 @@ package scale
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -169,7 +170,7 @@ func (h *hub) actions() []action {
 
 // TestFaults has two instances of the program work while what they say to the API server is
 // lost, late or refused, while they are killed, paused and cut off, and while the API server
-// and etcd are. Placements and clusters change all the while.
+// and etcd are. Placements and clusters change all the while, and others meddle with PlacementDecisions.
 //
 // No cluster that stays selected is ever in no PlacementDecision. Now and then all is well
 // for as long as it takes, and then everything is as it is decided from scratch.
@@ -210,7 +211,7 @@ func TestFaults(t *testing.T) {
 	o.catchUp(t)
 	o.expect(expected)
 
-	began, met, settles, longest := time.Now(), map[string]int{}, 0, time.Duration(0)
+	began, met, meddled, settles, longest := time.Now(), map[string]int{}, 0, 0, time.Duration(0)
 	for order := []action(nil); len(order) > 0 || settles == 0 || time.Since(began) < duration; {
 		if len(order) == 0 {
 			order = h.actions()
@@ -225,7 +226,7 @@ func TestFaults(t *testing.T) {
 				k.faults.Set(faults.Usual)
 			}
 			one := all[random.IntN(len(all))]
-			h.whileChanging(t, random, placements, clusters, a, func() error { return a.run(t.Context(), one, all) })
+			meddled += h.whileChanging(t, random, placements, clusters, a, func() error { return a.run(t.Context(), one, all) })
 		}
 		for _, k := range all {
 			k.faults.Set(faults.None)
@@ -241,19 +242,30 @@ func TestFaults(t *testing.T) {
 	for name, n := range met {
 		t.Logf("%4d times %s", n, name)
 	}
+	require.Positive(t, meddled)
+	t.Logf("%4d times others meddled with a PlacementDecision", meddled)
 	for i, k := range all {
 		t.Logf("instance %d was started %d times; requests: %v", i, k.starts, k.faults.Counts())
 	}
 	t.Logf("%d Placements on %d clusters, %d versions of PlacementDecisions, %d of them to confirm, settled %d times after at most %v", len(placements), clusters, o.events, o.confirmed, settles, longest.Round(time.Millisecond))
 }
 
-// whileChanging lets something go wrong while Placements and clusters change; or after, if
-// the API server does not answer meanwhile.
-func (h *hub) whileChanging(t *testing.T, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int, a action, run func() error) {
+// whileChanging lets something go wrong while Placements and clusters change and others meddle; or after, if
+// the API server does not answer meanwhile. It returns how often others did.
+func (h *hub) whileChanging(t *testing.T, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int, a action, run func() error) (meddled int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	changed := make(chan error, 1)
-	go func() { changed <- h.keepChanging(ctx, random, placements, clusters) }()
+	changed, meddles := make(chan error, 1), rand.New(rand.NewPCG(random.Uint64(), 1))
+	go func() {
+		done, failed := make(chan struct{}), error(nil)
+		go func() {
+			defer close(done)
+			meddled, failed = h.keepMeddling(ctx, meddles, placements)
+		}()
+		err := h.keepChanging(ctx, random, placements, clusters)
+		<-done
+		changed <- errors.Join(err, failed)
+	}()
 	sleep(t.Context(), time.Second)
 	if a.apart {
 		stop()
@@ -264,4 +276,5 @@ func (h *hub) whileChanging(t *testing.T, random *rand.Rand, placements []*clust
 	if !a.apart {
 		require.NoError(t, <-changed)
 	}
+	return meddled
 }

@@ -23,7 +23,7 @@ import (
 
 // confirmAfter is how long a Placement that was written waits until it is decided once more. If
 // something else happens it is decided at once.
-const confirmAfter = 500 * time.Millisecond
+const confirmAfter = time.Second
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 

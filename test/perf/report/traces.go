@@ -94,9 +94,11 @@ type Asked struct {
 	Size    int    `json:"size"`
 	// Of idle devices any other may be in use.
 	Idle int `json:"idle"`
-	// BestEffort and the others are in microseconds: Links for what was not asked before, Known for the same
-	// asked by another claim, of its first node, Further of another like it.
+	// BestEffort and the others are in microseconds: Allocator for what upstream's takes which does not choose,
+	// Links for what was not asked before, Known for the same asked by another claim, of its first node,
+	// Further of another like it.
 	BestEffort Quantiles `json:"bestEffort"`
+	Allocator  Quantiles `json:"allocator"`
 	Links      Quantiles `json:"links"`
 	Known      Quantiles `json:"known"`
 	Further    Quantiles `json:"further"`

@@ -78,16 +78,21 @@ func newAsked(machine *Machine, nodes int, preferences []v1alpha1.CELDevicePrefe
 	return a, nil
 }
 
-// open is an [opener].
-func (a *asked) open(free []Set) (chooser, error) {
+// inUse are the devices of nodes that are not free.
+func (a *asked) inUse(free []Set) sets.Set[structured.DeviceID] {
 	inUse := sets.New[structured.DeviceID]()
 	for node := range free {
 		for i := range (a.machine.all() &^ free[node]).members() {
 			inUse.Insert(structured.MakeDeviceID(className, a.nodes[node].Name, a.machine.Topology.Devices[i].Name))
 		}
 	}
+	return inUse
+}
+
+// open is an [opener].
+func (a *asked) open(free []Set) (chooser, error) {
 	ctx := context.Background()
-	allocator, err := allocator.NewAllocator(ctx, features, structured.AllocatedState{AllocatedDevices: inUse}, a, a.slices, a.selectors, a.options...)
+	allocator, err := allocator.NewAllocator(ctx, features, structured.AllocatedState{AllocatedDevices: a.inUse(free)}, a, a.slices, a.selectors, a.options...)
 	if err != nil {
 		return nil, err
 	}

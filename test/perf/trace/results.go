@@ -4,6 +4,7 @@
 package trace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/test/perf/report"
@@ -203,13 +207,15 @@ func quantiles(values []float64) Quantiles {
 // Ask has best effort and the preference for links choose on nodes with so many idle devices, no two
 // alike, at most so many of them. The hardware is known: nodes with fewer were asked before. The preference
 // is asked for what is known, too: by the next claim, which asks that node first and then one like it.
+// Upstream's allocator is asked for the same claim and takes the first devices, for what an allocator does
+// beside choosing: on the second of two nodes, without what it does once for a claim.
 func Ask(m *Machine, idle, size, most int) (Asked, error) {
 	result := Asked{Machine: m.Name, Devices: m.all().len(), Size: size, Idle: idle}
 	all := slices.Collect(m.all().subsets(idle))
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	all = all[:min(most, len(all))]
 	result.Asks = len(all)
-	var theirs, ours, first, further []float64
+	var theirs, around, ours, first, further []float64
 	for round := 0; len(theirs) < fewestAsks; round++ {
 		asked, err := newAsked(m, 2, []v1alpha1.CELDevicePreference{m.strongLinks()})
 		if err != nil {
@@ -225,6 +231,9 @@ func Ask(m *Machine, idle, size, most int) (Asked, error) {
 			if err != nil {
 				return result, err
 			}
+			if err := asked.timedUpstream(free, size, &around); err != nil {
+				return result, err
+			}
 			linked, err := asked.timed(free, size, &ours)
 			if err != nil {
 				return result, err
@@ -238,9 +247,29 @@ func Ask(m *Machine, idle, size, most int) (Asked, error) {
 			}
 		}
 	}
-	result.BestEffort, result.Links = quantiles(theirs), quantiles(ours)
+	result.BestEffort, result.Allocator, result.Links = quantiles(theirs), quantiles(around), quantiles(ours)
 	result.Known, result.Further = quantiles(first), quantiles(further)
 	return result, nil
+}
+
+// timedUpstream measures upstream's allocator on the second of two nodes that are alike.
+func (a *asked) timedUpstream(free Set, size int, took *[]float64) error {
+	ctx := context.Background()
+	allocator, err := structured.NewAllocator(ctx, features, structured.AllocatedState{AllocatedDevices: a.inUse([]Set{free, free})}, a, a.slices, a.selectors)
+	if err != nil {
+		return err
+	}
+	for node := range 2 {
+		start := time.Now()
+		results, err := allocator.Allocate(ctx, a.nodes[node], []*resourceapi.ResourceClaim{a.claims[size]})
+		if node > 0 {
+			*took = append(*took, microseconds(start))
+		}
+		if err != nil || len(results) == 0 {
+			return fmt.Errorf("upstream allocates %d times on node %d: %w", len(results), node, err)
+		}
+	}
+	return nil
 }
 
 // timed chooses for one claim on nodes that are alike, and measures each.

@@ -88,9 +88,15 @@ known. Known, the first: they were, but it is the first node that a claim asks, 
 each claim. Known, further: another node of the same claim. None has what it takes to make an allocator for a
 claim, which is part of [a claim](#time). Best effort remembers nothing.
 
-On 8 GPUs best effort takes less for devices that were not met, and wherever only four are idle. The preference
-takes less for each further node that is like one that was met, where six or eight are idle. On 16 devices best effort takes
-milliseconds to seconds when twelve or more are idle, the preference less than one.
+Best effort only chooses, among devices that it is given. An allocator also finds the devices of a node, those that are
+in use and those that selectors want, and makes the result, which all times of the preference have in them. What that takes
+is measured with upstream's allocator, which does not choose: it takes the first devices for the same claim, on a further
+node. So it is best effort and this allocator that do what the preference does.
+
+On 8 GPUs that takes more than the preference for each further node, and less for the first node of a claim where four or six
+are idle, and for devices that were not met, which is once for all nodes and claims. Alone, best effort takes less
+wherever four are idle, with at most three ways to divide them. On 16 devices it takes milliseconds to seconds when twelve
+or more are idle, the preference less than one millisecond.
 
 `
 

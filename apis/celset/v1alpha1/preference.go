@@ -5,7 +5,6 @@ package v1alpha1
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/celset/celset/apis/internal/strictjson"
 )
@@ -146,10 +146,10 @@ func IsPreference(configuration resourceapi.DeviceConfiguration) bool {
 	if err != nil || !mayHavePreferenceKind(raw) {
 		return false
 	}
-	// Decoded as a map, because a struct's fields are found in any case of letters.
-	var fields map[string]json.RawMessage
-	var kind string
-	return json.Unmarshal(raw, &fields) == nil && json.Unmarshal(fields["kind"], &kind) == nil && kind == PreferenceKind
+	var meta struct {
+		Kind string `json:"kind"`
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(raw, &meta) == nil && meta.Kind == PreferenceKind
 }
 
 // mayHavePreferenceKind tells whether the text of the kind is in the JSON, as it is or with
@@ -299,7 +299,7 @@ func (r *preferenceResolver) ofClass(request *requestOfClass) []Preference {
 	}
 	r.byClass[request.className] = nil
 	class, err := r.getter.Get(request.className)
-	if err != nil || !HasPreferences(class) {
+	if err != nil {
 		return nil
 	}
 	preferences, err := ClassPreferences(class)

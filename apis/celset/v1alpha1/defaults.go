@@ -48,11 +48,11 @@ func HasDefaults(class *resourceapi.DeviceClass) bool {
 }
 
 func isDefault(configuration resourceapi.DeviceConfiguration) bool {
-	if !isConstraint(configuration) {
+	if !isDefinition(configuration) {
 		return false
 	}
 	raw, err := configuration.Opaque.Parameters.MarshalJSON()
-	if err != nil {
+	if err != nil || !mayHave(raw, "default") || !isConstraint(configuration) {
 		return false
 	}
 	// Decoded as a map, because a struct's fields are found in any case of letters.

@@ -119,3 +119,30 @@ func TestDefaultsOfClassesThatCannotBeRead(t *testing.T) {
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, OriginUnavailableClass, failure.Errors[0].Origin)
 }
+
+// A default is one however its field is written, and nothing else is.
+func TestHasDefaults(t *testing.T) {
+	for raw, want := range map[string]bool{
+		`{"default": true}`:                                         true,
+		`{"d\u0065fault": true}`:                                    true,
+		`{"default": "perhaps"}`:                                    true,
+		`{"default": false}`:                                        false,
+		`{"default": null}`:                                         false,
+		`{"Default": true}`:                                         false,
+		`{"default": false, "default": true}`:                       true,
+		`{"name": "default"}`:                                       false,
+		`{"name": "\u0061"}`:                                        false,
+		`{"spec": {"default": true}}`:                               false,
+		`{"default": true`:                                          false,
+		`["default"]`:                                               false,
+		`{"kind": "CELDevicePreference", "default": true}`:          false,
+		`{"kind": "CELDevice\u0050reference", "default": true}`:     false,
+		`{"kind": "CELDeviceConstraint", "name": "a"}`:              false,
+		`{"kind": "CELDeviceConstraint", "default": true}`:          true,
+		`{"kind": "CELDevicePreference", "name": "a", "default": 1`: false,
+		``: false,
+	} {
+		require.Equal(t, want, HasDefaults(classOf("x", parameters(DriverName, raw))), raw)
+	}
+	require.False(t, HasDefaults(classOf("x", parameters("x.example.com", `{"default": true}`))))
+}

@@ -143,7 +143,7 @@ func IsPreference(configuration resourceapi.DeviceConfiguration) bool {
 		return false
 	}
 	raw, err := configuration.Opaque.Parameters.MarshalJSON()
-	if err != nil || !mayHavePreferenceKind(raw) {
+	if err != nil || !mayHave(raw, PreferenceKind) {
 		return false
 	}
 	var meta struct {
@@ -152,10 +152,9 @@ func IsPreference(configuration resourceapi.DeviceConfiguration) bool {
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, &meta) == nil && meta.Kind == PreferenceKind
 }
 
-// mayHavePreferenceKind tells whether the text of the kind is in the JSON, as it is or with
-// letters escaped.
-func mayHavePreferenceKind(raw []byte) bool {
-	return bytes.Contains(raw, []byte(PreferenceKind)) || bytes.Contains(raw, []byte(`\u`))
+// mayHave tells whether a text of letters is in the JSON, as it is or with letters escaped.
+func mayHave(raw []byte, text string) bool {
+	return bytes.Contains(raw, []byte(text)) || bytes.Contains(raw, []byte(`\u`))
 }
 
 // decodePreferences is decodeAll for preferences.

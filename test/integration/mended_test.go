@@ -1,0 +1,216 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/topology"
+)
+
+// broken is a lab on whose nodes everything fits as long as nothing is broken.
+type broken struct {
+	*lab
+	ring   topology.Topology
+	driver string
+	random *rand.Rand
+	made   int
+}
+
+// ways are what can be broken: each breaks it and returns what mends it.
+func (b *broken) ways() map[string]func(t *testing.T) (mend func(t *testing.T)) {
+	class := func(change func(*resourceapi.DeviceClassSpec)) func(t *testing.T) func(t *testing.T) {
+		return func(t *testing.T) func(t *testing.T) {
+			before := b.changeClass(t, change)
+			return func(t *testing.T) { b.changeClass(t, func(spec *resourceapi.DeviceClassSpec) { *spec = before }) }
+		}
+	}
+	return map[string]func(t *testing.T) func(t *testing.T){
+		"a constraint that nothing satisfies": class(func(spec *resourceapi.DeviceClassSpec) { spec.Config = b.row(nothing) }),
+		"a constraint that fails": class(func(spec *resourceapi.DeviceClassSpec) {
+			spec.Config = b.row("devices[0].attributes['x.example.com'].y == 1")
+		}),
+		"no constraint":                   class(func(spec *resourceapi.DeviceClassSpec) { spec.Config = nil }),
+		"a selector that selects nothing": class(func(spec *resourceapi.DeviceClassSpec) { spec.Selectors[0] = selector("false") }),
+		"a node without devices":          b.withoutDevices,
+		"a node that takes no pods":       b.cordoned,
+		"tainted devices":                 b.tainted,
+		"a device in use":                 b.inUse,
+	}
+}
+
+const nothing = "false"
+
+// row is a class's definition of what claims refer to.
+func (b *broken) row(expression string) []resourceapi.DeviceClassConfiguration {
+	raw, _ := json.Marshal(&v1alpha1.CELDeviceConstraint{ // it has no errors
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
+		Name:     "row", Expression: expression,
+	})
+	return []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
+		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
+	}}}
+}
+
+// changeClass returns the spec as it was.
+func (b *broken) changeClass(t *testing.T, change func(*resourceapi.DeviceClassSpec)) (before resourceapi.DeviceClassSpec) {
+	t.Helper()
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		object, err := client().ResourceV1().DeviceClasses().Get(t.Context(), b.driver, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		before = *object.Spec.DeepCopy()
+		change(&object.Spec)
+		_, err = client().ResourceV1().DeviceClasses().Update(t.Context(), object, metav1.UpdateOptions{})
+		return err
+	}))
+	return before
+}
+
+func (b *broken) anyNode() string { return b.nodes[b.random.IntN(len(b.nodes))] }
+
+func (b *broken) slicesOf(t *testing.T, node string) []resourceapi.ResourceSlice {
+	t.Helper()
+	list, err := client().ResourceV1().ResourceSlices().List(t.Context(), metav1.ListOptions{FieldSelector: resourceapi.ResourceSliceSelectorNodeName + "=" + node})
+	require.NoError(t, err)
+	return list.Items
+}
+
+func (b *broken) withoutDevices(t *testing.T) func(t *testing.T) {
+	node := b.anyNode()
+	gone := b.slicesOf(t, node)
+	for _, slice := range gone {
+		require.NoError(t, client().ResourceV1().ResourceSlices().Delete(t.Context(), slice.Name, metav1.DeleteOptions{}))
+	}
+	return func(t *testing.T) {
+		for _, slice := range gone {
+			slice.ResourceVersion, slice.UID = "", ""
+			createSlice(t, &slice)
+		}
+	}
+}
+
+func (b *broken) cordoned(t *testing.T) func(t *testing.T) {
+	node := b.anyNode()
+	set := func(t *testing.T, unschedulable bool) {
+		t.Helper()
+		require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			object, err := client().CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			object.Spec.Unschedulable = unschedulable
+			_, err = client().CoreV1().Nodes().Update(t.Context(), object, metav1.UpdateOptions{})
+			return err
+		}))
+	}
+	set(t, true)
+	return func(t *testing.T) { set(t, false) }
+}
+
+func (b *broken) tainted(t *testing.T) func(t *testing.T) {
+	node := b.anyNode()
+	set := func(t *testing.T, taints ...resourceapi.DeviceTaint) {
+		t.Helper()
+		// Without slices of its own the node has none to taint.
+		for _, slice := range b.slicesOf(t, node) {
+			slice.Spec.Pool.Generation++
+			for i := range slice.Spec.Devices {
+				slice.Spec.Devices[i].Taints = taints
+			}
+			_, err := client().ResourceV1().ResourceSlices().Update(t.Context(), &slice, metav1.UpdateOptions{})
+			require.NoError(t, err)
+		}
+	}
+	set(t, resourceapi.DeviceTaint{Key: "broken", Effect: resourceapi.DeviceTaintEffectNoSchedule})
+	return func(t *testing.T) { set(t) }
+}
+
+func (b *broken) inUse(t *testing.T) func(t *testing.T) {
+	b.made++
+	name := fmt.Sprint("user-", b.made)
+	b.createClaim(t, name, request("mla", b.driver, 1))
+	b.createPodOn(t, b.anyNode(), name, stockProfile, name)
+	return func(t *testing.T) {
+		b.deletePod(t, name)
+		require.NoError(t, client().ResourceV1().ResourceClaims(b.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	}
+}
+
+// Whatever keeps pods from being scheduled, and in whatever order that is mended: when all of it is, all
+// pods run that fit, long before the scheduler tries again what it has forgotten, which it does after five minutes.
+func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
+	const perNode, perPod = 8, 4
+	b := &broken{lab: newLab(t, "mended", 3)}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	b.random = rand.New(rand.NewPCG(seed, 1))
+	b.driver = b.family("mla").Driver
+	right := b.row(strings.Replace(contiguous(b.driver, 0), "== -1", "== size(devices) - 1", 1))
+	b.ring = b.ringWith(t, perNode, right[0].DeviceConfiguration)
+	for round := range 6 {
+		ways := b.ways()
+		names := slices.Sorted(func(yield func(string) bool) {
+			for name := range ways {
+				if !yield(name) {
+					return
+				}
+			}
+		})
+		b.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		names = names[:1+b.random.IntN(4)]
+		var mend []func(*testing.T)
+		for _, name := range names {
+			mend = append(mend, ways[name](t))
+		}
+		var pods []string
+		for i := range len(b.nodes) * perNode / perPod {
+			name := fmt.Sprintf("pod-%d-%d", round, i)
+			pods = append(pods, name)
+			b.run(t, name, celsetProfile, request("mla", b.driver, perPod), refer("row"))
+		}
+		time.Sleep(time.Duration(b.random.IntN(1500)) * time.Millisecond)
+		// What was broken last is mended first where it may be about the same object.
+		slices.Reverse(mend)
+		for _, mend := range mend {
+			mend(t)
+			time.Sleep(time.Duration(b.random.IntN(300)) * time.Millisecond)
+		}
+		began := time.Now()
+		eventually(t, fmt.Sprintf("all pods run, after %s", strings.Join(names, ", ")), func(ctx context.Context) (string, error) {
+			var waiting []string
+			for _, name := range pods {
+				pod, err := client().CoreV1().Pods(b.namespace).Get(ctx, name, metav1.GetOptions{})
+				if err != nil {
+					return "", err
+				}
+				if pod.Status.Phase != corev1.PodRunning {
+					waiting = append(waiting, name)
+				}
+			}
+			return strings.Join(waiting, ", "), nil
+		})
+		t.Logf("%s: all run after %v", strings.Join(names, ", "), time.Since(began).Round(10*time.Millisecond))
+		for _, name := range pods {
+			b.deletePod(t, name)
+			require.NoError(t, client().ResourceV1().ResourceClaims(b.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+		}
+	}
+}

@@ -55,7 +55,11 @@ func (b *broken) ways() map[string]func(t *testing.T) (mend func(t *testing.T)) 
 	}
 }
 
-const nothing = "false"
+const (
+	nothing = "false"
+	// inARow is how many devices each pod wants.
+	inARow = 4
+)
 
 // row is a class's definition of what claims refer to.
 func (b *broken) row(expression string) []resourceapi.DeviceClassConfiguration {
@@ -143,11 +147,12 @@ func (b *broken) tainted(t *testing.T) func(t *testing.T) {
 	return func(t *testing.T) { set(t) }
 }
 
+// inUse takes as many devices as others want: fewer could leave pieces of a row that nobody can use later.
 func (b *broken) inUse(t *testing.T) func(t *testing.T) {
 	b.made++
 	name := fmt.Sprint("user-", b.made)
-	b.createClaim(t, name, request("mla", b.driver, 1))
-	b.createPodOn(t, b.anyNode(), name, stockProfile, name)
+	b.createClaim(t, name, request("mla", b.driver, inARow), constrained("own", contiguous(b.driver, inARow)))
+	b.createPodOn(t, b.anyNode(), name, celsetProfile, name)
 	return func(t *testing.T) {
 		b.deletePod(t, name)
 		require.NoError(t, client().ResourceV1().ResourceClaims(b.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
@@ -157,7 +162,7 @@ func (b *broken) inUse(t *testing.T) func(t *testing.T) {
 // Whatever keeps pods from being scheduled, and in whatever order that is mended: when all of it is, all
 // pods run that fit, long before the scheduler tries again what it has forgotten, which it does after five minutes.
 func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
-	const perNode, perPod = 8, 4
+	const perNode = 2 * inARow
 	b := &broken{lab: newLab(t, "mended", 3)}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -181,10 +186,10 @@ func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 			mend = append(mend, ways[name](t))
 		}
 		var pods []string
-		for i := range len(b.nodes) * perNode / perPod {
+		for i := range len(b.nodes) * perNode / inARow {
 			name := fmt.Sprintf("pod-%d-%d", round, i)
 			pods = append(pods, name)
-			b.run(t, name, celsetProfile, request("mla", b.driver, perPod), refer("row"))
+			b.run(t, name, celsetProfile, request("mla", b.driver, inARow), refer("row"))
 		}
 		time.Sleep(time.Duration(b.random.IntN(1500)) * time.Millisecond)
 		// What was broken last is mended first where it may be about the same object.

@@ -93,8 +93,8 @@ in use and those that selectors want, and makes the result, which all times of t
 is measured with upstream's allocator, which does not choose: it takes the first devices for the same claim, on a further
 node. So it is best effort and this allocator that do what the preference does.
 
-On 8 GPUs that takes more than the preference for each further node, and less for the first node of a claim where four or six
-are idle, and for devices that were not met, which is once for all nodes and claims. Alone, best effort takes less
+On 8 GPUs that takes more than the preference for each further node, and about as much as it for the first node of a
+claim, less if few are idle. It takes less for devices that were not met, which is once for all nodes and claims. Alone, best effort takes less
 wherever four are idle, with at most three ways to divide them. On 16 devices it takes milliseconds to seconds when twelve
 or more are idle, the preference less than one millisecond.
 

@@ -187,9 +187,6 @@ func (c *celConstraint) afterDecision(devices int) (bool, error) {
 	if devices > 0 || !c.isComplete() {
 		return true, c.pruner.failure()
 	}
-	if err := c.search.work.Cancelled(); err != nil {
-		return false, err
-	}
 	return c.evaluate()
 }
 
@@ -239,6 +236,9 @@ func (c *celConstraint) Len() int { return len(c.members) }
 // evaluate decides the complete set: from its bounds if they are sure, else by the verdict
 // on it.
 func (c *celConstraint) evaluate() (bool, error) {
+	if err := c.search.work.Cancelled(); err != nil {
+		return false, err
+	}
 	if c.pruner.outcome() == bound.True {
 		c.accepted++
 		c.proven++

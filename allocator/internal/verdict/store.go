@@ -27,7 +27,6 @@ type place struct {
 const (
 	placeBytes = int(unsafe.Sizeof(place{}))
 	fewPlaces  = 16
-	manyPlaces = 1 << 10
 )
 
 // placeOf is where the set is, or where it would be. There is a free place always.
@@ -61,14 +60,10 @@ func (n *numbers) put(set uint64, e entry) {
 	*p = place{set, e}
 }
 
-// makeRoom makes four times the places, or twice if they are many already, or forgets all sets if
-// there may not be as many.
+// makeRoom doubles the places, or forgets all sets if there may not be as many.
 func (n *numbers) makeRoom() {
 	before := n.places
 	want := max(fewPlaces, 2*len(before))
-	if want < manyPlaces && int64(2*want*placeBytes) <= n.limit {
-		want *= 2
-	}
 	if before != nil && int64(want*placeBytes) > n.limit {
 		clear(before)
 		n.taken = 0

@@ -41,7 +41,7 @@ type lateEvents struct {
 type lateEvent struct {
 	at                              time.Time
 	regarding, related              runtime.Object
-	kind, reason, action, formatted string
+	eventtype, reason, action, note string
 }
 
 func newLateEvents(recorder events.EventRecorder, scheme *runtime.Scheme) *lateEvents {
@@ -77,7 +77,7 @@ func (l *lateEvents) refer(object runtime.Object) runtime.Object {
 }
 
 func (l *lateEvents) record(e lateEvent) {
-	l.recorder.Eventf(e.regarding, e.related, e.kind, e.reason, e.action, "%s", e.formatted)
+	l.recorder.Eventf(e.regarding, e.related, e.eventtype, e.reason, e.action, "%s", e.note)
 }
 
 // Start records events as their time comes until the context ends, and then those that are left.

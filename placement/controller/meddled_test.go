@@ -16,7 +16,7 @@ import (
 )
 
 // meddling is what others do to a PlacementDecision that is none of theirs.
-func meddling(others []string) map[string]func(*testing.T, fleet, *clusterv1beta1.PlacementDecision) error {
+func meddling(another string) map[string]func(*testing.T, fleet, *clusterv1beta1.PlacementDecision) error {
 	patch := func(mutate func(*clusterv1beta1.PlacementDecision)) func(*testing.T, fleet, *clusterv1beta1.PlacementDecision) error {
 		return func(t *testing.T, f fleet, d *clusterv1beta1.PlacementDecision) error {
 			from := d.DeepCopy()
@@ -37,7 +37,7 @@ func meddling(others []string) map[string]func(*testing.T, fleet, *clusterv1beta
 		},
 		"no label":   patch(func(d *clusterv1beta1.PlacementDecision) { delete(d.Labels, clusterv1beta1.PlacementLabel) }),
 		"no labels":  patch(func(d *clusterv1beta1.PlacementDecision) { d.Labels = nil }),
-		"of another": patch(func(d *clusterv1beta1.PlacementDecision) { d.Labels[clusterv1beta1.PlacementLabel] = others[0] }),
+		"of another": patch(func(d *clusterv1beta1.PlacementDecision) { d.Labels[clusterv1beta1.PlacementLabel] = another }),
 		"group":      patch(func(d *clusterv1beta1.PlacementDecision) { d.Labels[clusterv1beta1.DecisionGroupIndexLabel] = "7" }),
 		"empty":      status(func(s *clusterv1beta1.PlacementDecisionStatus) { s.Decisions = []clusterv1beta1.ClusterDecision{} }),
 		"stranger": status(func(s *clusterv1beta1.PlacementDecisionStatus) {
@@ -70,10 +70,7 @@ func TestMeddledDecisionsAreRestored(t *testing.T) {
 		f.requireSelected(t, p, "0", "1", "2")
 		want[names[i]] = f.decisions(t, p)
 	}
-	rounds := 40
-	if testing.Short() {
-		rounds = 10
-	}
+	const rounds = 40
 	met := map[string]int{}
 	var trail []string
 	defer func() {
@@ -88,9 +85,9 @@ func TestMeddledDecisionsAreRestored(t *testing.T) {
 			}
 		}
 	}()
-	for round := 0; round < rounds || len(met) < len(meddling(names)); round++ {
+	for round := 0; round < rounds || len(met) < len(meddling("")); round++ {
 		for i, p := range placements {
-			ways := meddling(append(names[i+1:len(names):len(names)], names[0]))
+			ways := meddling(names[(i+1)%len(names)])
 			for name, meddle := range ways {
 				if random.IntN(len(ways)) > 0 {
 					continue

@@ -5,8 +5,8 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,17 +17,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/retry"
-
-	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/topology"
 )
 
 // broken is a lab on whose nodes everything fits as long as nothing is broken.
 type broken struct {
 	*lab
-	ring   topology.Topology
 	driver string
 	random *rand.Rand
 	made   int
@@ -42,9 +37,9 @@ func (b *broken) ways() map[string]func(t *testing.T) (mend func(t *testing.T)) 
 		}
 	}
 	return map[string]func(t *testing.T) func(t *testing.T){
-		"a constraint that nothing satisfies": class(func(spec *resourceapi.DeviceClassSpec) { spec.Config = b.row(nothing) }),
+		"a constraint that nothing satisfies": class(func(spec *resourceapi.DeviceClassSpec) { spec.Config = row("false") }),
 		"a constraint that fails": class(func(spec *resourceapi.DeviceClassSpec) {
-			spec.Config = b.row("devices[0].attributes['x.example.com'].y == 1")
+			spec.Config = row("devices[0].attributes['x.example.com'].y == 1")
 		}),
 		"no constraint":                   class(func(spec *resourceapi.DeviceClassSpec) { spec.Config = nil }),
 		"a selector that selects nothing": class(func(spec *resourceapi.DeviceClassSpec) { spec.Selectors[0] = selector("false") }),
@@ -55,21 +50,12 @@ func (b *broken) ways() map[string]func(t *testing.T) (mend func(t *testing.T)) 
 	}
 }
 
-const (
-	nothing = "false"
-	// inARow is how many devices each pod wants.
-	inARow = 4
-)
+// inARow is how many devices each pod wants.
+const inARow = 4
 
 // row is a class's definition of what claims refer to.
-func (b *broken) row(expression string) []resourceapi.DeviceClassConfiguration {
-	raw, _ := json.Marshal(&v1alpha1.CELDeviceConstraint{ // it has no errors
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
-		Name:     "row", Expression: expression,
-	})
-	return []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
-		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
-	}}}
+func row(expression string) []resourceapi.DeviceClassConfiguration {
+	return []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: definition("row", expression)}}
 }
 
 // changeClass returns the spec as it was.
@@ -168,17 +154,10 @@ func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 	t.Logf("seed %d", seed)
 	b.random = rand.New(rand.NewPCG(seed, 1))
 	b.driver = b.family("mla").Driver
-	right := b.row(strings.Replace(contiguous(b.driver, 0), "== -1", "== size(devices) - 1", 1))
-	b.ring = b.ringWith(t, perNode, right[0].DeviceConfiguration)
+	b.ringWith(t, perNode, definition("row", contiguous(b.driver, inARow)))
 	for round := range 6 {
 		ways := b.ways()
-		names := slices.Sorted(func(yield func(string) bool) {
-			for name := range ways {
-				if !yield(name) {
-					return
-				}
-			}
-		})
+		names := slices.Sorted(maps.Keys(ways))
 		b.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		names = names[:1+b.random.IntN(4)]
 		var mend []func(*testing.T)

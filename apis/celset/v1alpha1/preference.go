@@ -146,6 +146,7 @@ func IsPreference(configuration resourceapi.DeviceConfiguration) bool {
 	if err != nil || !mayHave(raw, PreferenceKind) {
 		return false
 	}
+	// The kind alone decides: an apiVersion that is wrong is a mistake in a preference.
 	var meta struct {
 		Kind string `json:"kind"`
 	}

@@ -5,7 +5,6 @@ package scale
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -255,26 +255,23 @@ func TestFaults(t *testing.T) {
 func (h *hub) whileChanging(t *testing.T, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int, a action, run func() error) (meddled int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	changed, meddles := make(chan error, 1), rand.New(rand.NewPCG(random.Uint64(), 1))
-	go func() {
-		done, failed := make(chan struct{}), error(nil)
-		go func() {
-			defer close(done)
-			meddled, failed = h.keepMeddling(ctx, meddles, placements)
-		}()
-		err := h.keepChanging(ctx, random, placements, clusters)
-		<-done
-		changed <- errors.Join(err, failed)
-	}()
+	defer stop()
+	var changing errgroup.Group
+	meddles := rand.New(rand.NewPCG(random.Uint64(), 1))
+	changing.Go(func() error { return h.keepChanging(ctx, random, placements, clusters) })
+	changing.Go(func() (err error) {
+		meddled, err = h.keepMeddling(ctx, meddles, placements)
+		return err
+	})
+	end := func() {
+		stop()
+		require.NoError(t, changing.Wait())
+	}
 	sleep(t.Context(), time.Second)
 	if a.apart {
-		stop()
-		require.NoError(t, <-changed)
+		end()
 	}
 	require.NoError(t, run(), a.name)
-	stop()
-	if !a.apart {
-		require.NoError(t, <-changed)
-	}
+	end()
 	return meddled
 }

@@ -4,8 +4,9 @@
 package profiles
 
 import (
-	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,12 +46,8 @@ func TestStoryMeddledDecisions(t *testing.T) {
 	random, met := rand.New(rand.NewPCG(seed, 1)), map[string]int{}
 	meddle := func(kind string, object client.Object, status bool, ways map[string]func()) {
 		before := object.DeepCopyObject().(client.Object)
-		way, i := "delete", random.IntN(len(ways)+1)
-		for name := range ways {
-			if i--; i == 0 {
-				way = name
-			}
-		}
+		names := append(slices.Sorted(maps.Keys(ways)), "delete")
+		way := names[random.IntN(len(names))]
 		var err error
 		switch {
 		case way == "delete":
@@ -102,5 +99,5 @@ func TestStoryMeddledDecisions(t *testing.T) {
 			}
 		}
 	}
-	t.Log(fmt.Sprint(met))
+	t.Log(met)
 }

@@ -4,6 +4,8 @@
 package allocator
 
 import (
+	"math/bits"
+
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/cel/device/bitset"
@@ -165,18 +167,25 @@ func (l *lookahead) isInfeasible(p place, r *request) bool {
 	if !l.isBounded() || r.WantsAll() {
 		return false
 	}
-	safe := l.cannotFail[p.claim][p.request]
-	if !safe && len(r.Derived) > 0 {
+	safe, wanted := l.cannotFail[p.claim][p.request], r.Count-p.device
+	if !safe && (len(r.Derived) > 0 || l.hasPlenty(p, r, wanted)) {
 		return false
 	}
-	left := l.left[:0]
+	left, known := l.devicesLeft(p, r)
+	return known && (!l.isEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted}))
+}
+
+// devicesLeft are the devices that the request may still get, until it is called again. They are not known
+// if that depends on what is evaluated only when the search comes to it.
+func (l *lookahead) devicesLeft(p place, r *request) (left []*inventory.Candidate, known bool) {
+	left = l.left[:0]
 	for _, c := range l.search.inventory.Candidates[p.from:] {
 		if l.search.available.InUse(p.claim, &r.Request, c) {
 			continue
 		}
 		switch l.know(r, c) {
 		case unknown:
-			return false
+			return nil, false
 		case eligible:
 			if r.isAdmitted(c) {
 				left = append(left, c)
@@ -184,8 +193,31 @@ func (l *lookahead) isInfeasible(p place, r *request) bool {
 		}
 	}
 	l.left = left
-	wanted := r.Count - p.device
-	return !l.isEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted})
+	return left, true
+}
+
+// hasPlenty tells from a few words of bits that the request may get the devices it wants: there
+// are enough ordinary ones, and no constraint bounds how many it gets together. It is false where
+// a look at each device would evaluate a selector.
+func (l *lookahead) hasPlenty(p place, r *request, wanted int) bool {
+	if r.AdminAccess() || r.WantsCapacity() || len(r.bounding) > 0 {
+		return false
+	}
+	devices, selectors := len(l.search.inventory.Candidates), &r.group.selectors
+	allocated, taken := l.search.available.Allocated(), l.search.available.Taken()
+	count := 0
+	for from := p.from; from < devices; from = (from/64 + 1) * 64 {
+		w := from / 64
+		free := ^(allocated[w] | taken[w]) >> (from % 64) << (from % 64)
+		if behind := 64 - (devices - w*64); behind > 0 {
+			free = free << behind >> behind
+		}
+		if !r.group.lookedAhead && free&^selectors.Known()[w] != 0 {
+			return false
+		}
+		count += bits.OnesCount64(free & selectors.Passed()[w] & l.search.inventory.Ordinary[w])
+	}
+	return count >= wanted
 }
 
 // isEnough tells whether the request may get as many of the devices together, all of which are

@@ -6,6 +6,7 @@ package allocator
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,6 +80,91 @@ func TestBoundsChangeNothing(t *testing.T) {
 	for _, outcome := range []string{"cut, not found", "not found", "found"} {
 		require.NotZero(t, seen[outcome], "the generator has lost %q: %v", outcome, seen)
 	}
+}
+
+// Where a glance at the ordinary devices tells that there are plenty, a look at each device tells the
+// same, and learns nothing that was not known.
+func TestPlentyIsEnough(t *testing.T) {
+	seen := map[string]int{}
+	for range 10 {
+		rapid.Check(t, func(rt *rapid.T) {
+			s := randomFreeDevices(rt).search(t)
+			r := s.requests[0][0][0]
+			for _, c := range s.inventory.Candidates {
+				if !oneIn(rt, 3, "skipped") {
+					continue
+				}
+				eligible, err := s.isEligible(0, r, c)
+				require.NoError(rt, err)
+				if eligible && len(s.solution.choices) < r.Count {
+					_, _, err := s.take(0, r, c)
+					require.NoError(rt, err)
+				}
+			}
+			switch rapid.IntRange(0, 2).Draw(rt, "judged") {
+			case 1:
+				s.lookahead.look(r)
+			case 2:
+				s.lookahead.look(r)
+				r.group.lookedAhead = false
+			}
+			from := rapid.IntRange(0, len(s.inventory.Candidates)).Draw(rt, "from")
+			p := place{device: len(s.solution.choices), from: from}
+			wanted := rapid.IntRange(1, 70).Draw(rt, "wanted")
+			plenty, known := s.lookahead.hasPlenty(p, r, wanted), slices.Clone(r.group.selectors.Known())
+			left, _ := s.lookahead.devicesLeft(p, r)
+			enough, ordinary := s.lookahead.isEnough(r, left, wanted), 0
+			for _, c := range left {
+				if r.IsSimple(c) {
+					ordinary++
+				}
+			}
+			switch {
+			case plenty:
+				seen["plenty"]++
+				require.True(rt, enough)
+				require.Equal(rt, known, r.group.selectors.Known())
+			case ordinary >= wanted && len(r.bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.group.selectors.Known()):
+				rt.Fatal("there are plenty")
+			case enough:
+				seen["enough"]++
+			default:
+				seen["too few"]++
+			}
+		})
+	}
+	require.Len(t, seen, 3, "the generator has lost an outcome: %v", seen)
+}
+
+// randomFreeDevices has one request, and devices of which some are in use.
+func randomFreeDevices(t *rapid.T) scenario {
+	s := scenario{}
+	devices := make([]resourceapi.Device, rapid.SampledFrom([]int{1, 5, 63, 64, 65, 127, 128, 129}).Draw(t, "devices"))
+	inUse, others := rapid.IntRange(1, 10).Draw(t, "free, of ten"), rapid.Bool().Draw(t, "some are not ordinary")
+	for i := range devices {
+		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"root": rapid.IntRange(0, 3).Draw(t, "root"), "kind": rapid.SampledFrom([]string{"gpu", "nic"}).Draw(t, "kind")})
+		switch {
+		case others && oneIn(t, 4, "shared"):
+			shared(&devices[i])
+		case others && oneIn(t, 4, "tainted"):
+			devices[i].Taints = []resourceapi.DeviceTaint{{Key: "k", Effect: resourceapi.DeviceTaintEffectNoSchedule}}
+		case rapid.IntRange(1, 10).Draw(t, "in use") > inUse:
+			s.inUse = append(s.inUse, devices[i].Name)
+		}
+	}
+	s.slices = []*sliceBuilder{slice("1", devices...)}
+	c := claim("c").want("x", rapid.Int64Range(1, 32).Draw(t, "count"), rapid.SampledFrom([][]string{nil, {kind("gpu")}}).Draw(t, "selectors")...)
+	if oneIn(t, 6, "admin") {
+		c.admin()
+	}
+	if oneIn(t, 4, "match") {
+		c.match("root")
+	}
+	if oneIn(t, 6, "capacity") {
+		c.capacity("memory", "1Gi")
+	}
+	s.claims = []*claimBuilder{c}
+	return s
 }
 
 // Sets of requests that must match, and devices that hardly suffice.

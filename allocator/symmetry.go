@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -188,8 +187,12 @@ func (y *symmetry) byContent(read view.ReadSet) []int {
 				reads = read.Reader(c.Pool.Driver)
 				readers[c.Pool.Driver] = reads
 			}
-			seen.Attributes = maps.Clone(seen.Attributes)
-			maps.DeleteFunc(seen.Attributes, func(name resourceapi.QualifiedName, _ resourceapi.DeviceAttribute) bool { return !reads(name) })
+			seen.Attributes = make(map[resourceapi.QualifiedName]resourceapi.DeviceAttribute)
+			for name, attribute := range c.Device.Attributes {
+				if reads(name) {
+					seen.Attributes[name] = attribute
+				}
+			}
 		}
 		raw, err := seen.Marshal()
 		if err != nil || view.HasEmptyList(seen.Attributes) {

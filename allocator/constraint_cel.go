@@ -45,10 +45,9 @@ type celConstraint struct {
 	// one.
 	members []*inventory.Candidate
 	values  []*device.Device
-	// known has the verdicts on sets, once one was needed. ask is evaluateSet, positions is
+	// known has the verdicts on sets, once one was needed. positions is
 	// memory for what the table is asked.
 	known     *verdict.Table
-	ask       func() (verdict.Verdict, error)
 	positions []int
 	// evaluations counts how often the expression was evaluated, hits how often the
 	// verdict was known. accepted and rejected count the complete sets by verdict, proven
@@ -208,21 +207,16 @@ func (c *celConstraint) Add(r *requests.Request, added *inventory.Candidate) (bo
 		return false, err
 	}
 	c.members = append(c.members, added)
-	satisfied, err := c.afterAddition(r, added)
+	satisfied := c.pruner.descend(r, added)
+	err := c.pruner.failure()
+	if satisfied && err == nil && c.isComplete() {
+		satisfied, err = c.evaluate()
+	}
 	if err != nil || !satisfied {
 		c.Remove(added)
+		return false, err
 	}
-	return satisfied, err
-}
-
-func (c *celConstraint) afterAddition(r *requests.Request, added *inventory.Candidate) (bool, error) {
-	if !c.pruner.descend(r, added) {
-		return false, c.pruner.failure()
-	}
-	if err := c.pruner.failure(); err != nil || !c.isComplete() {
-		return err == nil, err
-	}
-	return c.evaluate()
+	return true, nil
 }
 
 func (c *celConstraint) Remove(removed *inventory.Candidate) {
@@ -247,11 +241,13 @@ func (c *celConstraint) evaluate() (bool, error) {
 	if err := c.pruner.failure(); err != nil {
 		return false, err
 	}
-	judge := c.verdict
+	var satisfied bool
+	var err error
 	if c.goal != nil {
-		judge = c.isReached
+		satisfied, err = c.isReached()
+	} else {
+		satisfied, err = c.verdict()
 	}
-	satisfied, err := judge()
 	switch {
 	case err != nil:
 		return false, c.evaluationError(err)

@@ -295,6 +295,9 @@ func (s *search) nextDevice(p place, r *request) (outcome, error) {
 // "all", so there is no other choice.
 func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 	c := r.all[p.device]
+	if s.available.InUse(p.claim, &r.Request, c) {
+		return none, nil
+	}
 	refusedBy, taken, err := s.take(p.claim, r, c)
 	switch {
 	case err != nil:
@@ -370,12 +373,9 @@ func (s *search) proceed(p place, r *request, c *inventory.Candidate) (outcome, 
 	return result, err
 }
 
-// take takes a selectable device if nothing speaks against it. If a constraint
+// take takes a selectable device that is not in use if nothing speaks against it. If a constraint
 // does, it is returned. Unless the device was taken nothing has changed.
 func (s *search) take(claim int, r *request, c *inventory.Candidate) (refusedBy constraint.Constraint, taken bool, err error) {
-	if s.available.InUse(claim, &r.Request, c) {
-		return nil, false, nil
-	}
 	var reserved availability.Reservation
 	if !r.IsSimple(c) {
 		usable := s.available.IsUsable(&r.Request, c)
@@ -386,10 +386,17 @@ func (s *search) take(claim int, r *request, c *inventory.Candidate) (refusedBy 
 			return nil, false, nil
 		}
 	}
-	refusedBy, taken, err = s.addToConstraints(claim, r, c, &reserved)
-	if !taken {
+	for i, constraint := range r.constraints {
+		if added, err := constraint.Add(&r.Request, c); err != nil || !added {
+			removeFrom(r.constraints[:i], c)
+			s.available.Release(c, reserved)
+			return constraint, false, err
+		}
+	}
+	if marked, err := s.mark(claim, r, c, &reserved); err != nil || !marked {
+		removeFrom(r.constraints, c)
 		s.available.Release(c, reserved)
-		return refusedBy, false, err
+		return nil, false, err
 	}
 	s.solution.choices = append(s.solution.choices, choice{claim: claim, request: r, Candidate: c, Reservation: reserved})
 	s.resultCount[claim]++
@@ -399,27 +406,15 @@ func (s *search) take(claim int, r *request, c *inventory.Candidate) (refusedBy 
 	return nil, true, nil
 }
 
-// addToConstraints adds the device to the constraints and then marks it as taken.
-func (s *search) addToConstraints(claim int, r *request, c *inventory.Candidate, reserved *availability.Reservation) (refusedBy constraint.Constraint, taken bool, err error) {
-	for i, constraint := range r.constraints {
-		added, err := constraint.Add(&r.Request, c)
-		if err != nil || !added {
-			removeFrom(r.constraints[:i], c)
-			return constraint, false, err
+// mark marks the device as taken if it has enough capacity.
+func (s *search) mark(claim int, r *request, c *inventory.Candidate, reserved *availability.Reservation) (bool, error) {
+	if !r.IsSimple(c) {
+		if enough, err := s.available.HasCapacity(&r.Request, c); err != nil || !enough {
+			return false, err
 		}
 	}
-	enough, err := true, error(nil)
-	if !r.IsSimple(c) {
-		enough, err = s.available.HasCapacity(&r.Request, c)
-	}
-	if enough && err == nil {
-		err = s.available.Mark(claim, &r.Request, c, reserved)
-	}
-	if !enough || err != nil {
-		removeFrom(r.constraints, c)
-		return nil, false, err
-	}
-	return nil, true, nil
+	err := s.available.Mark(claim, &r.Request, c, reserved)
+	return err == nil, err
 }
 
 // giveBack undoes the last take.

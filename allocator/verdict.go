@@ -14,17 +14,17 @@ import (
 func (c *celConstraint) verdict() (bool, error) {
 	s := c.search
 	if s.allocator.unbounded {
-		v, err := c.evaluateSet()
+		v, err := c.EvaluateSet()
 		return v.Satisfied, err
 	}
 	if c.known == nil {
-		c.known, c.ask = s.allocator.cache.verdictsOf(s.view(), c.definition), c.evaluateSet
+		c.known = s.allocator.cache.verdictsOf(s.view(), c.definition)
 	}
 	c.positions = c.positions[:0]
 	for _, member := range c.members {
 		c.positions = append(c.positions, member.Position)
 	}
-	v, known, err := c.known.Find(s.ctx, c.positions, c.ask)
+	v, known, err := c.known.Find(s.ctx, c.positions, c)
 	if known {
 		c.hits++
 		err = s.work.cost.Charge(v.Cost)
@@ -32,7 +32,8 @@ func (c *celConstraint) verdict() (bool, error) {
 	return v.Satisfied, interrupted(s.ctx, err)
 }
 
-func (c *celConstraint) evaluateSet() (verdict.Verdict, error) {
+// EvaluateSet evaluates the expression for the complete set.
+func (c *celConstraint) EvaluateSet() (verdict.Verdict, error) {
 	c.evaluations++
 	before := c.search.work.cost.Spent()
 	satisfied, err := c.expression.Satisfied(c.search.ctx, c.memberValues(), c.search.work.cost)
@@ -41,9 +42,10 @@ func (c *celConstraint) evaluateSet() (verdict.Verdict, error) {
 
 // memberValues are the devices of the set as an expression sees them, until it is called again.
 func (c *celConstraint) memberValues() []*device.Device {
+	values := c.search.view().Values
 	c.values = c.values[:0]
 	for _, member := range c.members {
-		c.values = append(c.values, c.search.view().Values[member.Position])
+		c.values = append(c.values, values[member.Position])
 	}
 	return c.values
 }

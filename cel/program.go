@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/operators"
@@ -49,9 +50,18 @@ func (p *Program) EvaluateInt(ctx context.Context, input cel.Activation, budget 
 	return int64(value), err
 }
 
-// evaluate returns a result that is of type T.
+// evaluate returns a result that is of type T, and measures how long that takes if somebody wants to
+// know.
 func evaluate[T ref.Val](ctx context.Context, p *Program, input cel.Activation, budget *Budget) (T, error) {
-	value, expense, err := p.run(ctx, input)
+	timer := p.environment.timer
+	var start time.Time
+	if timer != nil {
+		start = timer.Now()
+	}
+	value, expense, err := p.program.Eval(ctx, input, p.environment.limits)
+	if timer != nil {
+		timer.ObserveDuration(p.environment.name, timer.Now().Sub(start))
+	}
 	cost := expense.Units()
 	var result, zero T
 	failure := budget.charge(cost, p.environment.advice)
@@ -69,18 +79,6 @@ func evaluate[T ref.Val](ctx context.Context, p *Program, input cel.Activation, 
 		return zero, failure
 	}
 	return result, nil
-}
-
-// run evaluates, and measures how long that takes if somebody wants to know.
-func (p *Program) run(ctx context.Context, input cel.Activation) (ref.Val, meter.Expense, error) {
-	timer := p.environment.timer
-	if timer == nil {
-		return p.program.Eval(ctx, input, p.environment.limits)
-	}
-	start := timer.Now()
-	value, expense, err := p.program.Eval(ctx, input, p.environment.limits)
-	timer.ObserveDuration(p.environment.name, timer.Now().Sub(start))
-	return value, expense, err
 }
 
 func (p *Program) typeError(got string) *Error {

@@ -26,7 +26,7 @@ type place struct {
 
 const (
 	placeBytes = int(unsafe.Sizeof(place{}))
-	fewPlaces  = 16
+	fewPlaces  = 64
 )
 
 // placeOf is where the set is, or where it would be. There is a free place always.

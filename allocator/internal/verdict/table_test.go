@@ -21,10 +21,15 @@ import (
 
 var errFailed = errors.New("evaluation failed")
 
+// evaluator is an [Evaluator].
+type evaluator func() (Verdict, error)
+
+func (e evaluator) EvaluateSet() (Verdict, error) { return e() }
+
 func newTable(devices int) *Table { return NewTable(devices, 1<<20, func(int) {}) }
 
 // is evaluates to something that only this set has.
-func is(positions []int) func() (Verdict, error) {
+func is(positions []int) evaluator {
 	v := Verdict{Cost: uint64(len(positions))}
 	for _, position := range positions {
 		v.Cost = (v.Cost*1031 + uint64(position)) % most
@@ -33,7 +38,7 @@ func is(positions []int) func() (Verdict, error) {
 	return func() (Verdict, error) { return v, nil }
 }
 
-func never() (Verdict, error) { return Verdict{}, errors.New("is known already") }
+var never evaluator = func() (Verdict, error) { return Verdict{}, errors.New("is known already") }
 
 // What is remembered is what was found for that set and no other, however many there are, and
 // as long as there is room nothing is asked twice.
@@ -51,12 +56,12 @@ func TestTableIsAMap(t *testing.T) {
 			want, _ := is(set)()
 			fails := rapid.IntRange(0, 9).Draw(t, "fails") == 0
 			evaluations := 0
-			got, known, err := table.Find(t.Context(), set, func() (Verdict, error) {
+			got, known, err := table.Find(t.Context(), set, evaluator(func() (Verdict, error) {
 				if evaluations++; fails {
 					return Verdict{}, errFailed
 				}
 				return want, nil
-			})
+			}))
 			before := asked[fmt.Sprint(set)]
 			require.False(t, known && !before)
 			require.Equal(t, !known, evaluations == 1)
@@ -101,11 +106,11 @@ func TestSetsAreEvaluatedOnce(t *testing.T) {
 			var group sync.WaitGroup
 			for range 10 {
 				group.Go(func() {
-					_, known, err := table.Find(t.Context(), make([]int, size), func() (Verdict, error) {
+					_, known, err := table.Find(t.Context(), make([]int, size), evaluator(func() (Verdict, error) {
 						evaluated.Add(1)
 						<-release
 						return Verdict{Cost: 7}, nil
-					})
+					}))
 					if known {
 						knew.Add(1)
 					}
@@ -131,10 +136,10 @@ func TestTurnIsPassedOn(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() {
 			defer func() { _ = recover() }()
-			_, _, _ = table.Find(t.Context(), set, func() (Verdict, error) {
+			_, _, _ = table.Find(t.Context(), set, evaluator(func() (Verdict, error) {
 				<-release
 				panic("broken")
-			})
+			}))
 		})
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -148,7 +153,7 @@ func TestTurnIsPassedOn(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		group.Go(func() {
-			_, known, err := table.Find(t.Context(), set, func() (Verdict, error) { return Verdict{}, errFailed })
+			_, known, err := table.Find(t.Context(), set, evaluator(func() (Verdict, error) { return Verdict{}, errFailed }))
 			if known || !errors.Is(err, errFailed) {
 				t.Errorf("known %t, %v", known, err)
 			}
@@ -156,7 +161,7 @@ func TestTurnIsPassedOn(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		group.Wait()
-		v, known, err := table.Find(ctx, set, func() (Verdict, error) { return Verdict{true, 3}, nil })
+		v, known, err := table.Find(ctx, set, evaluator(func() (Verdict, error) { return Verdict{true, 3}, nil }))
 		require.NoError(t, err)
 		require.False(t, known)
 		require.Equal(t, Verdict{true, 3}, v)
@@ -166,14 +171,14 @@ func TestTurnIsPassedOn(t *testing.T) {
 // All may be forgotten while somebody evaluates.
 func TestEvaluationOutlivesTheEntries(t *testing.T) {
 	table, set := NewTable(1<<20, 1<<10, func(int) {}), []int{1}
-	_, _, err := table.Find(t.Context(), set, func() (Verdict, error) {
+	_, _, err := table.Find(t.Context(), set, evaluator(func() (Verdict, error) {
 		for i := range 1000 {
 			if _, _, err := table.Find(t.Context(), []int{2, i}, is([]int{i})); err != nil {
 				return Verdict{}, err
 			}
 		}
 		return Verdict{Cost: 5}, nil
-	})
+	}))
 	require.NoError(t, err)
 	v, known, err := table.Find(t.Context(), set, never)
 	require.NoError(t, err)

@@ -96,12 +96,13 @@ type Asked struct {
 	Idle int `json:"idle"`
 	// BestEffort and the others are in microseconds: Allocator for what upstream's takes which does not choose,
 	// Links for what was not asked before, Known for the same asked by another claim, of its first node,
-	// Further of another like it.
+	// Further of another like it. Plain is Further for the same claim where its class has no preference.
 	BestEffort Quantiles `json:"bestEffort"`
 	Allocator  Quantiles `json:"allocator"`
 	Links      Quantiles `json:"links"`
 	Known      Quantiles `json:"known"`
 	Further    Quantiles `json:"further"`
+	Plain      Quantiles `json:"plain"`
 	// The scores are the sums of what the links are worth of all sets that were chosen.
 	BestEffortScore int `json:"bestEffortScore"`
 	LinksScore      int `json:"linksScore"`

@@ -18,11 +18,11 @@ func (t *Traces) askedPart() string {
 
 // askedTable has a row for each number of idle devices and of those wanted.
 func (t *Traces) askedTable() string {
-	text := "| node | idle | wanted | nodes | score, best effort | preference | best effort, µs | upstream's allocator, µs | preference, µs: not met | known, the first | known, further |\n|---|---|---|---|---|---|---|---|---|---|---|\n"
+	text := "| node | idle | wanted | nodes | score, best effort | preference | best effort, µs | upstream's allocator, µs | preference, µs: not met | known, the first | known, further | no preference, µs |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 	for _, a := range t.Asked {
-		text += fmt.Sprintf("| %s | %d of %d | %d | %d | %.0f | %.0f | %s | %s | %s | %s | %s |\n", titles[a.Machine], a.Idle, a.Devices, a.Size, a.Asks,
+		text += fmt.Sprintf("| %s | %d of %d | %d | %d | %.0f | %.0f | %s | %s | %s | %s | %s | %s |\n", titles[a.Machine], a.Idle, a.Devices, a.Size, a.Asks,
 			share(float64(a.BestEffortScore), float64(a.Asks)), share(float64(a.LinksScore), float64(a.Asks)),
-			digits(theirs(a)), digits(around(a)), digits(notMet(a)), digits(known(a)), digits(further(a)))
+			digits(theirs(a)), digits(around(a)), digits(notMet(a)), digits(known(a)), digits(further(a)), digits(plain(a)))
 	}
 	return text
 }
@@ -31,7 +31,7 @@ func (t *Traces) askedTable() string {
 // both take, from the row above with the least to that with the most, and in how many of the rows the preference
 // takes less.
 func (t *Traces) faster() string {
-	text := "| node | rows | best effort | µs | preference, µs: not met | less in | known, the first | less in | known, further | less in |\n|---|---|---|---|---|---|---|---|---|---|\n"
+	text := "| node | rows | best effort | µs | preference, µs: not met | less in | known, the first | less in | known, further | less in | choosing adds | less in |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 	var sizes []int
 	rows := map[int][]Asked{}
 	for _, a := range t.Asked {
@@ -46,7 +46,7 @@ func (t *Traces) faster() string {
 			takes func(Asked) float64
 		}{{"alone", theirs}, {"and an allocator", withAllocator}} {
 			text += fmt.Sprintf("| %d devices | %d | %s | %s |", size, len(rows[size]), other.name, span(rows[size], other.takes))
-			for _, ours := range []func(Asked) float64{notMet, known, further} {
+			for _, ours := range []func(Asked) float64{notMet, known, further, choosing} {
 				less := len(slices.DeleteFunc(slices.Clone(rows[size]), func(a Asked) bool { return ours(a) >= other.takes(a) }))
 				text += fmt.Sprintf(" %s | %d |", span(rows[size], ours), less)
 			}
@@ -61,6 +61,10 @@ func around(a Asked) float64  { return a.Allocator.P50 }
 func notMet(a Asked) float64  { return a.Links.P50 }
 func known(a Asked) float64   { return a.Known.P50 }
 func further(a Asked) float64 { return a.Further.P50 }
+func plain(a Asked) float64   { return a.Plain.P50 }
+
+// choosing is what the preference adds to an allocation without one.
+func choosing(a Asked) float64 { return further(a) - plain(a) }
 
 // withAllocator is what an allocator would take that chooses by best effort.
 func withAllocator(a Asked) float64 { return theirs(a) + around(a) }

@@ -56,13 +56,13 @@ func TestAskedPart(t *testing.T) {
 		at := func(p50 float64) Quantiles { return Quantiles{P50: p50, P99: 1000} }
 		return Asked{
 			Machine: "gpus", Devices: devices, Size: 2, Idle: idle, Asks: 10, BestEffortScore: 2400, LinksScore: 2500,
-			BestEffort: at(theirs), Allocator: at(10), Links: at(notMet), Known: at(known), Further: at(further),
+			BestEffort: at(theirs), Allocator: at(10), Links: at(notMet), Known: at(known), Further: at(further), Plain: at(1.5),
 		}
 	}
 	part := (&Traces{Asked: []Asked{asked(8, 4, 1, 100, 30, 2), asked(8, 8, 36, 200, 35, 2), asked(16, 16, 900, 100, 30, 2)}}).askedPart()
-	require.Contains(t, part, "| the same GPUs, any will do | 8 of 8 | 2 | 10 | 240 | 250 | 36.0 | 10.0 | 200 | 35.0 | 2.00 |\n")
-	require.Contains(t, part, "| 8 devices | 2 | alone | 1.00 to 36.0 | 100 to 200 | 0 | 30.0 to 35.0 | 1 | 2.00 to 2.00 | 1 |\n")
-	require.Contains(t, part, "| 8 devices | 2 | and an allocator | 11.0 to 46.0 | 100 to 200 | 0 | 30.0 to 35.0 | 1 | 2.00 to 2.00 | 2 |\n")
+	require.Contains(t, part, "| the same GPUs, any will do | 8 of 8 | 2 | 10 | 240 | 250 | 36.0 | 10.0 | 200 | 35.0 | 2.00 | 1.50 |\n")
+	require.Contains(t, part, "| 8 devices | 2 | alone | 1.00 to 36.0 | 100 to 200 | 0 | 30.0 to 35.0 | 1 | 2.00 to 2.00 | 1 | 0.50 to 0.50 | 2 |\n")
+	require.Contains(t, part, "| 8 devices | 2 | and an allocator | 11.0 to 46.0 | 100 to 200 | 0 | 30.0 to 35.0 | 1 | 2.00 to 2.00 | 2 | 0.50 to 0.50 | 2 |\n")
 	require.Contains(t, part, "| 16 devices | 1 | alone | 900 to 900 | 100 to 100 | 1 |")
 	require.Empty(t, (&Traces{}).askedPart())
 }

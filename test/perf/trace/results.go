@@ -208,16 +208,21 @@ func quantiles(values []float64) Quantiles {
 // alike, at most so many of them. The hardware is known: nodes with fewer were asked before. The preference
 // is asked for what is known, too: by the next claim, which asks that node first and then one like it.
 // Upstream's allocator is asked for the same claim and takes the first devices, for what an allocator does
-// beside choosing: on the second of two nodes, without what it does once for a claim.
+// beside choosing: on the second of two nodes, without what it does once for a claim. So is ours, where the
+// class has no preference.
 func Ask(m *Machine, idle, size, most int) (Asked, error) {
 	result := Asked{Machine: m.Name, Devices: m.all().len(), Size: size, Idle: idle}
 	all := slices.Collect(m.all().subsets(idle))
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	all = all[:min(most, len(all))]
 	result.Asks = len(all)
-	var theirs, around, ours, first, further []float64
+	var theirs, around, ours, first, further, without []float64
 	for round := 0; len(theirs) < fewestAsks; round++ {
 		asked, err := newAsked(m, 2, []v1alpha1.CELDevicePreference{m.strongLinks()})
+		if err != nil {
+			return result, err
+		}
+		plain, err := newAsked(m, 2, nil)
 		if err != nil {
 			return result, err
 		}
@@ -241,6 +246,12 @@ func Ask(m *Machine, idle, size, most int) (Asked, error) {
 			if _, err := asked.timed(free, size, &first, &further); err != nil {
 				return result, err
 			}
+			// The second claim counts: what is remembered for all claims is known then.
+			for _, took := range []*[]float64{new([]float64), &without} {
+				if _, err := plain.timed(free, size, new([]float64), took); err != nil {
+					return result, err
+				}
+			}
 			if round == 0 {
 				result.BestEffortScore += m.score(best.set)
 				result.LinksScore += m.score(linked.set)
@@ -248,7 +259,7 @@ func Ask(m *Machine, idle, size, most int) (Asked, error) {
 		}
 	}
 	result.BestEffort, result.Allocator, result.Links = quantiles(theirs), quantiles(around), quantiles(ours)
-	result.Known, result.Further = quantiles(first), quantiles(further)
+	result.Known, result.Further, result.Plain = quantiles(first), quantiles(further), quantiles(without)
 	return result, nil
 }
 

@@ -112,7 +112,7 @@ runs each workload has 0.96 to 1.11 of upstream's throughput, all together 1.02.
 
 `
 
-const churnText = `Version: commit 2c03768, of 25 November 2026. With the feature gate ` + "`DRADevicePreemption`" + `. Pods of three priorities want more devices than 200 nodes have. The upper
+const churnText = `Version: commit 675a402, of 26 November 2026. With the feature gate ` + "`DRADevicePreemption`" + `. Pods of three priorities want more devices than 200 nodes have. The upper
 two are so few that there is always a node with only lower ones: each of them could run if others were evicted. Pods
 take up to three seconds to end, those that were evicted are made anew, and one scheduler after the other is killed.
 A ledger follows all versions of all claims. Each eviction is compared with what the schedulers' logs say, for whom

@@ -45,8 +45,8 @@ type celConstraint struct {
 	// one.
 	members []*inventory.Candidate
 	values  []*device.Device
-	// known has the verdicts on sets, once one was needed. positions is
-	// memory for what the table is asked.
+	// known has the verdicts on sets, once one was needed. positions is memory for what the table
+	// is asked.
 	known     *verdict.Table
 	positions []int
 	// evaluations counts how often the expression was evaluated, hits how often the

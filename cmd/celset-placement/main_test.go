@@ -113,9 +113,6 @@ func TestRun(t *testing.T) {
 // startHub returns a hub and options for a program with the rights in the manifests.
 func startHub(t *testing.T, users ...string) (*controlplane.ControlPlane, *options) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	accounts := []controlplane.User{{Name: serviceAccount, Groups: []string{"system:serviceaccounts"}}}
 	for _, user := range users {
 		accounts = append(accounts, controlplane.User{Name: user})

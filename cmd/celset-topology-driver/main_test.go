@@ -133,9 +133,6 @@ const account = "system:serviceaccount:celset-system:celset-topology-driver"
 
 // TestRun runs the program beside an API server and asks it what others ask.
 func TestRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	cp, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
 		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
 		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "", Users: []controlplane.User{{Name: account}},

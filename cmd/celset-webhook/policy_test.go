@@ -33,9 +33,6 @@ func waitForPolicy(t *testing.T, c *cluster) {
 
 // TestPolicy: the policy works without the webhook.
 func TestPolicy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	c := startCluster(t)
 	_, err := c.apply(t, finalized(class("earlier", parameters("{kind: Ring}"))), controlplane.ApplyOptions{})
 	require.NoError(t, err, "nobody checks yet")

@@ -32,9 +32,6 @@ const refusedBy = `admission webhook "claims.celset.dev" denied the request: Res
 
 // TestWebhook is what happens on a real API server, from the manifests on.
 func TestWebhook(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	c := startCluster(t)
 	t.Run("manifests", func(t *testing.T) { requireApplicable(t, c) })
 	for _, manifest := range []string{
@@ -240,9 +237,6 @@ func finalized(manifest string) string {
 
 // TestExamples: the webhook has nothing against them, and nothing to warn of.
 func TestExamples(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	c := startCluster(t)
 	c.serve(t, certificate(t))
 	c.waitForWebhook(t)

@@ -31,9 +31,6 @@ var (
 )
 
 func TestInstall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	controlPlane, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
 		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
 		// Whoever names the directory of the binaries has built them.

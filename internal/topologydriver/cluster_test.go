@@ -28,9 +28,6 @@ import (
 // startAPIServer starts a control plane with one node, and with feature gates on.
 func startAPIServer(t *testing.T, gates ...string) kubernetes.Interface {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	on := map[string]bool{}
 	for _, gate := range gates {
 		on[gate] = true

@@ -51,9 +51,6 @@ type cluster struct {
 
 func start(t *testing.T) *cluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
 	requireAvailable(t, podprocess.Unavailable())
 	// Whoever names the directory of the binaries has built them.
 	prebuilt := os.Getenv(controlplane.BinDirEnv) != ""

@@ -137,9 +137,6 @@ func files(t *testing.T) []block {
 // TestAPIServerTakesObjects has an API server validate every object in the pages and in
 // manifests, but for what is no object of the API: that is checked elsewhere.
 func TestAPIServerTakesObjects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{
 		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
 		// Whoever names the directory of the binaries has built them.

@@ -29,9 +29,6 @@ const (
 // TestGettingStarted does what the page says, one block after the other, and compares
 // what comes of it with what the page says comes of it.
 func TestGettingStarted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
 	content, err := os.ReadFile(filepath.Join("..", "..", startPage))
 	require.NoError(t, err)
 	all, err := parse(startPage, string(content))

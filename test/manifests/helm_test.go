@@ -26,9 +26,6 @@ const chart = root + "/charts/celset"
 // runHelm runs helm and returns what it printed.
 func runHelm(t *testing.T, args ...string) (output string, err error) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds helm")
-	}
 	return helm.Run(t, args...)
 }
 

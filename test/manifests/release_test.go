@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/release"
 	"github.com/celset/celset/internal/testing/render"
 )
@@ -27,9 +28,7 @@ const releasedProgram = "celset-topology-driver"
 // buildRelease makes a release with one image.
 func buildRelease(t *testing.T, folder string, flags ...string) (string, error) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the program that makes releases")
-	}
+	cases.OnlyNightly(t, "makes releases, which takes minutes")
 	return release.Build(t, folder, []string{releasedProgram}, flags...)
 }
 
@@ -108,9 +107,7 @@ func TestReleaseRefusesMistakes(t *testing.T) {
 
 // TestReleaseTool runs the tests of that module, which ./... does not reach.
 func TestReleaseTool(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program that makes releases")
-	}
+	cases.OnlyNightly(t, "makes releases, which takes minutes")
 	command := exec.CommandContext(t.Context(), "go", "test", ".")
 	command.Dir = "../../hack/tools/release"
 	output, err := command.CombinedOutput()

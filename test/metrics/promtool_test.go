@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // buildPromtool builds bin/promtool, once in a run. Of a make that runs the tests it does not
@@ -38,9 +39,7 @@ var buildPromtool = sync.OnceValues(func() (string, error) {
 // promtool runs Prometheus' own tool in a folder and returns what it printed.
 func promtool(t *testing.T, folder string, args ...string) (string, error) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds promtool")
-	}
+	cases.OnlyNightly(t, "builds promtool, which takes minutes")
 	output, err := buildPromtool()
 	require.NoError(t, err, output)
 	root, err := controlplane.ModuleRoot()

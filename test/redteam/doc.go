@@ -14,7 +14,9 @@
 // somebody called alice does harmless things all the time, one after the other, and notes
 // how long each takes. What that was without mallory is measured first.
 //
-// It measures delays, so nothing else may run meanwhile: it is skipped unless it is asked for.
+// Before a change lands, TestOthersAreServed fires the same and counts: no program has ended, and alice
+// got everything. TestGuarantee measures delays and memory, so nothing else may run meanwhile: it
+// is skipped unless it is asked for.
 //
 //	make test-guarantee                           # all, in batches
 //	CELSET_REDTEAM=long go test ./test/redteam    # all, one by one

@@ -32,6 +32,8 @@ const (
 	// batch is how many shots are fired together: what mallory writes at the same moment, and
 	// a few that come right after it.
 	batch = 10
+	// crowdedBatch is how many are fired together where no delay is measured.
+	crowdedBatch = 100
 	// tries is for machines that are busy: the best one counts.
 	tries = 4
 	// mostFailures ends the test early: it has made its point.
@@ -50,7 +52,7 @@ type siege struct {
 func TestGuarantee(t *testing.T) {
 	mode := os.Getenv("CELSET_REDTEAM")
 	if mode == "" {
-		t.Skip("measures delays, so nothing else may run meanwhile: run make test-guarantee")
+		t.Skip("measures delays, so nothing else may run meanwhile: make test-guarantee, a part of make nightly")
 	}
 	s, shots := newSiege(t)
 	size := batch
@@ -76,6 +78,30 @@ func TestGuarantee(t *testing.T) {
 	if mode == "all" || mode == "long" {
 		require.Positive(t, s.crowd.evicted)
 	}
+}
+
+// TestOthersAreServed fires the same shots, many at a time, and no delay counts: afterwards alice
+// gets everything that she asks for, and no program has ended.
+func TestOthersAreServed(t *testing.T) {
+	if os.Getenv("CELSET_REDTEAM") != "" {
+		t.Skip("TestGuarantee has the same, and measures it")
+	}
+	s, shots := newSiege(t)
+	for next := range slices.Chunk(shots, crowdedBatch) {
+		fire(t.Context(), next)
+		for _, p := range s.probes {
+			p.n++
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			require.NoError(t, p.once(ctx, p.n), "%s, after %s", p.name, names(next))
+			cancel()
+		}
+		for _, p := range s.programs {
+			how, ended := p.hasEnded()
+			require.False(t, ended, "%s ended: %s, after %s", p.name, how, names(next))
+		}
+		require.NoError(t, undo(t.Context(), next))
+	}
+	require.Positive(t, s.crowd.evicted)
 }
 
 func newSiege(t *testing.T) (*siege, []shot) {

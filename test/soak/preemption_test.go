@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/ledger"
 )
 
@@ -73,9 +74,7 @@ func (s *successors) start() {
 // while schedulers are killed. No device ever has two claims, nobody is evicted for nothing, and whoever
 // could run if others were evicted runs in the end.
 func TestSoakPreemption(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a control plane")
-	}
+	cases.OnlyNightly(t, "runs for a time, whatever happens in it")
 	run := chosenPreemptionRun(t)
 	cp := startCluster(t, run.nodes)
 	p := newProtocol(t, run.log)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/ledger"
 )
 
@@ -46,9 +47,7 @@ func chosenRun(t *testing.T) run {
 const drainTimeout = 3 * time.Minute
 
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a control plane")
-	}
+	cases.OnlyNightly(t, "measures memory and delays")
 	r := chosenRun(t)
 	cp := startCluster(t, r.nodes)
 	scheduler := startScheduler(t, cp, controlplane.CelsetScheduler)

@@ -68,9 +68,6 @@ var selectors = map[string]string{
 
 // TestServed compares the API server with what is written down.
 func TestServed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{
 		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
 		// Whoever names the directory of the binaries has built them.

@@ -45,9 +45,6 @@ type cluster struct {
 // under the rights in manifests/scheduler.
 func start(t *testing.T) *cluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{
 		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true,
 		FeatureGates:  map[string]bool{"GenericWorkload": true},

@@ -51,9 +51,6 @@ type cluster struct {
 // start starts a control plane, with further flags of the API server.
 func start(t *testing.T, apiServerArgs ...string) *cluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
 	// Whoever names the directory of the binaries has built them.
 	prebuilt := os.Getenv(controlplane.BinDirEnv) != ""
 	if !prebuilt {

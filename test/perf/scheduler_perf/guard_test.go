@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/admission/guard/server"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // guardedVariants are the same configuration twice: what differs is whether allocations are judged.
@@ -131,9 +132,7 @@ func BenchmarkPerfSchedulingGuard(b *testing.B) {
 
 // TestGuard runs the workloads labelled "short": pods get what they ask for with the guard, too, which is asked.
 func TestGuard(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes an API server")
-	}
+	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")
 	perf.TestSchedulingLabelFilter = "short"
 	config, err := variantConfig(t.TempDir(), "Guard", guardedVariants)
 	require.NoError(t, err)

@@ -18,6 +18,8 @@ import (
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 const keepWholeFile = "keepwhole-config.yaml"
@@ -117,9 +119,7 @@ func BenchmarkPerfSchedulingKeepWhole(b *testing.B) {
 // TestKeepWhole runs the workloads labelled "short": pods get what they ask for with each variant, and
 // preferences are asked with the one that has them only.
 func TestKeepWhole(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes an API server")
-	}
+	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")
 	perf.TestSchedulingLabelFilter = "short"
 	config, err := variantConfig(t.TempDir(), "KeepWhole", variants)
 	require.NoError(t, err)

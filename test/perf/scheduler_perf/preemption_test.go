@@ -13,6 +13,7 @@ import (
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/plugin"
 )
 
@@ -45,9 +46,7 @@ func BenchmarkPerfSchedulingUpstreamPreemption(b *testing.B) {
 // TestPreemption runs the workloads labelled "short": all pods get the set that they ask for, others are
 // evicted where nothing else is free, and no device goes to two claims.
 func TestPreemption(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes an API server")
-	}
+	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")
 	perf.TestSchedulingLabelFilter = "short"
 	before := 0.0
 	ran := 0

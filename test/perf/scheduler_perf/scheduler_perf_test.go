@@ -17,6 +17,7 @@ import (
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/ledger"
 	"github.com/celset/celset/internal/topology"
 )
@@ -24,9 +25,7 @@ import (
 // TestSchedulerPerf runs the workloads labelled "short": all pods get what they ask for, and
 // no device goes to two claims.
 func TestSchedulerPerf(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes an API server")
-	}
+	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")
 	perf.TestSchedulingLabelFilter = "short"
 	perf.RunIntegrationPerfScheduling(t, configFile, withRegistry(t, registry()), perf.WithNodeUpdateFn(
 		func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // TestScheduler replays a short trace on a whole scheduler: each claim gets the devices that the simulation
 // chooses with as much free, and where nodes are taken in order it gets the node, too. What fits is
 // placed at once, see [scheduled].
 func TestScheduler(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a control plane")
-	}
+	cases.OnlyNightly(t, "has a whole scheduler place in time what the simulation places")
 	const nodes, claims, load, seed = 4, 40, 2, 7
 	m := machineNamed(t, "ring")
 	s := newStage(t, m, nodes)

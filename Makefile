@@ -6,10 +6,10 @@ GO ?= go
 # Race detector for what is ours and concurrent. Of what pulls in Kubernetes servers it is the
 # plugin only, which shares informers' objects with a whole scheduler: building that with the
 # detector takes some minutes the first time, and the tests some seconds. The commands would
-# take many times as long. Short, because test-all has all random cases.
+# take many times as long.
 RACE_PACKAGES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
 
-.PHONY: help demo demo-placement demo-real test test-race test-coverage coverage test-all test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench bench-rows expensive perf perf-report trace trace-scheduler soak soak-preemption fleet faults clean generate images release base-digest generate-docs
+.PHONY: help demo demo-placement demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench bench-rows expensive perf perf-report trace trace-scheduler soak soak-preemption fleet faults clean generate images release base-digest generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,7 +31,16 @@ demo-real: ## a local node that runs containers, and one that names its four con
 	$(devcluster)
 	$(DEVCLUSTER) demo real
 
-test: bin test-race test-coverage test-all test-guarantee ## unit, integration and conformance tests
+# What decides whether a change lands, in half an hour: the same cases in each run, each package
+# once, and nothing that depends on how fast the machine is. "make nightly" has the rest.
+test: ## all that a change must pass: tests, an older Kubernetes, linters, demos
+	@hack/pieces.sh test-bin test-race test-others test-older lint demo demo-placement
+
+# Its seed decides about all that is random: NIGHTLY=... has a night again.
+override NIGHTLY := $(or $(NIGHTLY),$(shell date +%s))
+nightly: ## many and other random cases, faults, the guarantee by time, all minors, containers; hours
+	@echo "CELSET_NIGHTLY=$(NIGHTLY)"
+	@CELSET_NIGHTLY=$(NIGHTLY) FAULTS=10m FAULTS_SEED=$(NIGHTLY) hack/pieces.sh test-bin test-cases test-coverage test-guarantee skew e2e demo-real faults
 
 # Tests that hang end after that. It is no measure of how long they take, which depends on the machine,
 # and on what it has built before: some build programs, which takes minutes.
@@ -40,42 +49,52 @@ TIMEOUT ?= 2h
 # What "go test" has go vet look for is looked for by "make lint", too, and takes a seventh of all compiling.
 TEST_FLAGS = -vet=off -timeout $(TIMEOUT)
 
+# Programs that tests run, built once, so that each test finds them.
+test-bin: bin bin/golangci-lint bin/actionlint bin/helm bin/controller-gen
+	@$(DEVCLUSTER) build $(foreach server,kube-apiserver kube-controller-manager,$(server)-$(firstword $(SKEW)))
+
 test-race:
-	$(GO) test -race -short $(TEST_FLAGS) $(RACE_PACKAGES)
+	$(GO) test -race -count=1 $(TEST_FLAGS) $(RACE_PACKAGES)
+
+test-others:
+	$(GO) test -count=1 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE_PACKAGES))")
+
+# The stories of the KEP and one of Placements.
+test-older:
+	CELSET_KUBERNETES=$(firstword $(SKEW)) $(GO) test -count=1 $(TEST_FLAGS) ./test/integration ./test/integration/placement -run '^(TestExamples|TestStory03PredicatesSelectClusters)$$'
+
+# Everything without the race detector, with the cases of the night.
+test-cases:
+	$(GO) test -count=1 $(TEST_FLAGS) ./...
 
 # What tests reach of the packages that are ours and no program, compared with what is recorded in
-# test/coverage. A run of its own: beside the race detector counting makes searches take several times as long,
-# and in test-all it would slow down all random cases.
+# test/coverage. With the cases of landing, which are the same every time.
 COVERAGE ?= bin/coverage.out
 COVERAGE_FLAGS ?=
 test-coverage:
 	@mkdir -p $(dir $(COVERAGE))
-	$(GO) test -short -count=1 $(TEST_FLAGS) -coverprofile=$(COVERAGE) $(RACE_PACKAGES)
+	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverprofile=$(COVERAGE) $(RACE_PACKAGES)
 	$(GO) test ./test/coverage -run TestNoPackageIsTestedLess -count=1 -profile=$(abspath $(COVERAGE)) $(COVERAGE_FLAGS)
 
-coverage: ## record how much of each package its tests reach; a fall fails the tests
+coverage: ## record how much of each package its tests reach; a fall fails the nightly run
 	$(MAKE) test-coverage COVERAGE_FLAGS=-update
 
-test-all:
-	$(GO) test -count=1 $(TEST_FLAGS) ./...
-
 # By itself, because it measures what tenants can do to each other's delays; -v for the table.
-test-guarantee: ## that no tenant can stop the programs, on a local control plane, measured
+test-guarantee:
 	CELSET_REDTEAM=all $(GO) test -count=1 $(TEST_FLAGS) -v ./test/redteam
 
 # Tests on API servers and controller managers of older versions, and on those of go.mod: with the
 # defaults of each, and those of features of DRA once more with the features on that it has. -v for
-# what is skipped. Schedulers are killed 20 times, not 200.
+# what is skipped. With the cases of landing: schedulers are killed at each write, not 200 times.
 CURRENT = $(shell sed -n 's|^\tk8s.io/kubernetes v\(1\.[0-9]*\).*|\1|p' go.mod)
 SKEW ?= 1.34 1.35 1.36 $(CURRENT)
-SKEW_PACKAGES = ./test/integration ./test/integration/placement/... ./test/integration/twoschedulers ./test/chart ./test/versions ./cmd/celset-webhook ./internal/topologydriver
+SKEW_PACKAGES = ./test/integration ./test/integration/placement/... ./test/integration/twoschedulers ./test/chart ./test/versions ./test/rollout ./cmd/celset-webhook ./internal/topologydriver
 SKEW_FEATURES = Constraint|Bind|Devices|Extended|Taint|Share|Alternative
 skew: ## the user stories on each version of Kubernetes, SKEW
 	@set -e; for minor in $(SKEW); do \
-		echo "--- Kubernetes $$minor"; export CELSET_KUBERNETES=$$minor; \
+		echo "--- Kubernetes $$minor"; export CELSET_KUBERNETES=$$minor CELSET_NIGHTLY=; \
 		[ $$minor != $(CURRENT) ] || export CELSET_KUBERNETES=; \
 		$(GO) test -v -count=1 $(TEST_FLAGS) $(SKEW_PACKAGES); \
-		$(GO) test -v -short -count=1 $(TEST_FLAGS) ./test/rollout; \
 		CELSET_KUBERNETES_FEATURES=on $(GO) test -v -count=1 $(TEST_FLAGS) ./test/integration -run '$(SKEW_FEATURES)'; \
 	done
 

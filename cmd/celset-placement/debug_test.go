@@ -148,7 +148,7 @@ func startDebugged(t *testing.T) (*debugged, client.Client) {
 	require.Eventually(t, func() bool {
 		connection, err := net.Dial("tcp", o.debug)
 		return err == nil && connection.Close() == nil
-	}, time.Minute, 50*time.Millisecond, "nobody listens at the debug address")
+	}, 2*time.Minute, 50*time.Millisecond, "nobody listens at the debug address")
 	return d, c
 }
 
@@ -182,7 +182,7 @@ func TestDebug(t *testing.T) {
 		require.Eventually(t, func() bool {
 			code, _ := d.call(t, http.MethodGet, "/default/any", "reader", "")
 			return code == http.StatusOK
-		}, time.Minute, 50*time.Millisecond, "the cache does not have the Placement")
+		}, 2*time.Minute, 50*time.Millisecond, "the cache does not have the Placement")
 		report := d.report(t, http.MethodGet, "/default/any", "reader", "")
 		require.Equal(t, []string{"c1"}, report.Filters[0].Passed)
 		require.Equal(t, "c2", report.Filters[0].Removed[0].Cluster)

@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 	require.NoError(t, c.Create(ctx, object))
 	require.Eventually(t, func() bool {
 		return c.Get(ctx, client.ObjectKeyFromObject(object), object) == nil && object.Status.NumberOfSelectedClusters == 1
-	}, time.Minute, 50*time.Millisecond, "no cluster is selected")
+	}, 2*time.Minute, 50*time.Millisecond, "no cluster is selected")
 	require.Contains(t, get(t, "http://"+o.Metrics+"/metrics"),
 		fmt.Sprintf(`controller_runtime_reconcile_total{controller=%q,result="success"}`, controller.Name))
 	require.Contains(t, get(t, "http://"+o.Metrics+"/metrics"), fmt.Sprintf(`controller_runtime_max_concurrent_reconciles{controller=%q}`, binding.Name))
@@ -220,7 +220,7 @@ func get(t *testing.T, url string) (body string) {
 		content, err := io.ReadAll(response.Body)
 		body = string(content)
 		return err == nil && response.StatusCode == http.StatusOK
-	}, time.Minute, 50*time.Millisecond, url)
+	}, 2*time.Minute, 50*time.Millisecond, url)
 	return body
 }
 
@@ -257,11 +257,11 @@ func TestClusterProfiles(t *testing.T) {
 	published := &profilev1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "any-decision-1"}}
 	require.Eventually(t, func() bool {
 		return c.Get(ctx, client.ObjectKeyFromObject(published), published) == nil && len(published.Decisions) == 1
-	}, time.Minute, 50*time.Millisecond, "no profile is selected")
+	}, 2*time.Minute, 50*time.Millisecond, "no profile is selected")
 	require.Equal(t, "p1", published.Decisions[0].ClusterProfileRef.Name, "ManagedClusters are no clusters here")
 	require.Eventually(t, func() bool {
 		return c.Get(ctx, client.ObjectKeyFromObject(object), object) == nil && object.Status.NumberOfSelectedClusters == 1
-	}, time.Minute, 50*time.Millisecond, "the status does not follow")
+	}, 2*time.Minute, 50*time.Millisecond, "the status does not follow")
 	requirePreviewed(t, o, controlPlane.RESTConfig().BearerToken, object)
 	stop()
 	require.NoError(t, <-done)

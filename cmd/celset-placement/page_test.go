@@ -23,6 +23,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/tool"
 	"github.com/celset/celset/placement/debug"
 )
@@ -81,6 +82,7 @@ func browse(t *testing.T, chromium string, steps ...step) seen {
 
 // TestPage is what a person does who asks why a Placement selects what it selects.
 func TestPage(t *testing.T) {
+	cases.OnlyNightly(t, "needs Chromium")
 	chromium := findChromium(t)
 	d, c := startDebugged(t)
 	for i, name := range []string{"eu-1", "eu-2", "eu-3", "us-1", "us-2", "strange"} {
@@ -110,7 +112,7 @@ func TestPage(t *testing.T) {
 	require.Eventually(t, func() bool {
 		code, body := d.call(t, http.MethodGet, "/default/web", "reader", "")
 		return code == http.StatusOK && strings.Contains(body, `"us-2"`) && strings.Contains(body, "onerror")
-	}, time.Minute, 50*time.Millisecond, "the cache does not have it all")
+	}, 2*time.Minute, 50*time.Millisecond, "the cache does not have it all")
 	pictures := t.TempDir()
 	if dir := os.Getenv("CELSET_PICTURES"); dir != "" {
 		pictures = dir
@@ -158,7 +160,7 @@ func TestPage(t *testing.T) {
 		require.Eventually(t, func() bool {
 			code, _ := d.call(t, http.MethodGet, "/default/nightly", "reader", "")
 			return code == http.StatusOK
-		}, time.Minute, 50*time.Millisecond)
+		}, 2*time.Minute, 50*time.Millisecond)
 		steps := append([]step{{Open: url + "#default/nightly"}, {Fill: "#at", With: "2029-12-31T23:59:59+00:00"}}, decide...)
 		steps = append(steps, step{Read: "#verdict", Text: "0 of 8"}, step{Fill: "#at", With: "2030-01-02T00:00:00Z"}, step{Click: "#ask button"}, step{Read: "#verdict", Text: "8 of 8"},
 			step{Fill: "#at", With: "tomorrow"}, step{Click: "#ask button"}, step{Read: "#error", Text: `the parameter now is "tomorrow"; give a time`})

@@ -161,13 +161,13 @@ func TestRun(t *testing.T) {
 	require.Eventually(t, func() bool {
 		code, _ := get("http://" + o.Health + "/healthz")
 		return code == http.StatusOK
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	code, _ := get("http://" + o.Health + "/readyz")
 	require.Equal(t, http.StatusInternalServerError, code, "there is no kubelet")
 	require.Eventually(t, func() bool {
 		slices, err := client.ResourceV1().ResourceSlices().List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(slices.Items) == 1 && len(slices.Items[0].Spec.Devices) == 6 && slices.Items[0].Spec.Driver == "mesh.example.com"
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	_, page := get("http://" + o.Metrics + "/metrics")
 	for _, line := range []string{
 		`celset_topology_driver_published_devices{driver="mesh.example.com"} 6`,

@@ -183,7 +183,7 @@ func (c *cluster) serve(t *testing.T, files map[string][]byte) (o *options, stop
 		require.NoError(t, <-done)
 	})
 	t.Cleanup(stop)
-	require.Eventually(t, func() bool { return answers("http://" + o.Health + "/readyz") }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return answers("http://" + o.Health + "/readyz") }, 2*time.Minute, 50*time.Millisecond)
 	require.True(t, answers("http://"+o.Health+"/healthz"))
 	return o, stop
 }
@@ -194,7 +194,7 @@ func (c *cluster) waitForWebhook(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := c.apply(t, claim("probe", 4, "1"), controlplane.ApplyOptions{DryRun: true})
 		return apierrors.IsInvalid(err)
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 }
 
 func answers(url string) bool {

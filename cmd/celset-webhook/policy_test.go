@@ -27,7 +27,7 @@ func waitForPolicy(t *testing.T, c *cluster) {
 		require.Eventually(t, func() bool {
 			_, err := c.apply(t, manifest, controlplane.ApplyOptions{DryRun: true})
 			return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
-		}, time.Minute, 50*time.Millisecond)
+		}, 2*time.Minute, 50*time.Millisecond)
 	}
 }
 

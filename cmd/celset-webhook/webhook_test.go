@@ -212,7 +212,7 @@ func post(t *testing.T, o *options, authority []byte, path string) int {
 	require.True(t, pool.AppendCertsFromPEM(authority))
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: serverName}}}
 	defer client.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("https://localhost:%d%s", o.port, path), strings.NewReader("{}"))
 	require.NoError(t, err)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,7 +18,7 @@ import (
 // beside is a control plane without components, for programs beside them.
 func beside(t *testing.T) *ControlPlane {
 	t.Helper()
-	cp, err := prepare(t.Context(), Options{DataDir: t.TempDir(), Prebuilt: true, ReadyTimeout: 10 * time.Second})
+	cp, err := prepare(t.Context(), Options{DataDir: t.TempDir(), Prebuilt: true})
 	require.NoError(t, err)
 	t.Cleanup(cp.Stop)
 	return cp

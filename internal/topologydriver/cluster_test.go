@@ -81,7 +81,7 @@ func requirePublished(t *testing.T, client kubernetes.Interface, want topology.T
 		require.Eventually(t, func() bool {
 			diff = cmp.Diff(expected, published(t, client, driver))
 			return diff == ""
-		}, time.Minute, 100*time.Millisecond, "devices of %s", driver)
+		}, 2*time.Minute, 100*time.Millisecond, "devices of %s", driver)
 		require.Empty(t, diff)
 	}
 }
@@ -166,7 +166,7 @@ func testPublishing(t *testing.T, client kubernetes.Interface) {
 		f.options.Client = client
 		drivers, err := Start(t.Context(), f.options)
 		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		require.ErrorContains(t, drivers.Run(ctx), "driver lists.example.com: processing ResourceSlice objects",
 			"somebody is told that a part of the devices is missing")

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 const (
@@ -39,7 +41,7 @@ type model struct {
 // TestRandomSequences has a kubelet call in any order, with schedulers that allocate a
 // device to several claims, while drivers are killed and replaced, and specs are lost.
 func TestRandomSequences(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.CheckN(t, cases.Of(30, 300), func(t *rapid.T) {
 		f := newFixture(t, ring(t, modelDevices))
 		defer func() { require.NoError(t, os.RemoveAll(filepath.Dir(f.options.CDIDir))) }()
 		m := &model{

@@ -16,6 +16,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/test/conformance/bruteforce"
 	"github.com/celset/celset/test/conformance/scenario"
 )
@@ -23,7 +24,7 @@ import (
 func TestSameAsBruteForce(t *testing.T) {
 	t.Parallel()
 	coverage := newTally(func(c *scenario.Case) outcome { return ours(c) })
-	check(t, budget/5, func(t *rapid.T) {
+	cases.CheckN(t, some(), func(t *rapid.T) {
 		c := drawCase(t, scenario.CEL)
 		want := sameAsBruteForce(t, c)
 		coverage.add(c, want)
@@ -39,7 +40,7 @@ func TestSameAsBruteForce(t *testing.T) {
 // constraints are compared with is right in all else.
 func TestBruteForceSameAsUpstream(t *testing.T) {
 	t.Parallel()
-	check(t, budget/5, func(t *rapid.T) {
+	cases.CheckN(t, some(), func(t *rapid.T) {
 		c := drawCase(t, scenario.Sound)
 		requireSolution(t, c, upstream(experimental, c), "upstream's allocator")
 	})
@@ -53,10 +54,10 @@ func TestEvaluationFails(t *testing.T) {
 	for name, profile := range map[string]scenario.Profile{"enough devices": scenario.FailingCEL, "too few devices": scenario.HopelessCEL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			failed, later, unmet, aboutNode, inVariables, cases := 0, 0, 0, 0, 0, 0
-			check(t, budget/5, func(t *rapid.T) {
+			failed, later, unmet, aboutNode, inVariables, all := 0, 0, 0, 0, 0, 0
+			cases.CheckN(t, some(), func(t *rapid.T) {
 				c := drawCase(t, profile)
-				cases++
+				all++
 				p := problem(c)
 				p.Eager = true
 				want, err := bruteforce.Solve(p)
@@ -81,15 +82,15 @@ func TestEvaluationFails(t *testing.T) {
 				}
 			})
 			t.Logf("of %d cases %d fail, %d not on the first set, %d on sets with which the claims can't be met, %d for the node only, %d with variables",
-				cases, failed, later, unmet, aboutNode, inVariables)
-			if cases < minimalCases {
+				all, failed, later, unmet, aboutNode, inVariables)
+			if all < minimalCases {
 				return
 			}
-			require.Greater(t, failed, cases/20)
-			require.Greater(t, later, cases/200)
-			require.Greater(t, unmet, cases/200)
-			require.Greater(t, aboutNode, cases/40)
-			require.Greater(t, inVariables, cases/40)
+			require.Greater(t, failed, all/20)
+			require.Greater(t, later, all/200)
+			require.Greater(t, unmet, all/200)
+			require.Greater(t, aboutNode, all/40)
+			require.Greater(t, inVariables, all/40)
 		})
 	}
 }

@@ -22,7 +22,7 @@ const (
 	// that takes more time than comparing.
 	sampling = 10
 	// minimalCases is how many cases it takes to judge whether they cover enough.
-	minimalCases = 5_000
+	minimalCases = 2_000
 )
 
 // tally counts what the cases of a test were like. It is safe for concurrent use.

@@ -22,9 +22,9 @@
 //
 // The cases are the same in each run unless told otherwise:
 //
-//	go test ./test/conformance                              # 100000 cases, other tests 20000
-//	CELSET_CONFORMANCE_CASES=500 go test ./test/conformance
-//	go test ./test/conformance -rapid.seed=0                # other cases each time
+//	go test ./test/conformance                     # 10000 cases, other tests 2000
+//	CELSET_NIGHTLY=4711 go test ./test/conformance # 100000 cases, other tests 20000, of this seed
+//	go test ./test/conformance -rapid.checks=500
 //	go test ./test/conformance -run='^$' -fuzz=FuzzSameAsUpstream -fuzzminimizetime=10x
 //
 // A mismatch is reduced to a small case and printed as YAML. With

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/test/conformance/scenario"
 )
 
@@ -24,7 +25,7 @@ func TestSameAsUpstream(t *testing.T) {
 		for v, profile := range map[variant]scenario.Profile{incubating: scenario.Beta, experimental: scenario.Alpha} {
 			t.Run(string(v), func(t *testing.T) {
 				t.Parallel()
-				check(t, budget/2, func(t *rapid.T) {
+				cases.CheckN(t, some()*5/2, func(t *rapid.T) {
 					c := drawCase(t, profile)
 					coverage.add(c, sameAsUpstream(t, c))
 				})
@@ -40,25 +41,25 @@ func TestSameAsUpstream(t *testing.T) {
 // device whose selector fails, and then the answer is an error.
 func TestSameAsUpstreamWithBounds(t *testing.T) {
 	t.Parallel()
-	cases, shorter := 0, map[kind]int{}
-	check(t, budget/5, func(t *rapid.T) {
+	all, shorter := 0, map[kind]int{}
+	cases.CheckN(t, some(), func(t *rapid.T) {
 		c := drawCase(t, scenario.Hopeless)
 		want, theirs := upstreamWithSteps(experimental, c)
 		got, stats := oursWithStats(c)
 		requireEqual(t, c, want, got, "experimental is right, ours is not")
 		require.LessOrEqual(t, stats.Steps, max(theirs, 1), "our search is longer than upstream's for case:\n%s", c)
-		cases++
+		all++
 		if stats.Steps*2 < theirs {
 			shorter[got.kind]++
 		}
 	})
-	t.Logf("of %d cases our search took less than half of upstream's steps in: %v", cases, shorter)
-	if cases < minimalCases {
+	t.Logf("of %d cases our search took less than half of upstream's steps in: %v", all, shorter)
+	if all < minimalCases {
 		return
 	}
-	require.Greater(t, shorter[none], cases/20, "cases in which a bound cut a search that found nothing")
-	require.Greater(t, shorter[found], cases/1000, "cases in which a bound cut a search that found something")
-	require.Greater(t, shorter[fatal], cases/1000, "cases in which a bound cut a search that failed")
+	require.Greater(t, shorter[none], all/20, "cases in which a bound cut a search that found nothing")
+	require.Greater(t, shorter[found], all/1000, "cases in which a bound cut a search that found something")
+	require.Greater(t, shorter[fatal], all/1000, "cases in which a bound cut a search that failed")
 }
 
 // FuzzSameAsUpstream lets the fuzzer look for cases that reach code which random

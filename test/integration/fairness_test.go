@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // TestOtherNamespacesGoFirst has a namespace with many pods whose searches take as long as
@@ -41,7 +43,9 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("pods of the other namespace were scheduled within %v, half of them within %v", took[others-1], took[others/2])
-	require.Less(t, took[others/2], 5*time.Second)
+	if cases.Nightly() {
+		require.Less(t, took[others/2], 5*time.Second)
+	}
 
 	// Of the greedy ones, none has devices, and some were told to wait.
 	eventually(t, "greedy pods wait for their turn", func(ctx context.Context) (string, error) {

@@ -18,6 +18,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // broken is a lab on whose nodes everything fits as long as nothing is broken.
@@ -150,12 +152,10 @@ func (b *broken) inUse(t *testing.T) func(t *testing.T) {
 func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 	const perNode = 2 * inARow
 	b := &broken{lab: newLab(t, "mended", 3)}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	b.random = rand.New(rand.NewPCG(seed, 1))
+	b.random = rand.New(rand.NewPCG(cases.Seed(), 1))
 	b.driver = b.family("mla").Driver
 	b.ringWith(t, perNode, definition("row", contiguous(b.driver, inARow)))
-	for round := range 6 {
+	for round := range cases.Of(4, 12) {
 		ways := b.ways()
 		names := slices.Sorted(maps.Keys(ways))
 		b.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })

@@ -19,6 +19,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
@@ -58,6 +59,7 @@ func (l *lab) grant(t *testing.T, rules ...rbacv1.PolicyRule) {
 // /livez fails in time, so that a kubelet would restart it, and the next one tries other pods
 // before the one that it hung for, and says so.
 func TestHangingSchedulerIsNoticed(t *testing.T) {
+	cases.OnlyNightly(t, "a scheduler that gets no processor for two seconds hangs, too")
 	t.Parallel()
 	l := newLab(t, "hanging", 1)
 	driver := l.ring(t, 8).Drivers()[0]

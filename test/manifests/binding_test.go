@@ -199,7 +199,7 @@ func (s *apiServer) grantBinding(t *testing.T) {
 func (s *apiServer) awaitPolicy(t *testing.T) {
 	t.Helper()
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	require.NoError(t, wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	require.NoError(t, wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, wrong := s.bindings(t, controlplane.AdminUser).Create(ctx, bindingOf("wrong", "eu"), dryRun)
 		_, right := s.bindings(t, binder).Create(ctx, bindingOf("eu-2", "eu-2"), dryRun)
 		_, ours := s.bindings(t, placementAccount).Create(ctx, bindingOf("us", "us"), dryRun)

@@ -86,7 +86,7 @@ func (s *apiServer) runPlacement(t *testing.T, name, binary string, args []strin
 	command.Stdout, command.Stderr = &log, &log
 	require.NoError(t, command.Start())
 	s.store(t, namedPlacement(t, name))
-	decided := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	decided := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		return isUp("http://"+health+"/readyz") && s.isDecided(ctx, name), nil
 	})
 	require.NoError(t, command.Process.Signal(syscall.SIGTERM))

@@ -33,7 +33,7 @@ type apiServer struct {
 	*controlplane.ControlPlane
 }
 
-// shared is the one of this run; nil with -short.
+// shared is the one of this run.
 var shared *apiServer
 
 func TestMain(m *testing.M) {
@@ -55,9 +55,6 @@ func run(m *testing.M) (code int, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(completed)) }()
 	if err := complete(completed); err != nil {
 		return 1, err
-	}
-	if testing.Short() {
-		return m.Run(), nil
 	}
 	cp, err := controlplane.Start(ctx, controlplane.Options{
 		Progress: os.Stderr, SkipKwok: true, SkipControllerManager: true,
@@ -108,9 +105,6 @@ func (s *apiServer) prepare(ctx context.Context) error {
 // server is the API server that all tests share.
 func server(t *testing.T) *apiServer {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	return shared
 }
 

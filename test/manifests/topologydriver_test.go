@@ -126,7 +126,7 @@ func TestTopologyDriverRuns(t *testing.T) {
 				"--node-name="+overlay, "--kubelet-root-dir="+dir, "--cdi-dir="+filepath.Join(dir, "cdi"), "--health-probe-bind-address=0", "--metrics-bind-address=0")...)
 			command.Stdout, command.Stderr = &log, &log
 			require.NoError(t, command.Start())
-			published := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			published := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 				slices, err := server.Client().ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + overlay})
 				return err == nil && len(slices.Items) == 1 && slices.Items[0].Spec.Driver == test.driver && len(slices.Items[0].Spec.Devices) == test.devices, nil
 			})
@@ -207,7 +207,7 @@ func TestPolicyOfTheTopologyDriver(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := create(driver, slice(ptr.To("other")))
 		return err != nil
-	}, time.Minute, 100*time.Millisecond)
+	}, 2*time.Minute, 100*time.Millisecond)
 	_, err := create(driver, slice(ptr.To("other")))
 	require.ErrorContains(t, err, others+"node other")
 	_, err = create(driver, slice(nil))

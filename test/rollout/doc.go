@@ -18,7 +18,7 @@
 // did to claims.
 //
 //	go test ./test/rollout/...          # 200 kills
-//	go test ./test/rollout/... -short   # 20
+//	go test ./test/rollout/... 
 //
 // When a test fails the components' logs are kept; the last line of the output says
 // where.

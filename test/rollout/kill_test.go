@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 const (
-	// kills and shortKills are how often a scheduler is killed.
-	kills, shortKills = 200, 20
-
 	// killsPerRound is how many schedulers die of the same work, before one gets the
 	// time to bring it to an end.
 	killsPerRound = 4
@@ -41,10 +40,7 @@ func points() []point {
 // ever has two claims. A scheduler that is left alone finds all that the dead ones have
 // begun, and ends it: no claim is lost, and no pod waits for what it could have.
 func TestKilledAtEveryWrite(t *testing.T) {
-	n := kills
-	if testing.Short() {
-		n = shortKills
-	}
+	n := cases.Of(20, 200)
 	w := newWorkload(t, "kill", 2)
 	random := rand.New(rand.NewPCG(1, 2))
 	killed := map[point]int{}

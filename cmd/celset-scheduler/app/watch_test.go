@@ -125,7 +125,7 @@ func TestRestart(t *testing.T) {
 	require.Eventually(t, func() bool {
 		lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "attempts", metav1.GetOptions{})
 		return err == nil && lease.Annotations[watchdog.AttemptsAnnotation] != ""
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 
 	second := newBench(t, client, clock)
 	second.queue = []*v1.Pod{pod("a", "killer"), pod("b", "other")}

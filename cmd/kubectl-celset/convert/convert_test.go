@@ -18,6 +18,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cmd/kubectl-celset/convert"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 type noClasses struct{}
@@ -34,7 +35,7 @@ func object(t require.TestingT, text string) *unstructured.Unstructured {
 
 // There and back changes nothing, in either form.
 func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		before := drawClaim(t)
 		o := before.DeepCopy()
 		n, err := convert.ToCelset(o, "constraint")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/celset/celset/cmd/kubectl-celset/draw"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 const node = "node-1"
@@ -65,7 +66,7 @@ func drawState(t *rapid.T) *clusterstate.State {
 // Whatever devices say of themselves, each has a place of its own, and pictures of them
 // can be drawn. In an SVG no device covers another, and nothing is outside of the page.
 func TestAnyDevicesCanBeDrawn(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		state := drawState(rt)
 		picture, err := draw.New(t.Context(), state, state.Node(node), draw.Options{})
 		require.NoError(rt, err)

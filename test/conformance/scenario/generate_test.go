@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 var profiles = map[string]Profile{
@@ -24,7 +25,7 @@ var profiles = map[string]Profile{
 func checkCases(t *testing.T, property func(*rapid.T, Profile, *Case)) {
 	for name, profile := range profiles {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) { property(t, profile, Cases(profile).Draw(t, "case")) })
+			cases.CheckN(t, cases.Of(100, 1000), func(t *rapid.T) { property(t, profile, Cases(profile).Draw(t, "case")) })
 		})
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // TestStripRemoves: a trait that was removed is gone, and only what the trait
@@ -31,7 +33,7 @@ func TestStripRemoves(t *testing.T) {
 }
 
 func TestCloneIsDeep(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		c := Cases(CEL).Draw(t, "case")
 		before := c.String()
 		for _, trait := range Traits {

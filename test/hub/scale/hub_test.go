@@ -42,14 +42,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// in is the number for a whole run or for a short one.
-func in(whole, short int) int {
-	if testing.Short() {
-		return short
-	}
-	return whole
-}
-
 // hub is a real API server with the kinds of Open Cluster Management and nothing that
 // acts on them.
 type hub struct {

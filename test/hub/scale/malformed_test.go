@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/malformed"
 	"github.com/celset/celset/placement"
 )
@@ -33,7 +34,7 @@ func TestMalformedOnHub(t *testing.T) {
 	const clusters = 20
 	h.join(t, 0, clusters)
 	h.score(t, clusters)
-	placements, all := make([]*clusterv1beta1.Placement, in(300, 30)), map[string]sets.Set[string]{}
+	placements, all := make([]*clusterv1beta1.Placement, cases.Of(30, 300)), map[string]sets.Set[string]{}
 	for i := range placements {
 		placements[i] = h.place(t, fmt.Sprintf("p%d", i), clusterv1beta1.PlacementSpec{})
 		all[placements[i].Name] = sets.New(nameOf(0))
@@ -65,7 +66,7 @@ func TestMalformedOnHub(t *testing.T) {
 	// What the observer has yet to hear of is from before.
 	o.catchUp(t)
 	o.expect(good)
-	n := in(300, 30)
+	n := cases.Of(30, 300)
 	h.spoilRest(t, uint64(n))
 	h.requireTold(t, m)
 	o.requireStayed(t, all)
@@ -147,7 +148,7 @@ func (h *hub) spoilRest(t testing.TB, n uint64) {
 				score.SetName("room")
 				require.NoError(t, client.IgnoreNotFound(h.Delete(t.Context(), score.DeepCopy())))
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			err := h.put(ctx, each.object, each.status)
 			cancel()
 			if err == nil {

@@ -14,13 +14,14 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
 // TestStayingClustersAreNeverMissing moves the clusters of one Placement between its
 // PlacementDecisions in every way that there is, and watches these.
 func TestStayingClustersAreNeverMissing(t *testing.T) {
-	n := in(2000, 400)
+	n := cases.Of(400, 2000)
 	h := newHub(t, controlplane.Options{})
 	const first = 60
 	h.join(t, first, first+n)

@@ -11,6 +11,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/celset/celset/cel/cluster/clock"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -23,6 +24,7 @@ func window(from, to time.Time) map[string]string {
 // now: nobody touches anything when a window opens or closes. Each of that is one evaluation,
 // of that cluster.
 func TestMaintenanceWindowsOpenAndClose(t *testing.T) {
+	cases.OnlyNightly(t, "waits for a window to open and to close")
 	const inWindow = `
 predicates:
 - requiredClusterSelector:

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// guardGrace is long enough for API servers that nobody holds up.
-	guardGrace = 3 * time.Second
-	guardLease = 3 * time.Second
+	// guardGrace is long enough for API servers that nobody holds up, guardLease for renewals on a busy machine.
+	guardGrace = 5 * time.Second
+	guardLease = 12 * time.Second
 )
 
 // guard is the webhook as an overlay renders it, with replicas on this machine.

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/guarded"
 	"github.com/celset/celset/internal/testing/ledger"
 )
@@ -58,6 +59,7 @@ func (c *cluster) compete(t *testing.T, driver string) (pods []string) {
 
 // Without the guard two schedulers on one pool give devices to two claims: the next test shows something.
 func TestTwoSchedulersAllocateTwice(t *testing.T) {
+	cases.OnlyNightly(t, "two schedulers meet by chance")
 	c := start(t)
 	l := c.follow(t)
 	pods := c.compete(t, "ring.example.com")
@@ -81,7 +83,9 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 	pods := c.compete(t, "ring.example.com")
 	c.requireServed(t, pods...)
 	require.NoError(t, l.Entries().Err())
-	require.Positive(t, g.judged(t, "overlap"), "two schedulers did not meet")
+	if cases.Nightly() {
+		require.Positive(t, g.judged(t, "overlap"), "two schedulers did not meet")
+	}
 	require.GreaterOrEqual(t, g.judged(t, "admitted"), len(pods))
 
 	t.Run("other versions of the API, and patches", func(t *testing.T) {
@@ -182,7 +186,8 @@ func (c *cluster) pause(t *testing.T, driver string) answer {
 		arrived()
 		<-release
 	})
-	args := []string{"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"}
+	// No shorter: on a busy machine a renewal may take seconds.
+	args := []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=12s", "--leader-elect-retry-period=500ms"}
 	former := c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former", Kubeconfig: kubeconfig, Args: args})
 	c.pair(t, driver, c.nodes(t, 1, "node")[0])
 	c.run(t, "first", celsetProfile, driver)

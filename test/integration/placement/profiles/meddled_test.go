@@ -8,12 +8,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // meddling is what others do to a PlacementDecision of either kind.
@@ -41,9 +42,7 @@ func TestStoryMeddledDecisions(t *testing.T) {
 	for _, name := range names {
 		of.requireSelected(t, name, "one", "two")
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random, met := rand.New(rand.NewPCG(seed, 1)), map[string]int{}
+	random, met := rand.New(rand.NewPCG(cases.Seed(), 1)), map[string]int{}
 	meddle := func(kind string, object client.Object, status bool, ways map[string]func()) {
 		before := object.DeepCopyObject().(client.Object)
 		names := append(slices.Sorted(maps.Keys(ways)), "delete")
@@ -63,11 +62,7 @@ func TestStoryMeddledDecisions(t *testing.T) {
 			met[kind+": "+way]++
 		}
 	}
-	rounds := 40
-	if testing.Short() {
-		rounds = 10
-	}
-	for round := 0; round < rounds || len(met) < 12; round++ {
+	for round := 0; round < cases.Of(10, 40) || len(met) < 12; round++ {
 		for i, name := range names {
 			another := names[(i+1)%len(names)]
 			for _, object := range of.published(t, name) {

@@ -293,14 +293,12 @@ func TestStoryPublishedDecisions(t *testing.T) {
 		create(t, foreign)
 		mine := team.place(t, "mine", `managedCluster.metadata.name == "c003"`)
 		eventually(t, map[string][]string{"mine-decision-1": {"c003"}}, func() map[string][]string { return team.selected(t, "mine") })
-		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-			require.Equal(t, map[string][]string{"mine-decision-1": {"x"}}, team.referred(t, "mine"))
-		}
 		misconfigured := func() bool {
 			require.NoError(t, shared.Get(t.Context(), client.ObjectKeyFromObject(mine), mine))
 			return meta.IsStatusConditionTrue(mine.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
 		}
 		eventually(t, true, misconfigured)
+		require.Equal(t, map[string][]string{"mine-decision-1": {"x"}}, team.referred(t, "mine"))
 		require.Contains(t, meta.FindStatusCondition(mine.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured).Message, "mine-decision-1 of multicluster.x-k8s.io is not of Placement mine")
 		require.EqualValues(t, 1, mine.Status.NumberOfSelectedClusters)
 		require.NoError(t, shared.Delete(t.Context(), foreign))

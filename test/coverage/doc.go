@@ -4,14 +4,14 @@
 // Package coverage has no code of its own. Its test compares how much of each package its tests
 // reach with what is recorded in coverage.txt, and fails if that has become less.
 //
-//	make test-coverage    # runs tests and compares, a part of "make test"
+//	make test-coverage    # runs tests and compares, a part of "make nightly"
 //	make coverage         # runs tests and records
 //
-// What is compared are the packages that "make test-race" tests, with the few random cases of -short. A
+// What is compared are the packages that "make test-race" tests, with the cases of landing. A
 // package has what its own tests reach: statements that only tests of other packages reach, or tests
 // on an API server, don't count.
 //
-// Random cases and the order of goroutines decide about some statements. So a package may have a
+// The order of goroutines decides about some statements. So a package may have a
 // percentage point less, or two statements in a small one. Who removes what was well tested may find
 // that the rest is less so: record it, and say why in the commit.
 package coverage

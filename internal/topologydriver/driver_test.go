@@ -171,10 +171,13 @@ func TestRun(t *testing.T) {
 		drivers, err := Start(t.Context(), f.options)
 		require.NoError(t, err)
 		require.NoError(t, drivers.Healthy(httpRequest(t)), "the kubelet need not wait")
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, reason := range reasons {
 			drivers.fail(reason)
+		}
+		if len(reasons) == 0 {
+			time.AfterFunc(100*time.Millisecond, cancel)
 		}
 		err = drivers.Run(ctx)
 		if len(reasons) == 0 {

@@ -22,7 +22,7 @@ const (
 	// that takes more time than comparing.
 	sampling = 10
 	// minimalCases is how many cases it takes to judge whether they cover enough.
-	minimalCases = 2_000
+	minimalCases = 1_500
 )
 
 // tally counts what the cases of a test were like. It is safe for concurrent use.

@@ -17,8 +17,8 @@
 // and the API server, package faults breaks requests and package history records what they
 // did to claims.
 //
-//	go test ./test/rollout/...          # 200 kills
-//	go test ./test/rollout/... 
+//	go test ./test/rollout/...                     # 20 kills
+//	CELSET_NIGHTLY=4711 go test ./test/rollout/... # 200
 //
 // When a test fails the components' logs are kept; the last line of the output says
 // where.

@@ -44,8 +44,9 @@ const (
 const (
 	hastyFilterTimeout = time.Second
 	// hastyBindingTimeout is longer than the five seconds between two looks at
-	// binding conditions, so that there is a second look.
-	hastyBindingTimeout = 8 * time.Second
+	// binding conditions, so that there is a second look, and than a busy machine needs
+	// until a driver has reported.
+	hastyBindingTimeout = 20 * time.Second
 	// frugalCost is enough for some ten sets of a few devices.
 	frugalCost int64 = 1000
 	briefSteps int64 = 2

@@ -25,9 +25,11 @@ import (
 	"github.com/celset/celset/internal/topology/machine"
 )
 
-// startAPIServer starts a control plane with one node, and with feature gates on.
+// startAPIServer starts a control plane with one node, and with feature gates on. Tests run beside each
+// other: most of their time they wait for drivers to end.
 func startAPIServer(t *testing.T, gates ...string) kubernetes.Interface {
 	t.Helper()
+	t.Parallel()
 	on := map[string]bool{}
 	for _, gate := range gates {
 		on[gate] = true

@@ -48,9 +48,11 @@ type cluster struct {
 	*controlplane.ControlPlane
 }
 
-// start starts a control plane, with further flags of the API server.
+// start starts a control plane, with further flags of the API server. Tests run beside each other: most
+// of their time they wait for leases.
 func start(t *testing.T, apiServerArgs ...string) *cluster {
 	t.Helper()
+	t.Parallel()
 	// Whoever names the directory of the binaries has built them.
 	prebuilt := os.Getenv(controlplane.BinDirEnv) != ""
 	if !prebuilt {

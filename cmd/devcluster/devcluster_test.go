@@ -46,8 +46,10 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 }
 
 func TestUpUntilSignal(t *testing.T) {
+	t.Parallel()
 	for name, signal := range map[string]os.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": os.Interrupt} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			cmd := program(t, "up", "--data-dir="+dir)
 			cmd.Stderr = t.Output()
@@ -92,6 +94,7 @@ func TestUpFailsWhenAComponentEnds(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("finds the component in /proc")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := program(t, "up", "--data-dir="+dir)
 	var stderr bytes.Buffer

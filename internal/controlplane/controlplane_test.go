@@ -37,6 +37,7 @@ func start(t *testing.T, options Options) *ControlPlane {
 }
 
 func TestWholeControlPlane(t *testing.T) {
+	t.Parallel()
 	cp := start(t, Options{DataDir: t.TempDir()})
 	client := cp.Client()
 	processes := cp.Processes()
@@ -148,6 +149,7 @@ func boundPod(name, node string) *corev1.Pod {
 }
 
 func TestUsersAndStoredData(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	options := Options{
 		DataDir: dir, SkipControllerManager: true, SkipKwok: true,
@@ -219,6 +221,7 @@ func clientOf(t *testing.T, cp *ControlPlane, user string) kubernetes.Interface 
 }
 
 func TestServiceAccountAdmission(t *testing.T) {
+	t.Parallel()
 	cp := start(t, Options{DataDir: t.TempDir(), ServiceAccountAdmission: true, SkipKwok: true})
 	pods := cp.Client().CoreV1().Pods("default")
 	var pod *corev1.Pod
@@ -240,6 +243,7 @@ func TestServiceAccountAdmission(t *testing.T) {
 }
 
 func TestComponentThatDiesAtStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, err := Start(t.Context(), Options{
 		DataDir: dir, Progress: t.Output(), SkipKwok: true,
@@ -261,6 +265,7 @@ func TestComponentThatDoesNotGetReady(t *testing.T) {
 }
 
 func TestContextEndsControlPlane(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cp, err := Start(ctx, Options{DataDir: dir, Progress: t.Output(), SkipControllerManager: true, SkipKwok: true})
@@ -280,6 +285,7 @@ func TestContextEndsControlPlane(t *testing.T) {
 }
 
 func TestWaitReportsFailure(t *testing.T) {
+	t.Parallel()
 	cp := start(t, Options{SkipControllerManager: true, SkipKwok: true})
 	require.DirExists(t, cp.DataDir())
 	for _, p := range cp.Processes() {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestRestartKeepsWhatIsStored(t *testing.T) {
+	t.Parallel()
 	cp := start(t, Options{DataDir: t.TempDir(), SkipControllerManager: true, SkipKwok: true})
 	ctx, namespaces := t.Context(), cp.Client().CoreV1().Namespaces()
 	for name, restart := range map[string]func(context.Context, func()) error{Etcd: cp.RestartEtcd, KubeAPIServer: cp.RestartAPIServer} {
@@ -45,6 +46,7 @@ func TestRestartKeepsWhatIsStored(t *testing.T) {
 }
 
 func TestPausedProcess(t *testing.T) {
+	t.Parallel()
 	cp := start(t, Options{DataDir: t.TempDir(), SkipControllerManager: true, SkipKwok: true})
 	server := cp.Running(KubeAPIServer)
 	require.NoError(t, server.Pause())

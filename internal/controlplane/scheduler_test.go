@@ -17,6 +17,7 @@ import (
 // TestSchedulers uses the stock scheduler, so that it tells about this package
 // and not about celset-scheduler.
 func TestSchedulers(t *testing.T) {
+	t.Parallel()
 	const user = "system:kube-scheduler"
 	cp := start(t, Options{
 		DataDir: t.TempDir(), SkipControllerManager: true, SkipKwok: true,

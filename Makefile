@@ -213,7 +213,7 @@ fuzz: ## run each fuzz target for FUZZTIME
 
 EXPENSIVE ?= 1h
 expensive: ## search for expressions that take more than they cost, for EXPENSIVE
-	CELSET_EXPENSIVE=$(EXPENSIVE) $(GO) test ./internal/testing/redteam/expensive -run TestCostIsAboutProportionalToTime -count=1 -timeout 0 -v
+	CELSET_NIGHTLY=$(NIGHTLY) CELSET_EXPENSIVE=$(EXPENSIVE) $(GO) test ./internal/testing/redteam/expensive -run TestCostIsAboutProportionalToTime -count=1 -timeout 0 -v
 
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME

@@ -25,6 +25,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // scheduler is what the plugin has for a scheduling attempt.
@@ -61,16 +62,12 @@ func schedulersVerdict(t require.TestingT, environment *device.Environment, w wo
 	return scheduler(t, environment, w.classes).CheckConstraints([]*resourceapi.ResourceClaim{w.claim})
 }
 
-// TestSameVerdictAsTheScheduler judges 1,000 claims or more, most of them malformed.
+// TestSameVerdictAsTheScheduler judges 200 claims or more, most of them malformed.
 func TestSameVerdictAsTheScheduler(t *testing.T) {
 	checker, environment := newChecker(t, Options{}), newEnvironment(t)
 	refused, undecided, accepted, constrained, preferring := 0, 0, 0, 0, 0
-	objects := 10
-	if testing.Short() {
-		objects = 1
-	}
 	check := func(t *rapid.T) {
-		for range objects {
+		for range 10 {
 			w := worldGen().Draw(t, "world")
 			before := w.claim.DeepCopy()
 			got := checker.Claim(w.claim, w.classes)
@@ -102,11 +99,7 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 			require.Equal(t, got.Undecided, template.Undecided)
 		}
 	}
-	rapid.Check(t, check)
-	// The rarest of them may not have been drawn yet.
-	for !testing.Short() && min(refused, undecided, accepted, constrained, preferring) == 0 {
-		rapid.Check(t, check)
-	}
+	cases.Until(t, cases.Of(20, 100), func() bool { return min(refused, undecided, accepted, constrained, preferring) > 0 }, check)
 	t.Logf("%d refused, %d undecided, %d accepted, %d of them with constraints and %d with preferences", refused, undecided, accepted, constrained, preferring)
 }
 
@@ -142,7 +135,7 @@ func requireSchedulable(t *rapid.T, environment *device.Environment, w world) {
 func TestSameVerdictOnClasses(t *testing.T) {
 	checker, environment := newChecker(t, Options{}), newEnvironment(t)
 	refused, accepted := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "mla"}}
 		for _, configuration := range rapid.SliceOfN(configurationGen(), 0, 3).Draw(t, "config") {
 			class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: configuration})
@@ -179,9 +172,6 @@ func using(class, name string) *resourceapi.ResourceClaim {
 // TestMemoryIsFlat: what was judged is forgotten, but for a bounded number of
 // compilations.
 func TestMemoryIsFlat(t *testing.T) {
-	if testing.Short() {
-		t.Skip("judges a thousand claims")
-	}
 	// It is full after each round.
 	const remembered, objects, bytes = 8, 250, 2 << 20
 	environment, err := device.NewEnvironment(cel.Config{CacheBytes: bytes})

@@ -25,6 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // reader is an API server, or a cache of it, with these objects.
@@ -210,7 +212,7 @@ func TestMalformedReviews(t *testing.T) {
 			require.False(t, ask(t, server, path, []byte(body)).Allowed, "%s: %s", path, body)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		w := worldGen().Draw(t, "world")
 		for i := range w.claim.Spec.Devices.Config {
 			// Raw JSON that is none can't be sent.

@@ -67,9 +67,6 @@ var unanswered = map[string]string{
 // TestAskedIsAnswered: what people ask of machines is answered within the budgets of the plugin,
 // from a cold start, whatever is in use.
 func TestAskedIsAnswered(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
 	steps := make(map[string]int64)
 	for _, e := range corpus.Asked() {
 		t.Run(e.Name, func(t *testing.T) {

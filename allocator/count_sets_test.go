@@ -18,6 +18,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func (s scenario) count(t testing.TB, shape Shape) SetCount {
@@ -192,9 +193,5 @@ func TestCountSetsSameAsTryingAll(t *testing.T) {
 		}
 		require.Equal(rt, SetCount{want, true}, s.count(t, Shape{"shapes", "c", count}))
 	}
-	// Where few cases are drawn, until there was one with several sets.
-	for severalSets == 0 {
-		rapid.Check(t, check)
-	}
-	require.Positive(t, severalSets)
+	cases.Until(t, cases.Of(50, 1000), func() bool { return severalSets > 0 }, check)
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // classByDefault is a class of all devices with a constraint that holds without a reference.
@@ -142,7 +143,7 @@ func TestDefaultsArePartOfTheKey(t *testing.T) {
 func TestDefaultsAreReferences(t *testing.T) {
 	expressions := []string{inARow, indices + ".sum() % 3 == 0", "devices.exists(d, d." + index[len("device."):] + " == 2)", "devices.size() != 3"}
 	found, none := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		chosen := rapid.SampledFrom(expressions).Draw(rt, "expression")
 		implicit, explicit := claim("c"), claim("c")
 		for i := range rapid.IntRange(1, 2).Draw(rt, "requests") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // Whoever may create claims may create any number of them, each with another expression, as
@@ -21,10 +22,7 @@ import (
 // are told what they were told before.
 func TestFloodOfClaims(t *testing.T) {
 	const limit, compiled = 8 << 20, 4 << 20
-	rounds := 300
-	if testing.Short() {
-		rounds = 60
-	}
+	rounds := cases.Of(60, 300)
 	environment, err := device.NewEnvironment(cel.Config{CacheBytes: compiled})
 	require.NoError(t, err)
 	cache := NewCache(CacheBytes(limit))

@@ -18,61 +18,56 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
-// preferenceCases is a fraction of the other random cases, which take less time each.
-const preferenceCases = 10
+// preferenceCases are fewer than the other random cases, which take less time each.
+func preferenceCases() int { return cases.Of(1000, 20_000) }
 
 // The search for the best set is compared with one that knows neither preferences nor bounds: it
 // looks for any set, and again and again for one of which a constraint says that it is better.
 func TestPreferencesSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
-	cases := wantedCases(t) / preferenceCases
 	seen, improved, failed, several, cut := 0, 0, 0, 0, 0
-	for seen < cases {
-		rapid.Check(t, func(rt *rapid.T) {
-			if seen >= cases {
-				return
-			}
-			s := randomScenario(rt)
-			s.opts = []Option{WithEnvironment(environment)}
-			unhurried := WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget)
-			wanted := randomPreferences(rt, s.claims)
-			first, _ := s.answer(t, WithEnvironment(environment), WithExhaustiveSearch())
-			want, goesOn := first, first.Results != nil
-			for i := 0; i < len(wanted) && goesOn; i++ {
-				want, goesOn = s.maximized(t, environment, want, wanted[:i], &wanted[i])
-			}
-			preferring := s.preferring(wanted)
-			// Searches in so few devices end before they probe, but for those that do so at once.
-			probing := withProbesAfter(rapid.SampledFrom([]int64{1, 1, 2, 5, 10, probeAfter}).Draw(rt, "probes after"))
-			got, stats := preferring.answer(t, unhurried, probing, WithEnvironment(environment))
-			exhaustive, _ := preferring.answer(t, unhurried, WithEnvironment(environment), WithExhaustiveSearch())
-			if diff := cmp.Diff(exhaustive.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})); diff != "" {
-				rt.Fatalf("exhaustive: %s\n%s", diff, describeWanted(wanted))
-			}
-			if diff := cmp.Diff(devicesOf(want.Results), devicesOf(got.Results)); diff != "" || want.onNode != got.onNode {
-				rt.Fatalf("brute force: %s\n%+v\n%+v\n%s", diff, want, got, describeWanted(wanted))
-			}
-			if got.Results != nil && len(wanted) > 0 {
-				require.Equal(rt, !goesOn, stats.PreferencesBestFound > 0)
-			}
-			if stats.Cuts > 0 {
-				cut++
-			}
-			seen++
-			if first.Results != nil && want.Results != nil && !slices.Equal(devicesOf(first.Results), devicesOf(want.Results)) {
-				improved++
-			}
-			if first.Results != nil && want.Results == nil {
-				failed++
-			}
-			if len(wanted) > 1 {
-				several++
-			}
-		})
-	}
+	cases.CheckN(t, preferenceCases(), func(rt *rapid.T) {
+		s := randomScenario(rt)
+		s.opts = []Option{WithEnvironment(environment)}
+		unhurried := WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget)
+		wanted := randomPreferences(rt, s.claims)
+		first, _ := s.answer(t, WithEnvironment(environment), WithExhaustiveSearch())
+		want, goesOn := first, first.Results != nil
+		for i := 0; i < len(wanted) && goesOn; i++ {
+			want, goesOn = s.maximized(t, environment, want, wanted[:i], &wanted[i])
+		}
+		preferring := s.preferring(wanted)
+		// Searches in so few devices end before they probe, but for those that do so at once.
+		probing := withProbesAfter(rapid.SampledFrom([]int64{1, 1, 2, 5, 10, probeAfter}).Draw(rt, "probes after"))
+		got, stats := preferring.answer(t, unhurried, probing, WithEnvironment(environment))
+		exhaustive, _ := preferring.answer(t, unhurried, WithEnvironment(environment), WithExhaustiveSearch())
+		if diff := cmp.Diff(exhaustive.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})); diff != "" {
+			rt.Fatalf("exhaustive: %s\n%s", diff, describeWanted(wanted))
+		}
+		if diff := cmp.Diff(devicesOf(want.Results), devicesOf(got.Results)); diff != "" || want.onNode != got.onNode {
+			rt.Fatalf("brute force: %s\n%+v\n%+v\n%s", diff, want, got, describeWanted(wanted))
+		}
+		if got.Results != nil && len(wanted) > 0 {
+			require.Equal(rt, !goesOn, stats.PreferencesBestFound > 0)
+		}
+		if stats.Cuts > 0 {
+			cut++
+		}
+		seen++
+		if first.Results != nil && want.Results != nil && !slices.Equal(devicesOf(first.Results), devicesOf(want.Results)) {
+			improved++
+		}
+		if first.Results != nil && want.Results == nil {
+			failed++
+		}
+		if len(wanted) > 1 {
+			several++
+		}
+	})
 	t.Logf("%d cases: better than the first %d, failed %d, with several preferences %d, cut %d", seen, improved, failed, several, cut)
 	require.Greater(t, improved, seen/100)
 	require.Greater(t, failed, seen/1000)

@@ -14,6 +14,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // answer is all that a caller gets from an Allocate call, share ids aside.
@@ -58,7 +60,7 @@ func answerOf(results []resourceapi.AllocationResult, err error) answer {
 func TestBoundsChangeNothing(t *testing.T) {
 	seen := map[string]int{}
 	for range 10 {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			s := randomScenario(rt)
 			want, all := s.answer(t, WithExhaustiveSearch())
 			got, some := s.answer(t)
@@ -87,7 +89,7 @@ func TestBoundsChangeNothing(t *testing.T) {
 func TestPlentyIsEnough(t *testing.T) {
 	seen := map[string]int{}
 	for range 10 {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			s := randomFreeDevices(rt).search(t)
 			r := s.requests[0][0][0]
 			for _, c := range s.inventory.Candidates {
@@ -171,7 +173,7 @@ func randomFreeDevices(t *rapid.T) scenario {
 func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 	seen := map[string]int{}
 	for range 5 {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			s := randomMatching(rt)
 			want, all := s.answer(t, WithExhaustiveSearch())
 			got, some := s.answer(t)

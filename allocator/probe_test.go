@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // withProbesAfter has searches for better sets probe after that many steps.
@@ -70,7 +72,7 @@ func TestProbesSpareSteps(t *testing.T) {
 
 // The value in the middle is above the lower one, and not above the other, however far they are apart.
 func TestBetween(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		low := rapid.Int64Max(math.MaxInt64-1).Draw(t, "low")
 		high := rapid.Int64Min(low+1).Draw(t, "high")
 		middle := between(low, high)

@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // The search is compared with the exhaustive one, its reference. A case is one
@@ -27,28 +27,9 @@ import (
 // Fleets also show that answers do not depend on what an allocator was asked before,
 // or what others with the same cache were asked.
 
-// randomCases is the number of cases, unless the environment variable of that name
-// gives another: three of eight of them with expressions of the corpus, the others with
-// random ones.
-const (
-	randomCases     = 200_000
-	randomCasesName = "CELSET_RANDOM_CASES"
-)
-
-func wantedCases(t *testing.T) int {
-	text, given := os.LookupEnv(randomCasesName)
-	switch {
-	case given:
-		n, err := strconv.Atoi(text)
-		require.NoError(t, err, randomCasesName)
-		return n
-	case testing.Short() || detectsRaces:
-		// With the race detector each takes ten times as long, and few show all races.
-		return randomCases / 20
-	default:
-		return randomCases
-	}
-}
+// randomCases is the number of cases: three of eight of them with expressions of the corpus, the
+// others with random ones.
+func randomCases() int { return cases.Of(10_000, 200_000) }
 
 // tally counts cases, to keep the generators from degenerating unnoticed. An
 // interesting case is one in which devices were passed over.
@@ -88,7 +69,6 @@ func (s *tally) add(o tally) {
 // Reading expressions changes nothing but the number of steps and evaluations: not
 // the devices, not which error is met, with all its text.
 func TestSameAsExhaustive(t *testing.T) {
-	cases := wantedCases(t)
 	// Most of what is allocated is garbage soon.
 	percent := debug.SetGCPercent(400)
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
@@ -126,7 +106,7 @@ func TestSameAsExhaustive(t *testing.T) {
 			for shard := range kind.shards {
 				t.Run(strconv.Itoa(shard), func(t *testing.T) {
 					t.Parallel()
-					s := sameAsExhaustive(t, cases/8, kind.draw)
+					s := sameAsExhaustive(t, randomCases()/8, kind.draw)
 					mutex.Lock()
 					defer mutex.Unlock()
 					sum.add(s)
@@ -137,17 +117,15 @@ func TestSameAsExhaustive(t *testing.T) {
 }
 
 // sameAsExhaustive goes through so many cases, or a few more.
-func sameAsExhaustive(t *testing.T, cases int, draw func(*rapid.T) *fleet) tally {
+func sameAsExhaustive(t *testing.T, n int, draw func(*rapid.T) *fleet) tally {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	var seen tally
-	for seen.cases < cases {
-		rapid.Check(t, func(rt *rapid.T) {
-			if seen.cases < cases {
-				compareFleet(t, rt, draw(rt), environment, &seen)
-			}
-		})
-	}
+	cases.Until(t, 50, func() bool { return seen.cases >= n }, func(rt *rapid.T) {
+		if seen.cases < n {
+			compareFleet(t, rt, draw(rt), environment, &seen)
+		}
+	})
 	return seen
 }
 

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // prunerState is all that a pruner knows of the set as it is and of its parts.
@@ -73,7 +74,7 @@ func prunable(t *rapid.T) scenario {
 // Whatever is tried and given back in whatever depth, the pruner is as it was before.
 func TestPrunerIsAStack(t *testing.T) {
 	refused, undone, reset := 0, 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		s := prunable(rt).search(t)
 		c := s.celConstraints[0]
 		before := stateOf(c)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/policy"
 )
 
@@ -114,7 +115,7 @@ func TestPublishedPoolKnowsItsDevices(t *testing.T) {
 func TestFoundIsBeside(t *testing.T) {
 	found := 0
 	for found == 0 {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			s := randomScenario(rt)
 			results, err := s.allocate(t)
 			if err != nil || results == nil {

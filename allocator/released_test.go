@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // claimsThatHave are the claims behind what is in use in a scenario, one for each device or share.
@@ -86,9 +87,7 @@ func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 			}
 		}
 	}
-	for range 30 {
-		rapid.Check(t, check)
-	}
+	cases.CheckN(t, cases.Of(600, 3000), check)
 	require.Positive(t, found)
 	require.Positive(t, gained, "of %d that were found", found)
 }

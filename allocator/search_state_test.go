@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/counter"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // Whatever happened on the way: a search that found nothing has given back all
@@ -25,7 +26,7 @@ import (
 func TestSearchStateProperty(t *testing.T) {
 	outcomes := map[string]int{}
 	for range 5 {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			s := randomScenario(rt).searchIfValid(t)
 			if s == nil {
 				outcomes["refused"]++

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // subsets are all sets of count of the first free numbers, in lexicographic order.
@@ -59,7 +61,7 @@ func beginsWith(choice [][]int, combinations []combination) bool {
 
 // The figures are those of enumeration, for every place at which a search can stand.
 func TestUndecidedIsWhatEnumerationFinds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		combinations := make([]combination, rapid.IntRange(0, 3).Draw(t, "requests"))
 		for i := range combinations {
 			combinations[i].free = rapid.IntRange(0, 6).Draw(t, "free")

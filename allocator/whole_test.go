@@ -17,6 +17,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 const (
@@ -131,151 +132,146 @@ func allOf(n, count int) [][]int {
 func TestKeepWholeSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
-	cases, seen, improved, worse := wantedCases(t)/preferenceCases, 0, 0, 0
+	seen, improved, worse := 0, 0, 0
 	kept := NewCache()
-	for seen < cases {
-		rapid.Check(t, func(rt *rapid.T) {
-			if seen >= cases {
-				return
+	cases.CheckN(t, preferenceCases(), func(rt *rapid.T) {
+		seen++
+		n := rapid.IntRange(2, 9).Draw(rt, "devices")
+		devices := make([]resourceapi.Device, n)
+		values := make([]*device.Device, n)
+		inUse := make([]bool, n)
+		s := scenario{opts: []Option{WithEnvironment(environment), WithCache(kept), WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget)}}
+		for i := range devices {
+			devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": rapid.IntRange(0, 8).Draw(rt, "index"), "row": i / 4})
+			values[i] = device.New(driver, &devices[i])
+			if inUse[i] = oneIn(rt, 4, "in use"); inUse[i] {
+				s.inUse = append(s.inUse, devices[i].Name)
 			}
-			seen++
-			n := rapid.IntRange(2, 9).Draw(rt, "devices")
-			devices := make([]resourceapi.Device, n)
-			values := make([]*device.Device, n)
-			inUse := make([]bool, n)
-			s := scenario{opts: []Option{WithEnvironment(environment), WithCache(kept), WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget)}}
-			for i := range devices {
-				devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": rapid.IntRange(0, 8).Draw(rt, "index"), "row": i / 4})
-				values[i] = device.New(driver, &devices[i])
-				if inUse[i] = oneIn(rt, 4, "in use"); inUse[i] {
-					s.inUse = append(s.inUse, devices[i].Name)
-				}
-			}
-			s.slices = []*sliceBuilder{slice("devices", devices...)}
-			expressions := []string{inPairs, inArc, indices + ".max() - " + indices + ".min() <= 2", indices + ".sum() % 3 == 1", "devices.all(d, " + indexOfD + " < 5)", "devices[0].attributes['" + driver + "'].index > 3"}
-			var shapes []Shape
-			class := shaped("shapes")
-			var texts []string
-			for i := range rapid.IntRange(1, 5).Draw(rt, "shapes") {
-				text := rapid.SampledFrom(expressions).Draw(rt, "constraint")
-				name := fmt.Sprintf("c%d", i)
-				class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: definitionOf(name, text)})
-				texts = append(texts, text)
-				shapes = append(shapes, Shape{"shapes", name, rapid.IntRange(1, 5).Draw(rt, "count")})
-			}
-			s.classes = []*resourceapi.DeviceClass{class}
-			s.opts = append(s.opts, WithShapes(shapes))
-			count := rapid.IntRange(1, 4).Draw(rt, "wanted")
-			c := claim("c").want("r", int64(count))
-			own := ""
-			if oneIn(rt, 2, "constrained") {
-				own = rapid.SampledFrom(expressions).Draw(rt, "own")
-				c.cel("own").define("own", own)
-			}
-			s.claims = []*claimBuilder{c}
+		}
+		s.slices = []*sliceBuilder{slice("devices", devices...)}
+		expressions := []string{inPairs, inArc, indices + ".max() - " + indices + ".min() <= 2", indices + ".sum() % 3 == 1", "devices.all(d, " + indexOfD + " < 5)", "devices[0].attributes['" + driver + "'].index > 3"}
+		var shapes []Shape
+		class := shaped("shapes")
+		var texts []string
+		for i := range rapid.IntRange(1, 5).Draw(rt, "shapes") {
+			text := rapid.SampledFrom(expressions).Draw(rt, "constraint")
+			name := fmt.Sprintf("c%d", i)
+			class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: definitionOf(name, text)})
+			texts = append(texts, text)
+			shapes = append(shapes, Shape{"shapes", name, rapid.IntRange(1, 5).Draw(rt, "count")})
+		}
+		s.classes = []*resourceapi.DeviceClass{class}
+		s.opts = append(s.opts, WithShapes(shapes))
+		count := rapid.IntRange(1, 4).Draw(rt, "wanted")
+		c := claim("c").want("r", int64(count))
+		own := ""
+		if oneIn(rt, 2, "constrained") {
+			own = rapid.SampledFrom(expressions).Draw(rt, "own")
+			c.cel("own").define("own", own)
+		}
+		s.claims = []*claimBuilder{c}
 
-			satisfies := func(text string, set []int) bool {
-				members := make([]*device.Device, len(set))
-				for i, at := range set {
-					members[i] = values[at]
+		satisfies := func(text string, set []int) bool {
+			members := make([]*device.Device, len(set))
+			for i, at := range set {
+				members[i] = values[at]
+			}
+			expression, err := environment.Compile(text)
+			require.NoError(rt, err)
+			satisfied, err := expression.Satisfied(t.Context(), members, cel.NewBudget(DefaultCostBudget))
+			require.NoError(rt, err)
+			return satisfied
+		}
+		isFree := func(set []int, taken ...int) bool {
+			return !slices.ContainsFunc(set, func(i int) bool { return inUse[i] || slices.Contains(taken, i) })
+		}
+		// What the node has none of does not count among the four.
+		var counted []int
+		sets := map[int][][]int{}
+		for i, shape := range shapes {
+			for _, set := range allOf(n, shape.Count) {
+				if satisfies(texts[i], set) {
+					sets[i] = append(sets[i], set)
 				}
-				expression, err := environment.Compile(text)
-				require.NoError(rt, err)
-				satisfied, err := expression.Satisfied(t.Context(), members, cel.NewBudget(DefaultCostBudget))
-				require.NoError(rt, err)
-				return satisfied
 			}
-			isFree := func(set []int, taken ...int) bool {
-				return !slices.ContainsFunc(set, func(i int) bool { return inUse[i] || slices.Contains(taken, i) })
+			if len(sets[i]) > 0 && len(counted) < 4 {
+				counted = append(counted, i)
 			}
-			// What the node has none of does not count among the four.
-			var counted []int
-			sets := map[int][][]int{}
-			for i, shape := range shapes {
-				for _, set := range allOf(n, shape.Count) {
-					if satisfies(texts[i], set) {
-						sets[i] = append(sets[i], set)
+		}
+		slices.SortStableFunc(counted, func(a, b int) int { return shapes[b].Count - shapes[a].Count })
+		left := func(taken ...int) []int {
+			result := make([]int, len(counted))
+			for k, i := range counted {
+				for _, set := range sets[i] {
+					if isFree(set, taken...) {
+						result[k]++
 					}
 				}
-				if len(sets[i]) > 0 && len(counted) < 4 {
-					counted = append(counted, i)
-				}
 			}
-			slices.SortStableFunc(counted, func(a, b int) int { return shapes[b].Count - shapes[a].Count })
-			left := func(taken ...int) []int {
-				result := make([]int, len(counted))
-				for k, i := range counted {
-					for _, set := range sets[i] {
-						if isFree(set, taken...) {
-							result[k]++
-						}
-					}
-				}
-				return result
+			return result
+		}
+		var best, first, bestLeft []int
+		for _, set := range allOf(n, count) {
+			if !isFree(set) || own != "" && !satisfies(own, set) {
+				continue
 			}
-			var best, first, bestLeft []int
-			for _, set := range allOf(n, count) {
-				if !isFree(set) || own != "" && !satisfies(own, set) {
-					continue
-				}
-				if first == nil {
-					first = set
-				}
-				if now := left(set...); best == nil || slices.Compare(now, bestLeft) > 0 {
-					best, bestLeft = set, now
-				}
+			if first == nil {
+				first = set
 			}
-			var want []string
-			for _, i := range best {
-				want = append(want, "r="+devices[i].Name)
+			if now := left(set...); best == nil || slices.Compare(now, bestLeft) > 0 {
+				best, bestLeft = set, now
 			}
-			if !slices.Equal(best, first) {
-				improved++
-			}
-			a := s.allocator(t)
-			results, details, err := a.AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
-			require.NoError(rt, err)
-			if diff := cmp.Diff(want, devicesOf(results)); diff != "" {
-				rt.Fatalf("brute force: %s\n%v %v\nshapes %+v %v\nleft %v\n%+v", diff, s.inUse, own, shapes, texts, bestLeft, details)
-			}
-			if want == nil {
-				return
-			}
-			require.Equal(rt, PreferenceBest, details.Outcome)
-			require.Len(rt, details.Preferences, 1)
-			var losses []ShapeLoss
-			for k, i := range counted {
-				losses = append(losses, ShapeLoss{shapes[i], left()[k] - bestLeft[k], bestLeft[k]})
-			}
-			if diff := cmp.Diff(losses, details.Preferences[0].Losses); len(losses) > 0 && diff != "" {
-				rt.Fatalf("losses: %s", diff)
-			}
-			// The same is told of a claim that has these devices, and of one that has others.
-			having := s.apiClaims()[0].DeepCopy()
-			having.Status.Allocation = &results[0]
-			told, err := a.PolicyValues(t.Context(), s.onNode(), having)
-			require.NoError(rt, err)
-			require.Equal(rt, details.Preferences, told)
-			others := slices.DeleteFunc(allOf(n, count), func(set []int) bool { return !isFree(set) })
-			set := rapid.SampledFrom(others).Draw(rt, "has")
-			for i := range set {
-				having.Status.Allocation.Devices.Results[i].Device = devices[set[i]].Name
-			}
-			told, err = a.PolicyValues(t.Context(), s.onNode(), having)
-			require.NoError(rt, err)
-			require.Len(rt, told, 1)
-			losses = nil
-			for k, i := range counted {
-				losses = append(losses, ShapeLoss{shapes[i], left()[k] - left(set...)[k], left(set...)[k]})
-			}
-			if diff := cmp.Diff(losses, told[0].Losses); len(losses) > 0 && diff != "" {
-				rt.Fatalf("losses of %v: %s", set, diff)
-			}
-			if slices.Compare(left(set...), bestLeft) < 0 {
-				worse++
-			}
-		})
-	}
+		}
+		var want []string
+		for _, i := range best {
+			want = append(want, "r="+devices[i].Name)
+		}
+		if !slices.Equal(best, first) {
+			improved++
+		}
+		a := s.allocator(t)
+		results, details, err := a.AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
+		require.NoError(rt, err)
+		if diff := cmp.Diff(want, devicesOf(results)); diff != "" {
+			rt.Fatalf("brute force: %s\n%v %v\nshapes %+v %v\nleft %v\n%+v", diff, s.inUse, own, shapes, texts, bestLeft, details)
+		}
+		if want == nil {
+			return
+		}
+		require.Equal(rt, PreferenceBest, details.Outcome)
+		require.Len(rt, details.Preferences, 1)
+		var losses []ShapeLoss
+		for k, i := range counted {
+			losses = append(losses, ShapeLoss{shapes[i], left()[k] - bestLeft[k], bestLeft[k]})
+		}
+		if diff := cmp.Diff(losses, details.Preferences[0].Losses); len(losses) > 0 && diff != "" {
+			rt.Fatalf("losses: %s", diff)
+		}
+		// The same is told of a claim that has these devices, and of one that has others.
+		having := s.apiClaims()[0].DeepCopy()
+		having.Status.Allocation = &results[0]
+		told, err := a.PolicyValues(t.Context(), s.onNode(), having)
+		require.NoError(rt, err)
+		require.Equal(rt, details.Preferences, told)
+		others := slices.DeleteFunc(allOf(n, count), func(set []int) bool { return !isFree(set) })
+		set := rapid.SampledFrom(others).Draw(rt, "has")
+		for i := range set {
+			having.Status.Allocation.Devices.Results[i].Device = devices[set[i]].Name
+		}
+		told, err = a.PolicyValues(t.Context(), s.onNode(), having)
+		require.NoError(rt, err)
+		require.Len(rt, told, 1)
+		losses = nil
+		for k, i := range counted {
+			losses = append(losses, ShapeLoss{shapes[i], left()[k] - left(set...)[k], left(set...)[k]})
+		}
+		if diff := cmp.Diff(losses, told[0].Losses); len(losses) > 0 && diff != "" {
+			rt.Fatalf("losses of %v: %s", set, diff)
+		}
+		if slices.Compare(left(set...), bestLeft) < 0 {
+			worse++
+		}
+	})
 	t.Logf("%d cases: better than the first %d, better than one that a claim has %d", seen, improved, worse)
 	require.Greater(t, improved, seen/20)
 	require.Greater(t, worse, seen/20)

@@ -10,11 +10,13 @@ import (
 	"github.com/google/cel-go/common"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // Mistakes are drawn as CEL draws them, as long as the line is short.
 func TestDisplayIsCELs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		expression := rapid.StringOfN(rapid.SampledFrom([]rune("ab\t\n 世é😀'")), 0, 40, -1).Draw(t, "expression")
 		at := common.NewLocation(rapid.IntRange(-1, 5).Draw(t, "line"), rapid.IntRange(-1, 50).Draw(t, "column"))
 		message := rapid.StringN(0, 5, -1).Draw(t, "message")

@@ -15,6 +15,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -74,7 +75,7 @@ func hostile(t *rapid.T) string {
 func TestScoresAreInRange(t *testing.T) {
 	object := placed(t, exactly(byCPU, "ResourceAllocatableMemory -10", "Balance 10")+addOn("r", "s", -10))
 	s := newScheduler(t)
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		h := newHub()
 		for i := range rapid.IntRange(1, 6).Draw(t, "clusters") {
 			name := fmt.Sprintf("c%d", i)

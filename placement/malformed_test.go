@@ -12,6 +12,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/malformed"
 	"github.com/celset/celset/placement"
 )
@@ -53,10 +54,7 @@ func drawMalformed(random *rand.Rand) malformedHub {
 // Whatever is wrong: no panic, and a mistake in the Placement always comes with
 // its conditions and without a decision, unless there is nothing to choose from.
 func TestMalformedObjects(t *testing.T) {
-	n, s := 10_000, newScheduler(t)
-	if testing.Short() {
-		n = 1000
-	}
+	n, s := cases.Of(1000, 10_000), newScheduler(t)
 	outcomes := map[string]int{}
 	for seed := range n {
 		m := drawMalformed(rand.New(rand.NewPCG(uint64(seed), 0)))

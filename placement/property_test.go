@@ -17,6 +17,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -182,7 +183,7 @@ func newHistory(t *testing.T, rt *rapid.T) *history {
 // What is remembered makes no difference, and until the time to ask again nothing
 // changes by itself.
 func TestIncrementalResultsAreThoseFromScratch(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		h, s := newHistory(t, rt), newScheduler(t)
 		for range rapid.IntRange(1, 25).Draw(rt, "changes") {
 			h.change()
@@ -214,7 +215,7 @@ func (h *history) requireNothingBefore(now *placement.Result, object *clusterv1b
 
 // What holds for every result.
 func TestInvariants(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		h, s := newHistory(t, rt), newScheduler(t)
 		for range rapid.IntRange(1, 10).Draw(rt, "changes") {
 			h.change()

@@ -11,12 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // Counting has the order that comparing has.
 func TestCountedIsSorted(t *testing.T) {
 	seen := map[bool]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		taint, apart := &clusterv1.Taint{}, rapid.Int64Range(0, 20).Draw(t, "apart")
 		base := rapid.Int64Range(-1000, 1000).Draw(t, "base")
 		var candidates []*Candidate
@@ -42,7 +44,7 @@ func TestCountedIsSorted(t *testing.T) {
 
 // A cluster is found wherever it is, and once.
 func TestSpots(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,3}`), 0, 12, rapid.ID[string]).Draw(t, "names")
 		groups := make([]piece, 3)
 		want := map[string]spot{}

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // wherever are Placements for which it matters where clusters are.
@@ -52,7 +54,7 @@ func TestPlacementsStandWhereverClustersAre(t *testing.T) {
 	seen := map[string]int{}
 	kinds := []string{"decided", "unmoved with another object", "unmoved with prioritizers"}
 	for round := 0; round < 50 && (round == 0 || len(seen) < len(kinds)); round++ {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			s := &stays{history: newHistory(t, rt), scheduler: newScheduler(t), seen: seen}
 			for i := range s.objects {
 				spec := rapid.SampledFrom(wherever).Draw(rt, "spec")

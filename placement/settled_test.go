@@ -19,6 +19,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -85,7 +86,7 @@ func (h *history) end(s *placement.Scheduler, object *clusterv1beta1.Placement) 
 func TestResumedRunsAreThoseFromScratch(t *testing.T) {
 	seen := map[string]int{}
 	for round := 0; round < 50 && (seen["resumed"] == 0 || seen["resumed with another object"] == 0 || seen["resumed with predicates"] == 0 || seen["anew"] == 0); round++ {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			h, s := newHistory(t, rt), newScheduler(t)
 			var before []*placement.Result
 			var texts []string

@@ -15,6 +15,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -145,7 +146,7 @@ func requireStable(t *rapid.T, before, after slicing) {
 }
 
 func TestSlicesAreStable(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		h := newHub()
 		object := placed(t, plain)
 		var former slicing
@@ -203,7 +204,7 @@ func requireContiguous(t *rapid.T, decision *placement.Decision) {
 
 // Two groups of a label, between which one cluster moves: the objects of both.
 func TestWritesOfOneClusterThatMoves(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		h, object := newHub(numbered(0, universe)...), placed(t, canary)
 		for i, c := range h.clusters {
 			c.Labels["ring"] = []string{"one", "two", "two"}[i%3]

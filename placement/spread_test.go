@@ -15,6 +15,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -188,7 +189,7 @@ func exhaustively(candidates []*clusterv1.ManagedCluster, limit int, hard []bool
 
 func TestSpreadIsThatOfTheDefinition(t *testing.T) {
 	s := newScheduler(t)
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		h := newHub()
 		for i := range rapid.IntRange(0, 14).Draw(rt, "clusters") {
 			c := managed(fmt.Sprintf("c%02d", i))

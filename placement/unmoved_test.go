@@ -21,6 +21,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -128,7 +129,7 @@ func TestUnmovedPlacementsWouldBeDecidedAsTheyStand(t *testing.T) {
 	seen := map[string]int{}
 	kinds := []string{"unmoved", "unmoved with another object", "unmoved with predicates", "unmoved with prioritizers", "decided"}
 	for round := 0; round < 50 && (round == 0 || len(seen) < len(kinds)); round++ {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			s := &stays{history: newHistory(t, rt), scheduler: newScheduler(t), seen: seen}
 			for range rapid.IntRange(5, 50).Draw(rt, "changes") {
 				changed := false

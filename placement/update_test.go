@@ -11,6 +11,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -126,7 +127,7 @@ func TestObjectsInBetweenAreOfTheGroup(t *testing.T) {
 func TestUpdatesNeverLoseAClusterThatStays(t *testing.T) {
 	name := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("c%d", rapid.IntRange(0, 20).Draw(t, "n")) })
 	names := rapid.SliceOfNDistinct(name, 0, 20, rapid.ID)
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		former := sliced(rapid.IntRange(1, 4).Draw(rt, "former length"), names.Draw(rt, "former")...)
 		wanted := sliced(rapid.IntRange(1, 4).Draw(rt, "wanted length"), names.Draw(rt, "wanted")...)
 		if len(former) > 0 && rapid.Bool().Draw(rt, "interrupted before") {

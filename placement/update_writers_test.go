@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -78,7 +79,7 @@ func (s *stepper) step(v *versions, lost bool) {
 func TestUpdatesOfSeveralAtATime(t *testing.T) {
 	taken, refused, confirmed, lostOnes := 0, 0, 0, 0
 	for attempt := 0; attempt == 0 || min(taken, refused, confirmed, lostOnes) == 0 && attempt < 100; attempt++ {
-		rapid.Check(t, func(t *rapid.T) {
+		cases.Check(t, func(t *rapid.T) {
 			const clusters = 4
 			draw := func() objects {
 				var parts [3][]string

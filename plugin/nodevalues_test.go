@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // value is that of a preference of a claim.
@@ -121,7 +122,7 @@ func TestOrderOfValues(t *testing.T) {
 		}
 		return cmp.Compare(*a, *b)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		a, b := values.Draw(t, "a"), values.Draw(t, "b")
 		want := 0
 		for i := range a {

@@ -28,6 +28,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/preemption"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // Random states are nodes of eight devices with pods of several priorities that have some of them, and
@@ -185,10 +186,7 @@ func runPreempting(t *testing.T, client kubernetes.Interface) (made *DynamicReso
 
 // TestVictimsCostLeast compares with all sets of pods, on nodes of random states.
 func TestVictimsCostLeast(t *testing.T) {
-	nodes, seeds := 40, 5
-	if testing.Short() {
-		seeds = 1
-	}
+	nodes, seeds := 40, cases.Of(1, 5)
 	evicted, several, nobody := 0, 0, 0
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(uint64(seed), 0))

@@ -35,6 +35,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // crowd is a random state of nodes, pods of which no two have the same priority, and budgets. Some of the
@@ -184,12 +186,9 @@ func TestPodsWithoutDevicesArePreemptedForAsEver(t *testing.T) {
 		kubefeatures.SchedulerAsyncPreemption: false, kubefeatures.SchedulerAsyncAPICalls: false,
 	})
 	schedulermetrics.Register()
-	cases := 1000
-	if testing.Short() {
-		cases = 100
-	}
+	crowds := cases.Of(100, 1000)
 	fit, nominated, several, refused := 0, 0, 0, 0
-	for seed := range cases {
+	for seed := range crowds {
 		c := randomCrowd(rand.New(rand.NewPCG(uint64(seed), 21)))
 		theirs, ours := c.preempt(t, false), c.preempt(t, true)
 		require.Equal(t, theirs, ours, "seed %d", seed)
@@ -207,7 +206,7 @@ func TestPodsWithoutDevicesArePreemptedForAsEver(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d cases: %d fit, others are evicted for %d, several for %d, and %d are refused", cases, fit, nominated, several, refused)
+	t.Logf("%d cases: %d fit, others are evicted for %d, several for %d, and %d are refused", crowds, fit, nominated, several, refused)
 	for _, n := range []int{fit, nominated, several, refused} {
 		require.Positive(t, n)
 	}

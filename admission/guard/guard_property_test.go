@@ -16,6 +16,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // outcome is what came of a random history.
@@ -120,7 +122,7 @@ func (w *world) answersRight(ctx context.Context, t *rapid.T) string {
 func TestNoDeviceIsGivenAwayTwice(t *testing.T) {
 	var sum outcome
 	for sum.refused == 0 || sum.stored == 0 {
-		rapid.Check(t, func(t *rapid.T) {
+		cases.Check(t, func(t *rapid.T) {
 			o := histories(faults{}).Draw(t, "history")
 			require.Empty(t, o.violation, "%s", o.history)
 			require.Empty(t, o.wrong, "%s", o.history)

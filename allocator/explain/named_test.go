@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // of moves a claim into another namespace.
@@ -50,7 +51,7 @@ func TestClaimsOfOtherNamespacesAreCounted(t *testing.T) {
 // of it, and the number is right.
 func TestNothingIsSaidOfOtherNamespaces(t *testing.T) {
 	told := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		p := problem(t, ring(t, 8), such(wanting("c", rapid.Int64Range(2, 5).Draw(rt, "count")), "shape", contiguous))
 		p.Allocated = drawOwners(rt)
 		foreign := map[string]bool{}

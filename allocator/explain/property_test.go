@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // conjuncts are easy and hard to meet, alone and together.
@@ -28,7 +29,7 @@ var conjuncts = []string{
 // and of the owners that are named all and no fewer must give back what they have.
 func TestExplanationsAreTrue(t *testing.T) {
 	var explained, owned, never int
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom(conjuncts), 1, 4).Draw(rt, "conjuncts")
 		count := rapid.Int64Range(1, 3).Draw(rt, "count")
 		p := problem(t, ring(t, 7), such(wanting("c", count), "c", strings.Join(parts, " && ")))

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func block(devices, asked, now, packed, idle int) Shape {
@@ -193,7 +194,7 @@ func TestContextEnds(t *testing.T) {
 // holds what it promises when it is carried out.
 func TestPlansHold(t *testing.T) {
 	plans, packs := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(rt, "nodes")
 		var claims []*resourceapi.ResourceClaim
 		for node := range n {

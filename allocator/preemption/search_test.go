@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -189,9 +190,7 @@ func TestSameAsAllSets(t *testing.T) {
 			several++
 		}
 	}
-	for range 30 {
-		rapid.Check(t, check)
-	}
+	cases.CheckN(t, cases.Of(600, 3000), check)
 	require.Positive(t, better, "it is never better than what kube-scheduler would find")
 	require.Positive(t, several)
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // drawJSON draws what a text says.
@@ -103,9 +105,7 @@ func TestKeptTextsSayTheSame(t *testing.T) {
 			require.Equal(t, first.Cost, again.Cost, text)
 		}
 	}
-	for round := 0; round == 0 || round < 50 && len(seen) < 4; round++ {
-		rapid.Check(t, check)
-	}
+	cases.Until(t, cases.Of(50, 1000), func() bool { return len(seen) == 4 }, check)
 	require.Positive(t, seen["new"])
 	require.Positive(t, seen["kept"])
 	require.Positive(t, seen["failed kept"])

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 var testEnvironment = func() *Environment {
@@ -84,7 +85,7 @@ func converted(t require.TestingT, object *clusterv1.ManagedCluster) *input {
 // typed object as on its JSON.
 func TestTypedObjectsLookLikeTheirJSON(t *testing.T) {
 	answers := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		object := managedClusters.Draw(t, "cluster")
 		reference := converted(t, object)
 		for range 10 {
@@ -114,7 +115,7 @@ func TestTypedObjectsLookLikeTheirJSON(t *testing.T) {
 // The adapter goes through an object as its JSON has it: nothing more, nothing
 // less.
 func TestTypedObjectsAreTheirJSON(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		object := managedClusters.Draw(t, "cluster")
 		input, reference := newInput(New(object), Hub{}), converted(t, object)
 		require.Equal(t, celtypes.True, input.Equal(reference))
@@ -136,7 +137,7 @@ func TestBadInputNeverPanics(t *testing.T) {
 		exists all map c , c.name [? .? .orValue( cel.bind( x, semver quantity ip cidr format.named matches \ " ' // \u0000 metadata labels status
 		clusterClaims dyn type optional.none() 9223372036854775808 {'a':1} [1] .scores("a") .parseJSON() b"\xff" r"[" """ `)
 	compiled := 0
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		text, _ := drawExpression(t)
 		for range rapid.IntRange(0, 3).Draw(t, "changes") {
 			from, to := rapid.IntRange(0, len(text)).Draw(t, "from"), rapid.IntRange(0, 5).Draw(t, "length")

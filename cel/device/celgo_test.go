@@ -24,6 +24,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/library"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
@@ -108,7 +109,7 @@ func TestSameAsCELGo(t *testing.T) {
 			theirs.requireSame(t, ours, e.Text, set)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		text := randomexpr.Condition(t, randomexpr.Attributes{
 			Domain: "d", Ints: []string{"x", "y"}, String: "s", Strings: "list", Version: "version", Bool: "flag", Capacity: "memory", Drivers: []string{"d", "e"},
 		})

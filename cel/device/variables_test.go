@@ -16,6 +16,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 type variables []v1alpha1.Variable
@@ -151,7 +152,7 @@ func requireAlike(t require.TestingT, with, without *device.Expression, devices 
 
 // TestRandomVariables writes random variables out as text.
 func TestRandomVariables(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		var defined variables
 		texts := map[string]string{}
 		value := func(element, prefix string) string {

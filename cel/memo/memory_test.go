@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // kilobyte is the size of values that take that much.
@@ -150,7 +152,7 @@ func (m *Memory) check(t require.TestingT, entries int) {
 
 // Whatever is asked for: no more is kept than there may be, and the accounts are right.
 func TestBoundHoldsUnderRandomUse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		memory := New(rapid.Int64Range(0, 20<<10).Draw(t, "limit"))
 		common := []Part{{Of: 1, Bytes: 500}, {Of: 2, Bytes: 3000}, {Of: "x", Bytes: 0}}
 		size := Size{}

@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -112,7 +113,7 @@ func anyMachine() *rapid.Generator[topology.Topology] {
 
 // TestBoardHasAll: each device is in one place of a board.
 func TestBoardHasAll(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := anyMachine().Draw(t, "machine")
 		board := topology.NewBoard(topo.Devices)
 		var names []string

@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 )
 
 func TestLayoutProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := anyTopology().Draw(t, "topology")
 		layout := topo.Layout()
 		at := map[topology.Point]string{}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
 )
@@ -59,7 +60,7 @@ func TestDrawAnyMachine(t *testing.T) {
 	real := rapid.Custom(func(t *rapid.T) topology.Topology {
 		return machineNamed(t, rapid.SampledFrom(machine.Names()).Draw(t, "machine"))
 	})
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := rapid.OneOf(anyMachine(), real).Draw(t, "topology")
 		marks := map[string]topology.Mark{}
 		if len(topo.Devices) > 0 {
@@ -94,7 +95,7 @@ func TestDrawAnyMachine(t *testing.T) {
 
 // TestMachineLayout: places are as those of other kinds.
 func TestMachineLayout(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := rapid.OneOf(anyMachine(), rapid.Just(machineNamed(t, "aws-trn1")), rapid.Just(machineNamed(t, "hgx-h100"))).Draw(t, "topology")
 		layout := topo.Layout()
 		at := map[topology.Point]bool{}

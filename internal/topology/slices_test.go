@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -73,7 +74,7 @@ func TestResourceSlicesSplit(t *testing.T) {
 // TestResourceSlicesProperties checks what the API server would: that it accepts
 // the slices and that the pools are complete.
 func TestResourceSlicesProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := anyTopology().Draw(t, "topology")
 		slices, err := topo.ResourceSlices("node-1.example.com")
 		require.NoError(t, err)

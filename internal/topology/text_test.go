@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -98,7 +99,7 @@ func draw(t require.TestingT, topo topology.Topology, marks map[string]topology.
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func TestDrawProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := anyTopology().Draw(t, "topology")
 		marks := anyMarks(topo).Draw(t, "marks")
 		plain := draw(t, topo, marks)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -32,7 +33,7 @@ func TestString(t *testing.T) {
 
 // TestInvariants holds for every kind of topology.
 func TestInvariants(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := anyTopology().Draw(t, "topology")
 		seen := map[string]bool{}
 		edges := map[topology.Edge]int{}
@@ -61,7 +62,7 @@ func TestInvariants(t *testing.T) {
 // TestAdjacentAgreesWithAttributes compares the links with what a reader of the
 // attributes alone would take them to be.
 func TestAdjacentAgreesWithAttributes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := anyTopology().Draw(t, "topology")
 		a, b := anyDevice(t, topo, "a"), anyDevice(t, topo, "b")
 		want := a.Name != b.Name && linkedByAttributes(topo, a, b)

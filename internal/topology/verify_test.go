@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -78,7 +79,7 @@ func TestContiguous(t *testing.T) {
 // TestContiguousByCounting: in a ring a set that is not all of it is contiguous
 // if exactly one member has no member after it.
 func TestContiguousByCounting(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := anyRing().Draw(t, "ring")
 		names := anySet(t, topo, 12)
 		ends := 0
@@ -94,7 +95,7 @@ func TestContiguousByCounting(t *testing.T) {
 
 // TestConnectedByMerging compares with merging the classes of linked devices.
 func TestConnectedByMerging(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := anyTopology().Draw(t, "topology")
 		names := anySet(t, topo, 12)
 		class := map[string]string{}
@@ -158,7 +159,7 @@ func TestIsBlock(t *testing.T) {
 // TestIsBlockExactly builds a block anywhere and checks that it is one, and that
 // it is none when one of its devices is exchanged for another.
 func TestIsBlockExactly(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo := anyGrid().Draw(t, "grid")
 		rows := rapid.IntRange(1, topo.Rows).Draw(t, "rows")
 		cols := rapid.IntRange(1, topo.Cols).Draw(t, "cols")
@@ -229,7 +230,7 @@ func TestWhole(t *testing.T) {
 // TestWholeByAttribute: a set is whole if every value of the attribute occurs
 // twice in it.
 func TestWholeByAttribute(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		topo, value := bridgePairs(t, 8), topology.AttributeBridge
 		check := topo.WholePairs
 		if rapid.Bool().Draw(t, "couples") {

@@ -22,6 +22,7 @@ import (
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -130,7 +131,7 @@ func TestSameAsTheController(t *testing.T) {
 	scheduler, err := placement.NewScheduler(config)
 	require.NoError(t, err)
 	verdicts := map[bool]int{}
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		object, checker := drawPlacement(rt), newChecker(t, true)
 		result, err := scheduler.Schedule(t.Context(), object, &placement.Snapshot{}, time.Unix(1, 0))
 		require.NoError(rt, err)
@@ -144,16 +145,14 @@ func TestSameAsTheController(t *testing.T) {
 		}
 		verdicts[len(verdict.Errors) == 0]++
 	})
-	if !testing.Short() { // with so few cases there may be none
-		require.NotZero(t, verdicts[true])
-		require.NotZero(t, verdicts[false])
-	}
+	require.NotZero(t, verdicts[true])
+	require.NotZero(t, verdicts[false])
 }
 
 // An update is refused only for a mistake that it makes.
 func TestUpdatesAreRatcheted(t *testing.T) {
 	checker := newChecker(t, true)
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		old, object := drawPlacement(rt), drawPlacement(rt)
 		now, then, got := checker.Check(object), checker.Check(old), checker.CheckUpdate(old, object)
 		require.LessOrEqual(rt, len(got.Errors), len(now.Errors))
@@ -181,10 +180,7 @@ func TestMalformedPlacements(t *testing.T) {
 	require.NoError(t, clusterv1beta1.Install(scheme))
 	// A panic would be an answer of the webhook, too.
 	webhook := crwebhook.WithValidator(scheme, checker.Validator()).WithRecoverPanic(false)
-	count := 10_000
-	if testing.Short() {
-		count = 300
-	}
+	count := cases.Of(300, 10_000)
 	source, codes := rand.New(rand.NewPCG(1, 2)), map[int32]int{}
 	last := draw(t, func(int) int { return 0 })
 	for range count {

@@ -134,9 +134,6 @@ func (u *user) waitForWebhook(t *testing.T) {
 }
 
 func TestRealAPIServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	log.SetLogger(logr.Discard())
 	controlPlane, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
 		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,

@@ -60,9 +60,6 @@ func TestScope(t *testing.T) {
 // start returns a client of a hub on which the controller runs.
 func start(t *testing.T) client.Client {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	log.SetLogger(logr.Discard())
 	controlPlane, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
 		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, Controllers: []string{"garbage-collector-controller"},

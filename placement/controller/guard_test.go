@@ -27,6 +27,8 @@ import (
 	"pgregory.net/rapid"
 	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // clusters, placements and scores are the answers with objects of a kind.
@@ -209,7 +211,7 @@ func TestFilteredObjectsCanBeDecoded(t *testing.T) {
 		objects[profilev1alpha1.GroupVersion.WithResource(resource)] = create
 	}
 	resources := slices.SortedFunc(maps.Keys(objects), func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		resource := rapid.SampledFrom(resources).Draw(t, "resource")
 		root := answers()[resource].fields["object"]
 		require.NotNil(t, root)

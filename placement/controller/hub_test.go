@@ -62,9 +62,6 @@ func TestMain(m *testing.M) {
 // theHub starts the hub for the first test that asks for it.
 func theHub(t *testing.T) *hub {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	started.Do(func() { started.hub, started.err = startHub() })
 	if started.err != nil {
 		t.Fatal(started.err)

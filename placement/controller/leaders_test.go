@@ -13,6 +13,7 @@ import (
 	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -189,7 +190,7 @@ func TestClustersAreNeverMissingWithTwoLeaders(t *testing.T) {
 		return true
 	}
 	for attempt := 0; attempt == 0 || !positive() && attempt < 100; attempt++ {
-		rapid.Check(t, func(t *rapid.T) { checkLeaders(t, counts) })
+		cases.Check(t, func(t *rapid.T) { checkLeaders(t, counts) })
 	}
 	require.True(t, positive(), "%v", counts)
 	t.Log(counts)

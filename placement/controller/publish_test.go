@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -114,7 +115,7 @@ var errDied = errors.New("died")
 func TestPublishedClustersAreNeverMissing(t *testing.T) {
 	died := 0
 	for attempt := 0; attempt == 0 || died == 0 && attempt < 100; attempt++ {
-		rapid.Check(t, func(t *rapid.T) {
+		cases.Check(t, func(t *rapid.T) {
 			p := newPublisher(t)
 			draw := func(what string) [][]string {
 				result := make([][]string, rapid.IntRange(1, 4).Draw(t, what))

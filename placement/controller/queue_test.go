@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func requestOf(namespace, name string) reconcile.Request {
@@ -39,7 +41,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 // Whatever comes and goes: nothing is lost, each namespace keeps its order, and who waits
 // is overtaken at most once by each namespace that waits.
 func TestTheQueueIsFair(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		q, waiting := newFairQueue(), map[string][]reconcile.Request{}
 		// overtaken is how often each namespace had its turn since another one waits.
 		overtaken, n := map[string]map[string]int{}, 0

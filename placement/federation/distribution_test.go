@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement/federation"
 )
 
@@ -63,7 +64,7 @@ func TestDistribute(t *testing.T) {
 // Each cluster is selected, deleted or left alone, by its own labels, whatever
 // the order.
 func TestDistributeTreatsClustersAlone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		var clusters []federation.Cluster
 		for i := range rapid.IntRange(0, 5).Draw(t, "n") {
 			clusters = append(clusters, federation.Cluster{

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement/federation"
 )
 
@@ -64,7 +65,7 @@ func satisfied(r federation.Requirement, set labels.Set) (satisfied, valid bool)
 // no sense spoils all.
 func TestSelectorsMeanWhatTheySay(t *testing.T) {
 	seen := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(requirements, 0, 3).Draw(t, "requirements")
 		set := labels.Set(labelSets.Draw(t, "labels"))
 		want, valid := true, true
@@ -87,9 +88,6 @@ func TestSelectorsMeanWhatTheySay(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want && valid, verdict.Matches)
 	})
-	if testing.Short() {
-		return // too few for some of each
-	}
 	require.Greater(t, seen["all"], seen["invalid"]+seen["satisfied"], "some are not satisfied")
 	require.NotZero(t, seen["satisfied"])
 	require.NotZero(t, seen["invalid"])
@@ -97,7 +95,7 @@ func TestSelectorsMeanWhatTheySay(t *testing.T) {
 
 // Every text is a selector or an error.
 func TestAnyAnnotation(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\[{"]?[keyoprator:"\[\]{},! ]{0,30}[\]}"]?`)).Draw(t, "text")
 		selector, err := federation.Parse(text)
 		if err != nil {

@@ -22,6 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 var moment = metav1.NewTime(time.Unix(1700000000, 0))
@@ -186,7 +188,7 @@ func TestTheCacheKeepsNoAccess(t *testing.T) {
 func TestAnyProfile(t *testing.T) {
 	texts := rapid.SampledFrom([]string{"", "a", "ControlPlaneHealthy", "ManagedClusterConditionAvailable", "True", "False", "é\x00", strings.Repeat("x", 300)})
 	labels := rapid.MapOfN(rapid.SampledFrom([]string{clusterv1beta2.ClusterSetLabel, profilev1alpha1.LabelClusterSetKey, profilev1alpha1.LabelClusterManagerKey, "a"}), texts, 0, 4)
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		object := profile("fleet", texts.Draw(t, "name"), labels.Draw(t, "labels"))
 		object.Spec.ClusterManager.Name = texts.Draw(t, "manager")
 		for range rapid.IntRange(0, 4).Draw(t, "properties") {

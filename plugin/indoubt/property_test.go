@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 const (
@@ -218,7 +220,7 @@ func (w *world) check() {
 // TestNoDeviceTwice: whatever is lost, late or refused, no device is in two claims.
 func TestNoDeviceTwice(t *testing.T) {
 	var all seen
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		w := newWorld(t, &all)
 		t.Repeat(map[string]func(*rapid.T){
 			"schedule":       func(*rapid.T) { w.schedule() },
@@ -239,7 +241,7 @@ func TestNoDeviceTwice(t *testing.T) {
 		})
 	})
 	t.Logf("%+v", all)
-	if !testing.Short() {
+	if cases.Nightly() { // the fewer cases of landing may not have all
 		require.Positive(t, all.lost)
 		require.Positive(t, all.late)
 		require.Positive(t, all.moved)

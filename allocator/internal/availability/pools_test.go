@@ -17,11 +17,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // What pools tell is what looking up each device tells, whatever else is in use.
 func TestPoolsAreTheState(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 		inUse := sets.New[structured.DeviceID]()
 		var published []*resourceapi.ResourceSlice

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // amounts are counters: each device takes some of what there is.
@@ -81,7 +83,7 @@ func TestMostSameAsTryingAll(t *testing.T) {
 	beyond := 0
 	// Where few cases are drawn, until some of them need more than the first fit.
 	for beyond < enough {
-		rapid.Check(t, func(t *rapid.T) { beyond += trySets(t) })
+		cases.Check(t, func(t *rapid.T) { beyond += trySets(t) })
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func setsOf(devices int, sets ...[]int) *Sets {
@@ -74,7 +75,7 @@ func TestConflictsBreakSets(t *testing.T) {
 
 // Counting as devices come and go is compared with counting anew.
 func TestRoomIsLikeCounting(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 70).Draw(rt, "devices")
 		broken := bitset.New(n)
 		var shapes []*Sets

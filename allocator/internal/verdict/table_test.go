@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 var errFailed = errors.New("evaluation failed")
@@ -43,7 +44,7 @@ var never evaluator = func() (Verdict, error) { return Verdict{}, errors.New("is
 // What is remembered is what was found for that set and no other, however many there are, and
 // as long as there is room nothing is asked twice.
 func TestTableIsAMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		devices := rapid.SampledFrom([]int{1, 2, 3, 16, 64, 65, 300}).Draw(t, "devices")
 		sets := rapid.SliceOfN(rapid.SliceOfN(rapid.IntRange(0, devices-1), 1, 12), 1, 200).Draw(t, "sets")
 		isSmall := rapid.Bool().Draw(t, "small")

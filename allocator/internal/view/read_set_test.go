@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // reading is the read set with these attributes of a driver.
@@ -24,7 +26,7 @@ func reading(ids ...string) ReadSet {
 
 // Read sets with the same attributes are equal, in whatever order they were found.
 func TestReadSetsAreSets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 6).Draw(t, "attributes")
 		var f ReadSet
 		for len(ids) > 0 {

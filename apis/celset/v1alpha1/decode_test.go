@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 const ring4 = `{"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint","name":"ring4","expression":"true"}`
@@ -70,7 +72,7 @@ func TestDecodeErrors(t *testing.T) {
 
 // TestDecodeRoundTrip states that whatever can be written is read back.
 func TestDecodeRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		want := CELDeviceConstraint{
 			TypeMeta:   metav1.TypeMeta{APIVersion: SchemeGroupVersion.String(), Kind: Kind},
 			Name:       rapid.String().Draw(t, "name"),

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	celsetv1alpha1 "github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
@@ -242,7 +243,7 @@ func TestDecodeArgsErrors(t *testing.T) {
 // TestDecodeArgsRoundTrip states that valid arguments are read back from JSON
 // and YAML, and with that that DecodeArgs knows each field of the type.
 func TestDecodeArgsRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		want := argsOf(
 			time.Duration(rapid.Int64Min(0).Draw(t, "filter")),
 			time.Duration(rapid.Int64Min(int64(time.Second)).Draw(t, "binding")),

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/meter"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -66,7 +67,7 @@ func TestPeriods(t *testing.T) {
 		}
 		return result
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		draw := func() *Period {
 			if rapid.IntRange(0, 4).Draw(t, "always") == 0 {
 				return nil
@@ -101,7 +102,7 @@ var values = rapid.Custom(func(t *rapid.T) ref.Val {
 })
 
 func TestExactValues(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		first, second := values.Draw(t, "first"), values.Draw(t, "second")
 		a, ok := exactOf(first)
 		require.True(t, ok)
@@ -147,7 +148,7 @@ func TestComparisonsChangeAtTheFirstTick(t *testing.T) {
 func TestSumsComeToAnEnd(t *testing.T) {
 	for within, limits := range map[room][]int64{durations: {math.MinInt64 / nanoseconds, math.MaxInt64 / nanoseconds}, timestamps: {firstSecond, lastSecond}} {
 		inside := func(seconds int64) bool { return seconds >= limits[0] && seconds <= limits[1] }
-		rapid.Check(t, func(t *rapid.T) {
+		cases.Check(t, func(t *rapid.T) {
 			value := rapid.SampledFrom(limits).Draw(t, "end") + rapid.Int64Range(-500, 500).Draw(t, "off")
 			rate := rapid.Int64Range(-2, 2).Draw(t, "rate")
 			ticks := within.left(exact{seconds: value}, rate)
@@ -167,7 +168,7 @@ var functions = []string{"getFullYear", "getMonth", "getDate", "getDayOfMonth", 
 func TestFieldsOfTimes(t *testing.T) {
 	exactly := 0
 	for exactly == 0 {
-		rapid.Check(t, func(t *rapid.T) {
+		cases.Check(t, func(t *rapid.T) {
 			zone := rapid.SampledFrom([]string{"", "UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca", "+12:45", "-00:30", "23:59", "47:00", "-99:00"}).Draw(t, "zone")
 			at := time.Unix(rapid.OneOf(rapid.Int64Range(firstSecond, lastSecond), rapid.Int64Range(1_700_000_000, 1_900_000_000)).Draw(t, "s"), rapid.Int64Range(0, nanoseconds-1).Draw(t, "ns")).UTC()
 			function := rapid.SampledFrom(functions).Draw(t, "function")
@@ -205,7 +206,7 @@ func TestFieldsOfTimes(t *testing.T) {
 func TestFieldsOfDurations(t *testing.T) {
 	exactly := 0
 	for exactly == 0 {
-		rapid.Check(t, func(t *rapid.T) {
+		cases.Check(t, func(t *rapid.T) {
 			near := rapid.SampledFrom([]time.Duration{0, 0, time.Hour, -time.Hour, 50 * time.Hour, -time.Minute, 2_000_000 * time.Hour, -2_000_000 * time.Hour}).Draw(t, "near")
 			value := near + time.Duration(rapid.Int64Range(-400, 400).Draw(t, "s"))*time.Second + time.Duration(rapid.Int64Range(-1, 1).Draw(t, "ns"))
 			function := rapid.SampledFrom(functions[6:]).Draw(t, "function")

@@ -11,11 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // A set answers like a map that has its positions.
 func TestSetIsLikeMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 5, 63, 64, 65, 128, 130}).Draw(t, "n")
 		draw := func(label string) (bitset.Set, map[int]bool) {
 			set, has := bitset.New(n), map[int]bool{}

@@ -12,6 +12,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // stretches are ways to write that the devices, each of which has the number x and is
@@ -31,7 +32,7 @@ func TestStretches(t *testing.T) {
 	for _, text := range stretches {
 		formulas = append(formulas, compiled(t, e, text))
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(rt *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(rt, "devices")
 		numbers := make([]int, n)
 		for i := range numbers {

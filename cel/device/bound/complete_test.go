@@ -11,6 +11,7 @@ import (
 
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestCompleteSets(t *testing.T) {
 	e := environment(t)
 	sets, proven, refuted, satisfied := 0, 0, 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(rt *rapid.T) {
 		text := randomexpr.Condition(rt, randomAttributes)
 		expression, err := e.Compile(text)
 		if err != nil {

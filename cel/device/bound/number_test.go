@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func TestOverflowIsNoticed(t *testing.T) {
@@ -41,7 +43,7 @@ func drawNumber(t *rapid.T, name string) number {
 }
 
 func TestArithmeticIncludesAllValues(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(t *rapid.T) {
 		a, b := drawNumber(t, "a"), drawNumber(t, "b")
 		for _, f := range []operation{addition, subtraction, multiplication} {
 			result := combine(a, b, f)

@@ -17,6 +17,7 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // part draws a part of an expression over the devices d and o, written as <d> and <o>
@@ -91,7 +92,7 @@ func TestShapesTellPartsApart(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	same, different := 0, 0
-	CheckFewer(t, func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
 		one := part(rt, rapid.IntRange(0, 3).Draw(rt, "depth of one"))
 		other := one
 		switch rapid.IntRange(0, 2).Draw(rt, "other") {

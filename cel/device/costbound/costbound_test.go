@@ -19,6 +19,7 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/randomexpr"
 	"github.com/celset/celset/internal/testing/shape"
@@ -81,7 +82,7 @@ func devices(t *rapid.T, n int) []*device.Device {
 // TestNoEvaluationCostsMore is the promise of the package.
 func TestNoEvaluationCostsMore(t *testing.T) {
 	e, compiled, finite, close := environment(t), 0, 0, 0
-	rapid.Check(t, costs(e, func(actual uint64, bound float64) {
+	cases.CheckN(t, cases.Of(800, 4000), costs(e, func(actual uint64, bound float64) {
 		compiled++
 		if !math.IsInf(bound, 1) {
 			finite++

@@ -93,10 +93,14 @@ func CheckN(t *testing.T, n int, property func(*rapid.T)) {
 	check(t, n, 0, property)
 }
 
-// Until checks the property in n cases after the other until done.
+// Until checks the property in n cases after the other until done, which must be some time.
 func Until(t *testing.T, n int, done func() bool, property func(*rapid.T)) {
 	t.Helper()
+	const most = 10_000
 	for round := uint64(0); round == 0 || !done(); round++ {
+		if round == most {
+			t.Fatalf("not done after %d times %d cases", most, n)
+		}
 		check(t, n, round, property)
 	}
 }

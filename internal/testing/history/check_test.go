@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // store is claims and their devices as an API server has them: one write after the other.
@@ -93,7 +95,7 @@ func (h *History) last() time.Duration {
 }
 
 func TestWhatHappenedIsAccepted(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		h, _ := drawHistory(t)
 		require.NoError(t, h.Check(time.Minute).Err())
 	})
@@ -104,7 +106,7 @@ func TestPlantedFaultsAreRefused(t *testing.T) {
 	planted := map[string]int{}
 	for attempt := 0; len(planted) < 4 || attempt == 0; attempt++ {
 		require.Less(t, attempt, 100, "%v", planted)
-		rapid.Check(t, func(t *rapid.T) {
+		cases.Check(t, func(t *rapid.T) {
 			h, s := drawHistory(t)
 			// Afterwards nothing is unknown any more.
 			at := h.last()

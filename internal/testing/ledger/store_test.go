@@ -20,9 +20,6 @@ import (
 // TestFollowStoreHasNoGaps keeps a ledger while the API server and etcd are ended and started
 // again between versions of claims.
 func TestFollowStoreHasNoGaps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
 	if os.Getenv(controlplane.KubernetesEnv) != "" {
 		t.Skip("claims are stored in another version")
 	}

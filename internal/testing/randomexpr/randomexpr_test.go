@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
@@ -52,7 +53,7 @@ func TestConditionsAreOfUse(t *testing.T) {
 	require.NoError(t, err)
 	var written, compiled, satisfied, refused, failed, telling int
 	for range 20 {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			written++
 			expression, err := environment.Compile(randomexpr.Condition(rt, all))
 			if err != nil {
@@ -105,7 +106,7 @@ var constructs = []string{
 func TestConditionsUseAllConstructs(t *testing.T) {
 	seen := map[string]int{}
 	for range 100 {
-		rapid.Check(t, func(rt *rapid.T) {
+		cases.Check(t, func(rt *rapid.T) {
 			text := randomexpr.Condition(rt, all)
 			for _, construct := range constructs {
 				if strings.Contains(text, construct) {
@@ -120,7 +121,7 @@ func TestConditionsUseAllConstructs(t *testing.T) {
 }
 
 func TestConditionsReadOnlyWhatThereIs(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	cases.Check(t, func(rt *rapid.T) {
 		text := randomexpr.Condition(rt, randomexpr.Attributes{Domain: "d", Ints: []string{"x"}, String: "s"})
 		require.NotRegexp(rt, `capacity|version|allowMultiple|attributes\['d'\]\.[^x?s]|driver ==|\.\.|''`, text)
 	})

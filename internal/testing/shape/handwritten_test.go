@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // bruteForce is the first set that holds, by trying all sets of free devices in the
@@ -49,7 +51,7 @@ func TestHandWrittenAgainstBruteForce(t *testing.T) {
 	for _, s := range Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			most := s.Wanted() + 4
-			rapid.Check(t, func(t *rapid.T) {
+			cases.Check(t, func(t *rapid.T) {
 				free := Set(rapid.Uint64().Draw(t, "free")) & s.All()
 				if rapid.Bool().Draw(t, "with an answer") {
 					free |= Set(rapid.Uint64().Draw(t, "more")) & s.All()
@@ -104,7 +106,7 @@ func TestHandWrittenOnAllOccupanciesOfEight(t *testing.T) {
 func TestHandWrittenHolds(t *testing.T) {
 	for _, s := range Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			cases.Check(t, func(t *rapid.T) {
 				free := s.All() &^ Set(rapid.Uint64().Draw(t, "in use")&rapid.Uint64().Draw(t, "and"))
 				set, _ := s.HandWritten(free)
 				if set == 0 {

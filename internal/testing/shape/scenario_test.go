@@ -12,6 +12,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func TestNamesAreUnique(t *testing.T) {
@@ -35,7 +36,7 @@ func TestExpressionsMeanTheShape(t *testing.T) {
 			expression, err := environment.Compile(s.Expression)
 			require.NoError(t, err)
 			values := valuesOf(t, s)
-			rapid.Check(t, func(t *rapid.T) {
+			cases.Check(t, func(t *rapid.T) {
 				set := drawSet(t, s)
 				var devices []*device.Device
 				for i := range set.All() {

@@ -9,11 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // TestRank counts the sets that come before one.
 func TestRank(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		free := Set(rapid.Uint16().Draw(t, "free"))
 		set := free & Set(rapid.Uint16().Draw(t, "set"))
 		before := int64(0)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/resource/validation"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
 )
@@ -81,7 +82,7 @@ func TestByName(t *testing.T) {
 // TestTopologies: names are unique across drivers, links have no direction, and a topology
 // is the same whenever it is made, and shared with nobody.
 func TestTopologies(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	cases.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(machine.All()).Draw(t, "machine")
 		node := rapid.StringMatching(`[a-z]{1,5}(-[0-9]{1,12})?`).Draw(t, "node")
 		topo, again := m.Topology(node), m.Topology(node)

@@ -8,21 +8,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/redteam/expensive"
 )
 
 const (
-	// durationVariable is how long to search, for all environments together, and
-	// seedVariable where to begin.
+	// durationVariable is how long to search, for all environments together.
 	durationVariable = "CELSET_EXPENSIVE"
-	seedVariable     = "CELSET_EXPENSIVE_SEED"
 
 	defaultDuration = 10 * time.Second
 
@@ -70,9 +68,7 @@ func (g *guard) trying(expression string) {
 // most bytes for a unit of cost. What it finds within seconds says little, and what the
 // clock says while other tests run even less: only a long search judges the times.
 func TestCostIsAboutProportionalToTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("searches for some time")
-	}
+	cases.OnlyNightly(t, "measures time")
 	duration, judges := defaultDuration, false
 	if text := os.Getenv(durationVariable); text != "" {
 		var err error
@@ -80,18 +76,12 @@ func TestCostIsAboutProportionalToTime(t *testing.T) {
 		require.NoError(t, err)
 		judges = true
 	}
-	seed := uint64(1)
-	if text := os.Getenv(seedVariable); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
 	g := newGuard(t)
 	of := environments(t)
 	for _, environment := range of {
 		t.Run(environment.Name, func(t *testing.T) {
 			report := expensive.Search(t.Context(), environment, expensive.Options{
-				Seed: seed, Duration: duration / time.Duration(len(of)), Trying: g.trying,
+				Seed: cases.Seed(), Duration: duration / time.Duration(len(of)), Trying: g.trying,
 			})
 			t.Logf("%s", report)
 			require.NotEmpty(t, report.Slowest)

@@ -22,7 +22,7 @@ import (
 // are told what they were told before.
 func TestFloodOfClaims(t *testing.T) {
 	const limit, compiled = 8 << 20, 4 << 20
-	rounds := cases.Of(60, 300)
+	rounds := cases.Of(30, 300)
 	environment, err := device.NewEnvironment(cel.Config{CacheBytes: compiled})
 	require.NoError(t, err)
 	cache := NewCache(CacheBytes(limit))

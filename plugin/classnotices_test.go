@@ -54,7 +54,12 @@ func TestClassesAreTold(t *testing.T) {
 	changed.Labels = map[string]string{"a": "b"}
 	_, err = h.client.ResourceV1().DeviceClasses().Update(ctx, changed, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	require.Never(t, func() bool { return len(eventsIn(ctx, t, h)) != 2 }, 20*tick, tick)
+	// Changes are handled in their order.
+	changed.Generation = 3
+	_, err = h.client.ResourceV1().DeviceClasses().Update(ctx, changed, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(eventsIn(ctx, t, h)) >= 3 }, waitFor, tick)
+	require.Len(t, eventsIn(ctx, t, h), 3)
 	for _, event := range eventsIn(ctx, t, h) {
 		require.Equal(t, "Each request of the class for several devices is held to ring2 of spec.config[0], for pods of the profiles a, b; "+
 			"the profiles default-scheduler have allocator: Upstream and ignore it, as other schedulers do", event.Note)

@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	waitFor = time.Minute
+	waitFor = 2 * time.Minute
 	tick    = time.Millisecond
 
 	ring2 = "devices.map(d, d.attributes['mla.example.com'].index).max() - " +

@@ -97,7 +97,7 @@ func serve(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 		cancel()
 		require.NoError(t, <-done)
 	})
-	require.Eventually(t, func() bool { return server.StartedChecker()(nil) == nil }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return server.StartedChecker()(nil) == nil }, 2*time.Minute, 20*time.Millisecond)
 	return admissionregistrationv1.WebhookClientConfig{
 		URL:      ptr.To("https://" + net.JoinHostPort(host, strconv.Itoa(port)) + admission.Path),
 		CABundle: certificate,
@@ -129,7 +129,7 @@ func (u *user) waitForWebhook(t *testing.T) {
 	require.Eventually(t, func() bool {
 		err := u.Create(t.Context(), probe.DeepCopy(), client.DryRunAll)
 		return apierrors.IsInvalid(err)
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	u.warned()
 }
 

@@ -18,14 +18,15 @@ import (
 // lasts. Small ones don't wait.
 func TestReadingTakesTurns(t *testing.T) {
 	require.NoError(t, reading.Acquire(t.Context(), 1))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx := t.Context()
 	read := func(size int) error {
 		body := `{"metadata": {"namespace": "ns", "name": "new", "annotations": {"long": "` + strings.Repeat("x", size) + `"}}}`
 		_, err := decode(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, Path, strings.NewReader(body)))
 		return err
 	}
 	require.NoError(t, read(smallBody/2))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
 	require.ErrorContains(t, read(smallBody), "other Placements are being read; ask again later")
 	reading.Release(1)
 	ctx = t.Context()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -353,38 +354,39 @@ func TestSuspect(t *testing.T) {
 	require.Nil(t, b.try(p, 0, nil))
 }
 
-// TestRun uses the real time: the loop wakes up for what is due and ends.
+// TestRun has the clock of the bubble: the loop wakes up for what is due and ends.
 func TestRun(t *testing.T) {
-	b := newBench()
-	b.Guard = New(realClock{})
-	b.Configure(Limits{SharePercent: 20, ShareBurst: 250 * time.Millisecond, BackOffInitial: 50 * time.Millisecond, BackOffMax: time.Second})
-	b.Watch(b)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		b.Run(ctx)
-	}()
-	r := b.request(pod("a", "p"), "claim")
-	r.Timeout = 20 * time.Millisecond
-	b.CycleBegan("a")
-	attempt, refusal := b.Admit(r)
-	require.Nil(t, refusal)
-	b.mutex.Lock()
-	b.active = []*v1.Pod{pod("other", "waits")}
-	b.mutex.Unlock()
-	require.Eventually(t, func() bool { return attempt.Over() != nil }, 5*time.Second, time.Millisecond)
-	attempt.Failed(attempt.Over())
-	b.CycleEnded()
-	_, refusal = b.Admit(r)
-	require.NotNil(t, refusal)
-	require.Eventually(t, func() bool {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		b.Guard = New(realClock{})
+		b.Configure(Limits{SharePercent: 20, ShareBurst: 250 * time.Millisecond, BackOffInitial: 50 * time.Millisecond, BackOffMax: time.Second})
+		b.Watch(b)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			b.Run(ctx)
+		}()
+		r := b.request(pod("a", "p"), "claim")
+		r.Timeout = 20 * time.Millisecond
+		b.CycleBegan("a")
+		attempt, refusal := b.Admit(r)
+		require.Nil(t, refusal)
 		b.mutex.Lock()
-		defer b.mutex.Unlock()
-		return len(b.activated) == 1
-	}, 5*time.Second, time.Millisecond)
-	cancel()
-	<-ended
+		b.active = []*v1.Pod{pod("other", "waits")}
+		b.mutex.Unlock()
+		time.Sleep(time.Second)
+		require.Error(t, attempt.Over())
+		attempt.Failed(attempt.Over())
+		b.CycleEnded()
+		_, refusal = b.Admit(r)
+		require.NotNil(t, refusal)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, b.activated, 1)
+		cancel()
+		<-ended
+	})
 }
 
 type realClock struct{}

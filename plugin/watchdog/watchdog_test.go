@@ -233,7 +233,7 @@ func TestRun(t *testing.T) {
 	require.Eventually(t, func() bool {
 		lease, err := b.client.CoordinationV1().Leases("kube-system").Get(t.Context(), "attempts", metav1.GetOptions{})
 		return err == nil && lease.Annotations[AttemptsAnnotation] != ""
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	cancel()
 	<-ended
 }

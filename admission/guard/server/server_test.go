@@ -34,7 +34,7 @@ import (
 // quick is an election for tests that don't wait.
 var quick = Election{Namespace: "celset-system", LeaseDuration: 2 * time.Second, RenewDeadline: time.Second, RetryPeriod: 10 * time.Millisecond}
 
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 func aClaim(name, version string, devices ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{

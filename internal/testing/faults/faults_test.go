@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -146,6 +148,7 @@ func TestPartition(t *testing.T) {
 // TestFaultsOfWatches reads watches with each fault. What they tell is in order, and without
 // gaps.
 func TestFaultsOfWatches(t *testing.T) {
+	cases.OnlyNightly(t, "watches are held for seconds of real time")
 	for _, kind := range []Kind{WatchEnded, WatchHeld, WatchSkipped} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

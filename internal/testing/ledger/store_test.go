@@ -59,7 +59,7 @@ func TestFollowStoreHasNoGaps(t *testing.T) {
 		list, err := claims.List(ctx, metav1.ListOptions{})
 		require.NoError(t, err)
 		return l.Difference(list.Items) == ""
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	require.Len(t, l.Entries().Violations, 1, "%v", l.Entries().Violations)
 	require.Contains(t, l.Entries().Violations[0], "gets device driver/pool/3, which claim d has")
 	require.Equal(t, 3, l.Entries().InUse)

@@ -7,7 +7,7 @@
 //	make test-coverage    # runs tests and compares, a part of "make nightly"
 //	make coverage         # runs tests and records
 //
-// What is compared are the packages that "make test-race" tests, with the cases of landing. A
+// What is compared are the libraries and the plugin, with the cases of landing. A
 // package has what its own tests reach: statements that only tests of other packages reach, or tests
 // on an API server, don't count.
 //

@@ -5,7 +5,6 @@ package integration
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,7 +30,6 @@ var cluster struct {
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
 	code, err := runInCluster(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,14 +44,6 @@ func runInCluster(m *testing.M) (code int, err error) {
 	dir, err := os.MkdirTemp("", "celset-integration-")
 	if err != nil {
 		return 1, err
-	}
-	// Most tests that run in parallel wait for what a scheduler does after seconds.
-	parallel := false
-	flag.Visit(func(f *flag.Flag) { parallel = parallel || f.Name == "test.parallel" })
-	if !parallel {
-		if err := flag.Set("test.parallel", "8"); err != nil {
-			return 1, err
-		}
 	}
 	if err := startCluster(ctx, dir); err != nil {
 		return 1, fmt.Errorf("%w\nthe components' files are in %s", err, dir)

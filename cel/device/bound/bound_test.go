@@ -95,7 +95,7 @@ const perExpression = 2
 // TestBoundsAreSound is the promise of the package.
 func TestBoundsAreSound(t *testing.T) {
 	var seen statistics
-	cases.CheckN(t, cases.Of(1000, 10_000), soundness(t, &seen))
+	cases.CheckN(t, cases.Of(2000, 10_000), soundness(t, &seen))
 	t.Logf("%+v", seen)
 	require.Greater(t, seen.understood, seen.tried/4)
 	require.Greater(t, seen.decided, seen.tried/7)

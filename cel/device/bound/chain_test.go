@@ -32,7 +32,7 @@ func TestStretches(t *testing.T) {
 	for _, text := range stretches {
 		formulas = append(formulas, compiled(t, e, text))
 	}
-	cases.CheckN(t, cases.Of(1000, 10_000), func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(rt *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(rt, "devices")
 		numbers := make([]int, n)
 		for i := range numbers {

@@ -20,7 +20,7 @@ import (
 func TestCompleteSets(t *testing.T) {
 	e := environment(t)
 	sets, proven, refuted, satisfied := 0, 0, 0, 0
-	cases.CheckN(t, cases.Of(1000, 10_000), func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(rt *rapid.T) {
 		text := randomexpr.Condition(rt, randomAttributes)
 		expression, err := e.Compile(text)
 		if err != nil {

@@ -306,7 +306,7 @@ func TestCorpusIsSound(t *testing.T) {
 	for _, x := range corpus.Expressions() {
 		all = append(all, read(t, e, x))
 	}
-	cases.CheckN(t, cases.Of(1000, 10_000), func(t *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(t *rapid.T) {
 		s := rapid.SampledFrom(all).Draw(t, "expression")
 		p := partial(t, len(s.all), s.size)
 		p.Forced = bitset.New(len(s.all))

@@ -80,7 +80,7 @@ func drawPartial(t *rapid.T, s *sound) bound.Partial {
 func TestRequiredIsInEveryCompletion(t *testing.T) {
 	e := environment(t)
 	partials, infeasible, requiring, open := 0, 0, 0, 0
-	cases.CheckN(t, cases.Of(200, 2000), func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
 		f := compiled(rt, e, counting(rt, rapid.IntRange(0, 3).Draw(rt, "depth")))
 		n := rapid.IntRange(2, 7).Draw(rt, "devices")
 		s := soundOf(f, rapid.IntRange(1, min(n, 4)).Draw(rt, "size"), drawDevices(rt, n))
@@ -111,7 +111,7 @@ func TestRequiredIsInEveryCompletion(t *testing.T) {
 func TestRequiredByRandomExpressions(t *testing.T) {
 	e := environment(t)
 	compiles := 0
-	cases.CheckN(t, cases.Of(200, 2000), func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
 		text := randomexpr.Condition(rt, randomAttributes)
 		expression, err := e.Compile(text)
 		if err != nil {

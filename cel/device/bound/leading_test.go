@@ -72,7 +72,7 @@ func TestLeadingIsSound(t *testing.T) {
 		environments = append(environments, e)
 	}
 	read, part, ended := 0, 0, 0
-	cases.CheckN(t, cases.Of(1000, 10_000), func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(rt *rapid.T) {
 		var conjuncts []string
 		for range rapid.IntRange(2, 5).Draw(rt, "conjuncts") {
 			conjuncts = append(conjuncts, "("+randomexpr.Condition(rt, randomAttributes)+")")

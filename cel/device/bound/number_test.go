@@ -43,7 +43,7 @@ func drawNumber(t *rapid.T, name string) number {
 }
 
 func TestArithmeticIncludesAllValues(t *testing.T) {
-	cases.CheckN(t, cases.Of(1000, 10_000), func(t *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(t *rapid.T) {
 		a, b := drawNumber(t, "a"), drawNumber(t, "b")
 		for _, f := range []operation{addition, subtraction, multiplication} {
 			result := combine(a, b, f)

@@ -50,7 +50,7 @@ func drawOf(t *rapid.T, set bitset.Set) bitset.Set {
 }
 
 func TestOrderFindsExtremes(t *testing.T) {
-	cases.CheckN(t, cases.Of(1000, 10_000), func(t *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(t *rapid.T) {
 		o, numbers := drawOrder(t)
 		require.True(t, slices.IsSorted(o.values))
 		require.Len(t, slices.Compact(slices.Clone(o.values)), len(o.values))
@@ -72,7 +72,7 @@ func TestOrderFindsExtremes(t *testing.T) {
 }
 
 func TestKeepBetween(t *testing.T) {
-	cases.CheckN(t, cases.Of(1000, 10_000), func(t *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(t *rapid.T) {
 		o, numbers := drawOrder(t)
 		limit := rapid.OneOf(rapid.Int64Range(-5, 5), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64}))
 		least, most := limit.Draw(t, "least"), limit.Draw(t, "most")

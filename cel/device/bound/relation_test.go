@@ -77,7 +77,7 @@ func TestRelationsAreSound(t *testing.T) {
 	}
 	type tally struct{ infeasible, found, removable, removed, probed int }
 	tallies := map[string]*tally{}
-	cases.CheckN(t, cases.Of(200, 2000), func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
 		f := rapid.SampledFrom(compiledRelations).Draw(rt, "relation")
 		n := rapid.IntRange(2, 7).Draw(rt, "devices")
 		s := soundOf(f, rapid.IntRange(1, min(n, 5)).Draw(rt, "size"), drawDevices(rt, n))

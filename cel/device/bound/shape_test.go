@@ -92,7 +92,7 @@ func TestShapesTellPartsApart(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	same, different := 0, 0
-	cases.CheckN(t, cases.Of(200, 2000), func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
 		one := part(rt, rapid.IntRange(0, 3).Draw(rt, "depth of one"))
 		other := one
 		switch rapid.IntRange(0, 2).Draw(rt, "other") {

@@ -69,7 +69,7 @@ func TestSumRemovesWhatIsTooSmall(t *testing.T) {
 // Nothing is removed that is in a set within the limits, and everything that is in none is, where only the sum matters.
 func TestSumsRemoveAllTheyCan(t *testing.T) {
 	e := environment(t)
-	cases.CheckN(t, cases.Of(1000, 10_000), func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(2000, 10_000), func(rt *rapid.T) {
 		numbers := rapid.SliceOfN(rapid.Int64Range(-5, 5), 4, 8).Draw(rt, "numbers")
 		limit, relation := rapid.Int64Range(-16, 16).Draw(rt, "limit"), rapid.SampledFrom([]string{">", ">=", "<", "<="}).Draw(rt, "relation")
 		s := newSound(t, e, fmt.Sprintf("%s %s %d", sumOfX, relation, limit), 3, ranked(numbers...))

@@ -59,7 +59,7 @@ func TestUnionsAreSound(t *testing.T) {
 		texts = append(texts, compiled(t, e, text))
 	}
 	infeasible := 0
-	cases.CheckN(t, cases.Of(200, 2000), func(rt *rapid.T) {
+	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
 		n := rapid.IntRange(2, 6).Draw(rt, "devices")
 		all := make([]any, n)
 		for i := range all {

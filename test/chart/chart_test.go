@@ -116,8 +116,11 @@ func (c *cluster) useDevices(t *testing.T) {
 
 	c.requireMistakeRefused(t)
 	// Without the webhook, too.
-	err := c.apply(t, strings.Replace(claim("default", connected), "name: ring4,", "name: ring4, default: true,", 1))
-	require.ErrorContains(t, err, "ValidatingAdmissionPolicy 'celset-resourceclaims'")
+	var err error
+	eventually(t, "the policy is asked", func(context.Context) (bool, error) {
+		err = c.apply(t, strings.Replace(claim("default", connected), "name: ring4,", "name: ring4, default: true,", 1))
+		return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'celset-resourceclaims'"), nil
+	})
 	require.ErrorContains(t, err, "only the CELDeviceConstraint of a DeviceClass can be a default")
 }
 

@@ -22,7 +22,7 @@
 //
 // The cases are the same in each run unless told otherwise:
 //
-//	go test ./test/conformance                     # 7500 cases, other tests 1500
+//	go test ./test/conformance                     # 15000 cases, other tests 3000
 //	CELSET_NIGHTLY=4711 go test ./test/conformance # 100000 cases, other tests 20000, of this seed
 //	go test ./test/conformance -rapid.checks=500
 //	go test ./test/conformance -run='^$' -fuzz=FuzzSameAsUpstream -fuzzminimizetime=10x

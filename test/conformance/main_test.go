@@ -23,4 +23,4 @@ func TestMain(m *testing.M) {
 }
 
 // some is how many cases each test has, and each variant of upstream's allocator two and a half times of it.
-func some() int { return cases.Of(1500, 20_000) }
+func some() int { return cases.Of(3000, 20_000) }

@@ -59,26 +59,24 @@ func answerOf(results []resourceapi.AllocationResult, err error) answer {
 // reason why the claims don't fit may be a better one.
 func TestBoundsChangeNothing(t *testing.T) {
 	seen := map[string]int{}
-	for range 10 {
-		cases.Check(t, func(rt *rapid.T) {
-			s := randomScenario(rt)
-			want, all := s.answer(t, WithExhaustiveSearch())
-			got, some := s.answer(t)
-			require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
-			require.LessOrEqual(rt, some.Evaluations+some.CacheHits, all.Evaluations)
-			require.LessOrEqual(rt, some.Steps, all.Steps)
-			switch {
-			case want.Results == nil && some.Steps < all.Steps:
-				seen["cut, not found"]++
-			case want.Results == nil:
-				seen["not found"]++
-			case some.Steps < all.Steps:
-				seen["cut, found nevertheless"]++
-			default:
-				seen["found"]++
-			}
-		})
-	}
+	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
+		s := randomScenario(rt)
+		want, all := s.answer(t, WithExhaustiveSearch())
+		got, some := s.answer(t)
+		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+		require.LessOrEqual(rt, some.Evaluations+some.CacheHits, all.Evaluations)
+		require.LessOrEqual(rt, some.Steps, all.Steps)
+		switch {
+		case want.Results == nil && some.Steps < all.Steps:
+			seen["cut, not found"]++
+		case want.Results == nil:
+			seen["not found"]++
+		case some.Steps < all.Steps:
+			seen["cut, found nevertheless"]++
+		default:
+			seen["found"]++
+		}
+	})
 	for _, outcome := range []string{"cut, not found", "not found", "found"} {
 		require.NotZero(t, seen[outcome], "the generator has lost %q: %v", outcome, seen)
 	}
@@ -88,53 +86,51 @@ func TestBoundsChangeNothing(t *testing.T) {
 // same, and learns nothing that was not known.
 func TestPlentyIsEnough(t *testing.T) {
 	seen := map[string]int{}
-	for range 10 {
-		cases.Check(t, func(rt *rapid.T) {
-			s := randomFreeDevices(rt).search(t)
-			r := s.requests[0][0][0]
-			for _, c := range s.inventory.Candidates {
-				if !oneIn(rt, 3, "skipped") {
-					continue
-				}
-				eligible, err := s.isEligible(0, r, c)
+	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
+		s := randomFreeDevices(rt).search(t)
+		r := s.requests[0][0][0]
+		for _, c := range s.inventory.Candidates {
+			if !oneIn(rt, 3, "skipped") {
+				continue
+			}
+			eligible, err := s.isEligible(0, r, c)
+			require.NoError(rt, err)
+			if eligible && len(s.solution.choices) < r.Count {
+				_, _, err := s.take(0, r, c)
 				require.NoError(rt, err)
-				if eligible && len(s.solution.choices) < r.Count {
-					_, _, err := s.take(0, r, c)
-					require.NoError(rt, err)
-				}
 			}
-			switch rapid.IntRange(0, 2).Draw(rt, "judged") {
-			case 1:
-				s.lookahead.look(r)
-			case 2:
-				s.lookahead.look(r)
-				r.group.lookedAhead = false
+		}
+		switch rapid.IntRange(0, 2).Draw(rt, "judged") {
+		case 1:
+			s.lookahead.look(r)
+		case 2:
+			s.lookahead.look(r)
+			r.group.lookedAhead = false
+		}
+		from := rapid.IntRange(0, len(s.inventory.Candidates)).Draw(rt, "from")
+		p := place{device: len(s.solution.choices), from: from}
+		wanted := rapid.IntRange(1, 70).Draw(rt, "wanted")
+		plenty, known := s.lookahead.hasPlenty(p, r, wanted), slices.Clone(r.group.selectors.Known())
+		left, _ := s.lookahead.devicesLeft(p, r)
+		enough, ordinary := s.lookahead.isEnough(r, left, wanted), 0
+		for _, c := range left {
+			if r.IsSimple(c) {
+				ordinary++
 			}
-			from := rapid.IntRange(0, len(s.inventory.Candidates)).Draw(rt, "from")
-			p := place{device: len(s.solution.choices), from: from}
-			wanted := rapid.IntRange(1, 70).Draw(rt, "wanted")
-			plenty, known := s.lookahead.hasPlenty(p, r, wanted), slices.Clone(r.group.selectors.Known())
-			left, _ := s.lookahead.devicesLeft(p, r)
-			enough, ordinary := s.lookahead.isEnough(r, left, wanted), 0
-			for _, c := range left {
-				if r.IsSimple(c) {
-					ordinary++
-				}
-			}
-			switch {
-			case plenty:
-				seen["plenty"]++
-				require.True(rt, enough)
-				require.Equal(rt, known, r.group.selectors.Known())
-			case ordinary >= wanted && len(r.bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.group.selectors.Known()):
-				rt.Fatal("there are plenty")
-			case enough:
-				seen["enough"]++
-			default:
-				seen["too few"]++
-			}
-		})
-	}
+		}
+		switch {
+		case plenty:
+			seen["plenty"]++
+			require.True(rt, enough)
+			require.Equal(rt, known, r.group.selectors.Known())
+		case ordinary >= wanted && len(r.bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.group.selectors.Known()):
+			rt.Fatal("there are plenty")
+		case enough:
+			seen["enough"]++
+		default:
+			seen["too few"]++
+		}
+	})
 	require.Len(t, seen, 3, "the generator has lost an outcome: %v", seen)
 }
 
@@ -172,21 +168,19 @@ func randomFreeDevices(t *rapid.T) scenario {
 // Sets of requests that must match, and devices that hardly suffice.
 func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 	seen := map[string]int{}
-	for range 5 {
-		cases.Check(t, func(rt *rapid.T) {
-			s := randomMatching(rt)
-			want, all := s.answer(t, WithExhaustiveSearch())
-			got, some := s.answer(t)
-			require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
-			require.LessOrEqual(rt, some.Steps, all.Steps)
-			switch {
-			case want.Results != nil:
-				seen["found"]++
-			case some.Steps < all.Steps:
-				seen["cut"]++
-			}
-		})
-	}
+	cases.CheckN(t, cases.Of(100, 500), func(rt *rapid.T) {
+		s := randomMatching(rt)
+		want, all := s.answer(t, WithExhaustiveSearch())
+		got, some := s.answer(t)
+		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+		require.LessOrEqual(rt, some.Steps, all.Steps)
+		switch {
+		case want.Results != nil:
+			seen["found"]++
+		case some.Steps < all.Steps:
+			seen["cut"]++
+		}
+	})
 	require.NotZero(t, seen["found"], "%v", seen)
 	require.NotZero(t, seen["cut"], "%v", seen)
 }

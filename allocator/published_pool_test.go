@@ -114,19 +114,17 @@ func TestPublishedPoolKnowsItsDevices(t *testing.T) {
 // What a search has found can be had beside what was allocated before: both count alike.
 func TestFoundIsBeside(t *testing.T) {
 	found := 0
-	for found == 0 {
-		cases.Check(t, func(rt *rapid.T) {
-			s := randomScenario(rt)
-			results, err := s.allocate(t)
-			if err != nil || results == nil {
-				return
-			}
-			found++
-			var all []resourceapi.DeviceRequestAllocationResult
-			for _, result := range results {
-				all = append(all, result.Devices.Results...)
-			}
-			require.Nil(rt, poolOf(s.slices...).Beside(s.state(), all), "%v", all)
-		})
-	}
+	cases.Until(t, cases.Of(50, 1000), func() bool { return found > 0 }, func(rt *rapid.T) {
+		s := randomScenario(rt)
+		results, err := s.allocate(t)
+		if err != nil || results == nil {
+			return
+		}
+		found++
+		var all []resourceapi.DeviceRequestAllocationResult
+		for _, result := range results {
+			all = append(all, result.Devices.Results...)
+		}
+		require.Nil(rt, poolOf(s.slices...).Beside(s.state(), all), "%v", all)
+	})
 }

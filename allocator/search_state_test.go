@@ -25,27 +25,25 @@ import (
 // that it took, one that found something holds just that.
 func TestSearchStateProperty(t *testing.T) {
 	outcomes := map[string]int{}
-	for range 5 {
-		cases.Check(t, func(rt *rapid.T) {
-			s := randomScenario(rt).searchIfValid(t)
-			if s == nil {
-				outcomes["refused"]++
-				return
-			}
-			found, err := s.run()
-			switch {
-			case err != nil:
-				outcomes["error"]++
-				requireUntouched(rt, s)
-			case !found:
-				outcomes["none"]++
-				requireUntouched(rt, s)
-			default:
-				outcomes["found"]++
-				requireConsistent(rt, s)
-			}
-		})
-	}
+	cases.CheckN(t, cases.Of(100, 500), func(rt *rapid.T) {
+		s := randomScenario(rt).searchIfValid(t)
+		if s == nil {
+			outcomes["refused"]++
+			return
+		}
+		found, err := s.run()
+		switch {
+		case err != nil:
+			outcomes["error"]++
+			requireUntouched(rt, s)
+		case !found:
+			outcomes["none"]++
+			requireUntouched(rt, s)
+		default:
+			outcomes["found"]++
+			requireConsistent(rt, s)
+		}
+	})
 	require.Len(t, outcomes, 4, "the generator has lost an outcome: %v", outcomes)
 }
 

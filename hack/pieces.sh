@@ -20,7 +20,7 @@ for target in "$@"; do
   summary+=("$(printf '%-16s %3d:%02d  %s' "$target" $((took / 60)) $((took % 60)) "$result")")
 done
 echo "--- what failed"
-grep -E '^ *--- FAIL|^FAIL|^panic:|CELSET_NIGHTLY=|CELSET_FAULTS_SEED=' "$log"
+grep -E '^ *--- FAIL|^FAIL[[:space:]]|^panic:|CELSET_NIGHTLY=|CELSET_FAULTS_SEED=' "$log"
 echo "--- minutes"
 printf '%s\n' "${summary[@]}"
 printf '%-16s %3d:%02d\n' all $((SECONDS / 60)) $((SECONDS % 60))

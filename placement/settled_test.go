@@ -85,47 +85,47 @@ func (h *history) end(s *placement.Scheduler, object *clusterv1beta1.Placement) 
 // those from scratch, with the objects that there are now; and what was returned before stays as it was.
 func TestResumedRunsAreThoseFromScratch(t *testing.T) {
 	seen := map[string]int{}
-	for round := 0; round < 50 && (seen["resumed"] == 0 || seen["resumed with another object"] == 0 || seen["resumed with predicates"] == 0 || seen["anew"] == 0); round++ {
-		cases.Check(t, func(rt *rapid.T) {
-			h, s := newHistory(t, rt), newScheduler(t)
-			var before []*placement.Result
-			var texts []string
-			for range rapid.IntRange(5, 40).Draw(rt, "changes") {
-				switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
-				case kind < 7:
-					h.heartbeat()
-				case kind < 8:
-					h.change()
-				case kind < 9:
-					h.interrupt(s, rapid.SampledFrom(h.objects).Draw(rt, "interrupted"))
-				}
-				object := rapid.SampledFrom(h.objects).Draw(rt, "object")
-				h.end(s, object)
-				got, err := s.Schedule(t.Context(), object, h.hub.snapshot(), h.now)
-				require.NoError(rt, err)
-				want, err := newScheduler(t).Schedule(t.Context(), object, h.hub.snapshot(), h.now)
-				require.NoError(rt, err)
-				require.Equal(rt, outcome(want), outcome(got))
-				require.Equal(rt, want.Requeue, got.Requeue)
-				require.Equal(rt, want.Conditions, got.Conditions)
-				require.Equal(rt, want.TotalCost, got.TotalCost)
-				require.Equal(rt, want.OutOfRange, got.OutOfRange)
-				require.Len(rt, got.Candidates, len(want.Candidates))
-				for i, c := range got.Candidates {
-					require.Same(rt, want.Candidates[i].Cluster, c.Cluster)
-					require.Equal(rt, want.Candidates[i].Avoided, c.Avoided)
-				}
-				count(seen, got, object, before)
-				before, texts = append(before, got), append(texts, outcome(got))
-				if rapid.IntRange(0, 3).Draw(rt, "apply") > 0 {
-					h.hub.apply(object, got)
-				}
+	cases.Until(t, cases.Of(50, 1000), func() bool {
+		return min(seen["resumed"], seen["resumed with another object"], seen["resumed with predicates"], seen["anew"]) > 0
+	}, func(rt *rapid.T) {
+		h, s := newHistory(t, rt), newScheduler(t)
+		var before []*placement.Result
+		var texts []string
+		for range rapid.IntRange(5, 40).Draw(rt, "changes") {
+			switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
+			case kind < 7:
+				h.heartbeat()
+			case kind < 8:
+				h.change()
+			case kind < 9:
+				h.interrupt(s, rapid.SampledFrom(h.objects).Draw(rt, "interrupted"))
 			}
-			for i, result := range before {
-				require.Equal(rt, texts[i], outcome(result), "a result that was returned is not modified")
+			object := rapid.SampledFrom(h.objects).Draw(rt, "object")
+			h.end(s, object)
+			got, err := s.Schedule(t.Context(), object, h.hub.snapshot(), h.now)
+			require.NoError(rt, err)
+			want, err := newScheduler(t).Schedule(t.Context(), object, h.hub.snapshot(), h.now)
+			require.NoError(rt, err)
+			require.Equal(rt, outcome(want), outcome(got))
+			require.Equal(rt, want.Requeue, got.Requeue)
+			require.Equal(rt, want.Conditions, got.Conditions)
+			require.Equal(rt, want.TotalCost, got.TotalCost)
+			require.Equal(rt, want.OutOfRange, got.OutOfRange)
+			require.Len(rt, got.Candidates, len(want.Candidates))
+			for i, c := range got.Candidates {
+				require.Same(rt, want.Candidates[i].Cluster, c.Cluster)
+				require.Equal(rt, want.Candidates[i].Avoided, c.Avoided)
 			}
-		})
-	}
+			count(seen, got, object, before)
+			before, texts = append(before, got), append(texts, outcome(got))
+			if rapid.IntRange(0, 3).Draw(rt, "apply") > 0 {
+				h.hub.apply(object, got)
+			}
+		}
+		for i, result := range before {
+			require.Equal(rt, texts[i], outcome(result), "a result that was returned is not modified")
+		}
+	})
 	for _, kind := range []string{"resumed", "resumed with another object", "resumed with predicates", "anew"} {
 		require.Positive(t, seen[kind], kind)
 	}

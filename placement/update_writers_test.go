@@ -78,70 +78,68 @@ func (s *stepper) step(v *versions, lost bool) {
 // their last step was taken. All clusters are in some object after each step.
 func TestUpdatesOfSeveralAtATime(t *testing.T) {
 	taken, refused, confirmed, lostOnes := 0, 0, 0, 0
-	for attempt := 0; attempt == 0 || min(taken, refused, confirmed, lostOnes) == 0 && attempt < 100; attempt++ {
-		cases.Check(t, func(t *rapid.T) {
-			const clusters = 4
-			draw := func() objects {
-				var parts [3][]string
-				for i := range clusters {
-					at := rapid.IntRange(0, len(parts)-1).Draw(t, "object")
-					parts[at] = append(parts[at], fmt.Sprintf("c%d", i))
-				}
-				var result objects
-				for i, names := range parts {
-					if len(names) > 0 {
-						result = append(result, decision("ns", "p", fmt.Sprintf("p-decision-%d", i+1), names...))
-					}
-				}
-				return result
+	cases.Until(t, cases.Of(50, 1000), func() bool { return min(taken, refused, confirmed, lostOnes) > 0 }, func(t *rapid.T) {
+		const clusters = 4
+		draw := func() objects {
+			var parts [3][]string
+			for i := range clusters {
+				at := rapid.IntRange(0, len(parts)-1).Draw(t, "object")
+				parts[at] = append(parts[at], fmt.Sprintf("c%d", i))
 			}
-			v := &versions{objects: map[string]*clusterv1beta1.PlacementDecision{}}
-			for _, object := range draw() {
-				require.True(t, v.take(placement.Step{Object: object}, ""))
+			var result objects
+			for i, names := range parts {
+				if len(names) > 0 {
+					result = append(result, decision("ns", "p", fmt.Sprintf("p-decision-%d", i+1), names...))
+				}
 			}
-			history := []map[string]*clusterv1beta1.PlacementDecision{maps.Clone(v.objects)}
-			look := func() objects {
-				var result objects
-				for i := range 5 {
-					name := fmt.Sprintf("p-decision-%d", i+1)
-					back := max(0, rapid.IntRange(-10, 3).Draw(t, "versions ago"))
-					if object := history[max(0, len(history)-1-back)][name]; object != nil {
-						result = append(result, object)
-					}
+			return result
+		}
+		v := &versions{objects: map[string]*clusterv1beta1.PlacementDecision{}}
+		for _, object := range draw() {
+			require.True(t, v.take(placement.Step{Object: object}, ""))
+		}
+		history := []map[string]*clusterv1beta1.PlacementDecision{maps.Clone(v.objects)}
+		look := func() objects {
+			var result objects
+			for i := range 5 {
+				name := fmt.Sprintf("p-decision-%d", i+1)
+				back := max(0, rapid.IntRange(-10, 3).Draw(t, "versions ago"))
+				if object := history[max(0, len(history)-1-back)][name]; object != nil {
+					result = append(result, object)
 				}
-				return result
 			}
-			steppers := make([]*stepper, 3)
-			for i := range steppers {
-				steppers[i] = &stepper{}
+			return result
+		}
+		steppers := make([]*stepper, 3)
+		for i := range steppers {
+			steppers[i] = &stepper{}
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			s := rapid.SampledFrom(steppers).Draw(t, "who")
+			if len(s.steps) == 0 {
+				*s = *newStepper(look(), draw())
+				continue
 			}
-			for range rapid.IntRange(1, 60).Draw(t, "steps") {
-				s := rapid.SampledFrom(steppers).Draw(t, "who")
-				if len(s.steps) == 0 {
-					*s = *newStepper(look(), draw())
-					continue
-				}
-				_, confirms := s.steps[0].Object.Annotations[placement.ConfirmedAnnotation]
-				lost := rapid.IntRange(0, 9).Draw(t, "lost") == 0
-				was := fmt.Sprint(s.steps[0].Object.Name, clustersOf(s.steps[0].Object), " delete: ", s.steps[0].Delete)
-				before := maps.Clone(v.objects)
-				s.step(v, lost)
-				if maps.Equal(before, v.objects) {
-					refused++
-					continue
-				}
-				taken++
-				if lost {
-					lostOnes++
-				}
-				if confirms {
-					confirmed++
-				}
-				history = append(history, maps.Clone(v.objects))
-				require.Len(t, clustersIn(v.objects), clusters, "after %s", was)
+			_, confirms := s.steps[0].Object.Annotations[placement.ConfirmedAnnotation]
+			lost := rapid.IntRange(0, 9).Draw(t, "lost") == 0
+			was := fmt.Sprint(s.steps[0].Object.Name, clustersOf(s.steps[0].Object), " delete: ", s.steps[0].Delete)
+			before := maps.Clone(v.objects)
+			s.step(v, lost)
+			if maps.Equal(before, v.objects) {
+				refused++
+				continue
 			}
-		})
-	}
+			taken++
+			if lost {
+				lostOnes++
+			}
+			if confirms {
+				confirmed++
+			}
+			history = append(history, maps.Clone(v.objects))
+			require.Len(t, clustersIn(v.objects), clusters, "after %s", was)
+		}
+	})
 	require.NotZero(t, taken)
 	require.NotZero(t, refused)
 	require.NotZero(t, confirmed)

@@ -189,9 +189,7 @@ func TestClustersAreNeverMissingWithTwoLeaders(t *testing.T) {
 		}
 		return true
 	}
-	for attempt := 0; attempt == 0 || !positive() && attempt < 100; attempt++ {
-		cases.Check(t, func(t *rapid.T) { checkLeaders(t, counts) })
-	}
+	cases.Until(t, cases.Of(50, 1000), positive, func(t *rapid.T) { checkLeaders(t, counts) })
 	require.True(t, positive(), "%v", counts)
 	t.Log(counts)
 }

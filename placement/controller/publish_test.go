@@ -114,52 +114,50 @@ var errDied = errors.New("died")
 // stay selected are in some object after each write, and the next attempt completes it.
 func TestPublishedClustersAreNeverMissing(t *testing.T) {
 	died := 0
-	for attempt := 0; attempt == 0 || died == 0 && attempt < 100; attempt++ {
-		cases.Check(t, func(t *rapid.T) {
-			p := newPublisher(t)
-			draw := func(what string) [][]string {
-				result := make([][]string, rapid.IntRange(1, 4).Draw(t, what))
-				for i := range 6 {
-					if at := rapid.IntRange(-1, len(result)-1).Draw(t, fmt.Sprint(what, i)); at >= 0 {
-						result[at] = append(result[at], fmt.Sprintf("c%d", i))
-					}
-				}
-				return result
-			}
-			require.NoError(t, p.publish(t.Context(), draw("former")))
-			before, wanted := p.present(t), draw("wanted")
-			stays := map[string]bool{}
-			for _, names := range wanted {
-				for _, name := range names {
-					stays[name] = before[name]
+	cases.Until(t, cases.Of(50, 1000), func() bool { return died > 0 }, func(t *rapid.T) {
+		p := newPublisher(t)
+		draw := func(what string) [][]string {
+			result := make([][]string, rapid.IntRange(1, 4).Draw(t, what))
+			for i := range 6 {
+				if at := rapid.IntRange(-1, len(result)-1).Draw(t, fmt.Sprint(what, i)); at >= 0 {
+					result[at] = append(result[at], fmt.Sprintf("c%d", i))
 				}
 			}
-			left := rapid.IntRange(0, 8).Draw(t, "writes")
-			p.after = func() error {
-				present := p.present(t)
-				for name, stays := range stays {
-					require.True(t, !stays || present[name], "%s is missing", name)
-				}
-				if left--; left < 0 {
-					left = 100
-					return errDied
-				}
-				return nil
+			return result
+		}
+		require.NoError(t, p.publish(t.Context(), draw("former")))
+		before, wanted := p.present(t), draw("wanted")
+		stays := map[string]bool{}
+		for _, names := range wanted {
+			for _, name := range names {
+				stays[name] = before[name]
 			}
-			if err := p.publish(t.Context(), wanted); err != nil {
-				require.ErrorIs(t, err, errDied)
-				died++
-				require.NoError(t, p.publish(t.Context(), wanted))
+		}
+		left := rapid.IntRange(0, 8).Draw(t, "writes")
+		p.after = func() error {
+			present := p.present(t)
+			for name, stays := range stays {
+				require.True(t, !stays || present[name], "%s is missing", name)
 			}
-			want := map[string][]string{}
-			for i, names := range wanted {
-				want[fmt.Sprint(i)] = append([]string{}, names...)
+			if left--; left < 0 {
+				left = 100
+				return errDied
 			}
-			require.Equal(t, want, p.read(t))
-			p.after = func() error { return errors.New("there is nothing to write") }
+			return nil
+		}
+		if err := p.publish(t.Context(), wanted); err != nil {
+			require.ErrorIs(t, err, errDied)
+			died++
 			require.NoError(t, p.publish(t.Context(), wanted))
-		})
-	}
+		}
+		want := map[string][]string{}
+		for i, names := range wanted {
+			want[fmt.Sprint(i)] = append([]string{}, names...)
+		}
+		require.Equal(t, want, p.read(t))
+		p.after = func() error { return errors.New("there is nothing to write") }
+		require.NoError(t, p.publish(t.Context(), wanted))
+	})
 	require.NotZero(t, died)
 }
 

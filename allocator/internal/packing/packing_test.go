@@ -82,9 +82,7 @@ const enough = 30
 func TestMostSameAsTryingAll(t *testing.T) {
 	beyond := 0
 	// Where few cases are drawn, until some of them need more than the first fit.
-	for beyond < enough {
-		cases.Check(t, func(t *rapid.T) { beyond += trySets(t) })
-	}
+	cases.Until(t, 50, func() bool { return beyond >= enough }, func(t *rapid.T) { beyond += trySets(t) })
 }
 
 // trySets draws sets, and returns 1 if first fit does not find as many as there can be.

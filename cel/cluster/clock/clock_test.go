@@ -167,35 +167,33 @@ var functions = []string{"getFullYear", "getMonth", "getDate", "getDayOfMonth", 
 // A field has the same value until the tick at which it may change.
 func TestFieldsOfTimes(t *testing.T) {
 	exactly := 0
-	for exactly == 0 {
-		cases.Check(t, func(t *rapid.T) {
-			zone := rapid.SampledFrom([]string{"", "UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca", "+12:45", "-00:30", "23:59", "47:00", "-99:00"}).Draw(t, "zone")
-			at := time.Unix(rapid.OneOf(rapid.Int64Range(firstSecond, lastSecond), rapid.Int64Range(1_700_000_000, 1_900_000_000)).Draw(t, "s"), rapid.Int64Range(0, nanoseconds-1).Draw(t, "ns")).UTC()
-			function := rapid.SampledFrom(functions).Draw(t, "function")
-			var second ref.Val
-			args := []ref.Val{}
-			if zone != "" {
-				second = types.String(zone)
-				args = append(args, second)
+	cases.Until(t, cases.Of(50, 1000), func() bool { return exactly > 0 }, func(t *rapid.T) {
+		zone := rapid.SampledFrom([]string{"", "UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca", "+12:45", "-00:30", "23:59", "47:00", "-99:00"}).Draw(t, "zone")
+		at := time.Unix(rapid.OneOf(rapid.Int64Range(firstSecond, lastSecond), rapid.Int64Range(1_700_000_000, 1_900_000_000)).Draw(t, "s"), rapid.Int64Range(0, nanoseconds-1).Draw(t, "ns")).UTC()
+		function := rapid.SampledFrom(functions).Draw(t, "function")
+		var second ref.Val
+		args := []ref.Val{}
+		if zone != "" {
+			second = types.String(zone)
+			args = append(args, second)
+		}
+		read := func(ticks int64) ref.Val {
+			return types.Timestamp{Time: at.Add(time.Duration(ticks) * Tick)}.Receive(function, "", args)
+		}
+		ticks := timestampField(fields[function], types.Timestamp{Time: at}, second, 1)
+		if ticks == 0 {
+			require.Equal(t, "getMilliseconds", function)
+			ticks = 100
+		}
+		for _, tick := range []int64{1, 2, ticks / 3, ticks / 2, ticks - 2, ticks - 1, rapid.Int64Range(0, ticks-1).Draw(t, "tick")} {
+			if tick >= 0 && tick < ticks {
+				require.Equal(t, read(0), read(tick), "%s(%s) of %s after %d of %d ticks", function, zone, at, tick, ticks)
 			}
-			read := func(ticks int64) ref.Val {
-				return types.Timestamp{Time: at.Add(time.Duration(ticks) * Tick)}.Receive(function, "", args)
-			}
-			ticks := timestampField(fields[function], types.Timestamp{Time: at}, second, 1)
-			if ticks == 0 {
-				require.Equal(t, "getMilliseconds", function)
-				ticks = 100
-			}
-			for _, tick := range []int64{1, 2, ticks / 3, ticks / 2, ticks - 2, ticks - 1, rapid.Int64Range(0, ticks-1).Draw(t, "tick")} {
-				if tick >= 0 && tick < ticks {
-					require.Equal(t, read(0), read(tick), "%s(%s) of %s after %d of %d ticks", function, zone, at, tick, ticks)
-				}
-			}
-			if read(ticks) != read(0) {
-				exactly++
-			}
-		})
-	}
+		}
+		if read(ticks) != read(0) {
+			exactly++
+		}
+	})
 	require.EqualValues(t, 1, timestampField(hour, types.Timestamp{Time: noon}, nil, 2), "what moves faster is not followed")
 	require.EqualValues(t, 1, timestampField(hour, types.Timestamp{Time: noon}, types.Int(1), 1))
 	require.EqualValues(t, 1, timestampField(hour, types.Timestamp{Time: noon}, types.String("No/Where"), 1))
@@ -205,25 +203,23 @@ func TestFieldsOfTimes(t *testing.T) {
 // A number of hours stays until the tick at which it may change.
 func TestFieldsOfDurations(t *testing.T) {
 	exactly := 0
-	for exactly == 0 {
-		cases.Check(t, func(t *rapid.T) {
-			near := rapid.SampledFrom([]time.Duration{0, 0, time.Hour, -time.Hour, 50 * time.Hour, -time.Minute, 2_000_000 * time.Hour, -2_000_000 * time.Hour}).Draw(t, "near")
-			value := near + time.Duration(rapid.Int64Range(-400, 400).Draw(t, "s"))*time.Second + time.Duration(rapid.Int64Range(-1, 1).Draw(t, "ns"))
-			function := rapid.SampledFrom(functions[6:]).Draw(t, "function")
-			rate := rapid.SampledFrom([]int64{1, -1, 2, -3}).Draw(t, "rate")
-			read := func(ticks int64) ref.Val {
-				return types.Duration{Duration: value + time.Duration(ticks*rate)*Tick}.Receive(function, "", nil)
-			}
-			ticks := durationField(fields[function], value, rate)
-			require.Positive(t, ticks)
-			for tick := range ticks {
-				require.Equal(t, read(0), read(tick), "%s of %s at %d after %d of %d ticks", function, value, rate, tick, ticks)
-			}
-			if ticks > 1 && read(ticks) != read(0) {
-				exactly++
-			}
-		})
-	}
+	cases.Until(t, cases.Of(50, 1000), func() bool { return exactly > 0 }, func(t *rapid.T) {
+		near := rapid.SampledFrom([]time.Duration{0, 0, time.Hour, -time.Hour, 50 * time.Hour, -time.Minute, 2_000_000 * time.Hour, -2_000_000 * time.Hour}).Draw(t, "near")
+		value := near + time.Duration(rapid.Int64Range(-400, 400).Draw(t, "s"))*time.Second + time.Duration(rapid.Int64Range(-1, 1).Draw(t, "ns"))
+		function := rapid.SampledFrom(functions[6:]).Draw(t, "function")
+		rate := rapid.SampledFrom([]int64{1, -1, 2, -3}).Draw(t, "rate")
+		read := func(ticks int64) ref.Val {
+			return types.Duration{Duration: value + time.Duration(ticks*rate)*Tick}.Receive(function, "", nil)
+		}
+		ticks := durationField(fields[function], value, rate)
+		require.Positive(t, ticks)
+		for tick := range ticks {
+			require.Equal(t, read(0), read(tick), "%s of %s at %d after %d of %d ticks", function, value, rate, tick, ticks)
+		}
+		if ticks > 1 && read(ticks) != read(0) {
+			exactly++
+		}
+	})
 	require.Zero(t, durationField(hour, time.Hour, 0))
 	require.EqualValues(t, 1, durationField(hour, -2_000_000*time.Hour+1, 1), "it is rounded to -2000000, and left at once")
 }

@@ -52,33 +52,31 @@ func TestConditionsAreOfUse(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	var written, compiled, satisfied, refused, failed, telling int
-	for range 20 {
-		cases.Check(t, func(rt *rapid.T) {
-			written++
-			expression, err := environment.Compile(randomexpr.Condition(rt, all))
-			if err != nil {
-				return
+	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
+		written++
+		expression, err := environment.Compile(randomexpr.Condition(rt, all))
+		if err != nil {
+			return
+		}
+		compiled++
+		seen := map[bool]bool{}
+		for range 10 {
+			verdict, err := expression.Satisfied(t.Context(), devices(rt, rapid.IntRange(2, 4).Draw(rt, "size")), nil)
+			switch {
+			case err != nil:
+				failed++
+				continue
+			case verdict:
+				satisfied++
+			default:
+				refused++
 			}
-			compiled++
-			seen := map[bool]bool{}
-			for range 10 {
-				verdict, err := expression.Satisfied(t.Context(), devices(rt, rapid.IntRange(2, 4).Draw(rt, "size")), nil)
-				switch {
-				case err != nil:
-					failed++
-					continue
-				case verdict:
-					satisfied++
-				default:
-					refused++
-				}
-				seen[verdict] = true
-			}
-			if len(seen) == 2 {
-				telling++
-			}
-		})
-	}
+			seen[verdict] = true
+		}
+		if len(seen) == 2 {
+			telling++
+		}
+	})
 	t.Logf("%d written, %d compiled, %d tell sets apart; of all sets %d satisfied, %d refused, %d failed",
 		written, compiled, telling, satisfied, refused, failed)
 	sets := satisfied + refused + failed
@@ -105,16 +103,14 @@ var constructs = []string{
 
 func TestConditionsUseAllConstructs(t *testing.T) {
 	seen := map[string]int{}
-	for range 100 {
-		cases.Check(t, func(rt *rapid.T) {
-			text := randomexpr.Condition(rt, all)
-			for _, construct := range constructs {
-				if strings.Contains(text, construct) {
-					seen[construct]++
-				}
+	cases.CheckN(t, cases.Of(2000, 10000), func(rt *rapid.T) {
+		text := randomexpr.Condition(rt, all)
+		for _, construct := range constructs {
+			if strings.Contains(text, construct) {
+				seen[construct]++
 			}
-		})
-	}
+		}
+	})
 	for _, construct := range constructs {
 		require.NotZero(t, seen[construct], "the generator has lost %s", construct)
 	}

@@ -43,7 +43,7 @@ const (
 	evaluationTime = 250 * time.Millisecond
 	mostTime       = 750 * time.Millisecond
 	mostMemory     = 64 << 20
-	mostCost   = cel.DefaultCostLimit
+	mostCost       = cel.DefaultCostLimit
 
 	// tries is for machines that are busy: the best one counts.
 	tries = 3

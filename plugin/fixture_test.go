@@ -31,7 +31,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
-	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -64,9 +64,11 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	h.activated.Store(&names)
 }
 
-// newShared is for one profile, and its time is now.
+// newShared is for one profile. What a pod is told depends on no time.
 func newShared() *profiles {
-	return newProfiles(guard.New(clock.RealClock{}), utilfeature.DefaultFeatureGate)
+	shared := newProfiles(guard.New(clocktesting.NewFakePassiveClock(time.Now())), utilfeature.DefaultFeatureGate)
+	shared.withTimeout = func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
+	return shared
 }
 
 func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }

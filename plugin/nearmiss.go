@@ -86,7 +86,7 @@ func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, ours *measur
 		// The attempt was long enough.
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := pl.withTimeout(ctx, timeout)
 	defer cancel()
 	miss, err := pl.nearestMiss(ctx, pod, claims, nodes)
 	if err != nil {

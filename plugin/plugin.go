@@ -78,6 +78,7 @@ type DynamicResourcesCEL struct {
 	// guard is what all profiles share; activate has the queue try a pod.
 	guard          *guard.Guard
 	attemptTimeout time.Duration
+	withTimeout    func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 	activate       func(*v1.Pod)
 }
 
@@ -142,6 +143,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		preference:       decoded.DefaultPreference,
 		preferenceBudget: decoded.PreferenceBudget,
 		asked:            shared.asked,
+		withTimeout:      shared.withTimeout,
 		features:         features,
 		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),

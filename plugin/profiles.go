@@ -41,6 +41,8 @@ type profiles struct {
 	mistakes *mistakes
 	// asked is what all claims of the cluster ask for.
 	asked *askedShapes
+	// withTimeout is [context.WithTimeout], except in tests on machines that are slow.
+	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
 	// mutex guards what follows.
 	mutex sync.Mutex
@@ -58,11 +60,12 @@ type profiles struct {
 
 func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 	return &profiles{
-		guard:    guard,
-		gates:    gates,
-		judge:    sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) }),
-		mistakes: newMistakes(clock.RealClock{}),
-		asked:    newAskedShapes(),
+		guard:       guard,
+		gates:       gates,
+		judge:       sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) }),
+		mistakes:    newMistakes(clock.RealClock{}),
+		asked:       newAskedShapes(),
+		withTimeout: context.WithTimeout,
 	}
 }
 

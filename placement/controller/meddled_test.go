@@ -6,13 +6,17 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // meddling is what others do to a PlacementDecision that is none of theirs.
@@ -54,9 +58,7 @@ func meddling(another string) map[string]func(*testing.T, fleet, *clusterv1beta1
 // Whatever others do to PlacementDecisions, and at whatever moment, these become what they were.
 func TestMeddledDecisionsAreRestored(t *testing.T) {
 	f := newFleet(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
+	random := rand.New(rand.NewPCG(cases.Seed(), 1))
 	for i := range 3 {
 		f.join(t, fmt.Sprint(i), nil)
 	}
@@ -88,12 +90,12 @@ func TestMeddledDecisionsAreRestored(t *testing.T) {
 	for round := 0; round < rounds || len(met) < len(meddling("")); round++ {
 		for i, p := range placements {
 			ways := meddling(names[(i+1)%len(names)])
-			for name, meddle := range ways {
+			for _, name := range slices.Sorted(maps.Keys(ways)) {
 				if random.IntN(len(ways)) > 0 {
 					continue
 				}
 				for _, d := range f.decisions(t, p) {
-					if err := meddle(t, f, &d); err == nil {
+					if err := ways[name](t, f, &d); err == nil {
 						met[name]++
 						trail = append(trail, fmt.Sprint(time.Now().Format("05.000 "), name, " ", d.Name, " ", d.ResourceVersion))
 					} else if !apierrors.IsNotFound(err) {

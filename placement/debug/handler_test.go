@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -167,13 +168,15 @@ func TestBrokenHub(t *testing.T) {
 
 // An answer that takes too long says so, with what is known.
 func TestTimeout(t *testing.T) {
-	b := newBench(t, func(o *debug.Options) { o.Timeout = 200 * time.Millisecond })
-	b.before = func(ctx context.Context) { <-ctx.Done() }
-	response := b.call(t, http.MethodGet, debug.Path+"/ns/p", "reader", "", "")
-	report := reportIn(t, response, http.StatusInternalServerError)
-	require.Contains(t, report.Error, "scheduling was interrupted")
-	require.True(t, report.Stands)
-	require.Contains(t, report.Status.Conditions[len(report.Status.Conditions)-1].Message, "the former decision stands")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(o *debug.Options) { o.Timeout = 200 * time.Millisecond })
+		b.before = func(ctx context.Context) { <-ctx.Done() }
+		response := b.call(t, http.MethodGet, debug.Path+"/ns/p", "reader", "", "")
+		report := reportIn(t, response, http.StatusInternalServerError)
+		require.Contains(t, report.Error, "scheduling was interrupted")
+		require.True(t, report.Stands)
+		require.Contains(t, report.Status.Conditions[len(report.Status.Conditions)-1].Message, "the former decision stands")
+	})
 }
 
 func TestNewHandlerRefuses(t *testing.T) {

@@ -13,12 +13,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-
-	"github.com/celset/celset/internal/testing/cases"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -145,40 +144,64 @@ func TestPartition(t *testing.T) {
 	require.True(t, bufio.NewScanner(response.Body).Scan())
 }
 
+// numbers is a watch that tells a number after the other, until it is closed.
+type numbers struct {
+	next  int
+	ended chan struct{}
+}
+
+func (n *numbers) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: &numbers{ended: make(chan struct{})}}, nil
+}
+
+func (n *numbers) Read(p []byte) (int, error) {
+	select {
+	case <-n.ended:
+		return 0, io.ErrClosedPipe
+	case <-time.After(10 * time.Millisecond):
+		n.next++
+		return copy(p, fmt.Sprintln(n.next-1)), nil
+	}
+}
+
+func (n *numbers) Close() error {
+	close(n.ended)
+	return nil
+}
+
 // TestFaultsOfWatches reads watches with each fault. What they tell is in order, and without
 // gaps.
 func TestFaultsOfWatches(t *testing.T) {
-	cases.OnlyNightly(t, "watches are held for seconds of real time")
 	for _, kind := range []Kind{WatchEnded, WatchHeld, WatchSkipped} {
 		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			s := newServer(t)
-			s.Set(Mix{kind: 1000})
-			response, err := s.send(t, http.MethodGet, watch)
-			require.NoError(t, err)
-			s.Set(None)
-			lines := bufio.NewScanner(response.Body)
-			for n := 0; lines.Scan(); n++ {
-				require.Equal(t, fmt.Sprint(n), lines.Text())
-				if kind == WatchHeld && n > 1500 { // longer than it may be held
-
-					break
+			synctest.Test(t, func(t *testing.T) {
+				f := New(1, &numbers{})
+				begin := func() *http.Response {
+					response, err := f.RoundTrip(httptest.NewRequest(http.MethodGet, watch, nil))
+					require.NoError(t, err)
+					t.Cleanup(func() { _ = response.Body.Close() })
+					return response
 				}
-			}
-			switch kind {
-			case WatchHeld:
-				require.NoError(t, lines.Err(), "it goes on")
-			default:
-				require.Error(t, lines.Err())
-			}
-			response, err = s.send(t, http.MethodGet, watch)
-			require.NoError(t, err)
-			require.Equal(t, kind == WatchSkipped, response.StatusCode == http.StatusGone, "who has missed something is told")
-			if kind == WatchSkipped {
-				response, err = s.send(t, http.MethodGet, watch)
-				require.NoError(t, err)
-				require.Equal(t, http.StatusOK, response.StatusCode, "once")
-			}
+				f.Set(Mix{kind: 1000})
+				response := begin()
+				f.Set(None)
+				began, lines, longest := time.Now(), bufio.NewScanner(response.Body), time.Duration(0)
+				for n, last := 0, began; time.Since(began) < 2*maxWatch && lines.Scan(); n++ {
+					require.Equal(t, fmt.Sprint(n), lines.Text())
+					longest, last = max(longest, time.Since(last)), time.Now()
+				}
+				took := time.Since(began)
+				if kind == WatchHeld {
+					require.NoError(t, lines.Err(), "it goes on")
+					require.Greater(t, longest, time.Second/10, "it was silent for a while")
+					require.LessOrEqual(t, longest, maxSilence+10*time.Millisecond)
+				} else {
+					require.Error(t, lines.Err())
+					require.LessOrEqual(t, took, maxWatch+maxSilence)
+				}
+				require.Equal(t, kind == WatchSkipped, begin().StatusCode == http.StatusGone, "who has missed something is told")
+				require.Equal(t, http.StatusOK, begin().StatusCode, "once")
+			})
 		})
 	}
 }

@@ -26,14 +26,15 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement/controller"
 )
 
 // serve tries what it is told to, and answers in lines of JSON.
 func serve(in io.Reader, out io.Writer) error {
-	cases := map[string]Case{}
+	named := map[string]Case{}
 	for _, c := range Cases() {
-		cases[c.Name] = c
+		named[c.Name] = c
 	}
 	// What all cases share is made before the first one is measured.
 	for _, where := range []Where{Device, Cluster} {
@@ -47,7 +48,7 @@ func serve(in io.Reader, out io.Writer) error {
 		if err := json.Unmarshal(lines.Bytes(), &which); err != nil {
 			return err
 		}
-		o := measure(cases[which.Name], which.Where)
+		o := measure(named[which.Name], which.Where)
 		o.trial = which
 		if err := answers.Encode(o); err != nil {
 			return err
@@ -75,7 +76,7 @@ func measure(c Case, where Where) outcome {
 	if err == nil {
 		start = processorTime()
 		budget := cel.NewBudget(10 * cel.DefaultCostLimit)
-		ctx, cancel := context.WithTimeout(context.Background(), evaluationTime)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(cases.Of(int(defaultWait), int(evaluationTime))))
 		verdict, err := run(ctx, budget)
 		cancel()
 		o.Evaluated, o.Cost, o.Answer = processorTime()-start, budget.Spent(), said(err)

@@ -29,7 +29,7 @@ const (
 	childVariable = "CELSET_REDTEAM_CHILD"
 	// waitVariable says how much processor time one case may take before it is killed.
 	waitVariable = "CELSET_REDTEAM_WAIT"
-	defaultWait  = 10 * time.Second
+	defaultWait  = 2 * time.Minute
 	// namesVariable chooses the cases with a text in their names, and has all outcomes
 	// printed.
 	namesVariable = "CELSET_REDTEAM"
@@ -39,7 +39,8 @@ const (
 	childMemory = 3 << 30
 
 	// What is left of the second that others may wait: a compilation, an evaluation that
-	// is interrupted after evaluationTime, and the collection of what they left.
+	// is interrupted after evaluationTime, and the collection of what they left. In landing
+	// only its cost ends an evaluation.
 	evaluationTime = 250 * time.Millisecond
 	mostTime       = 750 * time.Millisecond
 	mostMemory     = 64 << 20

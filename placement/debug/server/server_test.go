@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/debug"
 )
@@ -97,10 +99,9 @@ func newManager(t *testing.T, url string) manager.Manager {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := controlplane.FreePorts(1)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, listener.Close()) }()
-	return listener.Addr().String()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
 }
 
 // call waits for the server to listen.
@@ -121,7 +122,7 @@ func call(t *testing.T, address, token string) (code int, body string) {
 		content, err := io.ReadAll(response.Body)
 		code, body = response.StatusCode, string(content)
 		return err == nil
-	}, time.Minute, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	return code, body
 }
 

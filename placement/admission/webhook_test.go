@@ -82,12 +82,9 @@ func serve(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600))
-	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	ports, err := controlplane.FreePorts(1)
 	require.NoError(t, err)
-	port := listener.Addr().(*net.TCPAddr).Port
-	require.NoError(t, listener.Close())
-
-	server := webhook.NewServer(webhook.Options{Host: host, Port: port, CertDir: dir})
+	server := webhook.NewServer(webhook.Options{Host: host, Port: ports[0], CertDir: dir})
 	require.NoError(t, admission.Register(server, admission.Options{Scheduler: config}))
 	require.Panics(t, func() { _ = admission.Register(server, admission.Options{Scheduler: config}) }, "the path is taken")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +96,7 @@ func serve(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 	})
 	require.Eventually(t, func() bool { return server.StartedChecker()(nil) == nil }, 2*time.Minute, 20*time.Millisecond)
 	return admissionregistrationv1.WebhookClientConfig{
-		URL:      ptr.To("https://" + net.JoinHostPort(host, strconv.Itoa(port)) + admission.Path),
+		URL:      ptr.To("https://" + net.JoinHostPort(host, strconv.Itoa(ports[0])) + admission.Path),
 		CABundle: certificate,
 	}
 }

@@ -67,7 +67,9 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 // newShared is for one profile. What a pod is told depends on no time.
 func newShared() *profiles {
 	shared := newProfiles(guard.New(clocktesting.NewFakePassiveClock(time.Now())), utilfeature.DefaultFeatureGate)
-	shared.withTimeout = func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
+	shared.withTimeout = func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
+		return context.WithCancel(ctx)
+	}
 	return shared
 }
 

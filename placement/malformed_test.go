@@ -57,7 +57,7 @@ func TestMalformedObjects(t *testing.T) {
 	n, s := cases.Of(1000, 10_000), newScheduler(t)
 	outcomes := map[string]int{}
 	for seed := range n {
-		m := drawMalformed(rand.New(rand.NewPCG(uint64(seed), 0)))
+		m := drawMalformed(rand.New(rand.NewPCG(uint64(seed), cases.Seed())))
 		m.hub.decided(m.object.Namespace, m.object.Name, "fine", "fine", "", "gone", "a")
 		m.requireTold(t, s, seed, outcomes)
 		s.Forget(m.object.UID)

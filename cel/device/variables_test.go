@@ -6,6 +6,8 @@ package device_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,7 +160,7 @@ func TestRandomVariables(t *testing.T) {
 		value := func(element, prefix string) string {
 			choices := []string{element + ".attributes['mla.example.com'].index", "2", element + ".attributes['mla.example.com'].?none.orValue(3)",
 				element + ".attributes['mla.example.com'].none", "[1, 2, 3].filter(d, d < " + element + ".attributes['mla.example.com'].index).size()"}
-			for name := range texts {
+			for _, name := range slices.Sorted(maps.Keys(texts)) {
 				choices = append(choices, prefix+name)
 			}
 			return rapid.SampledFrom(choices).Draw(t, "value")

@@ -220,7 +220,7 @@ func (w *world) check() {
 // TestNoDeviceTwice: whatever is lost, late or refused, no device is in two claims.
 func TestNoDeviceTwice(t *testing.T) {
 	var all seen
-	cases.Check(t, func(t *rapid.T) {
+	cases.CheckN(t, cases.Of(500, 5000), func(t *rapid.T) {
 		w := newWorld(t, &all)
 		t.Repeat(map[string]func(*rapid.T){
 			"schedule":       func(*rapid.T) { w.schedule() },
@@ -241,13 +241,11 @@ func TestNoDeviceTwice(t *testing.T) {
 		})
 	})
 	t.Logf("%+v", all)
-	if cases.Nightly() { // the fewer cases of landing may not have all
-		require.Positive(t, all.lost)
-		require.Positive(t, all.late)
-		require.Positive(t, all.moved)
-		require.Positive(t, all.keptBack)
-		require.Positive(t, all.caughtUp)
-		require.Positive(t, all.unknown)
-		require.Positive(t, all.overtaken)
-	}
+	require.Positive(t, all.lost)
+	require.Positive(t, all.late)
+	require.Positive(t, all.moved)
+	require.Positive(t, all.keptBack)
+	require.Positive(t, all.caughtUp)
+	require.Positive(t, all.unknown)
+	require.Positive(t, all.overtaken)
 }

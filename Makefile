@@ -35,7 +35,7 @@ demo-real: ## a local node that runs containers, and one that names its four con
 	$(DEVCLUSTER) demo real
 
 # What decides whether a change lands, in half an hour: the same cases in each run, each package
-# once, and nothing that depends on how fast the machine is. "make nightly" has the rest.
+# once, and no time that is measured. "make nightly" has the rest.
 test: ## all that a change must pass: tests, an older Kubernetes, linters, demos
 	@hack/pieces.sh test-bin test-race test-others test-older lint demo demo-placement
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes one target after the other, also those after one that failed. The last lines say what failed,
-# and for each target how long it took.
+# with the seed of a night, and for each target how long it took.
 #
 #   hack/pieces.sh TARGET...
 set -uo pipefail
@@ -20,7 +20,8 @@ for target in "$@"; do
   summary+=("$(printf '%-16s %3d:%02d  %s' "$target" $((took / 60)) $((took % 60)) "$result")")
 done
 echo "--- what failed"
-grep -E '^ *--- FAIL|^FAIL[[:space:]]|^panic:|CELSET_NIGHTLY=|CELSET_FAULTS_SEED=' "$log"
+grep -E '^ *--- FAIL|^FAIL[[:space:]]|^panic:|CELSET_FAULTS_SEED=' "$log"
+[ -z "${CELSET_NIGHTLY:-}" ] || echo "the same night again: make nightly NIGHTLY=$CELSET_NIGHTLY"
 echo "--- minutes"
 printf '%s\n' "${summary[@]}"
 printf '%-16s %3d:%02d\n' all $((SECONDS / 60)) $((SECONDS % 60))

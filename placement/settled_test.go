@@ -126,9 +126,6 @@ func TestResumedRunsAreThoseFromScratch(t *testing.T) {
 			require.Equal(rt, texts[i], outcome(result), "a result that was returned is not modified")
 		}
 	})
-	for _, kind := range []string{"resumed", "resumed with another object", "resumed with predicates", "anew"} {
-		require.Positive(t, seen[kind], kind)
-	}
 }
 
 func count(seen map[string]int, got *placement.Result, object *clusterv1beta1.Placement, before []*placement.Result) {

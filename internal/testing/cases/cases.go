@@ -40,16 +40,23 @@ const landingSeed = 1
 // run is the seed of all cases, and whether this is the nightly run. It is read in the test, not
 // before: the go command takes the variable for an input of the test only then.
 var run = sync.OnceValues(func() (seed uint64, nightly bool) {
-	text := os.Getenv(Variable)
-	if text == "" {
-		return landingSeed, false
+	seed, nightly, err := parse(os.Getenv(Variable))
+	if err != nil {
+		panic(err)
 	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || n == 0 {
-		panic(fmt.Sprintf("environment variable %s=%q: it must be a number above zero", Variable, text))
-	}
-	return n, true
+	return seed, nightly
 })
+
+func parse(text string) (seed uint64, nightly bool, err error) {
+	if text == "" {
+		return landingSeed, false, nil
+	}
+	seed, err = strconv.ParseUint(text, 10, 64)
+	if err != nil || seed == 0 {
+		return 0, false, fmt.Errorf("environment variable %s=%q: it must be a number above zero", Variable, text)
+	}
+	return seed, true, nil
+}
 
 // Nightly reports whether this is the nightly run.
 func Nightly() bool {
@@ -79,8 +86,7 @@ func Of(landing, night int) int {
 	return landing
 }
 
-// Check is [rapid.Check] with cases for a property that takes a millisecond or less. The
-// packages that run with the race detector take ten times as long with it.
+// Check is [rapid.Check] with 50 cases, and with 1,000 at night.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	CheckN(t, Of(50, 1000), property)
@@ -93,7 +99,8 @@ func CheckN(t *testing.T, n int, property func(*rapid.T)) {
 	check(t, n, 0, property)
 }
 
-// Until checks the property in n cases after the other until done, which must be some time.
+// Until checks the property in rounds of n cases, each round with other ones, until done. It fails
+// the test after a hundred rounds.
 func Until(t *testing.T, n int, done func() bool, property func(*rapid.T)) {
 	t.Helper()
 	const most = 100

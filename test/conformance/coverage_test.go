@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/internal/testing/cases"
-
 	"github.com/celset/celset/test/conformance/scenario"
 )
 

@@ -35,7 +35,7 @@ func compilations(targets []target) []compilation {
 }
 
 func (t target) builtLike(other target) bool {
-	return t.module == other.module && t.tags == other.tags && t.static == other.static
+	return t.module == other.module && t.stamp == other.stamp && t.tags == other.tags && t.static == other.static
 }
 
 // names are for a sentence: "etcd", "etcd and kwok", "etcd, kube-apiserver and kwok".
@@ -87,14 +87,11 @@ func (c compilation) workDir() string {
 // debugger needs is a third of the time of linking. What panics print is still there.
 const withoutSymbols = "-s -w"
 
+// args have no flag that depends on which programs are built together: go build records
+// its flags in each program, and links it again after other ones.
 func (c compilation) args(workDir string) []string {
 	// go build takes the -o of several programs for a folder in any case; of one, if it ends so.
-	args := []string{"build", "-o", workDir + string(filepath.Separator), "-ldflags", withoutSymbols}
-	for _, t := range c {
-		if t.stamp != "" {
-			args = append(args, "-ldflags", t.pkg+"="+withoutSymbols+" "+t.stamp)
-		}
-	}
+	args := []string{"build", "-o", workDir + string(filepath.Separator), "-ldflags", strings.TrimSpace(withoutSymbols + " " + c[0].stamp)}
 	if tags := c[0].tags; tags != "" {
 		args = append(args, "-tags", tags)
 	}

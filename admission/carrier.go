@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,16 +19,16 @@ import (
 )
 
 // carrier judges the specification of a claim.
-func (c *Checker) carrier(carrier v1alpha1.Carrier, classes v1alpha1.ClassGetter) Verdict {
+func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes v1alpha1.ClassGetter) Verdict {
 	j := &judgement{Checker: c, carrier: carrier, devices: carrier.Path.Child("devices")}
 	definitions, err := carrier.Definitions()
 	j.Errors = fieldErrors(err)
-	j.own(definitions)
+	j.own(ctx, definitions)
 	// What is wrong with the claim itself is all that resolving it would tell.
 	if err == nil {
-		j.references(classes)
+		j.references(ctx, classes)
 	}
-	j.preferences(classes)
+	j.preferences(ctx, classes)
 	return j.Verdict
 }
 
@@ -45,13 +46,13 @@ func (j *judgement) warn(format string, args ...any) {
 
 // own looks at the definitions in the claim. The scheduler compiles those that something
 // refers to.
-func (j *judgement) own(definitions []v1alpha1.Definition) {
+func (j *judgement) own(ctx context.Context, definitions []v1alpha1.Definition) {
 	unreferenced := map[string]bool{}
 	for _, name := range v1alpha1.Unreferenced(j.carrier.Spec) {
 		unreferenced[name] = true
 	}
 	for _, definition := range definitions {
-		_, err := j.options.Environment.Compile(definition.Expression, definition.Variables...)
+		_, err := j.options.Environment.Compile(ctx, definition.Expression, definition.Variables...)
 		switch {
 		case err != nil && unreferenced[definition.Name]:
 			j.warn("%s: no constraint refers to %q, and its expression does not compile: %s", definition.Source.Field, definition.Name, briefly(err))
@@ -65,7 +66,7 @@ func (j *judgement) own(definitions []v1alpha1.Definition) {
 }
 
 // references looks at the constraints, and at the definitions in classes.
-func (j *judgement) references(classes v1alpha1.ClassGetter) {
+func (j *judgement) references(ctx context.Context, classes v1alpha1.ClassGetter) {
 	constraints, err := j.carrier.Resolve(classes)
 	for _, err := range fieldErrors(err) {
 		if err.Origin != v1alpha1.OriginUnavailableClass {
@@ -80,7 +81,7 @@ func (j *judgement) references(classes v1alpha1.ClassGetter) {
 		if constraint.Default {
 			path, attribute = j.devices.Child("requests").Key(constraint.Requests[0]), "deviceClassName"
 		}
-		expression, err := j.options.Environment.Compile(constraint.Expression, constraint.Variables...)
+		expression, err := j.options.Environment.Compile(ctx, constraint.Expression, constraint.Variables...)
 		switch {
 		case err == nil:
 			j.Warnings = append(j.Warnings, j.constraintWarnings(path, constraint, expression)...)

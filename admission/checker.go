@@ -4,6 +4,9 @@
 package admission
 
 import (
+	"context"
+	"fmt"
+
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -85,22 +88,35 @@ func NewChecker(options Options) (*Checker, error) {
 	return &Checker{options}, nil
 }
 
-// Claim judges a claim. Device classes are asked for what it does not define itself.
-func (c *Checker) Claim(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) Verdict {
-	return c.carrier(v1alpha1.ClaimCarrier(claim), classes)
+// Claim judges a claim. Device classes are asked for what it does not define itself. The error is
+// that of the context, which says for whom expressions are compiled ([cel.Environment.Compile]).
+func (c *Checker) Claim(ctx context.Context, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) (Verdict, error) {
+	return whole(ctx, c.carrier(ctx, v1alpha1.ClaimCarrier(claim), classes))
 }
 
 // Template judges a template as it does the claims that are made of it.
-func (c *Checker) Template(template *resourceapi.ResourceClaimTemplate, classes v1alpha1.ClassGetter) Verdict {
-	return c.carrier(v1alpha1.TemplateCarrier(template), classes)
+func (c *Checker) Template(ctx context.Context, template *resourceapi.ResourceClaimTemplate, classes v1alpha1.ClassGetter) (Verdict, error) {
+	return whole(ctx, c.carrier(ctx, v1alpha1.TemplateCarrier(template), classes))
 }
 
 // Class judges the definitions and preferences of a class, whether a claim refers to them or not.
-func (c *Checker) Class(class *resourceapi.DeviceClass) Verdict {
+func (c *Checker) Class(ctx context.Context, class *resourceapi.DeviceClass) (Verdict, error) {
+	return whole(ctx, c.class(ctx, class))
+}
+
+// whole is an error if the verdict may lack what was not compiled any more.
+func whole(ctx context.Context, verdict Verdict) (Verdict, error) {
+	if ctx.Err() != nil {
+		return Verdict{}, fmt.Errorf("check expressions: %w", context.Cause(ctx))
+	}
+	return verdict, nil
+}
+
+func (c *Checker) class(ctx context.Context, class *resourceapi.DeviceClass) Verdict {
 	definitions, err := v1alpha1.ClassDefinitions(class)
 	result := Verdict{Errors: fieldErrors(err)}
 	for _, definition := range definitions {
-		expression, err := c.options.Environment.Compile(definition.Expression, definition.Variables...)
+		expression, err := c.options.Environment.Compile(ctx, definition.Expression, definition.Variables...)
 		if err != nil {
 			result.refuseExpression(compileError(definition.Source, definition.Variables, err), textOf(definition.Expression, definition.Variables))
 			continue
@@ -108,6 +124,6 @@ func (c *Checker) Class(class *resourceapi.DeviceClass) Verdict {
 		result.Warnings = append(result.Warnings, defaultWarning(definition)...)
 		result.Warnings = append(result.Warnings, orderWarning(definition.Source.Field, definition.Name, "verdict", expression)...)
 	}
-	c.classPreferences(class, &result)
+	c.classPreferences(ctx, class, &result)
 	return result
 }

@@ -97,7 +97,7 @@ constraints: [{matchAttribute: celset.dev/shipped}]`,
 				test.classes = oneClass(t)
 			}
 			claim := claimOf(t, test.devices)
-			got := checker.Claim(claim, test.classes)
+			got := judged(checker.Claim(t.Context(), claim, test.classes))
 			require.ElementsMatch(t, test.errors, texts(got.Errors))
 			require.False(t, got.Undecided)
 
@@ -108,7 +108,7 @@ constraints: [{matchAttribute: celset.dev/shipped}]`,
 			for _, text := range test.errors {
 				want = append(want, inTemplate(text))
 			}
-			require.ElementsMatch(t, want, texts(checker.Template(templateOf(claim), test.classes).Errors))
+			require.ElementsMatch(t, want, texts(judged(checker.Template(t.Context(), templateOf(claim), test.classes)).Errors))
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestWarningsOfClaims(t *testing.T) {
 			if !missing {
 				test.classes = oneClass(t)
 			}
-			got := checker.Claim(claimOf(t, test.devices), test.classes)
+			got := judged(checker.Claim(t.Context(), claimOf(t, test.devices), test.classes))
 			require.Empty(t, got.Errors)
 			require.Equal(t, test.warnings, got.Warnings)
 			require.Equal(t, missing, got.Undecided)
@@ -159,7 +159,7 @@ func TestOwnMistakesAreFoundWithoutClasses(t *testing.T) {
 requests: [{name: r, exactly: {deviceClassName: mla}}]
 constraints: [{matchAttribute: celset.dev/a}, {matchAttribute: celset.dev/shipped}]
 config: [`+defined("a", "1")+`]`)
-	got := newChecker(t, Options{}).Claim(claim, fakeClasses{})
+	got := judged(newChecker(t, Options{}).Claim(t.Context(), claim, fakeClasses{}))
 	require.Len(t, got.Errors, 1)
 	require.Equal(t, entry+".expression", got.Errors[0].Field)
 	require.True(t, got.Undecided)
@@ -190,7 +190,7 @@ func TestClasses(t *testing.T) {
 	checker := newChecker(t, Options{})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := checker.Class(classOf(t, "mla", test.spec))
+			got := judged(checker.Class(t.Context(), classOf(t, "mla", test.spec)))
 			require.ElementsMatch(t, test.errors, texts(got.Errors))
 			require.Equal(t, test.warnings, got.Warnings)
 		})
@@ -202,7 +202,7 @@ func TestManySets(t *testing.T) {
 	// Nothing is known of a list that is sorted and compared as a whole.
 	const unreadable = "devices.map(d, d.attributes['a'].x).sort().join(',') == '1,2'"
 	sets := func(options Options, devices string) string {
-		got := newChecker(t, options).Claim(claimOf(t, devices), fakeClasses{})
+		got := judged(newChecker(t, options).Claim(t.Context(), claimOf(t, devices), fakeClasses{}))
 		require.Empty(t, got.Errors)
 		for _, text := range got.Warnings {
 			if strings.Contains(text, "the search can't read") {
@@ -223,7 +223,7 @@ func TestManySets(t *testing.T) {
 func TestTextsAreBounded(t *testing.T) {
 	checker := newChecker(t, Options{})
 	long := strings.Repeat("é + ", 2000) + "true"
-	got := checker.Claim(claimOf(t, asking(4, defined("a", long))), fakeClasses{})
+	got := judged(checker.Claim(t.Context(), claimOf(t, asking(4, defined("a", long))), fakeClasses{}))
 	require.Len(t, got.Errors, 1)
 	require.Less(t, len(got.Errors[0].Error()), maxText+200)
 	require.Contains(t, got.Errors[0].Error(), "<input>:1:1: ")

@@ -98,3 +98,11 @@ func texts[T error](errs []T) []string {
 	}
 	return result
 }
+
+// judged is a verdict that nothing interrupted.
+func judged(verdict Verdict, err error) Verdict {
+	if err != nil {
+		panic(err)
+	}
+	return verdict
+}

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"slices"
@@ -17,22 +18,22 @@ import (
 )
 
 // preferences looks at those of the claim itself, and at those of the classes of its requests.
-func (j *judgement) preferences(classes v1alpha1.ClassGetter) {
+func (j *judgement) preferences(ctx context.Context, classes v1alpha1.ClassGetter) {
 	own, err := j.carrier.Preferences()
 	j.Errors = append(j.Errors, fieldErrors(err)...)
 	for _, preference := range own {
-		if expression, ok := j.preferenceExpression(preference, &j.Verdict); ok {
+		if expression, ok := j.preferenceExpression(ctx, preference, &j.Verdict); ok {
 			j.preferenceWarnings(preference, expression)
 		}
 	}
 	if err == nil {
-		j.preferencesOfClasses(classes)
+		j.preferencesOfClasses(ctx, classes)
 	}
 }
 
 // preferencesOfClasses says once what there is to say of each, in however many requests its class is
 // used: of the one with the most sets. That one has no effect is not for the claim to mend.
-func (j *judgement) preferencesOfClasses(classes v1alpha1.ClassGetter) {
+func (j *judgement) preferencesOfClasses(ctx context.Context, classes v1alpha1.ClassGetter) {
 	resolved, err := j.carrier.ResolvePreferences(classes)
 	j.Errors = append(j.Errors, fieldErrors(err)...)
 	var sources []v1alpha1.Source
@@ -51,7 +52,7 @@ func (j *judgement) preferencesOfClasses(classes v1alpha1.ClassGetter) {
 		}
 	}
 	for _, source := range sources {
-		j.preferenceOfClass(most[source])
+		j.preferenceOfClass(ctx, most[source])
 	}
 }
 
@@ -61,9 +62,9 @@ type preferenceOfClass struct {
 	asked demand
 }
 
-func (j *judgement) preferenceOfClass(p preferenceOfClass) {
+func (j *judgement) preferenceOfClass(ctx context.Context, p preferenceOfClass) {
 	path := j.devices.Child("requests").Key(p.Requests[0])
-	expression, err := j.options.Environment.CompileInt(p.Expression, p.Variables...)
+	expression, err := j.options.Environment.CompileInt(ctx, p.Expression, p.Variables...)
 	if err != nil {
 		j.refuseExpression(field.Invalid(path.Child("deviceClassName"), field.OmitValueType{},
 			shortened(fmt.Sprintf("%s: %s", p.Source, err))), textOf(p.Expression, p.Variables))
@@ -73,11 +74,11 @@ func (j *judgement) preferenceOfClass(p preferenceOfClass) {
 }
 
 // classPreferences adds what there is to say of those of a class.
-func (c *Checker) classPreferences(class *resourceapi.DeviceClass, verdict *Verdict) {
+func (c *Checker) classPreferences(ctx context.Context, class *resourceapi.DeviceClass, verdict *Verdict) {
 	preferences, err := v1alpha1.ClassPreferences(class)
 	verdict.Errors = append(verdict.Errors, fieldErrors(err)...)
 	for _, preference := range preferences {
-		if expression, _ := c.preferenceExpression(preference, verdict); expression != nil {
+		if expression, _ := c.preferenceExpression(ctx, preference, verdict); expression != nil {
 			verdict.Warnings = append(verdict.Warnings, orderWarning(preference.Source.Field, preference.Name, "value", expression)...)
 		}
 	}
@@ -85,11 +86,11 @@ func (c *Checker) classPreferences(class *resourceapi.DeviceClass, verdict *Verd
 
 // preferenceExpression is nil for a policy. It is not ok if the expression does not compile, which the
 // verdict refuses.
-func (c *Checker) preferenceExpression(preference v1alpha1.Preference, verdict *Verdict) (expression *device.Expression, ok bool) {
+func (c *Checker) preferenceExpression(ctx context.Context, preference v1alpha1.Preference, verdict *Verdict) (expression *device.Expression, ok bool) {
 	if preference.Policy != "" {
 		return nil, true
 	}
-	expression, err := c.options.Environment.CompileInt(preference.Expression, preference.Variables...)
+	expression, err := c.options.Environment.CompileInt(ctx, preference.Expression, preference.Variables...)
 	if err != nil {
 		verdict.refuseExpression(compileError(preference.Source, preference.Variables, err), textOf(preference.Expression, preference.Variables))
 		return nil, false

@@ -54,8 +54,8 @@ func TestErrorsOfPreferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			classes := fakeClasses{"mla": classOf(t, "mla", "config: ["+test.class+"]")}
 			for _, got := range []Verdict{
-				newChecker(t, Options{}).Claim(claimOf(t, test.devices), classes),
-				newChecker(t, Options{}).Template(templateOf(claimOf(t, test.devices)), classes),
+				judged(newChecker(t, Options{}).Claim(t.Context(), claimOf(t, test.devices), classes)),
+				judged(newChecker(t, Options{}).Template(t.Context(), templateOf(claimOf(t, test.devices)), classes)),
 			} {
 				errors := texts(got.Errors)
 				for i := range errors {
@@ -77,7 +77,7 @@ func TestWhatAClassPrefersIsJudgedOnce(t *testing.T) {
 		})
 	}
 	of := func(class string) Verdict {
-		return newChecker(t, Options{}).Claim(claim, fakeClasses{"mla": classOf(t, "mla", "config: ["+class+"]")})
+		return judged(newChecker(t, Options{}).Claim(t.Context(), claim, fakeClasses{"mla": classOf(t, "mla", "config: ["+class+"]")}))
 	}
 	for _, class := range []string{preferred("p", "true"), preferring("name: p")} {
 		require.Len(t, of(class).Errors, 1)
@@ -117,23 +117,23 @@ func TestWarningsOfPreferences(t *testing.T) {
 			"spec.devices.requests[r]: p of DeviceClass mla spec.config[0], line 1, column 12: the value may depend on the order of the devices; a set is evaluated in one order only, that of the requests and the pools"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := newChecker(t, Options{}).Claim(claimOf(t, test.devices), fakeClasses{"mla": classOf(t, "mla", "config: ["+test.class+"]")})
+			got := judged(newChecker(t, Options{}).Claim(t.Context(), claimOf(t, test.devices), fakeClasses{"mla": classOf(t, "mla", "config: ["+test.class+"]")}))
 			require.Empty(t, got.Errors)
 			require.Equal(t, test.warnings, got.Warnings)
 		})
 	}
-	missing := newChecker(t, Options{}).Claim(claimOf(t, wanting(1, preferred("p", "1"))), fakeClasses{})
+	missing := judged(newChecker(t, Options{}).Claim(t.Context(), claimOf(t, wanting(1, preferred("p", "1"))), fakeClasses{}))
 	require.Empty(t, append(missing.Warnings, texts(missing.Errors)...), "whoever looks for its devices says that there is no class")
 }
 
 func TestPreferencesOfClasses(t *testing.T) {
 	checker := newChecker(t, Options{})
-	got := checker.Class(classOf(t, "mla", "config: ["+strings.Join([]string{
+	got := judged(checker.Class(t.Context(), classOf(t, "mla", "config: ["+strings.Join([]string{
 		defined("p", "true"), preferred("p", "1"), preferring("name: whole, policy: KeepWhole"), preferred("q", "int(devices[0].attributes['a'].x)"),
-	}, ", ")+"]"))
+	}, ", ")+"]")))
 	require.Empty(t, got.Errors)
 	require.Equal(t, []string{"spec.config[3]: q, line 1, column 12: the value may depend on the order of the devices; a set is evaluated in one order only, that of the requests and the pools"}, got.Warnings)
-	got = checker.Class(classOf(t, "mla", "config: ["+preferred("p", "true")+","+preferring("name: q, expression: '1', requests: [r]")+"]"))
+	got = judged(checker.Class(t.Context(), classOf(t, "mla", "config: ["+preferred("p", "true")+","+preferring("name: q, expression: '1', requests: [r]")+"]")))
 	require.Equal(t, []string{
 		"spec.config[1].opaque.parameters.requests: Forbidden: a class does not know the requests of claims: leave this out, it is about each request of the class",
 		"spec.config[0].opaque.parameters.expression: Invalid value: ERROR: <input>:1:1: the expression must return int, it returns bool\n | true\n | ^",

@@ -70,7 +70,7 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 		for range 10 {
 			w := worldGen().Draw(t, "world")
 			before := w.claim.DeepCopy()
-			got := checker.Claim(w.claim, w.classes)
+			got := judged(checker.Claim(t.Context(), w.claim, w.classes))
 			require.Equal(t, before, w.claim, "it is not written to")
 			err := schedulersVerdict(t, environment, w)
 			require.Equal(t, err != nil, len(got.Errors) > 0 || got.Undecided, "scheduler: %v\nwebhook: %v, %v", err, got.Errors, got.Warnings)
@@ -93,7 +93,7 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 			for _, text := range got.Warnings {
 				require.NotContains(t, text, "\n")
 			}
-			template := checker.Template(templateOf(w.claim), w.classes)
+			template := judged(checker.Template(t.Context(), templateOf(w.claim), w.classes))
 			require.Len(t, template.Errors, len(got.Errors))
 			require.Len(t, template.Warnings, len(got.Warnings))
 			require.Equal(t, got.Undecided, template.Undecided)
@@ -149,9 +149,9 @@ func TestSameVerdictOnClasses(t *testing.T) {
 			plain.Spec.Devices.Constraints = nil
 			err = errors.Join(err, schedulersVerdict(t, environment, world{plain, fakeClasses{"mla": class}}))
 		}
-		got := checker.Class(class)
+		got := judged(checker.Class(t.Context(), class))
 		require.Equal(t, err != nil, len(got.Errors) > 0, "scheduler: %v\nwebhook: %v", err, got.Errors)
-		require.Empty(t, ratcheted(got, checker.Class(class.DeepCopy())).Errors, "nothing got worse")
+		require.Empty(t, ratcheted(got, judged(checker.Class(t.Context(), class.DeepCopy()))).Errors, "nothing got worse")
 		if err != nil {
 			refused++
 		} else {
@@ -180,11 +180,11 @@ func TestMemoryIsFlat(t *testing.T) {
 	judge := func(round int) {
 		for i := range objects {
 			w := generator.Example(objects*round + i)
-			checker.Claim(w.claim, w.classes)
+			judged(checker.Claim(t.Context(), w.claim, w.classes))
 		}
 		for i := range remembered {
 			text := fmt.Sprintf("%d != %d && %s true", round, -1-i, strings.Repeat("devices.size() > 0 && ", 100))
-			require.Empty(t, checker.Claim(claimOf(t, asking(4, defined("a", text))), fakeClasses{}).Errors)
+			require.Empty(t, judged(checker.Claim(t.Context(), claimOf(t, asking(4, defined("a", text))), fakeClasses{})).Errors)
 		}
 	}
 	judge(0)

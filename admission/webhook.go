@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/celset/celset/cel/fairness"
 )
 
 // Where [Register] puts the webhooks.
@@ -55,21 +58,21 @@ func Register(server webhook.Server, checker *Checker, readers Readers) error {
 	server.Register(ClaimPath, admission.WithValidator(scheme, validator[*resourceapi.ResourceClaim]{
 		kind: "ResourceClaim",
 		spec: func(claim *resourceapi.ResourceClaim) any { return &claim.Spec },
-		check: func(ctx context.Context, claim *resourceapi.ResourceClaim) Verdict {
-			return readers.judge(ctx, func(classes *classGetter) Verdict { return checker.Claim(claim, classes) })
+		check: func(ctx context.Context, claim *resourceapi.ResourceClaim) (Verdict, error) {
+			return readers.judge(ctx, func(classes *classGetter) (Verdict, error) { return checker.Claim(ctx, claim, classes) })
 		},
 	}))
 	server.Register(TemplatePath, admission.WithValidator(scheme, validator[*resourceapi.ResourceClaimTemplate]{
 		kind: "ResourceClaimTemplate",
 		spec: func(template *resourceapi.ResourceClaimTemplate) any { return &template.Spec },
-		check: func(ctx context.Context, template *resourceapi.ResourceClaimTemplate) Verdict {
-			return readers.judge(ctx, func(classes *classGetter) Verdict { return checker.Template(template, classes) })
+		check: func(ctx context.Context, template *resourceapi.ResourceClaimTemplate) (Verdict, error) {
+			return readers.judge(ctx, func(classes *classGetter) (Verdict, error) { return checker.Template(ctx, template, classes) })
 		},
 	}))
 	server.Register(ClassPath, admission.WithValidator(scheme, validator[*resourceapi.DeviceClass]{
 		kind:  "DeviceClass",
 		spec:  func(class *resourceapi.DeviceClass) any { return &class.Spec },
-		check: func(_ context.Context, class *resourceapi.DeviceClass) Verdict { return checker.Class(class) },
+		check: checker.Class,
 	}))
 	server.Register(PodPath, admission.WithValidator(scheme, podValidator{checker, readers.Live}))
 	return nil
@@ -105,38 +108,60 @@ func (g *classGetter) Get(name string) (*resourceapi.DeviceClass, error) {
 
 // judge asks the API server itself where the cache has no good answer: a class is often
 // created, or mended, just before the claim that needs it.
-func (r Readers) judge(ctx context.Context, check func(*classGetter) Verdict) Verdict {
-	verdict, asked := judgeWith(ctx, r.Cached, check)
-	if !asked || len(verdict.Errors) == 0 && !verdict.Undecided {
-		return verdict
+func (r Readers) judge(ctx context.Context, check func(*classGetter) (Verdict, error)) (Verdict, error) {
+	verdict, asked, err := judgeWith(ctx, r.Cached, check)
+	if err != nil || !asked || len(verdict.Errors) == 0 && !verdict.Undecided {
+		return verdict, err
 	}
-	verdict, _ = judgeWith(ctx, r.Live, check)
-	return verdict
+	verdict, _, err = judgeWith(ctx, r.Live, check)
+	return verdict, err
 }
 
-func judgeWith(ctx context.Context, reader client.Reader, check func(*classGetter) Verdict) (verdict Verdict, asked bool) {
+func judgeWith(ctx context.Context, reader client.Reader, check func(*classGetter) (Verdict, error)) (verdict Verdict, asked bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	classes := &classGetter{ctx: ctx, reader: reader, byName: map[string]classRead{}}
-	return check(classes), len(classes.byName) > 0
+	verdict, err = check(classes)
+	return verdict, len(classes.byName) > 0, err
 }
 
 // validator answers for objects with a specification.
 type validator[T client.Object] struct {
 	kind  string
 	spec  func(T) any
-	check func(context.Context, T) Verdict
+	check func(context.Context, T) (Verdict, error)
+}
+
+// judge checks an object for its namespace, a class for its author.
+func (v validator[T]) judge(ctx context.Context, object T) (Verdict, error) {
+	tenant := ""
+	if request, err := admission.RequestFromContext(ctx); err == nil {
+		tenant = cmp.Or(request.Namespace, "user "+request.UserInfo.Username)
+	}
+	return v.check(fairness.WithTenant(ctx, tenant), object)
 }
 
 func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
-	return v.answer(object, v.check(ctx, object))
+	verdict, err := v.judge(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	return v.answer(object, verdict)
 }
 
 func (v validator[T]) ValidateUpdate(ctx context.Context, old, object T) (admission.Warnings, error) {
 	if object.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(v.spec(old), v.spec(object)) {
 		return nil, nil
 	}
-	return v.answer(object, ratcheted(v.check(ctx, old), v.check(ctx, object)))
+	before, err := v.judge(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	after, err := v.judge(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	return v.answer(object, ratcheted(before, after))
 }
 
 // ValidateDelete has nothing against it.

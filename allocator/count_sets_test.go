@@ -171,7 +171,7 @@ func TestCountSetsSameAsTryingAll(t *testing.T) {
 		}
 		s.slices = []*sliceBuilder{slice("devices", devices...)}
 		text := rapid.SampledFrom(expressions).Draw(rt, "constraint")
-		expression, err := environment.Compile(text)
+		expression, err := environment.Compile(rt.Context(), text)
 		require.NoError(rt, err)
 		count := rapid.IntRange(1, 4).Draw(rt, "count")
 		s.classes = []*resourceapi.DeviceClass{shaped("shapes", definitionOf("c", text))}

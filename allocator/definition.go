@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"context"
 	"fmt"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -64,7 +65,7 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*defini
 		if constraint.Default && !a.defaults {
 			continue
 		}
-		expression, err := a.environment.Compile(constraint.Expression, constraint.Variables...)
+		expression, err := a.environment.Compile(context.Background(), constraint.Expression, constraint.Variables...)
 		if err != nil {
 			return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", klog.KObj(claim), constraint.Name, constraint.Source, err)
 		}
@@ -107,7 +108,7 @@ func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim) ([]prefe
 			result = append(result, preference{name: p.Label(), api: api, policy: p.Policy, shapes: a.shapes.of(classesCovered(claim, p))})
 			continue
 		}
-		expression, err := a.environment.CompileInt(p.Expression, p.Variables...)
+		expression, err := a.environment.CompileInt(context.Background(), p.Expression, p.Variables...)
 		if err != nil {
 			return nil, fmt.Errorf("claim %s, preference %s (%s): %w", klog.KObj(claim), p.Name, p.Source, err)
 		}

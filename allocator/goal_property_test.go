@@ -161,7 +161,7 @@ func (s scenario) preferring(wanted []wantedPreference) scenario {
 // maximized looks for a set with a greater value than that which was found, until there is none. The
 // values of the preferences before may not fall. What fails besides preferences ends it.
 func (s scenario) maximized(t *testing.T, environment *device.Environment, found answer, before []wantedPreference, w *wantedPreference) (result answer, goesOn bool) {
-	expression, err := environment.CompileInt(w.expression)
+	expression, err := environment.CompileInt(t.Context(), w.expression)
 	require.NoError(t, err)
 	w.isAboutNothing = len(s.devicesFor(found, w)) == 0
 	for !w.isAboutNothing {

@@ -176,7 +176,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 			for i, at := range set {
 				members[i] = values[at]
 			}
-			expression, err := environment.Compile(text)
+			expression, err := environment.Compile(rt.Context(), text)
 			require.NoError(rt, err)
 			satisfied, err := expression.Satisfied(t.Context(), members, cel.NewBudget(DefaultCostBudget))
 			require.NoError(rt, err)

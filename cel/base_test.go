@@ -33,9 +33,9 @@ func TestBase(t *testing.T) {
 		"duration('soon') == duration('1s')":      {false, true},
 		"anything.matches('[') && numbers == [1]": {false, true},
 	} {
-		_, err := kubernetes.Compile(expression)
+		_, err := kubernetes.Compile(t.Context(), expression)
 		require.Equal(t, in.kubernetes, err == nil, "%s: %v", expression, err)
-		_, err = own.Compile(expression)
+		_, err = own.Compile(t.Context(), expression)
 		require.Equal(t, in.own, err == nil, "%s: %v", expression, err)
 	}
 	verdict, err := compile(t, own, "numbers.exists(x, x == n)").Evaluate(t.Context(), input(t, 3), nil)
@@ -80,7 +80,7 @@ func TestMaxLength(t *testing.T) {
 	observed := &recorder{}
 	short := newEnvironment(t, cel.Config{MaxLength: 10})
 	compile(t, short, padded(10))
-	_, err := short.Compile(padded(11))
+	_, err := short.Compile(t.Context(), padded(11))
 	_ = requireError(t, err, cel.ReasonTooLong)
 	require.ErrorContains(t, err, "the expression has 11 bytes, the limit is 10")
 

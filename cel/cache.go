@@ -5,11 +5,14 @@ package cel
 
 import (
 	"context"
+	"errors"
 	"regexp/syntax"
+	"runtime"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/cel/memo"
 	"github.com/celset/celset/cel/tree"
 )
@@ -32,19 +35,40 @@ func newCompilations(bytes int64) *compilations {
 	return &compilations{memo.In(memo.New(bytes), sizeOfCompilation)}
 }
 
-// get returns the outcome for a source and whether it was there already.
-func (c *compilations) get(from source, compile func() (*Program, error)) (outcome compilation, hit bool) {
+// compiling are the turns of tenants. Expressions of one are compiled one after the other, and one
+// processor is left to what does not compile.
+var compiling = fairness.NewTurns(max(1, runtime.GOMAXPROCS(0)-1), 0)
+
+// get returns the outcome for a source and whether it was there already. The error is that of
+// the context.
+func (c *compilations) get(ctx context.Context, from source, compile func() (*Program, error)) (outcome compilation, hit bool, err error) {
+	var entry *memo.Entry[source, compilation]
+	// What is longer is refused without being parsed, and not worth remembering.
+	if from.length() <= MaxExpressionLength {
+		entry = c.outcomes.At(from)
+		if known := entry.Look(); known != nil {
+			return *known, true, nil
+		}
+	}
+	// The turn comes first: the caller that compiles what others wait for waits for no turn itself.
+	end, err := compiling.Take(ctx, fairness.TenantIn(ctx))
+	if err != nil {
+		return compilation{}, false, err
+	}
+	defer end()
 	find := func() (compilation, error) {
 		program, err := compile()
 		return compilation{program, err}, nil
 	}
-	// Too long to be worth remembering, and refused without being parsed.
-	if from.length() > MaxExpressionLength {
-		outcome, _ = find()
-		return outcome, false
+	if entry == nil {
+		outcome, err = find()
+		return outcome, false, err
 	}
-	outcome, hit, _ = c.outcomes.At(from).Find(context.Background(), find)
-	return outcome, hit
+	outcome, hit, err = entry.Find(ctx, find)
+	if errors.Is(err, memo.ErrInterrupted) {
+		err = context.Cause(ctx)
+	}
+	return outcome, hit, err
 }
 
 // What a compiled expression takes, measured: so much by itself, and for each part of its

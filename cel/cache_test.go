@@ -47,8 +47,8 @@ func TestCompilationsAreRemembered(t *testing.T) {
 	require.Same(t, compile(t, environment, "n == 1"), compile(t, environment, "n == 1"))
 	require.NotSame(t, compile(t, environment, "n == 1"), compile(t, environment, "n == 2"))
 
-	_, first := environment.Compile("n ==")
-	_, second := environment.Compile("n ==")
+	_, first := environment.Compile(t.Context(), "n ==")
+	_, second := environment.Compile(t.Context(), "n ==")
 	require.Same(t, requireError(t, first, cel.ReasonInvalid), requireError(t, second, cel.ReasonInvalid))
 	require.Equal(t, 3, observed.misses())
 }
@@ -78,13 +78,13 @@ func TestMistakesAreBounded(t *testing.T) {
 	observed := &recorder{}
 	environment := newEnvironment(t, cel.Config{Observer: observed, CacheBytes: 256 << 10})
 	for n := range 1000 {
-		_, err := environment.Compile(fmt.Sprintf("%d", n)) // wrong type
+		_, err := environment.Compile(t.Context(), fmt.Sprintf("%d", n)) // wrong type
 		_ = requireError(t, err, cel.ReasonType)
 	}
-	_, err := environment.Compile("999")
+	_, err := environment.Compile(t.Context(), "999")
 	_ = requireError(t, err, cel.ReasonType)
 	require.Equal(t, 1000, observed.misses())
-	_, err = environment.Compile("0")
+	_, err = environment.Compile(t.Context(), "0")
 	_ = requireError(t, err, cel.ReasonType)
 	require.Equal(t, 1001, observed.misses())
 }
@@ -120,7 +120,7 @@ func TestConcurrentCallersCompileOnce(t *testing.T) {
 	observed := &recorder{}
 	environment := newEnvironment(t, cel.Config{Observer: observed})
 	programs := make([]*cel.Program, 16)
-	inParallel(len(programs), func(i int) { programs[i], _ = environment.Compile(cubic) })
+	inParallel(len(programs), func(i int) { programs[i], _ = environment.Compile(t.Context(), cubic) })
 	require.NotNil(t, programs[0])
 	for _, program := range programs {
 		require.Same(t, programs[0], program)
@@ -135,7 +135,7 @@ func TestConcurrentCompilationsOfDifferentExpressions(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{Observer: observed, CacheBytes: 100 << 10})
 	inParallel(16, func(i int) {
 		expression := fmt.Sprintf("n == %d", i%8)
-		if program, err := environment.Compile(expression); err != nil || program.Expression() != expression {
+		if program, err := environment.Compile(t.Context(), expression); err != nil || program.Expression() != expression {
 			t.Errorf("%s: got %v, %v", expression, program, err)
 		}
 	})

@@ -217,20 +217,24 @@ func (c *Config) setDefaults() {
 // Functions returns the declarations of all functions and operators, by name.
 func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.env.Functions() }
 
-// Compile returns the program of an expression that evaluates to bool. The
-// error is an [*Error] with the position of the mistake.
-func (e *Environment) Compile(expression string, variables ...Variable) (*Program, error) {
-	return e.compileOnce(resultBool, expression, variables)
+// Compile returns the program of an expression that evaluates to bool. The error is an [*Error]
+// with the position of the mistake, or what ended the context: tenants take turns
+// ([fairness.WithTenant]), and nothing is compiled for a caller that does not wait any more.
+func (e *Environment) Compile(ctx context.Context, expression string, variables ...Variable) (*Program, error) {
+	return e.compileOnce(ctx, resultBool, expression, variables)
 }
 
 // CompileInt returns the program of an expression that evaluates to int. It is otherwise as
 // Compile.
-func (e *Environment) CompileInt(expression string, variables ...Variable) (*Program, error) {
-	return e.compileOnce(resultInt, expression, variables)
+func (e *Environment) CompileInt(ctx context.Context, expression string, variables ...Variable) (*Program, error) {
+	return e.compileOnce(ctx, resultInt, expression, variables)
 }
 
-func (e *Environment) compileOnce(to resultType, expression string, variables []Variable) (*Program, error) {
-	result, hit := e.cache.get(newSource(to, expression, variables), func() (*Program, error) { return e.compile(to, expression, variables) })
+func (e *Environment) compileOnce(ctx context.Context, to resultType, expression string, variables []Variable) (*Program, error) {
+	result, hit, err := e.cache.get(ctx, newSource(to, expression, variables), func() (*Program, error) { return e.compile(to, expression, variables) })
+	if err != nil {
+		return nil, fmt.Errorf("wait to compile an expression: %w", err)
+	}
 	e.observer.ObserveCompilation(e.name, hit, result.err)
 	return result.program, result.err
 }
@@ -256,13 +260,6 @@ func (e *Environment) compile(to resultType, expression string, variables []Vari
 			}
 		}
 	}()
-	if length > lightText {
-		// A compilation is short, so those that wait for theirs need not be told to stop.
-		if err := compiling.Acquire(context.Background(), 1); err != nil {
-			return nil, err
-		}
-		defer compiling.Release(1)
-	}
 	ast, err := e.check(to, expression, variables)
 	if err != nil {
 		return nil, err

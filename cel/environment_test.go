@@ -109,7 +109,7 @@ func TestCompileErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			program, err := environment.Compile(test.expression)
+			program, err := environment.Compile(t.Context(), test.expression)
 			require.Nil(t, program)
 			failure := requireError(t, err, test.reason)
 			require.Equal(t, []int{test.line, test.column}, []int{failure.Line, failure.Column}, "line and column of: %v", err)
@@ -124,7 +124,7 @@ func TestCompileErrors(t *testing.T) {
 func TestCompileSurvivesPanics(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
 	for _, expression := range []string{"[?dyn(1)].size() == 1", "{'a': 1, ?'b': dyn(1)}.size() == 1"} {
-		_, err := environment.Compile(expression)
+		_, err := environment.Compile(t.Context(), expression)
 		var failure *cel.Error
 		require.ErrorAs(t, err, &failure)
 		require.Equal(t, cel.ReasonInvalid, failure.Reason)
@@ -134,7 +134,7 @@ func TestCompileSurvivesPanics(t *testing.T) {
 }
 
 func TestCompileErrorListsAllMistakes(t *testing.T) {
-	_, err := newEnvironment(t, cel.Config{}).Compile("first == 1 &&\nsecond == 2")
+	_, err := newEnvironment(t, cel.Config{}).Compile(t.Context(), "first == 1 &&\nsecond == 2")
 	failure := requireError(t, err, cel.ReasonInvalid)
 	require.Equal(t, "first == 1 &&\nsecond == 2", failure.Expression)
 	require.Equal(t, 1, failure.Line)

@@ -61,7 +61,7 @@ func newEnvironment(t testing.TB, config cel.Config) *cel.Environment {
 
 func compile(t testing.TB, environment *cel.Environment, expression string) *cel.Program {
 	t.Helper()
-	program, err := environment.Compile(expression)
+	program, err := environment.Compile(t.Context(), expression)
 	require.NoError(t, err)
 	return program
 }

@@ -4,6 +4,7 @@
 package cel
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -18,8 +19,8 @@ import (
 // syntax tree is that of the compiled expression, where they are written out, but for the names of
 // loops. The error is an [*Error]; there is one too if the text would be too long, or if none has
 // that tree.
-func (e *Environment) WithoutVariables(expression string, variables ...Variable) (string, error) {
-	with, err := e.Compile(expression, variables...)
+func (e *Environment) WithoutVariables(ctx context.Context, expression string, variables ...Variable) (string, error) {
+	with, err := e.Compile(ctx, expression, variables...)
 	if err != nil || len(variables) == 0 {
 		return expression, err
 	}
@@ -27,7 +28,7 @@ func (e *Environment) WithoutVariables(expression string, variables ...Variable)
 	if err != nil {
 		return "", &Error{Reason: ReasonInvalid, Expression: expression, Message: err.Error(), err: err}
 	}
-	without, err := e.Compile(text)
+	without, err := e.Compile(ctx, text)
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ func TestObserverSeesCompilations(t *testing.T) {
 	observed := &recorder{}
 	environment := newEnvironment(t, cel.Config{Observer: observed})
 	for _, expression := range []string{"n == 1", "n == 1", "n ==", "n ==", padded(cel.MaxExpressionLength + 1), padded(cel.MaxExpressionLength + 1)} {
-		_, _ = environment.Compile(expression)
+		_, _ = environment.Compile(t.Context(), expression)
 	}
 	want := []compilation{
 		{environment: "numbers"},

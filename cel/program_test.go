@@ -116,18 +116,18 @@ func TestProgramIsSafeForConcurrentUse(t *testing.T) {
 func TestEvaluateInt(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
 	for expression, want := range map[string]int64{"n": 1, "numbers.sum() - n": 189, "n > 0 ? dyn(n) : dyn('none')": 1} {
-		program, err := environment.CompileInt(expression)
+		program, err := environment.CompileInt(t.Context(), expression)
 		require.NoError(t, err)
 		value, err := program.EvaluateInt(t.Context(), input(t, 1), nil)
 		require.NoError(t, err)
 		require.Equal(t, want, value)
 	}
-	_, err := environment.CompileInt("n == 1")
+	_, err := environment.CompileInt(t.Context(), "n == 1")
 	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, it returns bool")
-	_, err = environment.Compile("n")
+	_, err = environment.Compile(t.Context(), "n")
 	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return bool, it returns int")
 
-	program, err := environment.CompileInt("anything")
+	program, err := environment.CompileInt(t.Context(), "anything")
 	require.NoError(t, err)
 	_, err = program.EvaluateInt(t.Context(), input(t, 1), nil)
 	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, it returned string")

@@ -6,7 +6,6 @@ package cel
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
@@ -14,7 +13,6 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/celset/celset/cel/meter"
 	"github.com/celset/celset/cel/tree"
@@ -42,13 +40,6 @@ const (
 	// them make a type that is too long to be written.
 	MaxTypeSize = 32
 )
-
-// lightText is the length of an expression, in bytes, that is compiled at once. What is longer
-// waits for its turn, so that what compiling takes at a time does not depend on how many ask,
-// and one processor is left to others.
-const lightText = 2 << 10
-
-var compiling = semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)-1)))
 
 // checkText refuses a text of too many words or wide characters before it is parsed.
 func checkText(text string) *Error {

@@ -37,7 +37,7 @@ func TestTextsThatGrow(t *testing.T) {
 		"expanded":       {strings.Repeat("[2, 1].sortBy(x, x) == [] || ", 400) + "true", "more than 6000 parts after its macros are expanded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := environment.Compile(refused.text)
+			_, err := environment.Compile(t.Context(), refused.text)
 			failure := requireError(t, err, cel.ReasonTooLong)
 			require.Contains(t, failure.Message, refused.message)
 		})
@@ -77,7 +77,7 @@ func TestOptionalMacros(t *testing.T) {
 		require.Equal(t, want, verdict, text)
 	}
 	for _, text := range []string{"optional.of(2).optMap(x.y, 1).hasValue()", "optional.of(2).optFlatMap(1, optional.of(1)).hasValue()"} {
-		_, err := environment.Compile(text)
+		_, err := environment.Compile(t.Context(), text)
 		_ = requireError(t, err, cel.ReasonInvalid)
 		require.ErrorContains(t, err, "variable name must be a simple identifier")
 	}

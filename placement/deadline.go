@@ -36,7 +36,17 @@ func (d *Deadline) Error() string { return fmt.Sprintf("it takes longer than %s"
 // WithDeadline returns a context that ends after a while because of a limit, which is
 // longer where this is only a part of what is limited.
 func WithDeadline(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, after, &Deadline{limit})
+	return context.WithTimeoutCause(context.WithValue(ctx, undeadlined{}, ctx), after, &Deadline{limit})
+}
+
+type undeadlined struct{}
+
+// withoutDeadline returns the context that [WithDeadline] was given: compiling is no evaluation.
+func withoutDeadline(ctx context.Context) context.Context {
+	if parent, ok := ctx.Value(undeadlined{}).(context.Context); ok {
+		return parent
+	}
+	return ctx
 }
 
 // deadlineIn finds the Deadline that an error comes from, nil if there is none.

@@ -317,3 +317,11 @@ func requireMisconfigured(t testing.TB, result *placement.Result, message string
 }
 
 func number(n int32) *int32 { return ptr.To(n) }
+
+// uninterrupted is an answer for which no context ended.
+func uninterrupted[T any](answer T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return answer
+}

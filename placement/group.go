@@ -5,6 +5,7 @@ package placement
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -36,12 +37,13 @@ func groupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupSt
 		for _, message := range validation.IsValidLabelValue(from.GroupName) {
 			wrong.add(DecisionGroups, at.Child("groupName"), fmt.Sprintf("%q: %s", from.GroupName, message))
 		}
-		selector, err := environment.Compile(clusterv1beta1.ClusterSelector{
+		// It has no expressions, which would have to be waited for.
+		selector, err := environment.Compile(context.Background(), clusterv1beta1.ClusterSelector{
 			LabelSelector: from.ClusterSelector.LabelSelector,
 			ClaimSelector: from.ClusterSelector.ClaimSelector,
 		}, at.Child("groupClusterSelector"))
-		if err != nil {
-			wrong.addSelector(DecisionGroups, at.Child("groupClusterSelector"), err)
+		if err := wrong.addSelector(DecisionGroups, err); err != nil {
+			wrong.add(DecisionGroups, at.Child("groupClusterSelector"), err.Error())
 		}
 		result = append(result, group{from.GroupName, selector})
 	}

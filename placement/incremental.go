@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -129,8 +130,9 @@ func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.T
 	return result
 }
 
-// memoryOf returns the locked memory of a Placement. The caller unlocks it.
-func (s *Scheduler) memoryOf(placement *clusterv1beta1.Placement) *memory {
+// memoryOf returns the locked memory of a Placement, with its plan. The caller releases it. The error is
+// that of the context.
+func (s *Scheduler) memoryOf(ctx context.Context, placement *clusterv1beta1.Placement) (*memory, error) {
 	result := &memory{}
 	if placement.UID != "" && placement.Generation != 0 {
 		s.mutex.Lock()
@@ -146,9 +148,42 @@ func (s *Scheduler) memoryOf(placement *clusterv1beta1.Placement) *memory {
 	result.mutex.Lock()
 	result.recall()
 	if result.plan == nil || result.generation != placement.Generation {
-		result.generation, result.plan, result.answers, result.begun = placement.Generation, s.plan(placement), nil, begun{}
+		plan, err := s.plan(ctx, placement)
+		if err != nil {
+			result.known = known{}
+			result.mutex.Unlock()
+			return nil, err
+		}
+		result.generation, result.plan, result.answers, result.begun = placement.Generation, plan, nil, begun{}
 	}
-	return result
+	return result, nil
+}
+
+// Prepared reports whether it is known what the spec of a Placement means, so that deciding it compiles
+// nothing.
+func (s *Scheduler) Prepared(placement *clusterv1beta1.Placement) bool {
+	if !timed(&placement.Spec) {
+		return true
+	}
+	s.mutex.Lock()
+	memory := s.memories[placement.UID]
+	s.mutex.Unlock()
+	if memory == nil {
+		return false
+	}
+	kept := memory.look()
+	return kept != nil && kept.generation == placement.Generation
+}
+
+// Prepare finds out what the spec of a Placement means, for [Scheduler.Schedule]. Its expressions are
+// compiled in the turns of its namespace. The error is that of the context.
+func (s *Scheduler) Prepare(ctx context.Context, placement *clusterv1beta1.Placement) error {
+	memory, err := s.memoryOf(ctx, placement)
+	if err != nil {
+		return fmt.Errorf("prepare Placement %s/%s: %w", placement.Namespace, placement.Name, err)
+	}
+	memory.release()
+	return nil
 }
 
 // Forget frees what is remembered of a Placement. It must be called when one is

@@ -68,7 +68,7 @@ func TestMalformedObjects(t *testing.T) {
 }
 
 func (m malformedHub) requireTold(t *testing.T, s *placement.Scheduler, seed int, outcomes map[string]int) {
-	wrong := s.Validate(m.object)
+	wrong := uninterrupted(s.Validate(t.Context(), m.object))
 	result, err := s.Schedule(t.Context(), m.object, m.hub.snapshot(), now)
 	require.NoError(t, err, seed)
 	require.Len(t, result.Misconfigurations, len(wrong), seed)

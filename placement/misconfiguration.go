@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -53,20 +54,21 @@ func (m *misconfigurations) add(plugin string, path *field.Path, message string)
 	*m = append(*m, &Misconfiguration{plugin, path, errors.New(message)})
 }
 
-// addSelector takes the errors of compiling a selector apart.
-func (m *misconfigurations) addSelector(plugin string, path *field.Path, err error) {
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
+// addSelector takes the errors of compiling a selector apart. It returns an error that is not about the
+// selector.
+func (m *misconfigurations) addSelector(plugin string, err error) error {
+	joined, wrong := err.(interface{ Unwrap() []error })
+	if !wrong {
+		return err
 	}
-	for _, err := range all {
-		var part *cluster.Error
-		if errors.As(err, &part) {
-			*m = append(*m, &Misconfiguration{plugin, part.Path, part.Err})
-		} else {
-			*m = append(*m, &Misconfiguration{plugin, path, err})
+	for _, err := range joined.Unwrap() {
+		part, isPart := errors.AsType[*cluster.Error](err)
+		if !isPart {
+			return err
 		}
+		*m = append(*m, &Misconfiguration{plugin, part.Path, part.Err})
 	}
+	return nil
 }
 
 func (m misconfigurations) message() string {
@@ -78,21 +80,30 @@ func (m misconfigurations) message() string {
 }
 
 // Validate returns what is wrong with a Placement, nothing if it can be decided.
-// Admission that refuses what it returns refuses nothing else.
-func (s *Scheduler) Validate(placement *clusterv1beta1.Placement) []*Misconfiguration {
+// Admission that refuses what it returns refuses nothing else. The error is that of the context.
+func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Placement) ([]*Misconfiguration, error) {
 	if placement == nil {
-		return misconfigurations{{Selection, field.NewPath("metadata"), errors.New("there is no Placement")}}
+		return misconfigurations{{Selection, field.NewPath("metadata"), errors.New("there is no Placement")}}, nil
 	}
-	return append(slices.Clone(s.plan(placement).wrong), wrongMetadata(placement)...)
+	plan, err := s.plan(ctx, placement)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(plan.wrong), wrongMetadata(placement)...), nil
 }
 
 // Expensive tells which expressions may be too expensive on large clusters, by an estimate that assumes how large
 // clusters are, and which have to be evaluated again and again as time passes. Each has the path of its expression.
-func (s *Scheduler) Expensive(placement *clusterv1beta1.Placement) (all []*cluster.Error) {
-	for _, selector := range s.plan(placement).predicates {
+// The error is that of the context.
+func (s *Scheduler) Expensive(ctx context.Context, placement *clusterv1beta1.Placement) (all []*cluster.Error, err error) {
+	plan, err := s.plan(ctx, placement)
+	if err != nil {
+		return nil, err
+	}
+	for _, selector := range plan.predicates {
 		if selector != nil {
 			all = append(all, s.environment.Expensive(selector)...)
 		}
 	}
-	return all
+	return all, nil
 }

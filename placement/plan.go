@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/fairness"
 )
 
 // plan is what the spec of a Placement means. It is not modified.
@@ -36,9 +38,13 @@ type plan struct {
 	wrong misconfigurations
 }
 
-func (s *Scheduler) plan(placement *clusterv1beta1.Placement) *plan {
-	spec, p := &placement.Spec, &plan{}
-	p.predicates, p.timed = compilePredicates(s.environment, spec, &p.wrong), timed(spec)
+// plan compiles what the Placement says, for its namespace. The error is that of the context.
+func (s *Scheduler) plan(ctx context.Context, placement *clusterv1beta1.Placement) (*plan, error) {
+	spec, p := &placement.Spec, &plan{timed: timed(&placement.Spec)}
+	var err error
+	if p.predicates, err = compilePredicates(fairness.WithTenant(ctx, placement.Namespace), s.environment, spec, &p.wrong); err != nil {
+		return nil, err
+	}
 	validateTolerations(spec.Tolerations, &p.wrong)
 	p.prioritizers = prioritizersOf(&spec.PrioritizerPolicy, &p.wrong)
 	p.spread = spreadConstraints(&spec.SpreadPolicy, &p.wrong)
@@ -51,7 +57,7 @@ func (s *Scheduler) plan(placement *clusterv1beta1.Placement) *plan {
 			p.reads.Names.Insert(c.AddOn.ResourceName)
 		}
 	}
-	return p
+	return p, nil
 }
 
 // selectionOf checks the fields that say how many clusters are selected and how

@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -39,17 +40,17 @@ type match struct {
 	holds *clock.Period
 }
 
-func compilePredicates(environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) predicates {
+func compilePredicates(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) (predicates, error) {
 	var result predicates
 	for i := range spec.Predicates {
 		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector")
-		selector, err := environment.Compile(spec.Predicates[i].RequiredClusterSelector, path)
-		if err != nil {
-			wrong.addSelector(Predicate, path, err)
+		selector, err := environment.Compile(ctx, spec.Predicates[i].RequiredClusterSelector, path)
+		if err := wrong.addSelector(Predicate, err); err != nil {
+			return nil, err
 		}
 		result = append(result, selector)
 	}
-	return result
+	return result, nil
 }
 
 // match asks the predicates in order until one matches. A failed one does not

@@ -198,7 +198,7 @@ func TestMissingArguments(t *testing.T) {
 			require.Empty(t, result.Conditions)
 		})
 	}
-	require.Len(t, s.Validate(nil), 1)
+	require.Len(t, uninterrupted(s.Validate(t.Context(), nil)), 1)
 	result, err := s.Schedule(t.Context(), object, &placement.Snapshot{}, now)
 	require.NoError(t, err)
 	require.Empty(t, selected(t, result), "an empty snapshot is one")

@@ -225,7 +225,7 @@ func TestInvariants(t *testing.T) {
 			require.Len(rt, result.Conditions, 3)
 			if len(result.Misconfigurations) > 0 {
 				require.True(rt, result.Decision == nil || len(result.Available.Clusters) == 0)
-				require.Equal(rt, len(result.Misconfigurations), len(s.Validate(object)))
+				require.Equal(rt, len(result.Misconfigurations), len(uninterrupted(s.Validate(rt.Context(), object))))
 			}
 			if result.Decision == nil {
 				continue

@@ -100,11 +100,11 @@ func TestObserverSeesOutcomes(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	s := newScheduler(t)
-	require.Empty(t, s.Validate(placed(t, withExpressions(`true`))))
+	require.Empty(t, uninterrupted(s.Validate(t.Context(), placed(t, withExpressions(`true`)))))
 	object := placed(t, withExpressions(`true`, `1`, `a b`)+"numberOfClusters: -1\n")
 	object.Annotations = map[string]string{placement.TieBreakAnnotation: "x"}
 	var got []string
-	for _, one := range s.Validate(object) {
+	for _, one := range uninterrupted(s.Validate(t.Context(), object)) {
 		got = append(got, one.Plugin+" "+one.Path.String())
 	}
 	require.Equal(t, []string{

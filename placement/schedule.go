@@ -141,14 +141,16 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	r := s.newRun(ctx, placement, snapshot, now)
 	defer r.alarm.close()
-	memory := s.memoryOf(placement)
+	memory, err := s.memoryOf(withoutDeadline(ctx), placement)
+	if err != nil {
+		return r.result, fmt.Errorf("scheduling was interrupted: %w", err)
+	}
 	defer memory.release()
 	if memory.kept == nil {
 		// Objects of which nothing is remembered may be those of a list that is read for one decision.
 		r.jointOf = newJoint
 	}
-	err := r.schedule(memory)
-	if err != nil {
+	if err = r.schedule(memory); err != nil {
 		r.report.stand(err)
 	}
 	r.result.Requeue = r.horizon.time

@@ -57,11 +57,11 @@ func TestExpensive(t *testing.T) {
 	scheduler, err := placement.NewScheduler(placement.Config{})
 	require.NoError(t, err)
 	const nested = "managedCluster.a.all(a, managedCluster.b.all(b, managedCluster.c.all(c, managedCluster.d.all(d, a == d))))"
-	found := scheduler.Expensive(placed(t, withExpressions("true")+"\n"))
+	found := uninterrupted(scheduler.Expensive(t.Context(), placed(t, withExpressions("true")+"\n")))
 	require.Empty(t, found)
 	object := placed(t, withExpressions("true", nested))
 	object.Spec.Predicates = append(placed(t, withExpressions("1 +")).Spec.Predicates, object.Spec.Predicates...)
-	found = scheduler.Expensive(object)
+	found = uninterrupted(scheduler.Expensive(t.Context(), object))
 	require.Len(t, found, 1)
 	require.Equal(t, "spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[1]", found[0].Path.String())
 }

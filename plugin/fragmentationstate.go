@@ -141,7 +141,7 @@ func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) 
 	}
 	once := &onceJudge{judge, map[string]error{}}
 	stays := func(claim *resourceapi.ResourceClaim) bool {
-		return ctx.Err() != nil || checkSelectors(once, []*resourceapi.ResourceClaim{claim}) != nil
+		return ctx.Err() != nil || checkSelectors(ctx, once, []*resourceapi.ResourceClaim{claim}) != nil
 	}
 	problem := allocator.Problem{
 		Allocated: s.claims, Slices: s.slices, Classes: f.manager.DeviceClasses(), Features: f.features, Selectors: f.selectors,

@@ -283,7 +283,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	if err := checkSelectors(pl.judge, all); err != nil {
+	if err := checkSelectors(ctx, pl.judge, all); err != nil {
 		pl.metrics.ObserveRefusal(metrics.RefusalSelector)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}

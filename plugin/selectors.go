@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"context"
 	"fmt"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -14,7 +15,7 @@ import (
 
 // selectorJudge says what is wrong with a selector.
 type selectorJudge interface {
-	Check(selector string) error
+	Check(ctx context.Context, selector string) error
 }
 
 var (
@@ -29,10 +30,10 @@ type onceJudge struct {
 }
 
 // Check implements [selectorJudge].
-func (j *onceJudge) Check(selector string) error {
+func (j *onceJudge) Check(ctx context.Context, selector string) error {
 	err, known := j.known[selector]
 	if !known {
-		err = j.judge.Check(selector)
+		err = j.judge.Check(ctx, selector)
 		j.known[selector] = err
 	}
 	return err
@@ -41,17 +42,17 @@ func (j *onceJudge) Check(selector string) error {
 // checkSelectors judges the device selectors of claims that are to be allocated, before any
 // device is looked at: our allocator and upstream's both hand them to upstream's evaluator,
 // which can't be stopped during a call. Those of DeviceClasses are the administrator's.
-func checkSelectors(judge selectorJudge, claims []*resourceapi.ResourceClaim) error {
+func checkSelectors(ctx context.Context, judge selectorJudge, claims []*resourceapi.ResourceClaim) error {
 	for _, claim := range claims {
 		for i := range claim.Spec.Devices.Requests {
 			request := &claim.Spec.Devices.Requests[i]
 			if request.Exactly != nil {
-				if err := checkRequest(judge, claim, request.Name, request.Exactly.Selectors); err != nil {
+				if err := checkRequest(ctx, judge, claim, request.Name, request.Exactly.Selectors); err != nil {
 					return err
 				}
 			}
 			for j := range request.FirstAvailable {
-				if err := checkRequest(judge, claim, request.Name+"/"+request.FirstAvailable[j].Name, request.FirstAvailable[j].Selectors); err != nil {
+				if err := checkRequest(ctx, judge, claim, request.Name+"/"+request.FirstAvailable[j].Name, request.FirstAvailable[j].Selectors); err != nil {
 					return err
 				}
 			}
@@ -60,7 +61,7 @@ func checkSelectors(judge selectorJudge, claims []*resourceapi.ResourceClaim) er
 	return nil
 }
 
-func checkRequest(judge selectorJudge, claim *resourceapi.ResourceClaim, request string, selectors []resourceapi.DeviceSelector) error {
+func checkRequest(ctx context.Context, judge selectorJudge, claim *resourceapi.ResourceClaim, request string, selectors []resourceapi.DeviceSelector) error {
 	for i, selector := range selectors {
 		if selector.CEL == nil {
 			continue
@@ -70,7 +71,7 @@ func checkRequest(judge selectorJudge, claim *resourceapi.ResourceClaim, request
 			return fmt.Errorf("claim %s, request %s: selector #%d is longer than %d bytes",
 				klog.KObj(claim), request, i, resourceapi.CELSelectorExpressionMaxLength)
 		}
-		if err := judge.Check(selector.CEL.Expression); err != nil {
+		if err := judge.Check(ctx, selector.CEL.Expression); err != nil {
 			return fmt.Errorf("claim %s, request %s: selector #%d: %w", klog.KObj(claim), request, i, err)
 		}
 	}

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -45,7 +46,7 @@ type Condition struct {
 var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
 
 // conditions lists those of all claims in their order.
-func (p *Problem) conditions() ([]Condition, error) {
+func (p *Problem) conditions(ctx context.Context) ([]Condition, error) {
 	var all []Condition
 	for i, claim := range p.Claims {
 		resolved, err := v1alpha1.Resolve(claim, p.Classes)
@@ -64,7 +65,7 @@ func (p *Problem) conditions() ([]Condition, error) {
 				all = append(all, at)
 				continue
 			}
-			parts, err := conjunctsOf(at, constraint)
+			parts, err := conjunctsOf(ctx, at, constraint)
 			if err != nil {
 				return nil, err
 			}
@@ -74,12 +75,12 @@ func (p *Problem) conditions() ([]Condition, error) {
 	return all, nil
 }
 
-func conjunctsOf(at Condition, constraint v1alpha1.Constraint) ([]Condition, error) {
+func conjunctsOf(ctx context.Context, at Condition, constraint v1alpha1.Constraint) ([]Condition, error) {
 	e, err := environment()
 	if err != nil {
 		return nil, err
 	}
-	expression, err := e.Compile(constraint.Expression, constraint.Variables...)
+	expression, err := e.Compile(ctx, constraint.Expression, constraint.Variables...)
 	if err != nil {
 		return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", at.Claim, constraint.Name, constraint.Source, err)
 	}

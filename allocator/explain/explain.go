@@ -113,7 +113,7 @@ func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) 
 	if err != nil {
 		return nil, err
 	}
-	conditions, err := p.conditions()
+	conditions, err := p.conditions(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func valueOf(ctx context.Context, preference *v1alpha1.Preference, devices []*de
 	if err != nil {
 		return 0, err
 	}
-	expression, err := e.CompileInt(preference.Expression, preference.Variables...)
+	expression, err := e.CompileInt(ctx, preference.Expression, preference.Variables...)
 	if err != nil {
 		return 0, err
 	}

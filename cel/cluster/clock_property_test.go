@@ -236,7 +236,7 @@ func TestAnswersHoldInTheirPeriods(t *testing.T) {
 		d.now = rapid.SampledFrom(moments).Draw(t, "now")
 		d.now = d.near(d.near(d.now))
 		object, text := cluster.New(d.cluster()), d.boolean()
-		selector, err := environment.Compile(expressions(text), nil)
+		selector, err := environment.Compile(t.Context(), expressions(text), nil)
 		if err != nil {
 			counts["does not compile"]++
 			return

@@ -138,7 +138,7 @@ func TestNowIsAFunctionWithoutArguments(t *testing.T) {
 		`now() > "a"`:  "found no matching overload for '_>_' applied to '(timestamp, string)'",
 		`@now > now()`: "Syntax error",
 	} {
-		_, err := environment.Compile(expressions(text), nil)
+		_, err := environment.Compile(t.Context(), expressions(text), nil)
 		require.ErrorContains(t, err, message, text)
 	}
 	// Whoever has a variable of that name keeps it.
@@ -146,7 +146,7 @@ func TestNowIsAFunctionWithoutArguments(t *testing.T) {
 }
 
 func ExampleVerdict_holds() {
-	selector, _ := environment.Compile(expressions(`now().getHours("Europe/Berlin") >= 22`), nil)
+	selector, _ := environment.Compile(context.Background(), expressions(`now().getHours("Europe/Berlin") >= 22`), nil)
 	verdict, _ := selector.Match(context.Background(), cluster.New(cluster1()), cluster.Hub{Now: now})
 	fmt.Println(verdict.Matches, verdict.Holds.Until)
 	// Output: false 2026-08-01 13:00:00 +0000 UTC

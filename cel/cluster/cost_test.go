@@ -69,7 +69,7 @@ func TestEstimates(t *testing.T) {
 		return condition
 	}
 	for levels := 1; levels <= 3; levels++ {
-		_, err := environment.Compile(expressions(claims(levels)), nil)
+		_, err := environment.Compile(t.Context(), expressions(claims(levels)), nil)
 		require.NoError(t, err)
 	}
 	// Nothing is refused because of sizes that are only assumed.
@@ -77,7 +77,7 @@ func TestEstimates(t *testing.T) {
 		claims(4), `"".substring(1) == ""`,
 		`managedCluster.status.clusterClaims.exists(c, c.value.split(";").exists(a, a.split(",").exists(b, b.split("=").exists(d, d.matches("[a-z]+-[0-9]+")))))`,
 	} {
-		selector, err := environment.Compile(expressions(expensive), field.NewPath("s"))
+		selector, err := environment.Compile(t.Context(), expressions(expensive), field.NewPath("s"))
 		require.NoError(t, err, expensive)
 		warned := environment.Expensive(selector)
 		require.Len(t, warned, 1, expensive)
@@ -91,14 +91,14 @@ func TestEstimates(t *testing.T) {
 		`parseJSON('{"a": 1}').a == 1 && managedCluster.metadata.creationTimestamp > timestamp("2026-01-01T00:00:00Z")`,
 		`quantity(managedCluster.status.allocatable.memory).isGreaterThan(quantity("1Gi"))`,
 	} {
-		selector, err := environment.Compile(expressions(cheap), nil)
+		selector, err := environment.Compile(t.Context(), expressions(cheap), nil)
 		require.NoError(t, err, cheap)
 		require.Empty(t, environment.Expensive(selector), cheap)
 	}
 
 	cheap, err := cluster.NewEnvironment(cel.Config{CostLimit: 100})
 	require.NoError(t, err)
-	selector, err := cheap.Compile(expressions(claims(1), `managedCluster.status.version.kubernetes == "v1.30.0"`), nil)
+	selector, err := cheap.Compile(t.Context(), expressions(claims(1), `managedCluster.status.version.kubernetes == "v1.30.0"`), nil)
 	require.NoError(t, err)
 	require.Len(t, cheap.Expensive(selector), 1)
 }

@@ -16,7 +16,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	selector, err := environment.Compile(expressions(
+	selector, err := environment.Compile(context.Background(), expressions(
 		`semver(managedCluster.status.version.kubernetes, true).isGreaterThan(semver("1.29.0"))`,
 		`managedCluster.metadata.?labels["cloud"].orValue("") in ["aws", "gcp"]`,
 	), nil)
@@ -29,7 +29,7 @@ func Example() {
 }
 
 func ExampleEnvironment_Compile_error() {
-	_, err := environment.Compile(expressions(`true`, `managedCluster.metadata.name = "a"`), nil)
+	_, err := environment.Compile(context.Background(), expressions(`true`, `managedCluster.metadata.name = "a"`), nil)
 	fmt.Println(err)
 	// Output:
 	// celSelector.celExpressions[1]: ERROR: <input>:1:30: Syntax error: token recognition error at: '= '

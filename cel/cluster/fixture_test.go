@@ -37,7 +37,7 @@ func expressions(texts ...string) clusterv1beta1.ClusterSelector {
 
 func compile(t testing.TB, selector clusterv1beta1.ClusterSelector) *cluster.Selector {
 	t.Helper()
-	result, err := environment.Compile(selector, nil)
+	result, err := environment.Compile(t.Context(), selector, nil)
 	require.NoError(t, err)
 	return result
 }

@@ -26,7 +26,7 @@ func TestLargeExpressionsDoNotCompile(t *testing.T) {
 		strings.Repeat("managedCluster.metadata.name == 'a' || ", 2000) + "managedCluster.spec == null": "more than 10240 words and signs",
 		"managedCluster.metadata.name == '" + strings.Repeat("é", 11_000) + "'":                         "11000 characters that are not ASCII, more than 10240",
 	} {
-		_, err := environment.Compile(expressions(text), nil)
+		_, err := environment.Compile(t.Context(), expressions(text), nil)
 		require.Error(t, err, message)
 		_ = requireError(t, err, cel.ReasonTooLong)
 		require.ErrorContains(t, err, message)

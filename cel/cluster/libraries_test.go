@@ -51,7 +51,7 @@ func TestNotInTheLibraries(t *testing.T) {
 		"devices":    `devices.size() == 1`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := environment.Compile(expressions(expression), nil)
+			_, err := environment.Compile(t.Context(), expressions(expression), nil)
 			require.ErrorContains(t, err, "undeclared reference")
 		})
 	}

@@ -90,7 +90,7 @@ func TestKeptTextsSayTheSame(t *testing.T) {
 		}
 		text, ordered := drawExpression(t)
 		text = strings.NewReplacer("managedCluster.metadata.name", `'{"a":[1],"b":{"a":"a"}}'.parseJSON()`, "managedCluster.status.version.kubernetes", `'{"name":"a","value":"b"}'.parseJSON()`).Replace(text)
-		program, err := testEnvironment.core.Compile(text)
+		program, err := testEnvironment.core.Compile(t.Context(), text)
 		if err != nil {
 			return
 		}

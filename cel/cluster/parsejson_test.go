@@ -57,7 +57,7 @@ func TestParseJSONFails(t *testing.T) {
 		require.Contains(t, failure.Message, message, expression)
 	}
 	for _, expression := range []string{`1.parseJSON() == 1`, `parseJSON() == 1`, `"".parseJSON("") == 1`, `parseJSON("", "") == 1`} {
-		_, err := environment.Compile(expressions(expression), nil)
+		_, err := environment.Compile(t.Context(), expressions(expression), nil)
 		_ = requireError(t, err, cel.ReasonInvalid)
 	}
 }

@@ -90,7 +90,7 @@ func TestTypedObjectsLookLikeTheirJSON(t *testing.T) {
 		reference := converted(t, object)
 		for range 10 {
 			text, ordered := drawExpression(t)
-			selector, err := testEnvironment.Compile(clusterv1beta1.ClusterSelector{
+			selector, err := testEnvironment.Compile(t.Context(), clusterv1beta1.ClusterSelector{
 				CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{text}}}, nil)
 			if err != nil {
 				require.NotContains(t, err.Error(), "by estimate", "expressions as short as these are cheap enough")
@@ -143,7 +143,7 @@ func TestBadInputNeverPanics(t *testing.T) {
 			from, to := rapid.IntRange(0, len(text)).Draw(t, "from"), rapid.IntRange(0, 5).Draw(t, "length")
 			text = text[:from] + rapid.OneOf(rapid.SampledFrom(tokens), rapid.String()).Draw(t, "new") + text[min(len(text), from+to):]
 		}
-		selector, err := testEnvironment.Compile(clusterv1beta1.ClusterSelector{
+		selector, err := testEnvironment.Compile(t.Context(), clusterv1beta1.ClusterSelector{
 			CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{text}}}, nil)
 		if err == nil {
 			compiled++

@@ -143,7 +143,7 @@ func TestScoresReceiver(t *testing.T) {
 		"a number as name":   {`managedCluster.scores(1) == []`, 1, 22, "no matching overload"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := environment.Compile(expressions(test.expression), nil)
+			_, err := environment.Compile(t.Context(), expressions(test.expression), nil)
 			failure := requireError(t, err, cel.ReasonInvalid)
 			require.Contains(t, failure.Message, test.message)
 			require.Equal(t, []int{test.line, test.column}, []int{failure.Line, failure.Column}, "%v", err)

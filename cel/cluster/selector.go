@@ -75,8 +75,8 @@ func ForLabels(selector labels.Selector) *Selector {
 
 // Compile returns the selector of a predicate. path leads to it in the object
 // that has it, nil if there is none. The error joins an [*Error] for each part
-// that is wrong.
-func (e *Environment) Compile(from clusterv1beta1.ClusterSelector, path *field.Path) (*Selector, error) {
+// that is wrong, or is none of that type if the context ended.
+func (e *Environment) Compile(ctx context.Context, from clusterv1beta1.ClusterSelector, path *field.Path) (*Selector, error) {
 	result := &Selector{
 		scores:     ScoreNames{Names: sets.New[string]()},
 		labelsPath: path.Child("labelSelector"),
@@ -94,7 +94,10 @@ func (e *Environment) Compile(from clusterv1beta1.ClusterSelector, path *field.P
 	result.claims = compiled(metav1.LabelSelector{MatchExpressions: from.ClaimSelector.MatchExpressions}, result.claimsPath)
 	for i, text := range from.CelSelector.CelExpressions {
 		at := path.Child("celSelector", "celExpressions").Index(i)
-		program, err := e.core.Compile(text)
+		program, err := e.core.Compile(ctx, text)
+		if _, wrong := errors.AsType[*cel.Error](err); err != nil && !wrong {
+			return nil, err
+		}
 		if err != nil {
 			failures = append(failures, &Error{at, err})
 			continue

@@ -112,7 +112,7 @@ func TestCompileErrors(t *testing.T) {
 		"the whole":        {expressions("managedCluster"), "it returns map(string, dyn)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			selector, err := environment.Compile(test.selector, path)
+			selector, err := environment.Compile(t.Context(), test.selector, path)
 			require.Nil(t, selector)
 			require.ErrorContains(t, err, test.message)
 		})
@@ -137,7 +137,7 @@ func TestLongExpressions(t *testing.T) {
 		"too many words":          {strings.Repeat("(", 40_000) + "true" + strings.Repeat(")", 40_000), "more than 10240 words and signs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			selector, err := environment.Compile(expressions(test.expression), nil)
+			selector, err := environment.Compile(t.Context(), expressions(test.expression), nil)
 			if test.message != "" {
 				require.ErrorContains(t, err, test.message)
 				return
@@ -153,7 +153,7 @@ func TestLongExpressions(t *testing.T) {
 func TestCompileErrorsAreJoined(t *testing.T) {
 	selector := byLabels(requirement{Key: "a", Operator: "Gt"})
 	selector.CelSelector = expressions("first", "true", "second").CelSelector
-	_, err := environment.Compile(selector, nil)
+	_, err := environment.Compile(t.Context(), selector, nil)
 	for _, message := range []string{"labelSelector: ", "celSelector.celExpressions[0]: ", "'first'", "celSelector.celExpressions[2]: ", "'second'", " | ^"} {
 		require.ErrorContains(t, err, message)
 	}
@@ -305,7 +305,7 @@ func TestVerdictsSayWhatDoesNotMatch(t *testing.T) {
 	selector := byLabels(requirement{Key: "cloud", Operator: "In", Values: []string{"aws"}})
 	selector.ClaimSelector = byClaims(requirement{Key: "region.open-cluster-management.io", Operator: "Exists"}).ClaimSelector
 	selector.CelSelector = expressions("true", `managedCluster.spec.leaseDurationSeconds == 60`).CelSelector
-	compiled, err := environment.Compile(selector, field.NewPath("spec"))
+	compiled, err := environment.Compile(t.Context(), selector, field.NewPath("spec"))
 	require.NoError(t, err)
 	for want, change := range map[string]func(*clusterv1.ManagedCluster){
 		"<nil>":                              func(*clusterv1.ManagedCluster) {},

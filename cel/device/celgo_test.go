@@ -67,7 +67,7 @@ func (b byCELGo) satisfied(t require.TestingT, text string, set []*Device) (valu
 // requireSame compares verdict, failure and costs.
 func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string, set []*Device) {
 	value, cost, compiles, failure := b.satisfied(t, text, set)
-	expression, err := ours.Compile(text)
+	expression, err := ours.Compile(context.Background(), text)
 	if !compiles {
 		require.Error(t, err, text)
 		return

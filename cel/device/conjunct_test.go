@@ -40,7 +40,7 @@ func TestConjuncts(t *testing.T) {
 		"true || (false && false)":                    {{Text: "true || false && false", Line: 1, Column: 1}},
 		"cel.bind(n, devices.size(), n > 1 && n < 3)": {{Text: "cel.bind(n, devices.size(), n > 1 && n < 3)", Line: 1, Column: 1}},
 	} {
-		expression, err := e.Compile(text)
+		expression, err := e.Compile(t.Context(), text)
 		require.NoError(t, err)
 		require.Equal(t, want, expression.Conjuncts(), text)
 	}
@@ -51,10 +51,10 @@ func TestConjunctsOfTheCorpusCompile(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	for _, entry := range corpus.Expressions() {
-		whole, err := e.Compile(entry.Text)
+		whole, err := e.Compile(t.Context(), entry.Text)
 		require.NoError(t, err)
 		for _, conjunct := range whole.Conjuncts() {
-			part, err := e.Compile(conjunct.Text)
+			part, err := e.Compile(t.Context(), conjunct.Text)
 			require.NoError(t, err, conjunct.Text)
 			again := part.Conjuncts()
 			require.Len(t, again, 1)

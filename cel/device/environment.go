@@ -116,13 +116,13 @@ func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core
 // Compile returns the expression ready to be evaluated. It reads the variables of a device d
 // as d.variables.<name>; in them it is "device", as in a device selector. The error is a
 // [*cel.Error].
-func (e *Environment) Compile(expression string, variables ...v1alpha1.Variable) (*Expression, error) {
-	return compiled(e.core.Compile(expression, ofCore(variables)...))
+func (e *Environment) Compile(ctx context.Context, expression string, variables ...v1alpha1.Variable) (*Expression, error) {
+	return compiled(e.core.Compile(ctx, expression, ofCore(variables)...))
 }
 
 // CompileInt is Compile for an expression of type int, whose value is [Expression.Value].
-func (e *Environment) CompileInt(expression string, variables ...v1alpha1.Variable) (*Expression, error) {
-	return compiled(e.core.CompileInt(expression, ofCore(variables)...))
+func (e *Environment) CompileInt(ctx context.Context, expression string, variables ...v1alpha1.Variable) (*Expression, error) {
+	return compiled(e.core.CompileInt(ctx, expression, ofCore(variables)...))
 }
 
 func compiled(program *cel.Program, err error) (*Expression, error) {
@@ -134,8 +134,8 @@ func compiled(program *cel.Program, err error) (*Expression, error) {
 
 // WithoutVariables returns an expression without variables that means the same, as
 // [cel.Environment.WithoutVariables] does.
-func (e *Environment) WithoutVariables(expression string, variables ...v1alpha1.Variable) (string, error) {
-	return e.core.WithoutVariables(expression, ofCore(variables)...)
+func (e *Environment) WithoutVariables(ctx context.Context, expression string, variables ...v1alpha1.Variable) (string, error) {
+	return e.core.WithoutVariables(ctx, expression, ofCore(variables)...)
 }
 
 func ofCore(variables []v1alpha1.Variable) []cel.Variable {

@@ -143,7 +143,7 @@ func TestCompileErrors(t *testing.T) {
 		"unordered device": {"devices.max() == devices[0]", cel.ReasonInvalid, 1, 12, "no matching overload for 'max'"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := environment.Compile(test.expression)
+			_, err := environment.Compile(t.Context(), test.expression)
 			var failure *cel.Error
 			require.ErrorAs(t, err, &failure)
 			require.Equal(t, test.reason, failure.Reason)
@@ -159,7 +159,7 @@ func TestConfiguration(t *testing.T) {
 	observed := &names{}
 	limited, err := device.NewEnvironment(cel.Config{Name: "ignored", CostLimit: 50, Observer: observed})
 	require.NoError(t, err)
-	expression, err := limited.Compile(gridExpression)
+	expression, err := limited.Compile(t.Context(), gridExpression)
 	require.NoError(t, err)
 	_, err = expression.Satisfied(t.Context(), mesh(2, 2), nil)
 	require.ErrorContains(t, err, "cost limit of 50")
@@ -219,7 +219,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestValue(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
-	expression, err := environment.CompileInt("devices.map(d, d.variables.index).sum()", v1alpha1.Variable{Name: "index", Expression: "device.attributes['" + driver + "'].index"})
+	expression, err := environment.CompileInt(t.Context(), "devices.map(d, d.variables.index).sum()", v1alpha1.Variable{Name: "index", Expression: "device.attributes['" + driver + "'].index"})
 	require.NoError(t, err)
 	require.Equal(t, "dyn", expression.OutputType(), "attributes may be of any type")
 	devices := []*device.Device{device.New(driver, &resourceapi.Device{Attributes: attributes{"index": 2}.api()}), device.New(driver, &resourceapi.Device{Attributes: attributes{"index": 5}.api()})}
@@ -228,6 +228,6 @@ func TestValue(t *testing.T) {
 	require.Equal(t, int64(7), value)
 	_, err = expression.Value(t.Context(), devices, cel.NewBudget(0))
 	require.ErrorContains(t, err, "budget")
-	_, err = environment.CompileInt("devices.size() > 1")
+	_, err = environment.CompileInt(t.Context(), "devices.size() > 1")
 	require.ErrorContains(t, err, "must return int")
 }

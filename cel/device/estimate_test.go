@@ -18,7 +18,7 @@ func estimate(t *testing.T, expression string, devices int) uint64 {
 	t.Helper()
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
-	compiled, err := environment.Compile(expression)
+	compiled, err := environment.Compile(t.Context(), expression)
 	require.NoError(t, err)
 	cost, err := compiled.EstimateCost(devices)
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestEstimateIsAnUpperBound(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	for _, e := range corpus.Expressions() {
-		compiled, err := environment.Compile(e.Text)
+		compiled, err := environment.Compile(t.Context(), e.Text)
 		require.NoError(t, err)
 		for _, set := range setsOf(e) {
 			bound, err := compiled.EstimateCost(len(set))

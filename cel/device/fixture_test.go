@@ -112,7 +112,7 @@ var environment = func() *device.Environment {
 
 func compile(t testing.TB, expression string) *device.Expression {
 	t.Helper()
-	result, err := environment.Compile(expression)
+	result, err := environment.Compile(t.Context(), expression)
 	require.NoError(t, err)
 	return result
 }

@@ -80,7 +80,7 @@ func TestHostileExpressions(t *testing.T) {
 	set := []*device.Device{device.New("d.example.com", &resourceapi.Device{})}
 	for name, text := range hostile {
 		t.Run(name, func(t *testing.T) {
-			expression, err := environment.Compile(text)
+			expression, err := environment.Compile(t.Context(), text)
 			if err == nil {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
@@ -107,7 +107,7 @@ func TestContextIsHonoured(t *testing.T) {
 		"lists.range(20000).isSorted()", "lists.range(600).distinct().size() == 600",
 		"lists.range(900).all(i, i >= 0)", "'" + strings.Repeat("a", 4000) + "'.findAll('a').size() == 4000",
 	} {
-		expression, err := environment.Compile(text)
+		expression, err := environment.Compile(t.Context(), text)
 		require.NoError(t, err)
 		_, err = expression.Satisfied(t.Context(), nil, nil)
 		require.NoError(t, err, text)

@@ -36,7 +36,7 @@ func TestRealExpressionsInAnyOrder(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	for _, e := range corpus.Expressions() {
-		compiled, err := environment.Compile(e.Text)
+		compiled, err := environment.Compile(t.Context(), e.Text)
 		require.NoError(t, err)
 		if _, found := compiled.OrderDependence(); found {
 			continue
@@ -60,7 +60,7 @@ func TestRandomExpressionsInAnyOrder(t *testing.T) {
 	require.NoError(t, err)
 	compared, dependent := 0, 0
 	cases.Check(t, func(t *rapid.T) {
-		compiled, err := environment.Compile(randomexpr.Condition(t, randomexpr.Attributes{
+		compiled, err := environment.Compile(t.Context(), randomexpr.Condition(t, randomexpr.Attributes{
 			Domain: "d", Ints: []string{"x", "y"}, String: "s", Strings: "list", Version: "version", Bool: "flag", Capacity: "memory", Drivers: []string{"d", "e"},
 		}))
 		if err != nil {

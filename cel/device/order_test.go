@@ -65,7 +65,7 @@ func TestOrderDependence(t *testing.T) {
 		"devices.map(d, devices.map(o, o.driver)).all(l, true) || devices.distinct()[0] != null":             {1, 76},
 	} {
 		t.Run(expression, func(t *testing.T) {
-			compiled, err := environment.Compile(expression)
+			compiled, err := environment.Compile(t.Context(), expression)
 			require.NoError(t, err)
 			place, found := compiled.OrderDependence()
 			require.Equal(t, want != Place{}, found)
@@ -80,7 +80,7 @@ func TestOrderDependenceOfTheCorpus(t *testing.T) {
 	require.NoError(t, err)
 	var found []string
 	for _, e := range corpus.Expressions() {
-		compiled, err := environment.Compile(e.Text)
+		compiled, err := environment.Compile(t.Context(), e.Text)
 		require.NoError(t, err)
 		if _, ok := compiled.OrderDependence(); ok {
 			found = append(found, e.Name)

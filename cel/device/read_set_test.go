@@ -38,7 +38,7 @@ func TestReadSet(t *testing.T) {
 		"devices.all(d, d.attributes['a'].x == 1) && devices.map(d, d.attributes['b']).exists(m, m.y == 1)": nil,
 	} {
 		t.Run(expression, func(t *testing.T) {
-			compiled, err := environment.Compile(expression)
+			compiled, err := environment.Compile(t.Context(), expression)
 			require.NoError(t, err)
 			got := compiled.ReadSet()
 			if want == nil {

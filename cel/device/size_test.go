@@ -38,14 +38,14 @@ func TestExpressionsTakeWhatIsSaid(t *testing.T) {
 	}
 	environment, err := device.NewEnvironment(cel.Config{CacheBytes: 1 << 40})
 	require.NoError(t, err)
-	_, err = environment.Compile("1 == 1 && 'a'.matches('b') && devices.exists(d, d.driver == 'c')")
+	_, err = environment.Compile(t.Context(), "1 == 1 && 'a'.matches('b') && devices.exists(d, d.driver == 'c')")
 	require.NoError(t, err)
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			const copies = 4
 			before, said := heap(), 0
 			for n := range copies {
-				compiled, err := environment.Compile(text + strings.Repeat(" ", n))
+				compiled, err := environment.Compile(t.Context(), text+strings.Repeat(" ", n))
 				require.NoError(t, err)
 				said += compiled.Size()
 			}

@@ -19,7 +19,7 @@ func TestOutputType(t *testing.T) {
 		"devices.size() == 4":                            "bool",
 		"devices[0].attributes['x.example.com'].healthy": "dyn",
 	} {
-		expression, err := environment.Compile(text)
+		expression, err := environment.Compile(t.Context(), text)
 		require.NoError(t, err)
 		require.Equal(t, want, expression.OutputType())
 	}

@@ -42,7 +42,7 @@ var oneNUMANode = variables{
 
 func TestVariables(t *testing.T) {
 	gpus, nics := gb200()
-	expression, err := environment.Compile(`devices.all(d, d.variables.numa == devices[0].variables.numa)`, oneNUMANode...)
+	expression, err := environment.Compile(t.Context(), `devices.all(d, d.variables.numa == devices[0].variables.numa)`, oneNUMANode...)
 	require.NoError(t, err)
 	for _, test := range []struct {
 		devices []*device.Device
@@ -119,14 +119,14 @@ func TestVariablesMeanWhatTheyStandFor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			with, err := environment.Compile(test.with, test.variables...)
+			with, err := environment.Compile(t.Context(), test.with, test.variables...)
 			require.NoError(t, err)
-			without, err := environment.Compile(test.without)
+			without, err := environment.Compile(t.Context(), test.without)
 			require.NoError(t, err)
 			require.Equal(t, without.ReadSet(), with.ReadSet())
-			text, err := environment.WithoutVariables(test.with, test.variables...)
+			text, err := environment.WithoutVariables(t.Context(), test.with, test.variables...)
 			require.NoError(t, err)
-			writtenOut, err := environment.Compile(text)
+			writtenOut, err := environment.Compile(t.Context(), text)
 			require.NoError(t, err)
 			for _, devices := range [][]*device.Device{ring(4), pick(ring(8), 1, 5, 7), ring(1)} {
 				requireAlike(t, with, without, devices)
@@ -182,13 +182,13 @@ func TestRandomVariables(t *testing.T) {
 			"devices.all(x, %s > %s)", "devices.exists(x, %s == %s)", "devices.map(x, %s).max() < devices.map(x, %s).sum()",
 			"devices.filter(x, %s != %s).size() > 1",
 		}).Draw(t, "form"), value("x", "x.variables."), value("x", "x.variables."))
-		with, err := environment.Compile(text, defined...)
+		with, err := environment.Compile(t.Context(), text, defined...)
 		require.NoError(t, err, "%s %v", text, defined)
-		without, err := environment.Compile(writtenOut(text, "x.variables.", "x"))
+		without, err := environment.Compile(t.Context(), writtenOut(text, "x.variables.", "x"))
 		require.NoError(t, err)
-		byUs, err := environment.WithoutVariables(text, defined...)
+		byUs, err := environment.WithoutVariables(t.Context(), text, defined...)
 		require.NoError(t, err)
-		inOneText, err := environment.Compile(byUs)
+		inOneText, err := environment.Compile(t.Context(), byUs)
 		require.NoError(t, err)
 		devices := pick(ring(8), rapid.SliceOfN(rapid.IntRange(0, 7), 1, 4).Draw(t, "devices")...)
 		requireAlike(t, with, without, devices)
@@ -197,7 +197,7 @@ func TestRandomVariables(t *testing.T) {
 }
 
 func TestConjunctsReadVariablesAsWritten(t *testing.T) {
-	expression, err := environment.Compile("devices.size() == 4 &&\n  devices.all(d, d.variables.numa == 0) && devices[0].variables.numa == 0", oneNUMANode...)
+	expression, err := environment.Compile(t.Context(), "devices.size() == 4 &&\n  devices.all(d, d.variables.numa == 0) && devices[0].variables.numa == 0", oneNUMANode...)
 	require.NoError(t, err)
 	require.Equal(t, []device.Conjunct{
 		{Text: "devices.size() == 4", Line: 1, Column: 1},
@@ -240,7 +240,7 @@ func TestVariablesThatCompileTo(t *testing.T) {
 		"UTF-8":          {"true", variables{{Name: "a", Expression: "'\xff'"}}, "a", "not valid UTF-8", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := environment.Compile(test.expression, test.variables...)
+			_, err := environment.Compile(t.Context(), test.expression, test.variables...)
 			var failure *cel.Error
 			require.ErrorAs(t, err, &failure)
 			require.Contains(t, failure.Message, test.message)
@@ -261,7 +261,7 @@ func TestVariablesThatCompileTo(t *testing.T) {
 func TestTextsAndVariablesAreToldApart(t *testing.T) {
 	reads := "devices.all(d, d.variables.a == '')"
 	for _, test := range []variables{nil, {{Name: "a", Expression: "device.driver"}}, {{Name: "a", Expression: "'x'"}}, {{Name: "b", Expression: "''"}, {Name: "a", Expression: "''"}}} {
-		expression, err := environment.Compile(reads, test...)
+		expression, err := environment.Compile(t.Context(), reads, test...)
 		if test == nil {
 			require.ErrorContains(t, err, "undefined field 'variables'")
 			continue

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -46,32 +47,35 @@ func NewChecker(options Options) (*Checker, error) {
 	return &Checker{scheduler, options.All}, nil
 }
 
-// Check judges a new Placement: there is an error for each misconfiguration.
-func (c *Checker) Check(object *clusterv1beta1.Placement) Verdict {
+// Check judges a new Placement: there is an error for each misconfiguration. The error is that of
+// the context.
+func (c *Checker) Check(ctx context.Context, object *clusterv1beta1.Placement) (Verdict, error) {
 	if !placement.Responsible(object, c.all) {
-		return Verdict{}
+		return Verdict{}, nil
 	}
-	result := Verdict{Warnings: c.warnings(object)}
-	for _, one := range c.mistakes(object) {
+	result := Verdict{Warnings: c.warnings(ctx, object)}
+	wrong, err := c.mistakes(ctx, object)
+	for _, one := range wrong {
 		result.Errors = append(result.Errors, one.fieldError())
 	}
-	return result
+	return result, err
 }
 
 // CheckUpdate judges an update: there is an error for each misconfiguration that old
-// does not have, and a warning for each that it has.
-func (c *Checker) CheckUpdate(old, object *clusterv1beta1.Placement) Verdict {
+// does not have, and a warning for each that it has. The error is that of the context.
+func (c *Checker) CheckUpdate(ctx context.Context, old, object *clusterv1beta1.Placement) (Verdict, error) {
 	if !placement.Responsible(object, c.all) {
-		return Verdict{}
+		return Verdict{}, nil
 	}
-	former := c.warnings(old)
-	result := Verdict{Warnings: slices.DeleteFunc(c.warnings(object), func(text string) bool { return slices.Contains(former, text) })}
-	wrong := c.mistakes(object)
-	if len(wrong) == 0 {
-		return result
+	former := c.warnings(ctx, old)
+	result := Verdict{Warnings: slices.DeleteFunc(c.warnings(ctx, object), func(text string) bool { return slices.Contains(former, text) })}
+	wrong, err := c.mistakes(ctx, object)
+	if err != nil || len(wrong) == 0 {
+		return result, err
 	}
+	before, err := c.mistakes(ctx, old)
 	stored := map[identity]int{}
-	for _, one := range c.mistakes(old) {
+	for _, one := range before {
 		stored[one.identity()]++
 	}
 	for _, one := range wrong {
@@ -82,5 +86,5 @@ func (c *Checker) CheckUpdate(old, object *clusterv1beta1.Placement) Verdict {
 		stored[one.identity()]--
 		result.Warnings = append(result.Warnings, "was misconfigured before: "+one.line())
 	}
-	return result
+	return result, err
 }

@@ -115,7 +115,7 @@ numberOfClusters: 3
 		t.Run(name, func(t *testing.T) {
 			object := placed(t, test.spec)
 			before := object.DeepCopy()
-			got := errorsOf(checker.Check(object))
+			got := errorsOf(judged(checker.Check(t.Context(), object)))
 			require.Empty(t, cmp.Diff(before, object), "it was modified")
 			require.Len(t, got, len(test.errors), "%s", got)
 			for i, want := range test.errors {
@@ -130,7 +130,7 @@ func TestMetadata(t *testing.T) {
 	object := placed(t, "{}")
 	object.Name = strings.Repeat("n", 64)
 	object.Annotations[placement.TieBreakAnnotation] = "dice"
-	got := errorsOf(newChecker(t, false).Check(object))
+	got := errorsOf(judged(newChecker(t, false).Check(t.Context(), object)))
 	require.Len(t, got, 2)
 	require.Equal(t, `metadata.annotations[celset.dev/tie-break]: Invalid value: "dice": unknown order "dice"; use name or random`, got[0])
 	require.Contains(t, got[1], `metadata.name: Invalid value: "nnn`)
@@ -156,25 +156,25 @@ func TestOnlyOurPlacementsAreChecked(t *testing.T) {
 			object.Annotations, object.DeletionTimestamp = test.annotations, test.deleted
 			for all, want := range map[bool]bool{false: test.one, true: test.all} {
 				checker := newChecker(t, all)
-				require.Equal(t, want, len(checker.Check(object).Errors) == 1)
-				require.Equal(t, want, len(checker.CheckUpdate(former, object).Errors) == 1)
+				require.Equal(t, want, len(judged(checker.Check(t.Context(), object)).Errors) == 1)
+				require.Equal(t, want, len(judged(checker.CheckUpdate(t.Context(), former, object)).Errors) == 1)
 				if !want {
-					require.Empty(t, checker.Check(object).Warnings)
-					require.Empty(t, checker.CheckUpdate(former, object).Warnings)
+					require.Empty(t, judged(checker.Check(t.Context(), object)).Warnings)
+					require.Empty(t, judged(checker.CheckUpdate(t.Context(), former, object)).Warnings)
 				}
 			}
 		})
 	}
-	require.Empty(t, newChecker(t, true).Check(nil))
-	require.Empty(t, newChecker(t, true).CheckUpdate(placed(t, "{}"), nil))
-	require.Len(t, newChecker(t, true).CheckUpdate(nil, placed(t, "numberOfClusters: -1")).Errors, 1)
+	require.Empty(t, judged(newChecker(t, true).Check(t.Context(), nil)))
+	require.Empty(t, judged(newChecker(t, true).CheckUpdate(t.Context(), placed(t, "{}"), nil)))
+	require.Len(t, judged(newChecker(t, true).CheckUpdate(t.Context(), nil, placed(t, "numberOfClusters: -1"))).Errors, 1)
 }
 
 // TestExpensiveExpressionsAreWarnedOf: how large clusters are is only assumed, so nothing is refused.
 func TestExpensiveExpressionsAreWarnedOf(t *testing.T) {
 	const nested = `managedCluster.metadata.labels.all(b, managedCluster.metadata.labels.all(c, managedCluster.metadata.labels.all(d, managedCluster.metadata.labels.all(e, b == e))))`
 	object := placed(t, "predicates: [{requiredClusterSelector: {}}, {requiredClusterSelector: {celSelector: {celExpressions: ['true', '"+nested+"']}}}]")
-	verdict := newChecker(t, true).Check(object)
+	verdict := judged(newChecker(t, true).Check(t.Context(), object))
 	require.Empty(t, verdict.Errors)
 	require.Len(t, verdict.Warnings, 2)
 	require.Contains(t, verdict.Warnings[1], "spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[1]: an evaluation may cost up to ")
@@ -185,12 +185,12 @@ func TestExpensiveExpressionsAreWarnedOf(t *testing.T) {
 // makes no difference.
 func TestExpressionsThatAreNotFollowedAreWarnedOf(t *testing.T) {
 	object := placed(t, "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['now().getHours() > 8', 'string(now()) > \"2026-08-01\"']}}}]")
-	verdict := newChecker(t, true).Check(object)
+	verdict := judged(newChecker(t, true).Check(t.Context(), object))
 	require.Empty(t, verdict.Errors)
 	require.Len(t, verdict.Warnings, 1)
 	require.Contains(t, verdict.Warnings[0], "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[1]: when the answer changes can't be told from now() in it, so it is evaluated every 10s")
 	require.NotContains(t, verdict.Warnings[0], "\n")
-	require.Empty(t, newChecker(t, true).CheckUpdate(object, object).Warnings)
+	require.Empty(t, judged(newChecker(t, true).CheckUpdate(t.Context(), object, object)).Warnings)
 }
 
 func TestWarnings(t *testing.T) {
@@ -225,10 +225,10 @@ func TestWarnings(t *testing.T) {
 			}
 			for all, want := range map[bool][]string{false: test.one, true: test.all} {
 				checker := newChecker(t, all)
-				require.Empty(t, checker.Check(object).Errors)
-				require.Equal(t, want, checker.Check(object).Warnings)
-				require.Len(t, checker.CheckUpdate(placed(t, "{}"), object).Warnings, len(want))
-				require.Empty(t, checker.CheckUpdate(object, object).Warnings, "said when it was created")
+				require.Empty(t, judged(checker.Check(t.Context(), object)).Errors)
+				require.Equal(t, want, judged(checker.Check(t.Context(), object)).Warnings)
+				require.Len(t, judged(checker.CheckUpdate(t.Context(), placed(t, "{}"), object)).Warnings, len(want))
+				require.Empty(t, judged(checker.CheckUpdate(t.Context(), object, object)).Warnings, "said when it was created")
 			}
 		})
 	}

@@ -55,3 +55,11 @@ func errorsOf(verdict admission.Verdict) []string {
 	}
 	return result
 }
+
+// judged is a verdict that nothing interrupted.
+func judged(verdict admission.Verdict, err error) admission.Verdict {
+	if err != nil {
+		panic(err)
+	}
+	return verdict
+}

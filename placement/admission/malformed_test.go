@@ -136,7 +136,7 @@ func TestSameAsTheController(t *testing.T) {
 		result, err := scheduler.Schedule(t.Context(), object, &placement.Snapshot{}, time.Unix(1, 0))
 		require.NoError(rt, err)
 		condition := meta.FindStatusCondition(result.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
-		verdict := checker.Check(object)
+		verdict := judged(checker.Check(rt.Context(), object))
 		if placement.Responsible(object, true) {
 			require.Equal(rt, condition.Status == metav1.ConditionFalse, len(verdict.Errors) == 0, "%s\n%s", condition.Message, errorsOf(verdict))
 		}
@@ -154,7 +154,7 @@ func TestUpdatesAreRatcheted(t *testing.T) {
 	checker := newChecker(t, true)
 	cases.Check(t, func(rt *rapid.T) {
 		old, object := drawPlacement(rt), drawPlacement(rt)
-		now, then, got := checker.Check(object), checker.Check(old), checker.CheckUpdate(old, object)
+		now, then, got := judged(checker.Check(rt.Context(), object)), judged(checker.Check(rt.Context(), old)), judged(checker.CheckUpdate(rt.Context(), old, object))
 		require.LessOrEqual(rt, len(got.Errors), len(now.Errors))
 		require.GreaterOrEqual(rt, len(got.Errors), len(now.Errors)-len(then.Errors))
 		for _, err := range got.Errors {
@@ -164,7 +164,7 @@ func TestUpdatesAreRatcheted(t *testing.T) {
 		moved.Labels, moved.Finalizers = map[string]string{"a": "b"}, []string{"a/b"}
 		slices.Reverse(moved.Spec.Predicates)
 		slices.Reverse(moved.Spec.Tolerations)
-		got = checker.CheckUpdate(old, moved)
+		got = judged(checker.CheckUpdate(rt.Context(), old, moved))
 		require.Empty(rt, got.Errors)
 		require.GreaterOrEqual(rt, len(got.Warnings), len(then.Errors))
 		for _, text := range got.Warnings {
@@ -229,7 +229,7 @@ func TestUnreadablePlacements(t *testing.T) {
 func TestAnswersAreBounded(t *testing.T) {
 	object := placed(t, "predicates: ["+strings.Repeat(expressions(`"`+strings.Repeat("(", 3000)+`"`)+",", 100)+"]")
 	checker := newChecker(t, false)
-	require.Len(t, checker.Check(object).Errors, 100)
+	require.Len(t, judged(checker.Check(t.Context(), object)).Errors, 100)
 	_, err := checker.Validator().ValidateCreate(t.Context(), object)
 	require.ErrorContains(t, err, "spec: Invalid value: 80 more fields are wrong")
 	require.Less(t, len(err.Error()), 100_000)

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,13 +45,14 @@ type identity struct{ path, value string }
 var index = regexp.MustCompile(`\[\d+\]`)
 
 // mistakes are what is wrong with a Placement, nothing if there is none.
-func (c *Checker) mistakes(object *clusterv1beta1.Placement) []mistake {
+func (c *Checker) mistakes(ctx context.Context, object *clusterv1beta1.Placement) ([]mistake, error) {
 	if object == nil {
-		return nil
+		return nil, nil
 	}
+	all, err := c.scheduler.Validate(ctx, object)
 	var result []mistake
 	var content map[string]any
-	for i, one := range c.scheduler.Validate(object) {
+	for i, one := range all {
 		if i == 0 {
 			// What has no JSON comes from no API server; then the values are not shown.
 			content, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -58,7 +60,7 @@ func (c *Checker) mistakes(object *clusterv1beta1.Placement) []mistake {
 		value, known := lookup(content, one.Path.String())
 		result = append(result, mistake{one, value, known})
 	}
-	return result
+	return result, err
 }
 
 // element is a step in the text of a field.Path: an index or key in brackets or a

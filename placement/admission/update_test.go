@@ -86,7 +86,7 @@ func TestUpdatesOfSpecs(t *testing.T) {
 	checker := newChecker(t, false)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := checker.CheckUpdate(placed(t, test.old), placed(t, test.spec))
+			got := judged(checker.CheckUpdate(t.Context(), placed(t, test.old), placed(t, test.spec)))
 			var refused []string
 			for _, err := range got.Errors {
 				refused = append(refused, err.Field)
@@ -138,7 +138,7 @@ func TestUpdatesOfMetadata(t *testing.T) {
 			}
 			object := old.DeepCopy()
 			test.mutate(object)
-			got := checker.CheckUpdate(old, object)
+			got := judged(checker.CheckUpdate(t.Context(), old, object))
 			if test.refused == "" {
 				require.Empty(t, got.Errors)
 			} else {

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -13,7 +14,7 @@ import (
 
 // warnings are about what can be decided, and is unlikely to be meant. They are in
 // order, and nothing if the Placement is not to be decided.
-func (c *Checker) warnings(object *clusterv1beta1.Placement) []string {
+func (c *Checker) warnings(ctx context.Context, object *clusterv1beta1.Placement) []string {
 	if !placement.Responsible(object, c.all) {
 		return nil
 	}
@@ -32,7 +33,9 @@ func (c *Checker) warnings(object *clusterv1beta1.Placement) []string {
 				"spec.predicates[%d].requiredClusterSelector: it is empty and matches every cluster, so the other predicates make no difference", i))
 		}
 	}
-	for _, expensive := range c.scheduler.Expensive(object) {
+	// Without an answer nobody waits for the warnings.
+	all, _ := c.scheduler.Expensive(ctx, object)
+	for _, expensive := range all {
 		result = append(result, expensive.Error())
 	}
 	return result

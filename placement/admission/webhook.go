@@ -43,12 +43,20 @@ func (c *Checker) Validator() admission.Validator[*clusterv1beta1.Placement] { r
 
 type validator struct{ checker *Checker }
 
-func (v validator) ValidateCreate(_ context.Context, object *clusterv1beta1.Placement) (admission.Warnings, error) {
-	return v.checker.Check(object).answer(object)
+func (v validator) ValidateCreate(ctx context.Context, object *clusterv1beta1.Placement) (admission.Warnings, error) {
+	verdict, err := v.checker.Check(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	return verdict.answer(object)
 }
 
-func (v validator) ValidateUpdate(_ context.Context, old, object *clusterv1beta1.Placement) (admission.Warnings, error) {
-	return v.checker.CheckUpdate(old, object).answer(object)
+func (v validator) ValidateUpdate(ctx context.Context, old, object *clusterv1beta1.Placement) (admission.Warnings, error) {
+	verdict, err := v.checker.CheckUpdate(ctx, old, object)
+	if err != nil {
+		return nil, err
+	}
+	return verdict.answer(object)
 }
 
 // ValidateDelete has nothing against it.

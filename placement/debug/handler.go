@@ -21,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/placement"
 )
 
@@ -28,6 +29,13 @@ import (
 const Path = "/debug/placements"
 
 const (
+	// concurrent is how many Placements are decided at a time. Nothing is remembered from one to the
+	// next, so each takes as long as the first decision does, and the controller needs the
+	// processors, too.
+	concurrent = 2
+	// maxWaiting is how many of one namespace may wait.
+	maxWaiting = 8
+
 	// DefaultTimeout is how long one answer may take.
 	DefaultTimeout = 30 * time.Second
 	// clusterParameter names a cluster to tell of, nowParameter the time of the decision.
@@ -64,7 +72,7 @@ type Options struct {
 
 type handler struct {
 	Options
-	turns *turns
+	turns *fairness.Turns
 }
 
 // NewHandler returns a handler of everything below [Path].
@@ -75,7 +83,7 @@ func NewHandler(options Options) (http.Handler, error) {
 	if options.Timeout <= 0 {
 		options.Timeout = DefaultTimeout
 	}
-	return &handler{Options: options, turns: newTurns()}, nil
+	return &handler{Options: options, turns: fairness.NewTurns(concurrent, maxWaiting)}, nil
 }
 
 // ServeHTTP answers one request.
@@ -178,9 +186,9 @@ func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement
 	if err != nil {
 		return nil, err
 	}
-	end, err := h.turns.take(ctx, object.Namespace)
+	end, err := h.turns.Take(ctx, object.Namespace)
 	switch {
-	case errors.Is(err, errTooMany):
+	case errors.Is(err, fairness.ErrTooMany):
 		return nil, refusalOf(apierrors.NewTooManyRequests(
 			fmt.Sprintf("%d others wait for Placements of the namespace %s to be decided; ask again later", maxWaiting, object.Namespace), 1))
 	case err != nil:

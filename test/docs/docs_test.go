@@ -229,11 +229,11 @@ func TestExpressionsCompile(t *testing.T) {
 	for _, b := range blocks(t, "cel") {
 		for expression := range strings.SplitSeq(b.text, "\n\n") {
 			if !isAboutClusters(expression) {
-				_, err := devices.Compile(expression)
+				_, err := devices.Compile(t.Context(), expression)
 				require.NoError(t, err, b)
 				continue
 			}
-			_, err := clusters.Compile(clusterv1beta1.ClusterSelector{
+			_, err := clusters.Compile(t.Context(), clusterv1beta1.ClusterSelector{
 				CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{expression}},
 			}, nil)
 			require.NoError(t, err, b)

@@ -278,7 +278,7 @@ func placementLimits(t *testing.T) []limit {
 func TestNestedLoops(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
-	expression, err := environment.Compile(`devices.all(a, devices.all(b, devices.all(c, a.driver == b.driver || b.driver == c.driver)))`)
+	expression, err := environment.Compile(t.Context(), `devices.all(a, devices.all(b, devices.all(c, a.driver == b.driver || b.driver == c.driver)))`)
 	require.NoError(t, err)
 	var devices []*device.Device
 	for i := range resourceapi.AllocationResultsMaxSize {

@@ -101,7 +101,7 @@ func (c *count) note(text string, err error) {
 func (j *judge) constraint(from, text string, variables ...v1alpha1.Variable) *device.Expression {
 	c := j.of(from)
 	c.constraints++
-	expression, err := j.devices.Compile(text, variables...)
+	expression, err := j.devices.Compile(context.Background(), text, variables...)
 	c.note(text, err)
 	return expression
 }
@@ -109,13 +109,13 @@ func (j *judge) constraint(from, text string, variables ...v1alpha1.Variable) *d
 func (j *judge) selector(from, text string) {
 	c := j.of(from)
 	c.selectors++
-	c.note(text, j.selectors.Check(text))
+	c.note(text, j.selectors.Check(context.Background(), text))
 }
 
 func (j *judge) cluster(from, text string) {
 	c := j.of(from)
 	c.clusters++
-	_, err := j.clusters.Compile(clusterv1beta1.ClusterSelector{
+	_, err := j.clusters.Compile(context.Background(), clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{text}},
 	}, nil)
 	c.note(text, err)
@@ -280,7 +280,7 @@ func TestExponentsAreCut(t *testing.T) {
 		"quantity('11e600').isGreaterThan(quantity('1e700'))",
 		"quantity('1e128').isLessThan(quantity('1e129'))",
 	} {
-		expression, err := j.devices.Compile(text)
+		expression, err := j.devices.Compile(t.Context(), text)
 		require.NoError(t, err)
 		satisfied, err := expression.Satisfied(t.Context(), nil, cel.NewBudget(cel.DefaultCostLimit))
 		require.NoError(t, err)

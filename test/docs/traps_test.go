@@ -90,7 +90,7 @@ func TestTraps(t *testing.T) {
 // outcome is the verdict, or the error.
 func outcome(t *testing.T, environment *device.Environment, expression string, devices []*device.Device) string {
 	t.Helper()
-	compiled, err := environment.Compile(expression)
+	compiled, err := environment.Compile(t.Context(), expression)
 	if err != nil {
 		return err.Error()
 	}

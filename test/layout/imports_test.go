@@ -66,6 +66,12 @@ var rules = []rule{
 		direct: []string{"github.com/google/cel-go"},
 	},
 	{
+		// Taking turns takes tenants, and nothing that is waited for.
+		folder: "cel/fairness",
+		ours:   []string{},
+		direct: []string{},
+	},
+	{
 		folder: "cel/device",
 		ours:   []string{"apis", "cel"},
 		never:  append([]string{"open-cluster-management.io/api"}, server...),
@@ -216,7 +222,7 @@ var rules = []rule{
 		// Who asks and who answers are interfaces.
 		folder: "placement/debug",
 		alone:  true,
-		ours:   []string{"placement"},
+		ours:   []string{"placement", "cel/fairness"},
 		never:  append([]string{module + "/placement/controller", "k8s.io/apiserver/pkg/server"}, server...),
 	},
 	{

@@ -188,7 +188,7 @@ func countAborts(t *testing.T, e *device.Environment, texts ...string) int {
 		for i := range operands {
 			text = strings.Replace(text, "$", anyKind(i), 1)
 		}
-		expression, err := e.Compile(fmt.Sprintf("cel.bind(q, dyn(%s) == dyn(0), !(q && false) && (q || true))", text))
+		expression, err := e.Compile(t.Context(), fmt.Sprintf("cel.bind(q, dyn(%s) == dyn(0), !(q && false) && (q || true))", text))
 		require.NoError(t, err)
 		choice := make([]int, operands)
 		for more := true; more; more = next(choice) {

@@ -50,7 +50,7 @@ func TestBoundsOfConstructs(t *testing.T) {
 	e := environment(t)
 	for expression, want := range constructs {
 		t.Run(expression, func(t *testing.T) {
-			compiled, err := e.Compile(expression)
+			compiled, err := e.Compile(t.Context(), expression)
 			require.NoError(t, err)
 			tables := bound.Analyze(compiled, 3).Tabulate(line(6)).NewBounds(t.Context(), nil)
 			p := bound.Partial{Chosen: of(6, 0, 5), Domain: of(6, 1, 2, 3, 4), Left: 1}
@@ -66,7 +66,7 @@ func TestBoundsOfConstructs(t *testing.T) {
 
 // A candidate that is in no satisfactory completion is removed.
 func TestInfeasibleRemovesCandidates(t *testing.T) {
-	compiled, err := environment(t).Compile("devices.map(d, d.attributes['d'].y).max() - devices.map(d, d.attributes['d'].y).min() == 2")
+	compiled, err := environment(t).Compile(t.Context(), "devices.map(d, d.attributes['d'].y).max() - devices.map(d, d.attributes['d'].y).min() == 2")
 	require.NoError(t, err)
 	tables := bound.Analyze(compiled, 3).Tabulate(line(70)).NewBounds(t.Context(), nil)
 	p := bound.Partial{Chosen: of(70, 65), Domain: of(70, 0, 1, 63, 64, 66, 69), Left: 2}
@@ -86,7 +86,7 @@ func TestUnderstood(t *testing.T) {
 		"devices.map(d, d.attributes['d'].y)[0] == 1": false,
 		"devices.map(d, d.attributes['d'].y)[0] == 1 && devices.all(d, d.attributes['d'].y == 1)": true,
 	} {
-		compiled, err := e.Compile(expression)
+		compiled, err := e.Compile(t.Context(), expression)
 		require.NoError(t, err)
 		require.Equal(t, want, bound.Analyze(compiled, 3).Understood(), expression)
 	}

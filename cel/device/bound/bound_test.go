@@ -110,7 +110,7 @@ func soundness(t testing.TB, statistics *statistics) func(*rapid.T) {
 	e := environment(t)
 	return func(rt *rapid.T) {
 		text := randomexpr.Condition(rt, randomAttributes)
-		expression, err := e.Compile(text)
+		expression, err := e.Compile(rt.Context(), text)
 		if err != nil {
 			return // a type error, say of min() over strings in arithmetic
 		}

@@ -22,7 +22,7 @@ func TestCompleteSets(t *testing.T) {
 	sets, proven, refuted, satisfied := 0, 0, 0, 0
 	cases.CheckN(t, cases.Of(2000, 10_000), func(rt *rapid.T) {
 		text := randomexpr.Condition(rt, randomAttributes)
-		expression, err := e.Compile(text)
+		expression, err := e.Compile(rt.Context(), text)
 		if err != nil {
 			return
 		}

@@ -276,7 +276,7 @@ var notUnderstood = map[string]string{
 // read prepares an expression of the corpus.
 func read(t *testing.T, e *device.Environment, x corpus.Expression) *sound {
 	t.Helper()
-	expression, err := e.Compile(x.Text)
+	expression, err := e.Compile(t.Context(), x.Text)
 	require.NoError(t, err)
 	var all []*device.Device
 	for _, d := range x.Hardware.Devices() {

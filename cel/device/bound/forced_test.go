@@ -113,7 +113,7 @@ func TestRequiredByRandomExpressions(t *testing.T) {
 	compiles := 0
 	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
 		text := randomexpr.Condition(rt, randomAttributes)
-		expression, err := e.Compile(text)
+		expression, err := e.Compile(rt.Context(), text)
 		if err != nil {
 			return // a type error
 		}

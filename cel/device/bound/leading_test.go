@@ -78,7 +78,7 @@ func TestLeadingIsSound(t *testing.T) {
 			conjuncts = append(conjuncts, "("+randomexpr.Condition(rt, randomAttributes)+")")
 		}
 		text := strings.Join(conjuncts, " && ")
-		expression, err := rapid.SampledFrom(environments).Draw(rt, "limit").Compile(text)
+		expression, err := rapid.SampledFrom(environments).Draw(rt, "limit").Compile(rt.Context(), text)
 		if err != nil {
 			return
 		}

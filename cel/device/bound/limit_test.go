@@ -29,7 +29,7 @@ func TestExpensiveExpressionsAreGivenUp(t *testing.T) {
 	for i := range 5 {
 		text = fmt.Sprintf("devices.all(v%[1]d, devices.filter(w%[1]d, %[2]s || v%[1]d != w%[1]d).size() > 0 || %[2]s)", i, text)
 	}
-	compiled, err := environment(t).Compile(text)
+	compiled, err := environment(t).Compile(t.Context(), text)
 	require.NoError(t, err)
 	analysis := bound.Analyze(compiled, 4)
 	require.True(t, analysis.Understood())
@@ -42,7 +42,7 @@ func TestExpensiveExpressionsAreGivenUp(t *testing.T) {
 
 func TestTablesOfManyDevicesAreNotMade(t *testing.T) {
 	pairs := "devices.all(d, devices.exists(o, d.attributes['d'].y < o.attributes['d'].y))"
-	compiled, err := environment(t).Compile(pairs)
+	compiled, err := environment(t).Compile(t.Context(), pairs)
 	require.NoError(t, err)
 	analysis := bound.Analyze(compiled, 4)
 	require.True(t, analysis.Fits(64))
@@ -50,7 +50,7 @@ func TestTablesOfManyDevicesAreNotMade(t *testing.T) {
 	require.False(t, analysis.Fits(1000))
 	require.False(t, analysis.Fits(1<<40))
 
-	compiled, err = environment(t).Compile(strings.Repeat(pairs+" && ", 50) + pairs)
+	compiled, err = environment(t).Compile(t.Context(), strings.Repeat(pairs+" && ", 50) + pairs)
 	require.NoError(t, err)
 	analysis = bound.Analyze(compiled, 4)
 	require.True(t, analysis.Fits(64))
@@ -74,7 +74,7 @@ func TestLargeExpressionsAreLeftToCEL(t *testing.T) {
 		bindings(4): true, bindings(40): false,
 		constants(100): true, constants(2000): false,
 	} {
-		compiled, err := environment(t).Compile(text)
+		compiled, err := environment(t).Compile(t.Context(), text)
 		require.NoError(t, err)
 		require.Equal(t, want, bound.Analyze(compiled, 3).Understood(), text)
 	}

@@ -69,7 +69,7 @@ func transcript(t *testing.T, block string, used sets.Set[string]) string {
 	if !found {
 		return strings.Join(lines, "\n")
 	}
-	compiled, err := environment(t).Compile(expression)
+	compiled, err := environment(t).Compile(t.Context(), expression)
 	require.NoError(t, err)
 	analysis := bound.AnalyzeTraced(compiled, 2, func(rule string, _, after ast.Expr) {
 		used.Insert(rule)

@@ -105,7 +105,7 @@ func TestShapesTellPartsApart(t *testing.T) {
 		default:
 			other = part(rt, rapid.IntRange(0, 2).Draw(rt, "depth of other"))
 		}
-		expression, err := e.Compile(fmt.Sprintf("devices.all(d, devices.all(o, dyn(%s) < dyn(%s)))", source(one), source(other)))
+		expression, err := e.Compile(rt.Context(), fmt.Sprintf("devices.all(d, devices.all(o, dyn(%s) < dyn(%s)))", source(one), source(other)))
 		require.NoError(rt, err)
 		shapes := shapesIn(expression)
 		require.Len(rt, shapes, 2)
@@ -140,7 +140,7 @@ func TestEqualPartsShareTables(t *testing.T) {
 		"devices.all(d, ['a', 'b'].exists(i, i == d.driver)) && devices.all(o, ['a', 'b'].all(i, i == o.driver))":                  {2, 2},
 		"devices.all(d, devices.all(o, d.driver < o.driver)) && devices.all(o, devices.all(d, d.driver.size() > o.driver.size()))": {4, 2},
 	} {
-		expression, err := e.Compile(text)
+		expression, err := e.Compile(t.Context(), text)
 		require.NoError(t, err, text)
 		analysis := Analyze(expression, 2)
 		require.Equal(t, want, []int{len(analysis.leaves), len(analysis.predicates)}, text)

@@ -86,7 +86,7 @@ type formula struct {
 
 func compiled(t tester, e *device.Environment, text string) formula {
 	t.Helper()
-	expression, err := e.Compile(spelled(text))
+	expression, err := e.Compile(context.Background(), spelled(text))
 	require.NoError(t, err, text)
 	return formula{text, expression}
 }

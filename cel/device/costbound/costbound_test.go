@@ -34,7 +34,7 @@ func environment(t testing.TB) *device.Environment {
 
 func compile(t testing.TB, e *device.Environment, text string) *device.Expression {
 	t.Helper()
-	expression, err := e.Compile(text)
+	expression, err := e.Compile(t.Context(), text)
 	require.NoError(t, err, text)
 	return expression
 }
@@ -103,7 +103,7 @@ func FuzzNoEvaluationCostsMore(f *testing.F) {
 func costs(e *device.Environment, seen func(actual uint64, bound float64)) func(*rapid.T) {
 	return func(t *rapid.T) {
 		text := randomexpr.Condition(t, attributes)
-		expression, err := e.Compile(text)
+		expression, err := e.Compile(t.Context(), text)
 		if err != nil {
 			return
 		}

@@ -4,6 +4,7 @@
 package costbound
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -38,8 +39,8 @@ func NewSelectors(config cel.Config) (*Selectors, error) {
 // Check returns what is wrong with a selector that takes too long to compile, or may take
 // more than [SelectorLimits] on a device that the API allows: an [*cel.Error] or a
 // [*SelectorError]. One that does not compile is left to those who evaluate it.
-func (s *Selectors) Check(selector string) error {
-	expression, err := s.environment.Compile(selector)
+func (s *Selectors) Check(ctx context.Context, selector string) error {
+	expression, err := s.environment.Compile(ctx, selector)
 	if failure, ok := errors.AsType[*cel.Error](err); ok {
 		if failure.Reason == cel.ReasonTooLong {
 			return err

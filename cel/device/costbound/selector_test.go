@@ -32,7 +32,7 @@ func TestSelectors(t *testing.T) {
 		"cidr('10.0.0.0/8').containsIP(device.attributes['a'].address)",
 		"this does not compile",
 	} {
-		require.NoError(t, judge.Check(text), text)
+		require.NoError(t, judge.Check(t.Context(), text), text)
 	}
 	for text, message := range map[string]string{
 		"quantity('1e' + '2000000000') == quantity('1')":                                             "in quantity at line 1",
@@ -43,7 +43,7 @@ func TestSelectors(t *testing.T) {
 		strings.Repeat("[", 60) + strings.Repeat("]", 60) + " == []":                                 "a type has more than 32 names",
 		"'%.2000000000f'.format([1.5]) == ''":                                                        "in format at line 1",
 	} {
-		err := judge.Check(text)
+		err := judge.Check(t.Context(), text)
 		require.ErrorContains(t, err, message, text)
 	}
 }

@@ -55,7 +55,7 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 	}
 	for _, class := range state.Objects.Classes {
 		if wanted(class) {
-			add(c.class(class))
+			add(c.class(ctx, class))
 		}
 	}
 	for _, template := range state.Templates {
@@ -71,14 +71,14 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 	return report, ctx.Err()
 }
 
-func (c *checker) class(class *resourceapi.DeviceClass) Object {
+func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) Object {
 	result := Object{Kind: "DeviceClass", Name: class.Name}
 	definitions, err := v1alpha1.ClassDefinitions(class)
 	result.addErrors(err)
 	for _, definition := range definitions {
-		result.Constraints = append(result.Constraints, c.unreferenced(definition))
+		result.Constraints = append(result.Constraints, c.unreferenced(ctx, definition))
 	}
-	c.classPreferences(&result, class)
+	c.classPreferences(ctx, &result, class)
 	return result
 }
 
@@ -102,7 +102,7 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 				definition.Source.Field, definition.Name))
 		}
 		if isUnreferenced || len(resolved) == 0 {
-			result.Constraints = append(result.Constraints, c.unreferenced(definition))
+			result.Constraints = append(result.Constraints, c.unreferenced(ctx, definition))
 		}
 	}
 	c.preferences(ctx, &result, carrier, claim)
@@ -121,14 +121,14 @@ func (o *Object) addErrors(err error) {
 }
 
 // unreferenced is for a definition of which nobody says for how many devices it is.
-func (c *checker) unreferenced(definition v1alpha1.Definition) Constraint {
+func (c *checker) unreferenced(ctx context.Context, definition v1alpha1.Definition) Constraint {
 	result := Constraint{
 		Name:    definition.Name,
 		Source:  definition.Source.String(),
 		Default: definition.Default,
 		Facts:   Facts{Devices: []int{c.Count}, Assumed: true},
 	}
-	c.expression(&result, definition.Expression, definition.Variables, nil)
+	c.expression(ctx, &result, definition.Expression, definition.Variables, nil)
 	return result
 }
 
@@ -145,7 +145,7 @@ func (c *checker) referenced(ctx context.Context, carrier v1alpha1.Carrier, clai
 	}
 	covered := coveredRequests(&claim.Spec.Devices, constraint.Requests)
 	candidates := c.candidates(ctx, &result.Facts, claim, covered)
-	c.expression(&result, constraint.Expression, constraint.Variables, candidates)
+	c.expression(ctx, &result, constraint.Expression, constraint.Variables, candidates)
 	for _, on := range candidates {
 		result.Nodes = append(result.Nodes, on.sets(covered))
 	}

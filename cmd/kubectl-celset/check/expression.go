@@ -5,6 +5,7 @@ package check
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 
@@ -17,8 +18,8 @@ import (
 )
 
 // expression fills in what can be told of the expression for sets of the sizes.
-func (c *checker) expression(result *Constraint, text string, variables []v1alpha1.Variable, candidates []candidates) {
-	expression, err := c.environment.Compile(text, variables...)
+func (c *checker) expression(ctx context.Context, result *Constraint, text string, variables []v1alpha1.Variable, candidates []candidates) {
+	expression, err := c.environment.Compile(ctx, text, variables...)
 	if err != nil {
 		result.Error = expressionError(err)
 		return
@@ -27,7 +28,7 @@ func (c *checker) expression(result *Constraint, text string, variables []v1alph
 	analysis := bound.Analyze(expression, size)
 	result.Pruned = analysis.Leading(devicesOf(candidates)) != nil
 	result.TooExpensive = analysis.Understood() && !result.Pruned
-	result.Conjuncts = c.conjuncts(expression, variables, size)
+	result.Conjuncts = c.conjuncts(ctx, expression, variables, size)
 	result.tell(expression, size, candidates)
 }
 
@@ -73,19 +74,19 @@ func expressionError(err error) *ExpressionError {
 }
 
 // conjuncts says what the search understands of each conjunct by itself.
-func (c *checker) conjuncts(expression *device.Expression, variables []v1alpha1.Variable, size int) []Conjunct {
+func (c *checker) conjuncts(ctx context.Context, expression *device.Expression, variables []v1alpha1.Variable, size int) []Conjunct {
 	var result []Conjunct
 	for _, conjunct := range expression.Conjuncts() {
 		result = append(result, Conjunct{
 			Text: conjunct.Text, Line: conjunct.Line, Column: conjunct.Column,
-			Understanding: c.understanding(conjunct.Text, variables, size),
+			Understanding: c.understanding(ctx, conjunct.Text, variables, size),
 		})
 	}
 	return result
 }
 
-func (c *checker) understanding(text string, variables []v1alpha1.Variable, size int) Understanding {
-	part, err := c.environment.Compile(text, variables...)
+func (c *checker) understanding(ctx context.Context, text string, variables []v1alpha1.Variable, size int) Understanding {
+	part, err := c.environment.Compile(ctx, text, variables...)
 	if err != nil {
 		return NotUnderstood
 	}

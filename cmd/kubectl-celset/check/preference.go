@@ -29,7 +29,7 @@ func (c *checker) preferences(ctx context.Context, result *Object, carrier v1alp
 		found := newPreference(p)
 		candidates := c.candidates(ctx, &found.Facts, claim, covered)
 		found.OneSet = covered.areAll()
-		c.value(&found, p, candidates)
+		c.value(ctx, &found, p, candidates)
 		for _, on := range candidates {
 			found.Nodes = append(found.Nodes, on.sets(covered))
 		}
@@ -38,13 +38,13 @@ func (c *checker) preferences(ctx context.Context, result *Object, carrier v1alp
 }
 
 // classPreferences looks at those of a class: nobody says for how many devices they are.
-func (c *checker) classPreferences(result *Object, class *resourceapi.DeviceClass) {
+func (c *checker) classPreferences(ctx context.Context, result *Object, class *resourceapi.DeviceClass) {
 	preferences, err := v1alpha1.ClassPreferences(class)
 	result.addErrors(err)
 	for _, p := range preferences {
 		found := newPreference(p)
 		found.Devices, found.Assumed = []int{c.Count}, true
-		c.value(&found, p, nil)
+		c.value(ctx, &found, p, nil)
 		result.Preferences = append(result.Preferences, found)
 	}
 }
@@ -54,11 +54,11 @@ func newPreference(p v1alpha1.Preference) Preference {
 }
 
 // value fills in what can be told of the expression.
-func (c *checker) value(result *Preference, p v1alpha1.Preference, candidates []candidates) {
+func (c *checker) value(ctx context.Context, result *Preference, p v1alpha1.Preference, candidates []candidates) {
 	if p.Policy != "" {
 		return
 	}
-	expression, err := c.environment.CompileInt(p.Expression, p.Variables...)
+	expression, err := c.environment.CompileInt(ctx, p.Expression, p.Variables...)
 	if err != nil {
 		result.Error = expressionError(err)
 		return

@@ -82,7 +82,7 @@ func (o *options) convert(ctx context.Context, to, name string) error {
 		if err != nil {
 			return err
 		}
-		convertOne = func(document clusterstate.Document) (int, error) { return convert.ToKEP(document.Object, classes) }
+		convertOne = func(document clusterstate.Document) (int, error) { return convert.ToKEP(ctx, document.Object, classes) }
 	}
 	converted := 0
 	for _, document := range documents {

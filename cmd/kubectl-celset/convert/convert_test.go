@@ -44,7 +44,7 @@ func TestRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, again, "converted twice")
 		converted := o.DeepCopy()
-		back, err := convert.ToKEP(o, noClasses{})
+		back, err := convert.ToKEP(t.Context(), o, noClasses{})
 		require.NoError(t, err)
 		require.Equal(t, n, back)
 		if n > 0 {

@@ -36,7 +36,7 @@ spec:
     config:
     - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: a, expression: a}}
 `)
-		n, err := convert.ToKEP(o, oneClass{class})
+		n, err := convert.ToKEP(t.Context(), o, oneClass{class})
 		require.NoError(t, err)
 		require.Equal(t, 2, n, version)
 		devices := o.Object["spec"].(map[string]any)["devices"].(map[string]any)

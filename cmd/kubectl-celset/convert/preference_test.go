@@ -29,7 +29,7 @@ func TestPreferencesAreNotLost(t *testing.T) {
 	for _, constraint := range []string{"", "{matchAttribute: celset.dev/a}"} {
 		o := object(t, strings.ReplaceAll(preferring, "CONSTRAINT", constraint))
 		before := o.DeepCopy()
-		_, err := convert.ToKEP(o, noClasses{})
+		_, err := convert.ToKEP(t.Context(), o, noClasses{})
 		require.ErrorContains(t, err, "ResourceClaim c: spec.devices.config[0]: preference constraint1: the KEP has no preferences: remove it first")
 		require.Equal(t, before, o)
 	}

@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 // ToKEP turns references and their definitions into the KEP's constraints, and tells how
 // many there were. Definitions that stand in device classes are taken from there, and stay
 // there; those of the claim that nothing refers to stay too.
-func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (converted int, err error) {
+func ToKEP(ctx context.Context, object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (converted int, err error) {
 	c, err := claimOf(object)
 	if c == nil || err != nil {
 		return 0, err
@@ -46,11 +47,11 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 	}
 	names, used := make(map[int]string), make(map[string]bool)
 	for _, r := range resolved {
-		expression, err := withoutVariables(&r)
+		expression, err := withoutVariables(ctx, &r)
 		if err != nil {
 			return 0, c.errorAt("", "constraint %s has variables, which the KEP does not have, and they can't be written out in its expression: %v", r.Name, err)
 		}
-		if own := ownFunctions(expression); len(own) > 0 {
+		if own := ownFunctions(ctx, expression); len(own) > 0 {
 			return 0, c.errorAt("", "constraint %s uses %s, which the KEP does not have: write it in plain CEL first", r.Name, strings.Join(own, ", "))
 		}
 		if r.OnError != v1alpha1.OnErrorAbort {
@@ -82,7 +83,7 @@ func ToKEP(object *unstructured.Unstructured, classes v1alpha1.ClassGetter) (con
 var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
 
 // withoutVariables is the expression itself if there are none: then it need not compile.
-func withoutVariables(constraint *v1alpha1.Constraint) (string, error) {
+func withoutVariables(ctx context.Context, constraint *v1alpha1.Constraint) (string, error) {
 	if len(constraint.Variables) == 0 {
 		return constraint.Expression, nil
 	}
@@ -90,16 +91,16 @@ func withoutVariables(constraint *v1alpha1.Constraint) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return env.WithoutVariables(constraint.Expression, constraint.Variables...)
+	return env.WithoutVariables(ctx, constraint.Expression, constraint.Variables...)
 }
 
 // ownFunctions are those that only celset has. An expression that does not compile has none.
-func ownFunctions(expression string) []string {
+func ownFunctions(ctx context.Context, expression string) []string {
 	env, err := environment()
 	if err != nil {
 		return nil
 	}
-	compiled, err := env.Compile(expression)
+	compiled, err := env.Compile(ctx, expression)
 	if err != nil {
 		return nil
 	}

@@ -43,7 +43,7 @@ spec:
 func TestVariablesAreWrittenOut(t *testing.T) {
 	o := withVariables(t, "devices.all(d, d.variables.v1 * 2 < 8)",
 		"device.attributes['mla.example.com'].row", "variables.v0 + 1")
-	n, err := convert.ToKEP(o, noClasses{})
+	n, err := convert.ToKEP(t.Context(), o, noClasses{})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	constraints, _, err := unstructured.NestedSlice(o.Object, "spec", "devices", "constraints")
@@ -70,7 +70,7 @@ func TestVariablesThatCantBeWrittenOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := test.o.DeepCopy()
-			_, err := convert.ToKEP(test.o, noClasses{})
+			_, err := convert.ToKEP(t.Context(), test.o, noClasses{})
 			require.ErrorContains(t, err, "constraint a has variables, which the KEP does not have, and they can't be written out in its expression")
 			require.ErrorContains(t, err, test.want)
 			require.Equal(t, before.Object["spec"].(map[string]any)["devices"].(map[string]any)["config"], test.o.Object["spec"].(map[string]any)["devices"].(map[string]any)["config"])
@@ -86,7 +86,7 @@ func TestFunctionsOfCelsetAreRefused(t *testing.T) {
 	} {
 		o := withVariables(t, expression, "device.attributes['mla.example.com'].row")
 		before := o.DeepCopy()
-		_, err := convert.ToKEP(o, noClasses{})
+		_, err := convert.ToKEP(t.Context(), o, noClasses{})
 		require.ErrorContains(t, err, want)
 		require.Equal(t, before, o)
 	}

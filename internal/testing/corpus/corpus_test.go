@@ -24,7 +24,7 @@ func TestExpressions(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			require.False(t, names[e.Name], "there are two of that name")
 			names[e.Name] = true
-			expression, err := environment.Compile(e.Text)
+			expression, err := environment.Compile(t.Context(), e.Text)
 			require.NoError(t, err)
 			seen := map[bool]int{}
 			each(e, func(set []*device.Device) {
@@ -49,7 +49,7 @@ func TestAsked(t *testing.T) {
 	for _, e := range corpus.Asked() {
 		require.False(t, names[e.Name], "there are two of the name %s", e.Name)
 		names[e.Name] = true
-		expression, err := environment.Compile(e.Text)
+		expression, err := environment.Compile(t.Context(), e.Text)
 		require.NoError(t, err, e.Text)
 		for range 20 {
 			_, err := expression.Satisfied(t.Context(), drawn(random, e), nil)

@@ -54,7 +54,7 @@ func TestConditionsAreOfUse(t *testing.T) {
 	var written, compiled, satisfied, refused, failed, telling int
 	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
 		written++
-		expression, err := environment.Compile(randomexpr.Condition(rt, all))
+		expression, err := environment.Compile(rt.Context(), randomexpr.Condition(rt, all))
 		if err != nil {
 			return
 		}

@@ -108,7 +108,7 @@ func compileOnDevices(c Case) (evaluate, error) {
 	if err != nil {
 		return nil, err
 	}
-	expression, err := environment.Compile(c.Text)
+	expression, err := environment.Compile(context.Background(), c.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func compileValue(c Case) (evaluate, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, err := environment.CompileInt(c.Text)
+	value, err := environment.CompileInt(context.Background(), c.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func compileOnCluster(c Case) (evaluate, error) {
 	if err != nil {
 		return nil, err
 	}
-	selector, err := environment.Compile(clusterv1beta1.ClusterSelector{
+	selector, err := environment.Compile(context.Background(), clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{c.Text}},
 	}, nil)
 	if err != nil {

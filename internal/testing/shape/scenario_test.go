@@ -33,7 +33,7 @@ func TestExpressionsMeanTheShape(t *testing.T) {
 	require.NoError(t, err)
 	for _, s := range Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
-			expression, err := environment.Compile(s.Expression)
+			expression, err := environment.Compile(t.Context(), s.Expression)
 			require.NoError(t, err)
 			values := valuesOf(t, s)
 			cases.Check(t, func(t *rapid.T) {

@@ -92,7 +92,7 @@ func TestReferencesResolve(t *testing.T) {
 			require.NoError(t, err)
 			references += len(constraints)
 			for _, constraint := range constraints {
-				_, err := environment.Compile(constraint.Expression, constraint.Variables...)
+				_, err := environment.Compile(t.Context(), constraint.Expression, constraint.Variables...)
 				require.NoError(t, err, constraint.Expression)
 			}
 		}

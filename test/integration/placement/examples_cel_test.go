@@ -139,7 +139,7 @@ func exampleClusterProfile(t *testing.T, file string) {
 	environment, err := cluster.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	predicate := s.live(t, name).Spec.Predicates[0]
-	selector, err := environment.Compile(predicate.RequiredClusterSelector, nil)
+	selector, err := environment.Compile(t.Context(), predicate.RequiredClusterSelector, nil)
 	require.NoError(t, err)
 	profile, err := cluster.Of(applied[0])
 	require.NoError(t, err)

@@ -53,7 +53,7 @@ func Devices() (*Environment, error) {
 		Name: "device", Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"index": {IntValue: &index}},
 	})}
 	return &Environment{"devices", NewCalls(environment.Functions()), func(text string) (Evaluation, error) {
-		expression, err := environment.Compile(text)
+		expression, err := environment.Compile(context.Background(), text)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func Clusters() (*Environment, error) {
 	}
 	object := cluster.New(&clusterv1.ManagedCluster{})
 	return &Environment{"managedCluster", NewCalls(environment.Functions()), func(text string) (Evaluation, error) {
-		selector, err := environment.Compile(clusterv1beta1.ClusterSelector{
+		selector, err := environment.Compile(context.Background(), clusterv1beta1.ClusterSelector{
 			CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{text}},
 		}, nil)
 		if err != nil {

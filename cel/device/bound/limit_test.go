@@ -50,7 +50,7 @@ func TestTablesOfManyDevicesAreNotMade(t *testing.T) {
 	require.False(t, analysis.Fits(1000))
 	require.False(t, analysis.Fits(1<<40))
 
-	compiled, err = environment(t).Compile(t.Context(), strings.Repeat(pairs+" && ", 50) + pairs)
+	compiled, err = environment(t).Compile(t.Context(), strings.Repeat(pairs+" && ", 50)+pairs)
 	require.NoError(t, err)
 	analysis = bound.Analyze(compiled, 4)
 	require.True(t, analysis.Fits(64))

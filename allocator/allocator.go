@@ -31,7 +31,9 @@ type Allocator struct {
 	allSlices      []*resourceapi.ResourceSlice
 	inventories    *inventory.Index
 	resolvedClaims *resolvedClaims
-	counts         counts
+	// compiling is for what was not prepared. What is found out is for all calls, so none ends it.
+	compiling context.Context
+	counts    counts
 	// shapes are what others may ask for, of which options has the list.
 	shapes *shapes
 	// lastRead is the read set that was needed last.
@@ -43,7 +45,7 @@ var _ structured.Allocator = &Allocator{}
 // NewAllocator takes what [structured.NewAllocator] takes and, besides, options.
 // Nothing of what it is given is modified, and nothing may be modified while the
 // Allocator is in use. A class is looked up once: an Allocator sees it as it was then.
-func NewAllocator(_ context.Context,
+func NewAllocator(ctx context.Context,
 	features structured.Features,
 	allocatedState structured.AllocatedState,
 	classLister structured.DeviceClassLister,
@@ -58,6 +60,7 @@ func NewAllocator(_ context.Context,
 		classes:   &seenClasses{DeviceClassLister: classLister},
 		selectors: celCache,
 		allSlices: slices,
+		compiling: context.WithoutCancel(ctx),
 
 		resolvedClaims: &resolvedClaims{},
 	}

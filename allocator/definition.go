@@ -4,12 +4,8 @@
 package allocator
 
 import (
-	"context"
-	"fmt"
-
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -54,73 +50,74 @@ type defaultDefinition struct {
 	api *resourceapi.DeviceConstraint
 }
 
+// resolveDefinitions takes what was prepared, or compiles it.
 func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*definitions, error) {
-	resolved, err := v1alpha1.Resolve(claim, a.classes)
-	if err != nil {
-		return nil, err
-	}
-	result := &definitions{referred: make(map[int]*definition, len(resolved))}
-	for i := range resolved {
-		constraint := &resolved[i]
-		if constraint.Default && !a.defaults {
-			continue
-		}
-		expression, err := a.environment.Compile(context.Background(), constraint.Expression, constraint.Variables...)
-		if err != nil {
-			return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", klog.KObj(claim), constraint.Name, constraint.Source, err)
-		}
-		d := &definition{
-			name:       constraint.Label(),
-			expression: expression,
-			onError:    constraint.OnError,
-			key:        newExpressionKey(a.environment, constraint.Expression, constraint.Variables, false),
-		}
-		if constraint.Default {
-			api := &resourceapi.DeviceConstraint{Requests: constraint.Requests}
-			result.defaults = append(result.defaults, defaultDefinition{d, api})
-		} else {
-			result.referred[constraint.Index] = d
-		}
-	}
-	result.preferences, err = resolvePreferences(a, claim)
-	return result, err
-}
-
-func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim) ([]preference, error) {
-	if !a.preferences {
-		return nil, nil
-	}
-	var resolved []v1alpha1.Preference
-	if v1alpha1.HasPreference(claim, a.classes.hasPreferences) {
+	var m *meaning
+	if prepared := a.prepared.of(claim); prepared != nil {
+		m = prepared.meaning
+	} else {
 		var err error
-		if resolved, err = v1alpha1.ResolvePreferences(claim, a.classes); err != nil {
+		prefers := a.preferences && v1alpha1.HasPreference(claim, a.classes.hasPreferences)
+		if m, err = meaningOf(a.compiling, a.environment, claim, a.classes, prefers); err != nil {
 			return nil, err
 		}
 	}
-	if without := v1alpha1.RequestsWithout(claim, resolved); a.preference != "" && len(without) > 0 {
-		resolved = append(resolved, v1alpha1.Preference{Name: defaultPreferenceName, Policy: a.preference, Requests: without})
+	if m.constraintsErr != nil {
+		return nil, m.constraintsErr
+	}
+	result := &definitions{referred: make(map[int]*definition, len(m.constraints))}
+	for i := range m.constraints {
+		c := &m.constraints[i]
+		switch {
+		case c.of.Default && !a.defaults:
+		case c.err != nil:
+			return nil, c.err
+		case c.of.Default:
+			api := &resourceapi.DeviceConstraint{Requests: c.of.Requests}
+			result.defaults = append(result.defaults, defaultDefinition{&definition{c.of.Label(), c.expression, c.of.OnError, c.key}, api})
+		default:
+			result.referred[c.of.Index] = &definition{c.of.Label(), c.expression, c.of.OnError, c.key}
+		}
+	}
+	var err error
+	result.preferences, err = resolvePreferences(a, claim, m)
+	return result, err
+}
+
+func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim, m *meaning) ([]preference, error) {
+	if !a.preferences {
+		return nil, nil
+	}
+	if m.preferencesErr != nil {
+		return nil, m.preferencesErr
 	}
 	var result []preference
-	for i := range resolved {
-		p := &resolved[i]
-		api := &resourceapi.DeviceConstraint{Requests: p.Requests}
-		if p.Policy != "" {
-			result = append(result, preference{name: p.Label(), api: api, policy: p.Policy, shapes: a.shapes.of(classesCovered(claim, p))})
+	var defined []v1alpha1.Preference
+	for i := range m.preferences {
+		p := &m.preferences[i]
+		if p.err != nil {
+			return nil, p.err
+		}
+		defined = append(defined, p.of)
+		if p.of.Policy != "" {
+			result = append(result, a.policy(claim, p.of))
 			continue
 		}
-		expression, err := a.environment.CompileInt(context.Background(), p.Expression, p.Variables...)
-		if err != nil {
-			return nil, fmt.Errorf("claim %s, preference %s (%s): %w", klog.KObj(claim), p.Name, p.Source, err)
-		}
-		d := &definition{
-			name:       p.Label(),
-			expression: expression,
-			onError:    v1alpha1.OnErrorAbort,
-			key:        newExpressionKey(a.environment, p.Expression, p.Variables, true),
-		}
-		result = append(result, preference{name: d.name, definition: d, api: api})
+		d := &definition{p.of.Label(), p.expression, v1alpha1.OnErrorAbort, p.key}
+		result = append(result, preference{name: d.name, definition: d, api: &resourceapi.DeviceConstraint{Requests: p.of.Requests}})
+	}
+	if without := v1alpha1.RequestsWithout(claim, defined); a.preference != "" && len(without) > 0 {
+		result = append(result, a.policy(claim, v1alpha1.Preference{Name: defaultPreferenceName, Policy: a.preference, Requests: without}))
 	}
 	return result, nil
+}
+
+// policy is a preference without an expression.
+func (a *Allocator) policy(claim *resourceapi.ResourceClaim, p v1alpha1.Preference) preference {
+	return preference{
+		name: p.Label(), api: &resourceapi.DeviceConstraint{Requests: p.Requests},
+		policy: p.Policy, shapes: a.shapes.of(classesCovered(claim, &p)),
+	}
 }
 
 // defaultPreferenceName is what the preference is called that holds where nobody defines one.

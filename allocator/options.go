@@ -55,6 +55,7 @@ type options struct {
 	preference  v1alpha1.PreferencePolicy
 	asked       []Shape
 	environment *device.Environment
+	prepared    Prepared
 	cache       *Cache
 	sharesCache bool
 	// probeAfter is how many steps a search for a better set takes before it probes.

@@ -107,6 +107,9 @@ func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) view
 // readBySelector compiles the selector once more, because what it was compiled to is not to
 // be had any more.
 func (a *Allocator) readBySelector(expression string) view.ReadSet {
+	if read, known := a.prepared.readBy(expression); known {
+		return read
+	}
 	return selectorReadSets.Get(expression, func() view.ReadSet {
 		compiled := a.selectors.GetOrCompile(expression)
 		if compiled.Error != nil {

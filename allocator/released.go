@@ -21,6 +21,7 @@ func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
 		allSlices:      a.allSlices,
 		inventories:    a.inventories,
 		resolvedClaims: a.resolvedClaims,
+		compiling:      a.compiling,
 	}
 	without.shapes = newShapes(without)
 	return without

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
@@ -66,11 +65,11 @@ func (a *Allocator) resolvedAt(known *sync.Map, key any, claim *resourceapi.Reso
 func (a *Allocator) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	r := &resolvedClaim{constraints: sync.OnceValues(func() (*definitions, error) { return resolveDefinitions(a, claim) })}
 	r.content = sync.OnceValues(func() (fingerprint.Sum, bool) {
-		content, ok := claimContent(a.classes, claim)
-		if !ok {
-			return content, false
+		content := a.prepared.of(claim).contentOr(func() (fingerprint.Sum, bool) { return claimContent(a.classes, claim) })
+		if content == nil {
+			return fingerprint.Sum{}, false
 		}
-		return r.withShapes(a, content)
+		return r.withShapes(a, *content)
 	})
 	return r
 }
@@ -114,7 +113,16 @@ func (a *Allocator) hasDefaults(className string) bool {
 
 // hasPreference tells whether a preference is about the claim.
 func (a *Allocator) hasPreference(claim *resourceapi.ResourceClaim) bool {
-	return a.preferences && (a.preference != "" || v1alpha1.HasPreference(claim, a.classes.hasPreferences))
+	switch prepared := a.prepared.of(claim); {
+	case !a.preferences:
+		return false
+	case a.preference != "":
+		return true
+	case prepared != nil:
+		return prepared.prefers
+	default:
+		return v1alpha1.HasPreference(claim, a.classes.hasPreferences)
+	}
 }
 
 var noDefinitions = &definitions{}
@@ -137,7 +145,7 @@ func (r *resolvedClaim) fingerprint() (fingerprint.Sum, bool) {
 
 // claimContent is the part of a claim and its classes that an answer depends on. It is false
 // if that can't be told.
-func claimContent(classes structured.DeviceClassLister, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
+func claimContent(classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	for i := range claim.Spec.Devices.Config {
 		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
 			return fingerprint.Sum{}, false
@@ -160,7 +168,7 @@ func claimContent(classes structured.DeviceClassLister, claim *resourceapi.Resou
 	return fingerprint.Of(all), ok
 }
 
-func appendClass(to []byte, classes structured.DeviceClassLister, name string) ([]byte, bool) {
+func appendClass(to []byte, classes v1alpha1.ClassGetter, name string) ([]byte, bool) {
 	class, err := classes.Get(name)
 	if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
 		return to, false

@@ -79,6 +79,7 @@ func newIdle(a *Allocator) *Allocator {
 		allSlices:   a.allSlices,
 		inventories: a.inventories,
 
+		compiling:      a.compiling,
 		resolvedClaims: &resolvedClaims{},
 	}
 	idle.preferences, idle.reasons, idle.unbounded = false, false, false

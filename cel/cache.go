@@ -50,8 +50,11 @@ func (c *compilations) get(ctx context.Context, from source, compile func() (*Pr
 			return *known, true, nil
 		}
 	}
+	if ctx.Value(onlyCompiled{}) != nil {
+		return compilation{}, false, ErrNotCompiled
+	}
 	// The turn comes first: the caller that compiles what others wait for waits for no turn itself.
-	end, err := compiling.Take(ctx, fairness.TenantIn(ctx))
+	end, err := TakeTurn(ctx)
 	if err != nil {
 		return compilation{}, false, err
 	}
@@ -126,4 +129,25 @@ func sizeOfPattern(part ast.Expr) int {
 		}
 	}
 	return bytes
+}
+
+// TakeTurn waits for the turn of the context's tenant to compile what no [Environment] does. The
+// caller calls end when that is done. The error is that of the context. Where work is for no tenant, it
+// waits for none.
+func TakeTurn(ctx context.Context) (end func(), err error) {
+	if tenant := fairness.TenantIn(ctx); tenant != "" {
+		return compiling.Take(ctx, tenant)
+	}
+	return func() {}, context.Cause(ctx)
+}
+
+// ErrNotCompiled is the error of [Environment.Compile] where an expression would have to be compiled and
+// [OnlyCompiled] forbids that.
+var ErrNotCompiled = errors.New("the expression is not compiled yet")
+
+type onlyCompiled struct{}
+
+// OnlyCompiled returns a context in which expressions are looked up and none is compiled.
+func OnlyCompiled(ctx context.Context) context.Context {
+	return context.WithValue(ctx, onlyCompiled{}, true)
 }

@@ -230,6 +230,11 @@ func (e *Environment) CompileInt(ctx context.Context, expression string, variabl
 	return e.compileOnce(ctx, resultInt, expression, variables)
 }
 
+// CompileAny returns the program of an expression of any type. It is otherwise as Compile.
+func (e *Environment) CompileAny(ctx context.Context, expression string, variables ...Variable) (*Program, error) {
+	return e.compileOnce(ctx, resultAny, expression, variables)
+}
+
 func (e *Environment) compileOnce(ctx context.Context, to resultType, expression string, variables []Variable) (*Program, error) {
 	result, hit, err := e.cache.get(ctx, newSource(to, expression, variables), func() (*Program, error) { return e.compile(to, expression, variables) })
 	if err != nil {
@@ -335,10 +340,11 @@ type resultType string
 const (
 	resultBool resultType = "bool"
 	resultInt  resultType = "int"
+	resultAny  resultType = "any value"
 )
 
 // maybe accepts what may still turn out to be of that type when it is evaluated,
 // as Kubernetes does for device selectors.
 func (r resultType) maybe(t *cel.Type) bool {
-	return t.String() == string(r) || t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType)
+	return r == resultAny || t.String() == string(r) || t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType)
 }

@@ -155,7 +155,9 @@ func TestAttemptBudget(t *testing.T) {
 	status := a.Filter(a.ctx, state, pod(), node(nodeName))
 	require.True(t, status.IsSuccess() || status.Code() == fwk.UnschedulableAndUnresolvable, "what was begun is finished: %v", status)
 	allocator := usedAllocator(t, a.DynamicResourcesCEL, state).(*measuredAllocator)
-	_, err := allocator.Allocate(a.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, []*resourceapi.ResourceClaim{constrain(t, claim(2), "shape", unread+" || false")})
+	other := constrain(t, claim(2), "shape", unread+" || false")
+	other.UID = "other"
+	_, err := allocator.Allocate(a.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, []*resourceapi.ResourceClaim{other})
 	require.ErrorContains(t, err, "the searches on all nodes together exceed the step budget of 1 steps")
 	require.ErrorContains(t, err, "or raise budget.attemptSteps in the scheduler plugin's DynamicResourcesCELArgs")
 }
@@ -261,7 +263,7 @@ func TestSelectorsAreJudged(t *testing.T) {
 	for name, c := range map[string]*resourceapi.ResourceClaim{"mla": exactly, "mla/large": alternative} {
 		t.Run(name, func(t *testing.T) {
 			a := startAdmission(t, class(), slice(0, 2, 3), c)
-			require.Equal(t, "claim default/claim, request "+name+": selector #2 is longer than 10240 bytes", a.refuse(t))
+			require.Equal(t, "claim default/claim, request "+name+": selector #2: longer than 10240 bytes", a.refuse(t))
 			a.requireRefusals(t, "invalid_selector", 1)
 		})
 	}

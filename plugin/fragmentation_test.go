@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"slices"
 	"strings"
 	"testing"
@@ -377,7 +378,7 @@ func TestCountsAreThoseOfTheCommand(t *testing.T) {
 
 	problem := allocator.Problem{
 		Allocated: state.claims, Classes: h.manager.DeviceClasses(), Slices: state.slices,
-		Features: dynamicresources.AllocatorFeatures(features()), Selectors: newSelectors(features()),
+		Features: dynamicresources.AllocatorFeatures(features()), Selectors: dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}),
 	}
 	want, err := fragmentation.New(ctx, problem, state.nodes, fragmentation.Options{})
 	require.NoError(t, err)

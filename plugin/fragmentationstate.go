@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
@@ -26,9 +25,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/fragmentation"
-	"github.com/celset/celset/cel"
-	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -60,12 +57,9 @@ type fragmentationSource struct {
 	manager  fwk.SharedDRAManager
 	features structured.Features
 	synced   []cache.InformerSynced
-	// environment and selectors are its own, so that its evaluations are not taken for the
-	// scheduler's. The former is made when it is first needed.
-	environment func() (*device.Environment, error)
-	selectors   *dracel.Cache
-	// judge judges selectors of claims that other schedulers may have allocated, who ask nobody.
-	judge func() (*costbound.Selectors, error)
+	// preparing is its own, so that what it compiles and evaluates is not taken for the scheduler's. It is
+	// made when it is first needed.
+	preparing func() (*preparing, error)
 }
 
 // newFragmentationMonitor is called before informers start.
@@ -81,9 +75,7 @@ func newFragmentationMonitor(handle fwk.Handle, features plfeature.Features, mea
 			factory.Resource().V1().ResourceSlices().Informer().HasSynced,
 			factory.Resource().V1().DeviceClasses().Informer().HasSynced,
 		},
-		environment: sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) }),
-		selectors:   newSelectors(features),
-		judge:       sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) }),
+		preparing: sync.OnceValues(func() (*preparing, error) { return newPreparing(features, handle.SharedDRAManager(), nil) }),
 	}
 	return &fragmentationMonitor{
 		clock: clock.RealClock{}, metrics: measured, interval: shared.fragmentationInterval,
@@ -131,22 +123,18 @@ func byName[T metav1.Object](objects []T) []T {
 // selectors: upstream's evaluator, which can't be stopped, is to see them here as little as in a
 // scheduling cycle.
 func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) (*fragmentation.Report, error) {
-	environment, err := f.environment()
+	preparing, err := f.preparing()
 	if err != nil {
 		return nil, err
 	}
-	judge, err := f.judge()
-	if err != nil {
-		return nil, err
-	}
-	once := &onceJudge{judge, map[string]error{}}
 	stays := func(claim *resourceapi.ResourceClaim) bool {
-		return ctx.Err() != nil || checkSelectors(ctx, once, []*resourceapi.ResourceClaim{claim}) != nil
+		prepared, _, err := preparing.prepared(fairness.WithTenant(ctx, claim.Namespace), []*resourceapi.ResourceClaim{claim}, true)
+		return err != nil || prepared.SelectorsErr(claim) != nil
 	}
 	problem := allocator.Problem{
-		Allocated: s.claims, Slices: s.slices, Classes: f.manager.DeviceClasses(), Features: f.features, Selectors: f.selectors,
+		Allocated: s.claims, Slices: s.slices, Classes: f.manager.DeviceClasses(), Features: f.features, Selectors: preparing.Selectors(),
 		Options: []allocator.Option{
-			allocator.WithEnvironment(environment),
+			allocator.WithEnvironment(preparing.environment),
 			allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentation.DefaultCost, fragmentation.DefaultSteps)),
 		},
 	}

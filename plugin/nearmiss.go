@@ -6,6 +6,7 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/cel"
 )
 
 // What a node answers in Filter is short and the same for as many nodes as possible,
@@ -118,7 +120,11 @@ func (pl *DynamicResourcesCEL) oursIn(state fwk.CycleState) *measuredAllocator {
 
 // nearestMiss explains the node on which the requests lack least. nil if there is none.
 func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
-	a, err := pl.newAllocator(ctx, material{})
+	prepared, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
+	if err != nil || len(missing) > 0 {
+		return nil, errors.Join(err, errNotPrepared)
+	}
+	a, err := pl.newAllocator(ctx, prepared, material{})
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +132,13 @@ func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, cla
 	if err != nil || node == nil {
 		return nil, err
 	}
-	problem, err := pl.problem(claims)
+	problem, err := pl.problem(prepared, claims)
 	if err != nil {
 		return nil, err
+	}
+	if len(prepared) > 0 {
+		// Of what tenants write nothing is compiled to be explained.
+		ctx = cel.OnlyCompiled(ctx)
 	}
 	return problem.Node(ctx, node)
 }
@@ -172,7 +182,7 @@ func lacking(requests []allocator.RequestDevices) int {
 }
 
 // problem is what the claims of a pod are up against.
-func (pl *DynamicResourcesCEL) problem(claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
+func (pl *DynamicResourcesCEL) problem(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
 	allocated, err := pl.claims.ResourceClaims().List()
 	if err != nil {
 		return nil, err
@@ -181,11 +191,11 @@ func (pl *DynamicResourcesCEL) problem(claims []*resourceapi.ResourceClaim) (*ex
 	if err != nil {
 		return nil, err
 	}
-	return &explain.Problem{Problem: allocator.Problem{
+	return &explain.Problem{Environment: pl.preparing.environment, Problem: allocator.Problem{
 		Claims: claims, Allocated: allocated, Classes: pl.claims.DeviceClasses(), Slices: all,
-		Features: dynamicresources.AllocatorFeatures(pl.features), Selectors: pl.selectors,
+		Features: dynamicresources.AllocatorFeatures(pl.features), Selectors: prepared.SelectorsOr(pl.preparing.Selectors),
 		Options: []allocator.Option{
-			allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),
+			allocator.WithEnvironment(pl.preparing.environment), allocator.WithCache(pl.cache),
 			// Nobody is told which of the sets would be best that are in use.
 			allocator.WithoutPreferences(),
 			allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(min(*pl.budget.Steps, nearMissSteps)),

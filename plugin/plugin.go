@@ -13,7 +13,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/featuregate"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -26,9 +25,6 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/cel"
-	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
@@ -36,10 +32,6 @@ import (
 
 // Name is the name of the plugin in scheduler configurations.
 const Name = "DynamicResourcesCEL"
-
-// selectorCacheSize is the number of compiled device selectors kept, as many as
-// upstream's plugin keeps.
-const selectorCacheSize = 10
 
 // DynamicResourcesCEL is upstream's plugin with our allocator for the pods that
 // need it.
@@ -57,16 +49,15 @@ type DynamicResourcesCEL struct {
 	features plfeature.Features
 	nodes    func() fwk.NodeInfoLister
 	claims   fwk.SharedDRAManager
-	judge    *costbound.Selectors
 	mistakes *mistakes
-	watched  *recorder
-	exchange *exchange
-	metrics  *metrics.Metrics
-	// These are what the allocators of all scheduling cycles share, nil where upstream's
-	// serves all pods.
-	selectors   *dracel.Cache
-	constraints *device.Environment
-	cache       *allocator.Cache
+	// preparing has what claims say, nil where nothing is allocated.
+	preparing *preparing
+	watched   *recorder
+	exchange  *exchange
+	metrics   *metrics.Metrics
+	// cache is what the allocators of all scheduling cycles share, nil where upstream's serves all
+	// pods.
+	cache *allocator.Cache
 	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with ours.
 	handle fwk.Handle
 	// holds are those of all profiles, nil if devices are not preempted. preempter is nil if they are not
@@ -131,10 +122,6 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, err
 	}
-	judge, err := shared.judge()
-	if err != nil {
-		return nil, err
-	}
 	pl := &DynamicResourcesCEL{
 		DynamicResources: upstream.(*dynamicresources.DynamicResources),
 		enabled:          enabled,
@@ -148,7 +135,6 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),
 		watched:          watched,
-		judge:            judge,
 		mistakes:         shared.mistakes,
 		metrics:          measured,
 		guard:            shared.guard,
@@ -166,13 +152,14 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
 	if pl.mode != configv1alpha1.AllocatorUpstream {
-		if err := pl.prepareAllocators(decoded); err != nil {
-			return nil, err
-		}
+		pl.cache = allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value()))
 	}
 	if !features.EnableDynamicResourceAllocation {
 		// Upstream's plugin does nothing then, and keeps no state.
 		return pl, nil
+	}
+	if pl.preparing, err = shared.preparingOf(ctx, features, pl.claims, measured); err != nil {
+		return nil, err
 	}
 	measured.WatchClaims(pl.claims.ResourceClaims().List)
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
@@ -182,22 +169,6 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		err = pl.preparePreemption(ctx, decoded.DevicePreemption, shared)
 	}
 	return pl, err
-}
-
-// prepareAllocators makes what our allocators share.
-func (pl *DynamicResourcesCEL) prepareAllocators(args *configv1alpha1.DynamicResourcesCELArgs) error {
-	var err error
-	pl.constraints, err = device.NewEnvironment(cel.Config{Observer: pl.metrics})
-	pl.cache = allocator.NewCache(allocator.CacheBytes(args.CacheSize.Value()))
-	pl.selectors = newSelectors(pl.features)
-	return err
-}
-
-func newSelectors(features plfeature.Features) *dracel.Cache {
-	return dracel.NewCache(selectorCacheSize, dracel.Features{
-		EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
-		EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
-	})
 }
 
 // preparePreemption makes what evicts pods for devices, where our allocator can say whom.
@@ -243,6 +214,12 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 		return nil, status
 	}
 	defer attempt.Progress()
+	var prepared allocator.Prepared
+	if attempt != nil {
+		if prepared, status = pl.preparedClaims(ctx, pod); !status.IsSuccess() {
+			return nil, status
+		}
+	}
 	var result *fwk.PreFilterResult
 	if status := pl.catchUp(ctx, pod); !status.IsSuccess() {
 		return nil, status
@@ -264,7 +241,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 		}
 		defer attempt.Progress()
 	}
-	if status := pl.chooseAllocator(ctx, field, pod, seen, attempt); !status.IsSuccess() {
+	if status := pl.chooseAllocator(ctx, field, pod, prepared, seen, attempt); !status.IsSuccess() {
 		return nil, status
 	}
 	if ours, ok := (*field).(*measuredAllocator); ok {
@@ -278,30 +255,30 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 
 // chooseAllocator leaves upstream's allocator in the cycle state, with a limit for its time,
 // or puts ours there.
-func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *structured.Allocator, pod *v1.Pod, seen *material, attempt *guard.Attempt) *fwk.Status {
+func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *structured.Allocator, pod *v1.Pod, prepared allocator.Prepared, seen *material, attempt *guard.Attempt) *fwk.Status {
 	all, err := pl.unallocatedClaims(pod)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	if err := checkSelectors(ctx, pl.judge, all); err != nil {
-		pl.metrics.ObserveRefusal(metrics.RefusalSelector)
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	for _, claim := range all {
+		if err := prepared.SelectorsErr(claim); err != nil {
+			pl.metrics.ObserveRefusal(metrics.RefusalSelector)
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+		}
 	}
 	if pl.mode == configv1alpha1.AllocatorUpstream {
-		*field = newLimitedAllocator(*field, attempt)
-		return nil
+		return pl.limit(ctx, field, prepared, seen, attempt)
 	}
 	claims := pl.withExtended(pod, all)
 	constrained := pl.constrained(claims)
 	if len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.prefers(claims) {
-		*field = newLimitedAllocator(*field, attempt)
-		return nil
+		return pl.limit(ctx, field, prepared, seen, attempt)
 	}
 	if len(constrained) > 0 && !pl.enabled {
 		pl.metrics.ObserveRefusal(metrics.RefusalGate)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(constrained[0]))
 	}
-	ours, status := pl.checkedAllocator(ctx, pod, seen, claims, attempt)
+	ours, status := pl.checkedAllocator(ctx, pod, prepared, seen, claims, attempt)
 	if status.IsSuccess() {
 		*field = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: attempt, constrained: len(constrained) > 0}
 	}
@@ -326,12 +303,30 @@ func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Al
 	return field, nil
 }
 
+// limit has upstream's allocator serve the claims, with a limit for its time and with their selectors as they
+// were compiled.
+func (pl *DynamicResourcesCEL) limit(ctx context.Context, field *structured.Allocator, prepared allocator.Prepared, seen *material, attempt *guard.Attempt) *fwk.Status {
+	if len(prepared) > 0 {
+		all, err := pl.gatherMaterial(ctx, *seen)
+		if err != nil {
+			return fwk.AsStatus(err)
+		}
+		*field, err = structured.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
+			pl.claims.DeviceClasses(), all.slices, prepared.SelectorsOr(pl.preparing.Selectors))
+		if err != nil {
+			return fwk.AsStatus(err)
+		}
+	}
+	*field = newLimitedAllocator(*field, attempt)
+	return nil
+}
+
 // checkedAllocator is our allocator for claims in which nothing is wrong.
-func (pl *DynamicResourcesCEL) checkedAllocator(ctx context.Context, pod *v1.Pod, seen *material, claims []*resourceapi.ResourceClaim, attempt *guard.Attempt) (*allocator.Allocator, *fwk.Status) {
+func (pl *DynamicResourcesCEL) checkedAllocator(ctx context.Context, pod *v1.Pod, prepared allocator.Prepared, seen *material, claims []*resourceapi.ResourceClaim, attempt *guard.Attempt) (*allocator.Allocator, *fwk.Status) {
 	budget := allocator.NewAttemptBudget(uint64(*pl.budget.AttemptCost), *pl.budget.AttemptSteps)
 	budget.LimitPreferences(uint64(*pl.preferenceBudget.AttemptCost), *pl.preferenceBudget.AttemptSteps)
 	attempt.OnOver(budget.End)
-	ours, err := pl.newAllocator(ctx, *seen, allocator.WithAttemptBudget(budget))
+	ours, err := pl.newAllocator(ctx, prepared, *seen, allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
@@ -343,7 +338,7 @@ func (pl *DynamicResourcesCEL) checkedAllocator(ctx context.Context, pod *v1.Pod
 	return ours, nil
 }
 
-func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, seen material, opts ...allocator.Option) (*allocator.Allocator, error) {
+func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, prepared allocator.Prepared, seen material, opts ...allocator.Option) (*allocator.Allocator, error) {
 	all, err := pl.gatherMaterial(ctx, seen)
 	if err != nil {
 		return nil, err
@@ -356,8 +351,8 @@ func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, seen material, 
 		opts = append(opts, allocator.WithoutDefaultConstraints(), allocator.WithoutPreferences())
 	}
 	opts = append(opts,
-		allocator.WithReasons(), allocator.WithEnvironment(pl.constraints), allocator.WithCache(pl.cache),
+		allocator.WithReasons(), allocator.WithEnvironment(pl.preparing.environment), allocator.WithPrepared(prepared), allocator.WithCache(pl.cache),
 		allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(*pl.budget.Steps))
 	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
-		pl.claims.DeviceClasses(), all.slices, pl.selectors, opts...)
+		pl.claims.DeviceClasses(), all.slices, prepared.SelectorsOr(pl.preparing.Selectors), opts...)
 }

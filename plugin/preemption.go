@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -63,12 +64,9 @@ func newPreempter(ctx context.Context, pl *DynamicResourcesCEL, args *configv1al
 	return p, nil
 }
 
-// PreEnqueue keeps a pod from being tried while others are being evicted for it.
-func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
-	if pl.preempter != nil && pl.preempter.Executor.IsPodRunningPreemption(pod.UID) {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted for the pod's devices")
-	}
-	return pl.DynamicResources.PreEnqueue(ctx, pod)
+// isPreempting reports whether pods are being evicted for the pod's devices.
+func (pl *DynamicResourcesCEL) isPreempting(pod *v1.Pod) bool {
+	return pl.preempter != nil && pl.preempter.Executor.IsPodRunningPreemption(pod.UID)
 }
 
 // preempt looks for pods to evict. did tells that it looked: then it has said what there is to say, and
@@ -138,7 +136,11 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, claims
 	}
 	kept := pl.keptFrom(pod)
 	allocator.AddAllocated(state, kept, dynamicresources.AllocatorFeatures(pl.features))
-	base, err := pl.newAllocator(ctx, material{allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
+	prepared, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
+	if err != nil || len(missing) > 0 {
+		return nil, errors.Join(err, errNotPrepared)
+	}
+	base, err := pl.newAllocator(ctx, prepared, material{allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return nil, err
 	}

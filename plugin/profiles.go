@@ -16,11 +16,11 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/cel"
-	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/indoubt"
@@ -34,9 +34,8 @@ type profiles struct {
 	gates featuregate.FeatureGate
 	// preempts tells whether pods are evicted for devices.
 	preempts bool
-	// judge makes the judge of selectors when it is first asked for. What it remembers of
-	// them is the same for all.
-	judge func() (*costbound.Selectors, error)
+	// inBackground: claims are prepared before a scheduling cycle needs them.
+	inBackground bool
 	// mistakes are logged once, whichever profile comes across them.
 	mistakes *mistakes
 	// asked is what all claims of the cluster ask for.
@@ -48,6 +47,8 @@ type profiles struct {
 	mutex sync.Mutex
 	// holds are on devices.
 	holds *hold.Holds
+	// preparing has what claims say.
+	preparing *preparing
 	// inDoubt are the allocations of which it is not known whether they are stored.
 	inDoubt *indoubt.Writes
 	share   stated[configv1alpha1.Share]
@@ -62,7 +63,6 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 	return &profiles{
 		guard:       guard,
 		gates:       gates,
-		judge:       sync.OnceValues(func() (*costbound.Selectors, error) { return costbound.NewSelectors(cel.Config{}) }),
 		mistakes:    newMistakes(clock.RealClock{}),
 		asked:       newAskedShapes(),
 		withTimeout: context.WithTimeout,
@@ -86,6 +86,23 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, facto
 		p.holds = holds
 	}
 	return p.holds, nil
+}
+
+// preparingOf has what claims say for all profiles.
+func (p *profiles) preparingOf(ctx context.Context, features plfeature.Features, manager fwk.SharedDRAManager, measured *metrics.Metrics) (*preparing, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.preparing == nil {
+		made, err := newPreparing(features, manager, measured)
+		if err != nil {
+			return nil, err
+		}
+		if p.inBackground {
+			made.background = fairness.NewBackground[wanted](ctx)
+		}
+		p.preparing = made
+	}
+	return p.preparing, nil
 }
 
 // inDoubtOf are the writes of all profiles. It is found out until the context ends what became of them.

@@ -46,6 +46,7 @@ func (s *schedulers) of(handle fwk.Handle, guard *guard.Guard, gates featuregate
 // add makes the plugin of one profile, and starts for the first one what all need.
 func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fwk.Handle, measured *metrics.Metrics) (fwk.Plugin, error) {
 	gates := s.profiles.gates
+	s.profiles.inBackground = true
 	s.profiles.preempts = gates.Enabled(DRADevicePreemption)
 	pl, err := newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, s.profiles)
 	if err != nil {

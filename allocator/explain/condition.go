@@ -65,7 +65,7 @@ func (p *Problem) conditions(ctx context.Context) ([]Condition, error) {
 				all = append(all, at)
 				continue
 			}
-			parts, err := conjunctsOf(ctx, at, constraint)
+			parts, err := p.conjunctsOf(ctx, at, constraint)
 			if err != nil {
 				return nil, err
 			}
@@ -75,10 +75,13 @@ func (p *Problem) conditions(ctx context.Context) ([]Condition, error) {
 	return all, nil
 }
 
-func conjunctsOf(ctx context.Context, at Condition, constraint v1alpha1.Constraint) ([]Condition, error) {
-	e, err := environment()
-	if err != nil {
-		return nil, err
+func (p *Problem) conjunctsOf(ctx context.Context, at Condition, constraint v1alpha1.Constraint) ([]Condition, error) {
+	e := p.Environment
+	if e == nil {
+		var err error
+		if e, err = environment(); err != nil {
+			return nil, err
+		}
 	}
 	expression, err := e.Compile(ctx, constraint.Expression, constraint.Variables...)
 	if err != nil {
@@ -87,7 +90,11 @@ func conjunctsOf(ctx context.Context, at Condition, constraint v1alpha1.Constrai
 	at.Constraint, at.variables, at.onError = constraint.Name, constraint.Variables, constraint.OnError
 	var all []Condition
 	var texts []string
-	for _, conjunct := range expression.Conjuncts() {
+	conjuncts := expression.Conjuncts()
+	if p.Environment != nil && !arePreparable(conjuncts) {
+		return []Condition{at}, nil
+	}
+	for _, conjunct := range conjuncts {
 		texts = append(texts, "("+conjunct.Text+")")
 		at.Text, at.Line, at.Column = conjunct.Text, conjunct.Line, conjunct.Column
 		at.conjuncts = texts[:len(texts):len(texts)]
@@ -96,6 +103,16 @@ func conjunctsOf(ctx context.Context, at Condition, constraint v1alpha1.Constrai
 	// With all of its conjuncts the constraint is as it was written.
 	all[len(all)-1].conjuncts = nil
 	return all, nil
+}
+
+// arePreparable bounds what [Prepare] compiles for a constraint: all conjuncts up to each of them, together no
+// more than one expression may have.
+func arePreparable(conjuncts []device.Conjunct) bool {
+	sum := 0
+	for i, c := range conjuncts {
+		sum += (len(conjuncts) - i) * (len(c.Text) + len(conjunction))
+	}
+	return sum <= cel.MaxExpressionLength
 }
 
 func describe(constraint *resourceapi.DeviceConstraint) string {
@@ -130,7 +147,7 @@ func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 		return nil
 	}
 	reference, err := define(devices, v1alpha1.CELDeviceConstraint{
-		Expression: strings.Join(c.conjuncts, " && "), Variables: c.variables, OnError: c.onError,
+		Expression: strings.Join(c.conjuncts, conjunction), Variables: c.variables, OnError: c.onError,
 	})
 	devices.Constraints[c.constraint].MatchAttribute = reference
 	return err

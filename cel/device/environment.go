@@ -125,6 +125,11 @@ func (e *Environment) CompileInt(ctx context.Context, expression string, variabl
 	return compiled(e.core.CompileInt(ctx, expression, ofCore(variables)...))
 }
 
+// CompileAny is Compile for an expression of any type, which is not evaluated.
+func (e *Environment) CompileAny(ctx context.Context, expression string) (*Expression, error) {
+	return compiled(e.core.CompileAny(ctx, expression))
+}
+
 func compiled(program *cel.Program, err error) (*Expression, error) {
 	if err != nil {
 		return nil, err

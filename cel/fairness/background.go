@@ -23,6 +23,7 @@ type Background[K comparable] struct {
 type task[K comparable] struct {
 	key  K
 	work func(context.Context)
+	done func()
 }
 
 // NewBackground begins nothing any more when the context ends, and ends the contexts of what has
@@ -32,8 +33,9 @@ func NewBackground[K comparable](ctx context.Context) *Background[K] {
 }
 
 // Add has work done for the tenant, unless there is some with that key that has not ended. The
-// context of the work is that of the tenant.
-func (b *Background[K]) Add(tenant string, key K, work func(context.Context)) {
+// context of the work is that of the tenant. done is called when it has ended, or when the context of
+// the Background has: an Add that did nothing because of this key was before that.
+func (b *Background[K]) Add(tenant string, key K, work func(context.Context), done func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.keys[key] {
@@ -41,7 +43,7 @@ func (b *Background[K]) Add(tenant string, key K, work func(context.Context)) {
 	}
 	b.keys[key] = true
 	others, running := b.waiting[tenant]
-	b.waiting[tenant] = append(others, task[K]{key, work})
+	b.waiting[tenant] = append(others, task[K]{key, work, done})
 	if !running {
 		go b.run(tenant)
 	}
@@ -58,6 +60,7 @@ func (b *Background[K]) run(tenant string) {
 			next.work(ctx)
 		}
 		b.ended(next.key)
+		next.done()
 	}
 }
 

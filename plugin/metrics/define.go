@@ -107,7 +107,7 @@ func (m *Metrics) begin() {
 		m.preemptions:  {PreemptionNominated, PreemptionNotHelpful, PreemptionNotEligible, PreemptionFailed},
 		m.holdsEnded:   HoldEnds,
 		m.inDoubt:      InDoubtOutcomes,
-		m.refusals:     {string(RefusalGate), string(RefusalConstraint), string(RefusalSelector), string(RefusalBackOff), string(RefusalShare)},
+		m.refusals:     {string(RefusalGate), string(RefusalConstraint), string(RefusalSelector), string(RefusalPreparing), string(RefusalBackOff), string(RefusalShare)},
 	} {
 		for _, value := range values {
 			vector.WithLabelValues(value)

@@ -107,6 +107,8 @@ const (
 	RefusalConstraint Refusal = "invalid_constraint"
 	// RefusalSelector means that a device selector of a claim is wrong.
 	RefusalSelector Refusal = "invalid_selector"
+	// RefusalPreparing means that expressions of a claim are being compiled.
+	RefusalPreparing Refusal = "preparing"
 	// RefusalBackOff means that the claims back off, for their attempts took too much.
 	RefusalBackOff Refusal = "back_off"
 	// RefusalShare means that the namespace has used up its share of the scheduler's time

@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"cmp"
+	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -96,6 +97,14 @@ func claimConfigurations(devices *resourceapi.DeviceClaim) []resourceapi.DeviceC
 // one: only another kind of this package is something else.
 func isConstraint(configuration resourceapi.DeviceConfiguration) bool {
 	return isDefinition(configuration) && !IsPreference(configuration)
+}
+
+// Defines reports whether the claim has configuration of its own for the driver [DriverName], which
+// may be malformed.
+func Defines(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(claim.Spec.Devices.Config, func(c resourceapi.DeviceClaimConfiguration) bool {
+		return isDefinition(c.DeviceConfiguration)
+	})
 }
 
 func isDefinition(configuration resourceapi.DeviceConfiguration) bool {

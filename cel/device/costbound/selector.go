@@ -40,23 +40,37 @@ func NewSelectors(config cel.Config) (*Selectors, error) {
 // more than [SelectorLimits] on a device that the API allows: an [*cel.Error] or a
 // [*SelectorError]. One that does not compile is left to those who evaluate it.
 func (s *Selectors) Check(ctx context.Context, selector string) error {
-	expression, err := s.environment.Compile(ctx, selector)
-	if failure, ok := errors.AsType[*cel.Error](err); ok {
-		if failure.Reason == cel.ReasonTooLong {
-			return err
-		}
+	_, err := s.Judge(ctx, selector, false)
+	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Reason != cel.ReasonTooLong {
 		return nil
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// Judge returns the selector, or the expression of a derived attribute, to be looked at and not to be
+// evaluated, and what Check returns or an [*cel.Error] if it does not compile. It is nil if it does not.
+func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*device.Expression, error) {
+	compile := s.environment.CompileAny
+	if !derives {
+		compile = func(ctx context.Context, text string) (*device.Expression, error) {
+			return s.environment.Compile(ctx, text)
+		}
 	}
+	expression, err := compile(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	end, err := cel.TakeTurn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	w := newWalker(expression, 0, device.LargestSizes())
 	w.exponents = true
-	bound := w.bound()
-	if bound.Within(SelectorLimits) {
-		return nil
+	if bound := w.bound(); !bound.Within(SelectorLimits) {
+		return expression, &SelectorError{Selector: text, Heaviest: bound.Heaviest}
 	}
-	return &SelectorError{Selector: selector, Heaviest: bound.Heaviest}
+	return expression, nil
 }
 
 // mayHaveExponent tells whether a call reads a text as a quantity that has a large exponent,

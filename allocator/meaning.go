@@ -1,0 +1,80 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// meaning is what the configuration of a claim and of its classes says, decoded and compiled. It
+// depends on nothing else, and is not modified.
+type meaning struct {
+	constraints []compiled[v1alpha1.Constraint]
+	preferences []compiled[v1alpha1.Preference]
+	// constraintsErr and preferencesErr are why there are none.
+	constraintsErr, preferencesErr error
+}
+
+// compiled is a constraint or a preference with its expression, or with what is wrong with that. A
+// policy has neither.
+type compiled[T any] struct {
+	of         T
+	expression *device.Expression
+	key        expressionKey
+	err        error
+}
+
+// meaningOf compiles for the tenant of the context, whose end is the only error. Preferences are left
+// out where there are none to be seen.
+func meaningOf(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter, preferences bool) (*meaning, error) {
+	m := &meaning{}
+	var constraints []v1alpha1.Constraint
+	constraints, m.constraintsErr = v1alpha1.Resolve(claim, classes)
+	for _, c := range constraints {
+		expression, err := environment.Compile(ctx, c.Expression, c.Variables...)
+		if err, ok := about(err, claim, "constraint", c.Name, c.Source); !ok {
+			return nil, err
+		} else {
+			m.constraints = append(m.constraints, compiled[v1alpha1.Constraint]{c, expression, newExpressionKey(environment, c.Expression, c.Variables, false), err})
+		}
+	}
+	if !preferences {
+		return m, nil
+	}
+	var resolved []v1alpha1.Preference
+	resolved, m.preferencesErr = v1alpha1.ResolvePreferences(claim, classes)
+	for _, p := range resolved {
+		if p.Policy != "" {
+			m.preferences = append(m.preferences, compiled[v1alpha1.Preference]{of: p})
+			continue
+		}
+		expression, err := environment.CompileInt(ctx, p.Expression, p.Variables...)
+		if err, ok := about(err, claim, "preference", p.Name, p.Source); !ok {
+			return nil, err
+		} else {
+			m.preferences = append(m.preferences, compiled[v1alpha1.Preference]{p, expression, newExpressionKey(environment, p.Expression, p.Variables, true), err})
+		}
+	}
+	return m, nil
+}
+
+// about says whose mistake it is. It is not ok if it is no mistake of an expression.
+func about(err error, claim *resourceapi.ResourceClaim, kind, name string, source v1alpha1.Source) (error, bool) {
+	if err == nil {
+		return nil, true
+	}
+	if _, ok := errors.AsType[*cel.Error](err); !ok {
+		return err, false
+	}
+	return fmt.Errorf("claim %s, %s %s (%s): %w", klog.KObj(claim), kind, name, source, err), true
+}

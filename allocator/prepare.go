@@ -1,0 +1,369 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/cel/memo"
+)
+
+// Whoever may create a claim decides how long it takes to decode, to judge and to compile what it
+// says. So a scheduler has that done before, by a Preparer in the background, and hands the result to
+// its allocators, which look it up ([WithPrepared]).
+
+// Preparer compiles what claims say, for the tenants of contexts ([cel.Environment.Compile]). It is safe
+// for concurrent use.
+type Preparer struct {
+	environment *device.Environment
+	judge       *costbound.Selectors
+	features    dracel.Features
+	selectors   atomic.Pointer[selectorSet]
+}
+
+// A selectorSet has room for so many compiled selectors, and for about so many bytes of them. With more a
+// Preparer begins another one.
+const (
+	maxSelectors     = 4096
+	maxSelectorBytes = 64 << 20
+)
+
+// selectorSet has selectors as upstream's evaluator takes them. It forgets none: what is prepared with it
+// compiles nothing.
+type selectorSet struct {
+	*dracel.Cache
+	number uint64
+	mutex  sync.Mutex
+	known  map[selectorText]selectorOutcome
+	bytes  int
+}
+
+type selectorText struct {
+	text string
+	// derives: it is the expression of a derived attribute. isJudged: it is that of a claim.
+	derives, isJudged bool
+}
+
+type selectorOutcome struct {
+	reads view.ReadSet
+	err   error
+}
+
+// NewPreparer returns a Preparer of constraints in the environment and of selectors with the features.
+func NewPreparer(environment *device.Environment, features dracel.Features) (*Preparer, error) {
+	judge, err := costbound.NewSelectors(cel.Config{})
+	if err != nil {
+		return nil, err
+	}
+	p := &Preparer{environment: environment, judge: judge, features: features}
+	p.begin(nil)
+	return p, nil
+}
+
+// begin replaces a set that is full.
+func (p *Preparer) begin(full *selectorSet) {
+	next := &selectorSet{Cache: dracel.NewCache(maxSelectors, p.features), known: map[selectorText]selectorOutcome{}}
+	if full != nil {
+		next.number = full.number + 1
+	}
+	p.selectors.CompareAndSwap(full, next)
+}
+
+// Generation is that of the selectors of claims that are prepared now. A claim of another one has to be
+// prepared again.
+func (p *Preparer) Generation() uint64 { return p.selectors.Load().number }
+
+// Selectors has the compiled selectors of all claims of this generation.
+func (p *Preparer) Selectors() *dracel.Cache { return p.selectors.Load().Cache }
+
+// PreparedClaim is what a claim says, decoded and compiled. It is not modified.
+type PreparedClaim struct {
+	meaning *meaning
+	// prefers: a preference is about the claim.
+	prefers bool
+	// content is what [claimContent] says, nil if that is nothing.
+	content *fingerprint.Sum
+	// selectors has the selectors of the claim and of its classes, reads has what they read.
+	selectors    *selectorSet
+	selectorsErr error
+	reads        map[string]view.ReadSet
+}
+
+// NeedsPreparation reports whether the claim has texts of its own to decode or to compile, or refers to a
+// constraint. Constraints and preferences may be ignored.
+func NeedsPreparation(claim *resourceapi.ResourceClaim, constraints bool) bool {
+	if constraints && (v1alpha1.Defines(claim) || v1alpha1.HasReference(claim)) {
+		return true
+	}
+	for r := range alternativesOf(claim) {
+		if len(r.Spec.Selectors) > 0 || len(r.Spec.DerivedAttributes) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// alternativesOf are the requests of a claim, and the alternatives of those that have some.
+func alternativesOf(claim *resourceapi.ResourceClaim) iter.Seq[requests.Request] {
+	return func(yield func(requests.Request) bool) {
+		for order := range claim.Spec.Devices.Requests {
+			for i := range requests.Alternatives(&claim.Spec.Devices.Requests[order]) {
+				r := requests.New(claim, order, i)
+				if r.Spec != nil && !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ClassesOf are the names of the classes that the claim uses, each once.
+func ClassesOf(claim *resourceapi.ResourceClaim) []string {
+	var names []string
+	for r := range alternativesOf(claim) {
+		if !slices.Contains(names, r.Spec.DeviceClassName) {
+			names = append(names, r.Spec.DeviceClassName)
+		}
+	}
+	return names
+}
+
+// Prepare compiles what the claim says: its selectors, and its constraints and preferences unless it is for an
+// allocator that ignores them. Mistakes in it are part of the result: the error is that of the context.
+func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter, constraints bool) (*PreparedClaim, error) {
+	c := &PreparedClaim{meaning: &meaning{}, reads: map[string]view.ReadSet{}}
+	if constraints {
+		c.prefers = v1alpha1.HasPreference(claim, func(name string) bool {
+			class, err := classes.Get(name)
+			return err == nil && v1alpha1.HasPreferences(class)
+		})
+		var err error
+		if c.meaning, err = meaningOf(ctx, p.environment, claim, classes, c.prefers); err != nil {
+			return nil, err
+		}
+		if content, ok := claimContent(classes, claim); ok {
+			c.content = &content
+		}
+	}
+	c.selectors = p.selectors.Load()
+	for r := range alternativesOf(claim) {
+		if class, err := classes.Get(r.Spec.DeviceClassName); err == nil {
+			// What is wrong with a selector of a class is found where it is evaluated.
+			if _, err := p.addSelectors(ctx, c, class.Spec.Selectors, false); err != nil {
+				return nil, err
+			}
+		}
+		wrong, err := p.addSelectors(ctx, c, r.Spec.Selectors, true)
+		if err != nil {
+			return nil, err
+		}
+		for _, derived := range r.Spec.DerivedAttributes {
+			outcome, err := p.selector(ctx, c.selectors, selectorText{derived.Expression, true, true})
+			if err != nil {
+				return nil, err
+			}
+			if wrong == nil && outcome.err != nil {
+				wrong = fmt.Errorf("derived attribute %s: %w", derived.Name, outcome.err)
+			}
+		}
+		if c.selectorsErr == nil && wrong != nil {
+			c.selectorsErr = fmt.Errorf("claim %s, request %s: %w", klog.KObj(claim), r.Name, wrong)
+		}
+	}
+	return c, nil
+}
+
+// addSelectors compiles selectors of a claim, which are judged, or of a class. err is that of the context.
+func (p *Preparer) addSelectors(ctx context.Context, c *PreparedClaim, selectors []resourceapi.DeviceSelector, judged bool) (wrong, err error) {
+	for i, selector := range selectors {
+		if selector.CEL == nil {
+			continue
+		}
+		outcome, err := p.selector(ctx, c.selectors, selectorText{selector.CEL.Expression, false, judged})
+		if err != nil {
+			return nil, err
+		}
+		c.reads[selector.CEL.Expression] = outcome.reads
+		if wrong == nil && outcome.err != nil {
+			wrong = fmt.Errorf("selector #%d: %w", i, outcome.err)
+		}
+	}
+	return wrong, nil
+}
+
+// selector is judged and compiled once for each set.
+func (p *Preparer) selector(ctx context.Context, to *selectorSet, text selectorText) (selectorOutcome, error) {
+	to.mutex.Lock()
+	outcome, known := to.known[text]
+	to.mutex.Unlock()
+	if known {
+		return outcome, nil
+	}
+	bytes := 0
+	outcome, bytes, err := p.compileSelector(ctx, to, text)
+	if err != nil {
+		return outcome, err
+	}
+	to.mutex.Lock()
+	to.known[text] = outcome
+	to.bytes += bytes + 2*len(text.text)
+	full := to.bytes > maxSelectorBytes || len(to.known) >= maxSelectors
+	to.mutex.Unlock()
+	if full {
+		p.begin(to)
+	}
+	return outcome, nil
+}
+
+// A compiled selector takes about as much as the judge's program for each evaluator.
+const evaluators = 2
+
+func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text selectorText) (outcome selectorOutcome, bytes int, err error) {
+	if len(text.text) > resourceapi.CELSelectorExpressionMaxLength {
+		// The API server refuses it, whoever wrote it into its database.
+		outcome.err = fmt.Errorf("longer than %d bytes", resourceapi.CELSelectorExpressionMaxLength)
+		return outcome, 0, nil
+	}
+	expression, wrong := p.judge.Judge(ctx, text.text, text.derives)
+	if ctx.Err() != nil {
+		return outcome, 0, context.Cause(ctx)
+	}
+	if expression != nil {
+		outcome.reads, bytes = view.NewReadSet(expression.ReadSet()), evaluators*expression.Size()
+	} else {
+		outcome.reads = view.AnyAttribute
+	}
+	_, isLimit := errors.AsType[*costbound.SelectorError](wrong)
+	if failure, ok := errors.AsType[*cel.Error](wrong); text.isJudged && (isLimit || ok && failure.Reason == cel.ReasonTooLong) {
+		outcome.err = wrong
+		return outcome, bytes, nil
+	}
+	end, err := cel.TakeTurn(ctx)
+	if err != nil {
+		return outcome, 0, err
+	}
+	defer end()
+	defer func() {
+		if failure := recover(); failure != nil {
+			outcome.err = fmt.Errorf("CEL can't compile it, write it another way: %v", failure)
+		}
+	}()
+	compile := to.GetOrCompile
+	if text.derives {
+		compile = to.GetOrCompileDerivedAttribute
+	}
+	if result := compile(text.text); result.Error != nil {
+		outcome.err = fmt.Errorf("CEL compile error: %w", result.Error)
+	} else if text.isJudged {
+		// What is not known to be bounded is not evaluated.
+		outcome.err = wrong
+	}
+	return outcome, bytes, nil
+}
+
+// Generation is that of its selectors.
+func (c *PreparedClaim) Generation() uint64 { return c.selectors.number }
+
+// Size is about how many bytes the claim takes, besides its selectors.
+func (c *PreparedClaim) Size() memo.Size {
+	size := memo.Size{Bytes: 512}
+	add := func(text string, variables []v1alpha1.Variable, expression *device.Expression) {
+		size.Bytes += 256 + len(text)
+		for _, v := range variables {
+			size.Bytes += len(v.Name) + len(v.Expression)
+		}
+		if expression != nil {
+			size.Parts = append(size.Parts, memo.Part{Of: *expression, Bytes: expression.Size()})
+		}
+	}
+	for i := range c.meaning.constraints {
+		of := &c.meaning.constraints[i]
+		add(of.of.Expression, of.of.Variables, of.expression)
+	}
+	for i := range c.meaning.preferences {
+		of := &c.meaning.preferences[i]
+		add(of.of.Expression, of.of.Variables, of.expression)
+	}
+	for text := range c.reads {
+		size.Bytes += 128 + len(text)
+	}
+	for _, err := range []error{c.meaning.constraintsErr, c.meaning.preferencesErr, c.selectorsErr} {
+		if err != nil {
+			size.Bytes += 2 * len(err.Error())
+		}
+	}
+	return size
+}
+
+// contentOr is what was found out when the claim was prepared, if it was.
+func (c *PreparedClaim) contentOr(find func() (fingerprint.Sum, bool)) *fingerprint.Sum {
+	if c != nil {
+		return c.content
+	}
+	if content, ok := find(); ok {
+		return &content
+	}
+	return nil
+}
+
+// Prepared are claims that were prepared, by their UIDs.
+type Prepared map[types.UID]*PreparedClaim
+
+// of is nil for a claim that was not prepared.
+func (p Prepared) of(claim *resourceapi.ResourceClaim) *PreparedClaim {
+	if len(p) == 0 || claim.UID == "" {
+		return nil
+	}
+	return p[claim.UID]
+}
+
+// SelectorsErr is what is wrong with selectors of the claim, which must not be evaluated then.
+func (p Prepared) SelectorsErr(claim *resourceapi.ResourceClaim) error {
+	if c := p.of(claim); c != nil {
+		return c.selectorsErr
+	}
+	return nil
+}
+
+// SelectorsOr has the compiled selectors of all claims, others if there are no claims.
+func (p Prepared) SelectorsOr(others func() *dracel.Cache) *dracel.Cache {
+	for _, c := range p {
+		return c.selectors.Cache
+	}
+	return others()
+}
+
+// readBy is what a selector of one of the claims, or of their classes, reads.
+func (p Prepared) readBy(selector string) (view.ReadSet, bool) {
+	for _, c := range p {
+		if read, known := c.reads[selector]; known {
+			return read, true
+		}
+	}
+	return view.ReadSet{}, false
+}
+
+// WithPrepared has the allocator look up what the claims say. The selectors that it is made with have to be
+// those of the [Preparer].
+func WithPrepared(claims Prepared) Option {
+	return func(o *options) { o.prepared = claims }
+}

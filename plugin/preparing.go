@@ -1,0 +1,275 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/explain"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/fairness"
+	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// What claims say is compiled in the background, when a pod that needs them is queued: one claim of each
+// namespace at a time, and one expression at a time in turns of namespaces. The pod stays gated until that
+// is done. If it takes long, the pod is let through once, to be refused with a reason that users see. A
+// scheduling cycle looks up what was prepared, and compiles nothing that tenants write.
+
+const (
+	// preparedBytes bounds what is kept. A claim with usual expressions takes some 10 KiB.
+	preparedBytes = 128 << 20
+	// gatedAtMost is after how long a pod is told what it waits for.
+	gatedAtMost = time.Second
+)
+
+// preparing is for all profiles of a scheduler. It is safe for concurrent use.
+type preparing struct {
+	*allocator.Preparer
+	// environment is that of constraints.
+	environment *device.Environment
+	claims      fwk.ResourceClaimTracker
+	classes     fwk.DeviceClassLister
+	known       *memo.Memo[preparedKey, *allocator.PreparedClaim]
+	// background is nil where claims are prepared when they are needed, as in a simulation.
+	background *fairness.Background[wanted]
+
+	// mutex guards what follows.
+	mutex sync.Mutex
+	// waiting has the pods that are activated when a claim was prepared.
+	waiting map[wanted][]waitingPod
+	// since is when a pod began to wait.
+	since map[types.UID]time.Time
+}
+
+type waitingPod struct {
+	*v1.Pod
+	activate func(*v1.Pod)
+}
+
+// preparedKey is all that what is prepared depends on: the specification of a claim never changes.
+type preparedKey struct {
+	claim types.UID
+	// classes are the versions of those that the claim uses.
+	classes string
+	// selectors are those of the Preparer.
+	selectors uint64
+	// constraints: its constraints and preferences were compiled, too.
+	constraints bool
+}
+
+// wanted is what has to be prepared.
+type wanted struct {
+	claim       types.UID
+	constraints bool
+}
+
+func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, observer cel.Observer) (*preparing, error) {
+	environment, err := device.NewEnvironment(cel.Config{Observer: observer})
+	if err != nil {
+		return nil, err
+	}
+	preparer, err := allocator.NewPreparer(environment, dracel.Features{
+		EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
+		EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &preparing{
+		Preparer: preparer, environment: environment, claims: manager.ResourceClaims(), classes: manager.DeviceClasses(),
+		known: memo.In(memo.New(preparedBytes), func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
+			size := (*c).Size()
+			size.Bytes += len(key.classes)
+			return size
+		}),
+		waiting: map[wanted][]waitingPod{}, since: map[types.UID]time.Time{},
+	}, nil
+}
+
+// prepared are the claims of a pod that need it. missing are those that have to be waited for.
+func (p *preparing) prepared(ctx context.Context, claims []*resourceapi.ResourceClaim, constraints bool) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error) {
+	for _, claim := range claims {
+		if !allocator.NeedsPreparation(claim, constraints) {
+			continue
+		}
+		c := p.look(claim, constraints)
+		if c == nil && p.background == nil {
+			if c, err = p.prepare(ctx, claim, constraints); err != nil {
+				return nil, nil, err
+			}
+		}
+		if c == nil {
+			missing = append(missing, claim)
+			continue
+		}
+		if prepared == nil {
+			prepared = allocator.Prepared{}
+		}
+		prepared[claim.UID] = c
+	}
+	return prepared, missing, nil
+}
+
+func (p *preparing) keyOf(claim *resourceapi.ResourceClaim, selectors uint64, constraints bool) preparedKey {
+	var versions strings.Builder
+	for _, name := range allocator.ClassesOf(claim) {
+		if class, err := p.classes.Get(name); err == nil {
+			versions.WriteString(class.ResourceVersion)
+		}
+		versions.WriteByte('/')
+	}
+	return preparedKey{claim.UID, versions.String(), selectors, constraints}
+}
+
+func (p *preparing) look(claim *resourceapi.ResourceClaim, constraints bool) *allocator.PreparedClaim {
+	if entry := p.known.Has(p.keyOf(claim, p.Generation(), constraints)); entry != nil {
+		if c := entry.Look(); c != nil {
+			return *c
+		}
+	}
+	return nil
+}
+
+func (p *preparing) prepare(ctx context.Context, claim *resourceapi.ResourceClaim, constraints bool) (*allocator.PreparedClaim, error) {
+	key := p.keyOf(claim, 0, constraints)
+	c, err := p.Prepare(ctx, claim, p.classes, constraints)
+	if err != nil {
+		return nil, fmt.Errorf("prepare claim %s: %w", klog.KObj(claim), err)
+	}
+	key.selectors = c.Generation()
+	if constraints {
+		// Mistakes are those that the claim has already.
+		if err := explain.Prepare(ctx, p.environment, claim, p.classes); ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	c, _, err = p.known.At(key).Find(ctx, func() (*allocator.PreparedClaim, error) { return c, nil })
+	return c, err
+}
+
+// await has the claims prepared, and the pod activated then. It reports for how long the pod has waited.
+func (p *preparing) await(pod *v1.Pod, missing []*resourceapi.ResourceClaim, constraints bool, activate func(*v1.Pod)) time.Duration {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	since, waits := p.since[pod.UID]
+	if !waits {
+		since = time.Now()
+		p.since[pod.UID] = since
+		time.AfterFunc(gatedAtMost, func() {
+			if p.waits(pod) {
+				activate(pod)
+			}
+		})
+	}
+	// The claims of a namespace are prepared one after the other: when the last one is, all are.
+	last := wanted{missing[len(missing)-1].UID, constraints}
+	p.waiting[last] = append(p.waiting[last], waitingPod{pod, activate})
+	for _, claim := range missing {
+		p.background.Add(claim.Namespace, wanted{claim.UID, constraints}, func(ctx context.Context) {
+			if _, err := p.claims.Get(claim.Namespace, claim.Name); err != nil || p.look(claim, constraints) != nil {
+				return
+			}
+			if _, err := p.prepare(ctx, claim, constraints); err != nil {
+				klog.FromContext(ctx).V(4).Info("Not prepared", "err", err)
+			}
+		}, func() { p.wake(wanted{claim.UID, constraints}) })
+	}
+	return time.Since(since)
+}
+
+func (p *preparing) waits(pod *v1.Pod) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	_, waits := p.since[pod.UID]
+	return waits
+}
+
+// wake activates the pods that wait for a claim.
+func (p *preparing) wake(claim wanted) {
+	p.mutex.Lock()
+	pods := p.waiting[claim]
+	delete(p.waiting, claim)
+	for _, pod := range pods {
+		delete(p.since, pod.UID)
+	}
+	p.mutex.Unlock()
+	for _, pod := range pods {
+		pod.activate(pod.Pod)
+	}
+}
+
+// errNotPrepared ends what would have to compile something within a scheduling cycle.
+var errNotPrepared = errors.New("the expressions of a claim are being compiled")
+
+// PreEnqueue gates a pod while others are being evicted for it, as upstream's PreEnqueue does, and until its
+// claims are prepared. It is called while the scheduling queue is locked, so it only looks up.
+func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
+	if pl.isPreempting(pod) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted for the pod's devices")
+	}
+	status := pl.DynamicResources.PreEnqueue(ctx, pod)
+	if !status.IsSuccess() || pl.preparing == nil || pl.preparing.background == nil || len(pod.Spec.ResourceClaims) == 0 {
+		return status
+	}
+	claims, err := pl.unallocatedClaims(pod)
+	if err != nil {
+		// PreFilter says what is wrong.
+		return status
+	}
+	_, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
+	if err != nil || len(missing) == 0 || pl.preparing.await(pod, missing, pl.constrains(), pl.activate) >= gatedAtMost {
+		return status
+	}
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))
+}
+
+// constrains reports whether constraints and preferences of claims matter in this profile.
+func (pl *DynamicResourcesCEL) constrains() bool {
+	return pl.enabled && pl.mode != configv1alpha1.AllocatorUpstream
+}
+
+// unprepared is why a pod has to wait.
+func unprepared(missing []*resourceapi.ResourceClaim) string {
+	if more := len(missing) - 1; more > 0 {
+		return fmt.Sprintf("the expressions of claim %s and of %d others are being compiled: the pod is tried when that is done", klog.KObj(missing[0]), more)
+	}
+	return fmt.Sprintf("the expressions of claim %s are being compiled: the pod is tried when that is done", klog.KObj(missing[0]))
+}
+
+// preparedClaims refuses a pod of which claims are not prepared, and has it activated when they are.
+func (pl *DynamicResourcesCEL) preparedClaims(ctx context.Context, pod *v1.Pod) (allocator.Prepared, *fwk.Status) {
+	claims, err := pl.unallocatedClaims(pod)
+	if err != nil {
+		// Upstream's PreFilter says what is wrong.
+		return nil, nil
+	}
+	prepared, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	if len(missing) == 0 {
+		return prepared, nil
+	}
+	pl.preparing.await(pod, missing, pl.constrains(), pl.activate)
+	pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
+	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))
+}

@@ -1,0 +1,174 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	compbase "k8s.io/component-base/metrics"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// preparingBench is a plugin that prepares claims in the background, as in a scheduler.
+type preparingBench struct {
+	*DynamicResourcesCEL
+	ctx      context.Context
+	handle   *handle
+	registry compbase.KubeRegistry
+}
+
+func startPreparing(t *testing.T, args runtime.Object, objects ...runtime.Object) *preparingBench {
+	t.Helper()
+	b := &preparingBench{registry: compbase.NewKubeRegistry()}
+	measured, err := metrics.New(b.registry, time.Now)
+	require.NoError(t, err)
+	b.ctx, b.handle = newHandle(t, objects...)
+	shared := newShared()
+	shared.inBackground = true
+	b.DynamicResourcesCEL, err = newPlugin(b.ctx, args, b.handle, features(), true, measured, shared)
+	require.NoError(t, err)
+	b.handle.start(b.ctx, t, objects...)
+	return b
+}
+
+func (b *preparingBench) compilations(t *testing.T) float64 {
+	t.Helper()
+	values := shown(t, b.registry)
+	return values["constraint_compilations_total compiled"] + values["constraint_compilations_total refused"]
+}
+
+// activated waits until the pod was.
+func (b *preparingBench) awaitActivated(t *testing.T, times int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		known := b.handle.activated.Load()
+		return known != nil && len(*known) >= times
+	}, waitFor, tick)
+}
+
+func selecting(c *resourceapi.ResourceClaim, expression string) *resourceapi.ResourceClaim {
+	c.Spec.Devices.Requests[0].Exactly.Selectors = append(c.Spec.Devices.Requests[0].Exactly.Selectors,
+		resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}})
+	return c
+}
+
+// TestPodsAreGatedUntilTheirClaimsArePrepared has all that a scheduling cycle needs compiled before it, also where
+// it fails and is explained.
+func TestPodsAreGatedUntilTheirClaimsArePrepared(t *testing.T) {
+	const unmet = "devices.size() == 2 && devices.all(d, d.attributes['mla.example.com'].index > 2) && true"
+	for name, args := range map[string]runtime.Object{"ours": nil, "upstream's allocator": upstreamOnly()} {
+		t.Run(name, func(t *testing.T) {
+			b := startPreparing(t, args, class(), slice(0, 2, 3),
+				selecting(constrain(t, claim(2), "unmet", unmet), "device.attributes['mla.example.com'].index >= 0"))
+			require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done",
+				b.PreEnqueue(b.ctx, pod()).Message())
+			b.awaitActivated(t, 1)
+			require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+
+			before := b.compilations(t)
+			state := framework.NewCycleState()
+			_, status := b.PreFilter(b.ctx, state, pod(), nil)
+			require.True(t, status.IsSuccess(), "%v", status)
+			require.Equal(t, fwk.UnschedulableAndUnresolvable, b.Filter(b.ctx, state, pod(), node(nodeName)).Code())
+			said := fail(b.ctx, t, b.DynamicResourcesCEL, nodeName).Message()
+			if args == nil {
+				require.Contains(t, said, "no set satisfies constraint unmet, line 1, column 24: devices.all(", "each conjunct was prepared")
+			}
+			require.Equal(t, before, b.compilations(t), "nothing is compiled within the cycle")
+		})
+	}
+}
+
+// TestPreFilterWaitsForClaims: a pod that was queued before is refused with a reason, and tried again.
+func TestPreFilterWaitsForClaims(t *testing.T) {
+	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
+	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+	require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done", status.Message())
+	require.EqualValues(t, 1, shown(t, b.registry)["refused_scheduling_attempts_total preparing"])
+	b.awaitActivated(t, 1)
+	state := framework.NewCycleState()
+	_, status = b.PreFilter(b.ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), "%v", status)
+	require.True(t, b.Filter(b.ctx, state, pod(), node(nodeName)).IsSuccess())
+}
+
+// TestMistakesArePrepared: they are told as before.
+func TestMistakesArePrepared(t *testing.T) {
+	for want, c := range map[string]*resourceapi.ResourceClaim{
+		"Syntax error": constrain(t, claim(2), "wrong", "devices ="),
+		"claim default/claim, request mla: selector #0: CEL compile error": selecting(claim(2), "device ="),
+		"claim default/claim, request mla: selector #1: the selector may take more than": selecting(selecting(claim(2), "true"),
+			"lists.range(900000).distinct().size() > 0"),
+	} {
+		b := startPreparing(t, nil, class(), slice(0, 2, 3), c)
+		require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+		b.awaitActivated(t, 1)
+		require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+		_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
+		require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+		require.Contains(t, status.Message(), want)
+	}
+}
+
+// TestClaimsArePreparedAgain where their classes have changed.
+func TestClaimsArePreparedAgain(t *testing.T) {
+	b := startPreparing(t, nil, class(), slice(0, 2, 3), reference(claim(2), "ring2"))
+	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+	b.awaitActivated(t, 1)
+	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
+	require.Contains(t, status.Message(), "ring2", "nothing defines it")
+
+	changed := class()
+	changed.ResourceVersion = "2"
+	changed.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: constrain(t, claim(2), "ring2", ring2).Spec.Devices.Config[0].DeviceConfiguration}}
+	_, err := b.handle.client.ResourceV1().DeviceClasses().Update(b.ctx, changed, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return !b.PreEnqueue(b.ctx, pod()).IsSuccess() }, waitFor, tick)
+	b.awaitActivated(t, 2)
+	_, status = b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
+	require.True(t, status.IsSuccess(), "%v", status)
+}
+
+// TestNamespacesArePreparedInTurns has a namespace with claims that take seconds beside one with a claim that
+// takes a millisecond.
+func TestNamespacesArePreparedInTurns(t *testing.T) {
+	const many = 40
+	slow := strings.Repeat("||1+1+1+1+1+1+1+1+1+1==1", 20)
+	objects := []runtime.Object{class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2)}
+	var pods []*v1.Pod
+	for i := range many {
+		c := constrain(t, claim(2), "slow", fmt.Sprintf("%d == 1%s", i, slow))
+		c.Namespace, c.Name, c.UID = "many", fmt.Sprint("claim-", i), types.UID(fmt.Sprint("many-", i))
+		objects = append(objects, c)
+		p := pod()
+		p.Namespace, p.Name, p.UID = "many", fmt.Sprint("pod-", i), types.UID(fmt.Sprint("pod-", i))
+		p.Spec.ResourceClaims[0].ResourceClaimName = &c.Name
+		pods = append(pods, p)
+	}
+	b := startPreparing(t, nil, objects...)
+	for _, p := range pods {
+		require.False(t, b.PreEnqueue(b.ctx, p).IsSuccess())
+	}
+	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+	require.Eventually(t, func() bool {
+		known := b.handle.activated.Load()
+		return known != nil && strings.Contains(strings.Join(*known, " "), "default/")
+	}, waitFor, time.Millisecond)
+	require.Less(t, len(*b.handle.activated.Load()), many/2)
+	b.awaitActivated(t, many+1)
+}

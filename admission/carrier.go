@@ -21,6 +21,10 @@ import (
 // carrier judges the specification of a claim.
 func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes v1alpha1.ClassGetter) Verdict {
 	j := &judgement{Checker: c, carrier: carrier, devices: carrier.Path.Child("devices")}
+	if err := carrier.CheckTexts(); err != nil {
+		j.Errors = fieldErrors(err)
+		return j.Verdict
+	}
 	definitions, err := carrier.Definitions()
 	j.Errors = fieldErrors(err)
 	j.own(ctx, definitions)

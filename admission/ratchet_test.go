@@ -38,7 +38,9 @@ func TestUpdatesOfClasses(t *testing.T) {
 	checker := newChecker(t, Options{})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			judge := func(config string) Verdict { return judged(checker.Class(t.Context(), classOf(t, "mla", "config: ["+config+"]"))) }
+			judge := func(config string) Verdict {
+				return judged(checker.Class(t.Context(), classOf(t, "mla", "config: ["+config+"]")))
+			}
 			got := ratcheted(judge(test.before), judge(test.after))
 			var fields []string
 			for _, err := range got.Errors {

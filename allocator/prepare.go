@@ -150,7 +150,11 @@ func ClassesOf(claim *resourceapi.ResourceClaim) []string {
 // Prepare compiles what the claim says: its selectors, and its constraints and preferences unless it is for an
 // allocator that ignores them. Mistakes in it are part of the result: the error is that of the context.
 func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter, constraints bool) (*PreparedClaim, error) {
-	c := &PreparedClaim{meaning: &meaning{}, reads: map[string]view.ReadSet{}}
+	c := &PreparedClaim{meaning: &meaning{}, reads: map[string]view.ReadSet{}, selectors: p.selectors.Load()}
+	if err := v1alpha1.ClaimCarrier(claim).CheckTexts(); err != nil {
+		c.meaning.constraintsErr, c.selectorsErr = err, err
+		return c, nil
+	}
 	if constraints {
 		c.prefers = v1alpha1.HasPreference(claim, func(name string) bool {
 			class, err := classes.Get(name)
@@ -164,7 +168,6 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 			c.content = &content
 		}
 	}
-	c.selectors = p.selectors.Load()
 	for r := range alternativesOf(claim) {
 		if class, err := classes.Get(r.Spec.DeviceClassName); err == nil {
 			// What is wrong with a selector of a class is found where it is evaluated.

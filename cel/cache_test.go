@@ -98,7 +98,7 @@ func TestFloodOfExpressions(t *testing.T) {
 	before := heap()
 	largest := 0
 	for n := range expressions {
-		program := compile(t, environment, fmt.Sprintf("n != %d && %s true", n, strings.Repeat("[n, 1].all(x, x > 0) || ", 400)))
+		program := compile(t, environment, fmt.Sprintf("n != %d && %s true", n, strings.Repeat("[n, 1].all(x, x > 0) || ", 200)))
 		largest = max(largest, program.Size())
 	}
 	taken := heap() - before

@@ -93,6 +93,7 @@ type Config struct {
 type Environment struct {
 	name      string
 	env       *cel.Env
+	functions map[string]*decls.FunctionDecl
 	element   Element
 	planner   *meter.Planner
 	constants constants
@@ -122,6 +123,7 @@ func NewEnvironment(config Config) (*Environment, error) {
 	return &Environment{
 		name:      config.Name,
 		env:       env,
+		functions: env.Functions(),
 		element:   config.Element,
 		planner:   planner,
 		constants: config.constants(),
@@ -215,7 +217,7 @@ func (c *Config) setDefaults() {
 }
 
 // Functions returns the declarations of all functions and operators, by name.
-func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.env.Functions() }
+func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.functions }
 
 // Compile returns the program of an expression that evaluates to bool. The error is an [*Error]
 // with the position of the mistake, or what ended the context: tenants take turns

@@ -6,11 +6,13 @@ package cel
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
@@ -39,6 +41,9 @@ const (
 	// numbers has three. A name that cel.bind gives has the type of its value, so that a few of
 	// them make a type that is too long to be written.
 	MaxTypeSize = 32
+	// MaxChecks is how often the type checker may copy what it knows of a type. It does so for each overload of a
+	// function that is called and for each element of a list, and knows another type after most calls.
+	MaxChecks = 600_000
 )
 
 // checkText refuses a text of too many words or wide characters before it is parsed.
@@ -115,7 +120,7 @@ func endOfText(text string, start int) int {
 // checked.
 func (e *Environment) checkTree(parsed *cel.Ast) *Error {
 	syntax := parsed.NativeRep()
-	m := &measurer{info: syntax.SourceInfo(), types: tree.Scope[int]{}}
+	m := &measurer{info: syntax.SourceInfo(), types: tree.Scope[int]{}, functions: e.functions}
 	m.visit(syntax.Expr(), 1)
 	if m.message == "" {
 		return nil
@@ -129,6 +134,10 @@ type measurer struct {
 	nodes int
 	// types are the sizes of the types of variables.
 	types tree.Scope[int]
+	// functions are those of the environment. known is how many types the checker has found out, at most, and
+	// checks how often it has copied one of them.
+	functions     map[string]*decls.FunctionDecl
+	known, checks int
 	// patterns is the sum of the regular expressions that are constants.
 	patterns meter.Pattern
 	message  string
@@ -153,10 +162,94 @@ func (m *measurer) visit(expr ast.Expr, depth int) int {
 		return 1
 	}
 	size := m.typeOf(expr, depth+1)
+	if m.check(expr); m.checks > MaxChecks && m.message == "" {
+		m.refuse(expr, "the expression has too many calls and elements up to here, its types would be compared more than %d times: split it into several", MaxChecks)
+	}
 	if size > MaxTypeSize && m.message == "" {
 		m.refuse(expr, "lists, maps and types are nested too deep: a type has more than %d names", MaxTypeSize)
 	}
 	return size
+}
+
+// check counts what the type checker does for a part when it has checked the parts of that.
+func (m *measurer) check(expr ast.Expr) {
+	attempts, found := 0, 0
+	switch expr.Kind() {
+	case ast.CallKind:
+		attempts, found = m.overloads(expr.AsCall())
+	case ast.ListKind:
+		// One without elements is of a type that is found out later.
+		attempts, found = len(expr.AsList().Elements()), max(0, 1-len(expr.AsList().Elements()))
+	case ast.MapKind:
+		attempts, found = 2*len(expr.AsMap().Entries()), 2*max(0, 1-len(expr.AsMap().Entries()))
+	case ast.StructKind:
+		attempts = len(expr.AsStruct().Fields())
+	case ast.ComprehensionKind:
+		attempts, found = 4, 1
+	}
+	m.checks += attempts * m.known
+	m.known += found
+}
+
+// overloads are those of a call that the checker tries, found is how many types it finds out at most.
+func (m *measurer) overloads(call ast.CallExpr) (tried, found int) {
+	name := call.FunctionName()
+	if name == operators.LogicalAnd || name == operators.LogicalOr {
+		return len(call.Args()), 0
+	}
+	function := m.functions[name]
+	if function == nil {
+		// It is a name in a container, or none.
+		return 1, 1
+	}
+	args := call.Args()
+	if call.IsMemberFunction() {
+		args = slices.Insert(slices.Clone(args), 0, call.Target())
+	}
+	for _, overload := range function.OverloadDecls() {
+		if overload.IsMemberFunction() != call.IsMemberFunction() {
+			continue
+		}
+		tried++
+		if mayMatch(overload.ArgTypes(), args) {
+			found = max(found, len(overload.TypeParams()))
+		}
+	}
+	return tried, found
+}
+
+// mayMatch is false where a number or a text would have to be a list, a map or the like.
+func mayMatch(types []*cel.Type, args []ast.Expr) bool {
+	for i, t := range types {
+		if i < len(args) && len(t.Parameters()) > 0 && isScalar(args[i]) {
+			return false
+		}
+	}
+	return len(types) == len(args)
+}
+
+// isScalar reports whether a part is surely a number, a text or a bool.
+func isScalar(expr ast.Expr) bool {
+	switch expr.Kind() {
+	case ast.LiteralKind:
+		return true
+	case ast.SelectKind:
+		return expr.AsSelect().IsTestOnly()
+	case ast.CallKind:
+	default:
+		return false
+	}
+	switch call := expr.AsCall(); call.FunctionName() {
+	case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In,
+		operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, "size":
+		return true
+	case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo:
+		return true
+	case operators.Add:
+		return isScalar(call.Args()[0]) || isScalar(call.Args()[1])
+	default:
+		return false
+	}
 }
 
 func (m *measurer) typeOf(expr ast.Expr, depth int) int {

@@ -34,7 +34,11 @@ func TestTextsThatGrow(t *testing.T) {
 		"signs":          {strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
 		"after a raw":    {`r'\' == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
 		"after a text":   {`"\"" == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
-		"expanded":       {strings.Repeat("[2, 1].sortBy(x, x) == [] || ", 400) + "true", "more than 6000 parts after its macros are expanded"},
+		"expanded":       {strings.Repeat("1 < 2 || ", 2000) + "true", "more than 6000 parts after its macros are expanded"},
+		"overloads":      {"1 == 1" + strings.Repeat("||1+1+1+1+1+1+1+1+1+1==1", 250), "its types would be compared more than 600000 times"},
+		"elements":       {strings.Repeat("1==1||", 200) + "[" + strings.Repeat("1,", 3500) + "1].size() > 0", "its types would be compared more than 600000 times"},
+		"entries":        {strings.Repeat("1==1||", 200) + "{" + strings.Repeat("1:1,", 1700) + "1:1}.size() > 0", "its types would be compared more than 600000 times"},
+		"dyn":            {strings.Repeat("dyn(1)+dyn(1)==1||", 300) + "true", "its types would be compared more than 600000 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := environment.Compile(t.Context(), refused.text)

@@ -6,6 +6,7 @@ package placement
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -40,7 +41,34 @@ type match struct {
 	holds *clock.Period
 }
 
+// What a Placement says is compiled for it, so that all of it together is bounded.
+const (
+	// MaxExpressions is how many CEL expressions a Placement may have, and MaxExpressionBytes how many
+	// bytes they may have together.
+	MaxExpressions     = 64
+	MaxExpressionBytes = 256 << 10
+)
+
+// checkTexts returns an error if the expressions are too many, or too long together.
+func checkTexts(spec *clusterv1beta1.PlacementSpec) error {
+	expressions, bytes := 0, 0
+	for i := range spec.Predicates {
+		for _, text := range spec.Predicates[i].RequiredClusterSelector.CelSelector.CelExpressions {
+			expressions, bytes = expressions+1, bytes+len(text)
+		}
+	}
+	if expressions <= MaxExpressions && bytes <= MaxExpressionBytes {
+		return nil
+	}
+	return fmt.Errorf("there are %d expressions with %d bytes together, at most %d with %d bytes are compiled for a Placement: use fewer or shorter ones, or several Placements",
+		expressions, bytes, MaxExpressions, MaxExpressionBytes)
+}
+
 func compilePredicates(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) (predicates, error) {
+	if err := checkTexts(spec); err != nil {
+		wrong.add(Predicate, field.NewPath("spec", "predicates"), err.Error())
+		return nil, nil
+	}
 	var result predicates
 	for i := range spec.Predicates {
 		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -231,7 +232,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 		return status
 	}
 	claims, err := pl.unallocatedClaims(pod)
-	if err != nil {
+	if err != nil || v1alpha1.CheckPod(claims) != nil {
 		// PreFilter says what is wrong.
 		return status
 	}
@@ -261,6 +262,10 @@ func (pl *DynamicResourcesCEL) preparedClaims(ctx context.Context, pod *v1.Pod) 
 	if err != nil {
 		// Upstream's PreFilter says what is wrong.
 		return nil, nil
+	}
+	if err := v1alpha1.CheckPod(claims); err != nil {
+		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	prepared, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
 	if err != nil {

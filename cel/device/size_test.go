@@ -21,7 +21,7 @@ func TestExpressionsTakeWhatIsSaid(t *testing.T) {
 	tests := map[string]string{
 		"constant":    "true",
 		"short":       "devices.size() > 0",
-		"conjuncts":   strings.Repeat("devices.size() > 0 && ", 200) + "true",
+		"conjuncts":   strings.Repeat("devices.size() > 0 && ", 150) + "true",
 		"macros":      strings.Repeat("devices.all(d, d.driver == 'a') && ", 100) + "true",
 		"attributes":  strings.Repeat("devices.all(d, d.attributes['m.x'].index == 1) && ", 100) + "true",
 		"nested":      "devices.all(a, devices.all(b, devices.all(c, devices.all(d, a == b && c == d))))",

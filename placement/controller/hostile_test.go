@@ -255,6 +255,37 @@ func TestExpensivePlacementsLetOthersBeDecided(t *testing.T) {
 	})
 }
 
+// TestWorkersCompileNothing: Placements with expressions that take seconds to compile hold no worker, and those of
+// another namespace are decided between two of their expressions.
+func TestWorkersCompileNothing(t *testing.T) {
+	m := newModel(t, 1, 0)
+	stop := m.start()
+	defer stop()
+	const many = 3
+	slow := strings.Repeat("||1==1", 400)
+	var hostile []types.NamespacedName
+	for i := range many {
+		key := m.place("hostile", fmt.Sprint("p", i), "small")
+		object := &clusterv1beta1.Placement{}
+		must(t, m.client.Get(t.Context(), key, object))
+		var texts []string
+		for j := range 6 {
+			texts = append(texts, fmt.Sprintf("%d == 1%s", 6*i+j, slow))
+		}
+		object.Spec.Predicates = predicates(texts...)
+		must(t, m.client.Update(t.Context(), object))
+		m.usual.add(reconcile.Request{NamespacedName: key})
+		hostile = append(hostile, key)
+	}
+	polite := m.place("polite", "p", "small")
+	m.usual.add(reconcile.Request{NamespacedName: polite})
+	m.until("one of another namespace is decided", m.decided(polite))
+	require.False(t, m.decided(hostile[many-1])(), "it comes after all expressions of the others")
+	for _, key := range hostile {
+		m.until("all are decided in the end", m.decided(key))
+	}
+}
+
 // Expressions that never end in time are tried less and less often, and who mends the
 // Placement need not wait.
 func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/celset/celset/cel/fairness"
 )
 
 // Expensive Placements have a queue and a worker of their own, so that the others keep
@@ -23,14 +25,16 @@ type lane struct {
 	mutex   sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 	waiting []reconcile.Request
+	// background prepares Placements, which come into the queue then.
+	background *fairness.Background[reconcile.Request]
 }
 
 // source opens the lane when the controller starts.
 func (l *lane) source() source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
-		l.queue = queue
+		l.queue, l.background = queue, fairness.NewBackground[reconcile.Request](ctx)
 		for _, request := range l.waiting {
 			queue.Add(request)
 		}

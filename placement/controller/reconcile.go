@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/celset/celset/placement"
@@ -65,6 +66,10 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		r.paces.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	if !r.scheduler.Prepared(object) {
+		r.prepare(request, object)
+		return reconcile.Result{}, nil
+	}
 	if unmoved, requeue, err := r.unmoved(ctx, object); err != nil {
 		return reconcile.Result{}, err
 	} else if unmoved {
@@ -94,6 +99,16 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: verdict.delay}, nil
 	}
 	return r.outcome(result, err)
+}
+
+// prepare has the expressions of a Placement compiled, in turns of namespaces, and the Placement decided
+// then: a worker compiles nothing that tenants write.
+func (r *reconciler) prepare(request reconcile.Request, object *clusterv1beta1.Placement) {
+	r.usual.background.Add(request.Namespace, request, func(ctx context.Context) {
+		if err := r.scheduler.Prepare(ctx, object); err != nil {
+			log.FromContext(ctx).V(1).Info("Not prepared", "err", err)
+		}
+	}, func() { r.usual.add(request) })
 }
 
 // unmoved tells whether there is nothing to decide: the hub has what was decided last, and

@@ -24,6 +24,7 @@ import (
 	"github.com/celset/celset/cel/meter"
 	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/shape"
+	"github.com/celset/celset/placement"
 )
 
 // TestLimitsRefuseNothingThatPeopleWrite judges every expression that the project has from
@@ -253,6 +254,7 @@ func refusals(t *testing.T) string {
 		{"words and signs of an expression", number(cel.MaxTokens), "the length: 10 KiB, for clusters 100,000 characters"},
 		{"characters of an expression over clusters that are not ASCII", number(cel.MaxWideCharacters), "the length: 100,000 characters"},
 		{"parts after macros are expanded", number(cel.MaxNodes), "none"},
+		{"types that are compared to check an expression: one for each overload of a call and each element, times the calls before", number(cel.MaxChecks), "none"},
 		{"levels of nesting", number(cel.MaxDepth), "those of CEL's parser"},
 		{"names in the type of a part: `list(list(int))` has three", number(cel.MaxTypeSize), "none"},
 		{"length of a regular expression", size(meter.MaxPatternLength), "none"},
@@ -262,6 +264,9 @@ func refusals(t *testing.T) string {
 		{"groups in a regular expression", number(constantOf(t, "cel/meter/pattern.go", "maxGroups")), "none"},
 		{"what the functions of one evaluation make", size(int64(cel.DefaultMemoryLimit)) + fmt.Sprintf(", and %d bytes for each unit of cost", meter.BytesPerUnit), "none"},
 		{"time of the calls in one evaluation, by the sizes of their operands", number(cel.DefaultCostLimit) + fmt.Sprintf(" times %d ns", constantOf(t, "cel/meter/meter.go", "nanosecondsPerUnit")), "none"},
+		{"expressions of a claim together, with its selectors", fmt.Sprintf("%s, with %s", number(v1alpha1.MaxClaimExpressions), size(v1alpha1.MaxClaimText)), "those of the API server: thousands"},
+		{"expressions of all claims of a pod together", fmt.Sprintf("%s, with %s", number(v1alpha1.MaxPodExpressions), size(v1alpha1.MaxPodText)), "none"},
+		{"expressions of a Placement together", fmt.Sprintf("%s, with %s", number(placement.MaxExpressions), size(placement.MaxExpressionBytes)), "none"},
 		{"cost of a device selector of a claim on one device, at most", number(costbound.SelectorLimits.Cost), "1,000,000, noticed after the call"},
 		{"what it makes on one device, at most", size(int64(costbound.SelectorLimits.Bytes)), "none"},
 	}

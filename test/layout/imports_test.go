@@ -208,7 +208,7 @@ var rules = []rule{
 	{
 		// Writing decisions takes a manager, and no scheduler of pods.
 		folder: "placement/controller",
-		ours:   []string{"placement", "cel/cluster"},
+		ours:   []string{"placement", "cel/cluster", "cel/fairness"},
 		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
 	},
 	{

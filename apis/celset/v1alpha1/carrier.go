@@ -41,6 +41,9 @@ func TemplateCarrier(template *resourceapi.ResourceClaimTemplate) Carrier {
 // the valid definitions of the claim itself, even if the error, an [*Error], is
 // about others.
 func (c Carrier) Definitions() ([]Definition, error) {
+	if err := c.CheckTexts(); err != nil {
+		return nil, err
+	}
 	path := c.Path.Child("devices")
 	errs := validateDerivedAttributes(&c.Spec.Devices, path)
 	errs = append(errs, validateReferences(&c.Spec.Devices, path)...)

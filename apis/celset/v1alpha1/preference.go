@@ -89,6 +89,9 @@ func (p *Preference) Label() string {
 // configuration, and returns the valid ones even if the error, an [*Error], is about others. Those
 // that name unknown requests are among them, because it is the claim that may be wrong.
 func (c Carrier) Preferences() ([]Preference, error) {
+	if err := c.CheckTexts(); err != nil {
+		return nil, err
+	}
 	path := c.Path.Child("devices")
 	preferences, errs := decodePreferences(claimConfigurations(&c.Spec.Devices), c.Object, path.Child("config"))
 	names := requestNames(&c.Spec.Devices)

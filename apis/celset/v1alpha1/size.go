@@ -1,0 +1,86 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// What a claim says is decoded and compiled for it, so that all of it together is bounded: the API
+// server bounds each expression, and lets one claim have thousands.
+const (
+	// MaxClaimExpressions is how many expressions a claim may have, and MaxClaimText how many bytes
+	// they may have together: selectors, derived attributes, and what is configured for the driver
+	// [DriverName].
+	MaxClaimExpressions = 256
+	MaxClaimText        = 64 << 10
+	// MaxPodExpressions and MaxPodText are for all claims of a pod together.
+	MaxPodExpressions = 4 * MaxClaimExpressions
+	MaxPodText        = 4 * MaxClaimText
+)
+
+// Texts is how many expressions there are, and how many bytes they have together.
+type Texts struct{ Expressions, Bytes int }
+
+// Add adds others.
+func (t *Texts) Add(other Texts) {
+	t.Expressions += other.Expressions
+	t.Bytes += other.Bytes
+}
+
+// TextsOf counts those of a claim. Nothing is decoded.
+func TextsOf(spec *resourceapi.ResourceClaimSpec) (t Texts) {
+	for i := range spec.Devices.Config {
+		if isDefinition(spec.Devices.Config[i].DeviceConfiguration) {
+			t.Add(Texts{1, len(spec.Devices.Config[i].Opaque.Parameters.Raw)})
+		}
+	}
+	add := func(selectors []resourceapi.DeviceSelector, derived []resourceapi.DeviceDerivedAttribute) {
+		for _, selector := range selectors {
+			if selector.CEL != nil {
+				t.Add(Texts{1, len(selector.CEL.Expression)})
+			}
+		}
+		for _, attribute := range derived {
+			t.Add(Texts{1, len(attribute.Expression)})
+		}
+	}
+	for i := range spec.Devices.Requests {
+		request := &spec.Devices.Requests[i]
+		if request.Exactly != nil {
+			add(request.Exactly.Selectors, request.Exactly.DerivedAttributes)
+		}
+		for j := range request.FirstAvailable {
+			add(request.FirstAvailable[j].Selectors, request.FirstAvailable[j].DerivedAttributes)
+		}
+	}
+	return t
+}
+
+// CheckTexts returns an [*Error] if the expressions of the carrier are too many, or too long together.
+func (c Carrier) CheckTexts() error {
+	t := TextsOf(c.Spec)
+	if t.Expressions <= MaxClaimExpressions && t.Bytes <= MaxClaimText {
+		return nil
+	}
+	return errorAbout(c.Object, field.ErrorList{field.Forbidden(c.Path.Child("devices"), fmt.Sprintf(
+		"selectors and configuration for %s are %d expressions with %d bytes together, at most %d with %d bytes are compiled for a claim: use fewer or shorter ones, or several claims",
+		DriverName, t.Expressions, t.Bytes, MaxClaimExpressions, MaxClaimText))})
+}
+
+// CheckPod returns an error if the expressions of all claims of a pod are too many, or too long together.
+func CheckPod(claims []*resourceapi.ResourceClaim) error {
+	var t Texts
+	for _, claim := range claims {
+		t.Add(TextsOf(&claim.Spec))
+	}
+	if t.Expressions <= MaxPodExpressions && t.Bytes <= MaxPodText {
+		return nil
+	}
+	return fmt.Errorf("the claims of the pod have %d expressions with %d bytes together, at most %d with %d bytes are compiled for a pod: use fewer or shorter ones, or several pods",
+		t.Expressions, t.Bytes, MaxPodExpressions, MaxPodText)
+}

@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -263,7 +264,7 @@ func (pl *DynamicResourcesCEL) preparedClaims(ctx context.Context, pod *v1.Pod) 
 		// Upstream's PreFilter says what is wrong.
 		return nil, nil
 	}
-	if err := v1alpha1.CheckPod(claims); err != nil {
+	if err := cmp.Or(v1alpha1.CheckPod(claims), checkQuantities(claims)); err != nil {
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}

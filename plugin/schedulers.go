@@ -54,6 +54,9 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 	}
 	s.notices.addProfile(handle.ProfileName(), pl.mode)
 	s.run.Do(func() {
+		if err = limitQuantities(s.informers, handle.EventRecorder, measured); err != nil {
+			return
+		}
 		go s.profiles.guard.Run(ctx)
 		if pl.exchange == nil {
 			return

@@ -5,7 +5,9 @@ package clusterstate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
@@ -13,6 +15,8 @@ import (
 	scheduling "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/celset/celset/allocator"
 )
 
 // Objects are what was read, of the newest API version that they exist in.
@@ -29,6 +33,16 @@ type Objects struct {
 	PriorityClasses []*scheduling.PriorityClass
 	// Warnings say what could not be read but is not needed by everybody.
 	Warnings []string
+}
+
+// LimitQuantities leaves out of slices what can't be computed with, as the scheduler does, and warns of it.
+func (o *Objects) LimitQuantities() {
+	for _, slice := range o.Slices {
+		if removed := allocator.LimitQuantities(slice); len(removed) > 0 {
+			o.Warnings = append(o.Warnings, fmt.Sprintf("ResourceSlice %s: not used, because an amount is beyond those of an int64 in milli- to exa-units: %s",
+				slice.Name, strings.Join(removed, ", ")))
+		}
+	}
 }
 
 // Overlay returns the objects of both. Of two with the same name, that of other counts.

@@ -52,6 +52,10 @@ func (m *Metrics) define() {
 		Subsystem: subsystem, Name: "stuck_scheduling_cycles_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of scheduling cycles, of any profile, that made no progress for longer than the flag --cycle-timeout allows, so that /livez failed.",
 	})
+	m.outOfRange = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "resource_slices_out_of_range_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of ResourceSlices that were seen with amounts that can't be computed with. What has them is not used.",
+	})
 	m.hits = counters("cache_hits_total",
 		"Number of times that something was known from an earlier search, by cache: the answer to all claims of a pod on such a node, or the verdict of a CEL device constraint on such a set.", "cache")
 	m.preferences = counters("preference_outcomes_total",

@@ -28,7 +28,7 @@ type Metrics struct {
 	cost                                                                    *metrics.Histogram
 	evaluations, failures, compilations, hits, exhaustions, refusals, unfit *metrics.CounterVec
 	preferences, preemptions, holdsEnded, inDoubt, counts                   *metrics.CounterVec
-	cuts, stuck, victims, wasted                                            *metrics.Counter
+	cuts, stuck, victims, wasted, outOfRange                                *metrics.Counter
 	holds                                                                   *collector[func() int]
 	claims                                                                  *collector[ListClaims]
 	cycle                                                                   *collector[func() time.Duration]
@@ -44,7 +44,7 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	m.define()
 	for _, one := range []metrics.Registerable{
 		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.hits,
-		m.exhaustions, m.refusals, m.unfit, m.stuck, m.preferences,
+		m.exhaustions, m.refusals, m.unfit, m.stuck, m.outOfRange, m.preferences,
 		m.preemptions, m.victims, m.wasted, m.holdsEnded, m.inDoubt, m.counts,
 	} {
 		if err := registry.Register(one); err != nil {

@@ -254,10 +254,11 @@ func TestBeginning(t *testing.T) {
 
 		"celset_device_preemption_victims_without_bind_total": 1,
 
-		"celset_budget_exhaustions_total":          4,
-		"celset_refused_scheduling_attempts_total": 6,
-		"celset_stuck_scheduling_cycles_total":     1,
-		"celset_device_sets_counts_total":          4,
+		"celset_budget_exhaustions_total":           4,
+		"celset_refused_scheduling_attempts_total":  6,
+		"celset_stuck_scheduling_cycles_total":      1,
+		"celset_resource_slices_out_of_range_total": 1,
+		"celset_device_sets_counts_total":           4,
 	}, newBench(t).families(t)))
 }
 

@@ -63,6 +63,9 @@ func (m *Metrics) ObserveRefusal(reason Refusal) {
 	m.refusals.WithLabelValues(string(reason)).Inc()
 }
 
+// ObserveOutOfRange is called when a ResourceSlice is seen with amounts that can't be computed with.
+func (m *Metrics) ObserveOutOfRange() { m.outOfRange.Inc() }
+
 // ObserveStuckCycle is called when a scheduling cycle makes no progress.
 func (m *Metrics) ObserveStuckCycle() { m.stuck.Inc() }
 

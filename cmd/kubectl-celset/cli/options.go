@@ -103,6 +103,7 @@ func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 		}
 		objects = objects.Overlay(inFiles)
 	}
+	objects.LimitQuantities()
 	for _, warning := range objects.Warnings {
 		_, _ = fmt.Fprintln(o.ErrOut, "warning:", warning)
 	}

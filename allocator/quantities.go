@@ -1,0 +1,120 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// The API server stores an amount of 1e2000000000 as it is written, and comparing it computes two billion
+// digits, in whatever evaluates or adds up. So amounts are looked at where slices and claims are read.
+
+// maxDigits is about how many digits an amount has before and after the point at most: those of an int64 in exa-units.
+const maxDigits = 38
+
+// inRange reports whether an amount can be computed with. It computes nothing.
+func inRange(q *resource.Quantity) bool {
+	if q == nil {
+		return true
+	}
+	amount := *q
+	if amount.IsZero() && amount.Format == "" {
+		return true
+	}
+	decimal := (&amount).DeepCopy()
+	d := decimal.AsDec()
+	scale := int64(d.Scale())
+	return scale <= maxDigits && scale >= -maxDigits && int64(digits(d.UnscaledBig()))-scale <= maxDigits
+}
+
+// digits is about how many decimal digits a number has, and no less.
+func digits(n *big.Int) int { return n.BitLen()*30103/100000 + 1 }
+
+// LimitQuantities removes from a slice what has amounts beyond those of an int64 in milli- to exa-units, and says what
+// that was: a capacity, as if the device did not have it; a device that consumes such a counter; and the counter
+// itself, of which nothing is left then. The slice is modified.
+func LimitQuantities(slice *resourceapi.ResourceSlice) (removed []string) {
+	for i := range slice.Spec.SharedCounters {
+		set := &slice.Spec.SharedCounters[i]
+		for _, name := range outOfRange(set.Counters) {
+			set.Counters[name] = resourceapi.Counter{}
+			removed = append(removed, fmt.Sprintf("counter %s of %s", name, set.Name))
+		}
+	}
+	slice.Spec.Devices = slices.DeleteFunc(slice.Spec.Devices, func(device resourceapi.Device) bool {
+		for _, name := range slices.Sorted(maps.Keys(device.Capacity)) {
+			capacity := device.Capacity[name]
+			if !capacityInRange(&capacity) {
+				delete(device.Capacity, name)
+				removed = append(removed, fmt.Sprintf("capacity %s of device %s", name, device.Name))
+			}
+		}
+		unusable := slices.ContainsFunc(device.ConsumesCounters, func(c resourceapi.DeviceCounterConsumption) bool { return len(outOfRange(c.Counters)) > 0 })
+		for _, r := range device.NodeAllocatableResources {
+			if m := r.Mapping; m != nil {
+				unusable = unusable || !inRange(m.CapacityMultiplier) || !inRange(m.DeviceMultiplier)
+			}
+			if o := r.Overhead; o != nil {
+				unusable = unusable || !inRange(o.PerPod) || !inRange(o.PerContainer)
+			}
+		}
+		if unusable {
+			removed = append(removed, "device "+device.Name)
+		}
+		return unusable
+	})
+	return removed
+}
+
+// outOfRange are the names of counters, in their order.
+func outOfRange(counters map[string]resourceapi.Counter) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(counters)) {
+		counter := counters[name]
+		if !inRange(&counter.Value) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func capacityInRange(c *resourceapi.DeviceCapacity) bool {
+	if !inRange(&c.Value) {
+		return false
+	}
+	policy := c.RequestPolicy
+	if policy == nil {
+		return true
+	}
+	for i := range policy.ValidValues {
+		if !inRange(&policy.ValidValues[i]) {
+			return false
+		}
+	}
+	valid := policy.ValidRange
+	return inRange(policy.Default) && (valid == nil || inRange(valid.Min) && inRange(valid.Max) && inRange(valid.Step))
+}
+
+// CheckQuantities returns an error if a claim asks for an amount that can't be computed with.
+func CheckQuantities(claim *resourceapi.ResourceClaim) error {
+	for r := range alternativesOf(claim) {
+		if r.Spec.Capacity == nil {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(r.Spec.Capacity.Requests)) {
+			amount := r.Spec.Capacity.Requests[name]
+			if !inRange(&amount) {
+				return fmt.Errorf("claim %s/%s, request %s: the amount of capacity %s is out of range: write one that an int64 can hold in milli- to exa-units",
+					claim.Namespace, claim.Name, r.Name, name)
+			}
+		}
+	}
+	return nil
+}

@@ -28,7 +28,9 @@ func poolOf(slice *resourceapi.ResourceSlice) poolID {
 	return poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
 }
 
+// see takes the latest version of a slice. What can't be computed with is removed from it.
 func (c *catalog) see(slice *resourceapi.ResourceSlice) {
+	allocator.LimitQuantities(slice)
 	c.remove(slice.Name)
 	pool := poolOf(slice)
 	if c.pools[pool] == nil {

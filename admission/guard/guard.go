@@ -98,7 +98,7 @@ func (g *Guard) ReplaceClaims(claims []*resourceapi.ResourceClaim, version strin
 	g.account.replace(claims, version)
 }
 
-// SeeSlice takes the latest version of a slice.
+// SeeSlice takes the latest version of a slice, which may be modified.
 func (g *Guard) SeeSlice(slice *resourceapi.ResourceSlice) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -181,6 +181,9 @@ func (j *judgement) lookAgain(ctx context.Context, o *obstacle) (again bool, err
 			return false, err
 		}
 		j.published[o.driver], again = true, true
+		for _, slice := range published {
+			allocator.LimitQuantities(slice)
+		}
 		j.publish(o.driver, published)
 	}
 	for _, h := range o.inTheWay {

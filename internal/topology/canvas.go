@@ -25,6 +25,9 @@ const (
 	ansiReset  = "\x1b[0m"
 )
 
+// Colors are the escape sequences that drawings have.
+func Colors() []string { return []string{ansiChosen, ansiTaken, ansiReset} }
+
 func (s style) ansi() string {
 	switch s {
 	case chosenStyle:

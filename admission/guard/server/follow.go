@@ -19,24 +19,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/celset/celset/admission/guard"
-	"github.com/celset/celset/allocator"
 )
 
 // follow shows a guard all claims and slices until the context ends. It returns when both were listed, false if
 // the context ends before.
 func follow(ctx context.Context, client kubernetes.Interface, g *guard.Guard) bool {
 	claims := newStore(g.See, func(c *resourceapi.ResourceClaim) { g.Gone(c.UID) }, g.ReplaceClaims)
-	seen := func(s *resourceapi.ResourceSlice) {
-		allocator.LimitQuantities(s)
-		g.SeeSlice(s)
-	}
-	slices := newStore(seen, func(s *resourceapi.ResourceSlice) { g.GoneSlice(s.Name) },
-		func(all []*resourceapi.ResourceSlice, _ string) {
-			for _, slice := range all {
-				allocator.LimitQuantities(slice)
-			}
-			g.ReplaceSlices(all)
-		})
+	slices := newStore(g.SeeSlice, func(s *resourceapi.ResourceSlice) { g.GoneSlice(s.Name) },
+		func(all []*resourceapi.ResourceSlice, _ string) { g.ReplaceSlices(all) })
 	reflect(ctx, "claims", &resourceapi.ResourceClaim{}, claims, client.ResourceV1().ResourceClaims(metav1.NamespaceAll).List, client.ResourceV1().ResourceClaims(metav1.NamespaceAll).Watch)
 	reflect(ctx, "slices", &resourceapi.ResourceSlice{}, slices, client.ResourceV1().ResourceSlices().List, client.ResourceV1().ResourceSlices().Watch)
 	for _, listed := range []<-chan struct{}{claims.listed, slices.listed} {
@@ -145,7 +135,6 @@ func (l live) Slices(ctx context.Context, driver string) ([]*resourceapi.Resourc
 	slices := make([]*resourceapi.ResourceSlice, len(list.Items))
 	for i := range list.Items {
 		slices[i] = &list.Items[i]
-		allocator.LimitQuantities(slices[i])
 	}
 	return slices, nil
 }

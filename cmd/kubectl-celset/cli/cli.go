@@ -32,6 +32,7 @@ var errNegative = errors.New("negative answer")
 
 // Run runs the program with its arguments and returns its exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	streams.Out, streams.ErrOut = &terminal{to: streams.Out}, &terminal{to: streams.ErrOut}
 	command := newCommand(streams)
 	command.SetArgs(args)
 	switch err := command.ExecuteContext(ctx); {

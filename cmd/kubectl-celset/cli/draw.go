@@ -96,6 +96,6 @@ func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argumen
 // isColorful tells whether there is a terminal, and nobody who does not want colours
 // (no-color.org).
 func isColorful(w io.Writer) bool {
-	file, ok := w.(*os.File)
+	file, ok := unwrapped(w).(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd()))
 }

@@ -77,6 +77,10 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 	if p == nil || !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() {
 		return nil, nil, false
 	}
+	if err := pl.guard.Leads(); err != nil {
+		// What would be evicted may be what another leader has just placed.
+		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error()), true
+	}
 	attempt := pl.attemptIn(state)
 	claims, err := pl.unallocatedClaims(pod)
 	if err != nil {

@@ -116,6 +116,7 @@ func (p *profiles) inDoubtOf(ctx context.Context, measured *metrics.Metrics, han
 		}
 		p.inDoubt = indoubt.New(handle.ClientSet(), assumeNewer(handle.SharedDRAManager().ResourceClaims()), heard, clock.RealClock{},
 			func(outcome indoubt.Outcome) { measured.ObserveInDoubt(string(outcome)) })
+		p.inDoubt.OnlyWhile(p.guard.Leads)
 		go p.inDoubt.Run(ctx)
 	}
 	return p.inDoubt, nil

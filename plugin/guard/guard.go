@@ -30,6 +30,7 @@ type Guard struct {
 	shares   shares
 	backOffs backOffs
 	putOff   putOff
+	leads    func() error
 	// current is the attempt that was admitted last, nil if it is known to have ended.
 	current *Attempt
 	cycle   cycle
@@ -50,6 +51,25 @@ func (g *Guard) Configure(limits Limits) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.limits = limits
+}
+
+// Lead has the program say whether it leads, as [Guard.Leads] returns.
+func (g *Guard) Lead(check func() error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.leads = check
+}
+
+// Leads returns an error if another scheduler may lead: nothing is to be written then. A program that
+// elects no leader leads.
+func (g *Guard) Leads() error {
+	g.mutex.Lock()
+	check := g.leads
+	g.mutex.Unlock()
+	if check == nil {
+		return nil
+	}
+	return check()
 }
 
 // Watch shows the scheduling queue. The program that does so must also tell when scheduling

@@ -53,6 +53,10 @@ func (c watchedClaims) UpdateStatus(ctx context.Context, sent *resourceapi.Resou
 	if sent.Status.Allocation == nil {
 		return c.ResourceClaimInterface.UpdateStatus(ctx, sent, opts)
 	}
+	// A scheduler that was stopped for a while goes on where it was, and another one leads meanwhile.
+	if err := c.writes.leads(); err != nil {
+		return nil, fmt.Errorf("claim %s is not allocated by a scheduler that may not lead any more: %w", klog.KObj(sent), err)
+	}
 	begun, full := c.writes.state(sent.UID)
 	if full {
 		return nil, fmt.Errorf("it is not known what became of %d earlier allocations of claim %s: it is written again when the API server has answered", maxAttempts, klog.KObj(sent))

@@ -441,3 +441,18 @@ func TestOlderAnswersSayNothing(t *testing.T) {
 	d.keepUntilHeard(second)
 	require.Equal(t, []string{"2"}, d.from(""))
 }
+
+// TestOnlyWhileItLeads: a scheduler that may not lead any more sends no allocation, and nothing is in doubt.
+func TestOnlyWhileItLeads(t *testing.T) {
+	d := newDesk(t)
+	claim := d.created("claim")
+	lost := errors.New("the lease has expired")
+	d.OnlyWhile(func() error { return lost })
+	_, err := d.writeAs(t.Context(), answerLost, with(claim, "1"))
+	require.ErrorIs(t, err, lost)
+	require.ErrorContains(t, err, "is not allocated by a scheduler that may not lead any more")
+	require.Empty(t, d.from(""))
+	d.OnlyWhile(func() error { return nil })
+	_, err = d.writeAs(t.Context(), told, with(claim, "1"))
+	require.NoError(t, err)
+}

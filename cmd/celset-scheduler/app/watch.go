@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
@@ -51,6 +52,12 @@ func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, schedul
 		config.Client.CoordinationV1().Leases(election.ResourceNamespace), election.ResourceName+journalSuffix, guard.Current)
 	w := &watched{guard: guard, dog: dog, journal: journal, recorder: config.EventBroadcaster.NewRecorder("celset-scheduler")}
 	guard.Watch(scheduler.SchedulingQueue)
+	if config.LeaderElection != nil {
+		// With no tolerance: another scheduler may lead as soon as the lease has expired.
+		lease := leaderelection.NewLeaderHealthzAdaptor(0)
+		config.LeaderElection.WatchDog = lease
+		guard.Lead(func() error { return lease.Check(nil) })
+	}
 	w.wrap(ctx, scheduler)
 	return nil
 }

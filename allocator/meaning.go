@@ -42,11 +42,12 @@ func meaningOf(ctx context.Context, environment *device.Environment, claim *reso
 	constraints, m.constraintsErr = v1alpha1.Resolve(claim, classes)
 	for _, c := range constraints {
 		expression, err := environment.Compile(ctx, c.Expression, c.Variables...)
-		if err, ok := about(err, claim, "constraint", c.Name, c.Source); !ok {
+		mistake, err := about(err, claim, "constraint", c.Name, c.Source)
+		if err != nil {
 			return nil, err
-		} else {
-			m.constraints = append(m.constraints, compiled[v1alpha1.Constraint]{c, expression, newExpressionKey(environment, c.Expression, c.Variables, false), err})
 		}
+		key := newExpressionKey(environment, c.Expression, c.Variables, false)
+		m.constraints = append(m.constraints, compiled[v1alpha1.Constraint]{c, expression, key, mistake})
 	}
 	if !preferences {
 		return m, nil
@@ -59,22 +60,23 @@ func meaningOf(ctx context.Context, environment *device.Environment, claim *reso
 			continue
 		}
 		expression, err := environment.CompileInt(ctx, p.Expression, p.Variables...)
-		if err, ok := about(err, claim, "preference", p.Name, p.Source); !ok {
+		mistake, err := about(err, claim, "preference", p.Name, p.Source)
+		if err != nil {
 			return nil, err
-		} else {
-			m.preferences = append(m.preferences, compiled[v1alpha1.Preference]{p, expression, newExpressionKey(environment, p.Expression, p.Variables, true), err})
 		}
+		key := newExpressionKey(environment, p.Expression, p.Variables, true)
+		m.preferences = append(m.preferences, compiled[v1alpha1.Preference]{p, expression, key, mistake})
 	}
 	return m, nil
 }
 
-// about says whose mistake it is. It is not ok if it is no mistake of an expression.
-func about(err error, claim *resourceapi.ResourceClaim, kind, name string, source v1alpha1.Source) (error, bool) {
-	if err == nil {
-		return nil, true
+// about says whose mistake it is. err is not about an expression.
+func about(failure error, claim *resourceapi.ResourceClaim, kind, name string, source v1alpha1.Source) (mistake, err error) {
+	if failure == nil {
+		return nil, nil
 	}
-	if _, ok := errors.AsType[*cel.Error](err); !ok {
-		return err, false
+	if _, ok := errors.AsType[*cel.Error](failure); !ok {
+		return nil, failure
 	}
-	return fmt.Errorf("claim %s, %s %s (%s): %w", klog.KObj(claim), kind, name, source, err), true
+	return fmt.Errorf("claim %s, %s %s (%s): %w", klog.KObj(claim), kind, name, source, failure), nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,8 +143,8 @@ func TestFailedEvaluationsDoNotEmptyADecision(t *testing.T) {
 
 func TestMessagesFit(t *testing.T) {
 	var texts []string
-	for i := range 2000 {
-		texts = append(texts, fmt.Sprintf("größe%d", i))
+	for i := range placement.MaxExpressions {
+		texts = append(texts, strings.Repeat(fmt.Sprintf("größe%d + ", i), 50)+"1")
 	}
 	result := schedule(t, placed(t, withExpressions(texts...)), newHub(several("a")...))
 	condition := meta.FindStatusCondition(result.Conditions, "PlacementMisconfigured")

@@ -227,10 +227,10 @@ func TestUnreadablePlacements(t *testing.T) {
 }
 
 func TestAnswersAreBounded(t *testing.T) {
-	object := placed(t, "predicates: ["+strings.Repeat(expressions(`"`+strings.Repeat("(", 3000)+`"`)+",", 100)+"]")
+	object := placed(t, "predicates: ["+strings.Repeat(expressions(`"`+strings.Repeat("(", 3000)+`"`)+",", placement.MaxExpressions)+"]")
 	checker := newChecker(t, false)
-	require.Len(t, judged(checker.Check(t.Context(), object)).Errors, 100)
+	require.Len(t, judged(checker.Check(t.Context(), object)).Errors, placement.MaxExpressions)
 	_, err := checker.Validator().ValidateCreate(t.Context(), object)
-	require.ErrorContains(t, err, "spec: Invalid value: 80 more fields are wrong")
+	require.ErrorContains(t, err, "spec: Invalid value: 44 more fields are wrong")
 	require.Less(t, len(err.Error()), 100_000)
 }

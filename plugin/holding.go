@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -201,6 +202,10 @@ func freesDevices(before, after any) bool {
 	return !is || claim.Status.Allocation == nil
 }
 
+// prepareAtStart is how long a scheduler that starts compiles at most what nominated pods ask for, and
+// finds out what was held for them, before it tries the first pod.
+const prepareAtStart = 5 * time.Second
+
 // resume holds again what an earlier process held: for the pods that are nominated to a node, what they
 // would get there when the pods of a lower priority are gone that are ending there. It is done once,
 // before the first pod is tried.
@@ -217,6 +222,9 @@ func (p *preempter) resume(ctx context.Context) {
 	slices.SortFunc(nominated, preemption.CompareNominated)
 	// One for all: no pod is tried meanwhile, however many are nominated.
 	budget := p.pl.newTrialBudget()
+	// Nothing was prepared yet, and it can't be waited for: other pods would get what was held.
+	ctx, cancel := context.WithTimeout(ctx, prepareAtStart)
+	defer cancel()
 	for _, pod := range nominated {
 		if err := p.resumeFor(ctx, pod, budget); err != nil {
 			logger.Info("Nothing is held for a nominated pod", "pod", klog.KObj(pod), "node", klog.KRef("", pod.Status.NominatedNodeName), "why", err.Error())
@@ -235,6 +243,9 @@ func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod, budget *allocato
 	}
 	info, err := p.pl.handle.SnapshotSharedLister().NodeInfos().Get(pod.Status.NominatedNodeName)
 	if err != nil {
+		return err
+	}
+	if err := p.pl.preparing.prepareNow(ctx, claims, p.pl.constrains()); err != nil {
 		return err
 	}
 	trial, err := p.pl.newTrial(ctx, pod, claims, nil, budget)

@@ -172,3 +172,17 @@ func TestNamespacesArePreparedInTurns(t *testing.T) {
 	require.Less(t, len(*b.handle.activated.Load()), many/2)
 	b.awaitActivated(t, many+1)
 }
+
+// TestPreparedNow: a scheduler that starts can't wait for what nominated pods ask for.
+func TestPreparedNow(t *testing.T) {
+	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+	claims, err := b.unallocatedClaims(pod())
+	require.NoError(t, err)
+	require.NoError(t, b.preparing.prepareNow(b.ctx, claims, true))
+	require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+	ended, cancel := context.WithCancel(b.ctx)
+	cancel()
+	other := selecting(claims[0].DeepCopy(), "true")
+	other.UID = "other"
+	require.ErrorIs(t, b.preparing.prepareNow(ended, []*resourceapi.ResourceClaim{other}, true), context.Canceled)
+}

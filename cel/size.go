@@ -193,21 +193,24 @@ func (m *measurer) check(expr ast.Expr) {
 
 // overloads are those of a call that the checker tries, found is how many types it finds out at most.
 func (m *measurer) overloads(call ast.CallExpr) (tried, found int) {
-	name := call.FunctionName()
+	name, args, isMember := call.FunctionName(), call.Args(), call.IsMemberFunction()
 	if name == operators.LogicalAnd || name == operators.LogicalOr {
-		return len(call.Args()), 0
+		return len(args), 0
+	}
+	if isMember {
+		// As the checker does: sets.contains(a, b) is a function of that name, and no member of sets.
+		if qualified := tree.QualifiedName(call.Target()) + "." + name; m.functions[qualified] != nil {
+			name, isMember = qualified, false
+		} else {
+			args = slices.Insert(slices.Clone(args), 0, call.Target())
+		}
 	}
 	function := m.functions[name]
 	if function == nil {
-		// It is a name in a container, or none.
 		return 1, 1
 	}
-	args := call.Args()
-	if call.IsMemberFunction() {
-		args = slices.Insert(slices.Clone(args), 0, call.Target())
-	}
 	for _, overload := range function.OverloadDecls() {
-		if overload.IsMemberFunction() != call.IsMemberFunction() {
+		if overload.IsMemberFunction() != isMember {
 			continue
 		}
 		tried++
@@ -228,11 +231,12 @@ func mayMatch(types []*cel.Type, args []ast.Expr) bool {
 	return len(types) == len(args)
 }
 
-// isScalar reports whether a part is surely a number, a text or a bool.
+// isScalar reports whether a part is of the type of a number, a text or a bool, as the checker sees it: what it does
+// not know, it takes for a list, too.
 func isScalar(expr ast.Expr) bool {
 	switch expr.Kind() {
 	case ast.LiteralKind:
-		return true
+		return expr.AsLiteral() != types.NullValue
 	case ast.SelectKind:
 		return expr.AsSelect().IsTestOnly()
 	case ast.CallKind:
@@ -243,9 +247,7 @@ func isScalar(expr ast.Expr) bool {
 	case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In,
 		operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, "size":
 		return true
-	case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo:
-		return true
-	case operators.Add:
+	case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo:
 		return isScalar(call.Args()[0]) || isScalar(call.Args()[1])
 	default:
 		return false

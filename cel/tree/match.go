@@ -22,6 +22,19 @@ func IsIdent(expr ast.Expr, name string) bool {
 	return expr.Kind() == ast.IdentKind && expr.AsIdent() == name
 }
 
+// QualifiedName is a.b.c for a name with fields, and "" for anything else.
+func QualifiedName(expr ast.Expr) string {
+	switch expr.Kind() {
+	case ast.IdentKind:
+		return expr.AsIdent()
+	case ast.SelectKind:
+		if of := QualifiedName(expr.AsSelect().Operand()); of != "" && !expr.AsSelect().IsTestOnly() {
+			return of + "." + expr.AsSelect().FieldName()
+		}
+	}
+	return ""
+}
+
 // Literal is the value of a literal of the type V.
 func Literal[V ref.Val](expr ast.Expr) (value V, ok bool) {
 	if expr.Kind() == ast.LiteralKind {

@@ -110,7 +110,8 @@ func (j *judge) constraint(from, text string, variables ...v1alpha1.Variable) *d
 func (j *judge) selector(from, text string) {
 	c := j.of(from)
 	c.selectors++
-	c.note(text, j.selectors.Check(context.Background(), text))
+	_, err := j.selectors.Judge(context.Background(), text, false)
+	c.note(text, err)
 }
 
 func (j *judge) cluster(from, text string) {

@@ -5,7 +5,6 @@ package costbound
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/cel-go/common/operators"
@@ -36,19 +35,9 @@ func NewSelectors(config cel.Config) (*Selectors, error) {
 	return &Selectors{environment}, nil
 }
 
-// Check returns what is wrong with a selector that takes too long to compile, or may take
-// more than [SelectorLimits] on a device that the API allows: an [*cel.Error] or a
-// [*SelectorError]. One that does not compile is left to those who evaluate it.
-func (s *Selectors) Check(ctx context.Context, selector string) error {
-	_, err := s.Judge(ctx, selector, false)
-	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Reason != cel.ReasonTooLong {
-		return nil
-	}
-	return err
-}
-
-// Judge returns the selector, or the expression of a derived attribute, to be looked at and not to be
-// evaluated, and what Check returns or an [*cel.Error] if it does not compile. It is nil if it does not.
+// Judge returns the selector, or the expression of a derived attribute, to be looked at and not to be evaluated.
+// The error is an [*cel.Error] if it does not compile, and there is no expression then; a [*SelectorError] if
+// it may take more than [SelectorLimits] on a device that the API allows; or that of the context.
 func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*device.Expression, error) {
 	compile := s.environment.CompileAny
 	if !derives {

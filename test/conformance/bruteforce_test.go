@@ -54,7 +54,7 @@ func TestEvaluationFails(t *testing.T) {
 	for name, profile := range map[string]scenario.Profile{"enough devices": scenario.FailingCEL, "too few devices": scenario.HopelessCEL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			failed, later, unmet, aboutNode, inVariables, all := 0, 0, 0, 0, 0, 0
+			failed, later, unmet, aboutNode, inVariables, prepared, all := 0, 0, 0, 0, 0, 0, 0
 			cases.CheckN(t, some(), func(t *rapid.T) {
 				c := drawCase(t, profile)
 				all++
@@ -62,6 +62,10 @@ func TestEvaluationFails(t *testing.T) {
 				p.Eager = true
 				want, err := bruteforce.Solve(p)
 				requireSame(t, c, want, err, ours(c), "our allocator")
+				if result, ok := oursPrepared(c); ok {
+					prepared++
+					requireSame(t, c, want, err, result, "our allocator with prepared claims")
+				}
 				if evaluation, ok := errors.AsType[*bruteforce.EvaluationError](err); ok {
 					failed++
 					if evaluation.AboutNode {
@@ -91,6 +95,7 @@ func TestEvaluationFails(t *testing.T) {
 			require.Greater(t, unmet, all/200)
 			require.Greater(t, aboutNode, all/40)
 			require.Greater(t, inVariables, all/40)
+			require.Greater(t, prepared, all*3/4)
 		})
 	}
 }

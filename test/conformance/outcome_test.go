@@ -148,6 +148,39 @@ func ours(c *scenario.Case, options ...allocator.Option) outcome {
 	return result
 }
 
+// preparers are those of the environment, by the features that matter to selectors.
+var preparers sync.Map // dracel.Features -> *allocator.Preparer
+
+// oursPrepared runs the allocator on claims that were prepared before, as a scheduler does. It is false where the
+// scheduler would have refused a selector.
+func oursPrepared(c *scenario.Case) (result outcome, ok bool) {
+	environment, err := environment()
+	if err != nil {
+		return outcome{kind: fatal, err: err}, true
+	}
+	features := dracel.Features{EnableConsumableCapacity: c.Features.ConsumableCapacity, EnableListTypeAttributes: c.Features.ListTypeAttributes}
+	known, found := preparers.Load(features)
+	if !found {
+		made, err := allocator.NewPreparer(environment, features)
+		if err != nil {
+			return outcome{kind: fatal, err: err}, true
+		}
+		known, _ = preparers.LoadOrStore(features, made)
+	}
+	prepared := allocator.Prepared{}
+	for _, claim := range c.Claims {
+		one, err := known.(*allocator.Preparer).Prepare(context.Background(), claim, scenario.ClassLister(c.Classes), true)
+		if err != nil {
+			return outcome{kind: fatal, err: err}, true
+		}
+		if one.Err() != nil {
+			return outcome{}, false
+		}
+		prepared[claim.UID] = one
+	}
+	return ours(c, allocator.WithPrepared(prepared)), true
+}
+
 func oursWithStats(c *scenario.Case, options ...allocator.Option) (outcome, allocator.Stats) {
 	environment, err := environment()
 	if err != nil {

@@ -67,6 +67,7 @@ func NewAllocator(ctx context.Context,
 	for _, opt := range opts {
 		opt(&a.options)
 	}
+	a.classes.seed(a.prepared)
 	a.shapes = newShapes(a)
 	if a.environment == nil {
 		environment, err := sharedEnvironment()

@@ -55,17 +55,33 @@ func (s *seenClasses) see(name string) (*seenClass, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.keep(name, class), nil
+}
+
+// keep returns the class that was seen first.
+func (s *seenClasses) keep(name string, class *resourceapi.DeviceClass) *seenClass {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if seen := s.byName[name]; seen != nil {
-		return seen, nil
+		return seen
 	}
 	if s.byName == nil {
 		s.byName = make(map[string]*seenClass)
 	}
 	seen := &seenClass{class, v1alpha1.HasDefaults(class), v1alpha1.HasPreferences(class)}
 	s.byName[name] = seen
-	return seen, nil
+	return seen
+}
+
+// seed has the classes be those with which claims were prepared.
+func (s *seenClasses) seed(prepared Prepared) {
+	for _, c := range prepared {
+		for name, class := range c.classes.byName {
+			if class.err == nil {
+				s.keep(name, class.DeviceClass)
+			}
+		}
+	}
 }
 
 func (s *seenClasses) get(name string) *seenClass {

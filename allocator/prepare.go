@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
@@ -70,7 +71,8 @@ type selectorOutcome struct {
 
 // NewPreparer returns a Preparer of constraints in the environment and of selectors with the features.
 func NewPreparer(environment *device.Environment, features dracel.Features) (*Preparer, error) {
-	judge, err := costbound.NewSelectors(cel.Config{})
+	// What became of a selector is remembered in the sets.
+	judge, err := costbound.NewSelectors(cel.Config{CacheBytes: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +102,8 @@ type PreparedClaim struct {
 	meaning *meaning
 	// prefers: a preference is about the claim.
 	prefers bool
+	// classes are those that it was prepared with.
+	classes *readClasses
 	// content is what [claimContent] says, nil if that is nothing.
 	content *fingerprint.Sum
 	// selectors has the selectors of the claim and of its classes, reads has what they read.
@@ -136,21 +140,51 @@ func alternativesOf(claim *resourceapi.ResourceClaim) iter.Seq[requests.Request]
 	}
 }
 
-// ClassesOf are the names of the classes that the claim uses, each once.
-func ClassesOf(claim *resourceapi.ResourceClaim) []string {
-	var names []string
-	for r := range alternativesOf(claim) {
-		if !slices.Contains(names, r.Spec.DeviceClassName) {
-			names = append(names, r.Spec.DeviceClassName)
-		}
+// readClasses reads each class once, so that all of a claim is prepared with the same.
+type readClasses struct {
+	from   structured.DeviceClassLister
+	byName map[string]readClass
+}
+
+type readClass struct {
+	*resourceapi.DeviceClass
+	err error
+}
+
+// Get implements [v1alpha1.ClassGetter].
+func (c *readClasses) Get(name string) (*resourceapi.DeviceClass, error) {
+	read, known := c.byName[name]
+	if !known {
+		read.DeviceClass, read.err = c.from.Get(name)
+		c.byName[name] = read
 	}
-	return names
+	return read.DeviceClass, read.err
+}
+
+// ClassVersions has the versions of the classes that a claim uses, of which version says them by name, "" for
+// those that there are not.
+func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) string) string {
+	var versions strings.Builder
+	for r := range alternativesOf(claim) {
+		versions.WriteString(version(r.Spec.DeviceClassName))
+		versions.WriteByte('/')
+	}
+	return versions.String()
+}
+
+// ClassVersion is that of a class with which the claim was prepared, "" if there was none.
+func (c *PreparedClaim) ClassVersion(name string) string {
+	if class, err := c.classes.Get(name); err == nil {
+		return class.ResourceVersion
+	}
+	return ""
 }
 
 // Prepare compiles what the claim says: its selectors, and its constraints and preferences unless it is for an
 // allocator that ignores them. Mistakes in it are part of the result: the error is that of the context.
-func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter, constraints bool) (*PreparedClaim, error) {
-	c := &PreparedClaim{meaning: &meaning{}, reads: map[string]view.ReadSet{}, selectors: p.selectors.Load()}
+func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim, from structured.DeviceClassLister, constraints bool) (*PreparedClaim, error) {
+	classes := &readClasses{from, map[string]readClass{}}
+	c := &PreparedClaim{meaning: &meaning{}, classes: classes, reads: map[string]view.ReadSet{}, selectors: p.selectors.Load()}
 	if err := v1alpha1.ClaimCarrier(claim).CheckTexts(); err != nil {
 		c.meaning.constraintsErr, c.selectorsErr = err, err
 		return c, nil
@@ -221,7 +255,6 @@ func (p *Preparer) selector(ctx context.Context, to *selectorSet, text selectorT
 	if known {
 		return outcome, nil
 	}
-	bytes := 0
 	outcome, bytes, err := p.compileSelector(ctx, to, text)
 	if err != nil {
 		return outcome, err
@@ -283,6 +316,9 @@ func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text se
 	return outcome, bytes, nil
 }
 
+// Err is what is wrong with selectors of the claim.
+func (c *PreparedClaim) Err() error { return c.selectorsErr }
+
 // Generation is that of its selectors.
 func (c *PreparedClaim) Generation() uint64 { return c.selectors.number }
 
@@ -342,9 +378,15 @@ func (p Prepared) of(claim *resourceapi.ResourceClaim) *PreparedClaim {
 // SelectorsErr is what is wrong with selectors of the claim, which must not be evaluated then.
 func (p Prepared) SelectorsErr(claim *resourceapi.ResourceClaim) error {
 	if c := p.of(claim); c != nil {
-		return c.selectorsErr
+		return c.Err()
 	}
 	return nil
+}
+
+// Prefers reports whether a preference is about the claim. It is not known of one that was not prepared.
+func (p Prepared) Prefers(claim *resourceapi.ResourceClaim) (prefers, known bool) {
+	c := p.of(claim)
+	return c != nil && c.prefers, c != nil
 }
 
 // SelectorsOr has the compiled selectors of all claims, others if there are no claims.

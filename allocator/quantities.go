@@ -24,12 +24,8 @@ func inRange(q *resource.Quantity) bool {
 	if q == nil {
 		return true
 	}
-	amount := *q
-	if amount.IsZero() && amount.Format == "" {
-		return true
-	}
-	decimal := (&amount).DeepCopy()
-	d := decimal.AsDec()
+	amount := q.DeepCopy()
+	d := amount.AsDec()
 	scale := int64(d.Scale())
 	return scale <= maxDigits && scale >= -maxDigits && int64(digits(d.UnscaledBig()))-scale <= maxDigits
 }

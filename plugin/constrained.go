@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
@@ -27,8 +28,11 @@ func (pl *DynamicResourcesCEL) constrained(claims []*resourceapi.ResourceClaim) 
 }
 
 // prefers tells whether a preference is about one of the claims.
-func (pl *DynamicResourcesCEL) prefers(claims []*resourceapi.ResourceClaim) bool {
+func (pl *DynamicResourcesCEL) prefers(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) bool {
 	return pl.enabled && (pl.preference != "" || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
+		if prefers, known := prepared.Prefers(claim); known {
+			return prefers
+		}
 		return v1alpha1.HasPreference(claim, pl.hasPreferences)
 	}))
 }

@@ -25,6 +25,8 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/fragmentation"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -57,9 +59,11 @@ type fragmentationSource struct {
 	manager  fwk.SharedDRAManager
 	features structured.Features
 	synced   []cache.InformerSynced
-	// preparing is its own, so that what it compiles and evaluates is not taken for the scheduler's. It is
-	// made when it is first needed.
-	preparing func() (*preparing, error)
+	// environment and preparer are its own, so that what it compiles and evaluates is not taken for the
+	// scheduler's. They are made when they are first needed. preparer judges selectors of claims that other
+	// schedulers may have allocated.
+	environment func() (*device.Environment, error)
+	preparer    func() (*allocator.Preparer, error)
 }
 
 // newFragmentationMonitor is called before informers start.
@@ -75,8 +79,15 @@ func newFragmentationMonitor(handle fwk.Handle, features plfeature.Features, mea
 			factory.Resource().V1().ResourceSlices().Informer().HasSynced,
 			factory.Resource().V1().DeviceClasses().Informer().HasSynced,
 		},
-		preparing: sync.OnceValues(func() (*preparing, error) { return newPreparing(features, handle.SharedDRAManager(), nil) }),
+		environment: sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) }),
 	}
+	source.preparer = sync.OnceValues(func() (*allocator.Preparer, error) {
+		environment, err := source.environment()
+		if err != nil {
+			return nil, err
+		}
+		return allocator.NewPreparer(environment, selectorFeatures(features))
+	})
 	return &fragmentationMonitor{
 		clock: clock.RealClock{}, metrics: measured, interval: shared.fragmentationInterval,
 		read: source.read, count: source.count,
@@ -123,18 +134,22 @@ func byName[T metav1.Object](objects []T) []T {
 // selectors: upstream's evaluator, which can't be stopped, is to see them here as little as in a
 // scheduling cycle.
 func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) (*fragmentation.Report, error) {
-	preparing, err := f.preparing()
+	environment, err := f.environment()
+	if err != nil {
+		return nil, err
+	}
+	preparer, err := f.preparer()
 	if err != nil {
 		return nil, err
 	}
 	stays := func(claim *resourceapi.ResourceClaim) bool {
-		prepared, _, err := preparing.prepared(fairness.WithTenant(ctx, claim.Namespace), []*resourceapi.ResourceClaim{claim}, true)
-		return err != nil || prepared.SelectorsErr(claim) != nil
+		prepared, err := preparer.Prepare(fairness.WithTenant(ctx, claim.Namespace), claim, f.manager.DeviceClasses(), false)
+		return err != nil || prepared.Err() != nil
 	}
 	problem := allocator.Problem{
-		Allocated: s.claims, Slices: s.slices, Classes: f.manager.DeviceClasses(), Features: f.features, Selectors: preparing.Selectors(),
+		Allocated: s.claims, Slices: s.slices, Classes: f.manager.DeviceClasses(), Features: f.features, Selectors: preparer.Selectors(),
 		Options: []allocator.Option{
-			allocator.WithEnvironment(preparing.environment),
+			allocator.WithEnvironment(environment),
 			allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentation.DefaultCost, fragmentation.DefaultSteps)),
 		},
 	}

@@ -271,7 +271,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 	}
 	claims := pl.withExtended(pod, all)
 	constrained := pl.constrained(claims)
-	if len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.prefers(claims) {
+	if len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.prefers(prepared, claims) {
 		return pl.limit(ctx, field, prepared, seen, attempt)
 	}
 	if len(constrained) > 0 && !pl.enabled {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,8 +38,8 @@ import (
 const (
 	// preparedBytes bounds what is kept. A claim with usual expressions takes some 10 KiB.
 	preparedBytes = 128 << 20
-	// gatedAtMost is after how long a pod is told what it waits for.
-	gatedAtMost = time.Second
+	// usualPatience is after how long a pod is told what it waits for.
+	usualPatience = time.Second
 )
 
 // preparing is for all profiles of a scheduler. It is safe for concurrent use.
@@ -50,7 +49,9 @@ type preparing struct {
 	environment *device.Environment
 	claims      fwk.ResourceClaimTracker
 	classes     fwk.DeviceClassLister
+	memory      *memo.Memory
 	known       *memo.Memo[preparedKey, *allocator.PreparedClaim]
+	patience    time.Duration
 	// background is nil where claims are prepared when they are needed, as in a simulation.
 	background *fairness.Background[wanted]
 
@@ -60,6 +61,8 @@ type preparing struct {
 	waiting map[wanted][]waitingPod
 	// since is when a pod began to wait.
 	since map[types.UID]time.Time
+	// generation is that of the selectors of what is kept.
+	generation uint64
 }
 
 type waitingPod struct {
@@ -89,16 +92,15 @@ func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, obs
 	if err != nil {
 		return nil, err
 	}
-	preparer, err := allocator.NewPreparer(environment, dracel.Features{
-		EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
-		EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
-	})
+	preparer, err := allocator.NewPreparer(environment, selectorFeatures(features))
 	if err != nil {
 		return nil, err
 	}
+	memory := memo.New(preparedBytes)
 	return &preparing{
+		memory: memory, patience: usualPatience,
 		Preparer: preparer, environment: environment, claims: manager.ResourceClaims(), classes: manager.DeviceClasses(),
-		known: memo.In(memo.New(preparedBytes), func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
+		known: memo.In(memory, func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
 			size := (*c).Size()
 			size.Bytes += len(key.classes)
 			return size
@@ -107,13 +109,30 @@ func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, obs
 	}, nil
 }
 
+func selectorFeatures(features plfeature.Features) dracel.Features {
+	return dracel.Features{
+		EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
+		EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
+	}
+}
+
 // prepared are the claims of a pod that need it. missing are those that have to be waited for.
 func (p *preparing) prepared(ctx context.Context, claims []*resourceapi.ResourceClaim, constraints bool) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error) {
+	// Each class is read once: what is used together was prepared with the same.
+	versions := map[string]string{}
+	version := func(name string) string {
+		read, known := versions[name]
+		if !known {
+			read = p.version(name)
+			versions[name] = read
+		}
+		return read
+	}
 	for _, claim := range claims {
 		if !allocator.NeedsPreparation(claim, constraints) {
 			continue
 		}
-		c := p.look(claim, constraints)
+		c := p.look(claim, version, constraints)
 		if c == nil && p.background == nil {
 			if c, err = p.prepare(ctx, claim, constraints); err != nil {
 				return nil, nil, err
@@ -131,19 +150,16 @@ func (p *preparing) prepared(ctx context.Context, claims []*resourceapi.Resource
 	return prepared, missing, nil
 }
 
-func (p *preparing) keyOf(claim *resourceapi.ResourceClaim, selectors uint64, constraints bool) preparedKey {
-	var versions strings.Builder
-	for _, name := range allocator.ClassesOf(claim) {
-		if class, err := p.classes.Get(name); err == nil {
-			versions.WriteString(class.ResourceVersion)
-		}
-		versions.WriteByte('/')
+func (p *preparing) version(class string) string {
+	if read, err := p.classes.Get(class); err == nil {
+		return read.ResourceVersion
 	}
-	return preparedKey{claim.UID, versions.String(), selectors, constraints}
+	return ""
 }
 
-func (p *preparing) look(claim *resourceapi.ResourceClaim, constraints bool) *allocator.PreparedClaim {
-	if entry := p.known.Has(p.keyOf(claim, p.Generation(), constraints)); entry != nil {
+func (p *preparing) look(claim *resourceapi.ResourceClaim, version func(class string) string, constraints bool) *allocator.PreparedClaim {
+	key := preparedKey{claim.UID, allocator.ClassVersions(claim, version), p.Generation(), constraints}
+	if entry := p.known.Has(key); entry != nil {
 		if c := entry.Look(); c != nil {
 			return *c
 		}
@@ -152,20 +168,33 @@ func (p *preparing) look(claim *resourceapi.ResourceClaim, constraints bool) *al
 }
 
 func (p *preparing) prepare(ctx context.Context, claim *resourceapi.ResourceClaim, constraints bool) (*allocator.PreparedClaim, error) {
-	key := p.keyOf(claim, 0, constraints)
 	c, err := p.Prepare(ctx, claim, p.classes, constraints)
 	if err != nil {
 		return nil, fmt.Errorf("prepare claim %s: %w", klog.KObj(claim), err)
 	}
-	key.selectors = c.Generation()
 	if constraints {
 		// Mistakes are those that the claim has already.
 		if err := explain.Prepare(ctx, p.environment, claim, p.classes); ctx.Err() != nil {
 			return nil, err
 		}
 	}
-	c, _, err = p.known.At(key).Find(ctx, func() (*allocator.PreparedClaim, error) { return c, nil })
+	if p.isCurrent(c) {
+		key := preparedKey{claim.UID, allocator.ClassVersions(claim, c.ClassVersion), c.Generation(), constraints}
+		c, _, err = p.known.At(key).Find(ctx, func() (*allocator.PreparedClaim, error) { return c, nil })
+	}
 	return c, err
+}
+
+// isCurrent reports whether a claim is worth being kept. When there is a new generation of selectors all that is of
+// the former is dropped: it would keep those selectors in memory.
+func (p *preparing) isCurrent(c *allocator.PreparedClaim) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if now := p.Generation(); now != p.generation {
+		p.generation = now
+		p.memory.Forget()
+	}
+	return c.Generation() == p.generation
 }
 
 // prepareNow prepares claims for a caller that can't wait for the background.
@@ -187,7 +216,7 @@ func (p *preparing) await(pod *v1.Pod, missing []*resourceapi.ResourceClaim, con
 	if !waits {
 		since = time.Now()
 		p.since[pod.UID] = since
-		time.AfterFunc(gatedAtMost, func() {
+		time.AfterFunc(p.patience, func() {
 			if p.waits(pod) {
 				activate(pod)
 			}
@@ -198,7 +227,7 @@ func (p *preparing) await(pod *v1.Pod, missing []*resourceapi.ResourceClaim, con
 	p.waiting[last] = append(p.waiting[last], waitingPod{pod, activate})
 	for _, claim := range missing {
 		p.background.Add(claim.Namespace, wanted{claim.UID, constraints}, func(ctx context.Context) {
-			if _, err := p.claims.Get(claim.Namespace, claim.Name); err != nil || p.look(claim, constraints) != nil {
+			if _, err := p.claims.Get(claim.Namespace, claim.Name); err != nil || p.look(claim, p.version, constraints) != nil {
 				return
 			}
 			if _, err := p.prepare(ctx, claim, constraints); err != nil {
@@ -249,7 +278,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 		return status
 	}
 	_, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
-	if err != nil || len(missing) == 0 || pl.preparing.await(pod, missing, pl.constrains(), pl.activate) >= gatedAtMost {
+	if err != nil || len(missing) == 0 || pl.preparing.await(pod, missing, pl.constrains(), pl.activate) >= pl.preparing.patience {
 		return status
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))

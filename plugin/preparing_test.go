@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,8 @@ func startPreparing(t *testing.T, args runtime.Object, objects ...runtime.Object
 	shared.inBackground = true
 	b.DynamicResourcesCEL, err = newPlugin(b.ctx, args, b.handle, features(), true, measured, shared)
 	require.NoError(t, err)
+	// What is waited for here is that claims are prepared.
+	b.preparing.patience = time.Hour
 	b.handle.start(b.ctx, t, objects...)
 	return b
 }
@@ -107,11 +110,47 @@ func TestPreFilterWaitsForClaims(t *testing.T) {
 	require.True(t, b.Filter(b.ctx, state, pod(), node(nodeName)).IsSuccess())
 }
 
+// TestPodsAreToldWhatTheyWaitFor: one that waits for long is let through once, and refused with the reason.
+func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
+	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+	release := make(chan struct{})
+	b.preparing.background.Add("default", wanted{claim: "another"}, func(context.Context) { <-release }, func() {})
+	b.preparing.patience = time.Millisecond
+	require.Eventually(t, func() bool { return b.PreEnqueue(b.ctx, pod()).IsSuccess() }, waitFor, tick)
+	b.awaitActivated(t, 1)
+	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
+	require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done", status.Message())
+	close(release)
+	require.Eventually(t, func() bool {
+		_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
+		return status.IsSuccess()
+	}, waitFor, tick)
+}
+
+// TestFormerSelectorsAreForgotten: what was prepared with them would keep them in memory.
+func TestFormerSelectorsAreForgotten(t *testing.T) {
+	b := startPreparing(t, nil, class(), slice(0, 2, 3), selecting(claim(2), "true"))
+	claims, err := b.unallocatedClaims(pod())
+	require.NoError(t, err)
+	require.NoError(t, b.preparing.prepareNow(b.ctx, claims, true))
+	require.Equal(t, 1, b.preparing.known.Len())
+	former := b.preparing.Generation()
+	for i := 0; b.preparing.Generation() == former; i++ {
+		large := selecting(claims[0].DeepCopy(), fmt.Sprintf("%d == 1", i)+strings.Repeat(" && device.driver != 'a'", 300))
+		large.UID = types.UID(fmt.Sprint("large-", i))
+		require.NoError(t, b.preparing.prepareNow(b.ctx, []*resourceapi.ResourceClaim{large}, true))
+	}
+	require.NoError(t, b.preparing.prepareNow(b.ctx, claims, true))
+	require.Equal(t, 1, b.preparing.known.Len(), "nothing of the former generation")
+	require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+}
+
 // TestMistakesArePrepared: they are told as before.
 func TestMistakesArePrepared(t *testing.T) {
 	for want, c := range map[string]*resourceapi.ResourceClaim{
 		"Syntax error": constrain(t, claim(2), "wrong", "devices ="),
-		"claim default/claim, request mla: selector #0: CEL compile error": selecting(claim(2), "device ="),
+		"claim default/claim, request mla: selector #0: CEL compile error":                          selecting(claim(2), "device ="),
+		"claim default/claim, request mla: selector #0: CEL can't compile it, write it another way": selecting(claim(2), "[?dyn(1)].size() > 0"),
 		"claim default/claim, request mla: selector #1: the selector may take more than": selecting(selecting(claim(2), "true"),
 			"lists.range(900000).distinct().size() > 0"),
 	} {
@@ -165,12 +204,9 @@ func TestNamespacesArePreparedInTurns(t *testing.T) {
 		require.False(t, b.PreEnqueue(b.ctx, p).IsSuccess())
 	}
 	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
-	require.Eventually(t, func() bool {
-		known := b.handle.activated.Load()
-		return known != nil && strings.Contains(strings.Join(*known, " "), "default/")
-	}, waitFor, time.Millisecond)
-	require.Less(t, len(*b.handle.activated.Load()), many/2)
 	b.awaitActivated(t, many+1)
+	require.Less(t, slices.Index(*b.handle.activated.Load(), "default/pod"), many/2)
+	require.Contains(t, *b.handle.activated.Load(), "default/pod")
 }
 
 // TestPreparedNow: a scheduler that starts can't wait for what nominated pods ask for.

@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -85,9 +84,10 @@ func tellOutOfRange(object any, recorder events.EventRecorderLogger, measured *m
 
 // checkQuantities returns an error if one of the claims asks for an amount that can't be computed with.
 func checkQuantities(claims []*resourceapi.ResourceClaim) error {
-	i := slices.IndexFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return allocator.CheckQuantities(claim) != nil })
-	if i < 0 {
-		return nil
+	for _, claim := range claims {
+		if err := allocator.CheckQuantities(claim); err != nil {
+			return err
+		}
 	}
-	return allocator.CheckQuantities(claims[i])
+	return nil
 }

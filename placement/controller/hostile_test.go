@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +49,8 @@ type model struct {
 	busy map[types.NamespacedName]bool
 	// turns are how they ended, by queue.
 	turns map[bool]map[string]int
+	// prepared are the Placements that workers have decided, each as often as that.
+	prepared []types.NamespacedName
 }
 
 // A model is a [cel.Timer], which is asked for the time when an evaluation starts and
@@ -155,7 +158,13 @@ func (m *model) work(slow bool) {
 		if deciding {
 			m.begin(request.NamespacedName)
 		}
+		wasPrepared := m.isPrepared(request.NamespacedName)
 		result, err := w.Reconcile(m.t.Context(), request)
+		if wasPrepared {
+			m.mutex.Lock()
+			m.prepared = append(m.prepared, request.NamespacedName)
+			m.mutex.Unlock()
+		}
 		if deciding {
 			m.end(request.NamespacedName)
 		}
@@ -167,6 +176,11 @@ func (m *model) work(slow bool) {
 		}
 		queue.Done(request)
 	}
+}
+
+func (m *model) isPrepared(key types.NamespacedName) bool {
+	object := &clusterv1beta1.Placement{}
+	return m.client.Get(m.t.Context(), key, object) == nil && m.scheduler.Prepared(object)
 }
 
 func (m *model) begin(key types.NamespacedName) {
@@ -279,11 +293,13 @@ func TestWorkersCompileNothing(t *testing.T) {
 	}
 	polite := m.place("polite", "p", "small")
 	m.usual.add(reconcile.Request{NamespacedName: polite})
-	m.until("one of another namespace is decided", m.decided(polite))
-	require.False(t, m.decided(hostile[many-1])(), "it comes after all expressions of the others")
-	for _, key := range hostile {
+	for _, key := range append(hostile, polite) {
 		m.until("all are decided in the end", m.decided(key))
 	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	require.Contains(t, m.prepared, polite)
+	require.Less(t, slices.Index(m.prepared, polite), slices.Index(m.prepared, hostile[many-1]), "it came before all expressions of the others")
 }
 
 // Expressions that never end in time are tried less and less often, and who mends the

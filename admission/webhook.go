@@ -4,7 +4,6 @@
 package admission
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +37,8 @@ const (
 	// readTimeout is how long an answer waits for the cache, and then for the API server,
 	// which waits for the answer: 5 s for claims and 3 s for pods by the manifests.
 	readTimeout = 2 * time.Second
+	// maxJudged is how many objects are judged at a time, of as many tenants, and maxWaiting how many of one wait.
+	maxJudged, maxWaiting = 64, 64
 )
 
 // Readers are how device classes, and what pods use, are read.
@@ -55,22 +56,23 @@ func Register(server webhook.Server, checker *Checker, readers Readers) error {
 	if err := errors.Join(corev1.AddToScheme(scheme), resourceapi.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("admission of CEL device constraints: %w", err)
 	}
+	turns := fairness.NewTurns(maxJudged, maxWaiting)
 	server.Register(ClaimPath, admission.WithValidator(scheme, validator[*resourceapi.ResourceClaim]{
-		kind: "ResourceClaim",
+		kind: "ResourceClaim", turns: turns,
 		spec: func(claim *resourceapi.ResourceClaim) any { return &claim.Spec },
 		check: func(ctx context.Context, claim *resourceapi.ResourceClaim) (Verdict, error) {
 			return readers.judge(ctx, func(classes *classGetter) (Verdict, error) { return checker.Claim(ctx, claim, classes) })
 		},
 	}))
 	server.Register(TemplatePath, admission.WithValidator(scheme, validator[*resourceapi.ResourceClaimTemplate]{
-		kind: "ResourceClaimTemplate",
+		kind: "ResourceClaimTemplate", turns: turns,
 		spec: func(template *resourceapi.ResourceClaimTemplate) any { return &template.Spec },
 		check: func(ctx context.Context, template *resourceapi.ResourceClaimTemplate) (Verdict, error) {
 			return readers.judge(ctx, func(classes *classGetter) (Verdict, error) { return checker.Template(ctx, template, classes) })
 		},
 	}))
 	server.Register(ClassPath, admission.WithValidator(scheme, validator[*resourceapi.DeviceClass]{
-		kind:  "DeviceClass",
+		kind: "DeviceClass", turns: turns,
 		spec:  func(class *resourceapi.DeviceClass) any { return &class.Spec },
 		check: checker.Class,
 	}))
@@ -128,6 +130,7 @@ func judgeWith(ctx context.Context, reader client.Reader, check func(*classGette
 // validator answers for objects with a specification.
 type validator[T client.Object] struct {
 	kind  string
+	turns *fairness.Turns
 	spec  func(T) any
 	check func(context.Context, T) (Verdict, error)
 }
@@ -136,8 +139,19 @@ type validator[T client.Object] struct {
 func (v validator[T]) judge(ctx context.Context, object T) (Verdict, error) {
 	tenant := ""
 	if request, err := admission.RequestFromContext(ctx); err == nil {
-		tenant = cmp.Or(request.Namespace, "user "+request.UserInfo.Username)
+		tenant = "user " + request.UserInfo.Username
+		if request.Namespace != "" {
+			tenant = "namespace " + request.Namespace
+		}
 	}
+	end, err := v.turns.Take(ctx, tenant)
+	switch {
+	case errors.Is(err, fairness.ErrTooMany):
+		return Verdict{}, apierrors.NewTooManyRequests(fmt.Sprintf("%d objects of %s wait to be checked; try again", maxWaiting, tenant), 1)
+	case err != nil:
+		return Verdict{}, fmt.Errorf("wait to be checked: %w", err)
+	}
+	defer end()
 	return v.check(fairness.WithTenant(ctx, tenant), object)
 }
 

@@ -12,12 +12,16 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -25,7 +29,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/internal/testing/cases"
 )
 
@@ -223,5 +229,41 @@ func TestMalformedReviews(t *testing.T) {
 		body := string(reviewOf(t, w.claim, templateOf(w.claim)))
 		ask(t, server, rapid.SampledFrom(paths).Draw(t, "path"), []byte(damaged(t, body)))
 		ask(t, server, rapid.SampledFrom(paths).Draw(t, "path"), []byte(strings.Replace(body, `"UPDATE"`, `"CREATE"`, 1)))
+	})
+}
+
+// Objects of a namespace are judged one after the other, those of others beside it, and too many of one are refused.
+func TestObjectsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, goOn := make(chan string, 10), make(chan struct{})
+		v := validator[*resourceapi.ResourceClaim]{
+			kind: "ResourceClaim", turns: fairness.NewTurns(2, 1),
+			check: func(ctx context.Context, _ *resourceapi.ResourceClaim) (Verdict, error) {
+				begun <- fairness.TenantIn(ctx)
+				<-goOn
+				return Verdict{}, nil
+			},
+		}
+		create := func(ctx context.Context, namespace string) error {
+			ctx = admission.NewContextWithRequest(ctx, admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Namespace: namespace, UserInfo: authenticationv1.UserInfo{Username: "u"},
+			}})
+			_, err := v.ValidateCreate(ctx, &resourceapi.ResourceClaim{})
+			return err
+		}
+		var all errgroup.Group
+		all.Go(func() error { return create(t.Context(), "a") })
+		require.Equal(t, "namespace a", <-begun)
+		ctx, cancel := context.WithCancel(t.Context())
+		second := make(chan error, 1)
+		go func() { second <- create(ctx, "a") }()
+		synctest.Wait()
+		require.True(t, apierrors.IsTooManyRequests(create(ctx, "a")))
+		all.Go(func() error { return create(t.Context(), "") })
+		require.Equal(t, "user u", <-begun)
+		cancel()
+		require.ErrorIs(t, <-second, context.Canceled)
+		close(goOn)
+		require.NoError(t, all.Wait())
 	})
 }

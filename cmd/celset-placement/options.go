@@ -140,7 +140,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	}
 	controller.Guard(config)
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Cache: o.where().Cache(binding.Cache(controller.Cache())), Metrics: o.MetricsServer(), HealthProbeBindAddress: o.Health,
+		Scheme: scheme, Cache: o.where().Cache(binding.Cache(controller.Cache())), Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
@@ -151,7 +151,8 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+	ping := map[string]healthz.Checker{"ping": healthz.Ping}
+	if err := o.Serve(mgr, program.Checks{Live: ping, Ready: ping}); err != nil {
 		return nil, err
 	}
 	return mgr, o.addControllers(mgr)

@@ -5,32 +5,25 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"time"
 
 	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/internal/serving"
+	"github.com/celset/celset/internal/serving/managed"
 	"github.com/celset/celset/internal/topologydriver"
-)
-
-// Clients of a node-local port are given little time.
-const (
-	headerTimeout   = 10 * time.Second
-	shutdownTimeout = 3 * time.Second
 )
 
 // probes are /healthz, which fails if the kubelet would get no answer, and /readyz, which
 // fails until the kubelet knows the drivers.
 func probes(drivers *topologydriver.Drivers) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/healthz", http.StripPrefix("/healthz", &healthz.Handler{Checks: map[string]healthz.Checker{"sockets": drivers.Healthy}}))
-	mux.Handle("/readyz", http.StripPrefix("/readyz", &healthz.Handler{Checks: map[string]healthz.Checker{"registration": drivers.Ready}}))
-	return mux
+	return program.Probes(program.Checks{
+		Live:  map[string]healthz.Checker{"sockets": drivers.Healthy},
+		Ready: map[string]healthz.Checker{"registration": drivers.Ready},
+	})
 }
 
 func metricsPage() http.Handler {
@@ -44,20 +37,12 @@ func serve(ctx context.Context, flag, address string, handler http.Handler) erro
 	if address == program.NoAddress {
 		return nil
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	listener, err := serving.Listen(ctx, address)
+	if err == nil {
+		err = managed.NewServer(context.WithoutCancel(ctx), flag, listener, handler).Start(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
-	stopped := make(chan error, 1)
-	go func() {
-		<-ctx.Done()
-		last, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
-		defer cancel()
-		stopped <- server.Shutdown(last)
-	}()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return <-stopped
+	return nil
 }

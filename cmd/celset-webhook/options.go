@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/pflag"
 	resourceapi "k8s.io/api/resource/v1"
@@ -20,11 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/celset/celset/admission"
 	"github.com/celset/celset/admission/guard/server"
 	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/internal/serving/managed"
 	placementadmission "github.com/celset/celset/placement/admission"
 )
 
@@ -96,12 +98,11 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		return nil, err
 	}
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Metrics: o.MetricsServer(), HealthProbeBindAddress: o.Health,
+		Scheme: scheme, Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
 		// Classes are all that is read by cache; what else is may not be listed.
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&resourceapi.DeviceClass{}: {}}, ReaderFailOnMissingInformer: true},
-		WebhookServer: webhook.NewServer(webhook.Options{
-			Host: o.host, Port: o.port, CertDir: o.certDir, CertName: o.certName, KeyName: o.keyName,
-		}),
+		WebhookServer: managed.NewWebhooks(net.JoinHostPort(o.host, strconv.Itoa(o.port)),
+			filepath.Join(o.certDir, o.certName), filepath.Join(o.certDir, o.keyName)),
 	})
 	if err != nil {
 		return nil, err
@@ -135,14 +136,16 @@ func (o *options) register(mgr manager.Manager) error {
 			return err
 		}
 	}
-	return errors.Join(
-		mgr.AddHealthzCheck("ping", healthz.Ping),
-		mgr.AddReadyzCheck("webhook", hooks.StartedChecker()),
-		mgr.AddReadyzCheck("classes", func(*http.Request) error {
-			if !classes.HasSynced() {
-				return errors.New("the device classes were not listed yet")
-			}
-			return nil
-		}),
-	)
+	return o.Serve(mgr, program.Checks{
+		Live: map[string]healthz.Checker{"ping": healthz.Ping},
+		Ready: map[string]healthz.Checker{
+			"webhook": hooks.StartedChecker(),
+			"classes": func(*http.Request) error {
+				if !classes.HasSynced() {
+					return errors.New("the device classes were not listed yet")
+				}
+				return nil
+			},
+		},
+	})
 }

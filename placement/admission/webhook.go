@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,13 +15,19 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/celset/celset/cel/fairness"
 )
 
 // Path is where [Register] puts the webhook.
 const Path = "/validate-placements"
 
-// maxErrors is how many errors an answer lists.
-const maxErrors = 20
+const (
+	// maxErrors is how many errors an answer lists.
+	maxErrors = 20
+	// maxJudged is how many Placements are judged at a time, of as many namespaces, and maxWaiting how many of one wait.
+	maxJudged, maxWaiting = 64, 64
+)
 
 // Register has a server answer at [Path]. The server may have other webhooks, and
 // no manager.
@@ -39,11 +46,30 @@ func Register(server webhook.Server, options Options) error {
 
 // Validator returns the checker as controller-runtime has validators. Its errors are
 // of the kind Invalid, as if the API server's own validation had found them.
-func (c *Checker) Validator() admission.Validator[*clusterv1beta1.Placement] { return validator{c} }
+func (c *Checker) Validator() admission.Validator[*clusterv1beta1.Placement] {
+	return validator{c, fairness.NewTurns(maxJudged, maxWaiting)}
+}
 
-type validator struct{ checker *Checker }
+type validator struct {
+	checker *Checker
+	turns   *fairness.Turns
+}
+
+// take waits for the turn of a namespace.
+func (v validator) take(ctx context.Context, namespace string) (end func(), err error) {
+	end, err = v.turns.Take(ctx, namespace)
+	if errors.Is(err, fairness.ErrTooMany) {
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d Placements of namespace %s wait to be checked; try again", maxWaiting, namespace), 1)
+	}
+	return end, err
+}
 
 func (v validator) ValidateCreate(ctx context.Context, object *clusterv1beta1.Placement) (admission.Warnings, error) {
+	end, err := v.take(ctx, object.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	verdict, err := v.checker.Check(ctx, object)
 	if err != nil {
 		return nil, err
@@ -52,6 +78,11 @@ func (v validator) ValidateCreate(ctx context.Context, object *clusterv1beta1.Pl
 }
 
 func (v validator) ValidateUpdate(ctx context.Context, old, object *clusterv1beta1.Placement) (admission.Warnings, error) {
+	end, err := v.take(ctx, object.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	verdict, err := v.checker.CheckUpdate(ctx, old, object)
 	if err != nil {
 		return nil, err

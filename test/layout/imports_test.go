@@ -150,8 +150,8 @@ var rules = []rule{
 	},
 	{
 		folder: "cmd/celset-scheduler",
-		ours:   []string{"cmd/internal/skew", "plugin"},
-		never:  []string{"sigs.k8s.io/controller-runtime", module + "/placement", module + "/admission", module + "/internal"},
+		ours:   []string{"cmd/internal/skew", "internal/serving", "plugin"},
+		never:  []string{"sigs.k8s.io/controller-runtime", module + "/placement", module + "/admission", module + "/internal/testing", module + "/internal/controlplane"},
 	},
 	{
 		folder: "cmd/internal/skew",
@@ -169,7 +169,7 @@ var rules = []rule{
 	{
 		// Clusters are selected without allocating devices, and not in kube-scheduler.
 		folder: "placement",
-		ours:   []string{"apis", "cel"},
+		ours:   []string{"apis", "cel", "internal/serving"},
 		direct: []string{
 			"sigs.k8s.io/controller-runtime", "open-cluster-management.io/api", "sigs.k8s.io/cluster-inventory-api/apis", "k8s.io/client-go",
 			"k8s.io/component-base", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/klog/v2",
@@ -228,7 +228,7 @@ var rules = []rule{
 	{
 		// Serving takes a manager; what decides is handed in.
 		folder: "placement/debug/server",
-		ours:   []string{"placement/debug", "placement"},
+		ours:   []string{"placement/debug", "placement", "internal/serving"},
 		never:  []string{"k8s.io/kubernetes", module + "/placement/controller", module + "/cel/device"},
 	},
 	{
@@ -246,7 +246,7 @@ var rules = []rule{
 	{
 		folder: "cmd/celset-placement",
 		ours:   []string{"cmd/internal/program", "placement"},
-		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal"},
+		never:  []string{"k8s.io/kubernetes", module + "/allocator", module + "/plugin", module + "/internal/testing", module + "/internal/controlplane"},
 	},
 	{
 		// What is refused is what the scheduler would refuse, found by the same code, and
@@ -279,15 +279,15 @@ var rules = []rule{
 	},
 	{
 		folder: "cmd/celset-webhook",
-		ours:   []string{"admission", "cmd/internal/program", "placement/admission"},
-		never:  []string{"k8s.io/kubernetes", module + "/plugin", module + "/placement/controller", module + "/internal"},
+		ours:   []string{"admission", "cmd/internal/program", "internal/serving", "placement/admission"},
+		never:  []string{"k8s.io/kubernetes", module + "/plugin", module + "/placement/controller", module + "/internal/testing", module + "/internal/controlplane"},
 	},
 	{
 		// It knows how a program is started, and not what for.
 		folder: "cmd/internal/program",
-		ours:   []string{"cmd/internal/version"},
+		ours:   []string{"cmd/internal/version", "internal/serving"},
 		direct: []string{
-			"github.com/spf13/cobra", "github.com/spf13/pflag", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd",
+			"github.com/prometheus/client_golang", "github.com/spf13/cobra", "github.com/spf13/pflag", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd",
 			"k8s.io/component-base", "k8s.io/klog/v2", "sigs.k8s.io/controller-runtime",
 		},
 		never: []string{"k8s.io/kubernetes"},
@@ -371,6 +371,20 @@ var rules = []rule{
 		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", module + "/plugin", module + "/placement"},
 	},
 	{
+		// Servers bound their clients, whatever they serve, the scheduler's among them.
+		folder: "internal/serving",
+		alone:  true,
+		ours:   []string{},
+		direct: []string{"k8s.io/client-go/util/cert"},
+		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
+	},
+	{
+		folder: "internal/serving/managed",
+		ours:   []string{"internal/serving"},
+		direct: []string{"golang.org/x/sync", "k8s.io/utils", "sigs.k8s.io/controller-runtime"},
+		never:  []string{"k8s.io/kubernetes"},
+	},
+	{
 		folder: "internal/clusterstate",
 		ours:   []string{"allocator", "apis", "cel"},
 		never:  []string{"k8s.io/kubernetes", "sigs.k8s.io/controller-runtime"},
@@ -429,7 +443,7 @@ var rules = []rule{
 	},
 	{
 		folder: "cmd/celset-topology-driver",
-		ours:   []string{"cmd/internal/program", "internal/topology", "internal/topologydriver"},
+		ours:   []string{"cmd/internal/program", "internal/serving", "internal/topology", "internal/topologydriver"},
 		never:  []string{module + "/allocator", module + "/plugin", module + "/cel", module + "/placement", module + "/admission"},
 	},
 	{

@@ -258,7 +258,7 @@ func TestOverlaysOfTheTopologyDriverGoTogether(t *testing.T) {
 			require.Empty(t, cmp.Diff(object, other))
 		}
 	}
-	require.Equal(t, map[bool]int{true: 6, false: 2}, own, "DaemonSet and DeviceClass are of one overlay")
+	require.Equal(t, map[bool]int{true: 7, false: 2}, own, "DaemonSet and DeviceClass are of one overlay")
 	selectors := map[string]bool{}
 	for _, overlay := range []string{"ring", "mesh"} {
 		set := find(t, rendered(t, "overlays/topology-driver-"+overlay), "DaemonSet", "celset-topology-driver-"+overlay)

@@ -26,10 +26,14 @@ import (
 	kubeoptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/utils/clock"
 
+	"github.com/celset/celset/internal/serving"
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/watchdog"
 )
+
+// maxConnections is how many there are at a time. kube-scheduler's server takes headers of up to a MiB.
+const maxConnections = 32
 
 // options are kube-scheduler's and what this program adds.
 type options struct {
@@ -106,6 +110,9 @@ func (o *options) run(ctx context.Context) error {
 	config, scheduler, err := kubeapp.Setup(ctx, o.Options, registered...)
 	if err != nil {
 		return err
+	}
+	if secure := config.SecureServing; secure != nil {
+		secure.Listener = serving.Limit(secure.Listener, maxConnections)
 	}
 	if err := watch(ctx, config, scheduler, guard, o.cycleTimeout); err != nil {
 		return err

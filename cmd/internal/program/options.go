@@ -5,18 +5,26 @@ package program
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/celset/celset/internal/serving"
+	"github.com/celset/celset/internal/serving/managed"
 )
 
 // NoAddress as an address serves nothing.
@@ -99,13 +107,66 @@ func (o *ManagerOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Secure, "metrics-secure", o.Secure, "Serve metrics over TLS, to those whom the API server authenticates and authorizes.")
 }
 
-// MetricsServer is how the manager serves metrics.
-func (o *ManagerOptions) MetricsServer() server.Options {
-	options := server.Options{BindAddress: o.Metrics, SecureServing: o.Secure}
+// Checks are those of /healthz and of /readyz.
+type Checks struct{ Live, Ready map[string]healthz.Checker }
+
+// Serve adds the servers of probes and metrics to a manager, which has none itself.
+func (o *ManagerOptions) Serve(mgr manager.Manager, checks Checks) error {
+	metrics := promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{})
+	var identity *tls.Config
 	if o.Secure {
-		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+		filter, err := filters.WithAuthenticationAndAuthorization(mgr.GetConfig(), mgr.GetHTTPClient())
+		if err != nil {
+			return fmt.Errorf("access to metrics: %w", err)
+		}
+		if metrics, err = filter(mgr.GetLogger(), metrics); err != nil {
+			return fmt.Errorf("access to metrics: %w", err)
+		}
+		if identity, err = serving.SelfSigned(); err != nil {
+			return fmt.Errorf("certificate of metrics: %w", err)
+		}
 	}
-	return options
+	return errors.Join(
+		addServer(mgr, "--health-probe-bind-address", o.Health, nil, Probes(checks)),
+		addServer(mgr, "--metrics-bind-address", o.Metrics, identity, at(metricsPath, metrics)),
+	)
+}
+
+func addServer(mgr manager.Manager, flag, address string, identity *tls.Config, handler http.Handler) error {
+	if address == NoAddress {
+		return nil
+	}
+	listener, err := serving.Listen(context.Background(), address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	if identity != nil {
+		listener = tls.NewListener(listener, identity)
+	}
+	return mgr.Add(managed.NewServer(context.Background(), flag, listener, handler))
+}
+
+// NoMetrics has a manager serve no metrics, which [ManagerOptions.Serve] does.
+func NoMetrics() server.Options { return server.Options{BindAddress: NoAddress} }
+
+// metricsPath is where metrics are.
+const metricsPath = "/metrics"
+
+func at(path string, handler http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(path, handler)
+	return mux
+}
+
+// Probes answers at /healthz and /readyz, and below them for each check.
+func Probes(checks Checks) http.Handler {
+	mux := http.NewServeMux()
+	for path, of := range map[string]map[string]healthz.Checker{"/healthz": checks.Live, "/readyz": checks.Ready} {
+		handler := http.StripPrefix(path, &healthz.Handler{Checks: of})
+		mux.Handle(path, handler)
+		mux.Handle(path+"/", handler)
+	}
+	return mux
 }
 
 // Run runs the manager that build sets up, until the context ends or leadership is lost.

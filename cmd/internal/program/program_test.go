@@ -5,16 +5,23 @@ package program
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/celset/celset/cmd/internal/version"
 )
@@ -87,14 +94,61 @@ func TestDefaults(t *testing.T) {
 	o := NewManagerOptions(50)
 	require.NoError(t, o.Validate())
 	require.Equal(t, []any{float32(50), 100, ":8081", ":8443", true}, []any{o.QPS, o.Burst, o.Health, o.Metrics, o.Secure})
-	served := o.MetricsServer()
-	require.Equal(t, ":8443", served.BindAddress)
-	require.True(t, served.SecureServing)
-	require.NotNil(t, served.FilterProvider, "not for everybody")
-	o.Secure = false
-	served = o.MetricsServer()
-	require.False(t, served.SecureServing)
-	require.Nil(t, served.FilterProvider)
+}
+
+// host is what the servers need of a manager, and has them.
+type host struct {
+	manager.Manager
+	served []*manager.Server
+}
+
+func (h *host) GetConfig() *rest.Config     { return &rest.Config{Host: "https://127.0.0.1:1"} }
+func (h *host) GetHTTPClient() *http.Client { return &http.Client{} }
+func (h *host) GetLogger() logr.Logger      { return logr.Discard() }
+func (h *host) Add(one manager.Runnable) error {
+	h.served = append(h.served, one.(*manager.Server))
+	return nil
+}
+
+func TestServers(t *testing.T) {
+	failing := errors.New("not yet")
+	checks := Checks{
+		Live:  map[string]healthz.Checker{"ping": healthz.Ping},
+		Ready: map[string]healthz.Checker{"a": healthz.Ping, "b": func(*http.Request) error { return failing }},
+	}
+	for secure, metrics := range map[bool]int{true: http.StatusUnauthorized, false: http.StatusOK} {
+		o := NewManagerOptions(50)
+		o.Secure, o.Health, o.Metrics = secure, "127.0.0.1:0", "127.0.0.1:0"
+		h := &host{}
+		require.NoError(t, o.Serve(h, checks))
+		ctx, cancel := context.WithCancel(t.Context())
+		var running errgroup.Group
+		for _, one := range h.served {
+			require.False(t, one.NeedLeaderElection())
+			running.Go(func() error { return one.Start(ctx) })
+		}
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+		scheme := map[bool]string{true: "https://", false: "http://"}[secure]
+		for url, want := range map[string]int{
+			"http://" + h.served[0].Listener.Addr().String() + "/healthz":      http.StatusOK,
+			"http://" + h.served[0].Listener.Addr().String() + "/healthz/ping": http.StatusOK,
+			"http://" + h.served[0].Listener.Addr().String() + "/readyz":       http.StatusInternalServerError,
+			"http://" + h.served[0].Listener.Addr().String() + "/readyz/a":     http.StatusOK,
+			scheme + h.served[1].Listener.Addr().String() + "/metrics":         metrics,
+			scheme + h.served[1].Listener.Addr().String() + "/other":           http.StatusNotFound,
+		} {
+			response, err := client.Get(url)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, want, response.StatusCode, url)
+		}
+		client.CloseIdleConnections()
+		cancel()
+		require.NoError(t, running.Wait())
+	}
+	o := NewManagerOptions(50)
+	o.Health, o.Metrics = NoAddress, "256.0.0.1:0"
+	require.ErrorContains(t, o.Serve(&host{}, checks), "--metrics-bind-address: ")
 }
 
 func TestWhatIsNoAddress(t *testing.T) {

@@ -7,16 +7,13 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"path/filepath"
-	"time"
 
-	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/celset/celset/internal/serving"
+	"github.com/celset/celset/internal/serving/managed"
 	"github.com/celset/celset/placement/debug"
 )
 
@@ -61,22 +58,14 @@ func Add(mgr manager.Manager, options Options) error {
 
 // certificates returns how the server identifies itself.
 func certificates(mgr manager.Manager, dir string) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	if dir != "" {
-		watcher, err := certwatcher.New(filepath.Join(dir, certFile), filepath.Join(dir, keyFile))
-		if err != nil {
-			return nil, err
-		}
-		config.GetCertificate = watcher.GetCertificate
-		return config, mgr.Add(watcher)
+	if dir == "" {
+		return serving.SelfSigned()
 	}
-	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	config, watcher, err := managed.Certificate(filepath.Join(dir, certFile), filepath.Join(dir, keyFile))
 	if err != nil {
 		return nil, err
 	}
-	pair, err := tls.X509KeyPair(cert, key)
-	config.Certificates = []tls.Certificate{pair}
-	return config, err
+	return config, mgr.Add(watcher)
 }
 
 // server is a [manager.Server] that listens when it is started.
@@ -89,27 +78,11 @@ type server struct {
 // NeedLeaderElection says that it runs in all replicas.
 func (s *server) NeedLeaderElection() bool { return false }
 
-// Start serves until the context ends.
+// Start serves until the context ends, and the answers with it.
 func (s *server) Start(ctx context.Context) error {
-	var from net.ListenConfig
-	listener, err := from.Listen(ctx, "tcp", s.address)
+	listener, err := serving.Listen(ctx, s.address)
 	if err != nil {
 		return fmt.Errorf("debugging of placement: %w", err)
 	}
-	serving := manager.Server{
-		Name:            "placement-debug",
-		Listener:        tls.NewListener(listener, s.tls),
-		ShutdownTimeout: ptr.To(10 * time.Second),
-		Server: &http.Server{
-			Handler: s.handler,
-			// Answers end when the manager does.
-			BaseContext:       func(net.Listener) context.Context { return ctx },
-			ReadHeaderTimeout: 10 * time.Second,
-			ReadTimeout:       debug.DefaultTimeout,
-			WriteTimeout:      2 * debug.DefaultTimeout,
-			IdleTimeout:       90 * time.Second,
-			MaxHeaderBytes:    64 << 10,
-		},
-	}
-	return serving.Start(ctx)
+	return managed.NewServer(ctx, "placement-debug", tls.NewListener(listener, s.tls), s.handler).Start(ctx)
 }

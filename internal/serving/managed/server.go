@@ -1,0 +1,37 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package managed has the servers of package serving as parts of a manager of controller-runtime.
+package managed
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/celset/celset/internal/serving"
+)
+
+const shutdownTime = 10 * time.Second
+
+// NewServer returns a server that answers until the context of its Start ends. The contexts of requests
+// end with ctx.
+func NewServer(ctx context.Context, name string, listener net.Listener, handler http.Handler) *manager.Server {
+	return &manager.Server{Name: name, Listener: listener, Server: serving.New(ctx, handler), ShutdownTimeout: ptr.To(shutdownTime)}
+}
+
+// Certificate returns how a server identifies itself by files, which are read again when they change
+// while the watcher runs.
+func Certificate(certificate, key string) (*tls.Config, *certwatcher.CertWatcher, error) {
+	watcher, err := certwatcher.New(certificate, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: watcher.GetCertificate}, watcher, nil
+}

@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/klog/v2"
@@ -65,9 +66,17 @@ type preparing struct {
 	generation uint64
 }
 
+// waitingPod has what the queue knows a pod by. Pods and claims that are gone are not kept until their turn comes.
 type waitingPod struct {
 	*v1.Pod
 	activate func(*v1.Pod)
+}
+
+func waiter(pod *v1.Pod, activate func(*v1.Pod)) waitingPod {
+	return waitingPod{&v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Spec:       v1.PodSpec{SchedulingGroup: pod.Spec.SchedulingGroup},
+	}, activate}
 }
 
 // preparedKey is all that what is prepared depends on: the specification of a claim never changes.
@@ -212,30 +221,36 @@ func (p *preparing) prepareNow(ctx context.Context, claims []*resourceapi.Resour
 func (p *preparing) await(pod *v1.Pod, missing []*resourceapi.ResourceClaim, constraints bool, activate func(*v1.Pod)) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	waiting := waiter(pod, activate)
 	since, waits := p.since[pod.UID]
 	if !waits {
 		since = time.Now()
 		p.since[pod.UID] = since
 		time.AfterFunc(p.patience, func() {
-			if p.waits(pod) {
-				activate(pod)
+			if p.waits(waiting.Pod) {
+				activate(waiting.Pod)
 			}
 		})
 	}
 	// The claims of a namespace are prepared one after the other: when the last one is, all are.
 	last := wanted{missing[len(missing)-1].UID, constraints}
-	p.waiting[last] = append(p.waiting[last], waitingPod{pod, activate})
+	p.waiting[last] = append(p.waiting[last], waiting)
 	for _, claim := range missing {
-		p.background.Add(claim.Namespace, wanted{claim.UID, constraints}, func(ctx context.Context) {
-			if _, err := p.claims.Get(claim.Namespace, claim.Name); err != nil || p.look(claim, p.version, constraints) != nil {
-				return
-			}
-			if _, err := p.prepare(ctx, claim, constraints); err != nil {
-				klog.FromContext(ctx).V(4).Info("Not prepared", "err", err)
-			}
-		}, func() { p.wake(wanted{claim.UID, constraints}) })
+		namespace, name, want := claim.Namespace, claim.Name, wanted{claim.UID, constraints}
+		p.background.Add(namespace, want, func(ctx context.Context) { p.prepareWanted(ctx, namespace, name, want) }, func() { p.wake(want) })
 	}
 	return time.Since(since)
+}
+
+// prepareWanted prepares a claim if it is still there.
+func (p *preparing) prepareWanted(ctx context.Context, namespace, name string, want wanted) {
+	claim, err := p.claims.Get(namespace, name)
+	if err != nil || claim.UID != want.claim || p.look(claim, p.version, want.constraints) != nil {
+		return
+	}
+	if _, err := p.prepare(ctx, claim, want.constraints); err != nil {
+		klog.FromContext(ctx).V(4).Info("Not prepared", "err", err)
+	}
 }
 
 func (p *preparing) waits(pod *v1.Pod) bool {

@@ -6,10 +6,12 @@ package plugin
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -221,4 +223,27 @@ func TestPreparedNow(t *testing.T) {
 	other := selecting(claims[0].DeepCopy(), "true")
 	other.UID = "other"
 	require.ErrorIs(t, b.preparing.prepareNow(ended, []*resourceapi.ResourceClaim{other}, true), context.Canceled)
+}
+
+// TestWhatIsGoneIsNotKept: pods and claims that were deleted are not in memory until it is their turn.
+func TestWhatIsGoneIsNotKept(t *testing.T) {
+	b := startPreparing(t, nil, class(), slice(0, 2, 3))
+	goOn, activated := make(chan struct{}), make(chan string, 1)
+	b.preparing.background.Add("default", wanted{claim: "first"}, func(context.Context) { <-goOn }, func() {})
+	wait := func() (weak.Pointer[v1.Pod], weak.Pointer[resourceapi.ResourceClaim]) {
+		p, c := pod(), claim(2)
+		p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{}
+		b.preparing.await(p, []*resourceapi.ResourceClaim{c}, true, func(p *v1.Pod) {
+			require.NotNil(t, p.Spec.SchedulingGroup, "the queue has members of a group in another place")
+			activated <- string(p.UID) + " " + p.Name
+		})
+		return weak.Make(p), weak.Make(c)
+	}
+	p, c := wait()
+	goruntime.GC()
+	goruntime.GC()
+	require.Nil(t, p.Value())
+	require.Nil(t, c.Value())
+	close(goOn)
+	require.Equal(t, string(pod().UID)+" pod", <-activated)
 }

@@ -135,6 +135,8 @@ type analyzer struct {
 	predicateIndex map[string]int
 	boxes          int
 	slots          int
+	// equivalences is how many equalities of bools were written with other operators.
+	equivalences int
 	// normal writes parts in the one way in which they are read.
 	normal *normalizer
 	guards []guard
@@ -231,7 +233,7 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 		}
 	}
 	if r == equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
-		return a.equivalence(a.condition(left, s), a.condition(right, s))
+		return a.equivalence(left, right, s)
 	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
 	if isOpen(c.left) || isOpen(c.right) {
@@ -254,15 +256,6 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 	default:
 		return c
 	}
-}
-
-// equivalence is equality of bools. Written with other operators it can be propagated, and
-// it fails as it should: if either does.
-func (a *analyzer) equivalence(left, right condition) condition {
-	if isOpen(left) || isOpen(right) {
-		return open{}
-	}
-	return a.newOr(a.newAnd(left, right), a.newAnd(newNot(left), newNot(right)))
 }
 
 // quantity reads a part of type int.

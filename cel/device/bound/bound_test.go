@@ -107,9 +107,14 @@ func FuzzBoundsAreSound(f *testing.F) {
 }
 
 func soundness(t testing.TB, statistics *statistics) func(*rapid.T) {
+	return soundnessOf(t, statistics, func(rt *rapid.T) string { return randomexpr.Condition(rt, randomAttributes) })
+}
+
+// soundnessOf is for texts that are written in a certain way.
+func soundnessOf(t testing.TB, statistics *statistics, write func(*rapid.T) string) func(*rapid.T) {
 	e := environment(t)
 	return func(rt *rapid.T) {
-		text := randomexpr.Condition(rt, randomAttributes)
+		text := write(rt)
 		expression, err := e.Compile(rt.Context(), text)
 		if err != nil {
 			return // a type error, say of min() over strings in arithmetic

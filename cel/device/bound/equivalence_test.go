@@ -1,0 +1,58 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/randomexpr"
+)
+
+// TestEqualitiesInEqualities has conditions that are compared with each other, in any nesting.
+func TestEqualitiesInEqualities(t *testing.T) {
+	var seen statistics
+	var equality func(t *rapid.T, depth int) string
+	equality = func(t *rapid.T, depth int) string {
+		if depth == 0 || rapid.IntRange(0, 3).Draw(t, "deeper") == 0 {
+			return "(" + randomexpr.Condition(t, randomAttributes) + ")"
+		}
+		return "(" + equality(t, depth-1) + rapid.SampledFrom([]string{" == ", " != "}).Draw(t, "relation") + equality(t, depth-1) + ")"
+	}
+	cases.CheckN(t, cases.Of(300, 5_000), soundnessOf(t, &seen, func(t *rapid.T) string { return equality(t, 3) }))
+	t.Logf("%+v", seen)
+	require.Positive(t, seen.decided)
+	require.Positive(t, seen.infeasible)
+}
+
+// TestChainsOfEqualities: each side of an equality is written out twice at most, however many there are.
+func TestChainsOfEqualities(t *testing.T) {
+	e := environment(t)
+	all := devicesWith(values{"y": 0}, values{"y": 1}, values{"y": 2})
+	condition := "devices.all(d, d.attributes['d'].y == 0)"
+	for name, text := range map[string]string{
+		"in a row":        condition + strings.Repeat(" == "+condition, 60),
+		"from the right":  strings.Repeat(condition+" == (", 40) + condition + strings.Repeat(")", 40),
+		"in a quantifier": strings.Repeat("devices.all(d, d.attributes['d'].y < 3 && "+condition+" == ", 20) + condition + strings.Repeat(")", 20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			expression, err := e.Compile(t.Context(), text)
+			require.NoError(t, err)
+			bounds := bound.Analyze(expression, 2).Tabulate(all).NewBounds(t.Context(), nil)
+			got := bounds.Bound(bound.Partial{Chosen: of(3, 1, 2), Domain: of(3), Forced: of(3)})
+			satisfied, err := expression.Satisfied(t.Context(), all[1:], nil)
+			require.NoError(t, err)
+			want := bound.False
+			if satisfied {
+				want = bound.True
+			}
+			require.NotZero(t, got&want)
+		})
+	}
+}

@@ -76,7 +76,7 @@ func Register(server webhook.Server, checker *Checker, readers Readers) error {
 		spec:  func(class *resourceapi.DeviceClass) any { return &class.Spec },
 		check: checker.Class,
 	}))
-	server.Register(PodPath, admission.WithValidator(scheme, podValidator{checker, readers.Live}))
+	server.Register(PodPath, admission.WithValidator(scheme, podValidator{checker, readers.Live, fairness.NewTurns(maxJudged, maxWaiting)}))
 	return nil
 }
 
@@ -198,6 +198,7 @@ func (v validator[T]) answer(object T, verdict Verdict) (admission.Warnings, err
 type podValidator struct {
 	checker *Checker
 	live    client.Reader
+	turns   *fairness.Turns
 }
 
 func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (admission.Warnings, error) {
@@ -207,6 +208,12 @@ func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (admi
 	if request, err := admission.RequestFromContext(ctx); err == nil {
 		namespace = request.Namespace
 	}
+	// What pods of one namespace have read is not to delay others. Where too many wait there is no warning.
+	end, err := v.turns.Take(ctx, namespace)
+	if err != nil {
+		return nil, nil
+	}
+	defer end()
 	return v.checker.Pod(pod,
 		func(name string) *resourceapi.ResourceClaim {
 			return read(ctx, v.live, namespace, name, &resourceapi.ResourceClaim{})

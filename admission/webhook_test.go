@@ -189,6 +189,26 @@ func TestPodsAreAllowed(t *testing.T) {
 	require.Equal(t, 2, live.reads)
 }
 
+// TestPodsTakeTurns: a pod whose turn does not come is allowed, and nothing is read for it.
+func TestPodsTakeTurns(t *testing.T) {
+	live := &reader{t: t, claims: map[string]*resourceapi.ResourceClaim{"constrained": claimOf(t, asking(4))}}
+	v := podValidator{newChecker(t, Options{}), live, fairness.NewTurns(1, 1)}
+	end, err := v.turns.Take(t.Context(), "default")
+	require.NoError(t, err)
+	object := podOf("default-scheduler", corev1.PodResourceClaim{Name: "r", ResourceClaimName: ptr.To("constrained")})
+	object.Namespace = "default"
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	warnings, err := v.ValidateCreate(ended, object)
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	require.Zero(t, live.reads)
+	end()
+	warnings, err = v.ValidateCreate(t.Context(), object)
+	require.NoError(t, err)
+	require.Len(t, warnings, 1)
+}
+
 func TestAnswersAreBounded(t *testing.T) {
 	empty := &reader{t: t}
 	server := newServer(t, empty, empty)

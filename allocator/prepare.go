@@ -198,6 +198,9 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 		if c.meaning, err = meaningOf(ctx, p.environment, claim, classes, c.prefers); err != nil {
 			return nil, err
 		}
+		if err := c.meaning.analyze(ctx, claim); err != nil {
+			return nil, err
+		}
 		if content, ok := claimContent(classes, claim); ok {
 			c.content = &content
 		}

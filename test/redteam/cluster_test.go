@@ -100,6 +100,8 @@ type lab struct {
 	// tokens are those of users.
 	tokens map[string]string
 	crowd  crowd
+	// webhookAddress is where the webhook listens.
+	webhookAddress string
 }
 
 func startLab(t *testing.T) *lab {

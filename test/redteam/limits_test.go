@@ -30,6 +30,11 @@ func slowToCompile(disjuncts int) texts {
 	}
 }
 
+// slowToRead has many equalities, each of which has another one in it.
+func slowToRead(n int) string {
+	return fmt.Sprintf("%d >= 0", n) + strings.Repeat("==(['a'].map(x,1).exists(x,devices.all(d,d.driver=='a')))", 90)
+}
+
 // asLong are as long as others.
 func asLong(as texts) texts {
 	return func(n int) string {
@@ -58,6 +63,7 @@ func (l *lab) atLimits(debug *debugger) []shot {
 		add(5, of, l.checkedPredicates)
 		add(12, of, func(name string, of texts, from int) shot { return debugged(debug, name, of, from) })
 	}
+	add(8, slowToRead, l.manyConstraints)
 	add(4, func(n int) string {
 		return fmt.Sprintf("device.driver != 'n%d' && ", n) + strings.Repeat("device.driver != 'x' && ", 8) + "true"
 	}, l.manySelectors)

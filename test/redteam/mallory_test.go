@@ -48,7 +48,7 @@ type shot struct {
 
 // shots are all places of all cases.
 func (l *lab) shots(debug *debugger) []shot {
-	result := l.atLimits(debug)
+	result := append(l.inNumbers(debug), l.atLimits(debug)...)
 	for _, c := range redteam.Cases() {
 		// What takes long to compile is the API server's business: it compiles selectors.
 		if c.Attack == redteam.Compilation {

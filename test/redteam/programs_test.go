@@ -173,6 +173,7 @@ func (l *lab) webhook(t *testing.T) *program {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600))
 	ports, err := controlplane.FreePorts(1)
 	require.NoError(t, err)
+	l.webhookAddress = localAddress(ports[0])
 	configuration := &admissionv1.ValidatingWebhookConfiguration{}
 	for _, file := range []string{"base/webhooks.yaml", "placements/webhook.yaml"} {
 		content, err := os.ReadFile(filepath.Join(l.manifests, "webhook", file))

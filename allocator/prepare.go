@@ -4,10 +4,12 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -172,6 +174,31 @@ func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) s
 	return versions.String()
 }
 
+// Content stands for all that is prepared of a claim, besides what is wrong with it.
+type Content = fingerprint.Sum
+
+// ContentOf returns the same for claims that ask for the same by equal classes. It is false if that can't be told.
+func ContentOf(claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) (Content, bool) {
+	return claimContent(classes, claim)
+}
+
+// Content is that of the claim and the classes that it was prepared with. It is false if that can't be told.
+func (c *PreparedClaim) Content() (content Content, ok bool) {
+	if c.content == nil {
+		return content, false
+	}
+	return *c.content, true
+}
+
+// IsFlawless reports whether nothing is wrong with the claim: it may stand for others of the same [Content] then.
+// Mistakes name the claim.
+func (c *PreparedClaim) IsFlawless() bool {
+	m := c.meaning
+	return cmp.Or(c.selectorsErr, m.constraintsErr, m.preferencesErr) == nil &&
+		!slices.ContainsFunc(m.constraints, func(of compiled[v1alpha1.Constraint]) bool { return of.err != nil }) &&
+		!slices.ContainsFunc(m.preferences, func(of compiled[v1alpha1.Preference]) bool { return of.err != nil })
+}
+
 // ClassVersion is that of a class with which the claim was prepared, "" if there was none.
 func (c *PreparedClaim) ClassVersion(name string) string {
 	if class, err := c.classes.Get(name); err == nil {
@@ -201,9 +228,9 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 		if err := c.meaning.analyze(ctx, claim); err != nil {
 			return nil, err
 		}
-		if content, ok := claimContent(classes, claim); ok {
-			c.content = &content
-		}
+	}
+	if content, ok := claimContent(classes, claim); ok {
+		c.content = &content
 	}
 	for r := range alternativesOf(claim) {
 		if class, err := classes.Get(r.Spec.DeviceClassName); err == nil {

@@ -52,6 +52,7 @@ type preparing struct {
 	classes     fwk.DeviceClassLister
 	memory      *memo.Memory
 	known       *memo.Memo[preparedKey, *allocator.PreparedClaim]
+	contents    *memo.Memo[versionsKey, content]
 	patience    time.Duration
 	// background is nil where claims are prepared when they are needed, as in a simulation.
 	background *fairness.Background[wanted]
@@ -79,11 +80,24 @@ func waiter(pod *v1.Pod, activate func(*v1.Pod)) waitingPod {
 	}, activate}
 }
 
-// preparedKey is all that what is prepared depends on: the specification of a claim never changes.
-type preparedKey struct {
+// versionsKey is all that the content of a claim depends on: its specification never changes.
+type versionsKey struct {
 	claim types.UID
 	// classes are the versions of those that the claim uses.
 	classes string
+}
+
+// content is what a claim has in common with others, such as those of a template. ok: it is known.
+type content struct {
+	allocator.Content
+	ok bool
+}
+
+// preparedKey is all that what is prepared depends on.
+type preparedKey struct {
+	// content is nothing for claims that stand for themselves, own for those that don't.
+	content allocator.Content
+	own     versionsKey
 	// selectors are those of the Preparer.
 	selectors uint64
 	// constraints: its constraints and preferences were compiled, too.
@@ -111,10 +125,11 @@ func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, obs
 		Preparer: preparer, environment: environment, claims: manager.ResourceClaims(), classes: manager.DeviceClasses(),
 		known: memo.In(memory, func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
 			size := (*c).Size()
-			size.Bytes += len(key.classes)
+			size.Bytes += len(key.own.classes)
 			return size
 		}),
-		waiting: map[wanted][]waitingPod{}, since: map[types.UID]time.Time{},
+		contents: memo.In(memory, func(key versionsKey, _ *content) memo.Size { return memo.Size{Bytes: 256 + len(key.classes)} }),
+		waiting:  map[wanted][]waitingPod{}, since: map[types.UID]time.Time{},
 	}, nil
 }
 
@@ -166,11 +181,22 @@ func (p *preparing) version(class string) string {
 	return ""
 }
 
+// look returns what was prepared of the claim, or of one that asks for the same.
 func (p *preparing) look(claim *resourceapi.ResourceClaim, version func(class string) string, constraints bool) *allocator.PreparedClaim {
-	key := preparedKey{claim.UID, allocator.ClassVersions(claim, version), p.Generation(), constraints}
-	if entry := p.known.Has(key); entry != nil {
-		if c := entry.Look(); c != nil {
-			return *c
+	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, version)}
+	keys := []preparedKey{{own: versions, selectors: p.Generation(), constraints: constraints}}
+	common := p.contents.Get(versions, func() content {
+		sum, ok := allocator.ContentOf(claim, p.classes)
+		return content{sum, ok}
+	})
+	if common.ok {
+		keys = append(keys, preparedKey{content: common.Content, selectors: p.Generation(), constraints: constraints})
+	}
+	for _, key := range keys {
+		if entry := p.known.Has(key); entry != nil {
+			if c := entry.Look(); c != nil {
+				return *c
+			}
 		}
 	}
 	return nil
@@ -188,7 +214,12 @@ func (p *preparing) prepare(ctx context.Context, claim *resourceapi.ResourceClai
 		}
 	}
 	if p.isCurrent(c) {
-		key := preparedKey{claim.UID, allocator.ClassVersions(claim, c.ClassVersion), c.Generation(), constraints}
+		key := preparedKey{selectors: c.Generation(), constraints: constraints}
+		if sum, ok := c.Content(); ok && c.IsFlawless() {
+			key.content = sum
+		} else {
+			key.own = versionsKey{claim.UID, allocator.ClassVersions(claim, c.ClassVersion)}
+		}
 		c, _, err = p.known.At(key).Find(ctx, func() (*allocator.PreparedClaim, error) { return c, nil })
 	}
 	return c, err

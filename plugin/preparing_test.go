@@ -247,3 +247,33 @@ func TestWhatIsGoneIsNotKept(t *testing.T) {
 	close(goOn)
 	require.Equal(t, string(pod().UID)+" pod", <-activated)
 }
+
+// TestClaimsOfATemplateArePreparedOnce: a pod is not gated for a claim that asks for what another one has asked for.
+// What is wrong with a claim is said of each.
+func TestClaimsOfATemplateArePreparedOnce(t *testing.T) {
+	another := func(name string, c *resourceapi.ResourceClaim) (*v1.Pod, *resourceapi.ResourceClaim) {
+		c = c.DeepCopy()
+		c.Namespace, c.Name, c.UID = "other", name, types.UID(name)
+		p := pod()
+		p.Namespace, p.Name, p.UID = "other", name, types.UID("pod of "+name)
+		p.Spec.ResourceClaims[0].ResourceClaimName = &c.Name
+		return p, c
+	}
+	first := constrain(t, claim(2), "ring2", ring2)
+	same, sameClaim := another("same", first)
+	wrong, wrongClaim := another("wrong", constrain(t, claim(2), "ring2", "devices +"))
+	wrongToo, wrongClaimToo := another("wrong-too", wrongClaim)
+	b := startPreparing(t, nil, class(), slice(0, 2, 3), first, sameClaim, wrongClaim, wrongClaimToo)
+	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+	b.awaitActivated(t, 1)
+	require.True(t, b.PreEnqueue(b.ctx, same).IsSuccess())
+	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), same, nil)
+	require.True(t, status.IsSuccess(), "%v", status)
+
+	for i, p := range []*v1.Pod{wrong, wrongToo} {
+		require.False(t, b.PreEnqueue(b.ctx, p).IsSuccess())
+		b.awaitActivated(t, 2+i)
+		_, status := b.PreFilter(b.ctx, framework.NewCycleState(), p, nil)
+		require.Contains(t, status.Message(), "claim other/"+p.Name+", constraint ring2")
+	}
+}

@@ -41,6 +41,10 @@ type plan struct {
 // plan compiles what the Placement says, for its namespace. The error is that of the context.
 func (s *Scheduler) plan(ctx context.Context, placement *clusterv1beta1.Placement) (*plan, error) {
 	spec, p := &placement.Spec, &plan{timed: timed(&placement.Spec)}
+	if err := checkParts(spec); err != nil {
+		p.wrong.add(Selection, field.NewPath("spec"), err.Error())
+		return p, nil
+	}
 	var err error
 	if p.predicates, err = compilePredicates(fairness.WithTenant(ctx, placement.Namespace), s.environment, spec, &p.wrong); err != nil {
 		return nil, err

@@ -27,6 +27,9 @@ const (
 	// maxResults is how many devices a write may give to a claim. The API server refuses more before it asks; who
 	// asks in its place could have all of them compared with each other.
 	maxResults = resourceapi.AllocationResultsMaxSize
+	// maxResult is how many bytes each may have: names of devices, pools and drivers have up to 253, and conditions that a
+	// device waits for up to 8 names. What is admitted is kept.
+	maxResult = 16 << 10
 	// maxReads is how many claims are read before one write is refused, and the slices of how many drivers. More
 	// claims can be in the way of a share or a partition only, and it is enough that one of them has stopped to be.
 	maxReads = 16

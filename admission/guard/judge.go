@@ -55,6 +55,11 @@ func (w *Write) check() *Refusal {
 	if len(w.Results) > maxResults {
 		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the allocation has %d devices, more than %d", len(w.Results), maxResults)}
 	}
+	for i := range w.Results {
+		if bytes := w.Results[i].Size(); bytes > maxResult {
+			return &Refusal{Reason: Invalid, Message: fmt.Sprintf("device %d of the allocation has %d bytes, more than %d", i, bytes, maxResult)}
+		}
+	}
 	return nil
 }
 

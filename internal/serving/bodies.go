@@ -19,9 +19,10 @@ const (
 	// smallBody is up to where bodies have their own share of memory. Objects of a user are rarely as
 	// large, and are not to wait for larger ones.
 	smallBody = 64 << 10
-	// These are the bytes of bodies that are read or worked on together. What is decoded from a
-	// body takes some four times as much. Two clients can each have the largest body.
-	smallBodies, largeBodies = 8 << 20, 9 << 20
+	// These are the bytes of bodies that are read or worked on together, and of what is decoded from them.
+	smallBodies, largeBodies = 16 << 20, 16 << 20
+	// objectBytes is for each object in a body: an empty one, of two bytes, is decoded to some hundred.
+	objectBytes = 512
 	// leastBody is what a request without a body counts for.
 	leastBody = 4 << 10
 	// patience is how long a request waits for memory to become free.
@@ -42,7 +43,7 @@ func NewBodies(handler http.Handler) *Bodies {
 }
 
 var (
-	errTooLarge = errors.New("the request is too large")
+	errTooLarge = errors.New("the request is too large, or has too many objects")
 	errTooMany  = errors.New("the requests at the moment are too large together; try again")
 	errTooSlow  = errors.New("the request did not come in time")
 )
@@ -65,6 +66,9 @@ func (b *Bodies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !share.Keep() {
 		err = errTooMany
 	}
+	if err == nil {
+		err = takeDecoded(ctx, share, body)
+	}
 	if err != nil {
 		refuse(w, err)
 		return
@@ -86,6 +90,20 @@ func refuse(w http.ResponseWriter, err error) {
 	// What was not read is not waited for.
 	w.Header().Set("Connection", "close")
 	http.Error(w, err.Error(), status)
+}
+
+// takeDecoded takes memory for what a body is decoded to.
+func takeDecoded(ctx context.Context, share *Share, body []byte) error {
+	bytes := objectBytes * bytes.Count(body, []byte("{"))
+	if bytes > smallBodies {
+		return errTooLarge
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if share.Take(ctx, bytes) != nil {
+		return errTooMany
+	}
+	return nil
 }
 
 // read takes memory as the body comes: a client that sends nothing has none.

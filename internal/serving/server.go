@@ -14,13 +14,11 @@ import (
 )
 
 const (
-	// MaxConnections is how many connections a server has at a time. With what TLS takes, and the
-	// headers, a connection is up to 100 KiB.
-	MaxConnections = 256
+	// MaxConnections is how many connections a server has at a time, each with one request. An API server has as many as
+	// it waits for answers. With what TLS takes, and the header, a connection is up to 64 KiB.
+	MaxConnections = 512
 	// maxHeader is how many bytes the header of a request may have. Tokens are in it.
-	maxHeader = 32 << 10
-	// maxStreams is how many requests one connection has at a time.
-	maxStreams = 100
+	maxHeader = 16 << 10
 
 	headerTime = 10 * time.Second
 	// requestTime is how long a client may take to send a request with its body.
@@ -87,6 +85,8 @@ func hostOf(address string) string {
 
 // New returns a server. The contexts of requests end with ctx.
 func New(ctx context.Context, handler http.Handler) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	return &http.Server{
 		Handler:           handler,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -95,7 +95,7 @@ func New(ctx context.Context, handler http.Handler) *http.Server {
 		WriteTimeout:      answerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: headerTime},
+		Protocols:         &protocols,
 	}
 }
 

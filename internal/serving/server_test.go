@@ -89,7 +89,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 // Sixty clients send most of a large body and stop. They have the memory of one of them together, and a client at
 // another address is answered at once, with a large body, too.
 func TestSlowBodies(t *testing.T) {
-	for _, protocol := range []string{"http/1.1", "h2"} {
+	for _, protocol := range []string{"http/1.1"} {
 		t.Run(protocol, func(t *testing.T) {
 			listener, err := serving.Listen(t.Context(), "127.0.0.1:0")
 			require.NoError(t, err)

@@ -67,7 +67,7 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	if !r.scheduler.Prepared(object) {
-		r.prepare(request, object)
+		r.prepare(request, object.UID)
 		return reconcile.Result{}, nil
 	}
 	if unmoved, requeue, err := r.unmoved(ctx, object); err != nil {
@@ -102,11 +102,20 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // prepare has the expressions of a Placement compiled, in turns of namespaces, and the Placement decided
-// then: a worker compiles nothing that tenants write.
-func (r *reconciler) prepare(request reconcile.Request, object *clusterv1beta1.Placement) {
+// then: a worker compiles nothing that tenants write. What is gone by then is not kept until its turn.
+func (r *reconciler) prepare(request reconcile.Request, uid types.UID) {
 	r.usual.background.Add(request.Namespace, request, func(ctx context.Context) {
+		object, err := r.placement(ctx, request.NamespacedName)
+		if err != nil || object.UID != uid {
+			return
+		}
+		r.records.begin(object)
 		if err := r.scheduler.Prepare(ctx, object); err != nil {
 			log.FromContext(ctx).V(1).Info("Not prepared", "err", err)
+		}
+		// It may have gone meanwhile, and been forgotten before.
+		if now, err := r.placement(ctx, request.NamespacedName); apierrors.IsNotFound(err) || err == nil && now.UID != uid {
+			r.scheduler.Forget(uid)
 		}
 	}, func() { r.usual.add(request) })
 }

@@ -57,6 +57,16 @@ func (r *records) note(object *clusterv1beta1.Placement, reads cluster.ScoreName
 	return changed
 }
 
+// begin notes that something is going to be known of a Placement, so that it is forgotten with it.
+func (r *records) begin(object *clusterv1beta1.Placement) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	key := client.ObjectKeyFromObject(object)
+	if r.of[key].uid != object.UID {
+		r.of[key] = record{uid: object.UID}
+	}
+}
+
 // reads tells whether a Placement reads a score. One that was never decided is going
 // to be, and reads nothing yet.
 func (r *records) reads(key types.NamespacedName, score string) bool {

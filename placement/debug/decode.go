@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 
-	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,18 +18,20 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/fairness"
 )
 
 const (
 	// maxBody is how many bytes a Placement may have. It has room for the longest
 	// expression; reading YAML takes a hundred times its size in memory.
 	maxBody = 128 << 10
-	// smallBody is what is read at once. What is larger is read one after the other: it
-	// is not known yet whose turn that is.
-	smallBody = 16 << 10
+	// smallBody is what is decoded at once. What is larger is decoded one after the other, in turns of users: it is not
+	// known yet which namespace it is about.
+	smallBody = 1 << 10
 )
 
-var reading = semaphore.NewWeighted(1)
+var reading = fairness.NewTurns(1, maxWaiting)
 
 // codecs are strict: a field that is misspelled would be missing in the answer.
 var codecs = func() serializer.CodecFactory {
@@ -41,7 +42,7 @@ var codecs = func() serializer.CodecFactory {
 
 // decode reads the Placement in the body of a request, with its defaults and without
 // what others than its author write.
-func decode(w http.ResponseWriter, request *http.Request) (*clusterv1beta1.Placement, error) {
+func decode(w http.ResponseWriter, request *http.Request, user string) (*clusterv1beta1.Placement, error) {
 	decoder, err := decoderOf(request.Header)
 	if err != nil {
 		return nil, err
@@ -54,10 +55,14 @@ func decode(w http.ResponseWriter, request *http.Request) (*clusterv1beta1.Place
 		return nil, refusalOf(apierrors.NewBadRequest("the body could not be read: " + err.Error()))
 	}
 	if len(body) > smallBody {
-		if err := reading.Acquire(request.Context(), 1); err != nil {
+		end, err := reading.Take(request.Context(), user)
+		switch {
+		case errors.Is(err, fairness.ErrTooMany):
+			return nil, refusalOf(apierrors.NewTooManyRequests(fmt.Sprintf("%d Placements of yours wait to be read; ask again later", maxWaiting), 1))
+		case err != nil:
 			return nil, refusalOf(apierrors.NewTimeoutError("other Placements are being read; ask again later", 1))
 		}
-		defer reading.Release(1)
+		defer end()
 	}
 	decoded, kind, err := decoder.Decode(body, nil, &clusterv1beta1.Placement{})
 	if err != nil {

@@ -17,18 +17,19 @@ import (
 // Large Placements are read one after the other, and nobody waits longer than the request
 // lasts. Small ones don't wait.
 func TestReadingTakesTurns(t *testing.T) {
-	require.NoError(t, reading.Acquire(t.Context(), 1))
+	end, err := reading.Take(t.Context(), "another")
+	require.NoError(t, err)
 	ctx := t.Context()
 	read := func(size int) error {
 		body := `{"metadata": {"namespace": "ns", "name": "new", "annotations": {"long": "` + strings.Repeat("x", size) + `"}}}`
-		_, err := decode(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, Path, strings.NewReader(body)))
+		_, err := decode(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, Path, strings.NewReader(body)), "somebody")
 		return err
 	}
 	require.NoError(t, read(smallBody/2))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorContains(t, read(smallBody), "other Placements are being read; ask again later")
-	reading.Release(1)
+	end()
 	ctx = t.Context()
 	require.NoError(t, read(smallBody))
 }

@@ -148,7 +148,7 @@ func (h *handler) post(w http.ResponseWriter, request *http.Request, who user.In
 	if err := allow(w, request, http.MethodPost); err != nil {
 		return nil, err
 	}
-	object, err := decode(w, request)
+	object, err := decode(w, request, who.GetName())
 	if err != nil {
 		return nil, err
 	}

@@ -244,6 +244,8 @@ func placementLimits(t *testing.T) []limit {
 		{"length of an expression", number(constantOf(t, "cel/cluster/environment.go", "maxCharacters")) + " characters", "CEL"},
 		{"words, parts, nesting, types, regular expressions and memory", "as [above](#the-expression)", ours},
 		{"expressions of a Placement together", fmt.Sprintf("%s, with %s", number(placement.MaxExpressions), size(placement.MaxExpressionBytes)), ours},
+		{"predicates of a Placement, and prioritizers, and decision groups", number(placement.MaxParts), ours},
+		{"labels, requirements, values, tolerations and sets of a Placement together", number(placement.MaxValues), ours},
 		{"cost of one evaluation on a cluster", number(cel.DefaultCostLimit), ours},
 		{"cost of all expressions of a predicate on a cluster", number(cluster.ClusterCostLimit), ours},
 		{"elements assumed in a list when costs are estimated", number(constantOf(t, "cel/cluster/cost.go", "assumedSize")), ours},

@@ -268,6 +268,8 @@ func refusals(t *testing.T) string {
 		{"expressions of a claim together, with its selectors", fmt.Sprintf("%s, with %s", number(v1alpha1.MaxClaimExpressions), size(v1alpha1.MaxClaimText)), "those of the API server: thousands"},
 		{"expressions of all claims of a pod together", fmt.Sprintf("%s, with %s", number(v1alpha1.MaxPodExpressions), size(v1alpha1.MaxPodText)), "none"},
 		{"expressions of a Placement together", fmt.Sprintf("%s, with %s", number(placement.MaxExpressions), size(placement.MaxExpressionBytes)), "none"},
+		{"predicates of a Placement, and prioritizers, and decision groups", number(placement.MaxParts), "none"},
+		{"labels, requirements, values, tolerations and sets of a Placement together", number(placement.MaxValues), "none"},
 		{"cost of a device selector of a claim on one device, at most", number(costbound.SelectorLimits.Cost), "1,000,000, noticed after the call"},
 		{"what it makes on one device, at most", size(int64(costbound.SelectorLimits.Bytes)), "none"},
 	}

@@ -137,13 +137,27 @@ type analyzer struct {
 	slots          int
 	// equivalences is how many equalities of bools were written with other operators.
 	equivalences int
+	// readings is how many parts were read.
+	readings int
 	// normal writes parts in the one way in which they are read.
 	normal *normalizer
 	guards []guard
 }
 
+// maxReadings is how many parts of an expression are read, with those that rules write anew: more than expressions have, and
+// where rules in rules write parts out several times an end. What is not read is open.
+const maxReadings = 1 << 13
+
+func (a *analyzer) mayRead() bool {
+	a.readings++
+	return a.readings <= maxReadings
+}
+
 // condition reads a part of type bool.
 func (a *analyzer) condition(expr ast.Expr, s scope) condition {
+	if !a.mayRead() {
+		return open{}
+	}
 	if free, single := references(expr, s); single && (len(free) <= maxArity || !isOperation(expr)) {
 		return a.newPredicate(expr, free, s)
 	}
@@ -260,6 +274,9 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 
 // quantity reads a part of type int.
 func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
+	if !a.mayRead() {
+		return open{}
+	}
 	if value, ok := tree.Literal[types.Int](expr); ok {
 		return constant{int64(value)}
 	}

@@ -77,6 +77,8 @@ const (
 	// maxWork is how many devices one call of Infeasible or Bound may look at, which
 	// takes some ten milliseconds.
 	maxWork = 1 << 18
+	// workBetween is after how much work the context is looked at: what is done for one device depends on the expression.
+	workBetween = 1 << 6
 )
 
 // Fits tells whether the tables for that many devices are small enough to be made.
@@ -224,11 +226,11 @@ func (s *state) devices() int { return s.Chosen.Count() + s.Domain.Count() }
 // isSound tells whether what was found since begin can be relied on.
 func (s *state) isSound() bool { return !s.aborted && !s.exhausted && s.err == nil }
 
-// spend counts a device that is looked at. It is false if there were too many:
+// spend counts a device that is looked at. It is false if there were too many, or the context has ended:
 // whatever is asked is open then.
 func (s *state) spend() bool {
 	s.work++
-	s.exhausted = s.exhausted || s.work > maxWork
+	s.exhausted = s.exhausted || s.work > maxWork || s.work%workBetween == 0 && s.ctx.Err() != nil
 	return !s.exhausted
 }
 

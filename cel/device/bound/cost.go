@@ -25,7 +25,7 @@ func (a *Analysis) Affordable(devices []*device.Device) bool {
 }
 
 // maxLeading is how often it is tried with one conjunct less.
-const maxLeading = 8
+const maxLeading = 3
 
 // Leading returns the analysis if it is affordable for some of the devices, otherwise one of so many
 // of the first conjuncts that it is: a set for which one of them is false is refused before others are

@@ -4,6 +4,7 @@
 package bound_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -39,6 +40,8 @@ func TestChainsOfEqualities(t *testing.T) {
 	for name, text := range map[string]string{
 		"in a row":        condition + strings.Repeat(" == "+condition, 60),
 		"from the right":  strings.Repeat(condition+" == (", 40) + condition + strings.Repeat(")", 40),
+		"of lists":        strings.Repeat("[", 20) + condition + strings.Repeat("] == [true]", 20),
+		"of counts":       counted(11) + " == 1",
 		"in a quantifier": strings.Repeat("devices.all(d, d.attributes['d'].y < 3 && "+condition+" == ", 20) + condition + strings.Repeat(")", 20),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,4 +58,13 @@ func TestChainsOfEqualities(t *testing.T) {
 			require.NotZero(t, got&want)
 		})
 	}
+}
+
+// counted has in each of its levels the next one once, and is read several times.
+func counted(levels int) string {
+	text := "devices.size()"
+	for level := range levels {
+		text = fmt.Sprintf("(devices.map(d%d, %s).distinct().size() == 1 ? 1 : 2)", level, text)
+	}
+	return text
 }

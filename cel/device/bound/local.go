@@ -21,6 +21,9 @@ import (
 type local struct{ analyzer *analyzer }
 
 func (l local) condition(expr ast.Expr, s scope) condition {
+	if !l.analyzer.mayRead() {
+		return open{}
+	}
 	if !speaksOfOne(expr, s) {
 		expr = l.analyzer.normal.reduce(expr, s)
 		if left, right, ok := sameness(expr); ok {
@@ -136,6 +139,9 @@ func keyOf(s *state, q quantity) any {
 }
 
 func (l local) quantity(expr ast.Expr, s scope) quantity {
+	if !l.analyzer.mayRead() {
+		return open{}
+	}
 	if value, ok := tree.Literal[types.Int](expr); ok {
 		return constant{int64(value)}
 	}

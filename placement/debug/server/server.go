@@ -84,5 +84,5 @@ func (s *server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("debugging of placement: %w", err)
 	}
-	return managed.NewServer(ctx, "placement-debug", tls.NewListener(listener, s.tls), s.handler).Start(ctx)
+	return managed.NewServer(ctx, "placement-debug", tls.NewListener(listener, s.tls), serving.NewBodies(s.handler)).Start(ctx)
 }

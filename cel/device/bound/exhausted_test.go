@@ -4,6 +4,7 @@
 package bound_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -50,4 +51,25 @@ func TestNothingIsToldWhenExhausted(t *testing.T) {
 			require.NoError(t, b.Err())
 		}
 	}
+}
+
+// TestBoundsEndWithTheContext: what an expression does for one device is not bounded by the number of devices.
+func TestBoundsEndWithTheContext(t *testing.T) {
+	const n = 100
+	all := make([]values, n)
+	for i := range all {
+		all[i] = values{"x": i}
+	}
+	s := newSound(t, environment(t), "devices.filter(d, devices.filter(o, o.x > d.x).size() > 500).size() == 3", 4, devicesWith(all...))
+	b := s.bounds(t)
+	require.Equal(t, bound.False, b.Bound(everyOther(n)))
+	require.False(t, b.Exhausted())
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	// The tables are there: CEL is asked nothing.
+	b = s.tables.NewBounds(ended, nil)
+	require.Equal(t, bound.Open, b.Bound(everyOther(n)))
+	require.NoError(t, b.Err())
+	require.True(t, b.Exhausted())
 }

@@ -365,3 +365,45 @@ func TestWaitingPlacementsObey(t *testing.T) {
 		require.Less(t, m.until("nothing is left to choose from", func() bool { return selected() == 0 }), time.Second)
 	})
 }
+
+// TestPlacementsThatAreGoneAreForgotten: what was prepared of a Placement goes with it, though it was never decided; of one
+// that has gone nothing is prepared.
+func TestPlacementsThatAreGoneAreForgotten(t *testing.T) {
+	m := newModel(t, 1, 0)
+	queue := newQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))
+	must(t, m.usual.source().Start(t.Context(), queue))
+	defer queue.ShutDown()
+	remove := func(key types.NamespacedName) (former *clusterv1beta1.Placement) {
+		former = &clusterv1beta1.Placement{}
+		must(t, m.client.Get(t.Context(), key, former))
+		must(t, m.client.Delete(t.Context(), former.DeepCopy()))
+		return former
+	}
+	reconcileNow := func(request reconcile.Request) {
+		_, err := m.reconcile(t.Context(), request)
+		must(t, err)
+	}
+	comes := func(want reconcile.Request) {
+		got, _ := queue.Get()
+		require.Equal(t, want, got)
+		queue.Done(got)
+	}
+
+	late := reconcile.Request{NamespacedName: m.place("ns", "late", "small")}
+	reconcileNow(late)
+	comes(late)
+	former := remove(late.NamespacedName)
+	require.True(t, m.scheduler.Prepared(former))
+	reconcileNow(late)
+	require.False(t, m.scheduler.Prepared(former))
+
+	goOn := make(chan struct{})
+	m.usual.background.Add("ns", reconcile.Request{}, func(context.Context) { <-goOn }, func() {})
+	early := reconcile.Request{NamespacedName: m.place("ns", "early", "small")}
+	reconcileNow(early)
+	former = remove(early.NamespacedName)
+	reconcileNow(early)
+	close(goOn)
+	comes(early)
+	require.False(t, m.scheduler.Prepared(former))
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,6 +176,9 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, "40 writes were admitted and not seen yet; try again later", g.Judge(t.Context(), aWrite("two", 3, share("0", 0, 300))).Message)
 
 	require.Equal(t, Invalid, g.Judge(t.Context(), aWrite("two", 3, make(results, maxResults+1)...)).Reason)
+	long := make(results, 2)
+	long[1].Device = strings.Repeat("x", maxResult)
+	require.Contains(t, g.Judge(t.Context(), aWrite("two", 3, long...)).Message, "device 1 of the allocation has")
 	require.Equal(t, Invalid, g.Judge(t.Context(), &Write{Claim: Claim{UID: "u"}, Replaces: "new"}).Reason)
 	require.Equal(t, Invalid, g.Judge(t.Context(), &Write{Replaces: "1"}).Reason)
 	var drivers results

@@ -94,13 +94,13 @@ func refuse(w http.ResponseWriter, err error) {
 
 // takeDecoded takes memory for what a body is decoded to.
 func takeDecoded(ctx context.Context, share *Share, body []byte) error {
-	bytes := objectBytes * bytes.Count(body, []byte("{"))
-	if bytes > smallBodies {
+	decoded := objectBytes * bytes.Count(body, []byte("{"))
+	if decoded > smallBodies {
 		return errTooLarge
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if share.Take(ctx, bytes) != nil {
+	if share.Take(ctx, decoded) != nil {
 		return errTooMany
 	}
 	return nil

@@ -9,10 +9,10 @@
 //	if err != nil {
 //		return err
 //	}
-//	return serving.New(ctx, "probes", listener, handler).Start(ctx)
+//	return serving.New(ctx, handler).Serve(listener)
 //
 // A bound that all clients share would let one of them keep the others out. Clients share in
 // [Shares]: when all is in use, the address that has the most loses the oldest that it has. An API
-// server, which has few connections and sends at once, keeps its place beside any number of
-// connections of a pod. Clients behind one address are one client.
+// server, which sends at once and has as many connections as it waits for answers, keeps its place
+// beside any number of connections of a pod. Clients behind one address are one client.
 package serving

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -32,4 +33,23 @@ func TestReadingTakesTurns(t *testing.T) {
 	end()
 	ctx = t.Context()
 	require.NoError(t, read(smallBody))
+}
+
+// Of one user so many wait at most.
+func TestReadingIsBoundedForAUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end, err := reading.Take(t.Context(), "another")
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range maxWaiting {
+			go func() { _, _ = reading.Take(ctx, "somebody") }()
+		}
+		synctest.Wait()
+		body := `{"metadata": {"namespace": "ns", "name": "new", "annotations": {"long": "` + strings.Repeat("x", smallBody) + `"}}}`
+		_, err = decode(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, Path, strings.NewReader(body)), "somebody")
+		require.ErrorContains(t, err, "8 Placements of yours wait to be read; ask again later")
+		cancel()
+		synctest.Wait()
+		end()
+	})
 }

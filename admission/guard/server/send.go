@@ -23,7 +23,7 @@ import (
 const (
 	// sentOn marks requests that another replica has sent on. They are not sent on again.
 	sentOn = "X-Celset-Sent-On"
-	// maxReview is how large a request and an answer may be, as for all webhooks.
+	// maxReview is how large a request and an answer may be.
 	maxReview = 7 << 20
 	// sendTime is how long another replica may take.
 	sendTime = 10 * time.Second

@@ -32,6 +32,18 @@ func TestEqualitiesInEqualities(t *testing.T) {
 	require.Positive(t, seen.infeasible)
 }
 
+// TestWhatIsNotReadIsOpen: wherever reading ends, what is said is sound.
+func TestWhatIsNotReadIsOpen(t *testing.T) {
+	var seen statistics
+	sound := soundness(t, &seen)
+	cases.CheckN(t, cases.Of(500, 5_000), func(t *rapid.T) {
+		defer bound.ReadAtMost(rapid.IntRange(1, 40).Draw(t, "readings"))()
+		sound(t)
+	})
+	t.Logf("%+v", seen)
+	require.Positive(t, seen.infeasible)
+}
+
 // TestChainsOfEqualities: each side of an equality is written out twice at most, however many there are.
 func TestChainsOfEqualities(t *testing.T) {
 	e := environment(t)

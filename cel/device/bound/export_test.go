@@ -27,3 +27,10 @@ func Rules() []string {
 
 // Absorbed is for the test that enumerates all functions.
 var Absorbed = absorbed
+
+// ReadAtMost lowers how many parts of an expression are read until restore is called.
+func ReadAtMost(parts int) (restore func()) {
+	before := maxReadings
+	maxReadings = parts
+	return func() { maxReadings = before }
+}

@@ -36,9 +36,12 @@ func (b branch) isExhaustive() bool { return b.search.allocator.unbounded }
 func (b branch) requests() []alternatives { return b.search.requests[b.claim] }
 
 // bounds are those of the expression for complete sets of the given shape, and nil if it can't be
-// read, or if sets may fail because of what they cost.
+// read, or if sets may fail because of what they cost. When the search is over nothing more is read.
 func (b branch) bounds(d *definition, shape setShape) *bound.Bounds {
 	s := b.search
+	if s.ctx.Err() != nil {
+		return nil
+	}
 	tables := s.allocator.cache.tablesOf(s.view(), d, shape)
 	if tables == nil {
 		return nil

@@ -340,7 +340,7 @@ func (r *run) holds(a *answer, cluster *clusterv1.ManagedCluster) (bool, error) 
 // evaluate asks the predicates. It fails if the context ends or the snapshot does;
 // a failed expression is an answer, and so is that time was too short.
 func (r *run) evaluate(plan *plan, of *clusterv1.ManagedCluster) (answer, error) {
-	if plan.timed && r.hurries() {
+	if r.hurries() {
 		return r.late(of, nil), nil
 	}
 	var found finding

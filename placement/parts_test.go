@@ -26,9 +26,9 @@ func TestPartsAreBounded(t *testing.T) {
 		"there are 129 predicates, at most 128 are looked at":      {Predicates: make([]clusterv1beta1.ClusterPredicate, MaxParts+1)},
 		"there are 129 prioritizers, at most 128 are looked at":    {PrioritizerPolicy: clusterv1beta1.PrioritizerPolicy{Configurations: make([]clusterv1beta1.PrioritizerConfig, MaxParts+1)}},
 		"there are 129 decision groups, at most 128 are looked at": {DecisionStrategy: strategy(make([]clusterv1beta1.DecisionGroup, MaxParts+1)...)},
-		"there are 10001 labels, requirements, values, tolerations and sets together, at most 10000 are looked at": {
-			Predicates:       []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: values(5000)}}},
-			DecisionStrategy: strategy(clusterv1beta1.DecisionGroup{GroupName: "g", ClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: values(4989)}}),
+		"there are 4097 labels, requirements, values, tolerations and sets together, at most 4096 are looked at": {
+			Predicates:       []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: values(2000)}}},
+			DecisionStrategy: strategy(clusterv1beta1.DecisionGroup{GroupName: "g", ClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: values(2085)}}),
 			Tolerations:      make([]clusterv1beta1.Toleration, 10),
 		},
 	} {

@@ -52,7 +52,7 @@ const (
 	// applied to each cluster.
 	MaxParts = 128
 	// MaxValues is how many labels, requirements with their values, tolerations and sets it may have together.
-	MaxValues = 10_000
+	MaxValues = 4096
 )
 
 // checkParts returns an error if the Placement has too many parts. The API server bounds its bytes only, and most parts may

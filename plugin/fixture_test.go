@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	compbase "k8s.io/component-base/metrics"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
@@ -74,6 +75,7 @@ func newShared() *profiles {
 }
 
 func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }
+func (h *handle) KubeConfig() *rest.Config                               { return nil }
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
 func (h *handle) SharedDRAManager() fwk.SharedDRAManager                 { return h.manager }
 func (h *handle) ProfileName() string                                    { return "celset-scheduler" }

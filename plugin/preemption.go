@@ -51,7 +51,7 @@ type preempter struct {
 func newPreempter(ctx context.Context, pl *DynamicResourcesCEL, args *configv1alpha1.DevicePreemption) (*preempter, error) {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
 		MinCandidateNodesPercentage: *args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *args.MinCandidateNodesAbsolute,
-	}, pl.handle, pl.features)
+	}, leasedHandle{pl.handle, pl.watched.ClientSet()}, pl.features)
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +76,6 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 	statuses, is := nodes.(*framework.NodeToStatus)
 	if p == nil || !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() {
 		return nil, nil, false
-	}
-	if err := pl.guard.Leads(); err != nil {
-		// What would be evicted may be what another leader has just placed.
-		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error()), true
 	}
 	attempt := pl.attemptIn(state)
 	claims, err := pl.unallocatedClaims(pod)

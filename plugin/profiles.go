@@ -114,9 +114,12 @@ func (p *profiles) inDoubtOf(ctx context.Context, measured *metrics.Metrics, han
 		if err != nil {
 			return nil, err
 		}
-		p.inDoubt = indoubt.New(handle.ClientSet(), assumeNewer(handle.SharedDRAManager().ResourceClaims()), heard, clock.RealClock{},
+		client, err := leasedClient(handle, p.guard.Leads)
+		if err != nil {
+			return nil, err
+		}
+		p.inDoubt = indoubt.New(client, assumeNewer(handle.SharedDRAManager().ResourceClaims()), heard, clock.RealClock{},
 			func(outcome indoubt.Outcome) { measured.ObserveInDoubt(string(outcome)) })
-		p.inDoubt.OnlyWhile(p.guard.Leads)
 		go p.inDoubt.Run(ctx)
 	}
 	return p.inDoubt, nil

@@ -22,7 +22,7 @@ const (
 	// These are the bytes of bodies that are read or worked on together, and of what is decoded from them.
 	smallBodies, largeBodies = 16 << 20, 16 << 20
 	// objectBytes is for each object in a body: an empty one, of two bytes, is decoded to some hundred.
-	objectBytes = 512
+	objectBytes = 1 << 10
 	// leastBody is what a request without a body counts for.
 	leastBody = 4 << 10
 	// patience is how long a request waits for memory to become free.

@@ -53,10 +53,6 @@ func (c watchedClaims) UpdateStatus(ctx context.Context, sent *resourceapi.Resou
 	if sent.Status.Allocation == nil {
 		return c.ResourceClaimInterface.UpdateStatus(ctx, sent, opts)
 	}
-	// A scheduler that was stopped for a while goes on where it was, and another one leads meanwhile.
-	if err := c.writes.leads(); err != nil {
-		return nil, fmt.Errorf("claim %s is not allocated by a scheduler that may not lead any more: %w", klog.KObj(sent), err)
-	}
 	begun, full := c.writes.state(sent.UID)
 	if full {
 		return nil, fmt.Errorf("it is not known what became of %d earlier allocations of claim %s: it is written again when the API server has answered", maxAttempts, klog.KObj(sent))
@@ -74,8 +70,14 @@ func (c watchedClaims) UpdateStatus(ctx context.Context, sent *resourceapi.Resou
 	return got, err
 }
 
+// ErrNotSent is in the errors of requests that were not sent.
+var ErrNotSent = errors.New("nothing is written by a scheduler that may not lead any more")
+
 // mayBeStored tells whether a write may have been carried out, or may yet be, that ended with an error.
 func mayBeStored(err error) bool {
+	if errors.Is(err, ErrNotSent) {
+		return false
+	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		if refusedInAdmission(status.Status().Message) {

@@ -40,6 +40,7 @@ const (
 	conflict
 	throttled
 	refused
+	notSent
 	fates
 )
 
@@ -177,6 +178,8 @@ func (s *server) write(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceCl
 		return nil, apierrors.NewConflict(claimsResource, sent.Name, nil)
 	case throttled:
 		return nil, apierrors.NewTooManyRequests("later", 1)
+	case notSent:
+		return nil, fmt.Errorf("put: %w", ErrNotSent)
 	case refused:
 		return nil, apierrors.NewForbidden(claimsResource, sent.Name, nil)
 	default:

@@ -67,8 +67,6 @@ type Writes struct {
 	clock       clock.PassiveClock
 	ended       func(Outcome)
 	queue       workqueue.TypedRateLimitingInterface[types.UID]
-	// leads is asked before an allocation is written.
-	leads func() error
 
 	// mutex guards what follows.
 	mutex sync.Mutex
@@ -120,14 +118,11 @@ func New(client kubernetes.Interface, assume func(*resourceapi.ResourceClaim) er
 		ended = func(Outcome) {}
 	}
 	return &Writes{
-		client: client, assume: assume, claimsHeard: heard, clock: clock, ended: ended, leads: func() error { return nil },
+		client: client, assume: assume, claimsHeard: heard, clock: clock, ended: ended,
 		claims: map[types.UID]*claimInDoubt{}, contested: map[DeviceKey]resourceapi.DeviceRequestAllocationResult{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry)),
 	}
 }
-
-// OnlyWhile has allocations written only while leads returns nil. It is called before the first is.
-func (w *Writes) OnlyWhile(leads func() error) { w.leads = leads }
 
 // Run finds out what became of writes until the context ends. It asks about one claim at a time, so that
 // those who schedule have their share of the client.

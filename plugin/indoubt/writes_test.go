@@ -96,6 +96,7 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 	}{
 		"told":             {},
 		"refused":          {fate: refused},
+		"not sent":         {fate: notSent},
 		"answer lost":      {fate: answerLost, doubtful: true, want: []Outcome{Stored}, allocated: true},
 		"request late":     {fate: requestLate, doubtful: true, want: []Outcome{NotStored}},
 		"can't be changed": {fate: requestLate, doubtful: true, then: func(d *desk, _ *resourceapi.ResourceClaim) { d.fences = requestLate }},
@@ -440,19 +441,4 @@ func TestOlderAnswersSayNothing(t *testing.T) {
 	require.Equal(t, []string{"2"}, d.from(""))
 	d.keepUntilHeard(second)
 	require.Equal(t, []string{"2"}, d.from(""))
-}
-
-// TestOnlyWhileItLeads: a scheduler that may not lead any more sends no allocation, and nothing is in doubt.
-func TestOnlyWhileItLeads(t *testing.T) {
-	d := newDesk(t)
-	claim := d.created("claim")
-	lost := errors.New("the lease has expired")
-	d.OnlyWhile(func() error { return lost })
-	_, err := d.writeAs(t.Context(), answerLost, with(claim, "1"))
-	require.ErrorIs(t, err, lost)
-	require.ErrorContains(t, err, "is not allocated by a scheduler that may not lead any more")
-	require.Empty(t, d.from(""))
-	d.OnlyWhile(func() error { return nil })
-	_, err = d.writeAs(t.Context(), told, with(claim, "1"))
-	require.NoError(t, err)
 }

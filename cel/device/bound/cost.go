@@ -24,12 +24,9 @@ func (a *Analysis) Affordable(devices []*device.Device) bool {
 	return a.usable && (a.within || a.isWithin(device.SizesOf(devices)))
 }
 
-// maxLeading is how often it is tried with one conjunct less.
-const maxLeading = 3
-
 // Leading returns the analysis if it is affordable for some of the devices, otherwise one of so many
 // of the first conjuncts that it is: a set for which one of them is false is refused before others are
-// evaluated. The rest is open. nil if there are none of which anything is understood.
+// evaluated. The rest is open. nil if nothing is understood of them.
 func (a *Analysis) Leading(devices []*device.Device) *Analysis {
 	if a.Affordable(devices) {
 		if a.Understood() {
@@ -42,14 +39,13 @@ func (a *Analysis) Leading(devices []*device.Device) *Analysis {
 	}
 	conjuncts := tree.Conjuncts(a.expression.AST().Expr())
 	affordable := costbound.Leading(a.expression, a.size, device.SizesOf(devices), a.expression.Limits())
-	for count := min(affordable, len(conjuncts)-1); count > max(0, affordable-maxLeading); count-- {
-		reader := newAnalyzer(a.expression, a.size)
-		reader.ascending = a.ascending
-		if leading := reader.analyze(conjuncts[:count]...); leading.Understood() && len(leading.conjuncts) > 0 {
-			leading.conjuncts = append(leading.conjuncts, open{})
-			leading.provable, leading.within = false, true
-			return leading
-		}
+	reader := newAnalyzer(a.expression, a.size)
+	reader.ascending = a.ascending
+	leading := reader.analyze(conjuncts[:min(affordable, len(conjuncts)-1)]...)
+	if !leading.Understood() || len(leading.conjuncts) == 0 {
+		return nil
 	}
-	return nil
+	leading.conjuncts = append(leading.conjuncts, open{})
+	leading.provable, leading.within = false, true
+	return leading
 }

@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
@@ -52,11 +51,10 @@ func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, schedul
 		config.Client.CoordinationV1().Leases(election.ResourceNamespace), election.ResourceName+journalSuffix, guard.Current)
 	w := &watched{guard: guard, dog: dog, journal: journal, recorder: config.EventBroadcaster.NewRecorder("celset-scheduler")}
 	guard.Watch(scheduler.SchedulingQueue)
-	if config.LeaderElection != nil {
-		// With no tolerance: another scheduler may lead as soon as the lease has expired.
-		lease := leaderelection.NewLeaderHealthzAdaptor(0)
-		config.LeaderElection.WatchDog = lease
-		guard.Lead(func() error { return lease.Check(nil) })
+	if elected := config.LeaderElection; elected != nil {
+		held := &lease{Interface: elected.Lock, duration: elected.LeaseDuration}
+		elected.Lock = held
+		guard.Lead(held.check)
 	}
 	w.wrap(ctx, scheduler)
 	return nil

@@ -175,6 +175,29 @@ func TestPausedLeader(t *testing.T) {
 	}
 }
 
+// TestStoppedLeader: a leader is stopped while many of its requests wait for their turn, and goes on when another one
+// has allocated. None of them is sent.
+func TestStoppedLeader(t *testing.T) {
+	const driver, pods = "ring.example.com", 120
+	c := start(t)
+	l := c.follow(t)
+	former := c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former", User: account})
+	c.ring(t, driver, c.nodes(t, pods*2/perNode, "node")...)
+	var names []string
+	for i := range pods {
+		names = append(names, fmt.Sprintf("pod-%d", i))
+		c.run(t, names[i], celsetProfile, driver, neighbours(driver))
+	}
+	require.NoError(t, syscall.Kill(former.PID(), syscall.SIGSTOP))
+	resume := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(former.PID(), syscall.SIGCONT)) })
+	t.Cleanup(resume)
+	c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Name: "next", User: account})
+	c.requireServed(t, names...)
+	resume()
+	<-former.Done()
+	require.NoError(t, l.Entries().Err())
+}
+
 // pause has a leader of two replicas choose the devices of a node, the only ones, for the claim of one pod. It is
 // paused while its write is on its way; the other replica takes over and serves another pod with the same devices. It
 // returns what the API server says to the write of the first when that arrives.

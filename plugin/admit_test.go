@@ -14,7 +14,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -243,8 +242,7 @@ func TestOtherPodsAreNotGuarded(t *testing.T) {
 	allocated := constrain(t, claim(2), "ring2", ring2)
 	allocated.Status.Allocation = &resourceapi.AllocationResult{}
 	a := startAdmission(t, class(), slice(0, 2, 3), allocated)
-	a.guard.Suspect([]types.UID{"pod", "claim"}, 1, a.clock.Now().Add(time.Hour), "x")
-	a.admit(t)
+	require.Nil(t, a.attemptIn(a.admit(t)))
 	_, status := a.PreFilter(a.ctx, framework.NewCycleState(), &v1.Pod{}, nil)
 	require.True(t, status.IsSkip())
 }

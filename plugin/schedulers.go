@@ -29,7 +29,6 @@ type schedulers struct {
 type schedulerParts struct {
 	informers informers.SharedInformerFactory
 	profiles  *profiles
-	notices   *classNotices
 	run       sync.Once
 }
 
@@ -38,7 +37,7 @@ func (s *schedulers) of(handle fwk.Handle, guard *guard.Guard, gates featuregate
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if factory := handle.SharedInformerFactory(); s.latest == nil || s.latest.informers != factory {
-		s.latest = &schedulerParts{informers: factory, profiles: newProfiles(guard, gates), notices: &classNotices{}}
+		s.latest = &schedulerParts{informers: factory, profiles: newProfiles(guard, gates)}
 	}
 	return s.latest
 }
@@ -52,23 +51,17 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 	if err != nil {
 		return nil, err
 	}
-	s.notices.addProfile(handle.ProfileName(), pl.mode)
 	s.run.Do(func() {
 		if err = limitQuantities(s.informers, handle.EventRecorder, measured); err != nil {
 			return
 		}
 		go s.profiles.guard.Run(ctx)
-		if pl.exchange == nil {
+		if pl.exchange == nil || !pl.enabled {
 			return
 		}
-		if pl.enabled {
-			if err = s.profiles.asked.watch(ctx, s.informers); err != nil {
-				return
-			}
+		if err = s.profiles.asked.watch(ctx, s.informers); err == nil {
 			go newFragmentationMonitor(handle, pl.features, measured, s.profiles).run(ctx, s.profiles.guard.Begun())
 		}
-		s.notices.enabled = pl.enabled
-		err = s.notices.watch(ctx, handle.ClientSet(), s.informers)
 	})
 	return pl, err
 }

@@ -20,8 +20,6 @@ import (
 // group is what can only be moved together.
 type group struct {
 	claims []*resourceapi.ResourceClaim
-	// pods are those that have the claims.
-	pods []string
 	// devices are those that nobody else can have because of them.
 	devices []structured.DeviceID
 	// pinned: it stays where it is.
@@ -62,16 +60,6 @@ func placesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) places {
 
 func poolOf(id structured.DeviceID) poolID { return poolID{id.Driver.String(), id.Pool.String()} }
 
-// nodeOf is the node that all devices are for, "" if several can use them.
-func (p places) nodeOf(devices []structured.DeviceID) string {
-	for _, id := range devices {
-		if name := p.nodes[poolOf(id)]; name != "" {
-			return name
-		}
-	}
-	return ""
-}
-
 // groupsOf are the groups of all claims that have devices, the largest first. Some claims may have to
 // stay.
 func (c *cluster) groupsOf(stays func(*resourceapi.ResourceClaim) bool) []*group {
@@ -92,14 +80,9 @@ func (c *cluster) groupsOf(stays func(*resourceapi.ResourceClaim) bool) []*group
 		}
 		g.claims = append(g.claims, claim)
 		g.devices = append(g.devices, devicesOf(claim)...)
-		for _, consumer := range claim.Status.ReservedFor {
-			g.pods = append(g.pods, podOf(claim, consumer))
-		}
 	}
 	for _, g := range groups {
 		slices.SortFunc(g.claims, func(a, b *resourceapi.ResourceClaim) int { return cmp.Compare(nameOf(a), nameOf(b)) })
-		slices.Sort(g.pods)
-		g.pods = slices.Compact(g.pods)
 		g.pinned = slices.ContainsFunc(g.devices, func(id structured.DeviceID) bool {
 			_, known := c.places.nodes[poolOf(id)]
 			return !known
@@ -145,7 +128,7 @@ func podOf(claim *resourceapi.ResourceClaim, consumer resourceapi.ResourceClaimC
 
 // with is the group with other devices.
 func (g *group) with(results []resourceapi.AllocationResult) *group {
-	moved := &group{pods: g.pods}
+	moved := &group{}
 	for i, claim := range g.claims {
 		placed := *claim
 		placed.Status.Allocation = &results[i]

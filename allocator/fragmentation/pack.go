@@ -21,7 +21,6 @@ import (
 // that find no place stay where they are and the others are placed again, so many times.
 const (
 	fitsForPacking = 32
-	fitsForMove    = 8
 	maxTries       = 200_000
 	maxRounds      = 4
 )
@@ -34,15 +33,15 @@ type placing struct {
 	inUse map[string]int
 	// order are the nodes, those with the most devices in use first.
 	order []*v1.Node
-	// fits is on how many nodes a group is compared, tries how often one may still be tried.
-	fits, tries int
+	// tries is how often a group may still be tried.
+	tries int
 }
 
 var errTriedEnough = errors.New("there are too many claims and nodes to try all")
 
 // newPlacing begins with groups that stay where they are.
-func (c *cluster) newPlacing(groups []*group, fits, tries int) *placing {
-	p := &placing{cluster: c, state: allocator.AllocatedTo(nil, c.problem.Features), inUse: map[string]int{}, fits: fits, tries: tries}
+func (c *cluster) newPlacing(groups []*group, tries int) *placing {
+	p := &placing{cluster: c, state: allocator.AllocatedTo(nil, c.problem.Features), inUse: map[string]int{}, tries: tries}
 	p.order = slices.Clone(c.nodes)
 	for _, g := range groups {
 		p.take(g)
@@ -117,7 +116,7 @@ func (p *placing) place(g *group) (moved *group, node string, err error) {
 		if moved == nil || isBetter(details.Preferences, best) {
 			moved, node, best = g.with(results), n.Name, details.Preferences
 		}
-		if fits++; fits == p.fits {
+		if fits++; fits == fitsForPacking {
 			break
 		}
 	}
@@ -152,7 +151,7 @@ func (c *cluster) pack() (claims []*resourceapi.ResourceClaim, reason string, er
 		if len(staying) == len(c.groups) {
 			return nil, "", nil
 		}
-		p := c.newPlacing(staying, fitsForPacking, tries)
+		p := c.newPlacing(staying, tries)
 		found := true
 		for _, g := range c.groups {
 			if pinned[g] {

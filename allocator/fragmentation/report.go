@@ -27,8 +27,6 @@ type Options struct {
 	// claims ask for, if there are any.
 	Class, Constraint string
 	Counts            []int
-	// Moves is how many claims with their pods are named to be moved, at most.
-	Moves int
 	// Stays, unless it is nil, names claims that are not placed anew, and neither are those that
 	// belong together with one: what they ask for is not evaluated.
 	Stays func(*resourceapi.ResourceClaim) bool
@@ -48,8 +46,6 @@ type Report struct {
 	Shapes []Shape `json:"shapes"`
 	// NotPacked is why no better packing was looked for to the end, "" if it was.
 	NotPacked string `json:"notPacked,omitempty"`
-	// Steps are what to move first, one after the other.
-	Steps []Step `json:"steps,omitempty"`
 }
 
 // Shape is what is said of one shape, as if nobody asked for others.
@@ -79,9 +75,6 @@ type Count struct {
 func (s *Shape) shape() allocator.Shape {
 	return allocator.Shape{Class: s.Class, Constraint: s.Constraint, Count: s.Devices}
 }
-
-// isShort tells whether there are sets to be gained.
-func (s *Shape) isShort() bool { return s.Error == "" && s.Packed.Sets > s.Now.Sets }
 
 // cluster is what a report is about.
 type cluster struct {
@@ -125,10 +118,6 @@ func New(ctx context.Context, problem allocator.Problem, nodes []*v1.Node, optio
 		if err := c.countPacked(packed); err != nil {
 			return nil, err
 		}
-	}
-	var err error
-	if report.Steps, err = c.plan(options.Moves); err != nil {
-		return nil, err
 	}
 	report.Shapes = c.shapes
 	return report, nil

@@ -24,38 +24,14 @@ func block(devices, asked, now, packed, idle int) Shape {
 // Two single devices on two nodes keep two blocks of eight from being had; on one node they keep one.
 func TestReport(t *testing.T) {
 	problem, nodes := clusterOf(3, has("a", "node-1", 0), of(has("b", "node-2", 5), "pod-b"), wants("waits", 8), wants("small", 2))
-	report := reportOn(t, problem, nodes, Options{Moves: 5})
+	report := reportOn(t, problem, nodes, Options{})
 	require.Equal(t, &Report{
 		Nodes: 3, Claims: 2,
 		Shapes: []Shape{block(8, 1, 1, 2, 3), block(2, 1, 10, 11, 12)},
-		Steps: []Step{{
-			Class: "blocks", Constraint: "block", Devices: 8, More: 1,
-			Moves: []Move{{
-				Claims: []string{"default/a"}, From: "node-1", To: "node-2",
-				Devices: []string{"mla.example.com/node-1/mla-0"}, NewDevices: []string{"mla.example.com/node-2/mla-4"},
-			}},
-		}},
 	}, report)
-	// The plan is carried out: the report was right.
+	// One is moved: the report was right.
 	problem, nodes = clusterOf(3, has("a", "node-2", 4), has("b", "node-2", 5), wants("waits", 8), wants("small", 2))
-	require.Equal(t, []Shape{block(8, 1, 2, 2, 3), block(2, 1, 11, 11, 12)}, reportOn(t, problem, nodes, Options{Moves: 5}).Shapes)
-}
-
-// Two claims have to go before one block is whole.
-func TestPlanClearsSets(t *testing.T) {
-	problem, nodes := clusterOf(2, has("a", "node-1", 0), has("b", "node-1", 7), has("c", "node-2", 0), has("d", "node-2", 4, 5), wants("waits", 8))
-	report := reportOn(t, problem, nodes, Options{Moves: 5})
-	require.Len(t, report.Steps, 1)
-	require.Equal(t, 1, report.Steps[0].More)
-	require.Len(t, report.Steps[0].Moves, 2)
-	for _, move := range report.Steps[0].Moves {
-		require.Equal(t, "node-1", move.From)
-		require.Equal(t, "node-2", move.To)
-	}
-	for _, step := range reportOn(t, problem, nodes, Options{Moves: 1}).Steps {
-		require.Equal(t, 2, step.Devices, "one move does not make a block of eight")
-	}
-	require.Empty(t, reportOn(t, problem, nodes, Options{}).Steps)
+	require.Equal(t, []Shape{block(8, 1, 2, 2, 3), block(2, 1, 11, 11, 12)}, reportOn(t, problem, nodes, Options{}).Shapes)
 }
 
 // The claims of a pod stay together, whatever they are shared with.
@@ -67,7 +43,6 @@ func TestGroups(t *testing.T) {
 	groups := c.groupsOf(nil)
 	require.Len(t, groups, 3)
 	require.Len(t, groups[0].claims, 3)
-	require.Equal(t, []string{"default/x", "default/y"}, groups[0].pods)
 	require.Equal(t, 3, groups[0].needs())
 	require.False(t, groups[1].pinned)
 	require.True(t, groups[2].pinned, "the node is not among those that matter")
@@ -79,7 +54,7 @@ func TestAdminAccessTakesNothing(t *testing.T) {
 	admin.Status.Allocation.Devices.Results[0].AdminAccess = ptr.To(true)
 	problem, nodes := clusterOf(1, admin, wants("waits", 8))
 	problem.Features.AdminAccess = true
-	report := reportOn(t, problem, nodes, Options{Moves: 5})
+	report := reportOn(t, problem, nodes, Options{})
 	require.Equal(t, 0, report.Claims)
 	require.Equal(t, []Shape{block(8, 1, 1, 1, 1)}, report.Shapes)
 }
@@ -114,10 +89,8 @@ func TestClaimsThatFitNowhere(t *testing.T) {
 	lost := has("lost", "node-1", 0)
 	lost.Spec.Devices.Requests[0].Exactly.DeviceClassName = "gone"
 	problem, nodes := clusterOf(3, lost, has("b", "node-2", 5), wants("waits", 8))
-	report := reportOn(t, problem, nodes, Options{Moves: 5})
+	report := reportOn(t, problem, nodes, Options{})
 	require.Equal(t, []Shape{block(8, 1, 1, 2, 3)}, report.Shapes)
-	require.Len(t, report.Steps, 1)
-	require.Equal(t, []string{"default/b"}, report.Steps[0].Moves[0].Claims)
 }
 
 // A budget that is used up makes the report say less, and nothing wrong.
@@ -135,10 +108,9 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	problem.Options = []allocator.Option{allocator.WithAttemptBudget(allocator.NewAttemptBudget(1, 1))}
-	report := reportOn(t, problem, nodes, Options{Moves: 5})
+	report := reportOn(t, problem, nodes, Options{})
 	require.Equal(t, Count{AtLeast: true}, report.Shapes[0].Now)
 	require.Equal(t, Count{AtLeast: true}, report.Shapes[0].Packed)
-	require.Empty(t, report.Steps)
 	problem.Options = nil
 	report = reportOn(t, problem, nodes, Options{Counts: []int{2}})
 	require.Equal(t, Count{Sets: 24}, report.Shapes[0].Now, "with a budget there is an answer")
@@ -164,7 +136,7 @@ func TestMayGain(t *testing.T) {
 	}
 	problem, nodes := clusterOf(2, has("a", "node-1", 0), has("b", "node-2", 5))
 	problem.Classes = classes{aligned("blocks")}
-	require.Equal(t, &Report{Nodes: 2, Claims: 2}, reportOn(t, problem, nodes, Options{Moves: 5, CacheBytes: 1 << 20}), "nobody defines a constraint")
+	require.Equal(t, &Report{Nodes: 2, Claims: 2}, reportOn(t, problem, nodes, Options{CacheBytes: 1 << 20}), "nobody defines a constraint")
 }
 
 // What is said to stay stays, with all that belongs to it, and the others are packed around it.
@@ -173,11 +145,10 @@ func TestClaimsThatStay(t *testing.T) {
 	// It would fail, and nobody notices.
 	problem.Allocated[1].Spec.Devices.Requests[0].Exactly.DeviceClassName = "gone"
 	stays := func(claim *resourceapi.ResourceClaim) bool { return claim.Name == "b" }
-	report := reportOn(t, problem, nodes, Options{Moves: 5, Stays: stays})
+	report := reportOn(t, problem, nodes, Options{Stays: stays})
 	require.Equal(t, 2, report.Pinned)
 	require.Equal(t, []Shape{block(8, 1, 1, 2, 3)}, report.Shapes)
-	require.Equal(t, []string{"default/c"}, report.Steps[0].Moves[0].Claims)
-	report = reportOn(t, problem, nodes, Options{Moves: 5, Stays: func(*resourceapi.ResourceClaim) bool { return true }})
+	report = reportOn(t, problem, nodes, Options{Stays: func(*resourceapi.ResourceClaim) bool { return true }})
 	require.Equal(t, 3, report.Pinned)
 	require.Equal(t, []Shape{block(8, 1, 1, 1, 3)}, report.Shapes)
 }
@@ -186,14 +157,13 @@ func TestContextEnds(t *testing.T) {
 	problem, nodes := clusterOf(2, has("a", "node-1", 0), wants("waits", 8))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := New(ctx, problem, nodes, Options{Moves: 5})
+	_, err := New(ctx, problem, nodes, Options{})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Random clusters: nothing is packed worse than it is, nothing is better than idle, and each plan
-// holds what it promises when it is carried out.
-func TestPlansHold(t *testing.T) {
-	plans, packs := 0, 0
+// Random clusters: nothing is packed worse than it is, and nothing is better than idle.
+func TestPackedIsBetweenNowAndIdle(t *testing.T) {
+	packs := 0
 	cases.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(rt, "nodes")
 		var claims []*resourceapi.ResourceClaim
@@ -213,7 +183,7 @@ func TestPlansHold(t *testing.T) {
 			}
 		}
 		problem, nodes := clusterOf(n, append(claims, wants("eight", 8), wants("four", 4))...)
-		report := reportOn(rt, problem, nodes, Options{Moves: 3})
+		report := reportOn(rt, problem, nodes, Options{})
 		for _, s := range report.Shapes {
 			require.LessOrEqual(rt, s.Now.Sets, s.Packed.Sets)
 			require.LessOrEqual(rt, s.Packed.Sets, s.Idle.Sets)
@@ -222,46 +192,6 @@ func TestPlansHold(t *testing.T) {
 				packs++
 			}
 		}
-		moves, gained := 0, map[int]int{}
-		byName := map[string]*resourceapi.ResourceClaim{}
-		for _, claim := range claims {
-			byName["default/"+claim.Name] = claim
-		}
-		for _, step := range report.Steps {
-			require.Positive(rt, step.More)
-			gained[step.Devices] += step.More
-			for _, move := range step.Moves {
-				moves++
-				claim := byName[move.Claims[0]].DeepCopy()
-				for i := range move.NewDevices {
-					result := &claim.Status.Allocation.Devices.Results[i]
-					result.Pool, result.Device = move.To, move.NewDevices[i][len(driver+"/"+move.To+"/"):]
-				}
-				byName[move.Claims[0]] = claim
-			}
-		}
-		require.LessOrEqual(rt, moves, 3)
-		if len(report.Steps) == 0 {
-			return
-		}
-		plans++
-		var after []*resourceapi.ResourceClaim
-		taken := map[string]bool{}
-		for _, claim := range byName {
-			after = append(after, claim)
-			for _, id := range devicesOf(claim) {
-				require.False(rt, taken[id.String()], "%s is given twice", id)
-				taken[id.String()] = true
-			}
-		}
-		problem, nodes = clusterOf(n, append(after, wants("eight", 8), wants("four", 4))...)
-		then := reportOn(rt, problem, nodes, Options{})
-		// Sets of eight are not given up for sets of four; steps for eight come first.
-		require.GreaterOrEqual(rt, then.Shapes[0].Now.Sets, report.Shapes[0].Now.Sets+gained[8])
-		if gained[8] == 0 {
-			require.GreaterOrEqual(rt, then.Shapes[1].Now.Sets, report.Shapes[1].Now.Sets+gained[4])
-		}
 	})
-	require.Positive(t, plans)
 	require.Positive(t, packs)
 }

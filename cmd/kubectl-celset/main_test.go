@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"kubectl-celset": main})
 }
 
-// TestScripts runs the command as users do. A script finds the files of testdata/fragmented,
-// testdata/preempted and testdata/cluster in its directory. Of the latter node-1 has a ring of 8 devices, node-2 a mesh of 3x3, node-3 a hybrid cube
+// TestScripts runs the command as users do. A script finds the files of testdata/fragmented
+// and testdata/cluster in its directory. Of the latter node-1 has a ring of 8 devices, node-2 a mesh of 3x3, node-3 a hybrid cube
 // mesh of 8. In machine.yaml node-4 is an hgx-h100, see writeMachine. With UPDATE_SCRIPTS=1
 // in the environment, the test rewrites what cmp compares with.
 func TestScripts(t *testing.T) {
@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 			if err := writeMachine(filepath.Join(env.WorkDir, "machine.yaml")); err != nil {
 				return err
 			}
-			for _, folder := range []string{"cluster", "fragmented", "preempted"} {
+			for _, folder := range []string{"cluster", "fragmented"} {
 				if err := os.CopyFS(filepath.Join(env.WorkDir, folder), os.DirFS(filepath.Join("testdata", folder))); err != nil {
 					return err
 				}

@@ -26,7 +26,6 @@ func TestPagesShowWhatIsPrinted(t *testing.T) {
 	machine := filepath.Join(t.TempDir(), "machine.yaml")
 	require.NoError(t, writeMachine(machine))
 	requireShown(t, "kubectl.md", 5, "-f", filepath.Join("testdata", "cluster"), "-f", machine)
-	requireShown(t, "preemption.md", 1, "-f", filepath.Join("testdata", "preempted"))
 	requireShown(t, "fragmentation.md", 2, "-f", filepath.Join("testdata", "fragmented"))
 }
 

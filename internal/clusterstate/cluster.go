@@ -9,9 +9,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	policy "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	scheduling "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -50,44 +48,6 @@ func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace str
 			return dra.DeviceTaintRules().List(ctx, metav1.ListOptions{})
 		}, func(list *resourceapi.DeviceTaintRuleList) []resourceapi.DeviceTaintRule { return list.Items })),
 	)
-}
-
-// ReadForPreemption reads what else decides who may be evicted for whom: pods of all namespaces, their
-// disruption budgets, and priority classes. What may not be read of them is a warning; of the one
-// namespace it is read all the same.
-func (o *Objects) ReadForPreemption(ctx context.Context, client kubernetes.Interface, namespace string) error {
-	return errors.Join(
-		readElsewhere(o, &o.Pods, namespace, "pods of other namespaces can't be seen, and it is not known which of them could be evicted", "Pods",
-			func(namespace string) (*corev1.PodList, error) {
-				return client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-			}, func(list *corev1.PodList) []corev1.Pod { return list.Items }),
-		readElsewhere(o, &o.Budgets, namespace, "disruption budgets of other namespaces can't be seen, and don't count", "PodDisruptionBudgets",
-			func(namespace string) (*policy.PodDisruptionBudgetList, error) {
-				return client.PolicyV1().PodDisruptionBudgets(namespace).List(ctx, metav1.ListOptions{})
-			}, func(list *policy.PodDisruptionBudgetList) []policy.PodDisruptionBudget { return list.Items }),
-		o.warn(read(&o.PriorityClasses, "PriorityClasses", func() (*scheduling.PriorityClassList, error) {
-			return client.SchedulingV1().PriorityClasses().List(ctx, metav1.ListOptions{})
-		}, func(list *scheduling.PriorityClassList) []scheduling.PriorityClass { return list.Items })),
-	)
-}
-
-// readElsewhere reads objects of all namespaces in place of what was read. If that is not allowed it keeps
-// those of the one namespace, which it reads if there are none.
-func readElsewhere[T, L any](o *Objects, into *[]*T, namespace, missing, what string, list func(namespace string) (L, error), items func(L) []T) error {
-	var all []*T
-	err := read(&all, what, func() (L, error) { return list(metav1.NamespaceAll) }, items)
-	if err == nil {
-		*into = all
-		return nil
-	}
-	if !apierrors.IsForbidden(err) {
-		return err
-	}
-	o.Warnings = append(o.Warnings, fmt.Sprintf("%s: %v", missing, err))
-	if namespace == metav1.NamespaceAll || len(*into) > 0 {
-		return nil
-	}
-	return o.warn(read(into, what, func() (L, error) { return list(namespace) }, items))
 }
 
 // readClaims reads those of all namespaces, or else of the one.

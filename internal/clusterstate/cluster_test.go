@@ -4,14 +4,11 @@
 package clusterstate_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	policy "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	scheduling "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -97,61 +94,6 @@ func TestReadClusterWithRightsInANamespace(t *testing.T) {
 		_, err = clusterstate.ReadCluster(t.Context(), client, namespace)
 		require.ErrorContains(t, err, "list ResourceClaims: ", namespace)
 	}
-}
-
-func preemptionObjects() []runtime.Object {
-	return append(someObjects(),
-		&policy.PodDisruptionBudget{ObjectMeta: named("a", "b")}, &policy.PodDisruptionBudget{ObjectMeta: named("b", "b")},
-		&scheduling.PriorityClass{ObjectMeta: named("", "high")},
-	)
-}
-
-func TestReadForPreemption(t *testing.T) {
-	client := fake.NewClientset(preemptionObjects()...)
-	objects, err := clusterstate.ReadCluster(t.Context(), client, "a")
-	require.NoError(t, err)
-	require.Equal(t, []string{"a/p"}, names(objects.Pods))
-	require.NoError(t, objects.ReadForPreemption(t.Context(), client, "a"))
-	require.Equal(t, []string{"a/p", "b/p"}, names(objects.Pods))
-	require.Equal(t, []string{"a/b", "b/b"}, names(objects.Budgets))
-	require.Equal(t, []string{"/high"}, names(objects.PriorityClasses))
-	require.Empty(t, objects.Warnings)
-	for _, action := range client.Actions() {
-		require.Equal(t, "list", action.GetVerb(), "nothing but lists")
-	}
-}
-
-// Who has rights in one namespace is told what is not known.
-func TestReadForPreemptionWithRightsInANamespace(t *testing.T) {
-	client := fake.NewClientset(preemptionObjects()...)
-	for _, resource := range []string{"pods", "poddisruptionbudgets", "priorityclasses"} {
-		client.PrependReactor("list", resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
-			if action.GetNamespace() == "a" {
-				return false, nil, nil
-			}
-			return true, nil, apierrors.NewForbidden(corev1.Resource(resource), "", nil)
-		})
-	}
-	objects, err := clusterstate.ReadCluster(t.Context(), client, "a")
-	require.NoError(t, err)
-	require.NoError(t, objects.ReadForPreemption(t.Context(), client, "a"))
-	require.Equal(t, []string{"a/p"}, names(objects.Pods))
-	require.Equal(t, []string{"a/b"}, names(objects.Budgets))
-	require.Empty(t, objects.PriorityClasses)
-	require.Len(t, objects.Warnings, 3)
-	require.Contains(t, objects.Warnings[0], "pods of other namespaces can't be seen, and it is not known which of them could be evicted: list Pods: ")
-	require.Contains(t, objects.Warnings[1], "disruption budgets of other namespaces can't be seen, and don't count: list PodDisruptionBudgets: ")
-	require.Contains(t, objects.Warnings[2], "list PriorityClasses: ")
-}
-
-// What is not a matter of rights is an error.
-func TestReadForPreemptionFails(t *testing.T) {
-	client := fake.NewClientset(preemptionObjects()...)
-	client.PrependReactor("list", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("gone")
-	})
-	err := (&clusterstate.Objects{}).ReadForPreemption(t.Context(), client, "a")
-	require.EqualError(t, err, "list PodDisruptionBudgets: gone")
 }
 
 func TestOverlay(t *testing.T) {

@@ -10,9 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	policy "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	scheduling "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -28,9 +26,6 @@ type Objects struct {
 	TaintRules []*resourceapi.DeviceTaintRule
 	Nodes      []*corev1.Node
 	Pods       []*corev1.Pod
-	// Budgets and PriorityClasses are what preemption depends on besides.
-	Budgets         []*policy.PodDisruptionBudget
-	PriorityClasses []*scheduling.PriorityClass
 	// Warnings say what could not be read but is not needed by everybody.
 	Warnings []string
 }
@@ -48,16 +43,14 @@ func (o *Objects) LimitQuantities() {
 // Overlay returns the objects of both. Of two with the same name, that of other counts.
 func (o *Objects) Overlay(other *Objects) *Objects {
 	return &Objects{
-		Claims:          overlay(o.Claims, other.Claims),
-		Templates:       overlay(o.Templates, other.Templates),
-		Classes:         overlay(o.Classes, other.Classes),
-		Slices:          overlay(o.Slices, other.Slices),
-		TaintRules:      overlay(o.TaintRules, other.TaintRules),
-		Nodes:           overlay(o.Nodes, other.Nodes),
-		Pods:            overlay(o.Pods, other.Pods),
-		Budgets:         overlay(o.Budgets, other.Budgets),
-		PriorityClasses: overlay(o.PriorityClasses, other.PriorityClasses),
-		Warnings:        slices.Concat(o.Warnings, other.Warnings),
+		Claims:     overlay(o.Claims, other.Claims),
+		Templates:  overlay(o.Templates, other.Templates),
+		Classes:    overlay(o.Classes, other.Classes),
+		Slices:     overlay(o.Slices, other.Slices),
+		TaintRules: overlay(o.TaintRules, other.TaintRules),
+		Nodes:      overlay(o.Nodes, other.Nodes),
+		Pods:       overlay(o.Pods, other.Pods),
+		Warnings:   slices.Concat(o.Warnings, other.Warnings),
 	}
 }
 
@@ -105,10 +98,6 @@ func (o *Objects) add(object runtime.Object, namespace string) {
 		o.Nodes = append(o.Nodes, object)
 	case *corev1.Pod:
 		o.Pods = append(o.Pods, inNamespace(object, namespace))
-	case *policy.PodDisruptionBudget:
-		o.Budgets = append(o.Budgets, inNamespace(object, namespace))
-	case *scheduling.PriorityClass:
-		o.PriorityClasses = append(o.PriorityClasses, object)
 	}
 }
 

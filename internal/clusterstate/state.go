@@ -36,8 +36,6 @@ func New(objects *Objects) *State {
 		s.classes[class.Name] = class
 	}
 	s.nodes = nodesOf(objects)
-	sortObjects(s.Budgets)
-	s.setPriorities()
 	return s
 }
 

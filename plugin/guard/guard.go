@@ -4,7 +4,6 @@
 package guard
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -122,8 +121,7 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
 	g.settle(now)
-	// A pod may be named for itself as well: see Suspect.
-	if entry, waits := g.backOffs.of(slices.Concat(r.keys(), []types.UID{r.Pod.UID}), now); waits {
+	if entry, waits := g.backOffs.of(r.keys(), now); waits {
 		g.putOff.until(r, entry.until)
 		g.lookAt(entry.until, now)
 		return nil, &Refusal{ReasonBackOff, entry.message()}
@@ -146,24 +144,4 @@ func (g *Guard) isThrottled(namespace string, now time.Time) bool {
 		return false
 	}
 	return g.othersWait(namespace, now)
-}
-
-// Current returns the claims of the pod that is being tried, none if nothing is known of them.
-func (g *Guard) Current() []types.UID {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	if g.current == nil {
-		return nil
-	}
-	return slices.Clone(g.current.keys)
-}
-
-// Suspect has claims and pods back off that were being tried when the scheduler ended. They
-// failed so often.
-func (g *Guard) Suspect(keys []types.UID, failures int, until time.Time, message string) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	for _, key := range keys {
-		g.backOffs.set(key, backOff{failures, until, message}, g.clock.Now(), &g.limits)
-	}
 }

@@ -341,19 +341,6 @@ func TestNoAttempt(t *testing.T) {
 	require.Equal(t, time.Second, attempt.Remaining(time.Second))
 }
 
-func TestSuspect(t *testing.T) {
-	b := newBench()
-	p := pod("a", "p")
-	b.Suspect([]types.UID{p.UID}, 3, noon.Add(time.Minute), "the scheduler ended")
-	refusal := b.try(p, 0, nil)
-	require.Equal(t, "taking too much of the scheduler's time, 3 times in a row: tried again at 2026-01-02T12:01:00Z; the last time: the scheduler ended",
-		refusal.Message)
-	b.pass(time.Minute)
-	b.Look()
-	require.Equal(t, []string{"a/p"}, b.activated)
-	require.Nil(t, b.try(p, 0, nil))
-}
-
 // TestRun has the clock of the bubble: the loop wakes up for what is due and ends.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

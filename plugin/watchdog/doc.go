@@ -8,8 +8,4 @@
 // A [Watchdog] is told when cycles begin and end, whatever the profile and the pod, and its
 // Check fails when one makes no progress. The program has its /livez fail with it, so that
 // the kubelet restarts it.
-//
-// After that the same pod would be the first to be tried again. So an attempt that takes long
-// is written down ([Journal]) until it ends, and whoever schedules next puts the pods off of
-// which it reads that their attempts did not end.
 package watchdog

@@ -19,15 +19,8 @@ const (
 	// is bounded to much less: this is for the rest.
 	DefaultTimeout = 30 * time.Second
 
-	// recordAfter is when an attempt is written down. To write down each of them would be
-	// a request to the API server for each pod.
-	recordAfter = 500 * time.Millisecond
-
-	// lookInterval is how often it is looked for such attempts.
-	lookInterval = 100 * time.Millisecond
-
-	// writeTimeout bounds each request to the API server.
-	writeTimeout = 5 * time.Second
+	// lookInterval is how often Run looks.
+	lookInterval = time.Second
 )
 
 // Watchdog watches one scheduler. It is safe for concurrent use.
@@ -92,51 +85,28 @@ func (w *Watchdog) Check() error {
 	return nil
 }
 
-// long returns the pod that is being tried if that takes long. cycle tells it from others.
-func (w *Watchdog) long() (pod *v1.Pod, since time.Time, cycle int64, becameStuck bool) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	age := w.age()
-	if age < recordAfter {
-		return nil, time.Time{}, 0, false
-	}
-	if becameStuck = age >= w.timeout && w.stuck != w.cycle; becameStuck {
-		w.stuck = w.cycle
-	}
-	return w.pod, w.since, w.cycle, becameStuck
-}
-
-// Run writes attempts that take long into the journal until ctx ends.
-func (w *Watchdog) Run(ctx context.Context, journal *Journal) {
+// Run reports cycles that are over time until ctx ends.
+func (w *Watchdog) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
-	for written := int64(0); ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			written = w.look(ctx, journal, written)
+			w.look(klog.FromContext(ctx))
 		}
 	}
 }
 
-// look is one round of Run. written is the cycle that is in the journal, 0 if there is none.
-func (w *Watchdog) look(ctx context.Context, journal *Journal, written int64) int64 {
-	pod, since, cycle, becameStuck := w.long()
-	logger := klog.FromContext(ctx)
-	if becameStuck {
-		logger.Error(nil, "A scheduling cycle makes no progress, /livez fails", "pod", klog.KObj(pod), "since", since)
-		w.onStuck()
+// look is one round of Run.
+func (w *Watchdog) look(logger klog.Logger) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.age() < w.timeout || w.stuck == w.cycle {
+		return
 	}
-	if cycle == written {
-		return written
-	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	if err := journal.write(ctx, pod, since); err != nil {
-		// It is tried again at once if the attempt still lasts then.
-		logger.V(2).Info("Can't write down which pod is being tried", "err", err)
-		return written
-	}
-	return cycle
+	w.stuck = w.cycle
+	logger.Error(nil, "A scheduling cycle makes no progress, /livez fails", "pod", klog.KObj(w.pod), "since", w.since)
+	w.onStuck()
 }

@@ -181,10 +181,6 @@ func turnLimits(t *testing.T) []limit {
 		{"namespaces whose time is known", number(constantOf(t, "plugin/guard/share.go", "maxShares")), ours},
 		{"pods that wait for their turn", number(constantOf(t, "plugin/guard/putoff.go", "maxPutOff")), ours},
 		{"a scheduling cycle without progress", duration(t, "plugin/watchdog/watchdog.go", "DefaultTimeout"), "flag `--cycle-timeout`"},
-		{"an attempt is written down after", duration(t, "plugin/watchdog/watchdog.go", "recordAfter"), ours},
-		{"a pod is put off that the scheduler ended with", duration(t, "plugin/watchdog/journal.go", "putOffInitial") +
-			", up to " + duration(t, "plugin/watchdog/journal.go", "putOffMax"), ours},
-		{"such pods that are known", number(constantOf(t, "plugin/watchdog/journal.go", "maxAttempts")), ours},
 	}
 }
 

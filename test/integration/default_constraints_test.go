@@ -60,7 +60,6 @@ func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
 			l.deletePod(t, pod.Name)
 			l.requireFreed(t, claim)
 		}
-		l.requireClassEvent(t, driver, "Each request of the class for several devices is held to row of spec.config[0], for pods of the profiles ")
 	})
 }
 
@@ -89,36 +88,4 @@ func (l *lab) ringByDefault(t *testing.T, n int) (driver string, name corev1.Res
 	l.occupy(t, l.nodes[0], ring, "mla-1")
 	l.occupy(t, l.nodes[0], ring, "mla-6")
 	return family.Driver, name
-}
-
-// requireClassEvent waits for an event about the class, and for none that says the same. Schedulers
-// that other tests start have other profiles, and say so.
-func (l *lab) requireClassEvent(t *testing.T, class, want string) {
-	t.Helper()
-	notes := map[string]int{}
-	eventually(t, "the class has an event", func(ctx context.Context) (string, error) {
-		list, err := client().EventsV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return "", err
-		}
-		clear(notes)
-		var other []string
-		for _, event := range list.Items {
-			if event.Regarding.Kind != "DeviceClass" || event.Regarding.Name != class {
-				continue
-			}
-			if strings.HasPrefix(event.Note, want) {
-				notes[event.Note]++
-			} else {
-				other = append(other, event.Note)
-			}
-		}
-		if len(notes) == 0 {
-			return strings.Join(append(other, "none"), "; "), nil
-		}
-		return "", nil
-	})
-	for note, count := range notes {
-		require.Equal(t, 1, count, note)
-	}
 }

@@ -5,11 +5,8 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,8 +21,6 @@ import (
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/cmd/kubectl-celset/cli"
-	"github.com/celset/celset/cmd/kubectl-celset/preempt"
 	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 )
@@ -351,64 +346,4 @@ func TestPreemptionForExtendedResources(t *testing.T) {
 	l.requireRunning(t, "set")
 	l.requireGone(t, "job")
 	require.Len(t, slices.Compact(l.devicesOf(t, "set")), 4)
-}
-
-// TestWhatExplainSaysIsWhoGoes: on random states of two nodes those pods are evicted that "kubectl celset
-// explain --preempt" has named before, on that node, and the devices are those.
-func TestWhatExplainSaysIsWhoGoes(t *testing.T) {
-	l := newRank(t, "foretold", 2)
-	ring := l.ring(t, 6)
-	random := rand.New(rand.NewPCG(5, 4))
-	for round := range 4 {
-		var low []string
-		for _, node := range l.nodes {
-			// Three of six devices are free, and no two of them are neighbours.
-			for i := range 3 {
-				name := fmt.Sprintf("low-%d-%s-%d", round, node, i)
-				l.has(t, 1+random.IntN(2), name, node, ring, nil, fmt.Sprintf("mla-%d", 2*i))
-				low = append(low, name)
-			}
-		}
-		job := fmt.Sprintf("job-%d", round)
-		l.wants(t, 3, job, ring, 2+random.IntN(3), func(pod *corev1.Pod) {
-			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "celset.dev/test"}}
-		})
-		var foretold preempt.Result
-		raw := l.celset(t, cli.ExitOK, nil, "explain", "pod/"+job, "--preempt", "-o", "json")
-		require.NoError(t, json.Unmarshal([]byte(raw), &foretold))
-		require.NotEmpty(t, foretold.Candidates)
-		l.requireThere(t, low...)
-
-		pod := l.lab.pod(t, job)
-		pod.Spec.SchedulingGates = nil
-		_, err := client().CoreV1().Pods(l.namespace).Update(t.Context(), pod, metav1.UpdateOptions{})
-		require.NoError(t, err)
-		l.requireRunning(t, job)
-		// Among nodes that cost the same any may be taken.
-		took := slices.IndexFunc(foretold.Candidates, func(c preempt.Candidate) bool { return c.Node == l.lab.pod(t, job).Spec.NodeName })
-		require.GreaterOrEqual(t, took, 0)
-		best := foretold.Candidates[took]
-		require.Equal(t, foretold.Candidates[0].Cost, best.Cost)
-		require.True(t, best.Exact)
-		var devices []string
-		for _, device := range best.Claims[0].Devices {
-			devices = append(devices, device.Device)
-		}
-		require.Equal(t, devices, l.devicesOf(t, job))
-		left := slices.Clone(low)
-		for _, victim := range best.Victims {
-			name := strings.TrimPrefix(victim.Pod, l.namespace+"/")
-			l.requireGone(t, name)
-			left = slices.DeleteFunc(left, func(other string) bool { return other == name })
-		}
-		require.Len(t, left, len(low)-len(best.Victims))
-		l.requireThere(t, left...)
-		all := append(left, job)
-		for _, name := range all {
-			l.deletePod(t, name)
-		}
-		for _, name := range all {
-			l.requireFreed(t, name)
-		}
-	}
 }

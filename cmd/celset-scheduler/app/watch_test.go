@@ -13,8 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -29,23 +27,19 @@ import (
 type bench struct {
 	*scheduler.Scheduler
 	*watched
-	clock    *clocktesting.FakePassiveClock
-	recorder *events.FakeRecorder
-	queue    []*v1.Pod
-	err      error
+	clock *clocktesting.FakePassiveClock
+	queue []*v1.Pod
+	err   error
 }
 
 func (b *bench) PodsInActiveQ() []*v1.Pod { return b.queue }
 
-func newBench(t *testing.T, client *fake.Clientset, clock *clocktesting.FakePassiveClock) *bench {
+func newBench(t *testing.T, clock *clocktesting.FakePassiveClock) *bench {
 	t.Helper()
-	b := &bench{clock: clock, recorder: events.NewFakeRecorder(10)}
+	b := &bench{clock: clock}
 	g := guard.New(clock)
 	g.Configure(guard.Limits{SharePercent: 20, ShareBurst: time.Second, BackOffInitial: time.Second, BackOffMax: time.Minute})
-	b.watched = &watched{
-		guard: g, dog: watchdog.New(clock, 30*time.Second, func() {}), recorder: b.recorder,
-		journal: watchdog.NewJournal(clock, client.CoordinationV1().Leases("kube-system"), "attempts", g.Current),
-	}
+	b.watched = &watched{guard: g, dog: watchdog.New(clock, 30*time.Second, func() {})}
 	g.Watch(b)
 	b.Scheduler = &scheduler.Scheduler{
 		NextEntity: func(klog.Logger) (framework.QueuedEntityInfo, error) {
@@ -61,9 +55,7 @@ func newBench(t *testing.T, client *fake.Clientset, clock *clocktesting.FakePass
 			return scheduler.ScheduleResult{SuggestedHost: "node"}, nil
 		},
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	b.wrap(ctx, b.Scheduler)
+	b.wrap(b.Scheduler)
 	return b
 }
 
@@ -83,7 +75,7 @@ func newClock() *clocktesting.FakePassiveClock {
 // Guard and watchdog see when cycles begin and end.
 func TestCyclesAreWatched(t *testing.T) {
 	clock := newClock()
-	b := newBench(t, fake.NewClientset(), clock)
+	b := newBench(t, clock)
 	pass := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
 	b.queue = []*v1.Pod{pod("a", "1"), pod("a", "2"), pod("b", "3")}
 	_, err := b.NextEntity(klog.Background())
@@ -110,33 +102,6 @@ func TestCyclesAreWatched(t *testing.T) {
 	require.Nil(t, entity)
 	pass(time.Hour)
 	require.NoError(t, b.dog.Check(), "nothing is being tried")
-}
-
-// TestRestart has a process that ends while it tries a pod. The next one puts that off, and
-// says so.
-func TestRestart(t *testing.T) {
-	client, clock := fake.NewClientset(), newClock()
-	first := newBench(t, client, clock)
-	first.queue = []*v1.Pod{pod("a", "killer")}
-	_, err := first.NextEntity(klog.Background())
-	require.NoError(t, err)
-	require.Nil(t, first.admit(pod("a", "killer")))
-	clock.SetTime(clock.Now().Add(time.Second))
-	require.Eventually(t, func() bool {
-		lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "attempts", metav1.GetOptions{})
-		return err == nil && lease.Annotations[watchdog.AttemptsAnnotation] != ""
-	}, 2*time.Minute, 10*time.Millisecond)
-
-	second := newBench(t, client, clock)
-	second.queue = []*v1.Pod{pod("a", "killer"), pod("b", "other")}
-	_, err = second.NextEntity(klog.Background())
-	require.NoError(t, err)
-	refusal := second.admit(pod("a", "killer"))
-	require.NotNil(t, refusal)
-	require.Contains(t, refusal.Message, "tried again at 2026-01-02T12:00:31Z; the last time: the scheduler ended while it tried pod a/killer, which it did since 2026-01-02T12:00:00Z")
-	require.Nil(t, second.admit(pod("b", "other")))
-	require.Equal(t, "Warning SchedulingInterrupted the scheduler ended while it tried pod a/killer, which it did since 2026-01-02T12:00:00Z: "+
-		"pods that are not known to do that are tried first", <-second.recorder.Events)
 }
 
 func TestCommand(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
-	"github.com/celset/celset/cmd/kubectl-celset/preempt"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -30,24 +29,14 @@ Nodes without any device for the claims are left out, unless all are.
 
 Of a claim that has its devices, tell what its preferences say of them, of the best set among the
 free devices and its own, and of the best if no device of the node were in use.
-
-With --preempt, tell who would be evicted for a pod, as celset-scheduler finds it out with the
-feature gate DRADevicePreemption: for each node the pods of a lower priority that would have to
-go, what that costs and what the pod would get, the node first on which it costs least; where
-evicting would not help, who is in the way; and what is probably held for pods for which others
-were evicted. Nobody is evicted. Only devices are looked at. It needs the pods and disruption
-budgets of all namespaces.
 ` + exitCodes
 
 const explainExample = `  kubectl celset explain pod/train
-  kubectl celset explain claim/mine --node node-1 -o yaml
-  # Who would be evicted for a pod
-  kubectl celset explain pod/train --preempt`
+  kubectl celset explain claim/mine --node node-1 -o yaml`
 
 func newExplainCommand(o *options) *cobra.Command {
 	timeout := time.Minute
 	var nodes []string
-	evicting := preempt.Options{Limit: 5}
 	command := &cobra.Command{
 		Use:     "explain [NAME | pod/NAME | claim/NAME | template/NAME]",
 		Short:   "Tell why a pod or a claim gets no devices, node by node, or how good those are that it has",
@@ -55,19 +44,12 @@ func newExplainCommand(o *options) *cobra.Command {
 		Example: explainExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			if evicting.Limit < 0 {
-				return fmt.Errorf("--limit %d: must not be negative", evicting.Limit)
-			}
 			state, subject, err := o.subject(command.Context(), args)
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(command.Context(), timeout)
 			defer cancel()
-			if o.forPreemption {
-				evicting.Features, evicting.Nodes = o.gates.features(), nodes
-				return o.explainPreemption(ctx, state, subject, evicting)
-			}
 			result, err := explainAll(ctx, state, subject, o.gates.features(), nodes)
 			if err != nil {
 				return err
@@ -83,21 +65,7 @@ func newExplainCommand(o *options) *cobra.Command {
 	o.gates.addFlag(command.Flags())
 	command.Flags().StringSliceVar(&nodes, "node", nil, "Explain these nodes only.")
 	command.Flags().DurationVar(&timeout, "timeout", timeout, "Time for all nodes together.")
-	command.Flags().BoolVar(&o.forPreemption, "preempt", false, "Tell who would be evicted for the devices of the pod.")
-	command.Flags().IntVar(&evicting.Limit, "limit", evicting.Limit, "With --preempt, of how many nodes to tell where it helps, and of how many where it does not. 0 is all.")
 	return command
-}
-
-func (o *options) explainPreemption(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject, settings preempt.Options) error {
-	if subject.Pod != nil && len(subject.Pending()) == 0 {
-		_, _ = fmt.Fprintf(o.ErrOut, "%s: all claims have been allocated\n", subject)
-		return nil
-	}
-	result, err := preempt.Run(ctx, state, subject, settings)
-	if err != nil {
-		return err
-	}
-	return written(o.data(result, result.Print), o.Out, result.Helps())
 }
 
 // explanation is what is said of all nodes.

@@ -33,35 +33,27 @@ defines, and each number of devices that claims ask for with it (2, 4, 8 and 16 
 PACKED is what was found by placing all claims anew, the largest first, each where it breaks
 the least. There may be better. A number with >= is one of which not everything was looked at.
 
-Then, what to move first so that there are more of the largest sets of which PACKED promises
-more. It is a plan: nothing is moved. Each step was counted. Claims move with their pods, but
-of what pods want of nodes only devices count, not CPU, memory, node selectors or taints of
-nodes. Nodes that are cordoned are left out, and claims that have devices there stay.
+Of what pods want of nodes only devices count, not CPU, memory, node selectors or taints of nodes.
+Nodes that are cordoned are left out, and claims that have devices there stay.
 ` + exitCodes
 
 const fragmentationExample = `  kubectl celset fragmentation
-  # Blocks of eight of one class, and more moves
-  kubectl celset fragmentation --class gpu.example.com --count 8 --moves 20
+  # Blocks of eight of one class
+  kubectl celset fragmentation --class gpu.example.com --count 8
   # As data
   kubectl celset fragmentation -o json`
 
-// maxMoves bounds --moves: each move is a search of its own.
-const maxMoves = 100
-
 func newFragmentationCommand(o *options) *cobra.Command {
-	settings := fragmentation.Options{Moves: 5}
+	settings := fragmentation.Options{}
 	timeout := 5 * time.Minute
 	var nodes []string
 	command := &cobra.Command{
 		Use:     "fragmentation",
-		Short:   "Tell how many sets of devices fit now, how many could, and what to move first",
+		Short:   "Tell how many sets of devices fit now, and how many could",
 		Long:    fragmentationLong,
 		Example: fragmentationExample,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if settings.Moves < 0 || settings.Moves > maxMoves {
-				return fmt.Errorf("--moves %d: must be from 0 to %d", settings.Moves, maxMoves)
-			}
 			for _, count := range settings.Counts {
 				if count < 1 || count > resourceapi.AllocationResultsMaxSize {
 					return fmt.Errorf("--count %d: must be from 1 to %d", count, resourceapi.AllocationResultsMaxSize)
@@ -93,7 +85,6 @@ func newFragmentationCommand(o *options) *cobra.Command {
 	flags.StringVar(&settings.Class, "class", "", "Look at the constraints of this DeviceClass only.")
 	flags.StringVar(&settings.Constraint, "constraint", "", "Look at constraints of this name only.")
 	flags.IntSliceVar(&settings.Counts, "count", nil, "Look at sets of so many devices, instead of those that claims ask for.")
-	flags.IntVar(&settings.Moves, "moves", settings.Moves, "How many moves to look for at most.")
 	flags.StringSliceVar(&nodes, "node", nil, "Look at these nodes only.")
 	flags.DurationVar(&timeout, "timeout", timeout, "Time for the report.")
 	return command
@@ -128,7 +119,6 @@ func (f fragmented) print(w io.Writer) error {
 	if f.NotPacked != "" {
 		fmt.Fprintf(&b, "\nPACKED was given up: %s\n", f.NotPacked)
 	}
-	f.printSteps(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -153,39 +143,6 @@ func sets(c fragmentation.Count) string {
 		return ">=" + strconv.Itoa(c.Sets)
 	}
 	return strconv.Itoa(c.Sets)
-}
-
-func (f fragmented) printSteps(b *strings.Builder) {
-	if len(f.Steps) == 0 {
-		return
-	}
-	b.WriteString("\nto move first (nothing is moved):\n")
-	for _, step := range f.Steps {
-		fmt.Fprintf(b, "  for %d more of %s with %d devices of %s\n", step.More, step.Constraint, step.Devices, step.Class)
-		for _, move := range step.Moves {
-			fmt.Fprintf(b, "    %s%s: %s", strings.Join(move.Claims, ", "), ofPods(move.Pods), short(move.Devices))
-			if move.From != "" {
-				fmt.Fprintf(b, " of %s", move.From)
-			}
-			fmt.Fprintf(b, " -> %s of %s\n", short(move.NewDevices), move.To)
-		}
-	}
-}
-
-func ofPods(pods []string) string {
-	if len(pods) == 0 {
-		return ""
-	}
-	return " (pod " + strings.Join(pods, ", ") + ")"
-}
-
-// short are devices without driver and pool.
-func short(devices []string) string {
-	names := make([]string, len(devices))
-	for i, device := range devices {
-		names[i] = device[strings.LastIndex(device, "/")+1:]
-	}
-	return strings.Join(names, ", ")
 }
 
 func plural(n int, what string) string {

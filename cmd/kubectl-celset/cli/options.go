@@ -29,7 +29,6 @@ type options struct {
 	files         *genericclioptions.FileNameFlags
 	withCluster   bool
 	allNamespaces bool
-	forPreemption bool
 	output        string
 	formats       []string
 	gates         gates
@@ -125,11 +124,7 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 	if o.allNamespaces {
 		namespace = ""
 	}
-	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
-	if err != nil || !o.forPreemption {
-		return objects, err
-	}
-	return objects, objects.ReadForPreemption(ctx, client, namespace)
+	return clusterstate.ReadCluster(ctx, client, namespace)
 }
 
 // data returns how to print data in the chosen format, text if none is chosen.

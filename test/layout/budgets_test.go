@@ -1,0 +1,117 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// budget is how much there may be of something, so that it is seen when it grows.
+type budget struct {
+	name string
+	// folders are counted with all that is below them, but for the folders in without.
+	folders, without []string
+	// counts tells which files are counted.
+	counts func(name string, content []byte) bool
+	// lines is the ceiling. It is raised by a commit that says what a reader gets for it, and lowered when there
+	// is less.
+	lines int
+	// files is a ceiling, too, where it is not 0.
+	files int
+}
+
+// product is Go without tests and generated files.
+func product(name string, content []byte) bool {
+	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !bytes.Contains(content, []byte("// Code generated "))
+}
+
+func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go") }
+
+func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
+
+var budgets = []budget{
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 2500},
+	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3350},
+	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2400},
+	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2550},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 9450},
+	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2650},
+	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12050},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 2600},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 7100},
+	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2750},
+	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5400},
+	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5750},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 6450},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13550},
+	{name: "hack", folders: []string{"hack"}, counts: product, lines: 1260},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 17250},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 100500},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 11500, files: 47},
+}
+
+var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}
+
+func TestBudgets(t *testing.T) {
+	root := filepath.Join("..", "..")
+	for _, b := range budgets {
+		lines, files := b.count(t, root)
+		t.Logf("%-32s %6d of %6d lines, %d files", b.name, lines, b.lines, files)
+		if lines > b.lines || b.files > 0 && files > b.files {
+			t.Errorf("%s has %d lines in %d files, %d are allowed: make it shorter, or say in the commit what a reader gets for more", b.name, lines, files, b.lines)
+		}
+	}
+}
+
+func (b *budget) count(t *testing.T, root string) (lines, files int) {
+	t.Helper()
+	for _, pattern := range b.folders {
+		folders, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, folders, "%s: there is no folder %s", b.name, pattern)
+		for _, folder := range folders {
+			require.NoError(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				if entry.IsDir() {
+					if path != folder && b.leavesOut(root, path, entry.Name()) {
+						return filepath.SkipDir
+					}
+					return nil
+				}
+				if !entry.Type().IsRegular() || path == folder {
+					return nil
+				}
+				content, err := os.ReadFile(path)
+				if err == nil && b.counts(entry.Name(), content) {
+					lines, files = lines+bytes.Count(content, []byte("\n")), files+1
+				}
+				return err
+			}))
+		}
+	}
+	return lines, files
+}
+
+// leavesOut is about folders: hidden ones and what is built are no part of the house.
+func (b *budget) leavesOut(root, path, name string) bool {
+	relative, err := filepath.Rel(root, path)
+	if err != nil || strings.HasPrefix(name, ".") || relative == "bin" || relative == "dist" {
+		return true
+	}
+	for _, pattern := range b.without {
+		if matched, _ := filepath.Match(pattern, relative); matched {
+			return true
+		}
+	}
+	return false
+}

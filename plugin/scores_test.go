@@ -69,7 +69,7 @@ func profileWith(ctx context.Context, t *testing.T, h *handle, snapshot *schedul
 	return f
 }
 
-// TestScoresAddUp is the example in docs/scoring.md: a pod that wants two CPUs and a device, and two
+// TestScoresAddUp is the example in docs/preferences.md#which-node: a pod that wants two CPUs and a device, and two
 // nodes of which one is fuller, the other has the better device.
 func TestScoresAddUp(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -26,7 +26,7 @@ func TestPagesShowWhatIsPrinted(t *testing.T) {
 	machine := filepath.Join(t.TempDir(), "machine.yaml")
 	require.NoError(t, writeMachine(machine))
 	requireShown(t, "kubectl.md", 5, "-f", filepath.Join("testdata", "cluster"), "-f", machine)
-	requireShown(t, "fragmentation.md", 2, "-f", filepath.Join("testdata", "fragmented"))
+	requireShown(t, "preferences.md", 2, "-f", filepath.Join("testdata", "fragmented"))
 }
 
 func requireShown(t *testing.T, name string, count int, files ...string) {

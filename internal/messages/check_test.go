@@ -121,21 +121,7 @@ func TestPage(t *testing.T) {
 
 Nothing is wrong.
 
-### too-few
-
-    … of … devices
-    request …: … of … devices
-
-Fewer are free.
-
-*Cure:* Wait.
-
-### refused
-
-    admission denied
-
-Kubernetes says so.
-
-*Cure:* Ask Kubernetes.
+- <a id="too-few"></a>**too-few**: `+"`… of … devices`; `request …: … of … devices`<br>"+`Fewer are free. *Fix:* Wait.
+- <a id="refused"></a>**refused**: `+"`admission denied`<br>"+`Kubernetes says so. *Fix:* Ask Kubernetes.
 `, c.Page())
 }

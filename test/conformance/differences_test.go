@@ -20,10 +20,10 @@ import (
 // allow.
 const panicked kind = "panic"
 
-// TestDifferences pins what docs/differences.md lists: how our allocator and those
+// TestDifferences pins what docs/comparison.md#differences-from-upstreams-allocator lists: how our allocator and those
 // of upstream differ, so that an upgrade shows when they no longer do.
 func TestDifferences(t *testing.T) {
-	documentation, err := os.ReadFile(filepath.Join("..", "..", "docs", "differences.md"))
+	documentation, err := os.ReadFile(filepath.Join("..", "..", "docs", "comparison.md"))
 	require.NoError(t, err)
 	tests := map[string]struct{ ours, experimental, incubating kind }{
 		"all-cel-false.yaml":         {none, fatal, fatal},

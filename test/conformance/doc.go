@@ -31,5 +31,5 @@
 // -conformance.store=testdata it is also stored, and from then on replayed by
 // TestStoredCases; give such a file a name and a description.
 //
-// Upstream is right, except for what docs/differences.md lists (TestDifferences).
+// Upstream is right, except for what docs/comparison.md#differences-from-upstreams-allocator lists (TestDifferences).
 package conformance

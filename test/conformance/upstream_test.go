@@ -110,7 +110,7 @@ func sameAsUpstream(t require.TestingT, c *scenario.Case, options ...allocator.O
 // incubatingComparable tells whether that variant knows all that the case uses.
 // It hands out devices of slices with skipNodeOperations as if the field were not
 // there; the experimental variant does not while the feature is off. See
-// docs/differences.md.
+// docs/comparison.md#differences-from-upstreams-allocator.
 func incubatingComparable(c *scenario.Case) bool {
 	for _, slice := range c.Slices {
 		if len(slice.Spec.SkipNodeOperations) > 0 {

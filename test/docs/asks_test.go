@@ -22,6 +22,9 @@ type ask struct {
 	// page and template say where the claim is; a pod with an extended resource is a template,
 	// too.
 	page, template string
+	// seed is of the nodes that it is tried on: what the page says of an ask does not change when
+	// another one comes or goes.
+	seed uint64
 	// machine is the model, unless on makes another one.
 	machine string
 	on      func() topology.Topology
@@ -37,8 +40,10 @@ type ask struct {
 	// holds judges a set that has as many devices as are wanted, in the order of wants.
 	holds func(set []topology.Device) bool
 	// fragmented are devices that leave no set when they are in use, although enough are free.
-	// It is told on the page; claims that differ in where the constraint stands have it once.
+	// The page has a row about it; claims that differ in where the constraint stands have it once.
 	fragmented []string
+	// drawn: the page draws the node with these devices in use, and has the event.
+	drawn bool
 	// today is the claim of testdata/today.yaml for it, empty where the ask is one of another
 	// template, too. pinnedTo says what it has in it that there is one of.
 	today, pinnedTo string
@@ -219,13 +224,13 @@ func (b *bench) example(t *testing.T) *example {
 	e.asked, e.plain, e.wants = true, b.plain, b.wants
 	e.occupancies = []shape.Occupancy{
 		{Name: shape.Empty},
-		{Name: "a quarter in use", InUse: b.drawn(1, 1./4, func(inUse shape.Set) bool { return b.first(inUse) != 0 })},
-		{Name: "half in use", InUse: b.drawn(2, 1./2, b.enough)},
+		{Name: "a quarter in use", InUse: b.sample(1, 1./4, func(inUse shape.Set) bool { return b.first(inUse) != 0 })},
+		{Name: "half in use", InUse: b.sample(2, 1./2, b.enough)},
 	}
 	if b.fragmented == nil {
 		e.occupancies = append(e.occupancies, shape.Occupancy{Name: shape.Unsatisfiable, InUse: b.places(t, b.hitting())})
 	} else {
-		e.told = true
+		e.told, e.drawn = true, b.drawn
 		inUse := b.places(t, b.fragmented)
 		require.Zero(t, b.first(inUse), "%s: %v is still free", b.template, b.names(b.first(inUse)))
 		require.True(t, b.enough(inUse), "%s: a request has too few devices, whatever they are", b.template)
@@ -248,8 +253,8 @@ func (b *bench) random(r *rand.Rand, probability float64) shape.Set {
 	return inUse & b.candidates()
 }
 
-// drawn are the first that are accepted.
-func (b *bench) drawn(seed uint64, probability float64, accepted func(shape.Set) bool) shape.Set {
+// sample is the first that is accepted.
+func (b *bench) sample(seed uint64, probability float64, accepted func(shape.Set) bool) shape.Set {
 	r := newRandom(seed)
 	for {
 		if inUse := b.random(r, probability); accepted(inUse) {

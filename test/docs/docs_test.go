@@ -280,9 +280,12 @@ func clusterProfiles(t *testing.T) []byte {
 	return definition
 }
 
-// anchors are those of the headings of a page, and "" for the page.
+// anchors are those of the headings of a page, those that are set in it, and "" for the page.
 func anchors(text string) []string {
 	result := []string{""}
+	for _, anchor := range anchorOf.FindAllStringSubmatch(text, -1) {
+		result = append(result, anchor[1])
+	}
 	for line := range strings.Lines(text) {
 		if heading := strings.TrimLeft(line, "#"); heading != line {
 			text := punctuation.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
@@ -291,6 +294,8 @@ func anchors(text string) []string {
 	}
 	return result
 }
+
+var anchorOf = regexp.MustCompile(`<a id="([a-z0-9-]+)"></a>`)
 
 // punctuation is left out of anchors.
 var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)

@@ -17,27 +17,13 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// tell says what there is to choose from, what the search does, and what it says if
-// nothing fits.
+// tell draws the node on which nothing fits, and has what the events of the pod say.
 func (e *example) tell(t *testing.T, p *hardwarePage) string {
-	var text strings.Builder
-	text.WriteString("| free | sets of the wanted size | steps, at most | sets evaluated | a set that fits |\n|---|---|---|---|---|\n")
-	for _, o := range e.occupancies {
-		stats := e.work(t, p, o)
-		answer := "none"
-		if e.fits(o) {
-			answer = "found"
-		}
-		fmt.Fprintf(&text, "| %d of %d | %s | %d | %d | %s |\n",
-			e.candidates(o.InUse), e.candidates(0), grouped(e.sets(o)), roundedUp(stats.Steps), stats.Evaluations, answer)
-	}
 	last := e.occupancies[len(e.occupancies)-1]
 	explanation, err := p.problem(t, e, last.InUse).Node(t.Context(), node)
 	require.NoError(t, err)
 	require.False(t, explanation.Fits)
-	fmt.Fprintf(&text, "\nThe last row (`#` is in use), and the line in the events of the pod:\n\n```text\n%s\n```\n\n", e.picture(t, last))
-	fmt.Fprintf(&text, "```text\nnearest miss: node %s: %s\n```\n", nodeName, explanation)
-	return text.String()
+	return fmt.Sprintf("```text\n%s\n\nnearest miss: node %s: %s\n```\n", e.picture(t, last), nodeName, explanation)
 }
 
 // costs has a row for each template, with what is hardest.

@@ -18,9 +18,11 @@ import (
 // example is a template of a page, and what it is tried on.
 type example struct {
 	template string
-	// told: the page says how the search goes. Of two templates with the same
-	// expression one is. The page on shapes has a row for each.
-	told        bool
+	// told: the page says in its table of costs how the search goes. Of two templates with the
+	// same expression one is. The page on shapes has a row for each.
+	told bool
+	// drawn: the page draws it, too.
+	drawn       bool
 	devices     []topology.Device
 	slices      []*resourceapi.ResourceSlice
 	draw        topology.Topology
@@ -41,12 +43,10 @@ func (e *example) index(name string) int {
 }
 
 // machinePages are about machines that exist, or about what all of them publish.
-var machinePages = []string{
-	"gb200.md", "aws-trn1.md", "hgx-h100.md", "aws-p4d.md", "mi300x.md", "cpus.md", "gaudi.md", "numa.md",
-}
+var machinePages = []string{"gpus.md", "aws.md", "numa.md"}
 
-// shapesPage has one template for each shape.
-const shapesPage = "shapes.md"
+// shapesPage has one template for each shape, and links to the others.
+const shapesPage = "README.md"
 
 // hardwarePages lists the templates of each page.
 func hardwarePages(t *testing.T) map[string][]*example {

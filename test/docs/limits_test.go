@@ -45,7 +45,6 @@ func TestLimits(t *testing.T) {
 		"search":       table(searchLimits(t)),
 		"turns":        table(turnLimits(t)),
 		"sets":         setCounts(),
-		"reading":      table(readingLimits(t)),
 		"caches":       table(cacheLimits(t)),
 		"explanations": table(explanationLimits(t)),
 		"placements":   table(placementLimits(t)),
@@ -118,7 +117,6 @@ func expressionLimits(t *testing.T) []limit {
 		{"cost of one evaluation, in CEL cost units", number(cel.DefaultCostLimit), ours + ", as for device selectors"},
 		{"time that stands for a unit, where calls take longer than CEL charges for", time.Duration(constantOf(t, "cel/meter/meter.go", "nanosecondsPerUnit")).String(), ours},
 		{"texts, lists and maps that one evaluation makes", size(int64(cel.DefaultMemoryLimit)) + fmt.Sprintf(", and %d bytes for each unit", meter.BytesPerUnit), ours},
-		{"evaluations at a time that make much, which is more than " + size(constantOf(t, "cel/meter/heavy.go", "lightBytes")), number(constantOf(t, "cel/meter/heavy.go", "heavyAtOnce")), ours},
 		{"words and signs", number(cel.MaxTokens), ours},
 		{"characters that are not ASCII, in texts and comments, too", number(cel.MaxWideCharacters), ours},
 		{"parts after macros are expanded", number(cel.MaxNodes), ours},
@@ -137,8 +135,6 @@ func expressionLimits(t *testing.T) []limit {
 		{"expressions of all claims of a pod together", fmt.Sprintf("%s, with %s", number(v1alpha1.MaxPodExpressions), size(v1alpha1.MaxPodText)), ours},
 		{"devices in the set", number(resourceapi.AllocationResultsMaxSize), "as in a claim"},
 		{"elements of a `ring` or `path`", number(library.MaxCircle), ours},
-		{"steps to look for one, after which there is none", number(library.MaxSteps), ours},
-		{"devices that a condition may speak of to be remembered", number(constantOf(t, "cel/device/bound/leaf.go", "maxArity")), ours},
 	}
 }
 
@@ -157,7 +153,6 @@ func searchLimits(t *testing.T) []limit {
 		{"time for one node", configv1alpha1.DefaultFilterTimeout.String(), changeable + "`filterTimeout`"},
 		{"time to wait for binding conditions of devices", configv1alpha1.DefaultBindingTimeout.String() +
 			", at least " + configv1alpha1.MinBindingTimeout.String(), changeable + "`bindingTimeout`"},
-		{"time to take stock of allocations", duration(t, "plugin/allocatedstate.go", "gatherTimeout"), ours},
 	}
 }
 
@@ -166,20 +161,13 @@ func turnLimits(t *testing.T) []limit {
 		{"nodes on which it is found out whom to evict for devices", fmt.Sprintf("%d percent, at least %d", configv1alpha1.DefaultMinCandidateNodesPercentage, configv1alpha1.DefaultMinCandidateNodesAbsolute), changeable + "`devicePreemption`"},
 		{"runs of the filters to find out who costs least on a node, beside one for each pod", number(constantOf(t, "allocator/preemption/search.go", "UsualMaxQuestions")), ours},
 		{"time for which devices are held, after pods that were evicted have to have ended", configv1alpha1.DefaultHoldTimeout.String() + ", at least " + configv1alpha1.MinHoldTimeout.String(), changeable + "`devicePreemption.holdTimeout`"},
-		{"pods that are tried again when one hold ends", number(constantOf(t, "plugin/hold/holds.go", "maxWaiting")), ours},
 		{"time for which devices are kept of whose allocation nothing is heard", duration(t, "plugin/indoubt/writes.go", "untilGivenUp"), ours},
-		{"allocations of a claim of which nothing is heard", number(constantOf(t, "plugin/indoubt/writes.go", "maxAttempts")), ours},
 		{"time for an attempt while others wait", configv1alpha1.DefaultAttemptTimeout.String(), changeable + "`attemptTimeout`"},
 		{"back-off after the first attempt over a limit", configv1alpha1.DefaultBackOffInitial.String(), changeable + "`backOff.initial`"},
 		{"the longest back-off", configv1alpha1.DefaultBackOffMax.String(), changeable + "`backOff.max`"},
 		{"share of a namespace while others wait", number(int(configv1alpha1.DefaultSharePercent)) + " %", changeable + "`share.percent`"},
 		{"time that a namespace saves up", configv1alpha1.DefaultShareBurst.String(), changeable + "`share.burst`"},
 		{"rest between two counts of sets of devices", configv1alpha1.DefaultFragmentationInterval.String() + ", at least " + configv1alpha1.MinFragmentationInterval.String() + fmt.Sprintf(", and %d times as long as one took", constantOf(t, "plugin/fragmentation.go", "fragmentationRest")), changeable + "`fragmentationInterval`"},
-		{"time for one count", time.Duration(constantOf(t, "plugin/fragmentation.go", "fragmentationTimeout")).String(), ours},
-		{"shapes that are counted", number(constantOf(t, "allocator/fragmentation/shapes.go", "maxShapes")), ours},
-		{"claims that back off", number(constantOf(t, "plugin/guard/backoff.go", "maxBackOffs")), ours},
-		{"namespaces whose time is known", number(constantOf(t, "plugin/guard/share.go", "maxShares")), ours},
-		{"pods that wait for their turn", number(constantOf(t, "plugin/guard/putoff.go", "maxPutOff")), ours},
 		{"a scheduling cycle without progress", duration(t, "plugin/watchdog/watchdog.go", "DefaultTimeout"), "flag `--cycle-timeout`"},
 	}
 }
@@ -197,28 +185,12 @@ func setCounts() string {
 	return text
 }
 
-func readingLimits(t *testing.T) []limit {
-	const folder = "cel/device/bound/"
-	return []limit{
-		{"memory for the tables of an expression, about", size(constantOf(t, folder+"bound.go", "maxBytes")), ours},
-		{"devices looked at to judge one part of a set", number(constantOf(t, folder+"bound.go", "maxWork")), ours},
-		{"parts made of names that `cel.bind` gives", number(constantOf(t, folder+"inline.go", "maxCopies")), ours},
-		{"places of a box looked at one by one", number(constantOf(t, folder+"box.go", "maxPlaces")), ours},
-		{"elements of a list attribute looked at one by one", number(constantOf(t, folder+"elements.go", "maxElements")), ours},
-		{"`devices[i]` in a condition", number(constantOf(t, folder+"member.go", "maxMembers")), ours},
-	}
-}
-
 func cacheLimits(t *testing.T) []limit {
 	return []limit{
 		{"what was found out of devices and claims, together", size(allocator.DefaultCacheBytes), changeable + "`cacheSize`"},
 		{"expressions that were read", size(constantOf(t, "allocator/cache.go", "readingBytes")), ours},
 		{"compiled constraints, or compiled expressions of Placements", size(cel.DefaultCacheBytes), ours},
 		{"claims that were prepared", size(constantOf(t, "plugin/preparing.go", "preparedBytes")), ours},
-		{"compiled selectors, about", fmt.Sprintf("%s, of %s", size(constantOf(t, "allocator/prepare.go", "maxSelectorBytes")), number(constantOf(t, "allocator/prepare.go", "maxSelectors"))), ours},
-		{"nodes and their devices by node selectors, or of pools that span nodes", number(constantOf(t, "allocator/internal/inventory/dependent.go", "maxDependentDevices")) + " in all", ours},
-		{"part of its memory that one entry may take", fmt.Sprintf("1/%d", constantOf(t, "cel/memo/memory.go", "largestShare")), ours},
-		{"sets of attributes for which the devices of a node are kept", number(constantOf(t, "allocator/internal/view/latest.go", "MaxReadSets")), ours},
 	}
 }
 
@@ -228,10 +200,8 @@ func explanationLimits(t *testing.T) []limit {
 		{"time for the nearest miss of a pod", duration(t, miss, "nearMissTimeout"), ours},
 		{"steps for it", number(constantOf(t, miss, "nearMissSteps")), ours},
 		{"nodes looked at for it", number(constantOf(t, miss, "nearMissNodes")), ours},
-		{"characters of a condition in an event", number(constantOf(t, text, "maxText")), ours},
 		{"claims named that are in the way", number(constantOf(t, text, "maxListed")), ours},
 		{"devices named of each", number(constantOf(t, text, "maxOwned")), ours},
-		{"owners tried for who could stay", number(constantOf(t, "allocator/explain/owner.go", "maxOwners")), ours},
 	}
 }
 
@@ -255,23 +225,12 @@ func placementLimits(t *testing.T) []limit {
 		{"time for all evaluations of a Placement", placement.DefaultTimeout.String(), "argument of celset-placement: `--placement-timeout`"},
 		{"cost of all evaluations of a Placement that is not expensive", number(controller.ExpensiveCost), ours},
 		{"time until a Placement is tried again that takes too long", duration(t, "placement/controller/pace.go", "firstDelay") + " to " + duration(t, "placement/controller/pace.go", "lastDelay"), ours},
-		{"time until an event about a Placement is recorded", duration(t, "placement/controller/events_late.go", "eventsAfter"), ours},
-		{"events that wait for that", number(constantOf(t, "placement/controller/events_late.go", "mostLateEvents")), ours},
 		{"Placements decided at a time", number(controller.DefaultWorkers) + ", and an expensive one", ours},
 		{"what is remembered of verdicts on clusters, for all Placements with CEL together", size(constantOf(t, "placement/remembered.go", "rememberedBytes")), ours},
 		{"the same for all Placements without CEL", size(constantOf(t, "placement/remembered.go", "selectedBytes")), ours},
-		{"what is kept of ranks, groups and slices, for all Placements together", size(constantOf(t, "placement/settled.go", "decidedBytes")), ours},
-		{"what is kept to know that a Placement need not be decided, for all together", size(constantOf(t, "placement/unmoved.go", "standingBytes")), ours},
-		{"clusters that may have changed for that", number(constantOf(t, "placement/unmoved.go", "mostMoved")), ours},
-		{"combinations of ManagedClusterSets of which it is known which clusters are in them", number(constantOf(t, "placement/joined.go", "mostJoints")), ours},
-		{"topologies of their clusters that are kept for spread constraints, of each", number(constantOf(t, "placement/column.go", "mostColumns")), ours},
-		{"what is kept of texts that parseJSON has read", size(constantOf(t, "cel/cluster/parsejson.go", "parsedBytes")), ours},
-		{"errors in one answer of admission", number(constantOf(t, "placement/admission/webhook.go", "maxErrors")), ours},
 		{"length of a condition's message", number(constantOf(t, "placement/condition.go", "maxMessage")) + " bytes", upstreams},
 		{"time for one answer of the debug endpoint", duration(t, "placement/debug/handler.go", "DefaultTimeout"), ours},
-		{"answers of the debug endpoint made at a time, of a namespace one", number(constantOf(t, "placement/debug/handler.go", "concurrent")), ours},
 		{"bytes of a Placement that is sent to it", number(constantOf(t, "placement/debug/decode.go", "maxBody")), ours},
-		{"requests to it that wait, about a namespace", number(constantOf(t, "placement/debug/handler.go", "maxWaiting")), ours},
 		{"digits and point of an amount that a ManagedCluster reports", number(constantOf(t, "placement/controller/guard_value.go", "maxQuantity")) + ", exponents two", ours},
 	}
 }

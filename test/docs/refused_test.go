@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,15 +20,13 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
-	"github.com/celset/celset/cel/meter"
 	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/shape"
-	"github.com/celset/celset/placement"
 )
 
 // TestLimitsRefuseNothingThatPeopleWrite judges every expression that the project has from
 // people: those of the corpus, of the shapes that it is measured with, of the pages and of
-// manifests. What is refused is listed in the page on the threat model, and how many there are.
+// manifests. The page on the threat model has how many there are; the limits are in docs/limits.md.
 func TestLimitsRefuseNothingThatPeopleWrite(t *testing.T) {
 	j := newJudge(t)
 	j.corpus(t)
@@ -44,7 +41,7 @@ func TestLimitsRefuseNothingThatPeopleWrite(t *testing.T) {
 		require.Positive(t, c.constraints+c.selectors+c.clusters, from)
 	}
 	checkGenerated(t, filepath.Join("docs", "threat-model.md"), map[string]string{
-		"refused": refusals(t), "accepted": text,
+		"accepted": text,
 	})
 }
 
@@ -246,38 +243,6 @@ func (j *judge) definition(from string, content map[string]any) {
 		return
 	}
 	j.constraint(from, definition.Expression, definition.Variables...)
-}
-
-// refusals is the table of what was accepted before there was such a limit.
-func refusals(t *testing.T) string {
-	t.Helper()
-	rows := []limit{
-		{"words and signs of an expression", number(cel.MaxTokens), "the length: 10 KiB, for clusters 100,000 characters"},
-		{"characters of an expression over clusters that are not ASCII", number(cel.MaxWideCharacters), "the length: 100,000 characters"},
-		{"parts after macros are expanded", number(cel.MaxNodes), "none"},
-		{"types that are compared to check an expression: one for each overload of a call and each element, times the calls before", number(cel.MaxChecks), "none"},
-		{"levels of nesting", number(cel.MaxDepth), "those of CEL's parser"},
-		{"names in the type of a part: `list(list(int))` has three", number(cel.MaxTypeSize), "none"},
-		{"length of a regular expression", size(meter.MaxPatternLength), "none"},
-		{"instructions of a regular expression, and of all in an expression together", number(meter.MaxPatternInstructions), "that of Go's package regexp"},
-		{"classes such as `\\pL` in a regular expression", number(constantOf(t, "cel/meter/pattern.go", "maxClasses")), "none"},
-		{"time to parse a regular expression, by its text, and all in an expression together", time.Duration(meter.MaxPatternParsing).String(), "none"},
-		{"groups in a regular expression", number(constantOf(t, "cel/meter/pattern.go", "maxGroups")), "none"},
-		{"what the functions of one evaluation make", size(int64(cel.DefaultMemoryLimit)) + fmt.Sprintf(", and %d bytes for each unit of cost", meter.BytesPerUnit), "none"},
-		{"time of the calls in one evaluation, by the sizes of their operands", number(cel.DefaultCostLimit) + fmt.Sprintf(" times %d ns", constantOf(t, "cel/meter/meter.go", "nanosecondsPerUnit")), "none"},
-		{"expressions of a claim together, with its selectors", fmt.Sprintf("%s, with %s", number(v1alpha1.MaxClaimExpressions), size(v1alpha1.MaxClaimText)), "those of the API server: thousands"},
-		{"expressions of all claims of a pod together", fmt.Sprintf("%s, with %s", number(v1alpha1.MaxPodExpressions), size(v1alpha1.MaxPodText)), "none"},
-		{"expressions of a Placement together", fmt.Sprintf("%s, with %s", number(placement.MaxExpressions), size(placement.MaxExpressionBytes)), "none"},
-		{"predicates of a Placement, and prioritizers, and decision groups", number(placement.MaxParts), "none"},
-		{"labels, requirements, values, tolerations and sets of a Placement together", number(placement.MaxValues), "none"},
-		{"cost of a device selector of a claim on one device, at most", number(costbound.SelectorLimits.Cost), "1,000,000, noticed after the call"},
-		{"what it makes on one device, at most", size(int64(costbound.SelectorLimits.Bytes)), "none"},
-	}
-	text := "| what | limit now | before |\n|---|---|---|\n"
-	for _, r := range rows {
-		text += fmt.Sprintf("| %s | %s | %s |\n", r.what, r.value, r.whose)
-	}
-	return text
 }
 
 // TestExponentsAreCut: what the page says of large exponents.

@@ -35,7 +35,7 @@ func TestAllProfilesAreGuarded(t *testing.T) {
 				plugins := profile.Plugins
 				require.NotNil(t, plugins, *profile.SchedulerName)
 				require.Equal(t, []string{plugin, scorer}, names(plugins.MultiPoint.Enabled))
-				require.EqualValues(t, 3, *plugins.MultiPoint.Enabled[1].Weight, "docs/scoring.md")
+				require.EqualValues(t, 3, *plugins.MultiPoint.Enabled[1].Weight, "docs/preferences.md#which-node")
 				require.Equal(t, []string{inPlace}, names(plugins.MultiPoint.Disabled))
 				// Before DefaultPreemption, as upstream's.
 				require.Equal(t, []string{plugin}, names(plugins.PostFilter.Enabled))

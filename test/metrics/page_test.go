@@ -70,24 +70,30 @@ func described(t *testing.T) map[string]map[string]metric {
 // read takes what a line tells.
 func (m *metric) read(t *testing.T, line string) {
 	t.Helper()
-	if help, ok := strings.CutPrefix(line, "> "); ok {
-		m.help = strings.TrimSpace(m.help + " " + help)
+	if help, ok := strings.CutPrefix(line, "- Help: "); ok {
+		m.help = help
 	}
-	if kind, ok := strings.CutPrefix(line, "- Type: "); ok {
-		m.kind = kind
+	parts, ok := strings.CutPrefix(line, "- Type: ")
+	if !ok {
+		return
 	}
-	if labels, ok := strings.CutPrefix(line, "- Labels: "); ok && labels != "none" {
-		for _, label := range labelOnPage.FindAllStringSubmatch(labels, -1) {
-			for _, value := range code.FindAllStringSubmatch(label[2], -1) {
-				m.labels[label[1]] = append(m.labels[label[1]], value[1])
+	for i, part := range strings.Split(parts, "; ") {
+		if i == 0 {
+			m.kind = part
+		} else if labels, ok := strings.CutPrefix(part, "labels "); ok {
+			for _, label := range labelOnPage.FindAllStringSubmatch(labels, -1) {
+				for _, value := range code.FindAllStringSubmatch(label[2], -1) {
+					m.labels[label[1]] = append(m.labels[label[1]], value[1])
+				}
 			}
-		}
-	}
-	if buckets, ok := strings.CutPrefix(line, "- Buckets: "); ok {
-		for _, bound := range strings.Split(buckets, ", ") {
-			value, err := strconv.ParseFloat(bound, 64)
-			require.NoError(t, err)
-			m.buckets = append(m.buckets, value)
+		} else if buckets, ok := strings.CutPrefix(part, "buckets "); ok {
+			for _, bound := range strings.Split(buckets, ", ") {
+				value, err := strconv.ParseFloat(bound, 64)
+				require.NoError(t, err)
+				m.buckets = append(m.buckets, value)
+			}
+		} else {
+			require.Fail(t, "what is no label and no bucket", part)
 		}
 	}
 }
@@ -144,7 +150,7 @@ func TestQueriesOfThePage(t *testing.T) {
 
 // Queries elsewhere can be answered, too.
 func TestQueriesOfOtherPages(t *testing.T) {
-	queries := queriesOf(file(t, "docs", "rollout.md"))
+	queries := queriesOf(file(t, "docs", "install.md"))
 	require.NotEmpty(t, queries)
 	known := knownMetrics(t)
 	for _, q := range queries {
@@ -153,13 +159,17 @@ func TestQueriesOfOtherPages(t *testing.T) {
 }
 
 var (
+	queryLine   = regexp.MustCompile("(?m)^- Query: `([^`]*)`")
 	queryBlock  = regexp.MustCompile("(?s)```promql\n(.*?)\n *```")
 	queryInCell = regexp.MustCompile("`([^`]*(?:rate|_over_time)\\([^`]*)`")
 )
 
-// queriesOf are the blocks of PromQL, and what looks like it in tables.
+// queriesOf are the blocks and lines of PromQL, and what looks like it in tables.
 func queriesOf(content string) []string {
 	var queries []string
+	for _, line := range queryLine.FindAllStringSubmatch(content, -1) {
+		queries = append(queries, line[1])
+	}
 	for _, block := range queryBlock.FindAllStringSubmatch(content, -1) {
 		queries = append(queries, block[1])
 	}

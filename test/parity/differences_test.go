@@ -33,7 +33,7 @@ type testName struct{ folder, function string }
 const header = "| matter | OCM | celset | tests |"
 
 func TestDifferencesAreTested(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "placement-differences.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "ocm.md"))
 	require.NoError(t, err)
 	rows := rowsOf(string(page))
 	require.GreaterOrEqual(t, len(rows), 29, "a table is not read any more")

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parity has no code of its own. Its test holds docs/placement-differences.md
+// Package parity has no code of its own. Its test holds docs/ocm.md#differences-from-ocm
 // to the tests: what that page claims celset does otherwise than Open Cluster
 // Management must be pinned by test functions that exist.
 //

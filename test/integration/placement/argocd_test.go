@@ -41,7 +41,7 @@ type applicationSet struct {
 	} `json:"spec"`
 }
 
-// argocd is the page about Argo CD, with what is not for the API server apart.
+// argocd is the part of docs/ocm.md about Argo CD, with what is not for the API server apart.
 type argocd struct {
 	objects []string
 	set     applicationSet
@@ -51,10 +51,12 @@ func readArgoCD(t *testing.T) argocd {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
 	require.NoError(t, err)
-	content, err := os.ReadFile(filepath.Join(root, "docs", "argocd.md"))
+	content, err := os.ReadFile(filepath.Join(root, "docs", "ocm.md"))
 	require.NoError(t, err)
+	_, section, found := strings.Cut(string(content), "\n## Applications by Argo CD\n")
+	require.True(t, found)
 	var result argocd
-	for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(string(content), -1) {
+	for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
 		if strings.Contains(block[1], "kind: ApplicationSet") {
 			require.NoError(t, yaml.Unmarshal([]byte(block[1]), &result.set))
 			continue
@@ -142,7 +144,7 @@ func (s scene) applyText(t *testing.T, text string) {
 	}
 }
 
-// What docs/argocd.md has leads to an Application for each selected cluster, also when these
+// What docs/ocm.md has leads to an Application for each selected cluster, also when these
 // change, and to none when there is none.
 func TestArgoCDReadsDecisions(t *testing.T) {
 	page := readArgoCD(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// What docs/placement-differences.md says of mistakes and warnings, where it takes an
+// What docs/ocm.md#differences-from-ocm says of mistakes and warnings, where it takes an
 // API server to see it.
 
 // Every mistake that the API server lets pass leaves the PlacementDecision unwritten

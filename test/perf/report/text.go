@@ -81,7 +81,7 @@ profile. The DeviceClass defines three constraints: two neighbours, a 2x2 block,
 each, so that with [KeepWhole](preferences.md#keepwhole) all three are kept whole. ` + "`grid`" + ` refers to the 2x2 block,
 ` + "`count`" + ` wants four devices of any kind. As it is, Kubernetes' allocator serves pods that only count;
 KeepWhole takes ours, which ` + "`allocator: All`" + ` does without a preference. In all three nodes are
-[scored](scoring.md) by preferences, if there are any.
+[scored](preferences.md#which-node) by preferences, if there are any.
 
 The configurations of a workload ran one after the other, once: another run may give ratios that differ by some
 percent. More than 1 is better than without. Wanted is a throughput of 0.90.

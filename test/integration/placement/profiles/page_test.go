@@ -25,16 +25,19 @@ import (
 
 var blocks = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
-// TestPage follows docs/inventories.md: the objects there lead to the decision that it shows.
+// TestPage follows docs/ocm.md: the objects there lead to the decision that it shows.
 func TestPage(t *testing.T) {
 	root, err := controlplane.ModuleRoot()
 	require.NoError(t, err)
-	content, err := os.ReadFile(filepath.Join(root, "docs", "inventories.md"))
+	content, err := os.ReadFile(filepath.Join(root, "docs", "ocm.md"))
 	require.NoError(t, err)
+	_, section, found := strings.Cut(string(content), "\n## Clusters from another inventory\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
 	run(t)
 	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
 	var shown string
-	for _, block := range blocks.FindAllStringSubmatch(string(content), -1) {
+	for _, block := range blocks.FindAllStringSubmatch(section, -1) {
 		switch {
 		case strings.Contains(block[2], "kind: Kustomization"):
 		case block[1] == "yaml":

@@ -145,10 +145,6 @@ bin/actionlint: hack/tools/actionlint/go.mod
 	$(GO) build -C hack/tools/actionlint -o $(CURDIR)/$@ github.com/rhysd/actionlint/cmd/actionlint
 	@touch $@
 
-bin/browser: $(wildcard hack/tools/browser/*)
-	$(GO) build -C hack/tools/browser -o $(CURDIR)/$@ .
-	@touch $@
-
 bin/helm: hack/tools/helm/go.mod
 	$(GO) build -C hack/tools/helm -o $(CURDIR)/$@ helm.sh/helm/v4/cmd/helm
 	@touch $@
@@ -197,7 +193,6 @@ lint: bin/golangci-lint bin/actionlint ## static checks, of workflows too
 	bin/actionlint -shellcheck= -pyflakes=
 	bin/golangci-lint run ./...
 	$(GO) mod tidy -diff
-	$(GO) mod -C hack/tools/browser tidy -diff
 	$(GO) mod -C hack/tools/release tidy -diff
 
 lint-fix: bin/golangci-lint ## format, and fix what can be fixed

@@ -12,7 +12,7 @@ LIBRARIES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./inter
 # whose tables the tests of allocator share between goroutines.
 RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -v '/cel/device/bound$$')
 
-.PHONY: help demo demo-placement demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench bench-rows expensive perf perf-report trace trace-scheduler soak soak-preemption fleet faults clean generate images release base-digest generate-docs
+.PHONY: help demo demo-placement demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up build lint lint-fix tidy fuzz bench bench-rows expensive perf perf-report trace trace-scheduler soak soak-preemption fleet faults clean generate images release generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -145,8 +145,12 @@ bin/actionlint: hack/tools/actionlint/go.mod
 	$(GO) build -C hack/tools/actionlint -o $(CURDIR)/$@ github.com/rhysd/actionlint/cmd/actionlint
 	@touch $@
 
+# With one version of Go, and no other, since what is compressed depends on it: that of hack/tools/ko.
+RELEASE_TOOLCHAIN = $(shell sed -n 's/^toolchain //p' hack/tools/ko/go.mod)
+RELEASE_GO = GOTOOLCHAIN=$(RELEASE_TOOLCHAIN) $(GO)
+
 bin/helm: hack/tools/helm/go.mod
-	$(GO) build -C hack/tools/helm -o $(CURDIR)/$@ helm.sh/helm/v4/cmd/helm
+	$(RELEASE_GO) build -C hack/tools/helm -o $(CURDIR)/$@ helm.sh/helm/v4/cmd/helm
 	@touch $@
 
 # Without the ways to find targets, which pull in the libraries of every cloud and are no part of a
@@ -155,8 +159,19 @@ bin/promtool: hack/tools/promtool/go.mod
 	$(GO) build -C hack/tools/promtool -tags remove_all_sd -o $(CURDIR)/$@ github.com/prometheus/prometheus/cmd/promtool
 	@touch $@
 
+# It says its version in what it writes, which is not to depend on the commit.
 bin/ko: hack/tools/ko/go.mod
-	$(GO) build -C hack/tools/ko -o $(CURDIR)/$@ github.com/google/ko
+	$(RELEASE_GO) build -C hack/tools/ko -buildvcs=false -o $(CURDIR)/$@ github.com/google/ko
+	@touch $@
+
+bin/crane: hack/tools/ko/go.mod
+	$(GO) build -C hack/tools/ko -o $(CURDIR)/$@ github.com/google/go-containerregistry/cmd/crane
+	@touch $@
+
+KUBECTL = $(or $(CELSET_BIN),bin)/kubectl
+$(KUBECTL): go.mod
+	$(devcluster)
+	$(DEVCLUSTER) build kubectl
 	@touch $@
 
 # Programs that run in clusters. KO_DOCKER_REPO is the registry; ko.local and
@@ -165,35 +180,25 @@ IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook ./c
 IMAGE_TAG ?= dev
 images: bin/ko ## build and push container images to KO_DOCKER_REPO
 	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }
-	bin/ko build --base-import-paths --tags=$(IMAGE_TAG) $(IMAGES)
-
-# With the toolchain of its go.mod, and no other: what is compiled and compressed depends on it.
-RELEASE_TOOLCHAIN = $(shell sed -n 's/^toolchain //p' hack/tools/release/go.mod)
-bin/release: $(wildcard hack/tools/release/*)
-	GOTOOLCHAIN=$(RELEASE_TOOLCHAIN) GOFLAGS=-buildvcs=false $(GO) build -C hack/tools/release -o $(CURDIR)/$@ .
-	@touch $@
+	hack/ko.sh build --base-import-paths --tags=$(IMAGE_TAG) $(IMAGES)
 
 # The registry is where images and chart are going to be; nothing is pushed to it.
 VERSION ?=
 REGISTRY ?= ghcr.io/celset
 DIST ?= dist
-RELEASE_FLAGS ?=
+PLATFORMS ?= linux/amd64,linux/arm64
+PLUGIN_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 REVISION ?= $(shell git rev-parse HEAD)
-release: bin/release ## all files of the release VERSION, into dist; twice gives the same bytes
-	@test -n "$(VERSION)" || { echo "set VERSION to the version of the release, such as v0.1.0"; exit 1; }
-	bin/release build --version=$(VERSION) --registry=$(REGISTRY) --output=$(DIST) --time=$(SOURCE_DATE_EPOCH) --revision=$(REVISION) $(RELEASE_FLAGS)
-
-base-digest: ## write down which base image releases have, after it was changed on purpose
-	$(MAKE) bin/release
-	bin/release base > hack/tools/release/base.digest
+release: bin/ko bin/helm $(KUBECTL) ## all files of the release VERSION, into dist; twice gives the same bytes
+	@VERSION='$(VERSION)' REGISTRY='$(REGISTRY)' DIST='$(DIST)' IMAGES='$(IMAGES)' PLATFORMS='$(PLATFORMS)' PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)' \
+		SOURCE_DATE_EPOCH='$(SOURCE_DATE_EPOCH)' REVISION='$(REVISION)' GOTOOLCHAIN='$(RELEASE_TOOLCHAIN)' KUBECTL='$(KUBECTL)' hack/release.sh
 
 # Without shellcheck and pyflakes, which are no Go: the scripts in workflows are one line each.
 lint: bin/golangci-lint bin/actionlint ## static checks, of workflows too
 	bin/actionlint -shellcheck= -pyflakes=
 	bin/golangci-lint run ./...
 	$(GO) mod tidy -diff
-	$(GO) mod -C hack/tools/release tidy -diff
 
 lint-fix: bin/golangci-lint ## format, and fix what can be fixed
 	bin/golangci-lint run --fix ./...

@@ -59,7 +59,7 @@ step "images, loaded into the nodes"
 make bin/ko
 image() {
   KO_DOCKER_REPO=kind.local KIND_CLUSTER_NAME=$cluster \
-    "${KO:-bin/ko}" build --base-import-paths --tags=dev --platform="linux/$(go env GOHOSTARCH)" "./cmd/$1"
+    hack/ko.sh build --base-import-paths --tags=dev --platform="linux/$(go env GOHOSTARCH)" "./cmd/$1"
 }
 scheduler=$(image celset-scheduler)
 driver=$(image celset-topology-driver)

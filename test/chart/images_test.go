@@ -47,7 +47,9 @@ func TestImages(t *testing.T) {
 	requireAvailable(t, realnode.Unavailable())
 	dist := buildRelease(t)
 	c, node := startWithNode(t)
-	require.NoError(t, node.ImportImages(t.Context(), archiveOf(t, filepath.Join(dist, "images"))))
+	for _, program := range programs {
+		require.NoError(t, node.ImportImages(t.Context(), archiveOf(t, filepath.Join(dist, "images", program))))
+	}
 
 	certificate, key := newCertificate(t, "localhost")
 	c.makeNamespace(t, certificate, key)
@@ -141,7 +143,7 @@ func (c *cluster) logOf(t *testing.T, pod *corev1.Pod) string {
 func buildRelease(t *testing.T) string {
 	t.Helper()
 	dist := filepath.Join(t.TempDir(), "dist")
-	output, err := release.Build(t, dist, programs)
+	output, err := release.Build(dist)
 	require.NoError(t, err, output)
 	return dist
 }

@@ -4,7 +4,9 @@
 package manifests
 
 import (
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -30,13 +32,35 @@ type koConfig struct {
 	} `json:"builds"`
 }
 
-// TestImagesAreBuilt finds, for the image of each rendered container, what ko builds it
-// from. It does not build it: that takes a registry.
-func TestImagesAreBuilt(t *testing.T) {
+// TestBaseIsTheKnownOne: ko would ask a registry for another one, which there is not.
+func TestBaseIsTheKnownOne(t *testing.T) {
+	command := exec.CommandContext(t.Context(), "../../hack/ko.sh", "-c", "cat $KOCACHE/img/index.json")
+	command.Env = append(os.Environ(), "KO=/bin/sh")
+	output, err := command.Output()
+	require.NoError(t, err)
+	var index struct {
+		Manifests []struct {
+			Digest string `json:"digest"`
+		} `json:"manifests"`
+	}
+	require.NoError(t, json.Unmarshal(output, &index))
+	require.Len(t, index.Manifests, 3, "that of all platforms, and each")
+	_, known, _ := strings.Cut(readKoConfig(t).DefaultBaseImage, "@")
+	require.Equal(t, known, index.Manifests[0].Digest, "the image was changed: if that is intended, change .ko.yaml, too")
+}
+
+func readKoConfig(t *testing.T) (config koConfig) {
+	t.Helper()
 	content, err := os.ReadFile("../../.ko.yaml")
 	require.NoError(t, err)
-	var config koConfig
 	require.NoError(t, yaml.UnmarshalStrict(content, &config))
+	return config
+}
+
+// TestImagesAreBuilt finds, for the image of each rendered container, what ko builds it
+// from. It does not build it: releases do.
+func TestImagesAreBuilt(t *testing.T) {
+	config := readKoConfig(t)
 	makefile, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)
 	built := map[string]bool{}
@@ -47,9 +71,9 @@ func TestImagesAreBuilt(t *testing.T) {
 		built[build.ID] = true
 		flags := strings.Join(build.Ldflags, " ")
 		if build.ID == controlplane.CelsetScheduler {
-			require.Equal(t, "-s -w "+controlplane.VersionStamp(kubernetesVersion(t)), flags, "it is a kube-scheduler")
+			require.Equal(t, "-s -w "+controlplane.VersionStamp(kubernetesVersion(t))+" {{.Env.LDFLAGS}}", flags, "it is a kube-scheduler")
 		} else {
-			require.Equal(t, "-s -w", flags)
+			require.Equal(t, "-s -w {{.Env.LDFLAGS}}", flags)
 		}
 	}
 	for _, folder := range kustomizations(t) {

@@ -4,14 +4,17 @@
 package manifests
 
 import (
+	"bufio"
+	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,24 +23,16 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/release"
 	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/internal/testing/tool"
 )
-
-// releasedProgram is the smallest one. A release of all takes minutes.
-const releasedProgram = "celset-topology-driver"
-
-// buildRelease makes a release with one image.
-func buildRelease(t *testing.T, folder string, flags ...string) (string, error) {
-	t.Helper()
-	cases.OnlyNightly(t, "makes releases, which takes minutes")
-	return release.Build(t, folder, []string{releasedProgram}, flags...)
-}
 
 // TestReleaseTwiceIsTheSame looks at what is in a release, too: everything in it says the same of
 // the images.
 func TestReleaseTwiceIsTheSame(t *testing.T) {
+	cases.OnlyNightly(t, "makes releases, which takes minutes")
 	folder, again := filepath.Join(t.TempDir(), "dist"), filepath.Join(t.TempDir(), "dist")
 	for _, each := range []string{folder, again} {
-		output, err := buildRelease(t, each)
+		output, err := release.Build(each)
 		require.NoError(t, err, output)
 	}
 	sums, file := checkSums(t, folder), func(name string) string {
@@ -47,20 +42,27 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 	}
 	require.Equal(t, sums, checkSums(t, again))
 
-	digest := imageIn(t, folder, "registry.example.com/celset/"+releasedProgram+":v0.0.0-test")
-	reference := "registry.example.com/celset/" + releasedProgram + ":v0.0.0-test@" + digest
-	require.Contains(t, file("release-notes.md"), reference)
-	require.Contains(t, file("release-notes.md"), "CEL device constraints (KEP-5254) on unmodified clusters")
-	for _, topology := range []string{"ring", "mesh"} {
-		content := file("install-topology-driver-" + topology + ".yaml")
-		require.Contains(t, content, "image: "+reference+"\n")
-		objects, err := render.Decode([]byte(content))
-		require.NoError(t, err)
-		server(t).dryRun(t, objects)
+	references := strings.Fields(file("images.txt"))
+	require.Len(t, references, 4)
+	for _, reference := range references {
+		tag, digest, _ := strings.Cut(reference, "@")
+		program := strings.TrimSuffix(path.Base(tag), ":"+release.Version)
+		require.Equal(t, release.Registry+"/"+program+":"+release.Version, tag)
+		require.Contains(t, file("images/"+program+"/index.json"), fmt.Sprintf(`"digest": %q, "annotations": {"org.opencontainers.image.ref.name": %q`, digest, tag))
+		require.Contains(t, file("release-notes.md"), "- `"+reference+"`\n")
 	}
-	require.NotContains(t, sums, "install-default-scheduler.yaml", "it would name no image of the release")
-	for _, kinds := range []string{"placement", "profile"} {
-		objects, err := render.Decode([]byte(file("install-" + kinds + "-crds.yaml")))
+	require.Contains(t, file("release-notes.md"), "CEL device constraints (KEP-5254) on unmodified clusters")
+	reference := references[slices.IndexFunc(references, func(each string) bool { return strings.Contains(each, "celset-topology-driver") })]
+	for name := range sums {
+		if !strings.HasPrefix(name, "install-") {
+			continue
+		}
+		for _, image := range regexp.MustCompile(`(?m)^ *image: (.*)$`).FindAllStringSubmatch(file(name), -1) {
+			require.Contains(t, references, image[1], name)
+		}
+	}
+	for _, name := range []string{"topology-driver-ring", "topology-driver-mesh", "placement-crds", "profile-crds"} {
+		objects, err := render.Decode([]byte(file("install-" + name + ".yaml")))
 		require.NoError(t, err)
 		server(t).dryRun(t, objects)
 	}
@@ -68,50 +70,91 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 	archive := filepath.Join(folder, "celset-0.0.0-test.tgz")
 	for value, want := range map[string]string{
 		"topologyDriver.enabled=true":               reference,
-		"topologyDriver.enabled=true,image.tag=own": "registry.example.com/celset/" + releasedProgram + ":own",
+		"topologyDriver.enabled=true,image.tag=own": "registry.example.com/celset/celset-topology-driver:own",
 	} {
 		output, err := runHelm(t, "template", "celset", archive, "--kube-version=1.37.1", "--set=scheduler.enabled=false,"+value)
 		require.NoError(t, err, output)
 		require.Contains(t, output, "image: "+want+"\n")
 	}
-	// The layout has the same chart as the archive.
-	require.Contains(t, sums, "charts/blobs/sha256/"+sums["celset-0.0.0-test.tgz"])
 
 	name := "kubectl-celset_linux_" + runtime.GOARCH + ".tar.gz"
 	require.Regexp(t, regexp.QuoteMeta("releases/download/v0.0.0-test/"+name+"\n    sha256: \""+sums[name]+"\"\n"), file("krew.yaml"))
-	require.Equal(t, 1, strings.Count(file("krew.yaml"), "sha256:"), "platforms without an archive are left out")
+	require.Equal(t, 5, strings.Count(file("krew.yaml"), strings.Repeat("0", 64)), "krew takes no platform without an archive")
 	output, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(folder, name), "-C", folder).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	output, err = exec.CommandContext(t.Context(), filepath.Join(folder, "kubectl-celset"), "--version").CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.Contains(t, string(output), "v0.0.0-test")
+	require.Regexp(t, `^kubectl-celset: go1\.`, file(strings.Replace(name, ".tar.gz", ".modules.txt", 1)))
+	requirePushed(t, folder)
+}
+
+// requirePushed pushes a release to a registry on this machine, and spoils it.
+func requirePushed(t *testing.T, folder string) {
+	t.Helper()
+	crane, err := tool.Build("crane")
+	require.NoError(t, err)
+	registry := exec.CommandContext(t.Context(), crane, "registry", "serve", "--address=127.0.0.1:0")
+	log, err := registry.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, registry.Start())
+	t.Cleanup(func() { _ = registry.Wait() })
+	lines := bufio.NewScanner(log)
+	require.True(t, lines.Scan())
+	_, port, found := strings.Cut(lines.Text(), "serving on port ")
+	require.True(t, found, lines.Text())
+	go func() {
+		for lines.Scan() {
+		}
+	}()
+	address, list := "127.0.0.1:"+port+"/celset", filepath.Join(folder, "images.txt")
+	images, err := os.ReadFile(list)
+	require.NoError(t, err)
+	images = bytes.ReplaceAll(images, []byte(release.Registry), []byte(address))
+	push := func(images []byte) (references, output string, err error) {
+		require.NoError(t, os.WriteFile(list, images, 0o600))
+		file := filepath.Join(t.TempDir(), "references")
+		printed, err := exec.CommandContext(t.Context(), "../../hack/push.sh", folder, file, "--plain-http").CombinedOutput()
+		content, readErr := os.ReadFile(file)
+		require.NoError(t, readErr)
+		return string(content), string(printed), err
+	}
+	first, output, err := push(images)
+	require.NoError(t, err, output)
+	require.Equal(t, strings.ReplaceAll(string(images), ":"+release.Version, ""), first[:strings.Index(first, address+"/charts/")])
+	require.Regexp(t, regexp.QuoteMeta(address)+`/charts/celset@sha256:[0-9a-f]{64}\n$`, first)
+	for _, reference := range strings.Fields(first) {
+		output, err := exec.CommandContext(t.Context(), crane, "manifest", reference).CombinedOutput()
+		require.NoError(t, err, "%s", output)
+	}
+	again, output, err := push(images)
+	require.NoError(t, err, output)
+	require.Equal(t, first, again)
+	_, output, err = push(bytes.Replace(images, []byte("@sha256:"), []byte("@sha256:0"), 1))
+	require.Error(t, err)
+	require.Contains(t, output, "take another version, or delete the tag")
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "celset-0.0.0-test.tgz"), nil, 0o600))
+	_, output, err = push(images)
+	require.Error(t, err)
+	require.Contains(t, output, "charts/celset:0.0.0-test: take another version, or delete the tag")
 }
 
 func TestReleaseRefusesMistakes(t *testing.T) {
-	output, err := buildRelease(t, t.TempDir(), "--version=1.0")
-	require.Error(t, err)
-	require.Contains(t, output, `version "1.0": must be a semantic version with a v`)
-	output, err = buildRelease(t, t.TempDir(), "--time=")
-	require.Error(t, err)
-	require.Contains(t, output, "must be seconds since 1970")
-	output, err = buildRelease(t, t.TempDir(), "--programs=celset")
-	require.Error(t, err)
-	require.Contains(t, output, `program "celset": .ko.yaml has no build with that main`)
+	cases.OnlyNightly(t, "builds the programs that make releases, which takes minutes")
+	for variable, want := range map[string]string{
+		"VERSION=1.0":        "VERSION=1.0: must be a semantic version with a v",
+		"SOURCE_DATE_EPOCH=": "must be seconds since 1970",
+	} {
+		output, err := release.Build(t.TempDir(), variable)
+		require.Error(t, err)
+		require.Contains(t, output, want)
+	}
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "mine"), nil, 0o600))
-	output, err = buildRelease(t, folder)
+	output, err := release.Build(folder)
 	require.Error(t, err)
 	require.Contains(t, output, "is neither empty nor a release")
 	require.FileExists(t, filepath.Join(folder, "mine"))
-}
-
-// TestReleaseTool runs the tests of that module, which ./... does not reach.
-func TestReleaseTool(t *testing.T) {
-	cases.OnlyNightly(t, "makes releases, which takes minutes")
-	command := exec.CommandContext(t.Context(), "go", "test", ".")
-	command.Dir = "../../hack/tools/release"
-	output, err := command.CombinedOutput()
-	require.NoError(t, err, "%s", output)
 }
 
 // checkSums returns the sums by file, which must be those of the files.
@@ -126,32 +169,11 @@ func checkSums(t *testing.T, folder string) map[string]string {
 		file, err := os.ReadFile(filepath.Join(folder, name))
 		require.NoError(t, err)
 		require.Equal(t, sum, fmt.Sprintf("%x", sha256.Sum256(file)), name)
-		if hash, found := strings.CutPrefix(name, "images/blobs/sha256/"); found {
+		if _, hash, found := strings.Cut(name, "/blobs/sha256/"); found {
 			require.Equal(t, hash, sum)
 		}
 		sums[name] = sum
 	}
 	require.NotEmpty(t, sums)
 	return sums
-}
-
-// imageIn returns the digest of an image in the layout.
-func imageIn(t *testing.T, folder, name string) string {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(folder, "images", "index.json"))
-	require.NoError(t, err)
-	var index struct {
-		Manifests []struct {
-			Digest      string            `json:"digest"`
-			Annotations map[string]string `json:"annotations"`
-		} `json:"manifests"`
-	}
-	require.NoError(t, json.Unmarshal(content, &index))
-	for _, manifest := range index.Manifests {
-		if manifest.Annotations["org.opencontainers.image.ref.name"] == name {
-			return manifest.Digest
-		}
-	}
-	t.Fatalf("the layout has no %s", name)
-	return ""
 }

@@ -2,7 +2,12 @@ module github.com/celset/celset/hack/tools/ko
 
 go 1.26.3
 
-tool github.com/google/ko
+toolchain go1.26.8
+
+tool (
+	github.com/google/go-containerregistry/cmd/crane
+	github.com/google/ko
+)
 
 require (
 	al.essio.dev/pkg/shellescape v1.6.0 // indirect

@@ -3,18 +3,12 @@
 
 // Package release makes small releases for tests of what is in them.
 //
-//	output, err := release.Build(t, folder, []string{"celset-scheduler"})
+//	output, err := release.Build(folder)
 package release
 
 import (
-	"os/exec"
 	"runtime"
-	"strings"
-	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/tool"
 )
 
@@ -24,21 +18,12 @@ const (
 	Registry = "registry.example.com/celset"
 )
 
-// Build makes the files of a release in a folder, with the images of some programs, for the platform
-// of this machine only: all take minutes. Flags are further ones of the program in hack/tools/release.
-// It returns what that printed.
-func Build(t testing.TB, folder string, programs []string, flags ...string) (output string, err error) {
-	t.Helper()
-	program, err := tool.Build("release")
-	require.NoError(t, err)
-	root, err := controlplane.ModuleRoot()
-	require.NoError(t, err)
+// Build has make write a release into a folder, for the platform of this machine only: all take
+// minutes. Variables are further ones of make. It returns what was printed.
+func Build(folder string, variables ...string) (output string, err error) {
 	platform := "linux/" + runtime.GOARCH
-	command := exec.CommandContext(t.Context(), program, append([]string{
-		"build", "--version=" + Version, "--registry=" + Registry, "--time=1750000000", "--output=" + folder,
-		"--programs=" + strings.Join(programs, ","), "--platforms=" + platform, "--plugin-platforms=" + platform,
-	}, flags...)...)
-	command.Dir = root
-	printed, err := command.CombinedOutput()
-	return string(printed), err
+	return tool.Make(append([]string{
+		"release", "VERSION=" + Version, "REGISTRY=" + Registry, "DIST=" + folder, "PLATFORMS=" + platform, "PLUGIN_PLATFORMS=" + platform,
+		"SOURCE_DATE_EPOCH=1750000000", "REVISION=test",
+	}, variables...)...)
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tool builds programs of hack/tools for tests that run them.
+// Package tool builds programs of hack/tools for tests that run them, as a user does: by make.
 //
 //	helm, err := tool.Build("helm")
 package tool
@@ -24,14 +24,24 @@ func Build(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	command := exec.Command("make", "-s", "bin/"+name)
+	if output, err := Make("bin/" + name); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, output)
+	}
+	return filepath.Join(root, "bin", name), nil
+}
+
+// Make runs make in the root of the module, and returns what it printed.
+func Make(args ...string) (string, error) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	command := exec.Command("make", append([]string{"-s"}, args...)...)
 	command.Dir = root
 	// Of a make that runs the tests it does not know.
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS=")
 	})
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", name, err, output)
-	}
-	return filepath.Join(root, "bin", name), nil
+	output, err := command.CombinedOutput()
+	return string(output), err
 }

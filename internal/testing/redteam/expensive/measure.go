@@ -5,6 +5,7 @@ package expensive
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"time"
@@ -24,11 +25,15 @@ const (
 	// MostBytes is what one evaluation may allocate, also if it is garbage at once.
 	MostBytes = 512 << 20
 
-	// leastCost is what an evaluation is taken to cost at least: what costs less is over
-	// before the clock has moved, and nobody can do it often without paying for the loop.
-	leastCost = 200
-	// again is how often what looks bad is measured: the least counts, since a machine can
-	// only be slower than it is.
+	// mostPerUnit and mostBytesPerUnit are what a unit of cost may take: ten times what it stands for, and four
+	// times as many bytes as the most that any function is known to make. Less than leastTime and leastBytes in
+	// all is never wrong.
+	mostPerUnit      = 2500 * time.Nanosecond
+	mostBytesPerUnit = 2 << 10
+	leastTime        = 25 * time.Millisecond
+	leastBytes       = 4 << 20
+	// again is how often what looks bad is measured: the least counts, since a machine can only be slower
+	// than it is.
 	again = 12
 )
 
@@ -86,54 +91,31 @@ func Clusters() (*Environment, error) {
 	}}, nil
 }
 
-// Measured is what an expression took.
-type Measured struct {
-	Expression string
-	Call       *Call
-	Cost       uint64
-	Time       time.Duration
-	Bytes      uint64
-	// Failed is the error of the evaluation, or nil: failing takes time, too.
-	Failed error
-	// Overdue: it went on after its context had ended, for longer than anybody should wait.
-	Overdue bool
-
-	genome []byte
-}
-
-// PerUnit is the time of a unit of cost, in nanoseconds.
-func (m *Measured) PerUnit() float64 { return float64(m.Time) / float64(max(m.Cost, leastCost)) }
-
-// BytesPerUnit is what is allocated for a unit of cost.
-func (m *Measured) BytesPerUnit() float64 { return float64(m.Bytes) / float64(max(m.Cost, leastCost)) }
-
-// Measure evaluates once.
-func Measure(ctx context.Context, evaluate Evaluation) Measured { return measure(ctx, evaluate, 1) }
-
-// measure evaluates once or, to be sure of what looks bad, a few times.
-func measure(ctx context.Context, evaluate Evaluation, times int) (m Measured) {
+// Judge evaluates, and says what is wrong with what that took, nil if nothing is. With timed it looks at
+// the time for a unit of cost, too.
+func Judge(ctx context.Context, evaluate Evaluation, timed bool) (wrong error) {
 	runtime.LockOSThread() // its clock is the one that is read
 	defer runtime.UnlockOSThread()
-	for i := range times {
+	for range again {
 		within, cancel := context.WithTimeout(ctx, Deadline)
-		bytes, start := allocated(), now()
-		cost, err := evaluate(within)
-		run := Measured{Cost: cost, Time: now() - start, Bytes: allocated() - bytes, Failed: err}
+		before, start := allocated(), now()
+		cost, _ := evaluate(within) // failing takes time, too
+		taken, bytes := now()-start, allocated()-before
 		cancel()
-		// Its deadline may end it sooner or later, so that time and cost belong together.
-		if i > 0 {
-			run.Bytes = min(run.Bytes, m.Bytes)
-		}
-		if i == 0 || run.PerUnit() < m.PerUnit() {
-			m = run
-		}
-		m.Bytes = run.Bytes
-		if run.Time > 2*Deadline {
-			m.Overdue = true
-			break
+		switch {
+		case taken > 2*Deadline:
+			return fmt.Errorf("goes on for %s with a deadline of %s", taken, Deadline)
+		case bytes > MostBytes:
+			return fmt.Errorf("allocates %d MiB", bytes>>20)
+		case bytes > leastBytes+cost*mostBytesPerUnit:
+			wrong = fmt.Errorf("allocates %d bytes for a cost of %d", bytes, cost)
+		case timed && taken > leastTime+time.Duration(cost)*mostPerUnit:
+			wrong = fmt.Errorf("takes %s for a cost of %d", taken, cost)
+		default:
+			return nil
 		}
 	}
-	return m
+	return wrong
 }
 
 func allocated() uint64 {

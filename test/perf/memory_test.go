@@ -6,6 +6,7 @@ package perf
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,21 +64,18 @@ func TestMemoryOfNodes(t *testing.T) {
 	}
 }
 
-func scenarioNamed(t *testing.T, name string) shape.Scenario {
-	t.Helper()
-	for _, s := range shape.Scenarios() {
-		if s.Name == name {
-			return s
-		}
-	}
-	t.Fatalf("no scenario %s", name)
-	return shape.Scenario{}
+func scenarioNamed(tb testing.TB, name string) shape.Scenario {
+	tb.Helper()
+	all := shape.Scenarios()
+	i := slices.IndexFunc(all, func(s shape.Scenario) bool { return s.Name == name })
+	require.GreaterOrEqual(tb, i, 0, name)
+	return all[i]
 }
 
 // number gives each device of each node an attribute of its own.
 func (h *hardware) number() {
-	for _, slices := range h.slices {
-		for _, slice := range slices {
+	for _, published := range h.slices {
+		for _, slice := range published {
 			for i := range slice.Spec.Devices {
 				slice.Spec.Devices[i].Attributes["serial"] = resourceapi.DeviceAttribute{
 					StringValue: ptr.To(slice.Spec.Pool.Name + "-" + slice.Spec.Devices[i].Name),

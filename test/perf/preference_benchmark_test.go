@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,9 +73,7 @@ func BenchmarkPreferences(b *testing.B) {
 // preferring allocates on all nodes but the first, after that one.
 func (f *fleet) preferring(b *testing.B, preference *v1alpha1.CELDevicePreference) {
 	claim, err := f.Claim()
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	if preference != nil {
 		claim.Spec.Devices.Config = append(claim.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: configured(b, preference)})
 	}
@@ -84,12 +83,9 @@ func (f *fleet) preferring(b *testing.B, preference *v1alpha1.CELDevicePreferenc
 		b.StopTimer()
 		cache := newCache()
 		a, err := f.celset(ctx, cache, allocator.WithShapes(f.shapes()))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := a.Allocate(ctx, f.nodes[0], claims); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
+		_, err = a.Allocate(ctx, f.nodes[0], claims)
+		require.NoError(b, err)
 		before := a.Stats()
 		b.StartTimer()
 		for _, node := range f.nodes[1:] {
@@ -122,9 +118,7 @@ func (f *fleet) shapes() []allocator.Shape {
 // withShape defines the constraint of a scenario in its class.
 func withShape(b *testing.B, classes []*resourceapi.DeviceClass, s shape.Scenario) classList {
 	claim, err := s.Claim()
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	class := classes[0].DeepCopy()
 	class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: claim.Spec.Devices.Config[0].DeviceConfiguration})
 	return append(classList{class}, classes[1:]...)
@@ -135,8 +129,6 @@ func configured(b *testing.B, preference *v1alpha1.CELDevicePreference) resource
 	p.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind}
 	p.Name = "preferred"
 	raw, err := json.Marshal(p)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}}}
 }

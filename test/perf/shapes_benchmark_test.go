@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
@@ -64,9 +65,7 @@ func BenchmarkShapes(b *testing.B) {
 
 func (f *fleet) benchmarks(b *testing.B) {
 	claim, err := f.Claim()
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.Run("search=fast-warm", func(b *testing.B) { f.warm(b, claim) })
 	b.Run("search=fast-cold", f.cold)
 	b.Run("search=exhaustive", func(b *testing.B) {
@@ -99,12 +98,9 @@ func (f *fleet) warm(b *testing.B, claim *resourceapi.ResourceClaim) {
 func (f *fleet) measure(b *testing.B, claim *resourceapi.ResourceClaim, cache func() allocator.Option) {
 	ctx := b.Context()
 	a, err := f.celset(ctx, cache())
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := f.verify(ctx, a, claim); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
+	_, err = f.verify(ctx, a, claim)
+	require.NoError(b, err)
 	for b.Loop() {
 		if a, err = f.celset(ctx, cache()); err != nil {
 			b.Fatal(err)
@@ -181,17 +177,13 @@ func (f *fleet) ends(b *testing.B, claim *resourceapi.ResourceClaim, newAllocato
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
 	defer cancel()
 	a, err := newAllocator(ctx)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	nodes, err := f.verify(ctx, a, claim)
 	if errors.Is(err, context.DeadlineExceeded) {
 		f.unfinished[claim.Name] = nodes
 		return nodes, false
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return nodes, true
 }
 

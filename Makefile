@@ -12,7 +12,7 @@ LIBRARIES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./inter
 # whose tables the tests of allocator share between goroutines.
 RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -v '/cel/device/bound$$')
 
-.PHONY: help demo demo-placement demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf perf-report trace trace-scheduler soak soak-preemption fleet faults clean generate images release generate-docs
+.PHONY: help demo demo-placement demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -219,33 +219,29 @@ fuzz-expensive: ## search for expressions that take more than they cost, for FUZ
 
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./test/perf/...
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./test/perf
 
 ROWS_COUNT ?= 5
-bench-rows: ## what a decision costs for each cluster: the table of docs/placement-performance.md
+bench-rows: ## what a decision of a Placement costs for each cluster, in benchstat's format
 	GOMAXPROCS=1 $(GO) test ./placement -run '^$$' -bench 'BenchmarkRows' -benchmem -benchtime $(BENCHTIME) -count $(ROWS_COUNT) -timeout 1h
 
-# The names of benchmarks and workloads, as for "go test -bench".
+# The names of benchmarks and workloads, as for "go test -bench". What scheduler_perf writes, metrics of
+# each workload on one line, goes to PERF_RESULTS, with shorter names of those of its metrics that
+# benchstat is to compare; logs go beside it. More than one run: PERF_COUNT.
 PERF ?= PerfScheduling
-PERF_RESULTS ?=
-perf: ## whole schedulers in scheduler_perf, an hour; raw results go to PERF_RESULTS
-	@test -n "$(PERF_RESULTS)" || { echo "set PERF_RESULTS to a directory, such as /tmp/results"; exit 1; }
-	mkdir -p $(PERF_RESULTS)
-	ARTIFACTS=$(abspath $(PERF_RESULTS)) CELSET_PERF_RESULTS=$(abspath $(PERF_RESULTS)) \
-		$(GO) test ./test/perf/scheduler_perf -run '^$$' -bench '$(PERF)' -timeout 4h > $(PERF_RESULTS)/output.txt
+PERF_RESULTS ?= bin/perf.txt
+PERF_COUNT ?= 1
+perf: ## whole schedulers in scheduler_perf, an hour, in benchstat's format; goes to PERF_RESULTS
+	mkdir -p $(PERF_RESULTS).logs
+	ARTIFACTS=$(abspath $(PERF_RESULTS).logs) $(GO) test ./test/perf/scheduler_perf -run '^$$' -bench '$(PERF)' -count $(PERF_COUNT) -timeout 0 > $(PERF_RESULTS).logs/output.txt
+	sed -nE 's|scheduler_scheduling_attempt_duration_ms/Perc|attempt-ms/p|g; /^(goos|goarch|pkg|cpu|Benchmark)/p' $(PERF_RESULTS).logs/output.txt > $(PERF_RESULTS)
 
-trace: ## claims come and go, in simulated time; results go to docs/performance/trace.json
-	$(GO) test ./test/perf/trace -run TestWriteResults -count=1 -timeout 0 -v -write $(abspath docs/performance/trace.json)
-
-trace-scheduler: ## the same on a local control plane, some minutes; results go to docs/performance/trace.json
-	$(GO) test ./test/perf/trace -run TestWriteResults -count=1 -timeout 0 -v -write $(abspath docs/performance/trace.json) -what scheduler
-
-perf-report: ## docs/performance.md and docs/trace.md, from the raw results in PERF_RESULTS if it is set; several with commas
-	$(GO) test ./test/perf/report -run TestPageIsUpToDate -update $(if $(PERF_RESULTS),-raw=$(PERF_RESULTS))
+trace: ## claims come and go in simulated time, in benchstat's format
+	@$(GO) test ./test/perf/trace -run '^$$' -bench . -benchtime 1x -timeout 0
 
 SOAK ?= 30m
 SOAK_LOG ?= docs/performance/soak.log
-soak: ## pods come and go on 1,000 nodes for SOAK; the log is part of docs/performance.md
+soak: ## pods come and go on 1,000 nodes for SOAK; docs/performance.md sums the log up
 	mkdir -p $(dir $(SOAK_LOG))
 	CELSET_SOAK=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_LOG)) $(GO) test ./test/soak -run 'TestSoak$$' -count=1 -timeout 0 -v
 

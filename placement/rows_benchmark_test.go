@@ -42,7 +42,7 @@ func rowsHub(n int) *hub {
 	return h
 }
 
-// rows are those of the table in docs/placement-performance.md.
+// rows are those of the table in docs/performance.md.
 var rows = []struct {
 	name, spec string
 	// changes is what is changed before each decision, nil if the Scheduler remembers nothing.

@@ -483,12 +483,6 @@ var rules = []rule{
 		direct: []string{"k8s.io/apimachinery", "k8s.io/apiserver/pkg/endpoints/request"},
 	},
 	{
-		// A page can be made where nothing else can be built.
-		folder: "test/perf/report",
-		ours:   []string{},
-		direct: []string{},
-	},
-	{
 		folder: "internal/testing/render",
 		ours:   []string{},
 		direct: []string{"k8s.io/apimachinery", "sigs.k8s.io/kustomize"},

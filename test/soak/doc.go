@@ -14,7 +14,7 @@
 // two owners, or a set of devices was not what its claim asks for. The scheduler's
 // goroutines and its heap after a garbage collection are sampled each minute, and the
 // time from creating a pod to its node is summed up for parts of the run. What was seen
-// is written to a log, which docs/performance.md shows.
+// is written to a log, which docs/performance.md sums up.
 //
 // With preemption, pods of three priorities want more devices than there are, and one scheduler after the
 // other is killed. Whom a scheduler had evicted for whom is read from its log, and compared with what

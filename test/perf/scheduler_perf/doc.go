@@ -6,8 +6,7 @@
 // beside it.
 //
 //	go test ./test/perf/scheduler_perf     # workloads labelled "short", for correctness
-//	make perf                              # those labelled "performance"
-//	make perf-report                       # writes docs/performance.md from the results
+//	make perf PERF_RESULTS=new.txt         # those labelled "performance", for benchstat
 //
 // performance-config.yaml has the workloads in scheduler_perf's format. The same pods come
 // with CEL constraints for our profile, and with only a count or with matchAttribute for

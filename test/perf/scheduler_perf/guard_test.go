@@ -13,31 +13,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	compbase "k8s.io/component-base/metrics"
-	"k8s.io/kubernetes/pkg/scheduler"
-	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/admission/guard/server"
-	"github.com/celset/celset/internal/testing/cases"
 )
 
 // guardedVariants are the same configuration twice: what differs is whether allocations are judged.
-var guardedVariants = []variant{{name: "unguarded"}, {name: guardedName}}
-
-const guardedName = "guarded"
+var guardedVariants = []variant{{name: "unguarded"}, {name: "guarded"}}
 
 // guardHook is the webhook that is asked about allocations.
 const guardHook = "allocations.celset.dev"
-
-// isGuarded tells whether a workload runs with the guard.
-func isGuarded(name string) bool { return strings.Contains(name, "/"+guardedName+"/") }
 
 // startGuard has all allocations judged from now on until the workload ends. The guard is a part of this process,
 // as the API server and the scheduler are.
@@ -110,44 +101,20 @@ func valueOf(registry compbase.KubeRegistry, name string) (sum float64, err erro
 	return sum, err
 }
 
-// guardFirst starts the guard for the workloads that run with it, when their nodes and devices are there.
-func guardFirst(next perf.NodeUpdateFn) perf.NodeUpdateFn {
-	return func(tCtx ktesting.TContext, s *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
-		first := calls[tCtx.Name()] == 0
-		if err := next(tCtx, s, w, nodes); err != nil || !first || !isGuarded(tCtx.Name()) {
-			return err
-		}
-		return startGuard(tCtx)
+// guardSome starts the guard for the workloads that run with it.
+func guardSome(tCtx ktesting.TContext) error {
+	if !strings.Contains(tCtx.Name(), "/config=guarded/") {
+		return nil
 	}
+	return startGuard(tCtx)
 }
 
 // BenchmarkPerfSchedulingGuard runs the same pods with and without the guard against double allocation.
 func BenchmarkPerfSchedulingGuard(b *testing.B) {
-	dir := resultsDir(b)
-	setResults(b, dir)
-	config, err := variantConfig(b.TempDir(), "Guard", guardedVariants)
-	require.NoError(b, err)
-	perf.RunBenchmarkPerfScheduling(b, config, "celset_guard", registry(), perf.WithNodeUpdateFn(guardFirst(occupyAndMeasure(dir))))
+	benchmark(b, variantConfig(b, "Guard", guardedVariants), "celset_guard", measured(guardSome))
 }
 
-// TestGuard runs the workloads labelled "short": pods get what they ask for with the guard, too, which is asked.
+// TestGuard runs the workloads labelled "short" with the guard, too, which is asked.
 func TestGuard(t *testing.T) {
-	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")
-	perf.TestSchedulingLabelFilter = "short"
-	config, err := variantConfig(t.TempDir(), "Guard", guardedVariants)
-	require.NoError(t, err)
-	ran := 0
-	perf.RunIntegrationPerfScheduling(t, config, withRegistry(t, registry()), perf.WithNodeUpdateFn(guardFirst(
-		func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
-			if !isFirst(tCtx) {
-				return nil
-			}
-			ran++
-			mesh, err := occupy(tCtx, w, nodes)
-			if err != nil {
-				return err
-			}
-			return keepLedger(tCtx, mesh)
-		})))
-	require.Equal(t, 2*2, ran)
+	require.Equal(t, 2*2, check(t, variantConfig(t, "Guard", guardedVariants), guardSome, nil))
 }

@@ -13,18 +13,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler"
-	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 	"sigs.k8s.io/yaml"
-
-	"github.com/celset/celset/internal/testing/cases"
 )
 
 const keepWholeFile = "keepwhole-config.yaml"
 
-// outcomes is the beginning of the names of our counters of preferences.
+// outcomes counts preferences.
 const outcomes = "celset_preference_outcomes_total"
 
 // variant is the configuration in manifests/scheduler with an argument more for our profile.
@@ -69,89 +64,75 @@ func (v variant) config(into string) (string, error) {
 	return "", errors.New("manifests/scheduler/config.yaml: no profile celset-scheduler")
 }
 
-// variantConfig writes a configuration of scheduler_perf in which each workload is there once for
-// each variant, named <kind>/<workload>/<variant>/all.
-func variantConfig(into, kind string, variants []variant) (string, error) {
-	content, err := os.ReadFile(keepWholeFile)
+// variantConfig has each workload once for each variant, named <kind>/<workload>/config=<variant>/all.
+func variantConfig(tb testing.TB, kind string, variants []variant) string {
+	tb.Helper()
+	into := tb.TempDir()
+	path, err := expanded(keepWholeFile, into, func(_, workload object) (made []object, err error) {
+		for _, v := range variants {
+			name := workload["name"].(string)
+			if v.plain && !strings.HasSuffix(name, "shape=count") {
+				continue
+			}
+			next := object{"name": fmt.Sprintf("%s/%s/config=%s", kind, name, v.name)}
+			if next["schedulerConfigPath"], err = v.config(into); err != nil {
+				return nil, err
+			}
+			made = append(made, next)
+		}
+		return made, nil
+	})
+	require.NoError(tb, err)
+	return path
+}
+
+// expanded writes a configuration of scheduler_perf in which each workload of a file is a test case of its own,
+// as often as variants say what is different in it. The path is empty if that is never.
+func expanded(file, into string, variants func(testCase, workload object) ([]object, error)) (path string, err error) {
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
-	var cases, made []object
+	var cases, all []object
 	if err := yaml.Unmarshal(content, &cases); err != nil {
-		return "", fmt.Errorf("%s: %w", keepWholeFile, err)
+		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	for _, one := range cases {
 		for _, w := range one["workloads"].([]any) {
-			for _, v := range variants {
-				workload := maps.Clone(w.(object))
-				name := workload["name"].(string)
-				if v.plain && !strings.HasSuffix(name, "_count") {
-					continue
-				}
-				next := maps.Clone(one)
-				next["name"] = fmt.Sprintf("%s/%s/%s", kind, name, v.name)
-				if next["schedulerConfigPath"], err = v.config(into); err != nil {
-					return "", err
-				}
+			made, err := variants(one, w.(object))
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", file, err)
+			}
+			for _, different := range made {
+				next, workload := maps.Clone(one), maps.Clone(w.(object))
+				maps.Copy(next, different)
 				workload["name"] = "all"
+				delete(workload, "threshold") // it would be about other machines
 				next["workloads"] = []any{workload}
-				made = append(made, next)
+				all = append(all, next)
 			}
 		}
 	}
-	content, err = yaml.Marshal(made)
-	if err != nil {
+	if len(all) == 0 {
+		return "", nil
+	}
+	if content, err = yaml.Marshal(all); err != nil {
 		return "", err
 	}
-	path := filepath.Join(into, keepWholeFile)
+	path = filepath.Join(into, filepath.Base(file))
 	return path, os.WriteFile(path, content, 0o600)
 }
 
 // BenchmarkPerfSchedulingKeepWhole runs the same pods with and without KeepWhole.
 func BenchmarkPerfSchedulingKeepWhole(b *testing.B) {
-	dir := resultsDir(b)
-	setResults(b, dir)
-	config, err := variantConfig(b.TempDir(), "KeepWhole", variants)
-	require.NoError(b, err)
-	perf.RunBenchmarkPerfScheduling(b, config, "celset_keepwhole", registry(), perf.WithNodeUpdateFn(occupyAndMeasure(dir)))
+	benchmark(b, variantConfig(b, "KeepWhole", variants), "celset_keepwhole", measured(nil))
 }
 
-// TestKeepWhole runs the workloads labelled "short": pods get what they ask for with each variant, and
-// preferences are asked with the one that has them only.
+// TestKeepWhole runs the workloads labelled "short" with each variant: preferences are asked with the one that
+// has them only.
 func TestKeepWhole(t *testing.T) {
-	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")
-	perf.TestSchedulingLabelFilter = "short"
-	config, err := variantConfig(t.TempDir(), "KeepWhole", variants)
-	require.NoError(t, err)
-	before := map[string]float64{}
-	ran := 0
-	perf.RunIntegrationPerfScheduling(t, config, withRegistry(t, registry()), perf.WithNodeUpdateFn(
-		func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
-			values, err := read()
-			if err != nil {
-				return err
-			}
-			if isFirst(tCtx) {
-				before = values
-				mesh, err := occupy(tCtx, w, nodes)
-				if err != nil {
-					return err
-				}
-				return keepLedger(tCtx, mesh)
-			}
-			preferred := 0.0
-			for name, value := range values {
-				if strings.HasPrefix(name, outcomes) {
-					preferred += value - before[name]
-				}
-			}
-			ran++
-			if calls[tCtx.Name()] == 2 { // nothing was scheduled yet
-				require.Zero(tCtx, preferred)
-				return nil
-			}
-			require.Equal(tCtx, strings.Contains(tCtx.Name(), "/keepwhole/"), preferred > 0, "%v times a preference was asked", preferred)
-			return nil
-		}))
-	require.Equal(t, 2*(3+2), ran, "a mark before and one after each")
+	require.Equal(t, 3+2, check(t, variantConfig(t, "KeepWhole", variants), nil, func(tCtx ktesting.TContext, mark int, since func(string) float64) {
+		prefers := mark > 1 && strings.Contains(tCtx.Name(), "/config=keepwhole/")
+		require.Equal(tCtx, prefers, since(outcomes) > 0, "%v times a preference was asked", since(outcomes))
+	}))
 }

@@ -8,12 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler"
-	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 
-	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/plugin"
 )
 
@@ -30,9 +26,7 @@ var preemptionGates = object{string(plugin.DRACELDeviceConstraint): true, string
 
 // BenchmarkPerfSchedulingPreemption runs pods for whose devices others are evicted.
 func BenchmarkPerfSchedulingPreemption(b *testing.B) {
-	dir := resultsDir(b)
-	setResults(b, dir)
-	perf.RunBenchmarkPerfScheduling(b, preemptionFile, "celset_preemption", registry(), perf.WithNodeUpdateFn(occupyAndMeasure(dir)))
+	benchmark(b, preemptionFile, "celset_preemption", measured(nil))
 }
 
 // BenchmarkPerfSchedulingUpstreamPreemption runs upstream's own preemption workloads, which know no
@@ -43,34 +37,11 @@ func BenchmarkPerfSchedulingUpstreamPreemption(b *testing.B) {
 	})
 }
 
-// TestPreemption runs the workloads labelled "short": all pods get the set that they ask for, others are
-// evicted where nothing else is free, and no device goes to two claims.
+// TestPreemption runs the workloads labelled "short": others are evicted where nothing else is free, for those
+// of a high priority, of whom nobody is there at the first mark.
 func TestPreemption(t *testing.T) {
-	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")
-	perf.TestSchedulingLabelFilter = "short"
-	before := 0.0
-	ran := 0
-	perf.RunIntegrationPerfScheduling(t, preemptionFile, withRegistry(t, registry()), perf.WithNodeUpdateFn(
-		func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
-			values, err := read()
-			if err != nil {
-				return err
-			}
-			if isFirst(tCtx) {
-				before = values[victims]
-				mesh, err := occupy(tCtx, w, nodes)
-				if err != nil {
-					return err
-				}
-				return keepLedger(tCtx, mesh)
-			}
-			if calls[tCtx.Name()] == 2 { // nobody of a high priority is there
-				require.Zero(tCtx, values[victims]-before)
-				return nil
-			}
-			ran++
-			require.Equal(tCtx, !strings.Contains(tCtx.Name(), "_free_"), values[victims] > before, "%v pods are evicted", values[victims]-before)
-			return nil
-		}))
-	require.Equal(t, 3, ran)
+	require.Equal(t, 3, check(t, preemptionFile, nil, func(tCtx ktesting.TContext, mark int, since func(string) float64) {
+		evicts := mark > 1 && !strings.Contains(tCtx.Name(), "/inuse=free/")
+		require.Equal(tCtx, evicts, since(victims) > 0, "%v pods are evicted", since(victims))
+	}))
 }

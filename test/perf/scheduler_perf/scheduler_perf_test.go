@@ -4,54 +4,28 @@
 package scheduler_perf
 
 import (
-	"flag"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/kubernetes/pkg/scheduler"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 
-	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/ledger"
 	"github.com/celset/celset/internal/topology"
 )
 
-// TestSchedulerPerf runs the workloads labelled "short": all pods get what they ask for, and
-// no device goes to two claims.
+// TestSchedulerPerf runs the workloads labelled "short".
 func TestSchedulerPerf(t *testing.T) {
-	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")
-	perf.TestSchedulingLabelFilter = "short"
-	perf.RunIntegrationPerfScheduling(t, configFile, withRegistry(t, registry()), perf.WithNodeUpdateFn(
-		func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
-			if !isFirst(tCtx) {
-				return nil
-			}
-			mesh, err := occupy(tCtx, w, nodes)
-			if err != nil {
-				return err
-			}
-			return keepLedger(tCtx, mesh)
-		}))
+	require.Positive(t, check(t, configFile, nil, nil))
 }
 
-// calls counts those of the function that scheduler_perf calls when it has created nodes, by
-// workload. The first is for the nodes, the others come before and after the measurement:
-// there is no other way to notice.
-var calls = map[string]int{}
-
-func isFirst(tCtx ktesting.TContext) bool {
-	calls[tCtx.Name()]++
-	if calls[tCtx.Name()] > 1 {
-		return false
-	}
-	tCtx.Cleanup(func() { delete(calls, tCtx.Name()) })
-	return true
+// BenchmarkPerfScheduling runs pods with CEL constraints, and the same pods without.
+func BenchmarkPerfScheduling(b *testing.B) {
+	benchmark(b, configFile, "celset", measured(nil))
 }
 
 // occupy makes devices for the nodes as the workload says.
@@ -129,40 +103,4 @@ func isStretch(mesh topology.Topology, names []string) bool {
 		}
 	}
 	return ends == 1
-}
-
-// BenchmarkPerfScheduling runs the workloads labelled "performance", or what
-// -perf-scheduling-label-filter says.
-func BenchmarkPerfScheduling(b *testing.B) {
-	dir := resultsDir(b)
-	setResults(b, dir)
-	perf.RunBenchmarkPerfScheduling(b, configFile, "celset", registry(), perf.WithNodeUpdateFn(occupyAndMeasure(dir)))
-}
-
-// occupyAndMeasure makes devices when the nodes are there, and measures between the two marks after
-// that.
-func occupyAndMeasure(dir string) perf.NodeUpdateFn {
-	var watch *stopwatch
-	return func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) (err error) {
-		switch {
-		case isFirst(tCtx):
-			watch = nil
-			_, err = occupy(tCtx, w, nodes)
-		case watch == nil:
-			watch, err = newStopwatch()
-		default:
-			err = watch.stop(tCtx, dir)
-		}
-		return err
-	}
-}
-
-// setResults has scheduler_perf write its files into the directory.
-func setResults(b *testing.B, dir string) {
-	b.Helper()
-	require.NoError(b, flag.Set("data-items-dir", dir))
-	require.NoError(b, flag.Set("test.benchtime", "1x"), "the first run counts: a second would take as long")
-	if !strings.Contains(perf.PerfSchedulingLabelFilter, "performance") {
-		b.Logf("only workloads labelled %s", perf.PerfSchedulingLabelFilter)
-	}
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 	"sigs.k8s.io/yaml"
@@ -44,29 +43,31 @@ const (
 type object = map[string]any
 
 // BenchmarkPerfSchedulingUpstream runs upstream's own DRA workloads with upstream's plugin
-// and with ours, in turn. Their names are <test case>/<workload>/<plugin>.
+// and with ours, in turn. Their names are <test case>/<workload>/plugin=<plugin>/all.
 func BenchmarkPerfSchedulingUpstream(b *testing.B) {
 	runInPairs(b, filepath.Join(upstreamDir(b), "dra"), topics, pairs{gates: object{}, chosen: func(string) bool { return true }})
 }
 
+// reported is what scheduler_perf measures, as in our own configurations.
+var reported = object{"metrics": object{
+	"scheduler_scheduling_attempt_duration_seconds": []any{object{"label": "result", "values": []any{"scheduled"}}},
+}}
+
 // runInPairs runs the test cases of upstream's in folders below root that are chosen.
 func runInPairs(b *testing.B, root string, topics []string, twice pairs) {
 	b.Helper()
-	dir := resultsDir(b)
-	setResults(b, dir)
 	var err error
 	twice.our, err = filepath.Abs(filepath.Join("config", "all.yaml"))
 	require.NoError(b, err)
 	for _, topic := range topics {
 		b.Chdir(filepath.Join(root, topic)) // templates are relative to it
 		twice.into, twice.begin = b.TempDir(), map[string]int{}
-		config, err := twice.write(configFile)
+		config, err := expanded(configFile, twice.into, twice.of)
 		require.NoError(b, err, topic)
 		if config == "" {
 			continue
 		}
-		perf.RunBenchmarkPerfScheduling(b, config, "upstream_"+strings.ReplaceAll(topic, "/", "_"), registry(),
-			perf.WithNodeUpdateFn(twice.measure(dir)), perf.WithPodsSchedulingTimeout(patience))
+		benchmark(b, config, "upstream_"+strings.ReplaceAll(topic, "/", "_"), twice.measure(), perf.WithPodsSchedulingTimeout(patience))
 	}
 }
 
@@ -91,68 +92,24 @@ type pairs struct {
 	chosen func(name string) bool
 }
 
-// write returns the path of a configuration with the workloads of a file that are for
-// performance, empty if there are none.
-func (p pairs) write(file string) (string, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	var cases []object
-	if err := yaml.Unmarshal(content, &cases); err != nil {
-		return "", err
-	}
-	var all []object
-	for _, one := range cases {
-		if !p.chosen(one["name"].(string)) {
-			continue
-		}
-		made, err := p.of(one)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", file, err)
-		}
-		all = append(all, made...)
-	}
-	if len(all) == 0 {
-		return "", nil
-	}
-	content, err = yaml.Marshal(all)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(p.into, configFile)
-	return path, os.WriteFile(path, content, 0o600)
-}
-
-func (p pairs) of(one object) (made []object, err error) {
+// of are the two for a workload, none if it schedules no pods or is not for performance.
+func (p pairs) of(one, workload object) (made []object, err error) {
 	operations, begin := marked(one["workloadTemplate"].([]any))
-	if operations == nil {
-		// It schedules no pods.
+	labels, _ := workload["labels"].([]any)
+	if operations == nil || !slices.Contains(labels, any("performance")) || !p.chosen(one["name"].(string)) {
 		return nil, nil
 	}
-	for _, w := range one["workloads"].([]any) {
-		workload := maps.Clone(w.(object))
-		if labels, _ := workload["labels"].([]any); !slices.Contains(labels, any("performance")) {
-			continue
-		}
-		// It would be about other machines.
-		delete(workload, "threshold")
-		for _, plugin := range []string{upstreamPlugin, ourPlugin} {
-			name := fmt.Sprintf("%s/%s/%s", one["name"], workload["name"], plugin)
-			next := maps.Clone(one)
-			next["name"], next["workloadTemplate"] = name, operations
-			workload := maps.Clone(workload)
-			workload["name"] = "all"
-			next["workloads"] = []any{workload}
-			if plugin == ourPlugin {
-				next["featureGates"] = p.gatesOver(one["featureGates"])
-				if next["schedulerConfigPath"], err = p.config(one["schedulerConfigPath"]); err != nil {
-					return nil, err
-				}
+	for _, plugin := range []string{upstreamPlugin, ourPlugin} {
+		name := fmt.Sprintf("%s/%s/plugin=%s", one["name"], workload["name"], plugin)
+		next := object{"name": name, "workloadTemplate": operations, "metricsCollectorConfig": reported}
+		if plugin == ourPlugin {
+			next["featureGates"] = p.gatesOver(one["featureGates"])
+			if next["schedulerConfigPath"], err = p.config(one["schedulerConfigPath"]); err != nil {
+				return nil, err
 			}
-			p.begin[name] = begin
-			made = append(made, next)
 		}
+		p.begin[name] = begin
+		made = append(made, next)
 	}
 	return made, nil
 }
@@ -231,21 +188,18 @@ func onlyProfile(file string) (object, error) {
 }
 
 // measure starts and stops a stopwatch at the marks.
-func (p pairs) measure(dir string) perf.NodeUpdateFn {
+func (p pairs) measure() perf.SchedulerPerfOption {
 	var watch *stopwatch
-	calls := map[string]int{}
-	return func(tCtx ktesting.TContext, _ *scheduler.Scheduler, _ *perf.Workload, _ *corev1.NodeList) (err error) {
+	return onMarks(func(tCtx ktesting.TContext, _ *perf.Workload, _ *corev1.NodeList, mark int) (err error) {
 		_, name, _ := strings.Cut(tCtx.Name(), "/")
-		name = strings.TrimSuffix(name, "/all")
-		switch calls[name] - p.begin[name] {
+		switch mark - p.begin[strings.TrimSuffix(name, "/all")] {
 		case 0:
 			watch, err = newStopwatch()
 		case 1:
-			err = watch.stop(tCtx, dir)
+			err = watch.stop(tCtx.TB().(*testing.B))
 		}
-		calls[name]++
 		return err
-	}
+	})
 }
 
 func TestUpstreamWorkloadsComeInPairs(t *testing.T) {
@@ -260,7 +214,7 @@ func TestUpstreamWorkloadsComeInPairs(t *testing.T) {
 	for _, folder := range folders {
 		t.Chdir(filepath.Join(root, folder))
 		twice := pairs{our: ours, into: t.TempDir(), begin: map[string]int{}, gates: preemptionGates, chosen: func(string) bool { return true }}
-		path, err := twice.write(configFile)
+		path, err := expanded(configFile, twice.into, twice.of)
 		require.NoError(t, err)
 		if path == "" {
 			continue

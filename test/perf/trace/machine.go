@@ -6,6 +6,7 @@ package trace
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -24,22 +26,13 @@ const className = "mla.example.com"
 // Machine is a kind of node with its claims: the constraints that its DeviceClass defines, one for
 // each size of claims but 1.
 type Machine struct {
-	Name, Title string
-	Topology    topology.Topology
+	Name        string
+	topology    topology.Topology
 	constraints []constraint
-	// anySetWillDo has claims refer to no constraint.
-	anySetWillDo bool
-	// scores has for each two devices what their links are worth, nil where links are not counted.
-	scores [][]int
-	// sums has the sum of that for each set. links is about the same as an expression.
-	sums  []int32
-	links string
-	// gpus are the devices as NVIDIA's policies know them.
+	// gpus are the devices as NVIDIA's policies know them, nil if they are none.
 	gpus []*gpuallocator.Device
 	// sets has all sets of a size that satisfy the constraint, in the order of an allocator.
-	sets map[int][]Set
-	// whole has for each constraint the sets that satisfy it, whether or not claims refer to it.
-	whole [][]Set
+	sets map[int][]shape.Set
 }
 
 // constraint is the constraint for claims of a size, and the same in Go.
@@ -49,36 +42,20 @@ type constraint struct {
 	holds            func(t topology.Topology, names []string) bool
 }
 
-// Machines are those that traces are replayed on.
-func Machines() []Machine { return slices.Clone(machines()) }
-
-// machines are made once: all sets of their devices are looked at.
-var machines = sync.OnceValue(func() []Machine {
+// Machines are those that traces are replayed on. They are made once: all sets of their devices are looked at.
+var Machines = sync.OnceValue(func() []*Machine {
 	family := topology.Family{Driver: className, Prefix: "mla"}
-	machines := []Machine{
-		{Name: "pairs", Title: "four bridged pairs", Topology: made(topology.NewBridgePairs(family, 8)), constraints: pairs()},
-		{Name: "ring", Title: "a ring of 8", Topology: made(topology.NewRing(family, 8)), constraints: arcs()},
-		{Name: "mesh", Title: "a mesh of 4 x 4", Topology: made(topology.NewMesh(family, 4, 4)), constraints: blocks()},
-		{Name: "cube-mesh", Title: "a hybrid cube mesh of 8 GPUs", Topology: cubeMesh(family), constraints: linked(), scores: cubeMeshScores(), links: peerLinks()},
-		{Name: "gpus", Title: "the same GPUs, any of which will do", Topology: cubeMesh(family), constraints: linked(), scores: cubeMeshScores(), links: peerLinks(), anySetWillDo: true},
+	machines := []*Machine{
+		{Name: "pairs", topology: made(topology.NewBridgePairs(family, 8)), constraints: pairs()},
+		{Name: "ring", topology: made(topology.NewRing(family, 8)), constraints: arcs()},
+		{Name: "mesh", topology: made(topology.NewMesh(family, 4, 4)), constraints: blocks()},
+		{Name: "cube-mesh", topology: made(topology.NewHybridCubeMesh(family, topology.PeersAsString)), constraints: linked(), gpus: cubeMeshGPUs()},
 	}
-	for i := range machines {
-		machines[i].enumerate()
+	for _, m := range machines {
+		m.enumerate()
 	}
 	return machines
 })
-
-// linkedMesh is the mesh, of which any devices will do, and those that are neighbours are best: for
-// what best effort takes on nodes with more devices.
-func linkedMesh() Machine {
-	t := made(topology.NewMesh(topology.Family{Driver: className, Prefix: "mla"}, 4, 4))
-	m := Machine{
-		Name: "linked-mesh", Title: "a mesh of 4 x 4, any of which will do", Topology: t, constraints: blocks(),
-		scores: neighbourScores(t), links: neighbourLinks(), anySetWillDo: true,
-	}
-	m.enumerate()
-	return m
-}
 
 // made unwraps a topology whose parameters are constants.
 func made(t topology.Topology, err error) topology.Topology {
@@ -141,92 +118,65 @@ func linked() []constraint {
 
 // enumerate finds all sets that satisfy the constraints, with the predicates of the topology.
 func (m *Machine) enumerate() {
-	m.sum()
-	var err error
-	if m.gpus, err = connected(m.scores); err != nil {
-		panic(err)
-	}
-	m.sets = map[int][]Set{}
-	for i := range m.Topology.Devices {
-		m.sets[1] = append(m.sets[1], Set(1)<<i)
-	}
+	m.sets = map[int][]shape.Set{1: slices.Collect(subsets(m.all(), 1))}
 	for _, c := range m.constraints {
-		var whole []Set
-		for set := range m.all().subsets(c.size) {
-			holds := c.holds(m.Topology, m.names(set))
-			if holds {
-				whole = append(whole, set)
-			}
-			if holds || m.anySetWillDo {
+		for set := range subsets(m.all(), c.size) {
+			if c.holds(m.topology, m.names(set)) {
 				m.sets[c.size] = append(m.sets[c.size], set)
 			}
 		}
-		m.whole = append(m.whole, whole)
 	}
 }
 
-func (m *Machine) all() Set { return Set(1)<<len(m.Topology.Devices) - 1 }
+func (m *Machine) all() shape.Set { return shape.Set(1)<<len(m.topology.Devices) - 1 }
 
-func (m *Machine) names(set Set) []string {
+func (m *Machine) names(set shape.Set) []string {
 	var names []string
-	for i := range set.members() {
-		names = append(names, m.Topology.Devices[i].Name)
+	for i := range set.All() {
+		names = append(names, m.topology.Devices[i].Name)
 	}
 	return names
 }
 
-// fitting are the sets that satisfy the constraint and are free.
-func (m *Machine) fitting(free Set, size int) []Set {
-	var fitting []Set
-	for _, set := range m.sets[size] {
-		if free.has(set) {
-			fitting = append(fitting, set)
-		}
-	}
-	return fitting
+// subsets are those of a size, in the order of an allocator: by the first device, by the second.
+func subsets(of shape.Set, size int) iter.Seq[shape.Set] {
+	return func(yield func(shape.Set) bool) { extend(0, of, size, yield) }
 }
 
-// willDo tells whether a set satisfies the constraint for its size.
-func (m *Machine) willDo(set Set) bool { return slices.Contains(m.sets[set.len()], set) }
+func extend(chosen, rest shape.Set, size int, yield func(shape.Set) bool) bool {
+	if size == 0 {
+		return yield(chosen)
+	}
+	for rest.Len() >= size {
+		next := rest & -rest
+		rest &^= next
+		if !extend(chosen|next, rest, size-1, yield) {
+			return false
+		}
+	}
+	return true
+}
 
-// class selects the devices, and defines the constraints and preferences.
-func (m *Machine) class(preferences []v1alpha1.CELDevicePreference) (*resourceapi.DeviceClass, error) {
+// class selects the devices, and defines the constraints.
+func (m *Machine) class() (*resourceapi.DeviceClass, error) {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className}}
 	class.Spec.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == '%s'", className)}}}
-	defined := map[string]bool{}
-	for _, c := range m.constraints {
-		if defined[c.name] {
-			continue
+	for i, c := range m.constraints {
+		if i > 0 && c.name == m.constraints[i-1].name {
+			continue // one for all sizes
 		}
-		defined[c.name] = true
-		configuration, err := definition(v1alpha1.CELDeviceConstraint{
+		raw, err := json.Marshal(v1alpha1.CELDeviceConstraint{
 			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
 			Name:     c.name, Expression: c.expression,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("machine %s: constraint %s: %w", m.Name, c.name, err)
+			return nil, err
 		}
-		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: configuration})
-	}
-	for _, p := range preferences {
-		configuration, err := definition(p)
-		if err != nil {
-			return nil, fmt.Errorf("machine %s: preference %s: %w", m.Name, p.Name, err)
-		}
-		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: configuration})
+		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
+			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
+		}})
 	}
 	return class, nil
-}
-
-// definition is a constraint or preference as a configuration.
-func definition(parameters any) (resourceapi.DeviceConfiguration, error) {
-	raw, err := json.Marshal(parameters)
-	if err != nil {
-		return resourceapi.DeviceConfiguration{}, err
-	}
-	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
-		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
-	}}, nil
 }
 
 // claim asks for so many devices, and refers to the constraint for that.
@@ -236,7 +186,7 @@ func (m *Machine) claim(size int) *resourceapi.ResourceClaim {
 		DeviceClassName: className, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(size),
 	}}}
 	for _, c := range m.constraints {
-		if c.size == size && !m.anySetWillDo {
+		if c.size == size {
 			claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{
 				Requests: []string{"mla"}, MatchAttribute: new(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + c.name)),
 			}}

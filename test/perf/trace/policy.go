@@ -4,150 +4,132 @@
 package trace
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/celset/celset/internal/testing/shape"
 )
 
 // choice is what is chosen on a node: the set, empty if none fits, and what preferences say of it,
 // the greater the better.
 type choice struct {
-	set    Set
+	set    shape.Set
 	values []int64
 }
 
-// chooser chooses on a node.
-type chooser func(node int, free Set, size int) (choice, error)
+// chooser chooses on a node with so much free.
+type chooser func(free shape.Set, size int) (choice, error)
 
-// opener begins a decision, with what is free on the nodes. The chooser is asked for these only.
-type opener func(free []Set) (chooser, error)
-
-// always chooses without looking at the other nodes.
-func always(c chooser) opener {
-	return func([]Set) (chooser, error) { return c, nil }
+// policy says where a claim is placed: on the node with the greatest values of those where something
+// fits, the first of several.
+type policy struct {
+	name string
+	// anyNode takes any of several nodes, as kube-scheduler does where scores are equal.
+	anyNode bool
+	// chooses what is taken on a node. There is none where all devices are of one pool without nodes:
+	// no choice of nodes and sets can place a claim that it can't.
+	chooses func(*Machine) (chooser, error)
 }
 
-// remembered asks once. The nodes are alike: what is chosen depends on nothing but what is free.
-func remembered(c chooser) opener {
-	type answer struct {
-		choice
-		known bool
+// policies are those that are compared on a machine.
+func policies(m *Machine) []policy {
+	first := func(m *Machine) (chooser, error) { return m.asked() }
+	keepWhole := func(m *Machine) (chooser, error) { return m.asked(m.keepWhole()...) }
+	all := []policy{{"today", true, first}, {"first-fit", false, first}}
+	if m.gpus != nil {
+		all = append(all, policy{"best-effort", false, func(m *Machine) (chooser, error) { return m.bestEffort, nil }})
 	}
-	known := map[int][]answer{}
-	return always(func(node int, free Set, size int) (choice, error) {
-		for len(known[size]) <= int(free) {
-			known[size] = append(known[size], make([]answer, max(1, len(known[size])))...)
+	return append(all, policy{"KeepWhole", false, keepWhole}, policy{"KeepWhole-any-node", true, keepWhole}, policy{"pool", false, nil})
+}
+
+// chooser is what the policy takes on a node. It asks once: what is chosen depends on nothing but what
+// is free.
+func (p policy) chooser(m *Machine) (chooser, error) {
+	if p.chooses == nil {
+		return nil, nil
+	}
+	asked, err := p.chooses(m)
+	if err != nil {
+		return nil, err
+	}
+	known := map[int]map[shape.Set]choice{}
+	for size := range m.sets {
+		known[size] = map[shape.Set]choice{}
+	}
+	return func(free shape.Set, size int) (choice, error) {
+		if c, ok := known[size][free]; ok {
+			return c, nil
 		}
-		a := &known[size][free]
-		if a.known {
-			return a.choice, nil
-		}
-		chosen, err := c(node, free, size)
+		c, err := asked(free, size)
 		if err == nil {
-			*a = answer{chosen, true}
+			known[size][free] = c
 		}
-		return chosen, err
-	})
+		return c, err
+	}, nil
 }
 
-// firstNode places on the first node where something fits.
-type firstNode struct{ open opener }
+// cluster is nodes of one kind, and who chooses among them.
+type cluster struct {
+	machine *Machine
+	devices int
+	free    []shape.Set
+	choose  chooser
+	// chance decides between nodes that are as good, nil: the first is taken.
+	chance *rand.Rand
+}
 
-func (p firstNode) place(free []Set, size int) (int, Set, error) {
-	choose, err := p.open(free)
-	if err != nil {
-		return -1, 0, err
+func newCluster(m *Machine, nodes int, choose chooser) *cluster {
+	return &cluster{machine: m, devices: nodes * m.all().Len(), free: slices.Repeat([]shape.Set{m.all()}, nodes), choose: choose}
+}
+
+// placement is what a claim got.
+type placement struct {
+	node int
+	set  shape.Set
+}
+
+// place takes devices, if it can.
+func (c *cluster) place(size int) (placement, bool, error) {
+	if c.choose == nil {
+		return placement{}, true, nil
 	}
-	for node := range free {
-		c, err := choose(node, free[node], size)
-		if err != nil || c.set != 0 {
-			return node, c.set, err
-		}
-	}
-	return -1, 0, nil
-}
-
-// randomNode places on any node where something fits, as kube-scheduler does where scores are equal.
-type randomNode struct {
-	open   opener
-	source *rand.Rand
-}
-
-func (p randomNode) place(free []Set, size int) (int, Set, error) {
-	return best(p.open, free, size, func(_, _ int, _, _ choice) int { return 0 }, p.source)
-}
-
-// fullestNode places on the node with the fewest free devices of those where something fits, the
-// first of several.
-type fullestNode struct{ open opener }
-
-func (p fullestNode) place(free []Set, size int) (int, Set, error) {
-	return best(p.open, free, size, func(node, chosen int, _, _ choice) int { return free[chosen].len() - free[node].len() }, nil)
-}
-
-// bestNode places on the node whose values are greatest, on any of several, or on the first if there
-// is no source of chance.
-type bestNode struct {
-	open   opener
-	source *rand.Rand
-}
-
-func (p bestNode) place(free []Set, size int) (int, Set, error) {
-	return best(p.open, free, size, func(_, _ int, c, chosen choice) int { return slices.Compare(c.values, chosen.values) }, p.source)
-}
-
-// best goes over all nodes where something fits, and takes the best as compare has it, which is
-// positive if the first one is better.
-func best(open opener, free []Set, size int, compare func(node, chosen int, c, than choice) int, source *rand.Rand) (int, Set, error) {
-	choose, err := open(free)
-	if err != nil {
-		return -1, 0, err
-	}
-	chosen, than, equal := -1, choice{}, 0
-	for node := range free {
-		c, err := choose(node, free[node], size)
+	chosen, best, equal := -1, choice{}, 0
+	for node, free := range c.free {
+		got, err := c.choose(free, size)
 		if err != nil {
-			return -1, 0, err
+			return placement{}, false, err
 		}
-		if c.set == 0 {
+		if got.set == 0 {
 			continue
 		}
 		order := 1
 		if chosen >= 0 {
-			order = compare(node, chosen, c, than)
+			order = slices.Compare(got.values, best.values)
 		}
 		switch {
 		case order > 0:
-			chosen, than, equal = node, c, 1
-		case order == 0 && source != nil:
+			chosen, best, equal = node, got, 1
+		case order == 0 && c.chance != nil:
 			// Each of those that are equal has the same chance.
-			if equal++; source.IntN(equal) == 0 {
-				chosen, than = node, c
+			if equal++; c.chance.IntN(equal) == 0 {
+				chosen, best = node, got
 			}
 		}
 	}
-	return chosen, than.set, nil
-}
-
-// anySet chooses among all sets that would do.
-func (m *Machine) anySet(source *rand.Rand) chooser {
-	return func(_ int, free Set, size int) (choice, error) {
-		fitting := m.fitting(free, size)
-		if len(fitting) == 0 {
-			return choice{}, nil
-		}
-		return choice{set: fitting[source.IntN(len(fitting))]}, nil
+	if chosen < 0 {
+		return placement{}, false, nil
 	}
+	// Nobody is trusted.
+	if free := c.free[chosen]; free&best.set != best.set || !slices.Contains(c.machine.sets[size], best.set) {
+		return placement{}, false, fmt.Errorf("%s, %d devices: of %b on node %d %b was chosen", c.machine.Name, size, free, chosen, best.set)
+	}
+	c.free[chosen] &^= best.set
+	return placement{chosen, best.set}, true, nil
 }
 
-// enumerated chooses the set with the greatest values by looking at all, the first of several.
-func (m *Machine) enumerated(values func(free, set Set) []int64) chooser {
-	return func(_ int, free Set, size int) (choice, error) {
-		var best choice
-		for _, set := range m.fitting(free, size) {
-			if v := values(free, set); best.set == 0 || slices.Compare(v, best.values) > 0 {
-				best = choice{set, v}
-			}
-		}
-		return best, nil
+func (c *cluster) release(p placement) {
+	if c.choose != nil {
+		c.free[p.node] |= p.set
 	}
 }

@@ -8,44 +8,41 @@ import "container/heap"
 // warmUp is the share of a trace at the beginning that is not counted: most devices are free then.
 const warmUp = 0.2
 
-// queue is what claims come to, and depart from.
-type queue interface {
-	// arrive has a claim placed, if it can be. Otherwise it waits.
-	arrive(claim, size int) (placement, bool, error)
-	// depart takes the devices from a claim, and returns what those got that waited.
-	depart(claim, size int, had placement) (map[int]placement, error)
+// Tally is what came of claims of one size.
+type Tally struct {
+	Claims int
+	// AtOnce were placed when they arrived, Placed before the trace ended.
+	AtOnce, Placed int
+	// Waited is the sum of the minutes, until the end for those that were not placed.
+	Waited float64
 }
 
-// placement is what a claim got.
-type placement struct {
-	node  int
-	set   Set
-	score int
+// Outcome is what came of a trace.
+type Outcome struct {
+	// Sizes are by the number of devices wanted.
+	Sizes map[int]*Tally
+	// Stranded is the share of the device time that is idle while a claim waits that wants no more
+	// devices than are idle.
+	Stranded float64
 }
 
-// replay is a queue while a trace goes on.
+// replay is a trace that goes on. A claim is tried when it arrives, whoever waits, and those that wait
+// in the order of their arrival whenever one departs, as a scheduler does that holds back nobody. Of
+// those of one size that wait, the first that does not fit stands for all.
 type replay struct {
-	queue   queue
-	devices int
+	cluster *cluster
 	trace   *Trace
 	idle    int
 	running departures
 	// waiting are claims that arrived and were not placed, in this order.
 	waiting []int
 	now     float64
-	// busy and stranded are device time, after the warm-up.
-	busy, stranded float64
-	sizes          map[int]*Tally
+	Outcome
 }
 
 // run replays a trace on a cluster.
-func run(c cluster, t *Trace) (Outcome, error) {
-	return runOn(&retrying{cluster: c, idle: c.devices()}, c.devices(), t)
-}
-
-// runOn replays a trace on so many devices.
-func runOn(q queue, devices int, t *Trace) (Outcome, error) {
-	r := &replay{queue: q, devices: devices, trace: t, idle: devices, sizes: map[int]*Tally{}}
+func run(c *cluster, t *Trace) (Outcome, error) {
+	r := &replay{cluster: c, trace: t, idle: c.devices, Outcome: Outcome{Sizes: map[int]*Tally{}}}
 	for i := range t.Claims {
 		if err := r.departUntil(t.Claims[i].Arrival); err != nil {
 			return Outcome{}, err
@@ -59,96 +56,88 @@ func runOn(q queue, devices int, t *Trace) (Outcome, error) {
 	}
 	r.advance(t.End)
 	for _, i := range r.waiting {
-		if tally := r.tally(i); tally != nil {
-			tally.Waited += t.End - t.Claims[i].Arrival
-		}
+		r.tally(i).Waited += t.End - t.Claims[i].Arrival
 	}
-	counted := float64(devices) * t.End * (1 - warmUp)
-	return Outcome{Sizes: r.sizes, Busy: r.busy / counted, Stranded: r.stranded / counted}, nil
+	r.Stranded /= float64(c.devices) * t.End * (1 - warmUp)
+	return r.Outcome, nil
 }
 
-// tally is that of the claim, nil if it is not counted.
+// tally is that of the claim, one that nobody reads if the claim is not counted.
 func (r *replay) tally(claim int) *Tally {
 	c := r.trace.Claims[claim]
 	if c.Arrival < warmUp*r.trace.End {
-		return nil
+		return &Tally{}
 	}
-	if r.sizes[c.Devices] == nil {
-		r.sizes[c.Devices] = &Tally{}
+	if r.Sizes[c.Devices] == nil {
+		r.Sizes[c.Devices] = &Tally{}
 	}
-	return r.sizes[c.Devices]
+	return r.Sizes[c.Devices]
 }
 
 func (r *replay) arrive(claim int) error {
 	r.advance(r.trace.Claims[claim].Arrival)
-	if tally := r.tally(claim); tally != nil {
-		tally.Claims++
-	}
-	got, placed, err := r.queue.arrive(claim, r.trace.Claims[claim].Devices)
-	switch {
-	case err != nil:
-		return err
-	case placed:
-		r.enter(claim, got)
-	default:
+	r.tally(claim).Claims++
+	placed, err := r.try(claim)
+	if !placed {
 		r.waiting = append(r.waiting, claim)
 	}
-	return nil
+	return err
+}
+
+// try places a claim, if it can.
+func (r *replay) try(claim int) (bool, error) {
+	c := r.trace.Claims[claim]
+	if c.Devices > r.idle {
+		return false, nil
+	}
+	got, placed, err := r.cluster.place(c.Devices)
+	if !placed {
+		return false, err
+	}
+	r.idle -= c.Devices
+	heap.Push(&r.running, departure{r.now + c.Duration, claim, got})
+	tally := r.tally(claim)
+	tally.Placed++
+	tally.Waited += r.now - c.Arrival
+	if r.now == c.Arrival {
+		tally.AtOnce++
+	}
+	return true, nil
 }
 
 // departUntil has all depart whose time has come.
 func (r *replay) departUntil(at float64) error {
 	for len(r.running) > 0 && r.running[0].at <= at {
-		if err := r.depart(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *replay) depart() error {
-	d := heap.Pop(&r.running).(departure)
-	r.advance(d.at)
-	size := r.trace.Claims[d.claim].Devices
-	r.idle += size
-	placed, err := r.queue.depart(d.claim, size, d.placement)
-	if err != nil {
-		return err
-	}
-	waiting := r.waiting[:0]
-	for _, claim := range r.waiting {
-		if got, ok := placed[claim]; ok {
-			r.enter(claim, got)
-		} else {
+		d := heap.Pop(&r.running).(departure)
+		r.advance(d.at)
+		r.idle += r.trace.Claims[d.claim].Devices
+		r.cluster.release(d.placement)
+		refused, waiting := map[int]bool{}, r.waiting[:0]
+		for _, claim := range r.waiting {
+			size := r.trace.Claims[claim].Devices
+			if !refused[size] {
+				placed, err := r.try(claim)
+				if err != nil {
+					return err
+				}
+				if placed {
+					continue
+				}
+				refused[size] = true
+			}
 			waiting = append(waiting, claim)
 		}
+		r.waiting = waiting
 	}
-	r.waiting = waiting
 	return nil
-}
-
-// enter notes that a claim was placed now.
-func (r *replay) enter(claim int, got placement) {
-	c := r.trace.Claims[claim]
-	r.idle -= c.Devices
-	heap.Push(&r.running, departure{r.now + c.Duration, claim, got})
-	if tally := r.tally(claim); tally != nil {
-		tally.Placed++
-		tally.Waited += r.now - c.Arrival
-		tally.Score += got.score
-		if r.now == c.Arrival {
-			tally.AtOnce++
-		}
-	}
 }
 
 // advance lets time pass in which nothing happens.
 func (r *replay) advance(to float64) {
 	if passed := to - max(r.now, warmUp*r.trace.End); passed > 0 {
-		r.busy += passed * float64(r.devices-r.idle)
 		for _, claim := range r.waiting {
 			if r.trace.Claims[claim].Devices <= r.idle {
-				r.stranded += passed * float64(r.idle)
+				r.Stranded += passed * float64(r.idle)
 				break
 			}
 		}

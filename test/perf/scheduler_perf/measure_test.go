@@ -1,0 +1,190 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler_perf
+
+import (
+	"flag"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/kubernetes/pkg/scheduler"
+	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
+	"k8s.io/kubernetes/test/utils/client-go/ktesting"
+
+	"github.com/celset/celset/internal/testing/cases"
+)
+
+// stopwatch measures a workload from the time it is made until it is stopped: what scheduler_perf, which
+// knows histograms only, does not collect while pods are measured.
+type stopwatch struct {
+	start             time.Time
+	cpu, allocatedMiB float64
+	values            map[string]float64
+}
+
+func newStopwatch() (*stopwatch, error) {
+	values, err := read()
+	runtime.GC()
+	return &stopwatch{start: time.Now(), cpu: cpuSeconds(), allocatedMiB: memory(allocated), values: values}, err
+}
+
+// perPod are metrics of ours, and what they are called by pod.
+var perPod = map[string]string{
+	"celset_allocation_steps count":           "nodes/pod", // that the allocator was asked for
+	"celset_cache_hits_total answers":         "known/pod", // whose answer was known
+	"celset_allocation_steps sum":             "steps/pod",
+	"celset_constraint_evaluations_total set": "evaluations/pod",
+	victims: "victims/pod",
+}
+
+// stop reports what was counted. Processor time, unlike the throughput, depends little on what else the
+// machine does. It and memory are those of the process: scheduler, API server and controllers. The heap is
+// what is left of it after a garbage collection.
+func (s *stopwatch) stop(b *testing.B) error {
+	seconds, cpu, allocatedMiB := time.Since(s.start).Seconds(), cpuSeconds()-s.cpu, memory(allocated)-s.allocatedMiB
+	values, err := read()
+	if err != nil {
+		return err
+	}
+	pods := values[attempts] - s.values[attempts]
+	b.ReportMetric(pods/seconds, "pods/s")
+	b.ReportMetric(1000*cpu/pods, "cpu-ms/pod")
+	b.ReportMetric(allocatedMiB/pods, "MiB/pod")
+	for name, unit := range perPod {
+		if count := values[name] - s.values[name]; count > 0 {
+			b.ReportMetric(count/pods, unit)
+		}
+	}
+	runtime.GC()
+	b.ReportMetric(memory(inUse), "heap-MiB")
+	return nil
+}
+
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0 // it can't fail for this process
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+}
+
+func allocated(m *runtime.MemStats) uint64 { return m.TotalAlloc }
+func inUse(m *runtime.MemStats) uint64     { return m.HeapAlloc }
+
+func memory(of func(*runtime.MemStats) uint64) float64 {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return float64(of(&memory)) / (1 << 20)
+}
+
+// attempts is the key of the number of pods that were scheduled.
+const attempts = "scheduler_schedule_attempts_total scheduled"
+
+// read returns the values of counters, and sums and counts of histograms. The label "scheduled", "answers" or
+// "set" follows the name, others are added up.
+func read() (map[string]float64, error) {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			key := family.GetName()
+			for _, label := range metric.GetLabel() {
+				if value := label.GetValue(); value == "scheduled" || value == "answers" || value == "set" {
+					key += " " + value
+				}
+			}
+			if h := metric.GetHistogram(); h != nil {
+				values[family.GetName()+" sum"] += h.GetSampleSum()
+				values[family.GetName()+" count"] += float64(h.GetSampleCount())
+			} else {
+				values[key] += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return values, err
+}
+
+// onMarks has scheduler_perf call when it has created nodes, with how often it did before in a workload.
+// Workloads create none around the measurement, to mark its beginning and end: there is no other way to
+// notice.
+func onMarks(do func(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList, mark int) error) perf.SchedulerPerfOption {
+	calls := map[string]int{}
+	return perf.WithNodeUpdateFn(func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
+		mark := calls[tCtx.Name()]
+		if calls[tCtx.Name()]++; mark == 0 {
+			tCtx.Cleanup(func() { delete(calls, tCtx.Name()) })
+		}
+		return do(tCtx, w, nodes, mark)
+	})
+}
+
+// measured makes devices when the nodes are there, and measures between the two marks after that.
+func measured(ready func(tCtx ktesting.TContext) error) perf.SchedulerPerfOption {
+	var watch *stopwatch
+	return onMarks(func(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList, mark int) (err error) {
+		switch mark {
+		case 0:
+			if _, err = occupy(tCtx, w, nodes); err == nil && ready != nil {
+				err = ready(tCtx)
+			}
+		case 1:
+			watch, err = newStopwatch()
+		default:
+			err = watch.stop(tCtx.TB().(*testing.B))
+		}
+		return err
+	})
+}
+
+// benchmark runs the workloads of a configuration that are labelled "performance", or what
+// -perf-scheduling-label-filter says.
+func benchmark(b *testing.B, config, topic string, options ...perf.SchedulerPerfOption) {
+	b.Helper()
+	require.NoError(b, flag.Set("data-items-dir", b.TempDir()), "what it keeps besides nobody reads")
+	require.NoError(b, flag.Set("test.benchtime", "1x"), "the first run counts: a second would take as long")
+	if !strings.Contains(perf.PerfSchedulingLabelFilter, "performance") {
+		b.Logf("only workloads labelled %s", perf.PerfSchedulingLabelFilter)
+	}
+	perf.RunBenchmarkPerfScheduling(b, config, topic, registry(), options...)
+}
+
+// check runs the workloads of a configuration that are labelled "short": all pods get what they ask for, and
+// no device goes to two claims. It returns how many there were. At marks, if not nil, is told what was counted
+// since the nodes were there.
+func check(t *testing.T, config string, ready func(ktesting.TContext) error, marks func(tCtx ktesting.TContext, mark int, since func(name string) float64)) (ran int) {
+	t.Helper()
+	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")
+	perf.TestSchedulingLabelFilter = "short"
+	var before map[string]float64
+	perf.RunIntegrationPerfScheduling(t, config, withRegistry(t, registry()), onMarks(
+		func(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList, mark int) error {
+			values, err := read()
+			if err != nil {
+				return err
+			}
+			if mark > 0 {
+				if marks != nil {
+					marks(tCtx, mark, func(name string) float64 { return values[name] - before[name] })
+				}
+				return nil
+			}
+			ran++
+			before = values
+			mesh, err := occupy(tCtx, w, nodes)
+			if err == nil && ready != nil {
+				err = ready(tCtx)
+			}
+			if err != nil {
+				return err
+			}
+			return keepLedger(tCtx, mesh)
+		}))
+	return ran
+}

@@ -28,7 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/placement/debug"
 )
@@ -114,9 +113,8 @@ func requirePreviewed(t *testing.T, o *options, token string, written *clusterv1
 func startDebugged(t *testing.T) (*debugged, client.Client) {
 	t.Helper()
 	controlPlane, o := startHub(t, "reader", "author", "stranger")
-	_, err := controlplane.Apply(t.Context(), controlPlane.RESTConfig(), []byte(rights), controlplane.ApplyOptions{})
-	require.NoError(t, err)
-	c := newClient(t, controlPlane)
+	controlPlane.ApplyText(t, rights)
+	c := controlPlane
 	require.NoError(t, c.Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: controller.Name},
 		Spec: coordinationv1.LeaseSpec{

@@ -5,13 +5,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,8 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
@@ -28,16 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
 )
 
-// namespace and serviceAccount are those in manifests/placement/rbac.yaml.
-const (
-	namespace      = "celset-system"
-	serviceAccount = "system:serviceaccount:" + namespace + ":celset-placement"
-)
+// namespace is that in manifests/placement/rbac.yaml.
+const namespace = "celset-system"
 
 func TestFlags(t *testing.T) {
 	tests := map[string]struct {
@@ -88,7 +79,7 @@ func TestRun(t *testing.T) {
 
 	require.Contains(t, get(t, "http://"+o.Health+"/healthz"), "ok")
 	require.Contains(t, get(t, "http://"+o.Health+"/readyz"), "ok")
-	c := newClient(t, controlPlane)
+	c := controlPlane
 	populate(t, c)
 	object := placementOf("any", `managedCluster.metadata.name == "c1"`)
 	require.NoError(t, c.Create(ctx, object))
@@ -111,41 +102,21 @@ func TestRun(t *testing.T) {
 }
 
 // startHub returns a hub and options for a program with the rights in the manifests.
-func startHub(t *testing.T, users ...string) (*controlplane.ControlPlane, *options) {
+func startHub(t *testing.T, users ...string) (*env.Hub, *options) {
 	t.Helper()
-	accounts := []controlplane.User{{Name: serviceAccount, Groups: []string{"system:serviceaccounts"}}}
+	accounts := []controlplane.User{env.Placement}
 	for _, user := range users {
 		accounts = append(accounts, controlplane.User{Name: user})
 	}
-	controlPlane, err := controlplane.Start(t.Context(), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "", Users: accounts,
-	})
-	require.NoError(t, err)
-	t.Cleanup(controlPlane.Stop)
-	require.NoError(t, hub.Install(t.Context(), controlPlane.RESTConfig()))
-
-	rbac, err := os.ReadFile("../../manifests/placement/rbac.yaml")
-	require.NoError(t, err)
-	_, err = controlplane.Apply(t.Context(), controlPlane.RESTConfig(), rbac, controlplane.ApplyOptions{})
-	require.NoError(t, err)
-
+	controlPlane := env.StartHub(t, controlplane.Options{Users: accounts})
+	controlPlane.ApplyManifests(t, "placement/rbac.yaml")
+	var err error
 	o := newOptions()
 	o.Secure, o.several = false, true
-	o.Kubeconfig, err = controlPlane.KubeconfigFor(serviceAccount)
+	o.Kubeconfig, err = controlPlane.KubeconfigFor(env.Placement.Name)
 	require.NoError(t, err)
-	o.Health, o.Metrics, o.debug, o.election.ResourceNamespace = freeAddress(t), freeAddress(t), freeAddress(t), namespace
+	o.Health, o.Metrics, o.debug, o.election.ResourceNamespace = env.FreeAddress(t), env.FreeAddress(t), env.FreeAddress(t), namespace
 	return controlPlane, o
-}
-
-// newClient returns a client of the administrator.
-func newClient(t *testing.T, controlPlane *controlplane.ControlPlane) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	require.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)))
-	c, err := client.New(controlPlane.RESTConfig(), client.Options{Scheme: scheme})
-	require.NoError(t, err)
-	return c
 }
 
 // populate creates the clusters c1 and c2, which are all in a set that is bound to
@@ -200,14 +171,6 @@ func requireMeasured(t *testing.T, page string) {
 	}
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, listener.Close()) }()
-	return listener.Addr().String()
-}
-
 // get waits until an address answers, and returns the body.
 func get(t *testing.T, url string) (body string) {
 	t.Helper()
@@ -228,27 +191,13 @@ func get(t *testing.T, url string) (body string) {
 // rights in the manifests.
 func TestClusterProfiles(t *testing.T) {
 	controlPlane, o := startHub(t)
-	for _, pattern := range []string{"../../manifests/placement/profile-crds/multicluster.*.yaml", "../../manifests/placement/profiles/rbac.yaml"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		require.NotEmpty(t, files)
-		for _, file := range files {
-			content, err := os.ReadFile(file)
-			require.NoError(t, err)
-			if strings.Contains(pattern, "crds") {
-				require.NoError(t, hub.InstallDefinitions(t.Context(), controlPlane.RESTConfig(), content))
-				continue
-			}
-			_, err = controlplane.Apply(t.Context(), controlPlane.RESTConfig(), content, controlplane.ApplyOptions{})
-			require.NoError(t, err)
-		}
-	}
+	controlPlane.InstallProfiles(t)
 	o.all, o.inventory, o.inventoryNamespace, o.profileDecisions = true, clusterProfiles, metav1.NamespaceDefault, true
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- o.Run(ctx, o.manager) }()
 	require.Contains(t, get(t, "http://"+o.Health+"/readyz"), "ok")
-	c := newClient(t, controlPlane)
+	c := controlPlane
 	populate(t, c)
 	profile := &profilev1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "p1"}}
 	require.NoError(t, c.Create(ctx, profile))

@@ -23,7 +23,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"github.com/celset/celset/cmd/internal/program"
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology/machine"
 	"github.com/celset/celset/internal/topologydriver"
 )
@@ -129,29 +129,20 @@ func TestAddressInUse(t *testing.T) {
 	require.Empty(t, entries)
 }
 
-const account = "system:serviceaccount:celset-system:celset-topology-driver"
-
 // TestRun runs the program beside an API server and asks it what others ask.
 func TestRun(t *testing.T) {
-	cp, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "", Users: []controlplane.User{{Name: account}},
-	})
-	require.NoError(t, err)
-	t.Cleanup(cp.Stop)
+	cp := env.APIServer(t, env.TopologyDriver)
 	client := cp.Client()
-	_, err = client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+	env.Create(t, client.CoreV1().Nodes(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
+	env.Create(t, client.RbacV1().ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "driver"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: account}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	config, err := cp.KubeconfigFor(account)
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: env.TopologyDriver.Name}},
+	})
+	config, err := cp.KubeconfigFor(env.TopologyDriver.Name)
 	require.NoError(t, err)
 
 	o, err := parse(t, "--node-name=node-1", "--topology=mesh", "--rows=2", "--columns=3", "--device-prefix=mla", "--kubeconfig="+config,
-		"--health-probe-bind-address="+freeAddress(t), "--metrics-bind-address="+freeAddress(t))
+		"--health-probe-bind-address="+env.FreeAddress(t), "--metrics-bind-address="+env.FreeAddress(t))
 	require.NoError(t, err)
 	o.kubeletDir, o.cdiDir, o.registry = shortDir(t), shortDir(t), processRegistry{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -185,14 +176,6 @@ func TestRun(t *testing.T) {
 	require.Empty(t, entries)
 	code, _ = get("http://" + o.Health + "/healthz")
 	require.Zero(t, code)
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, listener.Close()) }()
-	return listener.Addr().String()
 }
 
 // get returns status and body; zero if nobody answers.

@@ -29,36 +29,30 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
 // These are as in manifests/webhook.
 const (
-	manifests      = "../../manifests/webhook"
-	serviceAccount = "system:serviceaccount:celset-system:celset-webhook"
-	serverName     = "celset-webhook.celset-system.svc"
+	manifests  = "../../manifests/webhook"
+	serverName = "celset-webhook.celset-system.svc"
 )
 
 // cluster is a real API server.
 type cluster struct {
-	*controlplane.ControlPlane
+	*env.Env
 }
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	log.SetLogger(logr.Discard())
-	controlPlane, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
-		// Whoever names the directory of the binaries has built them.
-		Prebuilt:      os.Getenv(controlplane.BinDirEnv) != "",
-		Users:         []controlplane.User{{Name: serviceAccount, Groups: []string{"system:serviceaccounts"}}},
+	return &cluster{env.Start(t, controlplane.Options{
+		SkipKwok: true, SkipControllerManager: true, Users: []controlplane.User{env.Webhook},
 		APIServerArgs: []string{"--runtime-config=resource.k8s.io/v1beta2=true"},
 		// Without them, the API server drops what must not be in our domain.
 		FeatureGates: minor.TurnOn(features.DRADerivedAttributes, features.DRAConsumableCapacity),
-	})
-	require.NoError(t, err)
-	t.Cleanup(controlPlane.Stop)
-	return &cluster{controlPlane}
+	})}
 }
 
 // warnings are what the API server sends beside its answers.
@@ -92,10 +86,8 @@ func (c *cluster) rendered(t *testing.T, overlay string, files map[string][]byte
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, overlay, name), content, 0o600))
 	}
-	_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.Kubectl)
-	require.NoError(t, err)
 	var stderr bytes.Buffer
-	command := exec.CommandContext(t.Context(), c.Binary(controlplane.Kubectl), "kustomize", filepath.Join(dir, overlay))
+	command := exec.CommandContext(t.Context(), env.Program(t, controlplane.Kubectl), "kustomize", filepath.Join(dir, overlay))
 	command.Stderr = &stderr
 	output, err := command.Output()
 	require.NoError(t, err, stderr.String())
@@ -171,7 +163,7 @@ func (c *cluster) serve(t *testing.T, files map[string][]byte) (o *options, stop
 	o.placements, o.Secure = true, false
 	o.Health, o.Metrics = localAddress(freePort(t)), localAddress(freePort(t))
 	var err error
-	o.Kubeconfig, err = c.KubeconfigFor(serviceAccount)
+	o.Kubeconfig, err = c.KubeconfigFor(env.Webhook.Name)
 	require.NoError(t, err)
 	c.install(t, files, o.port)
 

@@ -1,10 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hub
+package hub_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"testing"
@@ -19,6 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 const group = "cluster.open-cluster-management.io"
@@ -31,16 +32,10 @@ var (
 )
 
 func TestInstall(t *testing.T) {
-	controlPlane, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
-		// Whoever names the directory of the binaries has built them.
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
-	})
-	require.NoError(t, err)
-	t.Cleanup(controlPlane.Stop)
+	controlPlane := env.APIServer(t)
 	config := controlPlane.RESTConfig()
-	require.NoError(t, Install(t.Context(), config))
-	require.NoError(t, Install(t.Context(), config), "a second time")
+	require.NoError(t, hub.Install(t.Context(), config))
+	require.NoError(t, hub.Install(t.Context(), config), "a second time")
 	c, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
 

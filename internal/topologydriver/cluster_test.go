@@ -6,7 +6,6 @@ package topologydriver
 import (
 	"context"
 	"net/http"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
@@ -34,15 +34,8 @@ func startAPIServer(t *testing.T, gates ...string) kubernetes.Interface {
 	for _, gate := range gates {
 		on[gate] = true
 	}
-	cp, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
-		// Whoever names the directory of the binaries has built them.
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "", FeatureGates: on,
-	})
-	require.NoError(t, err)
-	t.Cleanup(cp.Stop)
-	_, err = cp.Client().CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	cp := env.Start(t, controlplane.Options{SkipKwok: true, SkipControllerManager: true, FeatureGates: on})
+	env.Create(t, cp.Client().CoreV1().Nodes(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	return cp.Client()
 }
 

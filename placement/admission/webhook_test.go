@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,11 +27,10 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/admission"
 )
@@ -131,15 +129,7 @@ func (u *user) waitForWebhook(t *testing.T) {
 }
 
 func TestRealAPIServer(t *testing.T) {
-	log.SetLogger(logr.Discard())
-	controlPlane, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
-		// Whoever names the directory of the binaries has built them.
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
-	})
-	require.NoError(t, err)
-	t.Cleanup(controlPlane.Stop)
-	require.NoError(t, hub.Install(t.Context(), controlPlane.RESTConfig()))
+	controlPlane := env.StartHub(t, controlplane.Options{})
 	u := newUser(t, controlPlane.RESTConfig())
 
 	wrong := "predicates: [" + expressions(`"managedCluster.metadata.labels.cloud = 'aws'"`) + "]"

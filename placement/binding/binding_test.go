@@ -5,29 +5,22 @@ package binding
 
 import (
 	"context"
-	"errors"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 func TestScope(t *testing.T) {
@@ -60,31 +53,9 @@ func TestScope(t *testing.T) {
 // start returns a client of a hub on which the controller runs.
 func start(t *testing.T) client.Client {
 	t.Helper()
-	log.SetLogger(logr.Discard())
-	controlPlane, err := controlplane.Start(context.WithoutCancel(t.Context()), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, Controllers: []string{"garbage-collector-controller"},
-		// Whoever names the directory of the binaries has built them.
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
-	})
-	require.NoError(t, err)
-	t.Cleanup(controlPlane.Stop)
-	config := controlPlane.RESTConfig()
-	require.NoError(t, hub.Install(t.Context(), config))
-	scheme := runtime.NewScheme()
-	require.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1beta2.Install(scheme)))
-	mgr, err := manager.New(config, manager.Options{Scheme: scheme, Cache: Cache(cache.Options{}), Metrics: server.Options{BindAddress: "0"}})
-	require.NoError(t, err)
-	require.NoError(t, Add(mgr))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	require.NoError(t, err)
-	return c
+	hub := env.StartHub(t, controlplane.Options{Controllers: []string{"garbage-collector-controller"}})
+	hub.Manage(t, hub.ConfigOf(t, controlplane.AdminUser), manager.Options{Cache: Cache(cache.Options{})}, Add)
+	return hub
 }
 
 func TestRightsBecomeBindings(t *testing.T) {

@@ -29,6 +29,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/render"
 	"github.com/celset/celset/placement"
 )
@@ -137,13 +138,7 @@ func files(t *testing.T) []block {
 // TestAPIServerTakesObjects has an API server validate every object in the pages and in
 // manifests, but for what is no object of the API: that is checked elsewhere.
 func TestAPIServerTakesObjects(t *testing.T) {
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
-		// Whoever names the directory of the binaries has built them.
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
-	})
-	require.NoError(t, err)
-	defer cp.Stop()
+	cp := env.APIServer(t)
 	require.NoError(t, hub.Install(t.Context(), cp.RESTConfig()))
 	for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
 		definitions, err := os.ReadFile("../manifests/testdata/" + file)
@@ -177,7 +172,7 @@ func TestAPIServerTakesObjects(t *testing.T) {
 }
 
 // createNamespace creates a namespace, unless it exists.
-func createNamespace(t *testing.T, cp *controlplane.ControlPlane, name string) {
+func createNamespace(t *testing.T, cp *env.Env, name string) {
 	t.Helper()
 	if name == "" {
 		return

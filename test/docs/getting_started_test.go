@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 const (
@@ -33,7 +33,8 @@ func TestGettingStarted(t *testing.T) {
 	require.NoError(t, err)
 	all, err := parse(startPage, string(content))
 	require.NoError(t, err)
-	cp := startWithScheduler(t)
+	cp := env.Start(t, controlplane.Options{})
+	cp.StartScheduler(t, controlplane.SchedulerOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var said []string
@@ -54,21 +55,6 @@ func TestGettingStarted(t *testing.T) {
 	grace := int64(0)
 	require.NoError(t, cp.Client().CoreV1().Pods("default").Delete(ctx, "ring", metav1.DeleteOptions{GracePeriodSeconds: &grace}))
 	waitScheduled(ctx, t, cp.Client(), "ring-again")
-}
-
-func startWithScheduler(t *testing.T) *controlplane.ControlPlane {
-	t.Helper()
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
-	})
-	require.NoError(t, err)
-	t.Cleanup(cp.Stop)
-	_, err = cp.StartScheduler(t.Context(), controlplane.SchedulerOptions{
-		ConfigFile:   filepath.Join("..", "..", "manifests", "scheduler", "config.yaml"),
-		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
-	})
-	require.NoError(t, err)
-	return cp
 }
 
 // waitUntilSettled waits for the pods of the block, but for the one that is to wait.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 const (
@@ -70,7 +71,7 @@ func TestBindingTakesTheRight(t *testing.T) {
 		"under another's name":         {binder, "eu-2", "us", metav1.StatusReasonInvalid, `must have the name of the ManagedClusterSet in spec.clusterSet, which is "us"`},
 		"no set":                       {binder, "eu-2", "", metav1.StatusReasonInvalid, "clusterSet"},
 		"by the administrator":         {user: controlplane.AdminUser, name: "us", set: "us"},
-		"by celset-placement":          {user: placementAccount, name: "us", set: "us"},
+		"by celset-placement":          {user: env.Placement.Name, name: "us", set: "us"},
 		"by one of the same namespace": {"system:serviceaccount:" + team + ":placement", "eu-2", "eu-2", metav1.StatusReasonForbidden, "is not allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +203,7 @@ func (s *apiServer) awaitPolicy(t *testing.T) {
 	require.NoError(t, wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, wrong := s.bindings(t, controlplane.AdminUser).Create(ctx, bindingOf("wrong", "eu"), dryRun)
 		_, right := s.bindings(t, binder).Create(ctx, bindingOf("eu-2", "eu-2"), dryRun)
-		_, ours := s.bindings(t, placementAccount).Create(ctx, bindingOf("us", "us"), dryRun)
+		_, ours := s.bindings(t, env.Placement.Name).Create(ctx, bindingOf("us", "us"), dryRun)
 		return wrong != nil && right == nil && ours == nil, ctx.Err()
 	}))
 }

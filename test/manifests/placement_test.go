@@ -6,10 +6,8 @@ package manifests
 import (
 	"bytes"
 	"context"
-	"net"
 	"net/http"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -19,12 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/render"
 )
-
-// placementAccount is whom the overlays for placement are about.
-const placementAccount = "system:serviceaccount:celset-system:celset-placement"
 
 const placement = `apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: Placement
@@ -39,9 +34,7 @@ spec: {}
 // under exactly the rendered rights: those without bindings are fewer.
 func TestPlacementRuns(t *testing.T) {
 	server := server(t)
-	binary := filepath.Join(t.TempDir(), "celset-placement")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/celset/celset/cmd/celset-placement").CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	binary := env.Program(t, "celset-placement")
 	for _, definition := range rendered(t, "placement/profile-crds") {
 		server.store(t, definition.Object)
 	}
@@ -69,20 +62,19 @@ func (s *apiServer) store(t *testing.T, object any) {
 	t.Helper()
 	content, err := yaml.Marshal(object)
 	require.NoError(t, err)
-	_, err = controlplane.Apply(t.Context(), s.RESTConfig(), content, controlplane.ApplyOptions{})
-	require.NoError(t, err)
+	s.ApplyText(t, string(content))
 }
 
 // runPlacement runs the program until it has decided a Placement, and returns what it
 // logged.
 func (s *apiServer) runPlacement(t *testing.T, name, binary string, args []string) string {
 	t.Helper()
-	kubeconfig, err := s.KubeconfigFor(placementAccount)
+	kubeconfig, err := s.KubeconfigFor(env.Placement.Name)
 	require.NoError(t, err)
-	health := freeAddress(t)
+	health := env.FreeAddress(t)
 	var log bytes.Buffer
 	command := exec.CommandContext(t.Context(), binary, append(args, "--kubeconfig="+kubeconfig,
-		"--health-probe-bind-address="+health, "--metrics-bind-address="+freeAddress(t))...)
+		"--health-probe-bind-address="+health, "--metrics-bind-address="+env.FreeAddress(t))...)
 	command.Stdout, command.Stderr = &log, &log
 	require.NoError(t, command.Start())
 	s.store(t, namedPlacement(t, name))
@@ -112,12 +104,4 @@ func (s *apiServer) isDecided(ctx context.Context, name string) bool {
 func isUp(url string) bool {
 	response, err := http.Get(url)
 	return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, listener.Close()) }()
-	return listener.Addr().String()
 }

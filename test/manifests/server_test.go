@@ -4,9 +4,6 @@
 package manifests
 
 import (
-	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,53 +21,29 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/render"
 )
 
 // apiServer validates objects. It stores namespaces, definitions and what programs
 // that run need.
-type apiServer struct {
-	*controlplane.ControlPlane
-}
+type apiServer struct{ *env.Env }
 
 // shared is the one of this run.
 var shared *apiServer
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
-}
-
-// run leaves neither a process nor files behind.
-func run(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if completed, err = os.MkdirTemp("", "celset-manifests-"); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(completed)) }()
-	if err := complete(completed); err != nil {
-		return 1, err
-	}
-	cp, err := controlplane.Start(ctx, controlplane.Options{
-		Progress: os.Stderr, SkipKwok: true, SkipControllerManager: true,
-		// Whoever names the directory of the binaries has built them.
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
-		Users:    []controlplane.User{{Name: placementAccount, Groups: []string{"system:serviceaccounts"}}},
+	env.Main(m, func(t testing.TB) {
+		completed = t.TempDir()
+		require.NoError(t, complete(completed))
+		shared = &apiServer{env.APIServer(t, env.Placement)}
+		require.NoError(t, hub.Install(t.Context(), shared.RESTConfig()))
+		for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
+			definitions, err := os.ReadFile(filepath.Join("testdata", file))
+			require.NoError(t, err)
+			require.NoError(t, hub.InstallDefinitions(t.Context(), shared.RESTConfig(), definitions))
+		}
 	})
-	if err != nil {
-		return 1, err
-	}
-	defer cp.Stop()
-	shared = &apiServer{cp}
-	if err := shared.prepare(ctx); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
 }
 
 // warnLabel has the API server warn of pods that do more than the label's value allows.
@@ -83,23 +56,6 @@ func podSecurity(namespace string) map[string]string {
 		return map[string]string{warnLabel: "privileged"}
 	}
 	return map[string]string{warnLabel: "restricted"}
-}
-
-// prepare installs the kinds that manifests have objects of.
-func (s *apiServer) prepare(ctx context.Context) error {
-	if err := hub.Install(ctx, s.RESTConfig()); err != nil {
-		return err
-	}
-	for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
-		definitions, err := os.ReadFile(filepath.Join("testdata", file))
-		if err != nil {
-			return err
-		}
-		if err := hub.InstallDefinitions(ctx, s.RESTConfig(), definitions); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // server is the API server that all tests share.

@@ -28,13 +28,13 @@ import (
 	drapb "k8s.io/kubelet/pkg/apis/dra/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/render"
 )
 
 const (
 	// driverNamespace is where the topology driver runs.
 	driverNamespace = "celset-topology-driver"
-	driverAccount   = "system:serviceaccount:celset-topology-driver:celset-topology-driver"
 	nodeNameKey     = "authentication.kubernetes.io/node-name"
 )
 
@@ -58,7 +58,7 @@ func (s *apiServer) installDriver(t *testing.T, overlay string) (args []string) 
 // of a pod that is on none if the node is empty.
 func (s *apiServer) onNode(node string) *rest.Config {
 	config := s.RESTConfig()
-	config.Impersonate = rest.ImpersonationConfig{UserName: driverAccount, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: env.TopologyDriver.Name, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	if node != "" {
 		config.Impersonate.Extra = map[string][]string{nodeNameKey: {node}}
 	}
@@ -103,9 +103,7 @@ func (s *apiServer) createNode(t *testing.T, name string) {
 // exactly the rendered rights, and plays the kubelet: nothing is forbidden.
 func TestTopologyDriverRuns(t *testing.T) {
 	server := server(t)
-	binary := filepath.Join(t.TempDir(), "celset-topology-driver")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/celset/celset/cmd/celset-topology-driver").CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	binary := env.Program(t, "celset-topology-driver")
 	for overlay, test := range map[string]struct {
 		driver, device string
 		devices        int

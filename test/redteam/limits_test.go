@@ -14,6 +14,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // Objects at the limits of the API: each expression is allowed, or as long as one may be, and no two are the
@@ -103,7 +105,7 @@ func (l *lab) manySelectors(name string, of texts, from int) shot {
 			r := *request.DeepCopy()
 			r.Name = fmt.Sprintf("r%d", j)
 			for _, text := range someOf(of, from+256*i+32*j, 32) {
-				r.Exactly.Selectors = append(r.Exactly.Selectors, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: text}})
+				r.Exactly.Selectors = append(r.Exactly.Selectors, env.Selector(text))
 			}
 			c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, r)
 		}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/serving"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // inNumbers are shots of many objects, or of many requests, none of which is much by itself. The harmless ones are
@@ -160,10 +161,10 @@ func (l *lab) manyVariables(name string, harmless bool, from int) shot {
 		if err != nil {
 			panic(err) // strings always can be marshalled
 		}
-		c.Spec.Devices.Constraints = append(c.Spec.Devices.Constraints, resourceapi.DeviceConstraint{MatchAttribute: (*resourceapi.FullyQualifiedName)(constraintIn(id))})
-		c.Spec.Devices.Config = append(c.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
-			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
-		}})
+		env.Refer(id)(&c.Spec.Devices)
+		env.Configure(resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+			Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
+		}})(&c.Spec.Devices)
 	}
 	return l.podShot("numbers/variables/"+name, pod(unchecked, name, "celset-scheduler", name), c)
 }

@@ -8,19 +8,18 @@ package redteam
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/redteam"
 	"github.com/celset/celset/placement"
 )
@@ -29,32 +28,13 @@ func quantity(text string) *resource.Quantity { return ptr.To(resource.MustParse
 
 // claim wants some devices that satisfy all expressions.
 func claim(namespace, name string, count int64, expressions ...string) *resourceapi.ResourceClaim {
-	result := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	spec := &result.Spec.Devices
-	spec.Requests = []resourceapi.DeviceRequest{{Name: "r", Exactly: &resourceapi.ExactDeviceRequest{
-		DeviceClassName: driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
-	}}}
+	parts := []env.Part{env.Request("r", driver, count)}
 	for i, expression := range expressions {
-		id := fmt.Sprintf("c%d", i)
-		spec.Constraints = append(spec.Constraints, resourceapi.DeviceConstraint{
-			MatchAttribute: (*resourceapi.FullyQualifiedName)(constraintIn(id)),
-		})
-		spec.Config = append(spec.Config, definition(v1alpha1.Kind, id, expression))
+		parts = append(parts, env.Constrained(fmt.Sprintf("c%d", i), expression))
 	}
+	result := env.Claim(name, parts...)
+	result.Namespace = namespace
 	return result
-}
-
-// definition is that of a constraint or preference in a claim.
-func definition(kind, name, expression string) resourceapi.DeviceClaimConfiguration {
-	parameters, err := json.Marshal(map[string]string{
-		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": kind, "name": name, "expression": expression,
-	})
-	if err != nil {
-		panic(err) // strings always can be marshalled
-	}
-	return resourceapi.DeviceClaimConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
-		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: parameters}},
-	}}
 }
 
 // claimOf is a claim with a case as constraint, as often as it says.
@@ -71,7 +51,9 @@ func claimOf(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 func preferring(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	result := claim(namespace, "preference-of-"+c.Name, cmp.Or(c.Devices, 2))
 	for i := range max(1, c.Constraints) {
-		result.Spec.Devices.Config = append(result.Spec.Devices.Config, definition(v1alpha1.PreferenceKind, fmt.Sprintf("p%d", i), c.Text))
+		env.Configure(env.Parameters(map[string]string{
+			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": fmt.Sprintf("p%d", i), "expression": c.Text,
+		}))(&result.Spec.Devices)
 	}
 	return result
 }
@@ -79,19 +61,17 @@ func preferring(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 // selecting is a claim with a case as selector.
 func selecting(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	result := claim(namespace, "selector-"+c.Name, 1)
-	result.Spec.Devices.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: c.Text}}}
+	result.Spec.Devices.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{env.Selector(c.Text)}
 	return result
 }
 
 // pod uses a claim, if one is named.
 func pod(namespace, name, profile, claim string) *corev1.Pod {
-	result := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{
-		SchedulerName: profile, Containers: []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10"}},
-	}}
+	result := env.Pod(name, profile)
 	if claim != "" {
-		result.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "claim", ResourceClaimName: &claim}}
-		result.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "claim"}}
+		result = env.Pod(name, profile, claim)
 	}
+	result.Namespace = namespace
 	return result
 }
 

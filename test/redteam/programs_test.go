@@ -22,14 +22,16 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
+
+const manifests = "../../manifests"
 
 // mostMapped is the address space of a program: what asks for more ends it, and not the
 // machine. Go maps more than it uses.
@@ -129,8 +131,8 @@ func (p *program) most() int64 {
 
 func (l *lab) scheduler() *program {
 	return &program{name: "celset-scheduler", caches: programCaches + schedulerCaches, start: func(ctx context.Context) (*controlplane.Process, error) {
-		return l.StartScheduler(ctx, controlplane.SchedulerOptions{
-			ConfigFile: filepath.Join(l.manifests, "scheduler", "config.yaml"), User: schedulerAccount,
+		return l.ControlPlane.StartScheduler(ctx, controlplane.SchedulerOptions{
+			ConfigFile: filepath.Join(manifests, "scheduler", "config.yaml"), User: env.Scheduler.Name,
 			FeatureGates: map[string]bool{v1alpha1.FeatureGate: true, "DRADevicePreemption": true},
 		})
 	}}
@@ -139,11 +141,6 @@ func (l *lab) scheduler() *program {
 // serve is how to start one of our other programs: with probes at a free port.
 func (l *lab) serve(name, account string, args ...string) func(context.Context) (*controlplane.Process, error) {
 	return func(ctx context.Context) (*controlplane.Process, error) {
-		if os.Getenv(controlplane.BinDirEnv) == "" {
-			if _, err := controlplane.Build(ctx, "", os.Stderr, name); err != nil {
-				return nil, err
-			}
-		}
 		kubeconfig, err := l.KubeconfigFor(account)
 		if err != nil {
 			return nil, err
@@ -176,7 +173,7 @@ func (l *lab) webhook(t *testing.T) *program {
 	l.webhookAddress = localAddress(ports[0])
 	configuration := &admissionv1.ValidatingWebhookConfiguration{}
 	for _, file := range []string{"base/webhooks.yaml", "placements/webhook.yaml"} {
-		content, err := os.ReadFile(filepath.Join(l.manifests, "webhook", file))
+		content, err := os.ReadFile(filepath.Join(manifests, "webhook", file))
 		require.NoError(t, err)
 		part := &admissionv1.ValidatingWebhookConfiguration{}
 		require.NoError(t, yaml.UnmarshalStrict(content, part))
@@ -191,7 +188,7 @@ func (l *lab) webhook(t *testing.T) *program {
 			{Key: "celset-webhook", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"unasked"}},
 		}}
 	}
-	p := &program{name: "celset-webhook", caches: programCaches, start: l.serve("celset-webhook", webhookAccount,
+	p := &program{name: "celset-webhook", caches: programCaches, start: l.serve("celset-webhook", env.Webhook.Name,
 		"--cert-dir="+dir, "--webhook-bind-host=127.0.0.1", "--webhook-port="+strconv.Itoa(ports[0]), "--placements", "--scheduler-names=celset-scheduler")}
 	p.run(t)
 	require.NoError(t, l.admin.Create(t.Context(), configuration))
@@ -204,7 +201,7 @@ func (l *lab) placement(t *testing.T) (p *program, debug string) {
 	ports, err := controlplane.FreePorts(1)
 	require.NoError(t, err)
 	debug = localAddress(ports[0])
-	return &program{name: "celset-placement", caches: programCaches + placementCaches, start: l.serve("celset-placement", placementAccount,
+	return &program{name: "celset-placement", caches: programCaches + placementCaches, start: l.serve("celset-placement", env.Placement.Name,
 		"--leader-elect=false", "--debug-bind-address="+debug)}, debug
 }
 
@@ -278,4 +275,3 @@ func during(ctx context.Context, probes []*probe, do func()) (map[*probe]time.Du
 	return worst, failures
 }
 
-func constraintIn(name string) *string { return ptr.To(v1alpha1.AttributeDomain + "/" + name) }

@@ -5,30 +5,23 @@ package rollout
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/guarded"
 	"github.com/celset/celset/internal/testing/history"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
-// serviceAccount is whom manifests/scheduler/rbac.yaml is about.
-const serviceAccount = "system:serviceaccount:kube-system:celset-scheduler"
-
 // cluster is what all tests share. They run one after the other, because each has
 // schedulers of its own, which are responsible for all pods.
 var cluster struct {
-	*controlplane.ControlPlane
-	manifests string // directory
+	*env.Env
 	// history is what all programs do to claims.
 	history *history.History
 	// controllers are kube-controller-manager, which reaches the API server through a gate,
@@ -38,104 +31,40 @@ var cluster struct {
 
 func client() kubernetes.Interface { return cluster.Client() }
 
-func TestMain(m *testing.M) {
-	code, err := runInCluster(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { env.Main(m, env.NoLeaks, startCluster) }
 
-// runInCluster leaves no process and no goroutine behind; files only if something
-// failed.
-func runInCluster(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	dir, err := os.MkdirTemp("", "celset-rollout-")
-	if err != nil {
-		return 1, err
-	}
-	if err := startCluster(ctx, dir); err != nil {
-		return 1, fmt.Errorf("%w\nthe components' files are in %s", err, dir)
-	}
-	code = m.Run()
-	cancel()
-	cluster.controllers.end()
-	cluster.Stop()
-	if code != 0 {
-		return code, fmt.Errorf("the components' logs are in %s", cluster.LogDir())
-	}
-	if err := errors.Join(goleak.Find(), os.RemoveAll(dir)); err != nil {
-		return 1, err
-	}
-	return 0, nil
-}
-
-// gates are those of all that takes part.
+// gates are those of all that takes part: one kind of the pods needs one, which is off in older
+// versions.
 var gates = minor.TurnOn(features.DRAExtendedResource)
 
 // startCluster starts everything but schedulers. Nobody runs the pods: that they are
 // bound is all that a scheduler is responsible for.
-func startCluster(ctx context.Context, dir string) (err error) {
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return err
-	}
-	cluster.manifests = filepath.Join(root, "manifests")
-	if _, err := controlplane.Build(ctx, "", os.Stderr, controlplane.CelsetScheduler, controlplane.KubeScheduler, guarded.Binary); err != nil {
-		return err
-	}
-	cluster.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
-		DataDir:  dir,
-		Progress: os.Stderr,
+func startCluster(t testing.TB) {
+	cluster.Env = env.Start(t, controlplane.Options{
 		SkipKwok: true,
 		// It is started behind a gate.
 		SkipControllerManager: true,
-		// One kind of the pods needs it, and it is off in older versions.
-		FeatureGates: gates,
-		Users: []controlplane.User{
-			{Name: serviceAccount, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}},
-			guarded.User(),
-		},
-	})
-	if err != nil {
-		return err
-	}
+		FeatureGates:          gates,
+		Users:                 []controlplane.User{env.Scheduler, env.Webhook},
+	}, controlplane.CelsetScheduler, controlplane.KubeScheduler, guarded.Binary)
 	cluster.history = history.New()
-	err = startControllers(ctx, dir)
-	for _, file := range []string{"scheduler/rbac.yaml", "examples/deviceclasses.yaml"} {
-		if err == nil {
-			err = apply(ctx, filepath.Join(cluster.manifests, file))
-		}
-	}
-	if err != nil {
-		cluster.Stop()
-	}
-	return err
+	startControllers(t)
+	cluster.ApplyManifests(t, "scheduler/rbac.yaml", "examples/deviceclasses.yaml")
 }
 
 // startControllers starts kube-controller-manager behind a gate, and again when it ends.
-func startControllers(ctx context.Context, dir string) error {
+func startControllers(t testing.TB) {
 	r, err := newReplica(controlplane.KubeControllerManager, cluster.RESTConfig(), 0)
-	if err != nil {
-		return err
-	}
-	path, err := kubeconfig(dir, r.gate.server.URL)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	path := env.Kubeconfig(t, r.gate.server.URL)
 	r.launch = func(ctx context.Context) (*controlplane.Process, error) {
 		return cluster.StartControllerManager(ctx, path)
 	}
 	cluster.controllers = r
-	return r.keep(ctx)
-}
-
-func apply(ctx context.Context, file string) error {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	_, err = controlplane.Apply(ctx, cluster.RESTConfig(), content, controlplane.ApplyOptions{})
-	return err
+	ctx, cancel := context.WithCancel(t.Context())
+	require.NoError(t, r.keep(ctx))
+	t.Cleanup(func() {
+		cancel()
+		r.end()
+	})
 }

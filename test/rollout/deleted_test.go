@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
@@ -60,7 +61,7 @@ func TestNobodyWaitsForDevicesOfAPodThatIsGone(t *testing.T) {
 // requireNoClaimsLeft waits until no claim is left of a pod that is gone.
 func (w *workload) requireNoClaimsLeft(t *testing.T) {
 	t.Helper()
-	eventually(t, "the claims of the pods that were deleted are gone", func(ctx context.Context) (string, error) {
+	env.Eventually(t, "the claims of the pods that were deleted are gone", func(ctx context.Context) (string, error) {
 		pods, claims, err := w.list(ctx)
 		if err != nil {
 			return "", err

@@ -8,7 +8,7 @@
 //
 // Every scheduler process talks to the API server through a gate (gate_test.go), which
 // sees its writes, and stops at the one that a test has chosen. A ledger
-// (ledger_test.go) reads each version of each claim, and a workload
+// reads each version of each claim, and a workload
 // (workload_test.go) knows which of its pods have to have which devices.
 //
 // TestFaults, which "make faults" runs, has two schedulers and the controller manager work

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/guarded"
 )
 
@@ -60,7 +61,7 @@ func startGuards(t *testing.T, seed uint64) *guards {
 	service := serveGuards(t, overlay, g.replicas)
 	g.createProbe(t)
 	g.register(t, overlay, service)
-	eventually(t, "nothing is allocated while there is no guard", func(ctx context.Context) (string, error) {
+	env.Eventually(t, "nothing is allocated while there is no guard", func(ctx context.Context) (string, error) {
 		if err := g.requireClosed(ctx); err != nil {
 			return err.Error(), nil
 		}
@@ -75,7 +76,7 @@ func startGuards(t *testing.T, seed uint64) *guards {
 			r.end()
 		})
 	}
-	eventually(t, "a guard judges", func(ctx context.Context) (string, error) {
+	env.Eventually(t, "a guard judges", func(ctx context.Context) (string, error) {
 		if err := g.tryProbe(ctx); err != nil {
 			return err.Error(), nil
 		}
@@ -86,13 +87,12 @@ func startGuards(t *testing.T, seed uint64) *guards {
 
 func newGuardReplica(t *testing.T, overlay *guarded.Overlay, name string, seed uint64) *guardReplica {
 	t.Helper()
-	config, err := cluster.RESTConfigFor(guarded.Account)
+	config, err := cluster.RESTConfigFor(env.Webhook.Name)
 	require.NoError(t, err)
 	r := &guardReplica{}
 	r.replica, err = newReplica(name, config, seed)
 	require.NoError(t, err)
-	path, err := kubeconfig(t.TempDir(), r.gate.server.URL)
-	require.NoError(t, err)
+	path := env.Kubeconfig(t, r.gate.server.URL)
 	r.launch = func(ctx context.Context) (*controlplane.Process, error) {
 		life, err := overlay.Start(ctx, cluster.ControlPlane, guarded.Options{
 			Name: name, Kubeconfig: path, Grace: guardGrace, Lease: faultsLease, Unready: true,
@@ -109,31 +109,16 @@ func newGuardReplica(t *testing.T, overlay *guarded.Overlay, name string, seed u
 // register has the API server ask the service, with the failure policy of the overlay.
 func (g *guards) register(t *testing.T, overlay *guarded.Overlay, service *httptest.Server) {
 	t.Helper()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
-		defer cancel()
-		hooks := client().AdmissionregistrationV1().ValidatingWebhookConfigurations()
-		if err := hooks.Delete(ctx, guarded.Registration, metav1.DeleteOptions{}); err != nil {
-			t.Errorf("have nobody ask the guard: %v", err)
-		}
+	env.CleanUp(t, func(ctx context.Context) error {
+		return client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, guarded.Registration, metav1.DeleteOptions{})
 	})
 	require.NoError(t, overlay.Ask(t.Context(), cluster.RESTConfig(), service.Listener.Addr().String()))
 }
 
 func (g *guards) createProbe(t *testing.T) {
 	t.Helper()
-	claims := client().ResourceV1().ResourceClaims(metav1.NamespaceDefault)
-	var err error
-	g.probe, err = claims.Create(t.Context(), guarded.Claim("guard-probe"), metav1.CreateOptions{})
-	require.NoError(t, err)
+	g.probe = env.Create(t, client().ResourceV1().ResourceClaims(metav1.NamespaceDefault), guarded.Claim("guard-probe"))
 	g.probe.Status.Allocation = guarded.Allocation("probe.example.com")
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
-		defer cancel()
-		if err := claims.Delete(ctx, g.probe.Name, metav1.DeleteOptions{}); err != nil {
-			t.Errorf("clean up: %v", err)
-		}
-	})
 }
 
 // tryProbe asks for an allocation that a guard would admit, and that is not stored.
@@ -163,7 +148,7 @@ func (g *guards) programs() []*replica {
 
 // active waits for the replica that judges.
 func (g *guards) active(ctx context.Context) (*replica, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("no guard is active for too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, env.Patience, errors.New("no guard is active for too long"))
 	defer cancel()
 	for ctx.Err() == nil {
 		for _, r := range g.replicas {
@@ -171,7 +156,7 @@ func (g *guards) active(ctx context.Context) (*replica, error) {
 				return r.replica, nil
 			}
 		}
-		sleep(ctx, pollPeriod)
+		sleep(ctx, 50*time.Millisecond)
 	}
 	return nil, context.Cause(ctx)
 }

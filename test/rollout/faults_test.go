@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/faults"
 	"github.com/celset/celset/internal/testing/history"
 	"github.com/celset/celset/internal/testing/minor"
@@ -94,7 +95,7 @@ func TestFaults(t *testing.T) {
 func (r faultsRun) run(t *testing.T, p *protocol, g *guards) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(r.seed, 23))
-	w := newWorkloadAt(t, "faults", 3, cluster.Running(controlplane.Etcd).Endpoint())
+	w := newWorkloadAt(t, "faults", 3, true)
 	u := newTrouble(t, w, r.seed, g)
 	w.beginHistory(t)
 
@@ -140,10 +141,10 @@ func newTrouble(t *testing.T, w *workload, seed uint64, g *guards) *trouble {
 		options := electing(t, r.name, faultsLease)
 		options.Standby, options.Binary = true, cluster.Binary(controlplane.CelsetScheduler)
 		maps.Copy(options.FeatureGates, gates)
-		var err error
-		options.Kubeconfig, err = kubeconfig(t.TempDir(), r.gate.server.URL)
-		require.NoError(t, err)
-		r.launch = func(ctx context.Context) (*controlplane.Process, error) { return cluster.StartScheduler(ctx, options) }
+		options.Kubeconfig = env.Kubeconfig(t, r.gate.server.URL)
+		r.launch = func(ctx context.Context) (*controlplane.Process, error) {
+			return cluster.ControlPlane.StartScheduler(ctx, options)
+		}
 		require.NoError(t, r.keep(ctx))
 		u.schedulers = append(u.schedulers, r)
 	}
@@ -214,7 +215,7 @@ func (u *trouble) settle(t *testing.T, w *workload, r faultsRun) time.Duration {
 	settled := time.Since(began)
 	w.deleteFreed(t)
 	w.read(t)
-	within, cancel := context.WithTimeout(t.Context(), patience)
+	within, cancel := context.WithTimeout(t.Context(), env.Patience)
 	defer cancel()
 	require.NoError(t, cluster.history.Wait(within))
 	verdict := cluster.history.Check(checkTimeout)

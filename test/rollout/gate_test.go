@@ -6,11 +6,8 @@ package rollout
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
@@ -20,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // write is a verb and a resource, such as "create pods/binding".
@@ -83,7 +82,7 @@ func (t *trap) await(test *testing.T) {
 	test.Helper()
 	select {
 	case <-t.sprung:
-	case <-time.After(patience):
+	case <-time.After(env.Patience):
 		require.FailNow(test, "the scheduler did not come so far", "%s %s: %d writes are missing", t.point.side, t.point.write, t.left)
 	}
 }
@@ -97,13 +96,7 @@ var errClosed = errors.New("the gate is closed")
 // transport adds.
 func newGate(api *url.URL, transport http.RoundTripper) *gate {
 	g := &gate{api: transport, unreserved: sets.New[string](), closed: make(chan struct{})}
-	g.server = httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(api) },
-		Transport:    g,
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		// Watches that faults end are nothing to tell of.
-		ErrorLog: log.New(io.Discard, "", 0),
-	})
+	g.server = env.Proxy(api, g)
 	return g
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 const (
@@ -100,7 +101,7 @@ func (w *workload) churn(t *testing.T, random *rand.Rand) {
 // feedUntil gives the scheduler work until it is where it is to die.
 func (w *workload) feedUntil(t *testing.T, trap *trap, random *rand.Rand) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(env.Patience)
 	for {
 		select {
 		case <-trap.sprung:

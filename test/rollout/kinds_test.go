@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/internal/story"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -51,12 +52,12 @@ func made(t topology.Topology, err error) topology.Topology {
 }
 
 var (
-	ringKind     = &kind{name: "ring", profile: celsetProfile, template: "ring", pods: 1, devices: ring, size: 3, isSet: isStretch}
-	pairKind     = &kind{name: "pair", profile: celsetProfile, template: "pair", pods: 3, devices: ring, size: 2, isSet: isStretch}
-	blockKind    = &kind{name: "block", profile: celsetProfile, template: "block", devices: mesh, size: 4, isSet: isSquare}
-	plainKind    = &kind{name: "plain", profile: celsetProfile, template: "plain", devices: ring, size: 2, isSet: isAny}
-	stockKind    = &kind{name: "stock", profile: stockProfile, template: "plain", pods: 1, devices: ring, size: 2, isSet: isAny}
-	extendedKind = &kind{name: "extended", profile: celsetProfile, devices: ring, size: 1, isSet: isAny}
+	ringKind     = &kind{name: "ring", profile: env.CelsetProfile, template: "ring", pods: 1, devices: ring, size: 3, isSet: isStretch}
+	pairKind     = &kind{name: "pair", profile: env.CelsetProfile, template: "pair", pods: 3, devices: ring, size: 2, isSet: isStretch}
+	blockKind    = &kind{name: "block", profile: env.CelsetProfile, template: "block", devices: mesh, size: 4, isSet: isSquare}
+	plainKind    = &kind{name: "plain", profile: env.CelsetProfile, template: "plain", devices: ring, size: 2, isSet: isAny}
+	stockKind    = &kind{name: "stock", profile: env.StockProfile, template: "plain", pods: 1, devices: ring, size: 2, isSet: isAny}
+	extendedKind = &kind{name: "extended", profile: env.CelsetProfile, devices: ring, size: 1, isSet: isAny}
 )
 
 var kinds = []*kind{ringKind, pairKind, blockKind, plainKind, stockKind, extendedKind}

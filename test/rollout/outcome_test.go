@@ -15,6 +15,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/ledger"
 )
 
@@ -22,7 +23,7 @@ import (
 func (w *workload) eventuallyPods(t *testing.T, unit, what string, check func(*corev1.Pod) (complaint string)) {
 	t.Helper()
 	for _, name := range w.live[unit].pods {
-		eventually(t, fmt.Sprintf("pod %s is %s", name, what), func(ctx context.Context) (string, error) {
+		env.Eventually(t, fmt.Sprintf("pod %s is %s", name, what), func(ctx context.Context) (string, error) {
 			pod, err := client().CoreV1().Pods(w.namespace).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return "", err
@@ -68,7 +69,7 @@ func (w *workload) requireRefused(t *testing.T, text string, units ...string) {
 func (w *workload) requireFreed(t *testing.T) {
 	t.Helper()
 	for name := range w.freed {
-		eventually(t, "claim "+name+" gives its devices back", func(ctx context.Context) (string, error) {
+		env.Eventually(t, "claim "+name+" gives its devices back", func(ctx context.Context) (string, error) {
 			claim, err := client().ResourceV1().ResourceClaims(w.namespace).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return "", err

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // TestRolledBackToTheStockScheduler replaces celset-scheduler by kube-scheduler, and
@@ -22,9 +23,9 @@ func TestRolledBackToTheStockScheduler(t *testing.T) {
 		refusal string
 	}{
 		"our profile has the stock plugin": {
-			stock: withProfiles(stockProfile, celsetProfile), refusal: "cannot allocate all claims",
+			stock: withProfiles(env.StockProfile, env.CelsetProfile), refusal: "cannot allocate all claims",
 		},
-		"our profile is gone": {stock: withProfiles(stockProfile)},
+		"our profile is gone": {stock: withProfiles(env.StockProfile)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkload(t, "rollback", 4)

@@ -5,22 +5,13 @@ package rollout
 
 import (
 	"maps"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/minor"
-)
-
-// The profiles in manifests/scheduler/config.yaml.
-const (
-	celsetProfile = "celset-scheduler"
-	stockProfile  = "default-scheduler"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // scheduler is a process behind a gate of its own.
@@ -40,21 +31,18 @@ func start(t *testing.T, g *gate, options controlplane.SchedulerOptions) *schedu
 }
 
 // launch is start for other goroutines than that of the test.
-func launch(t *testing.T, g *gate, options controlplane.SchedulerOptions) (*scheduler, error) {
+func launch(t testing.TB, g *gate, options controlplane.SchedulerOptions) (*scheduler, error) {
 	if options.Binary == "" {
 		options.Binary = cluster.Binary(controlplane.CelsetScheduler)
 	}
 	if options.Config == nil {
-		options.ConfigFile = manifestConfig()
+		options.ConfigFile = env.Manifest(t, "scheduler", "config.yaml")
 	}
 	all := maps.Clone(gates)
 	maps.Copy(all, options.FeatureGates)
 	options.FeatureGates = all
-	var err error
-	if options.Kubeconfig, err = kubeconfig(t.TempDir(), g.server.URL); err != nil {
-		return nil, err
-	}
-	process, err := cluster.StartScheduler(t.Context(), options)
+	options.Kubeconfig = env.Kubeconfig(t, g.server.URL)
+	process, err := cluster.ControlPlane.StartScheduler(t.Context(), options)
 	if err != nil {
 		g.close()
 		return nil, err
@@ -67,8 +55,6 @@ func launch(t *testing.T, g *gate, options controlplane.SchedulerOptions) (*sche
 	})
 	return &scheduler{Process: process, gate: g}, nil
 }
-
-func manifestConfig() string { return filepath.Join(cluster.manifests, "scheduler", "config.yaml") }
 
 // enabled and disabled are the options of a scheduler as manifests have it, with the
 // feature and without.
@@ -85,12 +71,7 @@ func withProfiles(names ...string) controlplane.SchedulerOptions {
 	for _, name := range names {
 		config += "- schedulerName: " + name + "\n"
 	}
-	options := controlplane.SchedulerOptions{Binary: cluster.Binary(controlplane.KubeScheduler), Config: []byte(config)}
-	if older := minor.Version(); older != "" {
-		// It does not find that out by itself.
-		options.Args = []string{"--emulated-version=" + older}
-	}
-	return options
+	return env.Emulated(controlplane.SchedulerOptions{Binary: cluster.Binary(controlplane.KubeScheduler), Config: []byte(config)})
 }
 
 // kill ends the process as a crash would, wherever it is, and returns when the API
@@ -122,20 +103,10 @@ func (w *workload) openGate(t *testing.T) *gate {
 // started by the caller.
 func (w *workload) openReplica(t *testing.T, name string, seed uint64) *replica {
 	t.Helper()
-	config, err := cluster.RESTConfigFor(serviceAccount)
+	config, err := cluster.RESTConfigFor(env.Scheduler.Name)
 	require.NoError(t, err)
 	r, err := newReplica(name, config, seed)
 	require.NoError(t, err)
 	w.gates = append(w.gates, r.gate)
 	return r
-}
-
-// kubeconfig writes one for a server that asks for no credentials.
-func kubeconfig(dir, server string) (path string, err error) {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: server}
-	config.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate"}
-	config.CurrentContext = "gate"
-	path = filepath.Join(dir, "kubeconfig")
-	return path, clientcmd.WriteToFile(*config, path)
 }

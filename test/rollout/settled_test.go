@@ -17,40 +17,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/ledger"
 )
 
 const (
-	pollPeriod = 50 * time.Millisecond
-
-	// patience is below the five minutes after which a scheduler tries pods
-	// again that nothing has happened for: what succeeds in time was woken up.
-	patience = 3 * time.Minute
-
 	// wakePeriod is longer than a scheduler needs for the pods that were woken.
 	wakePeriod = 5 * time.Second
 
 	// remindPeriod is longer than the controller manager needs for a pod that it is told of.
 	remindPeriod = 20 * time.Second
 )
-
-// eventually waits until check has nothing to complain about.
-func eventually(t *testing.T, what string, check func(context.Context) (complaint string, err error)) {
-	t.Helper()
-	complaint := ""
-	err := wait.PollUntilContextTimeout(t.Context(), pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
-		current, err := check(ctx)
-		if err != nil {
-			return false, err
-		}
-		complaint = current
-		return complaint == "", nil
-	})
-	require.NoError(t, err, "%s: %s", what, complaint)
-}
 
 // requireSettled waits until there is nothing left to do for the scheduler, and it has
 // done all of it right: see picture. It returns the claims.
@@ -59,7 +38,7 @@ func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 	var claims []resourceapi.ResourceClaim
 	var woken time.Time
 	reminded := time.Now()
-	eventually(t, "all pods are served that can be, and nobody else has devices", func(ctx context.Context) (string, error) {
+	env.Eventually(t, "all pods are served that can be, and nobody else has devices", func(ctx context.Context) (string, error) {
 		var pods map[types.UID]*corev1.Pod
 		var err error
 		if pods, claims, err = w.list(ctx); err == nil {
@@ -242,7 +221,7 @@ func (p *picture) complaintAboutFree(pod *corev1.Pod) string {
 // does not notice when devices in flight are free again, see
 // TestNobodyWaitsForDevicesOfAPodThatIsGone, and the stock profile has that.
 func (p *picture) mayBeOverlooked(pod *corev1.Pod) bool {
-	return pod.Spec.SchedulerName == stockProfile && refusalOf(pod) != ""
+	return pod.Spec.SchedulerName == env.StockProfile && refusalOf(pod) != ""
 }
 
 // complaintAboutOverlooked is about the pods that complaint passes over. They have to be

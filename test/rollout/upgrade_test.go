@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // TestUpgradedWithClaimsInFlight has a second process wait for the lease of the first,
@@ -67,7 +68,7 @@ func TestUpgradedWithClaimsInFlight(t *testing.T) {
 // asks more often. On a busy machine a renewal may take seconds.
 func electing(t *testing.T, name string, lease time.Duration) controlplane.SchedulerOptions {
 	t.Helper()
-	content, err := os.ReadFile(manifestConfig())
+	content, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))
 	require.NoError(t, err)
 	config := &schedulerconfig.KubeSchedulerConfiguration{}
 	require.NoError(t, yaml.UnmarshalStrict(content, config))

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -27,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/ledger"
 	"github.com/celset/celset/internal/topology"
 )
@@ -35,8 +34,8 @@ import (
 // concurrentRequests limits the requests of a workload in flight.
 const concurrentRequests = 4
 
-// cleanupTimeout is for the requests that end a workload.
-const cleanupTimeout = 2 * time.Minute
+// now deletes without a time to end.
+var now = metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 
 // workload is the pods and claims of a test, and the nodes and devices for them.
 type workload struct {
@@ -64,54 +63,23 @@ type unit struct {
 // of the kinds of pods.
 func newWorkload(t *testing.T, name string, nodes int) *workload {
 	t.Helper()
-	return newWorkloadAt(t, name, nodes, "")
+	return newWorkloadAt(t, name, nodes, false)
 }
 
-// newWorkloadAt has a ledger that reads from etcd at the URL store, if there is one.
-func newWorkloadAt(t *testing.T, name string, nodes int, store string) *workload {
+// newWorkloadAt has a ledger that goes on where etcd and the API server are restarted, if they are to be.
+func newWorkloadAt(t *testing.T, name string, nodes int, restarted bool) *workload {
 	t.Helper()
-	namespace, err := client().CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	w := &workload{namespace: namespace.Name, live: map[string]*unit{}, freed: sets.New[string]()}
-	w.ledger = keepLedger(t, w.namespace, store)
-	w.nodes, err = controlplane.CreateNodes(t.Context(), client(), nodes, controlplane.NodeOptions{Prefix: w.namespace, Static: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { w.remove(t) })
-	w.publish(t)
+	l := cluster.NewLab(t, name, nodes)
+	w := &workload{namespace: l.Namespace, nodes: l.Nodes, live: map[string]*unit{}, freed: sets.New[string]()}
+	w.ledger, _ = cluster.KeepLedger(t, w.namespace, restarted, judge)
+	env.CleanUp(t, func(ctx context.Context) error {
+		return client().CoreV1().Pods(w.namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
+	})
+	for _, devices := range []topology.Topology{ring, mesh} {
+		l.Publish(t, devices, l.Nodes...)
+	}
 	w.createTemplates(t)
 	return w
-}
-
-func (w *workload) publish(t *testing.T) {
-	t.Helper()
-	for _, node := range w.nodes {
-		for _, devices := range []topology.Topology{ring, mesh} {
-			slices, err := devices.ResourceSlices(node)
-			require.NoError(t, err)
-			for _, slice := range slices {
-				_, err := client().ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{})
-				require.NoError(t, err)
-			}
-		}
-	}
-}
-
-// remove leaves no nodes, devices and pods to the next test.
-func (w *workload) remove(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
-	defer cancel()
-	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
-	all := metav1.ListOptions{}
-	err := errors.Join(
-		client().CoreV1().Pods(w.namespace).DeleteCollection(ctx, now, all),
-		client().ResourceV1().ResourceSlices().DeleteCollection(ctx, now, all),
-		client().CoreV1().Nodes().DeleteCollection(ctx, now, all),
-		client().CoreV1().Namespaces().Delete(ctx, w.namespace, now),
-	)
-	if err != nil {
-		t.Errorf("clean up: %v", err)
-	}
 }
 
 // createTemplates creates a template for each kind that has one, and the classes that
@@ -132,8 +100,7 @@ func (w *workload) createTemplates(t *testing.T) {
 			w.templates[template.Name] = template
 		}
 	}
-	_, err = controlplane.Apply(t.Context(), cluster.RESTConfig(), content, controlplane.ApplyOptions{Namespace: "default"})
-	require.NoError(t, err)
+	cluster.ApplyText(t, string(content))
 	for _, k := range kinds {
 		if k.template == "" {
 			continue
@@ -201,7 +168,7 @@ func (w *workload) delete(t *testing.T, names ...string) {
 		}
 		for _, pod := range u.pods {
 			group.Go(func() error {
-				return client().CoreV1().Pods(w.namespace).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+				return client().CoreV1().Pods(w.namespace).Delete(ctx, pod, now)
 			})
 		}
 	}

@@ -4,23 +4,15 @@
 package soak
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology"
-)
-
-// The profiles in manifests/scheduler/config.yaml.
-const (
-	celsetProfile = "celset-scheduler"
-	stockProfile  = "default-scheduler"
 )
 
 // kindLabel says on claims of which kind they are.
@@ -44,26 +36,30 @@ type kind struct {
 	holds                 func(names []string) bool
 }
 
-const span = `(devices.map(d, d.attributes['mesh.example.com'].%[1]s).max() - devices.map(d, d.attributes['mesh.example.com'].%[1]s).min() == %[2]d)`
+// blockOf is an expression for a block of devices.
+func blockOf(rows, columns int) string {
+	const driver = "mesh.example.com"
+	return "(" + env.Span(driver, "row", rows) + ") && (" + env.Span(driver, "col", columns) + ")"
+}
 
 // kinds have something for both profiles, with and without constraints.
 var kinds = []*kind{
 	{
-		name: "grid", profile: celsetProfile, count: 4, expression: fmt.Sprintf(span+" && "+fmt.Sprintf(span, "col", 1), "row", 1),
+		name: "grid", profile: env.CelsetProfile, count: 4, expression: blockOf(2, 2),
 		holds: func(names []string) bool { return mesh.IsBlock(names, 2, 2) },
 	},
 	{
-		name: "line", profile: celsetProfile, count: 3, expression: fmt.Sprintf(span+" && "+fmt.Sprintf(span, "col", 2), "row", 0),
+		name: "line", profile: env.CelsetProfile, count: 3, expression: blockOf(1, 3),
 		holds: func(names []string) bool { return mesh.IsBlock(names, 1, 3) },
 	},
-	{name: "plain", profile: celsetProfile, count: 2, holds: func([]string) bool { return true }},
-	{name: "stock", profile: stockProfile, count: 2, holds: func([]string) bool { return true }},
-	{name: "row", profile: stockProfile, count: 3, attribute: "mesh.example.com/row", holds: inOneRow},
+	{name: "plain", profile: env.CelsetProfile, count: 2, holds: func([]string) bool { return true }},
+	{name: "stock", profile: env.StockProfile, count: 2, holds: func([]string) bool { return true }},
+	{name: "row", profile: env.StockProfile, count: 3, attribute: "mesh.example.com/row", holds: inOneRow},
 }
 
 // block is for pods of a high priority: it takes half of a node.
 var block = &kind{
-	name: "block", profile: celsetProfile, count: 8, expression: fmt.Sprintf(span+" && "+fmt.Sprintf(span, "col", 3), "row", 1),
+	name: "block", profile: env.CelsetProfile, count: 8, expression: blockOf(2, 4),
 	holds: func(names []string) bool { return mesh.IsBlock(names, 2, 4) },
 }
 
@@ -103,46 +99,20 @@ func judge(claim *resourceapi.ResourceClaim) string {
 }
 
 // template is what the claims of the kind are made from.
-func (k *kind) template() (*resourceapi.ResourceClaimTemplate, error) {
-	driver := mesh.Drivers()[0]
-	spec := resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
-		Name:    "devices",
-		Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: driver, Count: int64(k.count)},
-	}}}}
-	attribute := k.attribute
-	if k.expression != "" {
-		attribute = v1alpha1.AttributeDomain + "/" + k.name
-		raw, err := json.Marshal(v1alpha1.CELDeviceConstraint{
-			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
-			Name:     k.name, Expression: k.expression,
-		})
-		if err != nil {
-			return nil, err
-		}
-		spec.Devices.Config = []resourceapi.DeviceClaimConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
-			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
-		}}}
-	}
-	if attribute != "" {
-		name := resourceapi.FullyQualifiedName(attribute)
-		spec.Devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: &name}}
+func (k *kind) template() *resourceapi.ResourceClaimTemplate {
+	parts := []env.Part{env.Request("devices", mesh.Drivers()[0], int64(k.count))}
+	switch {
+	case k.expression != "":
+		parts = append(parts, env.Constrained(k.name, k.expression))
+	case k.attribute != "":
+		parts = append(parts, env.MatchAttribute(k.attribute))
 	}
 	return &resourceapi.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: k.name},
-		Spec:       resourceapi.ResourceClaimTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kindLabel: k.name}}, Spec: spec},
-	}, nil
-}
-
-func (k *kind) pod(name string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{
-			SchedulerName:  k.profile,
-			ResourceClaims: []corev1.PodResourceClaim{{Name: "devices", ResourceClaimTemplateName: &k.name}},
-			Containers: []corev1.Container{{
-				Name: "main", Image: "registry.k8s.io/pause:3.10",
-				Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "devices"}}},
-			}},
+		Spec: resourceapi.ResourceClaimTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kindLabel: k.name}}, Spec: env.Claim("", parts...).Spec,
 		},
 	}
 }
+
+func (k *kind) pod(name string) *corev1.Pod { return env.PodFrom(name, k.profile, k.name) }

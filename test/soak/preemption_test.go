@@ -19,6 +19,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/ledger"
 )
 
@@ -59,7 +60,7 @@ func chosenPreemptionRun(t *testing.T) preemptionRun {
 // successors are schedulers one after the other.
 type successors struct {
 	t       *testing.T
-	cp      *controlplane.ControlPlane
+	cp      *env.Env
 	process *controlplane.Process
 	logs    []string
 }
@@ -78,12 +79,9 @@ func TestSoakPreemption(t *testing.T) {
 	run := chosenPreemptionRun(t)
 	cp := startCluster(t, run.nodes)
 	p := newProtocol(t, run.log)
-	l := ledger.New(judge)
-	watching, stopWatching := context.WithCancel(t.Context())
-	ledgerEnded, err := l.Follow(watching, cp.Client(), namespace, "")
-	require.NoError(t, err)
+	l, stopLedger := cp.KeepLedger(t, namespace, false, judge)
 	r := newRanked(t, cp, run.nodes)
-	require.NoError(t, r.watch(watching))
+	require.NoError(t, r.watch(t.Context()))
 	s := &successors{t: t, cp: cp}
 	s.start()
 	for _, rank := range slices.Backward(ranks) {
@@ -95,7 +93,7 @@ func TestSoakPreemption(t *testing.T) {
 	keepKilling(t, run, p, l, r, s)
 
 	p.printf("no more pods come")
-	err = wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {
 		return len(r.waiting()) == 0, r.addAgain(ctx)
 	})
 	require.NoError(t, err, "these pods could run, and wait: %v", r.waiting())
@@ -110,8 +108,7 @@ func TestSoakPreemption(t *testing.T) {
 	r.tell(t, decisions, s.logs)
 	r.end()
 	drain(t, cp, l)
-	stopWatching()
-	<-ledgerEnded
+	stopLedger()
 	e := l.Entries()
 	p.printf("end: %d versions of claims seen, %d allocations, %d violations", e.Events, e.Allocations, len(e.Violations))
 	require.Empty(t, e.Violations)

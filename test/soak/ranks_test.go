@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // rank is a priority, and what pods there are of it.
@@ -94,12 +94,11 @@ type ranked struct {
 	ending sync.WaitGroup
 }
 
-func newRanked(t *testing.T, cp *controlplane.ControlPlane, nodes int) *ranked {
+func newRanked(t *testing.T, cp *env.Env, nodes int) *ranked {
 	t.Helper()
 	for _, r := range ranks {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: r.name}, Value: r.priority}
-		_, err := cp.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{})
-		require.NoError(t, err)
+		env.Create(t, cp.Client().SchedulingV1().PriorityClasses(), class)
 	}
 	probe := kinds[0].pod("probe")
 	for _, r := range ranks {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/ledger"
 )
 
@@ -52,18 +53,14 @@ func TestSoak(t *testing.T) {
 	cp := startCluster(t, r.nodes)
 	scheduler := startScheduler(t, cp, controlplane.CelsetScheduler)
 	p := newProtocol(t, r.log)
-	l := ledger.New(judge)
-	watching, stopWatching := context.WithCancel(t.Context())
-	ledgerEnded, err := l.Follow(watching, cp.Client(), namespace, "")
-	require.NoError(t, err)
+	l, stopLedger := cp.KeepLedger(t, namespace, false, judge)
 	c := newChurn(cp.Client(), namespace)
-	require.NoError(t, c.watch(watching))
+	require.NoError(t, c.watch(t.Context()))
 
 	p.printf("%d nodes with %d devices each, %d pods of %d kinds for 2 profiles, %d new ones a second", r.nodes, len(mesh.Devices), r.pods, len(kinds), r.rate)
 	samples := keepGoing(t, r, p, l, c, scheduler)
 	drain(t, cp, l)
-	stopWatching()
-	<-ledgerEnded
+	stopLedger()
 
 	last, err := takeSample(t.Context(), scheduler)
 	require.NoError(t, err)
@@ -107,7 +104,7 @@ func keepGoing(t *testing.T, r run, p *protocol, l *ledger.Ledger, c *churn, sch
 }
 
 // drain deletes all pods and waits until nobody has a device any more.
-func drain(t *testing.T, cp *controlplane.ControlPlane, l *ledger.Ledger) {
+func drain(t *testing.T, cp *env.Env, l *ledger.Ledger) {
 	t.Helper()
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 	require.NoError(t, cp.Client().CoreV1().Pods(namespace).DeleteCollection(t.Context(), now, metav1.ListOptions{}))

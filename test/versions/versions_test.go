@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
@@ -68,13 +68,7 @@ var selectors = map[string]string{
 
 // TestServed compares the API server with what is written down.
 func TestServed(t *testing.T) {
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true,
-		// Whoever names the directory of the binaries has built them.
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
-	})
-	require.NoError(t, err)
-	t.Cleanup(cp.Stop)
+	cp := env.APIServer(t)
 	served := facts{Kinds: kindsOf(t, cp.Client()), Fields: fieldsOf(t, cp.Client()), Functions: functionsOf(t, cp.Client())}
 
 	of := minor.Version()

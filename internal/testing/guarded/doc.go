@@ -10,5 +10,5 @@
 //	replica, err := overlay.Start(ctx, cp, guarded.Options{Name: "guard", Kubeconfig: kubeconfig, ...})
 //	err = overlay.Ask(ctx, cp.RESTConfig(), replica.Address)
 //
-// The control plane knows Account as one of its users.
+// The control plane knows env.Webhook, whose kubeconfig it is, as one of its users.
 package guarded

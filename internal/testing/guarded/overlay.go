@@ -23,20 +23,11 @@ import (
 )
 
 const (
-	// Account is whom the rights of the webhook are about.
-	Account = "system:serviceaccount:" + namespace + ":celset-webhook"
 	// Registration is the name of what tells the API server whom to ask.
 	Registration = "celset-webhook"
 	// Hook is the webhook that is asked about allocations.
 	Hook = "allocations.celset.dev"
-
-	namespace = "celset-system"
 )
-
-// User is the account for the options of a control plane.
-func User() controlplane.User {
-	return controlplane.User{Name: Account, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}}
-}
 
 // Overlay is what the overlay renders, and a certificate for this machine.
 type Overlay struct {

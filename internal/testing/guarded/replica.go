@@ -25,7 +25,7 @@ var loopback = net.IPv4(127, 0, 0, 1)
 type Options struct {
 	// Name of the process, which no other one has that runs.
 	Name string
-	// Kubeconfig is the path of one for Account, or for a way to the API server that acts as it.
+	// Kubeconfig is the path of one for the account of the webhook, or for a way to the API server that acts as it.
 	Kubeconfig string
 	// Grace is --guard-grace, Lease --guard-lease-duration. The other times of the lease follow from it.
 	Grace, Lease time.Duration

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ledger
+package ledger_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/internal/testing/ledger"
 )
 
 // TestFollowStoreHasNoGaps keeps a ledger while the API server and etcd are ended and started
@@ -23,24 +25,21 @@ func TestFollowStoreHasNoGaps(t *testing.T) {
 	if os.Getenv(controlplane.KubernetesEnv) != "" {
 		t.Skip("claims are stored in another version")
 	}
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true})
-	require.NoError(t, err)
-	t.Cleanup(cp.Stop)
+	cp := env.APIServer(t)
 	claims := cp.Client().ResourceV1().ResourceClaims("default")
 	make := func(name, device string) {
 		t.Helper()
-		made := claim(name)
-		made.UID = ""
-		made.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "r", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "any"}}}
+		made := env.Claim(name, env.Request("r", "any", 1))
 		made, err := claims.Create(t.Context(), made, metav1.CreateOptions{})
 		require.NoError(t, err)
-		made.Status = claim(name, device).Status
-		made.Status.Allocation.Devices.Results[0].Request = "r"
+		made.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
+			Results: []resourceapi.DeviceRequestAllocationResult{{Request: "r", Driver: "driver", Pool: "pool", Device: device}},
+		}}
 		_, err = claims.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 		require.NoError(t, err)
 	}
 	make("a", "0")
-	l := New(noThirteen)
+	l := ledger.New(func(*resourceapi.ResourceClaim) string { return "" })
 	ctx, cancel := context.WithCancel(t.Context())
 	done, err := l.FollowStore(ctx, cp.Running(controlplane.Etcd).Endpoint(), "default")
 	require.NoError(t, err)

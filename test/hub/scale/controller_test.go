@@ -4,20 +4,18 @@
 package scale
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
 )
@@ -103,22 +101,9 @@ func (h *hub) control(t testing.TB) (m *meter, stop func()) {
 	m = &meter{writes: map[string]int{}}
 	environment, err := cluster.NewEnvironment(cel.Config{Observer: m, CacheBytes: 1 << 30})
 	require.NoError(t, err)
-	config := h.controlPlane.RESTConfig()
-	config.QPS = -1
+	config := h.ConfigOf(t, controlplane.AdminUser)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return roundTripper{m, next} })
-	mgr, err := manager.New(config, manager.Options{
-		Scheme: h.scheme, Cache: controller.Cache(), Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
-	})
-	require.NoError(t, err)
 	options := controller.Options{Scheduler: placement.Config{Environment: environment, Observer: m}, Observer: m, SkipNameValidation: true}
-	require.NoError(t, controller.Add(mgr, options))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	t.Cleanup(stop)
+	stop = h.Manage(t, config, manager.Options{Cache: controller.Cache()}, func(mgr manager.Manager) error { return controller.Add(mgr, options) })
 	return m, stop
 }

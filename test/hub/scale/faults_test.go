@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -20,11 +19,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/faults"
 )
 
@@ -50,19 +48,14 @@ type kept struct {
 // keep starts the program and keeps it until the context ends.
 func (h *hub) keep(ctx context.Context, t *testing.T, binary string, seed uint64) *kept {
 	t.Helper()
-	config := h.controlPlane.RESTConfig()
+	config := h.RESTConfig()
 	transport, err := rest.TransportFor(config)
 	require.NoError(t, err)
 	api, err := url.Parse(config.Host)
 	require.NoError(t, err)
 	k := &kept{faults: faults.New(seed, transport), ended: make(chan struct{})}
 	server := k.faults.Serve(api)
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["hub"] = &clientcmdapi.Cluster{Server: server.URL}
-	kubeconfig.Contexts["hub"] = &clientcmdapi.Context{Cluster: "hub"}
-	kubeconfig.CurrentContext = "hub"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*kubeconfig, path))
+	path := env.Kubeconfig(t, server.URL)
 	k.start = func() *instance {
 		return start(t, binary, path, "--leader-elect-resource-namespace="+namespace, "--kube-api-qps=1000", "--kube-api-burst=1000",
 			fmt.Sprintf("--leader-elect-lease-duration=%v", lease), fmt.Sprintf("--leader-elect-renew-deadline=%v", lease*2/3), "--leader-elect-retry-period=500ms")
@@ -133,7 +126,7 @@ func (h *hub) actions() []action {
 	}
 	storm := func(f *faults.Faults) { f.Set(faults.Storm) }
 	paused := func(ctx context.Context, name string) error {
-		p := h.controlPlane.Running(name)
+		p := h.Running(name)
 		if err := p.Pause(); err != nil {
 			return err
 		}
@@ -158,12 +151,12 @@ func (h *hub) actions() []action {
 		}},
 		{name: "a program paused within its lease", run: func(ctx context.Context, one *kept, _ []*kept) error { one.pause(ctx, lease/3); return nil }},
 		{name: "a program paused beyond its lease", run: func(ctx context.Context, one *kept, _ []*kept) error { one.pause(ctx, outage); return nil }},
-		{name: "the API server killed", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return h.controlPlane.RestartAPIServer(ctx, nil) }},
+		{name: "the API server killed", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return h.RestartAPIServer(ctx, nil) }},
 		{name: "the API server down for a while", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error {
-			return h.controlPlane.RestartAPIServer(ctx, func() { sleep(ctx, outage) })
+			return h.RestartAPIServer(ctx, func() { sleep(ctx, outage) })
 		}},
 		{name: "the API server paused", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return paused(ctx, controlplane.KubeAPIServer) }},
-		{name: "etcd killed", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return h.controlPlane.RestartEtcd(ctx, nil) }},
+		{name: "etcd killed", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return h.RestartEtcd(ctx, nil) }},
 		{name: "etcd paused", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return paused(ctx, controlplane.Etcd) }},
 	}
 }

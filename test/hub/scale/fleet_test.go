@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 const (
@@ -133,8 +134,8 @@ func (h *hub) settle(t *testing.T, o *observer, i int, region string) time.Durat
 		region = "eu-central-9"
 	}
 	began := time.Now()
-	require.NoError(t, change(t.Context(), h, object, func(c *clusterv1.ManagedCluster) { c.Labels["region"] = region }))
-	require.Eventually(t, func() bool { return o.settled().After(began) }, patience, time.Millisecond, "cluster %s moves", nameOf(i))
+	require.NoError(t, env.Change(t.Context(), h, object, func(c *clusterv1.ManagedCluster) { c.Labels["region"] = region }))
+	require.Eventually(t, func() bool { return o.settled().After(began) }, env.Patience, time.Millisecond, "cluster %s moves", nameOf(i))
 	for last := began; !last.Equal(o.settled()); {
 		last = o.settled()
 		time.Sleep(time.Second)
@@ -156,7 +157,7 @@ func (h *hub) startMeasured(t *testing.T, binary string) *measured {
 	address := "127.0.0.1:" + strconv.Itoa(ports[0])
 	began := time.Now()
 	return &measured{
-		instance: start(t, binary, h.controlPlane.Kubeconfig(), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000", "--metrics-bind-address="+address, "--metrics-secure=false"),
+		instance: start(t, binary, h.Kubeconfig(), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000", "--metrics-bind-address="+address, "--metrics-secure=false"),
 		began:    began, url: "http://" + address + "/metrics",
 	}
 }

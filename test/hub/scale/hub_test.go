@@ -5,69 +5,40 @@ package scale
 
 import (
 	"context"
-	"errors"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/fleet"
-	kinds "github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
-	"github.com/celset/celset/placement/controller"
 )
 
 // namespace has all Placements. The set of the generated clusters is bound to it.
 const namespace = "scale"
 
-// patience is how long a test waits for what must come.
-const patience = 2 * time.Minute
-
-func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { env.Main(m) }
 
 // hub is a real API server with the kinds of Open Cluster Management and nothing that
 // acts on them.
-type hub struct {
-	client.WithWatch
-	controlPlane *controlplane.ControlPlane
-	scheme       *runtime.Scheme
-}
+type hub struct{ *env.Hub }
 
 // newHub starts a hub that ends with the test. Objects need not have a namespace that
 // exists: there would be thousands.
 func newHub(t testing.TB, options controlplane.Options) *hub {
 	t.Helper()
-	options.DataDir, options.Progress = t.TempDir(), t.Output()
-	options.SkipKwok, options.SkipControllerManager = true, true
-	options.Prebuilt = os.Getenv(controlplane.BinDirEnv) != ""
 	options.APIServerArgs = append(options.APIServerArgs, "--disable-admission-plugins=NamespaceLifecycle")
-	controlPlane, err := controlplane.Start(context.Background(), options)
-	require.NoError(t, err)
-	t.Cleanup(controlPlane.Stop)
-	config := controlPlane.RESTConfig()
-	config.QPS = -1
-	require.NoError(t, kinds.Install(t.Context(), config))
-	h := &hub{controlPlane: controlPlane, scheme: runtime.NewScheme()}
-	require.NoError(t, errors.Join(clientgoscheme.AddToScheme(h.scheme), controller.AddToScheme(h.scheme)))
-	h.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: h.scheme})
-	require.NoError(t, err)
+	h := &hub{env.StartHub(t, options)}
 	require.NoError(t, h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	require.NoError(t, h.Create(t.Context(), &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: fleet.ClusterSet}}))
 	require.NoError(t, h.bind(t.Context(), fleet.ClusterSet))
@@ -142,18 +113,11 @@ func (h *hub) place(t testing.TB, name string, spec clusterv1beta1.PlacementSpec
 	return object
 }
 
-// change patches an object.
-func change[T client.Object](ctx context.Context, h *hub, object T, mutate func(T)) error {
-	before := object.DeepCopyObject().(client.Object)
-	mutate(object)
-	return h.Patch(ctx, object, client.MergeFrom(before))
-}
-
 // relabel sets a label of a cluster.
 func (h *hub) relabel(ctx context.Context, name, key, value string) error {
 	object := &clusterv1.ManagedCluster{}
 	if err := h.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
 		return err
 	}
-	return change(ctx, h, object, func(c *clusterv1.ManagedCluster) { c.Labels[key] = value })
+	return env.Change(ctx, h, object, func(c *clusterv1.ManagedCluster) { c.Labels[key] = value })
 }

@@ -6,23 +6,20 @@ package scale
 import (
 	"bytes"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 const program = "celset-placement"
 
-// build builds the program, and returns its path.
+// build returns the path of the program.
 func build(t testing.TB) string {
 	t.Helper()
-	dir, err := controlplane.Build(t.Context(), t.TempDir(), t.Output(), program)
-	require.NoError(t, err)
-	return filepath.Join(dir, program)
+	return env.Program(t, program)
 }
 
 // instance is a process that runs the program.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -48,7 +49,7 @@ func TestKilledAtRandom(t *testing.T) {
 	}
 	o := h.observe(t)
 	start := func() *instance {
-		return start(t, binary, h.controlPlane.Kubeconfig(), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000")
+		return start(t, binary, h.Kubeconfig(), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000")
 	}
 	running := start()
 	h.requireSettled(t)
@@ -85,7 +86,7 @@ func TestKilledAtRandom(t *testing.T) {
 func (o *observer) requireEvent(t *testing.T, n int) {
 	t.Helper()
 	since := o.count()
-	require.Eventually(t, func() bool { return o.count() > since+n }, patience, time.Millisecond, "the program does not write, although there is always something to write")
+	require.Eventually(t, func() bool { return o.count() > since+n }, env.Patience, time.Millisecond, "the program does not write, although there is always something to write")
 }
 
 // keepChanging changes a Placement or a cluster at a time until the context ends.
@@ -97,7 +98,7 @@ func (h *hub) keepChanging(ctx context.Context, random *rand.Rand, placements []
 		} else {
 			object := placements[random.IntN(len(placements))]
 			wanted := anySpec(random)
-			err = change(ctx, h, object, func(p *clusterv1beta1.Placement) { p.Spec = wanted })
+			err = env.Change(ctx, h, object, func(p *clusterv1beta1.Placement) { p.Spec = wanted })
 		}
 		if ctx.Err() == nil && client.IgnoreNotFound(err) != nil {
 			return err

@@ -26,6 +26,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 const auditPolicy = `
@@ -62,7 +63,7 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	}
 	o := h.observe(t)
 	run := func(user string) *instance {
-		kubeconfig, err := h.controlPlane.KubeconfigFor(user)
+		kubeconfig, err := h.KubeconfigFor(user)
 		require.NoError(t, err)
 		return start(t, binary, kubeconfig, "--leader-elect-resource-namespace="+namespace,
 			// No shorter: on a busy machine a renewal may take seconds.
@@ -82,7 +83,7 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	require.Equal(t, held, h.holder(t), "a leader that lives is not replaced")
 	o.requireEvent(t, 3) // it is to be killed while it writes
 	leader.kill()
-	require.Eventually(t, func() bool { return h.holder(t) != held }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return h.holder(t) != held }, env.Patience, 50*time.Millisecond)
 	o.requireEvent(t, 10) // the other one goes on
 	cancel()
 	require.NoError(t, <-changed)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/malformed"
 	"github.com/celset/celset/placement"
 )
@@ -82,7 +83,7 @@ func TestMalformedOnHub(t *testing.T) {
 // are no reason to decide a Placement again.
 func (h *hub) requireTold(t testing.TB, m *meter) listing {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(env.Patience); time.Now().Before(deadline); {
 		since, listed := m.decisions.Load(), h.list(t)
 		time.Sleep(time.Second)
 		waiting := slices.ContainsFunc(listed.placements, func(object *clusterv1beta1.Placement) bool {
@@ -107,7 +108,7 @@ func (h *hub) spoil(t testing.TB, object *clusterv1beta1.Placement, seed uint64)
 		if random.IntN(2) == 0 {
 			drawn.Spec.ClusterSets = nil
 		}
-		err := change(t.Context(), h, object.DeepCopy(), func(p *clusterv1beta1.Placement) {
+		err := env.Change(t.Context(), h, object.DeepCopy(), func(p *clusterv1beta1.Placement) {
 			p.Spec = drawn.Spec
 			for key, value := range drawn.Annotations {
 				p.Annotations[key] = value
@@ -148,7 +149,7 @@ func (h *hub) spoilRest(t testing.TB, n uint64) {
 				score.SetName("room")
 				require.NoError(t, client.IgnoreNotFound(h.Delete(t.Context(), score.DeepCopy())))
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), env.Patience)
 			err := h.put(ctx, each.object, each.status)
 			cancel()
 			if err == nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -114,7 +115,7 @@ func (m *many) decided(t testing.TB, since int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return m.meter.decisions.Load() >= since+int64(m.placements)
-	}, patience, time.Millisecond)
+	}, env.Patience, time.Millisecond)
 	for now := int64(-1); now != m.meter.decisions.Load(); time.Sleep(500 * time.Millisecond) {
 		now = m.meter.decisions.Load()
 	}
@@ -125,7 +126,7 @@ func (m *many) update(t testing.TB, i int, mutate func(*clusterv1.ManagedCluster
 	t.Helper()
 	since, object := m.meter.decisions.Load(), &clusterv1.ManagedCluster{}
 	require.NoError(t, m.Get(t.Context(), client.ObjectKey{Name: nameOf(i)}, object))
-	require.NoError(t, change(t.Context(), m.hub, object, mutate))
+	require.NoError(t, env.Change(t.Context(), m.hub, object, mutate))
 	m.decided(t, since)
 }
 
@@ -192,7 +193,7 @@ func BenchmarkSettle(b *testing.B) {
 				object := &clusterv1.ManagedCluster{}
 				require.NoError(b, m.Get(b.Context(), client.ObjectKey{Name: nameOf(i)}, object))
 				since, started := m.meter.decisions.Load(), time.Now()
-				require.NoError(b, change(b.Context(), m.hub, object, func(c *clusterv1.ManagedCluster) { benchmark.mutate(c, i+1) }))
+				require.NoError(b, env.Change(b.Context(), m.hub, object, func(c *clusterv1.ManagedCluster) { benchmark.mutate(c, i+1) }))
 				m.decided(b, since)
 				m.observer.catchUp(b)
 				settled := max(0, m.observer.settled().Sub(started))

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -78,7 +79,7 @@ func (h *hub) observeStore(t testing.TB) *observer {
 	t.Helper()
 	o := &observer{hub: h, objects: map[string]*clusterv1beta1.PlacementDecision{}}
 	o.expect(nil)
-	store, err := clientv3.New(clientv3.Config{Endpoints: []string{h.controlPlane.Running(controlplane.Etcd).Endpoint()}, Logger: zap.NewNop()})
+	store, err := clientv3.New(clientv3.Config{Endpoints: []string{h.Running(controlplane.Etcd).Endpoint()}, Logger: zap.NewNop()})
 	require.NoError(t, err)
 	prefix := "/registry/" + clusterv1beta1.GroupName + "/placementdecisions/" + namespace + "/"
 	versions := store.Watch(t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithPrevKV(), clientv3.WithRev(1))
@@ -192,7 +193,7 @@ func (o *observer) catchUp(t testing.TB) map[string]sets.Set[string] {
 			time.Sleep(10 * time.Millisecond)
 		}
 		return false
-	}, patience, time.Millisecond)
+	}, env.Patience, time.Millisecond)
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	require.NoError(t, o.broken)
@@ -227,7 +228,7 @@ func (o *observer) quiet(t testing.TB, since int, while time.Duration) (events i
 		defer o.mutex.Unlock()
 		events, last = o.events-since, o.last
 		return events > 0 && time.Since(last) > while
-	}, patience, 10*time.Millisecond)
+	}, env.Patience, 10*time.Millisecond)
 	return events, last
 }
 

@@ -19,6 +19,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -125,7 +126,7 @@ func groupsOf(objects []*clusterv1beta1.PlacementDecision) map[string][]string {
 // requireSettled waits until everything is as it is decided from scratch.
 func (h *hub) requireSettled(t testing.TB) listing {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(env.Patience); ; time.Sleep(200 * time.Millisecond) {
 		listed := h.list(t)
 		difference := listed.difference(t, false)
 		if difference == "" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -36,7 +37,7 @@ func TestStayingClustersAreNeverMissing(t *testing.T) {
 
 	spec := func(mutate func(*clusterv1beta1.PlacementSpec)) func(*testing.T) {
 		return func(t *testing.T) {
-			require.NoError(t, change(t.Context(), h, object, func(p *clusterv1beta1.Placement) { mutate(&p.Spec) }))
+			require.NoError(t, env.Change(t.Context(), h, object, func(p *clusterv1beta1.Placement) { mutate(&p.Spec) }))
 		}
 	}
 	groups := func(length intstr.IntOrString, clouds ...string) func(*testing.T) {

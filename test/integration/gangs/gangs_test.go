@@ -4,59 +4,139 @@
 package gangs
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/internal/topology"
 )
 
-// TestGangThatFitsIsBoundWhole fills two rings of eight devices with four pods of four devices in a
-// row.
-func TestGangThatFitsIsBoundWhole(t *testing.T) {
-	c := start(t)
-	c.rings(t, 2)
-	members := c.gang(t, "whole", 4, 4)
-	taken := map[string][]string{}
-	for name, at := range c.served(t, members...) {
-		require.Contains(t, [][]string{{"mla-0", "mla-1", "mla-2", "mla-3"}, {"mla-4", "mla-5", "mla-6", "mla-7"}}, at.devices, name)
-		taken[at.node] = append(taken[at.node], at.devices...)
+func TestMain(m *testing.M) { env.Main(m) }
+
+// cluster is a control plane that knows PodGroups, with celset-scheduler as in manifests/scheduler.
+var cluster = env.Share(func(t testing.TB) *env.Env {
+	gates := map[string]bool{"GenericWorkload": true}
+	e := env.Start(t, controlplane.Options{
+		SkipKwok: true, FeatureGates: gates, Users: []controlplane.User{env.Scheduler},
+		APIServerArgs: []string{"--runtime-config=" + schedulingv1beta1.SchemeGroupVersion.String() + "=true"},
+	})
+	e.ApplyManifests(t, "scheduler/rbac.yaml")
+	e.StartScheduler(t, controlplane.SchedulerOptions{User: env.Scheduler.Name, FeatureGates: gates})
+	return e
+})
+
+// lab has a ring of eight devices on each node.
+type lab struct {
+	*env.Lab
+	ring topology.Topology
+}
+
+func newLab(t *testing.T, name string, nodes int) *lab {
+	l := &lab{Lab: cluster(t).NewLab(t, name, nodes)}
+	l.ring = l.Ring(t, 8)
+	return l
+}
+
+// inARow asks for n devices in a row.
+func (l *lab) inARow(n int) []env.Part {
+	driver := l.ring.Drivers()[0]
+	return []env.Part{env.Request("mla", driver, int64(n)), env.Constrained("row", env.Contiguous(driver, n))}
+}
+
+// gang creates a PodGroup and its pods, each with a claim for n devices in a row. It returns the
+// names of the pods, which are those of their claims.
+func (l *lab) gang(t *testing.T, name string, pods, n int) []string {
+	t.Helper()
+	env.Create(t, l.Client().SchedulingV1beta1().PodGroups(l.Namespace), &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{
+			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(pods)}},
+		},
+	})
+	var members []string
+	for i := range pods {
+		member := fmt.Sprintf("%s-%d", name, i)
+		l.CreateClaim(t, member, l.inARow(n)...)
+		pod := env.Pod(member, env.CelsetProfile, member)
+		pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
+		l.CreatePodAsIs(t, pod)
+		members = append(members, member)
 	}
-	require.Len(t, taken, 2)
-	for node, devices := range taken {
-		require.Len(t, slices.Compact(slices.Sorted(slices.Values(devices))), 8, "each device of %s has one pod", node)
+	return members
+}
+
+// end ends a pod as a node would, and its claim is free for others then.
+func (l *lab) end(t *testing.T, name string) {
+	t.Helper()
+	l.DeletePod(t, name)
+	require.NoError(t, l.Client().ResourceV1().ResourceClaims(l.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+}
+
+// requireNothing requires that none of the pods has a node or devices.
+func (l *lab) requireNothing(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		require.Empty(t, l.Pod(t, name).Spec.NodeName, name)
+		require.Empty(t, l.DevicesOf(t, name), name)
 	}
 }
 
-// TestGangThatDoesNotFitBindsNobody: of a ring of eight devices of which the third is in use, six
-// are left that are enough for two pods of three each, but there is one row of three only. The first
-// pod's devices are given back: another pod gets them. When there is room the gang is bound.
-func TestGangThatDoesNotFitBindsNobody(t *testing.T) {
-	c := start(t)
-	c.rings(t, 1)
-	c.occupy(t, "third", 2)
-	require.Equal(t, []string{"mla-2"}, c.served(t, "third")["third"].devices)
-
-	members := c.gang(t, "two-rows", 2, 3)
-	c.requireRefused(t, members...)
-	// Five in a row are free only if the gang has none of them.
-	c.single(t, "five", 5)
-	require.Equal(t, []string{"mla-3", "mla-4", "mla-5", "mla-6", "mla-7"}, c.served(t, "five")["five"].devices)
-	c.requireNothing(t, members...)
-
-	c.delete(t, "five")
-	c.requireNothing(t, members...)
-	c.delete(t, "third")
-	var all []string
-	for name, at := range c.served(t, members...) {
-		require.Len(t, at.devices, 3, name)
-		all = append(all, at.devices...)
+// requireServed waits until the pods are bound, and requires that no device is in two claims.
+func (l *lab) requireServed(t *testing.T, n int, names ...string) {
+	t.Helper()
+	l.RequireRunning(t, names...)
+	users := map[string]string{}
+	for _, name := range names {
+		devices := l.DevicesOf(t, name)
+		require.Len(t, devices, n, name)
+		require.True(t, l.ring.Contiguous(devices), "%s has %v", name, devices)
+		for _, device := range devices {
+			at := l.Pod(t, name).Spec.NodeName + "/" + device
+			require.Empty(t, users[at], "%s has %s, too", name, at)
+			users[at] = name
+		}
 	}
-	require.Len(t, slices.Compact(slices.Sorted(slices.Values(all))), 6, "no device is in two claims: %v", all)
+}
+
+// TestGangThatFitsIsBoundWhole fills two rings with four pods of four devices in a row.
+func TestGangThatFitsIsBoundWhole(t *testing.T) {
+	l := newLab(t, "whole", 2)
+	l.requireServed(t, 4, l.gang(t, "whole", 4, 4)...)
+}
+
+// TestGangThatDoesNotFitBindsNobody: of a ring of which the third device is in use, six are left
+// that are enough for two pods of three each, but there is one row of three only. The first pod's
+// devices are given back: another pod gets them. When there is room the gang is bound.
+func TestGangThatDoesNotFitBindsNobody(t *testing.T) {
+	l := newLab(t, "nobody", 1)
+	third := l.OccupyAs(t, env.CelsetProfile, l.Nodes[0], l.ring, "mla-2")
+	members := l.gang(t, "two-rows", 2, 3)
+	env.Until(t, "one is refused", func(context.Context) (bool, error) {
+		return slices.ContainsFunc(members, func(name string) bool { return env.IsRefused(l.Pod(t, name)) }), nil
+	})
+	l.requireNothing(t, members...)
+	// Five in a row are free only if the gang has none of them.
+	l.Run(t, "five", env.CelsetProfile, l.inARow(5)...)
+	l.requireServed(t, 5, "five")
+	l.requireNothing(t, members...)
+
+	l.end(t, "five")
+	l.requireNothing(t, members...)
+	l.end(t, third)
+	l.requireServed(t, 3, members...)
 
 	// What they had is free for others when they have ended.
 	for _, member := range members {
-		c.delete(t, member)
+		l.end(t, member)
 	}
-	c.single(t, "eight", 8)
-	require.Len(t, c.served(t, "eight")["eight"].devices, 8)
+	l.Run(t, "eight", env.CelsetProfile, l.inARow(8)...)
+	l.requireServed(t, 8, "eight")
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,13 +17,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // applicationSet is of an ApplicationSet what its cluster decision resource generator reads.
@@ -49,9 +48,7 @@ type argocd struct {
 
 func readArgoCD(t *testing.T) argocd {
 	t.Helper()
-	root, err := controlplane.ModuleRoot()
-	require.NoError(t, err)
-	content, err := os.ReadFile(filepath.Join(root, "docs", "ocm.md"))
+	content, err := os.ReadFile("../../../docs/ocm.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(content), "\n## Applications by Argo CD\n")
 	require.True(t, found)
@@ -77,9 +74,7 @@ func (s scene) generate(t *testing.T, set applicationSet, known ...string) (para
 	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: set.Namespace, Name: generator.ConfigMapRef}, kinds))
 	group, err := schema.ParseGroupVersion(kinds.Data["apiVersion"])
 	require.NoError(t, err)
-	config := rest.CopyConfig(s.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + set.Namespace + ":argocd-applicationset-controller"}
-	reader, err := dynamic.NewForConfig(config)
+	reader, err := dynamic.NewForConfig(s.ConfigOf(t, "system:serviceaccount:"+set.Namespace+":argocd-applicationset-controller"))
 	require.NoError(t, err)
 	list, err := reader.Resource(group.WithResource(kinds.Data["kind"])).Namespace(set.Namespace).
 		List(t.Context(), metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&generator.LabelSelector)})
@@ -137,7 +132,7 @@ func (s scene) generated(t *testing.T, set applicationSet, known ...string) []st
 // applyText applies objects for the time of the test.
 func (s scene) applyText(t *testing.T, text string) {
 	t.Helper()
-	applied, err := controlplane.Apply(t.Context(), s.config, []byte(text), controlplane.ApplyOptions{})
+	applied, err := controlplane.Apply(t.Context(), s.RESTConfig(), []byte(text), controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	for _, object := range applied {
 		s.cleanUp(t, object)
@@ -156,18 +151,18 @@ func TestArgoCDReadsDecisions(t *testing.T) {
 	for _, objects := range page.objects {
 		s.applyText(t, objects)
 	}
-	eventually(t, []string{"b", "c"}, func() []string { return s.generated(t, page.set, known...) })
+	env.Becomes(t, []string{"b", "c"}, func() []string { return s.generated(t, page.set, known...) })
 	parameters, err := s.generate(t, page.set, known...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"name": "b", "server": "https://b", "clusterName": "b", "reason": "in ManagedClusterSet global, matches spec.predicates[0]"}, parameters[0])
 	require.Equal(t, []string{"c"}, s.generated(t, page.set, "c", "x"), "clusters that Argo CD does not know are left out")
 
 	change(t, s, s.live(t, "web"), func(p *clusterv1beta1.Placement) { p.Spec.NumberOfClusters = nil })
-	eventually(t, []string{"b", "c", "d"}, func() []string { return s.generated(t, page.set, known...) })
+	env.Becomes(t, []string{"b", "c", "d"}, func() []string { return s.generated(t, page.set, known...) })
 	change(t, s, s.live(t, "web"), func(p *clusterv1beta1.Placement) {
 		p.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{"false"}
 	})
-	eventually(t, []string{}, func() []string { return s.generated(t, page.set, known...) })
+	env.Becomes(t, []string{}, func() []string { return s.generated(t, page.set, known...) })
 
 	// Scores are numbers, which stop the versions of Argo CD that the page tells of.
 	change(t, s, s.live(t, "web"), func(p *clusterv1beta1.Placement) {
@@ -176,7 +171,7 @@ func TestArgoCDReadsDecisions(t *testing.T) {
 		}}
 		p.Spec.NumberOfClusters = ptr.To[int32](1)
 	})
-	eventually(t, []string{"score of a is a int64"}, func() []string { return s.generated(t, page.set, known...) })
+	env.Becomes(t, []string{"score of a is a int64"}, func() []string { return s.generated(t, page.set, known...) })
 }
 
 // A list of more than one PlacementDecision is one list of clusters.
@@ -194,5 +189,5 @@ func TestArgoCDReadsAllSlices(t *testing.T) {
 		s.applyText(t, objects)
 	}
 	change(t, s, s.live(t, "web"), func(p *clusterv1beta1.Placement) { p.Spec.NumberOfClusters = nil })
-	eventually(t, known, func() []string { return s.generated(t, page.set, known...) })
+	env.Becomes(t, known, func() []string { return s.generated(t, page.set, known...) })
 }

@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -92,7 +93,7 @@ func TestExpiredScoreWarnsWithoutRetries(t *testing.T) {
 	s.requireSelected(t, name, "a")
 	s.requireSatisfied(t, name)
 	warned := []string{"AddOnPlacementScores b/default expired; they count as 0 in plugin AddOn/default/cpuratio"}
-	eventually(t, warned, func() []string { return s.notes(t, name, placement.ReasonScoreExpired) })
+	env.Becomes(t, warned, func() []string { return s.notes(t, name, placement.ReasonScoreExpired) })
 	failures := counted(t, "controller_runtime_reconcile_errors_total")
 	s.score(t, s, "a", "default", cpuRatio, 1)
 	change(t, s, s.live(t, name), func(p *clusterv1beta1.Placement) { p.Spec.NumberOfClusters = ptr.To[int32](2) })
@@ -109,7 +110,7 @@ func TestDecisionsAreSortedByScore(t *testing.T) {
 		s.score(t, s, cluster, "default", cpuRatio, value)
 	}
 	s.place(t, "sorted", "sortBy: Score\nscoreRateLimit: 0s\n"+best(4, "default", cpuRatio, 1))
-	eventually(t, "b:90 d:90 a:1 c:-4 ", func() string { return s.scores(t, "sorted") })
+	env.Becomes(t, "b:90 d:90 a:1 c:-4 ", func() string { return s.scores(t, "sorted") })
 	s.score(t, s, "c", "default", cpuRatio, 91)
-	eventually(t, "c:91 b:90 d:90 a:1 ", func() string { return s.scores(t, "sorted") })
+	env.Becomes(t, "c:91 b:90 d:90 a:1 ", func() string { return s.scores(t, "sorted") })
 }

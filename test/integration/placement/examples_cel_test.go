@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -156,11 +157,11 @@ func (s scene) installClusterProfiles(t *testing.T) {
 	require.NoError(t, err)
 	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(output)), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
 	require.NoError(t, err)
-	_, err = controlplane.Apply(t.Context(), s.config, definition, controlplane.ApplyOptions{})
+	_, err = controlplane.Apply(t.Context(), s.RESTConfig(), definition, controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	probe := []byte("{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, metadata: {name: probe}, spec: {clusterManager: {name: probe}}}")
-	eventually(t, true, func() bool {
-		_, err := controlplane.Apply(t.Context(), s.config, probe, controlplane.ApplyOptions{DryRun: true})
+	env.Becomes(t, true, func() bool {
+		_, err := controlplane.Apply(t.Context(), s.RESTConfig(), probe, controlplane.ApplyOptions{DryRun: true})
 		return err == nil
 	})
 }

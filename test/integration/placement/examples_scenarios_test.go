@@ -17,6 +17,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
 )
@@ -159,7 +160,7 @@ func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 	other := newScene(t, "")
 	other.account(t)
 	other.grant(t, "bind-other", "clusterset1")
-	eventually(t, true, func() bool { return other.bound(t, "clusterset1") == nil })
+	env.Becomes(t, true, func() bool { return other.bound(t, "clusterset1") == nil })
 	require.True(t, apierrors.IsNotFound(s.bound(t, "clusterset1")))
 }
 

@@ -15,6 +15,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -67,7 +68,7 @@ func exampleScoreSteady(t *testing.T, file string) {
 	change(t, s, s.live(t, name), func(p *clusterv1beta1.Placement) { p.Spec.ScoreRateLimit = "0s" })
 	s.score(t, s, "without-this", "default", cpuRatio, 100)
 	s.score(t, s, "b", "default", cpuRatio, -100)
-	eventually(t, "a:388 b:200 without:300 ", func() string { return s.scores(t, name) })
+	env.Becomes(t, "a:388 b:200 without:300 ", func() string { return s.scores(t, name) })
 	s.requireSelected(t, name, "a", "b", "without")
 
 	s.fail(t, "b")
@@ -76,8 +77,8 @@ func exampleScoreSteady(t *testing.T, file string) {
 	changeStatus(t, s, read(t, s, "a", "default", &clusterv1alpha1.AddOnPlacementScore{}), func(scores *clusterv1alpha1.AddOnPlacementScore) {
 		scores.Status.ValidUntil = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour)))
 	})
-	eventually(t, "a:300 without:300 without-this:400 ", func() string { return s.scores(t, name) })
-	eventually(t, []string{"AddOnPlacementScores a/default expired; they count as 0 in plugin AddOn/default/cpuratio"},
+	env.Becomes(t, "a:300 without:300 without-this:400 ", func() string { return s.scores(t, name) })
+	env.Becomes(t, []string{"AddOnPlacementScores a/default expired; they count as 0 in plugin AddOn/default/cpuratio"},
 		func() []string { return s.notes(t, name, placement.ReasonScoreExpired) })
 }
 

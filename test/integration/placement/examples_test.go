@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // placementExamples has for each file in manifests/examples/placement the test that
@@ -58,7 +59,7 @@ func TestFederationExamples(t *testing.T) { runExamples(t, "federation", federat
 
 // runExamples tests every file of a folder; one without a test fails.
 func runExamples(t *testing.T, folder string, tests map[string]func(t *testing.T, file string)) {
-	files, err := filepath.Glob(filepath.Join(shared.manifests, "examples", folder, "*"))
+	files, err := filepath.Glob(env.Manifest(t, "examples", folder, "*"))
 	require.NoError(t, err)
 	var names []string
 	for _, file := range files {
@@ -73,7 +74,7 @@ func runExamples(t *testing.T, folder string, tests map[string]func(t *testing.T
 // documents decodes a manifest.
 func (s scene) documents(t *testing.T, file string) []*unstructured.Unstructured {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(s.manifests, file))
+	content, err := os.ReadFile(env.Manifest(t, file))
 	require.NoError(t, err)
 	var result []*unstructured.Unstructured
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
@@ -99,9 +100,9 @@ func (s scene) apply(t *testing.T, file string) []*unstructured.Unstructured {
 			s.open(t, object.GetNamespace())
 		}
 	}
-	content, err := os.ReadFile(filepath.Join(s.manifests, file))
+	content, err := os.ReadFile(env.Manifest(t, file))
 	require.NoError(t, err)
-	applied, err := controlplane.Apply(t.Context(), s.config, content, controlplane.ApplyOptions{Namespace: s.namespace})
+	applied, err := controlplane.Apply(t.Context(), s.RESTConfig(), content, controlplane.ApplyOptions{Namespace: s.namespace})
 	require.NoError(t, err)
 	for i, object := range s.documents(t, file) {
 		if applied[i].GetKind() != "Namespace" {

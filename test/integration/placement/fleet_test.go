@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -28,25 +27,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/fleet"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
 )
-
-// patience is how long a test waits for what must come.
-const patience = 3 * time.Minute
-
-// eventually waits until two values are equal and shows their difference if they
-// don't become it.
-func eventually[T any](t *testing.T, want T, get func() T) {
-	t.Helper()
-	var difference string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if difference = cmp.Diff(want, get()); difference == "" {
-			return
-		}
-	}
-	t.Fatalf("(-want +got):\n%s", difference)
-}
 
 // scene is a namespace where a test places.
 type scene struct {
@@ -113,9 +97,7 @@ func (s scene) cleanUp(t *testing.T, object client.Object) {
 func change[T client.Object](t *testing.T, s scene, object T, mutate func(T)) {
 	t.Helper()
 	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-	before := object.DeepCopyObject().(client.Object)
-	mutate(object)
-	require.NoError(t, s.Patch(t.Context(), object, client.MergeFrom(before)))
+	require.NoError(t, env.Change(t.Context(), s, object, mutate))
 }
 
 // changeStatus patches the status of an object.
@@ -269,8 +251,8 @@ func (s scene) selected(t *testing.T, name string) []string {
 // others, as its status says as well.
 func (s scene) requireSelected(t *testing.T, name string, want ...string) {
 	t.Helper()
-	eventually(t, append([]string{}, want...), func() []string { return s.selected(t, name) })
-	eventually(t, len(want), func() int { return int(s.live(t, name).Status.NumberOfSelectedClusters) })
+	env.Becomes(t, append([]string{}, want...), func() []string { return s.selected(t, name) })
+	env.Becomes(t, len(want), func() int { return int(s.live(t, name).Status.NumberOfSelectedClusters) })
 }
 
 func (s scene) live(t *testing.T, name string) *clusterv1beta1.Placement {
@@ -294,7 +276,7 @@ func (s scene) condition(t *testing.T, name, kind string) (line, message string)
 // requireCondition waits for a condition that says all of some texts.
 func (s scene) requireCondition(t *testing.T, name, kind, want string, texts ...string) {
 	t.Helper()
-	eventually(t, append([]string{want}, texts...), func() []string {
+	env.Becomes(t, append([]string{want}, texts...), func() []string {
 		line, message := s.condition(t, name, kind)
 		got := []string{line}
 		for _, text := range texts {

@@ -18,6 +18,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -58,7 +59,7 @@ func TestStory02UserPlacesOnAuthorizedSets(t *testing.T) {
 	}
 	s.bind(t, "one")
 	two := s.bind(t, "two")
-	alice := s.as(t, "alice")
+	alice := s.As(t, "alice")
 	s.permit(t, "alice")
 
 	for name, sets := range map[string][]string{"any": nil, "first": {"one"}, "more-than-mine": {"two", "secret"}, "theirs": {"secret"}} {
@@ -96,7 +97,7 @@ func (s scene) permit(t *testing.T, user string) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	})
 	probe := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "probe"}}
-	eventually(t, true, func() bool { return s.as(t, user).Create(t.Context(), probe, client.DryRunAll) == nil })
+	env.Becomes(t, true, func() bool { return s.As(t, user).Create(t.Context(), probe, client.DryRunAll) == nil })
 }
 
 // The five selections of the story, by labels, by claims and in CEL; then a cluster

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
 )
@@ -101,7 +102,7 @@ func (s scene) consume(t *testing.T, name string) *consumer {
 // until follows the watch until exactly these clusters are selected.
 func (c *consumer) until(t *testing.T, want ...string) {
 	t.Helper()
-	for timeout := time.After(patience); !slices.Equal(want, c.clusters()); {
+	for timeout := time.After(env.Patience); !slices.Equal(want, c.clusters()); {
 		select {
 		case e := <-c.ResultChan():
 			object, ok := e.Object.(*clusterv1beta1.PlacementDecision)
@@ -192,10 +193,10 @@ func TestStory09HowADecisionIsMade(t *testing.T) {
 	require.Equal(t, []clusterv1beta1.ClusterDecision{
 		{ClusterName: "a", Reason: reason}, {ClusterName: "b", Reason: reason, Score: 140},
 	}, s.decisions(t, "explained"))
-	eventually(t, []string{"a:0 b:140 "}, func() []string { return s.notes(t, "explained", "ScoreUpdate") })
+	env.Becomes(t, []string{"a:0 b:140 "}, func() []string { return s.notes(t, "explained", "ScoreUpdate") })
 	require.Greater(t, s.observed.count(placement.KindFilter, placement.TaintToleration), filters)
 	require.Greater(t, s.observed.count(placement.KindPrioritizer, "AddOn/default/cpuratio"), scorings)
-	eventually(t, true, func() bool { return counted(t, total) > reconciled })
+	env.Becomes(t, true, func() bool { return counted(t, total) > reconciled })
 
 	change(t, s, s.live(t, "explained"), func(p *clusterv1beta1.Placement) {
 		p.Spec.Predicates[0].RequiredClusterSelector.LabelSelector.MatchLabels["cloud"] = "azure"

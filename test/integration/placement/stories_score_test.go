@@ -15,6 +15,8 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // User stories 1 to 4 of the proposal "Placement extensible scheduling".
@@ -54,9 +56,9 @@ func (s scene) agent(t *testing.T, cluster string) client.Client {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	})
-	result := s.as(t, user)
+	result := s.As(t, user)
 	probe := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "probe"}}
-	eventually(t, true, func() bool { return result.Create(t.Context(), probe, client.DryRunAll) == nil })
+	env.Becomes(t, true, func() bool { return result.Create(t.Context(), probe, client.DryRunAll) == nil })
 	return result
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/celset/celset/cel/cluster/clock"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 )
 
@@ -47,13 +48,13 @@ predicates:
 	// A machine that is busy may need longer until the controller knows of a window.
 	var opens time.Time
 	for ahead := 30 * time.Second; time.Until(opens) < clock.Tick/2; ahead *= 2 {
-		require.Less(t, ahead, patience)
+		require.Less(t, ahead, env.Patience)
 		evaluations := s.observed.evaluations()
 		opens = clock.Moment(time.Now().Add(ahead))
 		changeStatus(t, s, soon, func(c *clusterv1.ManagedCluster) {
 			c.Status.ClusterClaims = claimsOf(window(opens, opens.Add(2*clock.Tick)))
 		})
-		eventually(t, true, func() bool { return s.observed.evaluations() > evaluations })
+		env.Becomes(t, true, func() bool { return s.observed.evaluations() > evaluations })
 	}
 	evaluations, decisions := s.observed.evaluations(), s.observed.count(placement.KindFilter, placement.Predicate)
 	s.requireSelected(t, "maintenance", "always", "soon")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // TestEmulatesTheVersionOfTheAPIServer has API servers emulate what is older. celset-scheduler as
@@ -30,11 +31,11 @@ func TestEmulatesTheVersionOfTheAPIServer(t *testing.T) {
 			const driver = "ring.example.com"
 			c := start(t, "--emulated-version="+minor)
 			c.ring(t, driver, c.nodes(t, 1, "node")...)
-			ours := c.install(t, "default-scheduler")
-			c.run(t, "constrained", celsetProfile, driver, neighbours(driver))
-			c.run(t, "plain", stockProfile, driver)
+			ours := c.install(t, "default-scheduler", controlplane.SchedulerOptions{})
+			c.run(t, "constrained", env.CelsetProfile, driver)
+			c.run(t, "plain", env.StockProfile, driver)
 			c.requireServed(t, "constrained", "plain")
-			requireNothingForbidden(t, ours)
+			env.RequireNothingForbidden(t, ours)
 			log, err := os.ReadFile(ours.LogFile())
 			require.NoError(t, err)
 			require.Equal(t, 1, strings.Count(string(log), `"Emulating the version of the API server, which is older" emulated="`+minor+`"`), string(log))
@@ -46,12 +47,7 @@ func TestEmulatesTheVersionOfTheAPIServer(t *testing.T) {
 // TestSchedulerAndVersionsItCantServe starts the scheduler against an API server of which it is
 // known what it answers.
 func TestSchedulerAndVersionsItCantServe(t *testing.T) {
-	dir, err := controlplane.BinDir()
-	require.NoError(t, err)
-	if os.Getenv(controlplane.BinDirEnv) == "" {
-		_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.CelsetScheduler)
-		require.NoError(t, err)
-	}
+	program := env.Program(t, controlplane.CelsetScheduler)
 	server := func(version string) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
@@ -81,7 +77,7 @@ func TestSchedulerAndVersionsItCantServe(t *testing.T) {
 			if tc.gates != "" {
 				args = append(args, "--feature-gates="+tc.gates)
 			}
-			output, err := exec.CommandContext(t.Context(), dir+"/"+controlplane.CelsetScheduler, args...).CombinedOutput()
+			output, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 			require.Error(t, err)
 			require.Contains(t, string(output), tc.want)
 		})
@@ -96,7 +92,7 @@ func TestSchedulerAndVersionsItCantServe(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(tc.config), 0o600))
 				tc.flag += file
 			}
-			output, err := exec.CommandContext(t.Context(), dir+"/"+controlplane.CelsetScheduler, tc.flag).CombinedOutput()
+			output, err := exec.CommandContext(t.Context(), program, tc.flag).CombinedOutput()
 			require.Error(t, err)
 			require.Contains(t, string(output), tc.want)
 		})

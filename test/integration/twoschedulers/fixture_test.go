@@ -5,131 +5,67 @@ package twoschedulers
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
+	resourceclient "k8s.io/client-go/kubernetes/typed/resource/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/guarded"
+	"github.com/celset/celset/internal/testing/ledger"
 	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/internal/topology"
 )
 
 const (
-	// account is whom the overlays are about.
-	account = "system:serviceaccount:kube-system:celset-scheduler"
-	// stock is the user that kube-scheduler is in every cluster.
-	stock = "system:kube-scheduler"
-
-	stockProfile  = "default-scheduler"
-	celsetProfile = "celset-scheduler"
-
 	namespace = metav1.NamespaceDefault
-
-	topologyDriver = "celset-topology-driver"
-
-	// patience is far more than it takes, and less than the time after which pods
-	// are tried again that nothing has happened for.
-	patience = 3 * time.Minute
+	// perNode is the number of devices of a driver on a node.
+	perNode = 8
+	// poolLabel and poolTaint set nodes apart.
+	poolLabel, poolTaint = "example.com/pool", "example.com/connected"
 )
 
 // cluster is the control plane of one test.
-type cluster struct {
-	*controlplane.ControlPlane
-}
+type cluster struct{ *env.Lab }
 
 // start starts a control plane, with further flags of the API server. Tests run beside each other: most
 // of their time they wait for leases.
 func start(t *testing.T, apiServerArgs ...string) *cluster {
 	t.Helper()
 	t.Parallel()
-	// Whoever names the directory of the binaries has built them.
-	prebuilt := os.Getenv(controlplane.BinDirEnv) != ""
-	if !prebuilt {
-		_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.KubeScheduler, controlplane.CelsetScheduler, topologyDriver, guarded.Binary)
-		require.NoError(t, err)
-	}
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{
-		DataDir: t.TempDir(), Progress: t.Output(), SkipKwok: true, SkipControllerManager: true, Prebuilt: prebuilt, APIServerArgs: apiServerArgs,
-		Users: []controlplane.User{
-			{Name: account, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}},
-			{Name: stock},
-			guarded.User(),
-		},
-	})
+	return &cluster{&env.Lab{Namespace: namespace, Env: env.Start(t, controlplane.Options{
+		SkipKwok: true, SkipControllerManager: true, APIServerArgs: apiServerArgs,
+		Users: []controlplane.User{env.Scheduler, env.KubeScheduler, env.Webhook},
+	}, controlplane.KubeScheduler, controlplane.CelsetScheduler, guarded.Binary)}}
+}
+
+// install applies an overlay and starts celset-scheduler as its Deployment would, unless the options give
+// it another way to the API server, and further flags.
+func (c *cluster) install(t *testing.T, overlay string, options controlplane.SchedulerOptions) *controlplane.Process {
+	t.Helper()
+	objects, err := render.Kustomization(env.Manifest(t, "overlays", overlay))
 	require.NoError(t, err)
-	t.Cleanup(cp.Stop)
-	return &cluster{cp}
-}
-
-// startStock starts kube-scheduler as in any cluster. It does not find out by itself that the
-// API server is older.
-func (c *cluster) startStock(t *testing.T) *controlplane.Process {
-	t.Helper()
-	return c.startStockWith(t, controlplane.SchedulerOptions{User: stock})
-}
-
-// startStockWith starts it with a way to the API server.
-func (c *cluster) startStockWith(t *testing.T, options controlplane.SchedulerOptions) *controlplane.Process {
-	t.Helper()
-	args := []string{"--leader-elect=true"}
-	if older := os.Getenv(controlplane.KubernetesEnv); older != "" {
-		args = append(args, "--emulated-version="+older)
-	}
-	options.Binary, options.Args = c.Binary(controlplane.KubeScheduler), args
-	p, err := c.StartScheduler(t.Context(), options)
-	require.NoError(t, err)
-	return p
-}
-
-// install applies an overlay and starts celset-scheduler as its Deployment would.
-func (c *cluster) install(t *testing.T, overlay string) *controlplane.Process {
-	t.Helper()
-	return c.installWith(t, overlay, controlplane.SchedulerOptions{User: account})
-}
-
-// installWith does it with a way to the API server, and further flags.
-func (c *cluster) installWith(t *testing.T, overlay string, options controlplane.SchedulerOptions) *controlplane.Process {
-	t.Helper()
-	objects, err := render.Kustomization(filepath.Join("..", "..", "..", "manifests", "overlays", overlay))
-	require.NoError(t, err)
-	c.apply(t, objects...)
-	options.Config, options.Args = configuration(t, objects), append(flags(t, objects), options.Args...)
-	p, err := c.StartScheduler(t.Context(), options)
-	require.NoError(t, err)
-	return p
-}
-
-// apply stores objects.
-func (c *cluster) apply(t *testing.T, objects ...*unstructured.Unstructured) {
-	t.Helper()
 	for _, object := range objects {
 		content, err := yaml.Marshal(object.Object)
 		require.NoError(t, err)
-		_, err = controlplane.Apply(t.Context(), c.RESTConfig(), content, controlplane.ApplyOptions{})
-		require.NoError(t, err)
+		c.ApplyText(t, string(content))
 	}
-}
-
-// configuration is what is in the rendered ConfigMap.
-func configuration(t *testing.T, objects []*unstructured.Unstructured) []byte {
-	t.Helper()
-	object, err := render.Find(objects, "ConfigMap", "celset-scheduler-config")
+	config, err := render.Find(objects, "ConfigMap", "celset-scheduler-config")
 	require.NoError(t, err)
-	content, found, err := unstructured.NestedString(object.Object, "data", "config.yaml")
+	content, _, err := unstructured.NestedString(config.Object, "data", "config.yaml")
 	require.NoError(t, err)
-	require.True(t, found)
-	return []byte(content)
+	if options.Kubeconfig == "" {
+		options.User = env.Scheduler.Name
+	}
+	options.Config, options.Args = []byte(content), append(flags(t, objects), options.Args...)
+	return c.StartScheduler(t, options)
 }
 
 // flags are those of the rendered Deployment, but for the path and the port, which are
@@ -150,6 +86,12 @@ func flags(t *testing.T, objects []*unstructured.Unstructured) []string {
 	return result
 }
 
+// stock starts kube-scheduler as its own user.
+func (c *cluster) stock(t *testing.T) *controlplane.Process {
+	t.Helper()
+	return c.StartStock(t, controlplane.SchedulerOptions{User: env.KubeScheduler.Name})
+}
+
 // holder is who has a lease, "" for nobody.
 func (c *cluster) holder(ctx context.Context, lease string) string {
 	object, err := c.Client().CoordinationV1().Leases("kube-system").Get(ctx, lease, metav1.GetOptions{})
@@ -159,42 +101,55 @@ func (c *cluster) holder(ctx context.Context, lease string) string {
 	return *object.Spec.HolderIdentity
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, condition func(context.Context) (bool, error)) {
+// follow keeps a ledger of all claims from now on.
+func (c *cluster) follow(t *testing.T) *ledger.Ledger {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, condition)
-	require.NoError(t, err, what)
+	l, _ := c.KeepLedger(t, namespace, false, func(*resourceapi.ResourceClaim) string { return "" })
+	return l
 }
 
-// run creates a claim for two devices of a class, and a pod of the profile that uses it.
-func (c *cluster) run(t *testing.T, name, profile, class string, options ...func(*corev1.Pod, *resourceapi.ResourceClaim)) {
+// nodes creates nodes.
+func (c *cluster) nodes(t *testing.T, n int, prefix string, taints ...corev1.Taint) []string {
 	t.Helper()
-	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "two", Exactly: &resourceapi.ExactDeviceRequest{
-		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 2,
-	}}}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
-		SchedulerName:  profile,
-		ResourceClaims: []corev1.PodResourceClaim{{Name: "devices", ResourceClaimName: &name}},
-		Containers: []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10", Resources: corev1.ResourceRequirements{
-			Claims: []corev1.ResourceClaim{{Name: "devices"}},
-		}}},
-	}}
-	for _, option := range options {
-		option(pod, claim)
+	names, err := controlplane.CreateNodes(t.Context(), c.Client(), n, controlplane.NodeOptions{
+		Prefix: prefix, Labels: map[string]string{poolLabel: prefix}, Taints: taints, Static: true,
+	})
+	require.NoError(t, err)
+	return names
+}
+
+// ring publishes a ring of devices on each node, with a class named like the driver.
+func (c *cluster) ring(t *testing.T, driver string, nodes ...string) topology.Topology {
+	t.Helper()
+	ring, err := topology.NewRing(topology.Family{Driver: driver, Prefix: "d"}, perNode)
+	require.NoError(t, err)
+	c.Publish(t, ring, nodes...)
+	c.CreateClass(t, driver)
+	return ring
+}
+
+// option changes a pod.
+type option func(*corev1.Pod)
+
+// run creates a claim for two devices of a class, and a pod of the profile that uses it. The pods of
+// celset-scheduler want neighbours.
+func (c *cluster) run(t *testing.T, name, profile, class string, options ...option) {
+	t.Helper()
+	parts := []env.Part{env.Request("two", class, 2)}
+	if profile == env.CelsetProfile {
+		parts = append(parts, env.Constrained("neighbours", env.Contiguous(class, 2)))
 	}
-	_, err := c.Client().ResourceV1().ResourceClaims(namespace).Create(t.Context(), claim, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = c.Client().CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	require.NoError(t, err)
+	c.runWith(t, name, profile, parts, options...)
 }
 
-// pod reads a pod.
-func (c *cluster) pod(ctx context.Context, t *testing.T, name string) *corev1.Pod {
+func (c *cluster) runWith(t *testing.T, name, profile string, parts []env.Part, options ...option) {
 	t.Helper()
-	pod, err := c.Client().CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	require.NoError(t, err)
-	return pod
+	c.CreateClaim(t, name, parts...)
+	pod := env.Pod(name, profile, name)
+	for _, change := range options {
+		change(pod)
+	}
+	c.CreatePodAsIs(t, pod)
 }
 
 // requireServed waits until the pods are bound, and returns the devices of each. No
@@ -203,56 +158,25 @@ func (c *cluster) requireServed(t *testing.T, pods ...string) map[string]devices
 	t.Helper()
 	served, users := map[string]devices{}, map[string]string{}
 	for _, name := range pods {
-		eventually(t, name+" is bound", func(ctx context.Context) (bool, error) { return c.pod(ctx, t, name).Spec.NodeName != "", nil })
-		claim, err := c.Client().ResourceV1().ResourceClaims(namespace).Get(t.Context(), name, metav1.GetOptions{})
-		require.NoError(t, err)
+		c.RequireRunning(t, name)
+		claim := c.Claim(t, name)
 		require.NotNil(t, claim.Status.Allocation, name)
-		for _, result := range claim.Status.Allocation.Devices.Results {
-			device := result.Driver + "/" + result.Pool + "/" + result.Device
+		for _, device := range ledger.DevicesOf(claim) {
 			require.NotContains(t, users, device, "allocated to %s and %s", users[device], name)
 			users[device] = name
 		}
-		served[name] = claim.Status.Allocation.Devices.Results
+		served[name] = devices{claim.Status.Allocation.Devices.Results[0].Pool, env.DeviceNames(claim)}
 	}
 	return served
 }
 
-// devices are those of one claim.
-type devices []resourceapi.DeviceRequestAllocationResult
-
-// node is where they are: pools have the names of nodes.
-func (d devices) node() string { return d[0].Pool }
-
-// names are those that they have in their pool.
-func (d devices) names() []string {
-	var names []string
-	for _, result := range d {
-		names = append(names, result.Device)
-	}
-	return names
+// devices are those of one claim. Pools have the names of nodes.
+type devices struct {
+	node  string
+	names []string
 }
 
-// requireRefused waits until the pod's condition says why it can't be scheduled.
-func (c *cluster) requireRefused(t *testing.T, name, reason string) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("%s is refused: %s", name, reason), func(ctx context.Context) (bool, error) {
-		for _, condition := range c.pod(ctx, t, name).Status.Conditions {
-			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && strings.Contains(condition.Message, reason) {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
-	claim, err := c.Client().ResourceV1().ResourceClaims(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Nil(t, claim.Status.Allocation)
-}
-
-// requireNothingForbidden reads the log of a scheduler that ran.
-func requireNothingForbidden(t *testing.T, p *controlplane.Process) {
-	t.Helper()
-	log, err := os.ReadFile(p.LogFile())
-	require.NoError(t, err)
-	require.NotContains(t, string(log), "forbidden", "the overlay gives all rights that it takes")
-	require.NotEmpty(t, log)
+// claims are those of the namespace.
+func (c *cluster) claims() resourceclient.ResourceClaimInterface {
+	return c.Client().ResourceV1().ResourceClaims(namespace)
 }

@@ -8,18 +8,15 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // gate stands between a scheduler and the API server, and lets allocations wait.
@@ -46,23 +43,12 @@ func (c *cluster) newGate(t *testing.T, user string, wait func()) (g *gate, kube
 	api, err := url.Parse(config.Host)
 	require.NoError(t, err)
 	g = &gate{api: transport, wait: wait, answers: make(chan answer, 1000)}
-	server := httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(api) },
-		Transport:     g,
-		FlushInterval: -1,
-		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	})
+	server := env.Proxy(api, g)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"gate": {Server: server.URL}},
-		Contexts:       map[string]*clientcmdapi.Context{"gate": {Cluster: "gate"}},
-		CurrentContext: "gate",
-	}, kubeconfig))
-	return g, kubeconfig
+	return g, env.Kubeconfig(t, server.URL)
 }
 
 // RoundTrip has the API server get all that was sent, also if the sender has ended meanwhile.

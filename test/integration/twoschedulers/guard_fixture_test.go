@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	resourceclient "k8s.io/client-go/kubernetes/typed/resource/v1"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/guarded"
 )
 
@@ -45,7 +45,7 @@ func (c *cluster) installGuard(t *testing.T) *guard {
 // startReplica starts one and waits until it is ready.
 func (g *guard) startReplica(t *testing.T) *guarded.Replica {
 	t.Helper()
-	kubeconfig, err := g.c.KubeconfigFor(guarded.Account)
+	kubeconfig, err := g.c.KubeconfigFor(env.Webhook.Name)
 	require.NoError(t, err)
 	r, err := g.overlay.Start(t.Context(), g.c.ControlPlane, guarded.Options{
 		Name: fmt.Sprintf("guard-%d", len(g.replicas)+1), Kubeconfig: kubeconfig, Grace: guardGrace, Lease: guardLease,
@@ -66,20 +66,16 @@ func (g *guard) ask(t *testing.T, r *guarded.Replica) {
 func (g *guard) waitUntilActive(t *testing.T) {
 	t.Helper()
 	g.c.allocate(t, "owner", "probe.example.com")
-	probe := g.c.createClaim(t, "probe")
+	probe := g.c.createUnallocated(t, "probe")
 	probe.Status.Allocation = guarded.Allocation("probe.example.com")
-	eventually(t, "the guard judges", func(ctx context.Context) (bool, error) {
+	env.Until(t, "the guard judges", func(ctx context.Context) (bool, error) {
 		_, err := g.c.claims().UpdateStatus(ctx, probe, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "device probe.example.com/pool/device is in use: claim default/owner"), nil
 	})
 }
 
-func (c *cluster) claims() resourceclient.ResourceClaimInterface {
-	return c.Client().ResourceV1().ResourceClaims(namespace)
-}
-
-// createClaim creates a claim that nobody allocates.
-func (c *cluster) createClaim(t *testing.T, name string) *resourceapi.ResourceClaim {
+// createUnallocated creates a claim that nobody allocates.
+func (c *cluster) createUnallocated(t *testing.T, name string) *resourceapi.ResourceClaim {
 	t.Helper()
 	claim, err := c.claims().Create(t.Context(), guarded.Claim(name), metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -89,9 +85,9 @@ func (c *cluster) createClaim(t *testing.T, name string) *resourceapi.ResourceCl
 // allocate gives the device to a claim. As long as the guard is not active, it is tried again.
 func (c *cluster) allocate(t *testing.T, name, driver string) {
 	t.Helper()
-	claim := c.createClaim(t, name)
+	claim := c.createUnallocated(t, name)
 	claim.Status.Allocation = guarded.Allocation(driver)
-	eventually(t, "claim "+name+" is allocated", func(ctx context.Context) (bool, error) {
+	env.Until(t, "claim "+name+" is allocated", func(ctx context.Context) (bool, error) {
 		_, err := c.claims().UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 		return err == nil, nil
 	})

@@ -25,33 +25,24 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/guarded"
-	"github.com/celset/celset/internal/testing/ledger"
 )
-
-// follow keeps a ledger of all claims from now on.
-func (c *cluster) follow(t *testing.T) *ledger.Ledger {
-	t.Helper()
-	l := ledger.New(func(*resourceapi.ResourceClaim) string { return "" })
-	_, err := l.Follow(t.Context(), c.Client(), namespace, "")
-	require.NoError(t, err)
-	return l
-}
 
 // compete starts both schedulers and has them serve pods from one pool, which has as many devices as the pods
 // need. Each allocation takes a while until it is stored, so that the other does not know of it.
 func (c *cluster) compete(t *testing.T, driver string) (pods []string) {
 	t.Helper()
-	_, kubeconfig := c.newGate(t, stock, slow)
-	c.startStockWith(t, controlplane.SchedulerOptions{Kubeconfig: kubeconfig})
-	_, kubeconfig = c.newGate(t, account, slow)
-	c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Kubeconfig: kubeconfig})
+	_, kubeconfig := c.newGate(t, env.KubeScheduler.Name, slow)
+	c.StartStock(t, controlplane.SchedulerOptions{Kubeconfig: kubeconfig})
+	_, kubeconfig = c.newGate(t, env.Scheduler.Name, slow)
+	c.install(t, "second-scheduler", controlplane.SchedulerOptions{Kubeconfig: kubeconfig})
 	nodes := c.nodes(t, 4, "node")
 	c.ring(t, driver, nodes...)
 	for i := range len(nodes) * perNode / 2 / 2 {
 		theirs, ours := fmt.Sprintf("stock-%d", i), fmt.Sprintf("ours-%d", i)
-		c.run(t, theirs, stockProfile, driver)
-		c.run(t, ours, celsetProfile, driver, neighbours(driver))
+		c.run(t, theirs, env.StockProfile, driver)
+		c.run(t, ours, env.CelsetProfile, driver)
 		pods = append(pods, theirs, ours)
 	}
 	return pods
@@ -63,7 +54,7 @@ func TestTwoSchedulersAllocateTwice(t *testing.T) {
 	c := start(t)
 	l := c.follow(t)
 	pods := c.compete(t, "ring.example.com")
-	eventually(t, "a device is in two claims", func(context.Context) (bool, error) { return len(l.Entries().Violations) > 0, nil })
+	env.Until(t, "a device is in two claims", func(context.Context) (bool, error) { return len(l.Entries().Violations) > 0, nil })
 	require.ErrorContains(t, l.Entries().Err(), "gets device ring.example.com/", "of %v", pods)
 }
 
@@ -74,7 +65,7 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 	l := c.follow(t)
 	g := c.installGuard(t)
 	active := g.startReplica(t)
-	eventually(t, "the first replica is active", func(ctx context.Context) (bool, error) { return active.IsActive(ctx), nil })
+	env.Until(t, "the first replica is active", func(ctx context.Context) (bool, error) { return active.IsActive(ctx), nil })
 	// All requests come to the replica that has to send them on.
 	other := g.startReplica(t)
 	g.ask(t, other)
@@ -107,20 +98,18 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 		<-active.Done()
 		c.allocate(t, "after", "after.example.com")
 		require.Positive(t, g.judged(t, "admitted"), "by the other")
-		second := c.createClaim(t, "second")
+		second := c.createUnallocated(t, "second")
 		second.Status.Allocation = guarded.Allocation("after.example.com")
 		_, err := c.claims().UpdateStatus(t.Context(), second, metav1.UpdateOptions{})
 		require.ErrorContains(t, err, "device after.example.com/pool/device is in use: claim default/after")
 		require.NoError(t, l.Entries().Err())
 	})
 	t.Run("devices that are given back", func(t *testing.T) {
-		after, err := c.claims().Get(t.Context(), "after", metav1.GetOptions{})
-		require.NoError(t, err)
+		after := c.Claim(t, "after")
 		after.Status.Allocation = nil
-		_, err = c.claims().UpdateStatus(t.Context(), after, metav1.UpdateOptions{})
+		_, err := c.claims().UpdateStatus(t.Context(), after, metav1.UpdateOptions{})
 		require.NoError(t, err)
-		second, err := c.claims().Get(t.Context(), "second", metav1.GetOptions{})
-		require.NoError(t, err)
+		second := c.Claim(t, "second")
 		second.Status.Allocation = guarded.Allocation("after.example.com")
 		_, err = c.claims().UpdateStatus(t.Context(), second, metav1.UpdateOptions{})
 		require.NoError(t, err, "at once, however late the guard hears of it")
@@ -135,7 +124,7 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 		require.NotContains(t, logOf(t, next.Process), "Guarding allocations soon", "there was nothing to wait for")
 	})
 	for _, r := range g.replicas {
-		require.NotContains(t, logOf(t, r.Process), "forbidden", "the overlay gives all rights that it takes")
+		env.RequireNothingForbidden(t, r.Process)
 	}
 }
 
@@ -160,9 +149,7 @@ func TestPausedLeader(t *testing.T) {
 				g.waitUntilActive(t)
 			}
 			late := c.pause(t, driver)
-			second, err := c.claims().Get(t.Context(), "second", metav1.GetOptions{})
-			require.NoError(t, err)
-			require.NotNil(t, second.Status.Allocation)
+			require.NotNil(t, c.Claim(t, "second").Status.Allocation)
 			if guarded {
 				require.Equal(t, http.StatusForbidden, late.code, late.body)
 				require.Contains(t, late.body, "is in use: claim default/second")
@@ -170,7 +157,7 @@ func TestPausedLeader(t *testing.T) {
 				return
 			}
 			require.Equal(t, http.StatusOK, late.code, late.body)
-			eventually(t, "a device is in two claims", func(context.Context) (bool, error) { return len(l.Entries().Violations) > 0, nil })
+			env.Until(t, "a device is in two claims", func(context.Context) (bool, error) { return len(l.Entries().Violations) > 0, nil })
 		})
 	}
 }
@@ -181,17 +168,17 @@ func TestStoppedLeader(t *testing.T) {
 	const driver, pods = "ring.example.com", 120
 	c := start(t)
 	l := c.follow(t)
-	former := c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former", User: account})
+	former := c.install(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former"})
 	c.ring(t, driver, c.nodes(t, pods*2/perNode, "node")...)
 	var names []string
 	for i := range pods {
 		names = append(names, fmt.Sprintf("pod-%d", i))
-		c.run(t, names[i], celsetProfile, driver, neighbours(driver))
+		c.run(t, names[i], env.CelsetProfile, driver)
 	}
 	require.NoError(t, syscall.Kill(former.PID(), syscall.SIGSTOP))
 	resume := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(former.PID(), syscall.SIGCONT)) })
 	t.Cleanup(resume)
-	c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Name: "next", User: account})
+	c.install(t, "second-scheduler", controlplane.SchedulerOptions{Name: "next"})
 	c.requireServed(t, names...)
 	resume()
 	<-former.Done()
@@ -205,45 +192,32 @@ func (c *cluster) pause(t *testing.T, driver string) answer {
 	t.Helper()
 	chosen, release := make(chan struct{}), make(chan struct{})
 	arrived := sync.OnceFunc(func() { close(chosen) })
-	gate, kubeconfig := c.newGate(t, account, func() {
+	gate, kubeconfig := c.newGate(t, env.Scheduler.Name, func() {
 		arrived()
 		<-release
 	})
 	// No shorter: on a busy machine a renewal may take seconds.
 	args := []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=12s", "--leader-elect-retry-period=500ms"}
-	former := c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former", Kubeconfig: kubeconfig, Args: args})
-	c.pair(t, driver, c.nodes(t, 1, "node")[0])
-	c.run(t, "first", celsetProfile, driver)
+	former := c.install(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former", Kubeconfig: kubeconfig, Args: args})
+	node, two := c.nodes(t, 1, "node")[0], []env.Part{env.Request("two", driver, 2)}
+	c.CreateClass(t, driver)
+	c.CreateSlice(t, &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "pair"}, Spec: resourceapi.ResourceSliceSpec{
+		Driver: driver, NodeName: &node, Pool: resourceapi.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
+		Devices: []resourceapi.Device{{Name: "0"}, {Name: "1"}},
+	}})
+	c.runWith(t, "first", env.CelsetProfile, two)
 	<-chosen
 	require.NoError(t, syscall.Kill(former.PID(), syscall.SIGSTOP))
 	resume := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(former.PID(), syscall.SIGCONT)) })
 	t.Cleanup(resume)
 
-	_, err := c.Client().SchedulingV1().PriorityClasses().Create(t.Context(), &scheduling.PriorityClass{
+	env.Create(t, c.Client().SchedulingV1().PriorityClasses(), &scheduling.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "first-served"}, Value: 1000, PreemptionPolicy: ptr.To(corev1.PreemptNever),
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	c.run(t, "second", celsetProfile, driver, func(pod *corev1.Pod, _ *resourceapi.ResourceClaim) { pod.Spec.PriorityClassName = "first-served" })
-	c.installWith(t, "second-scheduler", controlplane.SchedulerOptions{Name: "next", User: account, Args: args})
-	eventually(t, "the other pod is served", func(ctx context.Context) (bool, error) { return c.pod(ctx, t, "second").Spec.NodeName != "", nil })
+	})
+	c.runWith(t, "second", env.CelsetProfile, two, func(pod *corev1.Pod) { pod.Spec.PriorityClassName = "first-served" })
+	c.install(t, "second-scheduler", controlplane.SchedulerOptions{Name: "next", Args: args})
+	c.RequireRunning(t, "second")
 	close(release)
 	resume()
 	return <-gate.answers
-}
-
-// pair publishes two devices of a node.
-func (c *cluster) pair(t *testing.T, driver, node string) {
-	t.Helper()
-	_, err := c.Client().ResourceV1().ResourceSlices().Create(t.Context(), &resourceapi.ResourceSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: node + "-pair"},
-		Spec: resourceapi.ResourceSliceSpec{
-			Driver: driver, NodeName: &node, Pool: resourceapi.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
-			Devices: []resourceapi.Device{{Name: "0"}, {Name: "1"}},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver}}
-	class.Spec.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: "device.driver == '" + driver + "'"}}}
-	_, err = c.Client().ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{})
-	require.NoError(t, err)
 }

@@ -10,50 +10,46 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // policy is the one in docs/two-schedulers.md.
-func policy(t *testing.T) []byte {
+func policy(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/two-schedulers.md")
 	require.NoError(t, err)
 	for block := range strings.SplitSeq(string(page), "```yaml\n") {
 		block, _, _ = strings.Cut(block, "```")
 		if strings.Contains(block, "kind: ValidatingAdmissionPolicy\n") {
-			return []byte(block)
+			return block
 		}
 	}
 	require.Fail(t, "the page has no policy")
-	return nil
+	return ""
 }
 
 // keepApart applies the policy: from then on, a claim with a constraint is for devices
 // of one class.
 func (c *cluster) keepApart(t *testing.T) {
 	const connected, other = "connected.example.com", "single.example.com"
-	_, err := controlplane.Apply(t.Context(), c.RESTConfig(), policy(t), controlplane.ApplyOptions{})
-	require.NoError(t, err)
+	c.ApplyText(t, policy(t))
 	create := func(ctx context.Context, constrained bool, classes ...string) error {
-		claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "policy-"}}
+		var parts []env.Part
 		if constrained {
-			neighbours(classes[0])(nil, claim)
+			parts = append(parts, env.Constrained("neighbours", env.Contiguous(classes[0], 2)))
 		}
 		for _, class := range classes {
 			name, _, _ := strings.Cut(class, ".")
-			claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, resourceapi.DeviceRequest{
-				Name: name, Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class},
-			})
+			parts = append(parts, env.Request(name, class, 1))
 		}
-		_, err := c.Client().ResourceV1().ResourceClaims(namespace).Create(ctx, claim, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := c.claims().Create(ctx, env.Claim("policy", parts...), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 	const message = "CEL device constraints are for devices of the class connected.example.com"
 	// The API server takes a moment to know it.
-	eventually(t, "a claim with a constraint on another class is refused", func(ctx context.Context) (bool, error) {
+	env.Until(t, "a claim with a constraint on another class is refused", func(ctx context.Context) (bool, error) {
 		err := create(ctx, true, other)
 		return err != nil && strings.Contains(err.Error(), message), nil
 	})

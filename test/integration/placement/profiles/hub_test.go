@@ -4,153 +4,50 @@
 package profiles
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/placement/inventory"
 )
 
-const (
-	serviceAccount = "system:serviceaccount:celset-system:celset-placement"
-	// fleet is the namespace of the ClusterProfiles.
-	fleet = "fleet"
-	// patience is how long a test waits for what must come.
-	patience = 2 * time.Minute
-)
+// fleet is the namespace of the ClusterProfiles.
+const fleet = "fleet"
 
-// shared is the hub of all tests, which run one after another. The client is that of the
-// administrator.
-var shared struct {
-	client.WithWatch
-	controlPlane *controlplane.ControlPlane
-}
+// shared is the hub of all tests, which run one after another.
+var shared *env.Hub
 
 func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
-	code, err := runOnHub(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func runOnHub(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	cp, err := controlplane.Start(ctx, controlplane.Options{
-		Progress: os.Stderr, SkipKwok: true, Controllers: []string{"garbage-collector-controller"},
-		// Whoever names the directory of the binaries has built them.
-		Prebuilt: os.Getenv(controlplane.BinDirEnv) != "",
-		Users:    []controlplane.User{{Name: serviceAccount, Groups: []string{"system:serviceaccounts"}}},
+	env.Main(m, func(t testing.TB) {
+		shared = env.StartHub(t, controlplane.Options{
+			Controllers: []string{"garbage-collector-controller"}, Users: []controlplane.User{env.Placement},
+		})
+		shared.ApplyManifests(t, "placement/rbac.yaml")
+		shared.InstallProfiles(t)
+		shared.CreateFor(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet}})
 	})
-	if err != nil {
-		return 1, err
-	}
-	defer cp.Stop()
-	shared.controlPlane = cp
-	if err := prepare(ctx, cp); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
-}
-
-// prepare installs kinds and rights.
-func prepare(ctx context.Context, cp *controlplane.ControlPlane) error {
-	config := cp.RESTConfig()
-	config.QPS = -1
-	if err := hub.Install(ctx, config); err != nil {
-		return err
-	}
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return err
-	}
-	definitions, err := filepath.Glob(filepath.Join(root, "manifests", "placement", "profile-crds", "multicluster.*.yaml"))
-	if err != nil || len(definitions) == 0 {
-		return fmt.Errorf("definitions of ClusterProfiles: %d, %w", len(definitions), err)
-	}
-	for _, file := range definitions {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if err := hub.InstallDefinitions(ctx, config, content); err != nil {
-			return err
-		}
-	}
-	for _, file := range []string{"rbac.yaml", filepath.Join("profiles", "rbac.yaml")} {
-		content, err := os.ReadFile(filepath.Join(root, "manifests", "placement", file))
-		if err != nil {
-			return err
-		}
-		if _, err := controlplane.Apply(ctx, config, content, controlplane.ApplyOptions{}); err != nil {
-			return err
-		}
-	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)); err != nil {
-		return err
-	}
-	if shared.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
-		return err
-	}
-	return shared.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet}})
 }
 
 // run runs the controller as the program does, and returns what ends it.
 func run(t *testing.T) (stop func()) {
 	t.Helper()
-	kubeconfig, err := shared.controlPlane.KubeconfigFor(serviceAccount)
-	require.NoError(t, err)
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	require.NoError(t, err)
-	config.QPS = -1
+	config := shared.ConfigOf(t, env.Placement.Name)
 	controller.Guard(config)
 	where := inventory.ClusterProfiles{Namespace: fleet}
-	mgr, err := manager.New(config, manager.Options{
-		Scheme: shared.Scheme(), Cache: where.Cache(controller.Cache()), Metrics: server.Options{BindAddress: "0"},
+	return shared.Manage(t, config, manager.Options{Cache: where.Cache(controller.Cache())}, func(mgr manager.Manager) error {
+		return controller.Add(mgr, controller.Options{Inventory: where, ProfileDecisions: true, SkipNameValidation: true})
 	})
-	require.NoError(t, err)
-	require.NoError(t, controller.Add(mgr, controller.Options{Inventory: where, ProfileDecisions: true, SkipNameValidation: true}))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stopped := false
-	stop = func() {
-		if !stopped {
-			stopped = true
-			cancel()
-			require.NoError(t, <-done)
-		}
-	}
-	t.Cleanup(stop)
-	return stop
 }
 
 // team is a namespace to which the set of its name is bound.
@@ -168,10 +65,7 @@ func newTeam(t *testing.T, name string) team {
 
 func create(t *testing.T, object client.Object) {
 	t.Helper()
-	require.NoError(t, shared.Create(t.Context(), object))
-	t.Cleanup(func() {
-		require.NoError(t, client.IgnoreNotFound(shared.Delete(context.Background(), object)))
-	})
+	shared.CreateFor(t, object)
 }
 
 // join creates the profile of a cluster, in the set of the team.
@@ -218,9 +112,7 @@ func (of team) place(t *testing.T, name string, expressions ...string) *clusterv
 
 func change[T client.Object](t *testing.T, object T, mutate func(T)) {
 	t.Helper()
-	before := object.DeepCopyObject().(client.Object)
-	mutate(object)
-	require.NoError(t, shared.Patch(t.Context(), object, client.MergeFrom(before)))
+	require.NoError(t, env.Change(t.Context(), shared, object, mutate))
 }
 
 // selected are the clusters of a Placement by the names of its PlacementDecisions.
@@ -269,19 +161,6 @@ func (of team) referred(t *testing.T, name string) map[string][]string {
 func (of team) requireSelected(t *testing.T, name string, clusters ...string) {
 	t.Helper()
 	want := map[string][]string{name + "-decision-1": append([]string{}, clusters...)}
-	eventually(t, want, func() map[string][]string { return of.selected(t, name) })
-	eventually(t, want, func() map[string][]string { return of.referred(t, name) })
-}
-
-// eventually waits until two values are equal and shows their difference if they don't
-// become it.
-func eventually[T any](t *testing.T, want T, get func() T) {
-	t.Helper()
-	var difference string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if difference = cmp.Diff(want, get()); difference == "" {
-			return
-		}
-	}
-	t.Fatalf("(-want +got):\n%s", difference)
+	env.Becomes(t, want, func() map[string][]string { return of.selected(t, name) })
+	env.Becomes(t, want, func() map[string][]string { return of.referred(t, name) })
 }

@@ -64,7 +64,7 @@ func TestPage(t *testing.T) {
 // apply applies the objects of a block, with their status, as who they are of does.
 func apply(t *testing.T, block string) {
 	t.Helper()
-	config := shared.controlPlane.RESTConfig()
+	config := shared.RESTConfig()
 	_, err := controlplane.Apply(t.Context(), config, []byte(block), controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	objects, err := render.Decode([]byte(block))

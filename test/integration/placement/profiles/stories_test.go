@@ -21,6 +21,8 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/testing/env"
 )
 
 type status = profilev1alpha1.ClusterProfileStatus
@@ -219,7 +221,7 @@ func TestStoryPublishedDecisions(t *testing.T) {
 		}
 		return result
 	}
-	eventually(t, map[string]int{"big-decision-1": 100, "big-decision-2": 30}, sizes)
+	env.Becomes(t, map[string]int{"big-decision-1": 100, "big-decision-2": 30}, sizes)
 	require.Equal(t, team.selected(t, "big"), team.referred(t, "big"))
 	for name, published := range team.published(t, "big") {
 		require.Equal(t, "celset-placement", published.SchedulerName)
@@ -229,7 +231,7 @@ func TestStoryPublishedDecisions(t *testing.T) {
 	}
 
 	t.Run("clusters that stay are never missing", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), env.Patience)
 		defer cancel()
 		list := &profilev1alpha1.PlacementDecisionList{}
 		require.NoError(t, shared.List(ctx, list, client.InNamespace(team)))
@@ -282,7 +284,7 @@ func TestStoryPublishedDecisions(t *testing.T) {
 		require.NoError(t, shared.Delete(t.Context(), &published))
 		team.requireSelected(t, "small", "c001")
 		require.NoError(t, shared.Delete(t.Context(), small))
-		eventually(t, 0, func() int { return len(team.published(t, "small")) })
+		env.Becomes(t, 0, func() int { return len(team.published(t, "small")) })
 	})
 	t.Run("what is of others is left", func(t *testing.T) {
 		foreign := &profilev1alpha1.PlacementDecision{
@@ -291,17 +293,17 @@ func TestStoryPublishedDecisions(t *testing.T) {
 		}
 		create(t, foreign)
 		mine := team.place(t, "mine", `managedCluster.metadata.name == "c003"`)
-		eventually(t, map[string][]string{"mine-decision-1": {"c003"}}, func() map[string][]string { return team.selected(t, "mine") })
+		env.Becomes(t, map[string][]string{"mine-decision-1": {"c003"}}, func() map[string][]string { return team.selected(t, "mine") })
 		misconfigured := func() bool {
 			require.NoError(t, shared.Get(t.Context(), client.ObjectKeyFromObject(mine), mine))
 			return meta.IsStatusConditionTrue(mine.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
 		}
-		eventually(t, true, misconfigured)
+		env.Becomes(t, true, misconfigured)
 		require.Equal(t, map[string][]string{"mine-decision-1": {"x"}}, team.referred(t, "mine"))
 		require.Contains(t, meta.FindStatusCondition(mine.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured).Message, "mine-decision-1 of multicluster.x-k8s.io is not of Placement mine")
 		require.EqualValues(t, 1, mine.Status.NumberOfSelectedClusters)
 		require.NoError(t, shared.Delete(t.Context(), foreign))
 		team.requireSelected(t, "mine", "c003")
-		eventually(t, false, misconfigured)
+		env.Becomes(t, false, misconfigured)
 	})
 }

@@ -105,7 +105,6 @@ skew: ## the user stories on each version of Kubernetes, SKEW
 # -v for the tests that run, and for the reason if none does.
 e2e: ## the user stories up to their containers, and the images of a release, on a local node (Linux, as root)
 	CELSET_E2E=1 $(GO) test -v -count=1 $(TEST_FLAGS) ./test/e2e
-	CELSET_E2E=1 $(GO) test -v -count=1 $(TEST_FLAGS) ./test/chart -run TestImages
 
 bin: ## build the binaries of the local cluster and the commands of this module into bin/
 	$(devcluster)

@@ -33,7 +33,6 @@ type command struct {
 	grace time.Duration
 
 	isolated bool     // in a mount and a PID namespace of its own
-	network  bool     // isolated in a network namespace, too
 	beside   *Process // in the namespaces of that one, which is isolated
 }
 

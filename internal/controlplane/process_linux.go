@@ -23,14 +23,10 @@ func childAttributes(c command) *syscall.SysProcAttr {
 	case c.beside != nil:
 		return &syscall.SysProcAttr{Setpgid: true}
 	case c.isolated:
-		attributes := &syscall.SysProcAttr{
+		return &syscall.SysProcAttr{
 			Setpgid: true, Pdeathsig: syscall.SIGKILL,
 			Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
 		}
-		if c.network {
-			attributes.Cloneflags |= syscall.CLONE_NEWNET
-		}
-		return attributes
 	default:
 		return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	}
@@ -45,11 +41,7 @@ func enterNamespaces(beside *Process) error {
 	}
 	// Opened before the first is entered, where /proc is another.
 	files := map[string]*os.File{}
-	namespaces := []string{"mnt", "pid"}
-	if beside.command.network {
-		namespaces = append(namespaces, "net")
-	}
-	for _, namespace := range namespaces {
+	for _, namespace := range []string{"mnt", "pid"} {
 		file, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", beside.PID(), namespace))
 		if err != nil {
 			return fmt.Errorf("enter the namespaces of %s: %w", beside.Name(), err)

@@ -72,31 +72,6 @@ func TestIsolatedProcess(t *testing.T) {
 	require.ErrorContains(t, err, "enter the namespaces of child: open /proc/")
 }
 
-// TestNetwork: an isolated process has a network of its own if it is to, and who is beside it
-// has the same.
-func TestNetwork(t *testing.T) {
-	needNamespaces(t)
-	network := func(pid string) string {
-		name, err := os.Readlink("/proc/" + pid + "/ns/net")
-		require.NoError(t, err)
-		return name
-	}
-	for _, own := range []bool{false, true} {
-		c := shell(t, "sleep 60")
-		c.isolated, c.network = true, own
-		first := startShell(t, c)
-		c = shell(t, "sleep 60")
-		c.beside = first
-		second := startShell(t, c)
-		require.Equal(t, own, network("self") != network(fmt.Sprint(first.PID())))
-		require.Equal(t, network(fmt.Sprint(first.PID())), network(fmt.Sprint(second.PID())))
-		first.Stop()
-		<-second.Done()
-	}
-	_, err := beside(t).StartProgram(t.Context(), Program{Name: "any", Network: true})
-	require.EqualError(t, err, "start any: a network namespace is for an isolated program")
-}
-
 // TestNamespacesOfThisProcess would find threads that were left in the namespaces of
 // others.
 func TestNamespacesOfThisProcess(t *testing.T) {

@@ -36,9 +36,6 @@ type Program struct {
 	// and takes the mounts apart, before the end of the program is seen. Linux only,
 	// as root.
 	Isolated bool
-	// Network gives an isolated program a network namespace as well, with a loopback
-	// interface that is down.
-	Network bool
 	// Beside is an isolated program whose namespaces this one is to be in.
 	Beside *Process
 }
@@ -49,9 +46,6 @@ func (cp *ControlPlane) StartProgram(ctx context.Context, program Program) (*Pro
 	if program.Isolated && runtime.GOOS != "linux" {
 		return nil, errors.New("start " + program.Name + ": only Linux has namespaces")
 	}
-	if program.Network && !program.Isolated {
-		return nil, errors.New("start " + program.Name + ": a network namespace is for an isolated program")
-	}
 	binary := program.Binary
 	if filepath.Base(binary) == binary {
 		binary = cp.Binary(binary)
@@ -59,7 +53,7 @@ func (cp *ControlPlane) StartProgram(ctx context.Context, program Program) (*Pro
 	p, err := cp.supervisor.startOne(ctx, command{
 		name: program.Name, binary: binary, args: program.Args, env: program.Env,
 		endpoint: program.Endpoint, client: cp.plainClient, grace: program.Grace,
-		isolated: program.Isolated, network: program.Network, beside: program.Beside,
+		isolated: program.Isolated, beside: program.Beside,
 	}, func(p *Process) func(context.Context) error {
 		return func(ctx context.Context) error {
 			if program.Ready == nil {

@@ -1,252 +1,248 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package chart
 
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	certutil "k8s.io/client-go/util/cert"
 
+	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
+	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/internal/testing/helm"
 )
 
-// allParts are the values of a release with everything, and with a certificate of the user's.
-func allParts(certificate []byte) []string {
-	return []string{
-		"placement.enabled=true", "placement.crds=true", "placement.bindings=true",
-		"webhook.enabled=true", "webhook.policy=true", "webhook.placements=true",
-		"webhook.certificates.from=secret", "webhook.certificates.caBundle=" + base64.StdEncoding.EncodeToString(certificate),
-		"topologyDriver.enabled=true",
-	}
-}
+const (
+	// releaseName is how helm calls what is installed.
+	releaseName = "celset"
+	// system is the namespace of what is no scheduler.
+	system = "celset-system"
+)
+
+// cluster has controllers, and one worker.
+type cluster struct{ *env.Env }
 
 // TestChart is the life of a release.
 func TestChart(t *testing.T) {
-	c := start(t)
-	step := func(name string, do func(*testing.T)) {
-		t.Helper()
-		if !t.Run(name, do) || t.Failed() {
-			t.FailNow()
-		}
-		require.Empty(t, c.runner.Problems(), name)
-	}
-	before := c.stored(t)
-	certificate, key := newCertificate(t, webhookName)
-
-	step("what needs kinds that are not there changes nothing", func(t *testing.T) { c.refuseMissingKinds(t, before) })
-	step("default values", c.installDefaults)
-	step("in place of kube-scheduler", c.replaceStock)
-	step("all parts", func(t *testing.T) {
-		c.makeNamespace(t, certificate, key)
-		c.deploy(t, "upgrade", allParts(certificate)...)
-		c.requireProbed(t, map[string]int{"celset-scheduler": 2, "celset-placement": 2, "celset-webhook": 2, "celset-topology-driver": 1})
-		c.useDevices(t)
-		c.usePlacements(t)
+	c := cluster{env.Start(t, controlplane.Options{SkipKwok: true, ServiceAccountAdmission: true})}
+	_, err := controlplane.CreateNodes(t.Context(), c.Client(), 1, controlplane.NodeOptions{
+		Prefix: "worker", Static: true, Labels: map[string]string{"celset.dev/topology": "ring"},
 	})
-	step("other values", func(t *testing.T) { c.changeValues(t, certificate) })
-	step("nothing is left behind", func(t *testing.T) { c.uninstall(t, before) })
-	step("with cert-manager and Prometheus", c.installBesideOthers)
-	step("nothing is left behind again", func(t *testing.T) { c.uninstall(t, before) })
-}
+	require.NoError(t, err)
+	c.restrict(t, metav1.NamespaceSystem)
+	before := c.stored(t)
 
-// refuseMissingKinds asks for objects of others that are not installed.
-func (c *cluster) refuseMissingKinds(t *testing.T, before map[string]bool) {
+	// What needs kinds that are not there changes nothing.
 	for values, kind := range map[string]string{
 		"monitoring.podMonitors=true": `no matches for kind "PodMonitor" in version "monitoring.coreos.com/v1"`,
 		"monitoring.rules=true":       `no matches for kind "PrometheusRule" in version "monitoring.coreos.com/v1"`,
 		"webhook.enabled=true":        `no matches for kind "Certificate" in version "cert-manager.io/v1"`,
 	} {
-		output, err := c.install(t, "install", values)
+		output, err := c.deploy(t, "install", values)
 		require.Error(t, err)
 		require.Contains(t, output, kind)
 		require.Empty(t, c.left(t, before), values)
 	}
-}
 
-// installDefaults has two pods beside kube-scheduler that are ready and wait.
-func (c *cluster) installDefaults(t *testing.T) {
-	output := c.deploy(t, "install")
-	require.Contains(t, output, "celset-scheduler waits for the lease kube-system/kube-scheduler")
-	var nodes []string
-	for _, pod := range c.requireProbed(t, map[string]int{"celset-scheduler": 2}) {
-		nodes = append(nodes, pod.Spec.NodeName)
-	}
-	slices.Sort(nodes)
-	require.Equal(t, []string{"control-plane-0", "control-plane-1"}, nodes)
-	require.NotEmpty(t, c.holder(t.Context(), "kube-scheduler"))
-	require.NotContains(t, c.holder(t.Context(), "kube-scheduler"), "celset")
-	c.createPod(t, "before", "default-scheduler", "")
-	c.requireBound(t, "before")
-}
-
-// replaceStock ends kube-scheduler.
-func (c *cluster) replaceStock(t *testing.T) {
-	c.stock.Stop()
-	c.requireLeader(t, "kube-scheduler")
-	c.createPod(t, "after", "default-scheduler", "")
-	c.requireBound(t, "after")
-}
-
-// makeNamespace is what a user does who brings a certificate.
-func (c *cluster) makeNamespace(t *testing.T, certificate, key []byte) {
-	_, err := c.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.NoError(t, c.createSecret(t.Context(), "celset-webhook-tls", certificate, key))
-}
-
-// useDevices has the scheduler serve a claim for devices of the driver, and the webhook refuse one.
-func (c *cluster) useDevices(t *testing.T) {
-	c.requireDevices(t, 8)
-	require.NoError(t, c.apply(t, claim("connected", connected)))
-	c.createPod(t, "connected", "celset-scheduler", "connected")
-	c.requireBound(t, "connected")
-	c.requireConnected(t, "connected")
-
-	c.requireMistakeRefused(t)
-	// Without the webhook, too.
-	var err error
-	eventually(t, "the policy is asked", func(context.Context) (bool, error) {
-		err = c.apply(t, strings.Replace(claim("default", connected), "name: ring4,", "name: ring4, default: true,", 1))
-		return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'celset-resourceclaims'"), nil
-	})
-	require.ErrorContains(t, err, "only the CELDeviceConstraint of a DeviceClass can be a default")
-}
-
-// usePlacements has the controller bind a set and decide, and the webhook refuse.
-func (c *cluster) usePlacements(t *testing.T) {
-	c.applyFile(t, "testdata/fleet.yaml")
-	c.requireBinding(t, "europe")
-	require.NoError(t, c.apply(t, placement("annotated", "true", `managedCluster.metadata.name == "paris"`)))
-	require.Equal(t, []string{"paris"}, c.decided(t, "annotated"))
-	err := c.apply(t, placement("mistaken", "true", "managedCluster."))
-	require.ErrorContains(t, err, `admission webhook "placements.celset.dev" denied the request`)
-	require.NoError(t, c.apply(t, placement("of-others", "false", "managedCluster.")), "celset does not decide it")
-}
-
-// changeValues upgrades every part.
-func (c *cluster) changeValues(t *testing.T, certificate []byte) {
-	former := map[string]bool{}
-	for _, name := range programs {
-		for _, pod := range c.pods(t, name) {
-			former[pod.Name] = true
-		}
-	}
-	c.startStock(t)
-	c.deploy(t, "upgrade", append(allParts(certificate),
-		"scheduler.mode=second", "scheduler.replicas=1", "scheduler.extraArgs[0]=--v=3",
-		"placement.allPlacements=true", "placement.replicas=1",
-		"webhook.replicas=1", "webhook.schedulerNames={celset-scheduler,another}",
-		"topologyDriver.extraArgs[0]=--devices=12")...)
-	pods := c.requireProbed(t, map[string]int{"celset-scheduler": 1, "celset-placement": 1, "celset-webhook": 1, "celset-topology-driver": 1})
-	for _, pod := range pods {
-		require.NotContains(t, former, pod.Name)
-	}
-	c.requireDevices(t, 12)
-	c.requireLeader(t, "celset-scheduler")
-	require.NotContains(t, c.holder(t.Context(), "kube-scheduler"), "celset")
-	require.NoError(t, c.apply(t, claim("second", connected)))
-	c.createPod(t, "second", "celset-scheduler", "second")
-	c.createPod(t, "stock", "default-scheduler", "")
-	c.requireBound(t, "second")
-	c.requireConnected(t, "second")
-	c.requireBound(t, "stock")
-	require.NoError(t, c.apply(t, placement("all", "", `managedCluster.metadata.name == "berlin"`)))
-	require.Equal(t, []string{"berlin"}, c.decided(t, "all"))
-	require.ErrorContains(t, c.apply(t, placement("mistaken", "", "managedCluster.")), "placements.celset.dev")
-}
-
-// uninstall removes the release, and then what docs/install.md says that stays and what the steps
-// before have made.
-func (c *cluster) uninstall(t *testing.T, before map[string]bool) {
-	// Before it: helm deletes the roles while pods are still ending.
-	c.requireNothingForbidden(t)
-	output, err := c.helm(t, "uninstall", releaseName, "--wait", "--timeout="+patience.String())
+	output, err := c.deploy(t, "install")
 	require.NoError(t, err, output)
-	c.removeOwn(t)
-	page, err := os.ReadFile("../../docs/install.md")
+	require.Contains(t, output, "celset-scheduler waits for the lease kube-system/kube-scheduler")
+	c.requirePods(t, "celset-scheduler", 2, "--leader-elect-resource-name=kube-scheduler")
+
+	// All parts, with the namespace and a certificate of the user's.
+	_, err = c.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, uninstalling, found := strings.Cut(string(page), "\n## Uninstalling\n")
-	require.True(t, found)
-	uninstalling, _, _ = strings.Cut(uninstalling, "\n## ")
-	unsaid := func(object string) bool {
-		resource, name, _ := strings.Cut(object, " ")
-		if strings.HasPrefix(resource, "apiservices.") {
-			return false // The API server makes them of the definitions.
-		}
-		return !strings.Contains(uninstalling, "`"+strings.TrimSuffix(name, ".cluster.open-cluster-management.io")+"`")
+	c.restrict(t, system)
+	certificate, _, err := certutil.GenerateSelfSignedCertKey("celset-webhook.celset-system.svc", nil, nil)
+	require.NoError(t, err)
+	all := []string{
+		"placement.enabled=true", "placement.crds=true", "placement.bindings=true",
+		"webhook.enabled=true", "webhook.policy=true", "webhook.placements=true",
+		"webhook.certificates.from=secret", "webhook.certificates.caBundle=" + base64.StdEncoding.EncodeToString(certificate),
+		"topologyDriver.enabled=true",
 	}
-	// What belongs to others is collected after them.
-	var left []string
-	stays := func(context.Context) (bool, error) {
-		left = c.left(t, before)
-		return !slices.ContainsFunc(left, unsaid), nil
+	output, err = c.deploy(t, "upgrade", all...)
+	require.NoError(t, err, output)
+	for program, count := range map[string]int{"celset-scheduler": 2, "celset-placement": 2, "celset-webhook": 2, "celset-topology-driver": 1} {
+		c.requirePods(t, program, count, "")
 	}
-	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, stays)
-	require.NoError(t, err, "the page does not say of all these that they are left: %q", left)
-	for _, object := range kept {
-		require.Contains(t, left, object)
+	output, err = c.deploy(t, "upgrade", append(all,
+		"scheduler.mode=second", "scheduler.replicas=1", "placement.allPlacements=true", "placement.replicas=1",
+		"webhook.replicas=1", "webhook.schedulerNames={celset-scheduler,another}", "topologyDriver.extraArgs[0]=--devices=12")...)
+	require.NoError(t, err, output)
+	for program, arg := range map[string]string{
+		"celset-scheduler": "--secure-port=10259", "celset-placement": "--all-placements",
+		"celset-webhook": "--scheduler-names=celset-scheduler,another", "celset-topology-driver": "--devices=12",
+	} {
+		c.requirePods(t, program, 1, arg)
 	}
-}
+	c.uninstall(t, before)
+	require.NoError(t, c.Client().CoreV1().Namespaces().Delete(t.Context(), system, metav1.DeleteOptions{}))
+	env.Until(t, "the namespace is gone", func(ctx context.Context) (bool, error) {
+		_, err := c.Client().CoreV1().Namespaces().Get(ctx, system, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
 
-// kept are some of what stays.
-var kept = []string{
-	"customresourcedefinitions.apiextensions.k8s.io placements.cluster.open-cluster-management.io",
-	"validatingadmissionpolicies.admissionregistration.k8s.io celset-managedclustersetbindings",
-	"leases.coordination.k8s.io kube-system/celset-scheduler",
-}
-
-// installBesideOthers installs what needs kinds of cert-manager and of the Prometheus operator.
-func (c *cluster) installBesideOthers(t *testing.T) {
+	// With the kinds of cert-manager and of the Prometheus operator; a release of the same name
+	// takes over what stayed, and makes its namespace.
 	for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
 		definitions, err := os.ReadFile("../manifests/testdata/" + file)
 		require.NoError(t, err)
 		require.NoError(t, hub.InstallDefinitions(t.Context(), c.RESTConfig(), definitions))
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	certified := make(chan error, 1)
-	go func() { certified <- c.manageCertificates(ctx) }()
-	defer func() {
-		stop()
-		require.NoError(t, <-certified)
-	}()
+	before = c.stored(t)
 	values := []string{
 		"scheduler.mode=second", "placement.enabled=true", "placement.crds=true", "webhook.enabled=true", "topologyDriver.enabled=true",
 		"monitoring.podMonitors=true", "monitoring.rules=true", "monitoring.labels.release=prometheus",
 	}
-	c.deploy(t, "install", values...)
-	c.requireProbed(t, map[string]int{"celset-scheduler": 2, "celset-placement": 2, "celset-webhook": 2, "celset-topology-driver": 1})
-	c.requireMistakeRefused(t)
-	c.requireScraped(t)
-	// What cert-manager has written into the configuration of the webhook is not helm's.
-	c.deploy(t, "upgrade", append(values, "webhook.replicas=1")...)
-	c.requireMistakeRefused(t)
+	output, err = c.deploy(t, "install", values...)
+	require.NoError(t, err, output)
+	c.requirePods(t, "celset-webhook", 2, "")
+	c.injectCertificate(t, certificate)
+	output, err = c.deploy(t, "upgrade", append(values, "webhook.replicas=1")...)
+	require.NoError(t, err, "what cert-manager has written into the configuration of the webhook is not helm's: %s", output)
+	c.requirePods(t, "celset-webhook", 1, "")
+	c.uninstall(t, before)
 }
 
-// requireNothingForbidden reads what the programs that ran since the last time have printed.
-func (c *cluster) requireNothingForbidden(t *testing.T) {
+// restrict has the API server refuse pods in a namespace that do more than the restricted level
+// allows.
+func (c cluster) restrict(t *testing.T, namespace string) {
 	t.Helper()
-	logs := c.runner.Logs()
-	unread := logs[c.logsRead:]
-	c.logsRead = len(logs)
-	require.GreaterOrEqual(t, len(unread), 7, "one for each pod of a release")
-	for _, path := range unread {
-		log, err := os.ReadFile(path)
+	_, err := c.Client().CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// deploy has helm do something with values as in "--set", in the namespace that docs/install.md
+// names. It does not wait for pods.
+func (c cluster) deploy(t *testing.T, command string, values ...string) (output string, err error) {
+	t.Helper()
+	args := []string{command, releaseName, helm.Chart(t), "--set=image.registry=registry.example.com/celset"}
+	for _, value := range values {
+		args = append(args, "--set="+value)
+	}
+	return c.helm(t, args...)
+}
+
+func (c cluster) helm(t *testing.T, args ...string) (output string, err error) {
+	t.Helper()
+	return helm.Run(t, append(args, "--namespace=kube-system", "--kubeconfig="+c.Kubeconfig())...)
+}
+
+// requirePods waits until a program has so many pods, all with an argument if it is not empty.
+func (c cluster) requirePods(t *testing.T, program string, count int, arg string) {
+	t.Helper()
+	env.Eventually(t, fmt.Sprintf("%d pods of %s with %q", count, program, arg), func(ctx context.Context) (string, error) {
+		list, err := c.Client().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + program})
+		if err != nil {
+			return "", err
+		}
+		var found [][]string
+		for _, pod := range list.Items {
+			found = append(found, pod.Spec.Containers[0].Args)
+		}
+		if len(found) != count || arg != "" && slices.ContainsFunc(found, func(args []string) bool { return !slices.Contains(args, arg) }) {
+			return fmt.Sprint(found), nil
+		}
+		return "", nil
+	})
+}
+
+// injectCertificate tells the API server of a certificate, as cert-manager does.
+func (c cluster) injectCertificate(t *testing.T, certificate []byte) {
+	t.Helper()
+	configurations := c.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	hooks, err := configurations.Get(t.Context(), "celset-webhook", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Contains(t, hooks.Annotations, "cert-manager.io/inject-ca-from")
+	for i := range hooks.Webhooks {
+		hooks.Webhooks[i].ClientConfig.CABundle = certificate
+	}
+	_, err = configurations.Update(t.Context(), hooks, metav1.UpdateOptions{FieldManager: "cainjector"})
+	require.NoError(t, err)
+}
+
+// uninstall removes the release. What docs/install.md says stays, and nothing else.
+func (c cluster) uninstall(t *testing.T, before map[string]bool) {
+	t.Helper()
+	output, err := c.helm(t, "uninstall", releaseName, "--wait")
+	require.NoError(t, err, output)
+	page, err := os.ReadFile("../../docs/install.md")
+	require.NoError(t, err)
+	_, uninstalling, found := strings.Cut(string(page), "\n## Uninstalling\n")
+	require.True(t, found)
+	uninstalling, _, _ = strings.Cut(uninstalling, "\n## ")
+	// What belongs to others is collected after them.
+	var left []string
+	env.Eventually(t, "nothing is left that the page does not tell of", func(context.Context) (string, error) {
+		left = c.left(t, before)
+		unsaid := slices.DeleteFunc(slices.Clone(left), func(object string) bool {
+			resource, name, _ := strings.Cut(object, " ")
+			return strings.HasPrefix(resource, "apiservices.") || // The API server makes them of the definitions.
+				name == system || strings.HasPrefix(name, system+"/") || // The user's, with what controllers make in it.
+				strings.Contains(uninstalling, "`"+strings.TrimSuffix(name, ".cluster.open-cluster-management.io")+"`")
+		})
+		return strings.Join(unsaid, ", "), nil
+	})
+	for _, object := range []string{
+		"customresourcedefinitions.apiextensions.k8s.io placements.cluster.open-cluster-management.io",
+		"validatingadmissionpolicies.admissionregistration.k8s.io celset-managedclustersetbindings",
+	} {
+		require.Contains(t, slices.Collect(maps.Keys(c.stored(t))), object)
+	}
+}
+
+// stored are all objects that the API server has, as "resource namespace/name", but for events,
+// which it forgets itself.
+func (c cluster) stored(t *testing.T) map[string]bool {
+	t.Helper()
+	objects, err := metadata.NewForConfig(c.RESTConfig())
+	require.NoError(t, err)
+	lists, err := discovery.ServerPreferredResources(c.Client().Discovery())
+	require.NoError(t, err)
+	stored := map[string]bool{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		require.NoError(t, err)
-		require.NotEmpty(t, log, path)
-		for line := range strings.Lines(string(log)) {
-			require.NotContains(t, strings.ToLower(line), "forbidden", path)
+		for _, resource := range list.APIResources {
+			if !slices.Contains(resource.Verbs, "list") || resource.Name == "events" {
+				continue
+			}
+			list, err := objects.Resource(version.WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
+			if apierrors.IsNotFound(err) {
+				continue // Of a definition that is gone the server knows for a moment more.
+			}
+			require.NoError(t, err, resource.Name)
+			for _, object := range list.Items {
+				stored[strings.TrimSuffix(resource.Name+"."+version.Group, ".")+" "+strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")] = true
+			}
 		}
 	}
+	return stored
+}
+
+// left are what the API server has that it had not before.
+func (c cluster) left(t *testing.T, before map[string]bool) []string {
+	t.Helper()
+	now := c.stored(t)
+	maps.DeleteFunc(now, func(object string, _ bool) bool { return before[object] })
+	return slices.Sorted(maps.Keys(now))
 }

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package chart has no code of its own. Its tests install the Helm chart with helm into a control
-// plane, and run the pods that come of it: what programs run with is what the API server has of
-// their pods, and who waits for them is helm.
+// plane, upgrade it and take it away. Controllers make the pods, which the API server admits at the
+// restricted level; nobody runs them.
 //
 //	go test ./test/chart
 //
-// The pods run as package podprocess says, which takes Linux and root. There are no images, no
-// cert-manager and no Prometheus.
+// That the pods run is for test/e2e, which has a node. That they have the rights that they take is
+// for the tests that run the programs under these: test/integration and its twoschedulers,
+// cmd/celset-placement, cmd/celset-webhook, and test/manifests, which compares them with those of
+// the chart. There are no cert-manager and no Prometheus.
 package chart

@@ -5,19 +5,18 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/realnode"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 const (
@@ -27,19 +26,15 @@ const (
 	ciEnv = "CI"
 
 	namespace = "default"
-
-	// driverUser is whom manifests/topology-driver/rbac.yaml is about.
-	driverUser = "system:serviceaccount:celset-topology-driver:celset-topology-driver"
 )
 
 // cluster is what all tests share. They run one after the other, because each wants
 // the node's devices for itself.
 var cluster struct {
-	*controlplane.ControlPlane
-	node      *realnode.Node
-	manifests string // directory
-	drivers   map[string]*controlplane.Process
-	ledger    *claimsLedger
+	*env.Env
+	node    *realnode.Node
+	drivers map[string]*controlplane.Process
+	ledger  *claimsLedger
 	// life is the context of what a test starts for the tests after it, too.
 	life context.Context
 }
@@ -63,41 +58,45 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	code, err := runInCluster(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
+	env.Main(m, env.NoLeaks, startCluster)
 }
 
-// runInCluster leaves nothing behind; files only if something failed.
-func runInCluster(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+// startCluster starts everything. The directory is always the same: what a former run has left
+// there is of no use to this one, and the node looks after what else it may have left.
+func startCluster(t testing.TB) {
 	dir := filepath.Join(os.TempDir(), "celset-e2e")
-	defer func() {
-		if code != 0 || err != nil {
-			err = errors.Join(err, fmt.Errorf("the components' logs are in %s", filepath.Join(dir, "logs")))
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "etcd")))
+	t.Cleanup(func() {
+		require.NoError(t, nothingLeft(dir, filepath.Join(dir, realnode.DefaultName)))
+		if !t.Failed() {
+			require.NoError(t, os.RemoveAll(dir))
 		}
-	}()
-	// A former run's objects are of no use to this one; the node looks after what else
-	// it may have left.
-	if err := os.RemoveAll(filepath.Join(dir, "etcd")); err != nil {
-		return 1, err
+	})
+	_, err := controlplane.Build(t.Context(), "", t.Output(), append(controlplane.NodeBinaries(), controlplane.CelsetScheduler, controlplane.KubeScheduler, realnode.TopologyDriver)...)
+	require.NoError(t, err)
+	cluster.Env = env.Start(t, controlplane.Options{DataDir: dir, Users: []controlplane.User{env.TopologyDriver}})
+	cluster.life = context.WithoutCancel(t.Context())
+	cluster.ledger, err = keepLedger(cluster.life)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		cluster.ledger.close()
+		require.NoError(t, cluster.ledger.Entries().Err())
+	})
+	cluster.node, err = realnode.Start(cluster.life, cluster.ControlPlane, realnode.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cluster.node.Stop()) })
+	cluster.ApplyManifests(t, "topology-driver/rbac.yaml", "examples/deviceclasses.yaml")
+	cluster.drivers = map[string]*controlplane.Process{}
+	t.Cleanup(func() {
+		for _, driver := range cluster.drivers {
+			driver.Stop()
+		}
+	})
+	for _, s := range []*told{ring, grid} {
+		require.NoError(t, startDriver(s))
 	}
-	if err := startCluster(ctx, dir); err != nil {
-		return 1, err
-	}
-	code = m.Run()
-	if err := errors.Join(stopCluster(), cluster.ledger.Entries().Err()); err != nil {
-		return 1, err
-	}
-	cancel()
-	if code != 0 {
-		return code, nil
-	}
-	return 0, errors.Join(nothingLeft(dir, cluster.node.Dir()), goleak.Find(), os.RemoveAll(dir))
+	cluster.StartScheduler(t, controlplane.SchedulerOptions{})
+	require.NoError(t, addKwokNodes(cluster.life))
 }
 
 // nothingLeft looks for processes, mounts and cgroups of a run.
@@ -114,88 +113,12 @@ func nothingLeft(dirs ...string) error {
 	return nil
 }
 
-// startCluster starts everything. On failure, it has stopped everything again.
-func startCluster(ctx context.Context, dir string) (err error) {
-	cluster.life = ctx
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return err
-	}
-	cluster.manifests = filepath.Join(root, "manifests")
-	binaries := append(controlplane.NodeBinaries(), controlplane.CelsetScheduler, realnode.TopologyDriver)
-	if _, err := controlplane.Build(ctx, "", os.Stderr, binaries...); err != nil {
-		return err
-	}
-	cluster.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
-		DataDir: dir, Progress: os.Stderr, Users: []controlplane.User{{Name: driverUser}},
-	})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, stopCluster())
-		}
-	}()
-	l, err := keepLedger(ctx)
-	if err != nil {
-		return err
-	}
-	cluster.ledger = l
-	if cluster.node, err = realnode.Start(ctx, cluster.ControlPlane, realnode.Options{}); err != nil {
-		return err
-	}
-	for _, manifest := range []string{"topology-driver/rbac.yaml", "examples/deviceclasses.yaml"} {
-		if err := apply(ctx, manifest); err != nil {
-			return err
-		}
-	}
-	cluster.drivers = map[string]*controlplane.Process{}
-	for _, s := range []*told{ring, grid} {
-		if err := startDriver(s); err != nil {
-			return err
-		}
-	}
-	if _, err := cluster.StartScheduler(ctx, controlplane.SchedulerOptions{
-		ConfigFile:   filepath.Join(cluster.manifests, "scheduler", "config.yaml"),
-		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true},
-	}); err != nil {
-		return err
-	}
-	return addKwokNodes(ctx)
-}
-
-// apply applies a file of manifests.
-func apply(ctx context.Context, name string) error {
-	content, err := os.ReadFile(filepath.Join(cluster.manifests, name))
-	if err != nil {
-		return err
-	}
-	_, err = controlplane.Apply(ctx, cluster.RESTConfig(), content, controlplane.ApplyOptions{})
-	return err
-}
-
-// stopCluster is an error if the node left something behind.
-func stopCluster() (err error) {
-	if cluster.ledger != nil {
-		cluster.ledger.close()
-	}
-	for _, driver := range cluster.drivers {
-		driver.Stop()
-	}
-	if cluster.node != nil {
-		err = cluster.node.Stop()
-	}
-	cluster.Stop()
-	return err
-}
-
 // startKubelet starts another kubelet after one that was ended.
 func startKubelet() error { return cluster.node.StartKubelet(cluster.life) }
 
 // startDriver starts the driver of a story's devices on the node.
 func startDriver(s *told) error {
-	kubeconfig, err := cluster.KubeconfigFor(driverUser)
+	kubeconfig, err := cluster.KubeconfigFor(env.TopologyDriver.Name)
 	if err != nil {
 		return err
 	}

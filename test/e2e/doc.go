@@ -7,6 +7,9 @@
 // prepares, and the kubelet, containerd and runc of package realnode run the
 // container. Nodes of kwok stand beside it.
 //
+// TestChart has a node of its own, on which the images of a release run as pods of the released
+// chart.
+//
 // What a container was told is compared with its claim's status, and what it was told
 // of connections is judged by the topology, not by the constraint. A ledger reads each
 // version of each claim, and the driver counts what it refuses.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/realnode"
 )
 
@@ -45,8 +44,7 @@ spec:
 // resource. mla-1 is in use, so that the four which are free and come first are not connected. A
 // second pod waits for the set that the first one has, and gets it.
 func TestContainerWithoutAClaimSeesConnectedDevices(t *testing.T) {
-	_, err := controlplane.Apply(t.Context(), cluster.RESTConfig(), []byte(connectedClass), controlplane.ApplyOptions{})
-	require.NoError(t, err)
+	cluster.ApplyText(t, connectedClass)
 	t.Cleanup(func() {
 		require.NoError(t, client().ResourceV1().DeviceClasses().Delete(context.Background(), "connected.celset.example", metav1.DeleteOptions{}))
 	})
@@ -56,7 +54,7 @@ func TestContainerWithoutAClaimSeesConnectedDevices(t *testing.T) {
 	connected := []string{"mla-2", "mla-3", "mla-4", "mla-5"}
 
 	runExtended(t, "first")
-	_, err = waitRunning(t.Context(), "first")
+	_, err := waitRunning(t.Context(), "first")
 	require.NoError(t, err)
 	devices, err := ring.check(t.Context(), "first")
 	require.NoError(t, err)

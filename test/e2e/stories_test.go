@@ -51,7 +51,7 @@ func (s *told) create(ctx context.Context, name string, changes ...func(*corev1.
 
 // read reads the two documents of the manifest.
 func (s *told) read() (*resourceapi.ResourceClaimTemplate, *corev1.Pod, error) {
-	content, err := os.ReadFile(filepath.Join(cluster.manifests, "examples", s.Manifest))
+	content, err := os.ReadFile(filepath.Join("..", "..", "manifests", "examples", s.Manifest))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,9 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
-package chart
+package e2e
 
 import (
 	"fmt"

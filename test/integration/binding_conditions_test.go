@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
@@ -34,18 +35,18 @@ func TestPodBindsWhenItsDevicesAreReady(t *testing.T) {
 	forEachVariant(t, "ready", 2, func(t *testing.T, l *lab, v variant) {
 		l.runOnFabric(t, "pod", v)
 		claim := l.awaitAttachment(t, "pod", nil)
-		devices := deviceNames(claim)
+		devices := env.DeviceNames(claim)
 		require.Equal(t, []string{"mla-0", "mla-1", "mla-2"}, devices)
 		require.NotNil(t, claim.Status.Allocation.AllocationTimestamp)
 		for _, result := range claim.Status.Allocation.Devices.Results {
 			require.Equal(t, []string{attached}, result.BindingConditions)
 			require.Equal(t, []string{attachFailed}, result.BindingFailureConditions)
 		}
-		l.awaitEvent(t, l.pod(t, "pod"), "BindingConditionsPending", "waiting for binding conditions")
+		l.AwaitEvent(t, l.Pod(t, "pod"), "BindingConditionsPending", "waiting for binding conditions")
 		l.report(t, claim, attached, devices...)
-		l.requireRunning(t, "pod")
-		require.Empty(t, cmp.Diff(claim.Status.Allocation, l.claim(t, "pod").Status.Allocation), "the allocation")
-		require.Empty(t, cmp.Diff(onlyNode(l.pod(t, "pod").Spec.NodeName), claim.Status.Allocation.NodeSelector),
+		l.RequireRunning(t, "pod")
+		require.Empty(t, cmp.Diff(claim.Status.Allocation, l.Claim(t, "pod").Status.Allocation), "the allocation")
+		require.Empty(t, cmp.Diff(onlyNode(l.Pod(t, "pod").Spec.NodeName), claim.Status.Allocation.NodeSelector),
 			"devices of a fabric bind to the node")
 	})
 }
@@ -60,13 +61,13 @@ func TestFailedDevicesAreGivenBackAndTriedAgain(t *testing.T) {
 		driver := l.runOnFabric(t, "pod", v)
 		first := l.awaitAttachment(t, "pod", nil)
 		l.report(t, first, attachFailed, "mla-0")
-		l.awaitEvent(t, l.pod(t, "pod"), "FailedScheduling", "device binding failed", "reason=Reported")
+		l.AwaitEvent(t, l.Pod(t, "pod"), "FailedScheduling", "device binding failed", "reason=Reported")
 
 		second := l.awaitAttachment(t, "pod", first)
-		require.Equal(t, deviceNames(first), deviceNames(second))
+		require.Equal(t, env.DeviceNames(first), env.DeviceNames(second))
 		require.Empty(t, second.Status.Devices, "what the driver reported about the first allocation")
-		l.report(t, second, attached, deviceNames(second)...)
-		l.requireRunning(t, "pod")
+		l.report(t, second, attached, env.DeviceNames(second)...)
+		l.RequireRunning(t, "pod")
 		requireBindingCount(t, v.profile, driver, "failure")
 		requireBindingCount(t, v.profile, driver, "success")
 	})
@@ -87,13 +88,13 @@ func TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain(t *testing.T) {
 			driver := l.runOnFabric(t, "pod", v)
 			first := l.awaitAttachment(t, "pod", nil)
 			l.report(t, first, attached, "mla-0", "mla-2")
-			l.awaitEvent(t, l.pod(t, "pod"), "FailedScheduling", "device binding timeout")
+			l.AwaitEvent(t, l.Pod(t, "pod"), "FailedScheduling", "device binding timeout")
 
 			second := l.awaitAttachment(t, "pod", first)
 			allowed := second.Status.Allocation.AllocationTimestamp.Sub(first.Status.Allocation.AllocationTimestamp.Time)
 			require.GreaterOrEqual(t, allowed+time.Second, hastyBindingTimeout, "timestamps have whole seconds")
-			l.report(t, second, attached, deviceNames(second)...)
-			l.requireRunning(t, "pod")
+			l.report(t, second, attached, env.DeviceNames(second)...)
+			l.RequireRunning(t, "pod")
 			requireBindingCount(t, v.profile, driver, "timeout")
 		})
 	}
@@ -103,16 +104,16 @@ func TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain(t *testing.T) {
 // and returns their driver.
 func (l *lab) runOnFabric(t *testing.T, pod string, v variant) (driver string) {
 	t.Helper()
-	ring := newRing(t, l.family("mla"), 6)
+	ring := newRing(t, l.Family("mla"), 6)
 	driver = ring.Drivers()[0]
-	l.createClass(t, driver)
-	slices, err := ring.ResourceSlices(l.namespace)
+	l.CreateClass(t, driver)
+	slices, err := ring.ResourceSlices(l.Namespace)
 	require.NoError(t, err)
 	require.Len(t, slices, 1)
 	fabric := slices[0]
 	fabric.Spec.NodeName = nil
 	fabric.Spec.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: labLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{l.namespace}}},
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: env.LabLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{l.Namespace}}},
 	}}}
 	for i := range fabric.Spec.Devices {
 		device := &fabric.Spec.Devices[i]
@@ -120,8 +121,8 @@ func (l *lab) runOnFabric(t *testing.T, pod string, v variant) (driver string) {
 		device.BindingConditions = []string{attached}
 		device.BindingFailureConditions = []string{attachFailed}
 	}
-	createSlice(t, fabric)
-	l.run(t, pod, v.profile, v.claim(constrained("ring3", contiguous(driver, 3)), request("mla", driver, 3))...)
+	cluster.CreateSlice(t, fabric)
+	l.Run(t, pod, v.profile, v.claim(env.Constrained("ring3", env.Contiguous(driver, 3)), env.Request("mla", driver, 3))...)
 	return driver
 }
 
@@ -131,8 +132,8 @@ func (l *lab) runOnFabric(t *testing.T, pod string, v variant) (driver string) {
 func (l *lab) awaitAttachment(t *testing.T, name string, before *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	t.Helper()
 	var claim *resourceapi.ResourceClaim
-	eventually(t, "claim "+name+" gets devices", func(context.Context) (string, error) {
-		claim = l.claim(t, name)
+	env.Eventually(t, "claim "+name+" gets devices", func(context.Context) (string, error) {
+		claim = l.Claim(t, name)
 		switch allocation := claim.Status.Allocation; {
 		case allocation == nil || len(claim.Status.ReservedFor) == 0:
 			return "no allocation, or no user", nil
@@ -142,7 +143,7 @@ func (l *lab) awaitAttachment(t *testing.T, name string, before *resourceapi.Res
 			return "", nil
 		}
 	})
-	require.Empty(t, l.pod(t, name).Spec.NodeName)
+	require.Empty(t, l.Pod(t, name).Spec.NodeName)
 	return claim
 }
 
@@ -159,7 +160,7 @@ func (l *lab) report(t *testing.T, claim *resourceapi.ResourceClaim, condition s
 		claim.Status.Devices = append(claim.Status.Devices, status)
 	}
 	require.Len(t, claim.Status.Devices, len(devices))
-	_, err := client().ResourceV1().ResourceClaims(l.namespace).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{})
+	_, err := client().ResourceV1().ResourceClaims(l.Namespace).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{})
 	require.NoError(t, err)
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
@@ -25,11 +26,11 @@ func TestClaimDeletedWhileBinding(t *testing.T) {
 	forEachVariant(t, "claim-gone", 1, func(t *testing.T, l *lab, v variant) {
 		l.runOnFabric(t, "pod", v)
 		first := l.awaitAttachment(t, "pod", nil)
-		claims := client().ResourceV1().ResourceClaims(l.namespace)
+		claims := client().ResourceV1().ResourceClaims(l.Namespace)
 		require.NoError(t, claims.Delete(t.Context(), "pod", metav1.DeleteOptions{}))
 		_, err := claims.Patch(t.Context(), "pod", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
 		require.NoError(t, err)
-		l.awaitEvent(t, l.pod(t, "pod"), "FailedScheduling", "could not find ResourceClaim")
+		l.AwaitEvent(t, l.Pod(t, "pod"), "FailedScheduling", "could not find ResourceClaim")
 
 		again := first.DeepCopy()
 		again.ObjectMeta = metav1.ObjectMeta{Name: "pod"}
@@ -37,9 +38,9 @@ func TestClaimDeletedWhileBinding(t *testing.T) {
 		require.NoError(t, err)
 		second := l.awaitAttachment(t, "pod", first)
 		require.NotEqual(t, first.UID, second.UID)
-		require.Equal(t, deviceNames(first), deviceNames(second), "the devices were given back")
-		l.report(t, second, attached, deviceNames(second)...)
-		l.requireRunning(t, "pod")
+		require.Equal(t, env.DeviceNames(first), env.DeviceNames(second), "the devices were given back")
+		l.report(t, second, attached, env.DeviceNames(second)...)
+		l.RequireRunning(t, "pod")
 	})
 }
 
@@ -50,13 +51,13 @@ func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
 	forEachVariant(t, "claim-marked", 1, func(t *testing.T, l *lab, v variant) {
 		l.runOnFabric(t, "pod", v)
 		l.awaitAttachment(t, "pod", nil)
-		require.NoError(t, client().ResourceV1().ResourceClaims(l.namespace).Delete(t.Context(), "pod", metav1.DeleteOptions{}))
-		claim := l.claim(t, "pod")
+		require.NoError(t, client().ResourceV1().ResourceClaims(l.Namespace).Delete(t.Context(), "pod", metav1.DeleteOptions{}))
+		claim := l.Claim(t, "pod")
 		require.NotNil(t, claim.DeletionTimestamp)
-		l.report(t, claim, attached, deviceNames(claim)...)
-		l.requireRunning(t, "pod")
-		l.deletePod(t, "pod")
-		l.requireFreed(t, "pod")
+		l.report(t, claim, attached, env.DeviceNames(claim)...)
+		l.RequireRunning(t, "pod")
+		l.DeletePod(t, "pod")
+		l.RequireFreed(t, "pod")
 	})
 }
 
@@ -76,17 +77,17 @@ func TestPodDeletedWhileBinding(t *testing.T) {
 			l := newLab(t, "pod-gone", 1)
 			driver := l.runOnFabric(t, "pod", v)
 			first := l.awaitAttachment(t, "pod", nil)
-			pod := l.pod(t, "pod")
-			l.deletePod(t, "pod")
-			eventually(t, "the pod goes", func(ctx context.Context) (string, error) { return l.exists(ctx, "pod") })
-			l.requireFreed(t, "pod")
-			l.awaitEvent(t, pod, "FailedScheduling", "device binding timeout")
+			pod := l.Pod(t, "pod")
+			l.DeletePod(t, "pod")
+			env.Eventually(t, "the pod goes", func(ctx context.Context) (string, error) { return l.exists(ctx, "pod") })
+			l.RequireFreed(t, "pod")
+			l.AwaitEvent(t, pod, "FailedScheduling", "device binding timeout")
 
-			l.run(t, "next", v.profile, v.claim(constrained("ring6", contiguous(driver, 6)), request("mla", driver, 6))...)
+			l.Run(t, "next", v.profile, v.claim(env.Constrained("ring6", env.Contiguous(driver, 6)), env.Request("mla", driver, 6))...)
 			second := l.awaitAttachment(t, "next", nil)
-			require.Subset(t, deviceNames(second), deviceNames(first))
-			l.report(t, second, attached, deviceNames(second)...)
-			l.requireRunning(t, "next")
+			require.Subset(t, env.DeviceNames(second), env.DeviceNames(first))
+			l.report(t, second, attached, env.DeviceNames(second)...)
+			l.RequireRunning(t, "next")
 		})
 	}
 }

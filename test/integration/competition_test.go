@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -31,12 +32,12 @@ func TestProfilesCompeteForOnePool(t *testing.T) {
 		pods           = 2 * fit
 	)
 	l := newLab(t, "competition", nodes)
-	ring := l.ring(t, perNode)
+	ring := l.Ring(t, perNode)
 	driver := ring.Drivers()[0]
-	profiles := []string{stockProfile, celsetProfile, allProfile}
+	profiles := []string{env.StockProfile, env.CelsetProfile, allProfile}
 	for _, profile := range profiles {
-		v := variant{constrained: profile == celsetProfile}
-		l.createTemplate(t, profile, v.claim(constrained("pair", contiguous(driver, perPod)), request("mla", driver, perPod))...)
+		v := variant{constrained: profile == env.CelsetProfile}
+		l.createTemplate(t, profile, v.claim(env.Constrained("pair", env.Contiguous(driver, perPod)), env.Request("mla", driver, perPod))...)
 	}
 
 	l.createCompetitors(t, pods, profiles...)
@@ -54,16 +55,16 @@ func TestProfilesCompeteForOnePool(t *testing.T) {
 	require.Empty(t, sets.KeySet(served).Intersection(sets.KeySet(others)), "claims of deleted pods")
 
 	l.deletePodsOf(t, others)
-	eventually(t, "claims go with their pods", func(ctx context.Context) (string, error) {
-		claims, err := client().ResourceV1().ResourceClaims(l.namespace).List(ctx, metav1.ListOptions{})
+	env.Eventually(t, "claims go with their pods", func(ctx context.Context) (string, error) {
+		claims, err := client().ResourceV1().ResourceClaims(l.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil || len(claims.Items) > 0 {
 			return "some are left", err
 		}
 		return "", nil
 	})
-	l.run(t, "all-of-a-node", celsetProfile, request("mla", driver, perNode), constrained("ring20", contiguous(driver, perNode)))
-	l.requireRunning(t, "all-of-a-node")
-	require.Len(t, l.devicesOf(t, "all-of-a-node"), perNode)
+	l.Run(t, "all-of-a-node", env.CelsetProfile, env.Request("mla", driver, perNode), env.Constrained("ring20", env.Contiguous(driver, perNode)))
+	l.RequireRunning(t, "all-of-a-node")
+	require.Len(t, l.DevicesOf(t, "all-of-a-node"), perNode)
 }
 
 // requireAllDevicesInUse waits until as many pods run as there are devices for, and
@@ -71,11 +72,11 @@ func TestProfilesCompeteForOnePool(t *testing.T) {
 // at one time, so that no look may show a device twice.
 func (l *lab) requireAllDevicesInUse(t *testing.T, ring topology.Topology, fit int) (served map[string]*resourceapi.ResourceClaim) {
 	t.Helper()
-	eventually(t, "as many pods run as there are devices for", func(ctx context.Context) (string, error) {
+	env.Eventually(t, "as many pods run as there are devices for", func(ctx context.Context) (string, error) {
 		var users map[string]string
 		served, users = l.usersOfDevices(t, ring)
 		running, err := l.running(ctx)
-		if err != nil || running != fit || len(served) != fit || len(users) != len(l.nodes)*len(ring.Devices) {
+		if err != nil || running != fit || len(served) != fit || len(users) != len(l.Nodes)*len(ring.Devices) {
 			return fmt.Sprintf("%d of %d pods, %d claims, %d devices", running, fit, len(served), len(users)), err
 		}
 		return "", nil
@@ -91,7 +92,7 @@ func (l *lab) deletePodsOf(t *testing.T, claims map[string]*resourceapi.Resource
 	for _, claim := range claims {
 		require.Len(t, claim.Status.ReservedFor, 1)
 		group.Go(func() error {
-			return client().CoreV1().Pods(l.namespace).Delete(ctx, claim.Status.ReservedFor[0].Name, metav1.DeleteOptions{})
+			return client().CoreV1().Pods(l.Namespace).Delete(ctx, claim.Status.ReservedFor[0].Name, metav1.DeleteOptions{})
 		})
 	}
 	require.NoError(t, group.Wait())
@@ -99,13 +100,13 @@ func (l *lab) deletePodsOf(t *testing.T, claims map[string]*resourceapi.Resource
 
 // createTemplate makes a template for the claims of a profile's pods, named like
 // the profile.
-func (l *lab) createTemplate(t *testing.T, profile string, parts ...part) {
+func (l *lab) createTemplate(t *testing.T, profile string, parts ...env.Part) {
 	t.Helper()
-	_, err := client().ResourceV1().ResourceClaimTemplates(l.namespace).Create(t.Context(), &resourceapi.ResourceClaimTemplate{
+	_, err := client().ResourceV1().ResourceClaimTemplates(l.Namespace).Create(t.Context(), &resourceapi.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: profile},
 		Spec: resourceapi.ResourceClaimTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{profileLabel: profile}},
-			Spec:       claimOf("", parts...).Spec,
+			Spec:       env.Claim("", parts...).Spec,
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -126,12 +127,12 @@ func (l *lab) createCompetitors(t *testing.T, n int, profiles ...string) {
 	group.SetLimit(concurrentRequests)
 	for i := range n {
 		profile := profiles[i%len(profiles)]
-		pod := podOf(fmt.Sprintf("%s-%d", profile, i), profile, "")
+		pod := env.Pod(fmt.Sprintf("%s-%d", profile, i), profile, "")
 		pod.Spec.ResourceClaims[0].ResourceClaimName = nil
 		pod.Spec.ResourceClaims[0].ResourceClaimTemplateName = &profile
-		pod.Spec.NodeSelector = map[string]string{labLabel: l.namespace}
+		pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
 		group.Go(func() error {
-			_, err := client().CoreV1().Pods(l.namespace).Create(ctx, pod, metav1.CreateOptions{})
+			_, err := client().CoreV1().Pods(l.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 			return err
 		})
 	}
@@ -139,7 +140,7 @@ func (l *lab) createCompetitors(t *testing.T, n int, profiles ...string) {
 }
 
 func (l *lab) running(ctx context.Context) (int, error) {
-	pods, err := client().CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
+	pods, err := client().CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err
 	}
@@ -157,7 +158,7 @@ func (l *lab) running(ctx context.Context) (int, error) {
 // device is in two claims or a set is not what its claim asks for.
 func (l *lab) usersOfDevices(t *testing.T, ring topology.Topology) (served map[string]*resourceapi.ResourceClaim, users map[string]string) {
 	t.Helper()
-	claims, err := client().ResourceV1().ResourceClaims(l.namespace).List(t.Context(), metav1.ListOptions{})
+	claims, err := client().ResourceV1().ResourceClaims(l.Namespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	served, users = map[string]*resourceapi.ResourceClaim{}, map[string]string{}
 	for i := range claims.Items {
@@ -171,8 +172,8 @@ func (l *lab) usersOfDevices(t *testing.T, ring topology.Topology) (served map[s
 			require.NotContains(t, users, device, "allocated to %s and %s", users[device], claim.Name)
 			users[device] = claim.Name
 		}
-		if claim.Labels[profileLabel] == celsetProfile {
-			require.True(t, ring.Contiguous(deviceNames(claim)), "%s got %v", claim.Name, deviceNames(claim))
+		if claim.Labels[profileLabel] == env.CelsetProfile {
+			require.True(t, ring.Contiguous(env.DeviceNames(claim)), "%s got %v", claim.Name, env.DeviceNames(claim))
 		}
 	}
 	return served, users

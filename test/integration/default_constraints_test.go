@@ -17,6 +17,7 @@ import (
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 )
@@ -29,36 +30,36 @@ func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
 	forEachVariant(t, "default", 1, func(t *testing.T, l *lab, v variant) {
 		driver, name := l.ringByDefault(t, 8)
 		want := []string{"mla-2", "mla-3", "mla-4", "mla-5"}
-		if v.profile == stockProfile {
+		if v.profile == env.StockProfile {
 			want = []string{"mla-0", "mla-2", "mla-3", "mla-4"}
 		}
-		l.createClaim(t, "plain", request("mla", driver, 4))
-		pods := []*corev1.Pod{podOf("claim", v.profile, "plain")}
+		l.CreateClaim(t, "plain", env.Request("mla", driver, 4))
+		pods := []*corev1.Pod{env.Pod("claim", v.profile, "plain")}
 		if minor.Has(kubefeatures.DRAExtendedResource) {
 			pods = append(pods, l.podWithExtended("explicit", v.profile, name, 4),
 				l.podWithExtended("implicit", v.profile, corev1.ResourceName(resourceapi.ResourceDeviceClassPrefix+driver), 4))
 		}
 		for _, pod := range pods {
-			pod.Spec.NodeSelector = map[string]string{labLabel: l.namespace}
-			l.createPodAsIs(t, pod)
-			l.requireRunning(t, pod.Name)
+			pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
+			l.CreatePodAsIs(t, pod)
+			l.RequireRunning(t, pod.Name)
 			claim := "plain"
-			if status := l.pod(t, pod.Name).Status.ExtendedResourceClaimStatus; status != nil {
+			if status := l.Pod(t, pod.Name).Status.ExtendedResourceClaimStatus; status != nil {
 				claim = status.ResourceClaimName
 			}
-			require.ElementsMatch(t, want, deviceNames(l.claim(t, claim)), pod.Name)
+			require.ElementsMatch(t, want, env.DeviceNames(l.Claim(t, claim)), pod.Name)
 			if pod.Name == "explicit" {
-				l.createPodAsIs(t, l.podWithExtended("one-more", v.profile, name, 2))
-				if v.profile == stockProfile {
-					l.requireRunning(t, "one-more")
+				l.CreatePodAsIs(t, l.podWithExtended("one-more", v.profile, name, 2))
+				if v.profile == env.StockProfile {
+					l.RequireRunning(t, "one-more")
 				} else {
-					l.requireRefused(t, "one-more", "nearest miss", "constraint row of DeviceClass "+driver+" spec.config[0] (default)")
+					l.RequireRefused(t, "one-more", "nearest miss", "constraint row of DeviceClass "+driver+" spec.config[0] (default)")
 				}
-				l.deletePod(t, "one-more")
-				eventually(t, "the pod ends", func(ctx context.Context) (string, error) { return l.exists(ctx, "one-more") })
+				l.DeletePod(t, "one-more")
+				env.Eventually(t, "the pod ends", func(ctx context.Context) (string, error) { return l.exists(ctx, "one-more") })
 			}
-			l.deletePod(t, pod.Name)
-			l.requireFreed(t, claim)
+			l.DeletePod(t, pod.Name)
+			l.RequireFreed(t, claim)
 		}
 	})
 }
@@ -67,25 +68,25 @@ func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
 // has several devices be in a row, and that stands for an extended resource.
 func (l *lab) ringByDefault(t *testing.T, n int) (driver string, name corev1.ResourceName) {
 	t.Helper()
-	family := l.family("mla")
+	family := l.Family("mla")
 	ring, err := topology.NewRing(family, n)
 	require.NoError(t, err)
-	l.publish(t, ring, l.nodes...)
+	l.Publish(t, ring, l.Nodes...)
 	raw, err := json.Marshal(&v1alpha1.CELDeviceConstraint{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
 		Name:     "row", Default: true,
-		Expression: strings.Replace(contiguous(family.Driver, 0), "== -1", "== size(devices) - 1", 1),
+		Expression: strings.Replace(env.Contiguous(family.Driver, 0), "== -1", "== size(devices) - 1", 1),
 	})
 	require.NoError(t, err)
-	spec := classOf(family.Driver)
+	spec := env.ClassOf(family.Driver)
 	name = corev1.ResourceName(family.Driver + "/ring")
 	extended := string(name)
 	spec.ExtendedResourceName = &extended
 	spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
 		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
 	}}}
-	l.createClassWithSpec(t, family.Driver, spec)
-	l.occupy(t, l.nodes[0], ring, "mla-1")
-	l.occupy(t, l.nodes[0], ring, "mla-6")
+	l.CreateClassWithSpec(t, family.Driver, spec)
+	l.Occupy(t, l.Nodes[0], ring, "mla-1")
+	l.Occupy(t, l.Nodes[0], ring, "mla-6")
 	return family.Driver, name
 }

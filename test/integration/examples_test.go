@@ -18,24 +18,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/celset/celset/internal/story"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 func TestAPIServerAcceptsManifestsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "dry-run", 0)
-	files, err := filepath.Glob(manifest("examples", "*.yaml"))
+	files, err := filepath.Glob(env.Manifest(t, "examples", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, err := kubectl(t.Context(), l.namespace, "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", file)
+			_, err := cluster.Kubectl(t, l.Namespace, "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", file)
 			require.NoError(t, err)
 		})
 	}
 	t.Run("rbac.yaml", func(t *testing.T) {
 		// It has namespaces of its own.
-		_, err := kubectl(t.Context(), "", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict",
-			"-f", manifest("scheduler", "rbac.yaml"))
+		_, err := cluster.Kubectl(t, "", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict",
+			"-f", env.Manifest(t, "scheduler", "rbac.yaml"))
 		require.NoError(t, err)
 	})
 }
@@ -48,12 +49,12 @@ func TestExamples(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "examples", 2)
 	ring, grid := story.Ring(), story.Grid()
-	l.publish(t, ring.Topology, l.nodes[0])
-	l.publish(t, grid.Topology, l.nodes[1])
-	_, err := kubectl(t.Context(), "", "apply", "-f", manifest("examples", "deviceclasses.yaml"))
+	l.Publish(t, ring.Topology, l.Nodes[0])
+	l.Publish(t, grid.Topology, l.Nodes[1])
+	_, err := cluster.Kubectl(t, "", "apply", "-f", env.Manifest(t, "examples", "deviceclasses.yaml"))
 	require.NoError(t, err)
-	l.occupy(t, l.nodes[0], ring.Topology, "mla-2")
-	l.occupy(t, l.nodes[1], grid.Topology, "mla-1")
+	l.Occupy(t, l.Nodes[0], ring.Topology, "mla-2")
+	l.Occupy(t, l.Nodes[1], grid.Topology, "mla-1")
 
 	// What four devices are without a constraint.
 	for told, firstFit := range map[*story.Story][]string{
@@ -69,33 +70,33 @@ func TestExamples(t *testing.T) {
 
 func (l *lab) tell(t *testing.T, s *story.Story, firstFit []string) {
 	t.Helper()
-	file := manifest("examples", s.Manifest)
+	file := env.Manifest(t, "examples", s.Manifest)
 
 	plain := "plain-" + s.Pod
-	l.run(t, plain, stockProfile, request("any", s.Driver(), 4))
-	l.requireRunning(t, plain)
-	require.ElementsMatch(t, firstFit, l.devicesOf(t, plain))
+	l.Run(t, plain, env.StockProfile, env.Request("any", s.Driver(), 4))
+	l.RequireRunning(t, plain)
+	require.ElementsMatch(t, firstFit, l.DevicesOf(t, plain))
 	require.False(t, s.Holds(firstFit), "else the constraint makes no difference here")
-	l.deletePod(t, plain)
-	l.requireFreed(t, plain)
+	l.DeletePod(t, plain)
+	l.RequireFreed(t, plain)
 
-	_, err := kubectl(t.Context(), l.namespace, "apply", "-f", file)
+	_, err := cluster.Kubectl(t, l.Namespace, "apply", "-f", file)
 	require.NoError(t, err)
-	l.requireRunning(t, s.Pod)
-	claims := l.claimsOf(t, l.pod(t, s.Pod))
+	l.RequireRunning(t, s.Pod)
+	claims := l.ClaimsOf(t, l.Pod(t, s.Pod))
 	require.Len(t, claims, 1)
-	devices := deviceNames(claims[0])
+	devices := env.DeviceNames(claims[0])
 	require.Len(t, devices, 4)
 	require.True(t, s.Holds(devices), "got %v", devices)
-	l.deletePod(t, s.Pod)
-	l.requireFreed(t, claims[0].Name)
+	l.DeletePod(t, s.Pod)
+	l.RequireFreed(t, claims[0].Name)
 
 	stock := podIn(t, file)
 	stock.Name = "stock-" + s.Pod
-	stock.Spec.SchedulerName = stockProfile
-	_, err = client().CoreV1().Pods(l.namespace).Create(t.Context(), stock, metav1.CreateOptions{})
+	stock.Spec.SchedulerName = env.StockProfile
+	_, err = client().CoreV1().Pods(l.Namespace).Create(t.Context(), stock, metav1.CreateOptions{})
 	require.NoError(t, err)
-	l.requireRefused(t, stock.Name, "cannot allocate all claims")
+	l.RequireRefused(t, stock.Name, "cannot allocate all claims")
 }
 
 // podIn reads the first pod in a manifest.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 )
@@ -28,32 +29,32 @@ func TestExtendedResourcesAreBackedByDevices(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	forEachVariant(t, "extended", 1, func(t *testing.T, l *lab, v variant) {
 		driver, name := l.extendedRing(t, 8)
-		l.createClaim(t, "set", v.claim(constrained("ring3", contiguous(driver, 3)), request("mla", driver, 3))...)
+		l.CreateClaim(t, "set", v.claim(env.Constrained("ring3", env.Contiguous(driver, 3)), env.Request("mla", driver, 3))...)
 		pod := l.podWithExtended("pod", v.profile, name, 2, "set")
-		l.createPodAsIs(t, pod)
-		l.requireRunning(t, "pod")
-		require.Equal(t, v.either([]string{"mla-0", "mla-2", "mla-3"}, []string{"mla-2", "mla-3", "mla-4"}), l.devicesOf(t, "pod"))
+		l.CreatePodAsIs(t, pod)
+		l.RequireRunning(t, "pod")
+		require.Equal(t, v.either([]string{"mla-0", "mla-2", "mla-3"}, []string{"mla-2", "mla-3", "mla-4"}), l.DevicesOf(t, "pod"))
 
-		running := l.pod(t, "pod")
+		running := l.Pod(t, "pod")
 		status := running.Status.ExtendedResourceClaimStatus
 		require.NotNil(t, status)
 		require.Empty(t, cmp.Diff([]corev1.ContainerExtendedResourceRequest{{
 			ContainerName: "main", ResourceName: string(name), RequestName: "container-0-request-0",
 		}}, status.RequestMappings))
-		claim := l.claim(t, status.ResourceClaimName)
+		claim := l.Claim(t, status.ResourceClaimName)
 		require.Equal(t, "true", claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation])
 		require.Equal(t, running.UID, claim.Status.ReservedFor[0].UID)
-		require.Equal(t, v.either([]string{"mla-4", "mla-5"}, []string{"mla-0", "mla-5"}), deviceNames(claim))
+		require.Equal(t, v.either([]string{"mla-4", "mla-5"}, []string{"mla-0", "mla-5"}), env.DeviceNames(claim))
 
-		l.createPodAsIs(t, l.podWithExtended("too-many", v.profile, name, 3))
+		l.CreatePodAsIs(t, l.podWithExtended("too-many", v.profile, name, 3))
 		want := "cannot allocate all claims"
 		if v.profile == allProfile {
 			want = "request container-0-request-0: 2 of 3 devices"
 		}
-		l.requireRefused(t, "too-many", want)
-		l.deletePod(t, "pod")
-		l.requireRunning(t, "too-many")
-		l.requireFreed(t, claim.Name)
+		l.RequireRefused(t, "too-many", want)
+		l.DeletePod(t, "pod")
+		l.RequireRunning(t, "too-many")
+		l.RequireFreed(t, claim.Name)
 	})
 }
 
@@ -63,15 +64,15 @@ func TestExtendedResourcesOfTheNodeNeedNoClaim(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	forEachVariant(t, "plugin", 2, func(t *testing.T, l *lab, v variant) {
 		_, name := l.extendedRing(t, 8)
-		l.provide(t, l.nodes[1], name, 2)
-		for _, node := range l.nodes {
+		l.provide(t, l.Nodes[1], name, 2)
+		for _, node := range l.Nodes {
 			pod := l.podWithExtended(node, v.profile, name, 2)
 			pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
-			l.createPodAsIs(t, pod)
+			l.CreatePodAsIs(t, pod)
 		}
-		l.requireRunning(t, l.nodes...)
-		require.NotNil(t, l.pod(t, l.nodes[0]).Status.ExtendedResourceClaimStatus)
-		require.Nil(t, l.pod(t, l.nodes[1]).Status.ExtendedResourceClaimStatus)
+		l.RequireRunning(t, l.Nodes...)
+		require.NotNil(t, l.Pod(t, l.Nodes[0]).Status.ExtendedResourceClaimStatus)
+		require.Nil(t, l.Pod(t, l.Nodes[1]).Status.ExtendedResourceClaimStatus)
 	})
 }
 
@@ -80,17 +81,17 @@ func TestExtendedResourcesOfTheNodeNeedNoClaim(t *testing.T) {
 // for.
 func (l *lab) extendedRing(t *testing.T, n int) (driver string, name corev1.ResourceName) {
 	t.Helper()
-	family := l.family("mla")
+	family := l.Family("mla")
 	ring, err := topology.NewRing(family, n)
 	require.NoError(t, err)
-	l.publish(t, ring, l.nodes...)
+	l.Publish(t, ring, l.Nodes...)
 	name = corev1.ResourceName(family.Driver + "/ring")
-	spec := classOf(family.Driver)
+	spec := env.ClassOf(family.Driver)
 	extended := string(name)
 	spec.ExtendedResourceName = &extended
-	l.createClassWithSpec(t, family.Driver, spec)
-	for _, node := range l.nodes {
-		l.occupy(t, node, ring, "mla-1")
+	l.CreateClassWithSpec(t, family.Driver, spec)
+	for _, node := range l.Nodes {
+		l.Occupy(t, node, ring, "mla-1")
 	}
 	return family.Driver, name
 }
@@ -98,8 +99,8 @@ func (l *lab) extendedRing(t *testing.T, n int) (driver string, name corev1.Reso
 // podWithExtended makes a pod for the nodes of the lab that wants n of an extended
 // resource beside the claims.
 func (l *lab) podWithExtended(name, profile string, extended corev1.ResourceName, n int64, claims ...string) *corev1.Pod {
-	pod := podOf(name, profile, claims...)
-	pod.Spec.NodeSelector = map[string]string{labLabel: l.namespace}
+	pod := env.Pod(name, profile, claims...)
+	pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
 	amount := corev1.ResourceList{extended: *resource.NewQuantity(n, resource.DecimalSI)}
 	pod.Spec.Containers[0].Resources.Requests = amount
 	pod.Spec.Containers[0].Resources.Limits = amount
@@ -114,16 +115,16 @@ func (l *lab) provide(t *testing.T, node string, name corev1.ResourceName, n int
 	_, err := client().CoreV1().Nodes().Patch(t.Context(), node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	for i := 0; ; i++ {
-		probe := l.podWithExtended(fmt.Sprintf("probe-%d", i), stockProfile, name, n)
+		probe := l.podWithExtended(fmt.Sprintf("probe-%d", i), env.StockProfile, name, n)
 		probe.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
-		l.createPodAsIs(t, probe)
-		l.requireRunning(t, probe.Name)
-		status := l.pod(t, probe.Name).Status.ExtendedResourceClaimStatus
-		l.deletePod(t, probe.Name)
-		eventually(t, "the probe ends", func(ctx context.Context) (string, error) { return l.exists(ctx, probe.Name) })
+		l.CreatePodAsIs(t, probe)
+		l.RequireRunning(t, probe.Name)
+		status := l.Pod(t, probe.Name).Status.ExtendedResourceClaimStatus
+		l.DeletePod(t, probe.Name)
+		env.Eventually(t, "the probe ends", func(ctx context.Context) (string, error) { return l.exists(ctx, probe.Name) })
 		if status == nil {
 			return
 		}
-		l.requireFreed(t, status.ResourceClaimName)
+		l.RequireFreed(t, status.ResourceClaimName)
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -29,34 +28,29 @@ const failingProfile = "celset-failing"
 func TestFailedEvaluationMayBeAboutTheNode(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "failing", 2)
-	old, current := l.nodes[0], l.nodes[1]
+	old, current := l.Nodes[0], l.Nodes[1]
 	driver := l.mixedFleet(t, old, current)
-	scheduler, err := cluster.StartScheduler(t.Context(), controlplane.SchedulerOptions{
-		Name: failingProfile, Config: configBeside(t, failingProfile, "{}"), User: serviceAccount,
-		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
-	})
-	require.NoError(t, err)
-	t.Cleanup(scheduler.Stop)
-	pair := request("mla", driver, 2)
+	scheduler := startScheduler(t, failingProfile, configBeside(t, failingProfile, "{}"))
+	pair := env.Request("mla", driver, 2)
 	board := fmt.Sprintf("devices.all(d, d.attributes[%q].board == 1)", driver)
 	unfit := func() float64 {
 		_, values := scrape(t, scheduler)
 		return values["celset_nodes_unfit_by_failure_total Runtime"]
 	}
 
-	l.run(t, "aborts", failingProfile, pair, failing("board", "", board), refer("board"))
-	l.requireRefused(t, "aborts", "no such key: board")
+	l.Run(t, "aborts", failingProfile, pair, failing("board", "", board), env.Refer("board"))
+	l.RequireRefused(t, "aborts", "no such key: board")
 	require.Zero(t, unfit(), "an attempt that ends is not about a node")
-	l.deletePod(t, "aborts")
+	l.DeletePod(t, "aborts")
 
 	nodeDoesNotFit := failing("board", v1alpha1.OnErrorNodeDoesNotFit, board)
-	l.run(t, "elsewhere", failingProfile, pair, nodeDoesNotFit, refer("board"))
-	l.requireRunning(t, "elsewhere")
-	require.Equal(t, current, l.pod(t, "elsewhere").Spec.NodeName)
+	l.Run(t, "elsewhere", failingProfile, pair, nodeDoesNotFit, env.Refer("board"))
+	l.RequireRunning(t, "elsewhere")
+	require.Equal(t, current, l.Pod(t, "elsewhere").Spec.NodeName)
 	require.GreaterOrEqual(t, unfit(), 1.0)
 
-	l.run(t, "nowhere", failingProfile, pair, nodeDoesNotFit, refer("board"))
-	l.requireRefused(t, "nowhere", "an expression fails on devices of 1 nodes, such as claim "+l.namespace+"/nowhere, constraint board, node "+old,
+	l.Run(t, "nowhere", failingProfile, pair, nodeDoesNotFit, env.Refer("board"))
+	l.RequireRefused(t, "nowhere", "an expression fails on devices of 1 nodes, such as claim "+l.Namespace+"/nowhere, constraint board, node "+old,
 		"no such key: board")
 }
 
@@ -64,24 +58,24 @@ func TestFailedEvaluationMayBeAboutTheNode(t *testing.T) {
 // for them.
 func (l *lab) mixedFleet(t *testing.T, old, current string) (driver string) {
 	t.Helper()
-	ring, err := topology.NewRing(l.family("mla"), 3)
+	ring, err := topology.NewRing(l.Family("mla"), 3)
 	require.NoError(t, err)
-	l.publish(t, ring, old)
+	l.Publish(t, ring, old)
 	published, err := ring.ResourceSlices(current)
 	require.NoError(t, err)
 	for _, slice := range published {
 		for i := range slice.Spec.Devices {
 			slice.Spec.Devices[i].Attributes["board"] = resourceapi.DeviceAttribute{IntValue: new(int64(1))}
 		}
-		createSlice(t, slice)
+		cluster.CreateSlice(t, slice)
 	}
 	driver = ring.Drivers()[0]
-	l.createClass(t, driver)
+	l.CreateClass(t, driver)
 	return driver
 }
 
 // failing defines a constraint with what a failure of it means.
-func failing(name string, onError v1alpha1.OnError, expression string) part {
+func failing(name string, onError v1alpha1.OnError, expression string) env.Part {
 	raw, err := json.Marshal(&v1alpha1.CELDeviceConstraint{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
 		Name:     name, Expression: expression, OnError: onError,
@@ -89,7 +83,7 @@ func failing(name string, onError v1alpha1.OnError, expression string) part {
 	if err != nil {
 		panic(err) // texts always can be marshalled
 	}
-	return configure(resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+	return env.Configure(resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
 	}})
 }

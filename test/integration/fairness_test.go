@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // TestOtherNamespacesGoFirst has a namespace with many pods whose searches take as long as
@@ -24,21 +25,21 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 	t.Parallel()
 	const hostile, others = 40, 10
 	bad, good := newLab(t, "greedy", 1), newLab(t, "modest", 1)
-	badDriver, goodDriver := bad.ring(t, 32).Drivers()[0], good.ring(t, 32).Drivers()[0]
+	badDriver, goodDriver := bad.Ring(t, 32).Drivers()[0], good.Ring(t, 32).Drivers()[0]
 	// No square leaves 3 when divided by 7, which no reading of the expression tells.
 	sum := fmt.Sprintf("devices.map(d, d.attributes[%q].index).sum()", badDriver)
 	for i := range hostile {
 		name := fmt.Sprintf("greedy-%d", i)
-		bad.run(t, name, celsetProfile, request("mla", badDriver, 16), constrained("square", fmt.Sprintf("(%[1]s * %[1]s) %% 7 == 3 && %[2]d >= 0", sum, i)))
+		bad.Run(t, name, env.CelsetProfile, env.Request("mla", badDriver, 16), env.Constrained("square", fmt.Sprintf("(%[1]s * %[1]s) %% 7 == 3 && %[2]d >= 0", sum, i)))
 	}
-	bad.requireRefused(t, "greedy-0")
+	bad.RequireRefused(t, "greedy-0")
 
 	var took []time.Duration
 	for i := range others {
 		name := fmt.Sprintf("modest-%d", i)
 		start := time.Now()
-		good.run(t, name, celsetProfile, request("mla", goodDriver, 2), constrained("pair", contiguous(goodDriver, 2)))
-		good.eventuallyPod(t, name, "scheduled", func(_ context.Context, pod *corev1.Pod) (bool, error) { return pod.Spec.NodeName != "", nil })
+		good.Run(t, name, env.CelsetProfile, env.Request("mla", goodDriver, 2), env.Constrained("pair", env.Contiguous(goodDriver, 2)))
+		good.EventuallyPod(t, name, "scheduled", func(_ context.Context, pod *corev1.Pod) (bool, error) { return pod.Spec.NodeName != "", nil })
 		took = append(took, time.Since(start))
 	}
 	slices.Sort(took)
@@ -48,8 +49,8 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 	}
 
 	// Of the greedy ones, none has devices, and some were told to wait.
-	eventually(t, "greedy pods wait for their turn", func(ctx context.Context) (string, error) {
-		pods, err := client().CoreV1().Pods(bad.namespace).List(ctx, metav1.ListOptions{})
+	env.Eventually(t, "greedy pods wait for their turn", func(ctx context.Context) (string, error) {
+		pods, err := client().CoreV1().Pods(bad.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return "", err
 		}
@@ -57,8 +58,8 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 		putOff := 0
 		for _, pod := range pods.Items {
 			require.Empty(t, pod.Spec.NodeName)
-			if isRefused(&pod, "pods of namespace "+bad.namespace+" took more than 20 percent of the scheduler's time") ||
-				isRefused(&pod, "taking too much of the scheduler's time, ", "tried again at ") {
+			if env.IsRefused(&pod, "pods of namespace "+bad.Namespace+" took more than 20 percent of the scheduler's time") ||
+				env.IsRefused(&pod, "taking too much of the scheduler's time, ", "tried again at ") {
 				putOff++
 			}
 		}
@@ -76,12 +77,12 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 func TestClaimThatBacksOffIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "again", 1)
-	driver := l.ring(t, 16).Drivers()[0]
-	l.run(t, "again", frugalProfile, request("mla", driver, 4),
-		constrained("unread", fmt.Sprintf("devices.slice(0, 1).map(d, d.attributes[%q].index).size() == 2", driver)))
+	driver := l.Ring(t, 16).Drivers()[0]
+	l.Run(t, "again", frugalProfile, env.Request("mla", driver, 4),
+		env.Constrained("unread", fmt.Sprintf("devices.slice(0, 1).map(d, d.attributes[%q].index).size() == 2", driver)))
 	for _, times := range []int{5, 6} {
-		l.eventuallyPod(t, "again", fmt.Sprintf("refused for the %d. time", times), func(_ context.Context, pod *corev1.Pod) (bool, error) {
-			return isRefused(pod, fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at ", times),
+		l.EventuallyPod(t, "again", fmt.Sprintf("refused for the %d. time", times), func(_ context.Context, pod *corev1.Pod) (bool, error) {
+			return env.IsRefused(pod, fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at ", times),
 				"the evaluations together exceed the cost budget of "), nil
 		})
 	}

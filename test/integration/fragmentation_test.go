@@ -8,11 +8,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // countingProfile is the one profile of a scheduler that counts sets as often as it may.
@@ -23,24 +19,17 @@ const countingProfile = "celset-counting"
 func TestSetsOfDevicesAreCounted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "counted", 2)
-	driver := l.ring(t, 8).Drivers()[0]
+	driver := l.Ring(t, 8).Drivers()[0]
 	// Of all classes in the cluster those are shown that come first.
 	class := "a." + driver
 	index := "attributes['" + driver + "'].index / devices.size()"
-	l.createNamedClass(t, class, driver, definition("block", "devices.all(d, d."+index+" == devices[0]."+index+")"))
-	l.createClaim(t, "waits", request("mla", class, 8), refer("block"))
-	scheduler, err := cluster.StartScheduler(t.Context(), controlplane.SchedulerOptions{
-		Name:         countingProfile,
-		Config:       configBeside(t, countingProfile, "{fragmentationInterval: 1s}"),
-		User:         serviceAccount,
-		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}),
-	})
-	require.NoError(t, err)
-	t.Cleanup(scheduler.Stop)
+	l.CreateNamedClass(t, class, driver, env.Definition("block", "devices.all(d, d."+index+" == devices[0]."+index+")"))
+	l.CreateClaim(t, "waits", env.Request("mla", class, 8), env.Refer("block"))
+	scheduler := startScheduler(t, countingProfile, configBeside(t, countingProfile, "{fragmentationInterval: 1s}"))
 	requireSets := func(now, packed, idle float64) {
 		t.Helper()
 		want := fmt.Sprint("now ", now, ", packed ", packed, ", idle ", idle)
-		eventually(t, want, func(context.Context) (string, error) {
+		env.Eventually(t, want, func(context.Context) (string, error) {
 			_, values := scrape(t, scheduler)
 			shape := class + " block 8"
 			sets := func(state string) float64 { return values["celset_device_sets "+shape+" "+state] }
@@ -53,14 +42,14 @@ func TestSetsOfDevicesAreCounted(t *testing.T) {
 	}
 	requireSets(2, 2, 2)
 
-	for i, node := range l.nodes {
+	for i, node := range l.Nodes {
 		name := fmt.Sprint("single-", i)
-		l.createClaim(t, name, request("mla", driver, 1))
-		l.createPodOn(t, node, name, countingProfile, name)
-		l.requireRunning(t, name)
+		l.CreateClaim(t, name, env.Request("mla", driver, 1))
+		l.CreatePodOn(t, node, name, countingProfile, name)
+		l.RequireRunning(t, name)
 	}
 	requireSets(0, 1, 2)
 
-	l.deletePod(t, "single-0")
+	l.DeletePod(t, "single-0")
 	requireSets(1, 1, 2)
 }

@@ -7,12 +7,13 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // gateOffProfile is the one profile of a scheduler that runs without the gate.
@@ -35,9 +36,9 @@ func configBeside(t *testing.T, profile, args string) []byte {
 
 func configOf(t *testing.T, profile, args string, elects bool) []byte {
 	t.Helper()
-	config, err := readSchedulerConfig()
+	config, err := readSchedulerConfig(t)
 	require.NoError(t, err)
-	require.Equal(t, celsetProfile, *config.Profiles[1].SchedulerName)
+	require.Equal(t, env.CelsetProfile, *config.Profiles[1].SchedulerName)
 	config.Profiles = config.Profiles[1:]
 	config.Profiles[0].SchedulerName = &profile
 	if args != "" {
@@ -52,38 +53,22 @@ func configOf(t *testing.T, profile, args string, elects bool) []byte {
 	return content
 }
 
-func TestWithoutTheGateNothingNewIsAllocatedAndNothingOldIsLost(t *testing.T) {
+// TestWithoutTheGate: what a scheduler without the gate does to claims is in test/rollout. This one says so in its metrics.
+func TestWithoutTheGate(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "gate", 1)
-	ring := l.ring(t, 8)
-	driver := ring.Drivers()[0]
-	three := []part{request("mla", driver, 3), constrained("ring3", contiguous(driver, 3))}
-
-	l.run(t, "before", celsetProfile, three...)
-	l.requireRunning(t, "before")
-	before := l.claim(t, "before")
-
-	scheduler, err := cluster.StartScheduler(t.Context(), controlplane.SchedulerOptions{
-		Name:   gateOffProfile,
-		Config: celsetConfig(t, gateOffProfile, ""),
-		User:   serviceAccount,
+	driver := l.Ring(t, 8).Drivers()[0]
+	scheduler := cluster.StartScheduler(t, controlplane.SchedulerOptions{
+		Name: gateOffProfile, Config: celsetConfig(t, gateOffProfile, ""), User: env.Scheduler.Name,
+		FeatureGates: map[string]bool{v1alpha1.FeatureGate: false},
 	})
-	require.NoError(t, err)
-	t.Cleanup(scheduler.Stop)
-
-	l.run(t, "constrained", gateOffProfile, three...)
-	l.requireRefused(t, "constrained", "resourceclaim "+l.namespace+"/constrained has a CEL device constraint",
+	l.Run(t, "constrained", gateOffProfile, env.Request("mla", driver, 3), env.Constrained("ring3", env.Contiguous(driver, 3)))
+	l.RequireRefused(t, "constrained", "resourceclaim "+l.Namespace+"/constrained has a CEL device constraint",
 		"the feature gate DRACELDeviceConstraint is disabled: enable it with --feature-gates=DRACELDeviceConstraint=true")
-	l.run(t, "plain", gateOffProfile, request("mla", driver, 3))
-	l.createPod(t, "joins", gateOffProfile, "before")
-	l.requireRunning(t, "plain", "joins", "before")
-
-	after := l.claim(t, "before")
-	require.Empty(t, cmp.Diff(before.Spec, after.Spec), "fields of the claim")
-	require.Empty(t, cmp.Diff(before.Status.Allocation, after.Status.Allocation))
-	require.Len(t, after.Status.ReservedFor, 2)
-	require.True(t, ring.Contiguous(deviceNames(after)))
-
+	_, values := scrape(t, scheduler)
+	require.GreaterOrEqual(t, values["celset_refused_scheduling_attempts_total gate_disabled"], 1.0)
+	require.GreaterOrEqual(t, values["celset_claims cel pending"], 1.0)
+	require.Zero(t, values["celset_allocation_duration_seconds cel allocated"])
 	metrics, err := scheduler.Get(t.Context(), "/metrics")
 	require.NoError(t, err)
 	require.Contains(t, string(metrics), `kubernetes_feature_enabled{name="DRACELDeviceConstraint",stage="ALPHA"} 0`)
@@ -117,10 +102,10 @@ func TestSchedulerExitsOnInvalidArguments(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := cluster.StartScheduler(t.Context(), controlplane.SchedulerOptions{
+			_, err := cluster.ControlPlane.StartScheduler(t.Context(), controlplane.SchedulerOptions{
 				Name:   "celset-invalid-arguments",
 				Config: celsetConfig(t, "celset-invalid-arguments", tc.args),
-				User:   serviceAccount,
+				User:   env.Scheduler.Name,
 			})
 			require.ErrorContains(t, err, "ended by itself: exit status 1")
 			require.ErrorContains(t, err, "DynamicResourcesCEL")

@@ -16,13 +16,14 @@ import (
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/cmd/kubectl-celset/simulate"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // celset runs kubectl-celset on the cluster and returns what it printed.
 func (l *lab) celset(t *testing.T, code int, stdin io.Reader, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	args = append(args, "--kubeconfig="+cluster.Kubeconfig(), "--namespace="+l.namespace)
+	args = append(args, "--kubeconfig="+cluster.Kubeconfig(), "--namespace="+l.Namespace)
 	streams := genericiooptions.IOStreams{In: stdin, Out: &stdout, ErrOut: &stderr}
 	require.Equal(t, code, cli.Run(t.Context(), args, streams), "%s%s", &stdout, &stderr)
 	return stdout.String()
@@ -40,14 +41,14 @@ func writeFile(t *testing.T, text string) string {
 func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "kubectl", 2)
-	ring := l.ring(t, 8)
-	l.occupy(t, l.nodes[0], ring, "mla-2", "mla-5")
-	l.occupy(t, l.nodes[1], ring, "mla-2")
+	ring := l.Ring(t, 8)
+	l.Occupy(t, l.Nodes[0], ring, "mla-2", "mla-5")
+	l.Occupy(t, l.Nodes[1], ring, "mla-2")
 	driver := ring.Drivers()[0]
-	claim := l.createClaim(t, "ring", request("mla", driver, 4), constrained("ring4", contiguous(driver, 4)))
+	claim := l.CreateClaim(t, "ring", env.Request("mla", driver, 4), env.Constrained("ring4", env.Contiguous(driver, 4)))
 
 	var result simulate.Result
-	raw := l.celset(t, cli.ExitOK, nil, "simulate", "claim/ring", "-o", "json", "--node", l.nodes[0], "--node", l.nodes[1])
+	raw := l.celset(t, cli.ExitOK, nil, "simulate", "claim/ring", "-o", "json", "--node", l.Nodes[0], "--node", l.Nodes[1])
 	require.NoError(t, json.Unmarshal([]byte(raw), &result))
 	require.Len(t, result.Nodes, 2)
 	require.False(t, result.Nodes[0].Fits)
@@ -56,18 +57,18 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	for _, device := range result.Nodes[1].Claims[0].Devices {
 		predicted = append(predicted, device.Device)
 	}
-	require.Contains(t, l.celset(t, cli.ExitOK, nil, "check", "claim/ring"), l.nodes[0]+": 70 of 8 devices, 15 of 6 free ones")
-	explained := l.celset(t, cli.ExitNegative, nil, "explain", "claim/ring", "--node", l.nodes[0])
+	require.Contains(t, l.celset(t, cli.ExitOK, nil, "check", "claim/ring"), l.Nodes[0]+": 70 of 8 devices, 15 of 6 free ones")
+	explained := l.celset(t, cli.ExitNegative, nil, "explain", "claim/ring", "--node", l.Nodes[0])
 	require.Contains(t, explained, "no set satisfies constraint ring4")
-	require.Contains(t, explained, "in the way: claim "+l.namespace+"/")
-	require.Equal(t, claim.ResourceVersion, l.claim(t, "ring").ResourceVersion)
+	require.Contains(t, explained, "in the way: claim "+l.Namespace+"/")
+	require.Equal(t, claim.ResourceVersion, l.Claim(t, "ring").ResourceVersion)
 
-	l.createPod(t, "ring", celsetProfile, "ring")
-	l.requireRunning(t, "ring")
-	require.Equal(t, l.nodes[1], l.pod(t, "ring").Spec.NodeName)
-	require.Equal(t, predicted, l.devicesOf(t, "ring"))
+	l.CreatePod(t, "ring", env.CelsetProfile, "ring")
+	l.RequireRunning(t, "ring")
+	require.Equal(t, l.Nodes[1], l.Pod(t, "ring").Spec.NodeName)
+	require.Equal(t, predicted, l.DevicesOf(t, "ring"))
 	require.Contains(t, l.celset(t, cli.ExitOK, nil, "draw", "claim/ring"), "["+predicted[0]+" *]")
-	require.Contains(t, l.celset(t, cli.ExitOK, nil, "draw", "node/"+l.nodes[1], "-o", "svg"), l.namespace+"/ring")
+	require.Contains(t, l.celset(t, cli.ExitOK, nil, "draw", "node/"+l.Nodes[1], "-o", "svg"), l.Namespace+"/ring")
 	require.Contains(t, l.celset(t, cli.ExitOK, nil, "simulate", "pod/ring"), "has been allocated: mla: "+predicted[0])
 }
 
@@ -79,11 +80,11 @@ func TestConvertedClaimsAreStored(t *testing.T) {
 		"requests": [{"name": "mla", "exactly": {"deviceClassName": "x.example.com", "count": 2}}],
 		"constraints": [{"requests": ["mla"], "cel": {"expression": "size(devices) == 2"}}]}}}`
 	converted := l.celset(t, cli.ExitOK, bytes.NewBufferString(kep), "convert", "-f", "-")
-	_, err := kubectl(t.Context(), l.namespace, "apply", "--server-side", "--validate=strict", "-f", writeFile(t, kep))
+	_, err := cluster.Kubectl(t, l.Namespace, "apply", "--server-side", "--validate=strict", "-f", writeFile(t, kep))
 	require.ErrorContains(t, err, "cel")
-	_, err = kubectl(t.Context(), l.namespace, "apply", "--server-side", "--validate=strict", "-f", writeFile(t, converted))
+	_, err = cluster.Kubectl(t, l.Namespace, "apply", "--server-side", "--validate=strict", "-f", writeFile(t, converted))
 	require.NoError(t, err)
-	require.EqualValues(t, "celset.dev/constraint1", *l.claim(t, "kep").Spec.Devices.Constraints[0].MatchAttribute)
+	require.EqualValues(t, "celset.dev/constraint1", *l.Claim(t, "kep").Spec.Devices.Constraints[0].MatchAttribute)
 	stored := writeFile(t, converted)
 	require.Contains(t, l.celset(t, cli.ExitOK, nil, "convert", "--to", "kep", "-f", stored, "-o", "json"), `"expression": "size(devices) == 2"`)
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // broken is a lab on whose nodes everything fits as long as nothing is broken.
@@ -44,7 +45,7 @@ func (b *broken) ways() map[string]func(t *testing.T) (mend func(t *testing.T)) 
 			spec.Config = row("devices[0].attributes['x.example.com'].y == 1")
 		}),
 		"no constraint":                   class(func(spec *resourceapi.DeviceClassSpec) { spec.Config = nil }),
-		"a selector that selects nothing": class(func(spec *resourceapi.DeviceClassSpec) { spec.Selectors[0] = selector("false") }),
+		"a selector that selects nothing": class(func(spec *resourceapi.DeviceClassSpec) { spec.Selectors[0] = env.Selector("false") }),
 		"a node without devices":          b.withoutDevices,
 		"a node that takes no pods":       b.cordoned,
 		"tainted devices":                 b.tainted,
@@ -57,7 +58,7 @@ const inARow = 4
 
 // row is a class's definition of what claims refer to.
 func row(expression string) []resourceapi.DeviceClassConfiguration {
-	return []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: definition("row", expression)}}
+	return []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: env.Definition("row", expression)}}
 }
 
 // changeClass returns the spec as it was.
@@ -76,7 +77,7 @@ func (b *broken) changeClass(t *testing.T, change func(*resourceapi.DeviceClassS
 	return before
 }
 
-func (b *broken) anyNode() string { return b.nodes[b.random.IntN(len(b.nodes))] }
+func (b *broken) anyNode() string { return b.Nodes[b.random.IntN(len(b.Nodes))] }
 
 func (b *broken) slicesOf(t *testing.T, node string) []resourceapi.ResourceSlice {
 	t.Helper()
@@ -94,7 +95,7 @@ func (b *broken) withoutDevices(t *testing.T) func(t *testing.T) {
 	return func(t *testing.T) {
 		for _, slice := range gone {
 			slice.ResourceVersion, slice.UID = "", ""
-			createSlice(t, &slice)
+			cluster.CreateSlice(t, &slice)
 		}
 	}
 }
@@ -139,11 +140,11 @@ func (b *broken) tainted(t *testing.T) func(t *testing.T) {
 func (b *broken) inUse(t *testing.T) func(t *testing.T) {
 	b.made++
 	name := fmt.Sprint("user-", b.made)
-	b.createClaim(t, name, request("mla", b.driver, inARow), constrained("own", contiguous(b.driver, inARow)))
-	b.createPodOn(t, b.anyNode(), name, celsetProfile, name)
+	b.CreateClaim(t, name, env.Request("mla", b.driver, inARow), env.Constrained("own", env.Contiguous(b.driver, inARow)))
+	b.CreatePodOn(t, b.anyNode(), name, env.CelsetProfile, name)
 	return func(t *testing.T) {
-		b.deletePod(t, name)
-		require.NoError(t, client().ResourceV1().ResourceClaims(b.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+		b.DeletePod(t, name)
+		require.NoError(t, client().ResourceV1().ResourceClaims(b.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 }
 
@@ -153,8 +154,8 @@ func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 	const perNode = 2 * inARow
 	b := &broken{lab: newLab(t, "mended", 3)}
 	b.random = rand.New(rand.NewPCG(cases.Seed(), 1))
-	b.driver = b.family("mla").Driver
-	b.ringWith(t, perNode, definition("row", contiguous(b.driver, inARow)))
+	b.driver = b.Family("mla").Driver
+	b.Ring(t, perNode, env.Definition("row", env.Contiguous(b.driver, inARow)))
 	for round := range cases.Of(4, 12) {
 		ways := b.ways()
 		names := slices.Sorted(maps.Keys(ways))
@@ -165,10 +166,10 @@ func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 			mend = append(mend, ways[name](t))
 		}
 		var pods []string
-		for i := range len(b.nodes) * perNode / inARow {
+		for i := range len(b.Nodes) * perNode / inARow {
 			name := fmt.Sprintf("pod-%d-%d", round, i)
 			pods = append(pods, name)
-			b.run(t, name, celsetProfile, request("mla", b.driver, inARow), refer("row"))
+			b.Run(t, name, env.CelsetProfile, env.Request("mla", b.driver, inARow), env.Refer("row"))
 		}
 		time.Sleep(time.Duration(b.random.IntN(1500)) * time.Millisecond)
 		// What was broken last is mended first where it may be about the same object.
@@ -178,10 +179,10 @@ func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 			time.Sleep(time.Duration(b.random.IntN(300)) * time.Millisecond)
 		}
 		began := time.Now()
-		eventually(t, fmt.Sprintf("all pods run, after %s", strings.Join(names, ", ")), func(ctx context.Context) (string, error) {
+		env.Eventually(t, fmt.Sprintf("all pods run, after %s", strings.Join(names, ", ")), func(ctx context.Context) (string, error) {
 			var waiting []string
 			for _, name := range pods {
-				pod, err := client().CoreV1().Pods(b.namespace).Get(ctx, name, metav1.GetOptions{})
+				pod, err := client().CoreV1().Pods(b.Namespace).Get(ctx, name, metav1.GetOptions{})
 				if err != nil {
 					return "", err
 				}
@@ -193,8 +194,8 @@ func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 		})
 		t.Logf("%s: all run after %v", strings.Join(names, ", "), time.Since(began).Round(10*time.Millisecond))
 		for _, name := range pods {
-			b.deletePod(t, name)
-			require.NoError(t, client().ResourceV1().ResourceClaims(b.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+			b.DeletePod(t, name)
+			require.NoError(t, client().ResourceV1().ResourceClaims(b.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/plugin"
 )
@@ -33,33 +33,26 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "metrics", 2)
 	// Wherever pods land, a node keeps ten devices for those that get none: 120 sets.
-	driver := l.ring(t, 16).Drivers()[0]
-	mla := request("mla", driver, 3)
+	driver := l.Ring(t, 16).Drivers()[0]
+	mla := env.Request("mla", driver, 3)
 	// Sets are counted for classes that define a constraint. They are named, unlike all else.
-	l.createNamedClass(t, measuredProfile, driver, definition("block", contiguous(driver, 4)))
-	scheduler, err := cluster.StartScheduler(t.Context(), controlplane.SchedulerOptions{
-		Name:         measuredProfile,
-		Config:       configBeside(t, measuredProfile, "{allocator: All, budget: {cost: 1500}, fragmentationInterval: 1s}"),
-		User:         serviceAccount,
-		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true, "DRADevicePreemption": true}),
-	})
-	require.NoError(t, err)
-	t.Cleanup(scheduler.Stop)
+	l.CreateNamedClass(t, measuredProfile, driver, env.Definition("block", env.Contiguous(driver, 4)))
+	scheduler := startScheduler(t, measuredProfile, configBeside(t, measuredProfile, "{allocator: All, budget: {cost: 1500}, fragmentationInterval: 1s}"))
 
-	l.run(t, "fits", measuredProfile, mla, constrained("ring3", contiguous(driver, 3)))
-	l.run(t, "plain", measuredProfile, request("mla", driver, 1))
-	l.run(t, "same", measuredProfile, request("mla", driver, 2), distinctAttribute(driver+"/index"))
-	l.requireRunning(t, "fits", "plain", "same")
-	l.run(t, "large", measuredProfile, mla, constrained("large", "size(devices) > 3"))
-	l.requireRefused(t, "large", "constraint large: no set of 3 free devices satisfies it")
-	l.run(t, "long", measuredProfile, mla, constrained("long", "devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 2"))
-	l.requireRefused(t, "long", "exceed the cost budget of 1500 CEL cost units")
-	l.run(t, "wrong", measuredProfile, mla, constrained("wrong", "devices.slice(0, 1).all(d, d.attributes['"+driver+"'].missing == 1)"))
-	l.requireRefused(t, "wrong", "no such key: missing")
-	l.run(t, "undefined", measuredProfile, mla, refer("undefined"))
-	l.requireRefused(t, "undefined", "celset.dev/undefined")
+	l.Run(t, "fits", measuredProfile, mla, env.Constrained("ring3", env.Contiguous(driver, 3)))
+	l.Run(t, "plain", measuredProfile, env.Request("mla", driver, 1))
+	l.Run(t, "same", measuredProfile, env.Request("mla", driver, 2), env.DistinctAttribute(driver+"/index"))
+	l.RequireRunning(t, "fits", "plain", "same")
+	l.Run(t, "large", measuredProfile, mla, env.Constrained("large", "size(devices) > 3"))
+	l.RequireRefused(t, "large", "constraint large: no set of 3 free devices satisfies it")
+	l.Run(t, "long", measuredProfile, mla, env.Constrained("long", "devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 2"))
+	l.RequireRefused(t, "long", "exceed the cost budget of 1500 CEL cost units")
+	l.Run(t, "wrong", measuredProfile, mla, env.Constrained("wrong", "devices.slice(0, 1).all(d, d.attributes['"+driver+"'].missing == 1)"))
+	l.RequireRefused(t, "wrong", "no such key: missing")
+	l.Run(t, "undefined", measuredProfile, mla, env.Refer("undefined"))
+	l.RequireRefused(t, "undefined", "celset.dev/undefined")
 
-	eventually(t, "sets of devices are counted", func(context.Context) (string, error) {
+	env.Eventually(t, "sets of devices are counted", func(context.Context) (string, error) {
 		if _, values := scrape(t, scheduler); values["celset_device_sets_timestamp_seconds"] == 0 {
 			return "there is no time", nil
 		}
@@ -92,7 +85,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	var scraped map[string]string
 	var values map[string]float64
 	// Some come with another try only.
-	eventually(t, "all is counted", func(context.Context) (string, error) {
+	env.Eventually(t, "all is counted", func(context.Context) (string, error) {
 		scraped, values = scrape(t, scheduler)
 		var fewer []string
 		for name, least := range least {
@@ -107,7 +100,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 
 	require.ElementsMatch(t, metricsOfThePage(t), slices.Collect(maps.Keys(scraped)))
 	for name, text := range scraped {
-		require.NotContains(t, text, l.namespace, "%s has the name of an object", name)
+		require.NotContains(t, text, l.Namespace, "%s has the name of an object", name)
 	}
 }
 
@@ -116,7 +109,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 func requireUnschedulable(t *testing.T, scheduler *controlplane.Process, profile string) {
 	t.Helper()
 	line := `scheduler_unschedulable_pods{plugin="` + plugin.Name + `",profile="` + profile + `"} `
-	eventually(t, "refused pods are counted", func(ctx context.Context) (string, error) {
+	env.Eventually(t, "refused pods are counted", func(ctx context.Context) (string, error) {
 		content, err := scheduler.Get(ctx, "/metrics")
 		if err != nil {
 			return "", err
@@ -159,7 +152,7 @@ var metricHeading = regexp.MustCompile("(?m)^### `(celset_[a-z_]+)`$")
 // metricsOfThePage are those that docs/METRICS.md says the scheduler has.
 func metricsOfThePage(t *testing.T) []string {
 	t.Helper()
-	content, err := os.ReadFile(manifest("..", "docs", "METRICS.md"))
+	content, err := os.ReadFile(env.Manifest(t, "..", "docs", "METRICS.md"))
 	require.NoError(t, err)
 	_, ours, found := strings.Cut(string(content), "\n## celset-scheduler\n")
 	require.True(t, found)

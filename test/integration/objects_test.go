@@ -4,144 +4,85 @@
 package integration
 
 import (
-	"encoding/json"
-	"fmt"
+	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology"
 )
 
-// part adds something to a claim.
-type part func(*resourceapi.DeviceClaim)
+func newRing(t testing.TB, family topology.Family, n int) topology.Topology {
+	t.Helper()
+	ring, err := topology.NewRing(family, n)
+	require.NoError(t, err)
+	return ring
+}
 
-func claimOf(name string, parts ...part) *resourceapi.ResourceClaim {
-	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	for _, add := range parts {
-		add(&claim.Spec.Devices)
+// prefer defines a preference in a claim.
+func prefer(name, expression string) env.Part {
+	return env.Configure(env.Parameters(map[string]string{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "expression": expression,
+	}))
+}
+
+// firstAvailable is a request with alternatives, the preferred one first.
+func firstAvailable(name string, alternatives ...resourceapi.DeviceSubRequest) env.Part {
+	return func(claim *resourceapi.DeviceClaim) {
+		claim.Requests = append(claim.Requests, resourceapi.DeviceRequest{Name: name, FirstAvailable: alternatives})
 	}
+}
+
+func alternative(name, class string, count int64) resourceapi.DeviceSubRequest {
+	return resourceapi.DeviceSubRequest{
+		Name: name, DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
+	}
+}
+
+// allocate gives a claim with one request devices of a node, past all schedulers.
+// It has to set the time as they do: where that is missing, a scheduler that
+// supports binding conditions adds it when a pod is to use the claim, and the API
+// server refuses any change of an allocation.
+func (l *lab) allocate(t testing.TB, claim *resourceapi.ResourceClaim, driver, node string, devices ...string) *resourceapi.ResourceClaim {
+	t.Helper()
+	claims := client().ResourceV1().ResourceClaims(l.Namespace)
+	claim.Finalizers = append(claim.Finalizers, resourceapi.Finalizer)
+	claim, err := claims.Update(t.Context(), claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	claim.Status.Allocation = &resourceapi.AllocationResult{AllocationTimestamp: ptr.To(metav1.Now()), NodeSelector: onlyNode(node)}
+	for _, device := range devices {
+		claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results, resourceapi.DeviceRequestAllocationResult{
+			Request: claim.Spec.Devices.Requests[0].Name, Driver: driver, Pool: node, Device: device,
+		})
+	}
+	claim, err = claims.UpdateStatus(t.Context(), claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
 	return claim
 }
 
-// request wants count devices of a class.
-func request(name, class string, count int64) part {
-	return exactly(name, resourceapi.ExactDeviceRequest{
-		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
-	})
+// onlyNode is the node selector of an allocation that holds on one node.
+func onlyNode(node string) *corev1.NodeSelector {
+	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
+		Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+	}}}}}
 }
 
-// requestAll wants all devices of a class on a node.
-func requestAll(name, class string) part {
-	return exactly(name, resourceapi.ExactDeviceRequest{
-		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeAll,
-	})
-}
-
-// one wants a certain device. Its class must be named like its driver.
-func one(device topology.Device) part {
-	return exactly(device.Name, resourceapi.ExactDeviceRequest{
-		DeviceClassName: device.Driver,
-		Selectors:       []resourceapi.DeviceSelector{selector(device.Selector())},
-	})
-}
-
-// withAdminAccess turns the requests so far into requests for access to devices
-// that others may be using.
-func withAdminAccess(claim *resourceapi.DeviceClaim) {
-	for i := range claim.Requests {
-		claim.Requests[i].Exactly.AdminAccess = new(true)
-	}
-}
-
-func exactly(name string, request resourceapi.ExactDeviceRequest) part {
-	return func(claim *resourceapi.DeviceClaim) {
-		claim.Requests = append(claim.Requests, resourceapi.DeviceRequest{Name: name, Exactly: &request})
-	}
-}
-
-func selector(expression string) resourceapi.DeviceSelector {
-	return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}
-}
-
-// refer is a reference to the definition of that name, over all requests unless
-// some are named.
-func refer(name string, requests ...string) part {
-	return matchAttribute(v1alpha1.AttributeDomain+"/"+name, requests...)
-}
-
-func matchAttribute(attribute string, requests ...string) part {
-	name := resourceapi.FullyQualifiedName(attribute)
-	return constrain(resourceapi.DeviceConstraint{Requests: requests, MatchAttribute: &name})
-}
-
-func distinctAttribute(attribute string, requests ...string) part {
-	name := resourceapi.FullyQualifiedName(attribute)
-	return constrain(resourceapi.DeviceConstraint{Requests: requests, DistinctAttribute: &name})
-}
-
-func constrain(constraint resourceapi.DeviceConstraint) part {
-	return func(claim *resourceapi.DeviceClaim) { claim.Constraints = append(claim.Constraints, constraint) }
-}
-
-// configure puts configuration into a claim that would do in a class as well.
-func configure(configuration resourceapi.DeviceConfiguration) part {
-	return func(claim *resourceapi.DeviceClaim) {
-		claim.Config = append(claim.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: configuration})
-	}
-}
-
-// define defines a constraint in a claim.
-func define(name, expression string) part { return configure(definition(name, expression)) }
-
-func definition(name, expression string) resourceapi.DeviceConfiguration {
-	return parameters(map[string]string{
-		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind, "name": name, "expression": expression,
-	})
-}
-
-// parameters are of our driver, right or wrong.
-func parameters(fields map[string]string) resourceapi.DeviceConfiguration {
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		panic(err) // strings always can be marshalled
-	}
-	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
-		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
-	}}
-}
-
-// constrained defines a constraint and refers to it, over all requests unless
-// some are named.
-func constrained(name, expression string, requests ...string) part {
-	return func(claim *resourceapi.DeviceClaim) {
-		define(name, expression)(claim)
-		refer(name, requests...)(claim)
-	}
-}
-
-// contiguous is an expression for n devices of a ring in a row. Where the ring
-// closes it sees an end.
-func contiguous(driver string, n int) string {
-	return fmt.Sprintf("devices.map(d, d.attributes[%[1]q].index).max() - devices.map(d, d.attributes[%[1]q].index).min() == %[2]d", driver, n-1)
-}
-
-// podOf makes a pod that uses the claims, each in its own entry.
-func podOf(name, profile string, claims ...string) *corev1.Pod {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{
-			SchedulerName: profile,
-			Containers:    []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10"}},
-		},
-	}
-	for i, claim := range claims {
-		entry := fmt.Sprintf("claim-%d", i)
-		pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimName: &claim})
-		pod.Spec.Containers[0].Resources.Claims = append(pod.Spec.Containers[0].Resources.Claims, corev1.ResourceClaim{Name: entry})
-	}
-	return pod
+func (l *lab) addToClass(t testing.TB, name string, configuration resourceapi.DeviceConfiguration) {
+	t.Helper()
+	classes := client().ResourceV1().DeviceClasses()
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		class, err := classes.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: configuration})
+		_, err = classes.Update(t.Context(), class, metav1.UpdateOptions{})
+		return err
+	}))
 }

@@ -18,16 +18,11 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
-// The profiles in manifests/scheduler/config.yaml.
-const (
-	celsetProfile = "celset-scheduler"
-	stockProfile  = "default-scheduler"
-)
-
-// The profiles that the tests add to them. They are celsetProfile with other
+// The profiles that the tests add to them. They are env.CelsetProfile with other
 // plugin arguments.
 const (
 	// allProfile has our allocator serve all pods.
@@ -73,8 +68,8 @@ func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
 // sharedSchedulerConfig is the configuration in manifests with the profiles that
 // tests add. All profiles are in one process, because only there they share what
 // they know of devices that are just being allocated.
-func sharedSchedulerConfig() ([]byte, error) {
-	config, err := readSchedulerConfig()
+func sharedSchedulerConfig(t testing.TB) ([]byte, error) {
+	config, err := readSchedulerConfig(t)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +95,8 @@ func sharedSchedulerConfig() ([]byte, error) {
 
 // readSchedulerConfig reads the configuration in manifests. Its last profile is
 // ours.
-func readSchedulerConfig() (*schedulerconfig.KubeSchedulerConfiguration, error) {
-	content, err := os.ReadFile(manifest("scheduler", "config.yaml"))
+func readSchedulerConfig(t testing.TB) (*schedulerconfig.KubeSchedulerConfiguration, error) {
+	content, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +116,8 @@ type variant struct {
 
 func variants() []variant {
 	return []variant{
-		{name: "stock", profile: stockProfile},
-		{name: "constrained", profile: celsetProfile, constrained: true},
+		{name: "stock", profile: env.StockProfile},
+		{name: "constrained", profile: env.CelsetProfile, constrained: true},
 		{name: "all", profile: allProfile},
 	}
 }
@@ -139,7 +134,7 @@ func forEachVariant(t *testing.T, labName string, nodes int, test func(*testing.
 }
 
 // claim is the parts of a claim, with the constraint where the variant has one.
-func (v variant) claim(constraint part, parts ...part) []part {
+func (v variant) claim(constraint env.Part, parts ...env.Part) []env.Part {
 	if v.constrained {
 		return append(parts, constraint)
 	}

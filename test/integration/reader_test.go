@@ -11,23 +11,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // TestPrometheusMayReadTheScheduler reads as the PodMonitor in manifests/monitoring has Prometheus
 // read: with the token of the account beside it, over a TLS that it can't check.
 func TestPrometheusMayReadTheScheduler(t *testing.T) {
 	t.Parallel()
-	file := manifest("monitoring", "scheduler", "reader.yaml")
 	require.Equal(t, http.StatusForbidden, status(t, "/metrics", ""), "nobody in particular may not")
-	_, err := kubectl(t.Context(), "", "apply", "-f", file)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		// The secret goes with the account.
-		_, err := kubectl(context.WithoutCancel(t.Context()), "", "delete", "--ignore-not-found", "-f", file)
-		require.NoError(t, err)
-	})
+	cluster.ApplyManifests(t, "monitoring/scheduler/reader.yaml")
 	token := ""
-	eventually(t, "the secret has a token", func(ctx context.Context) (string, error) {
+	env.Eventually(t, "the secret has a token", func(ctx context.Context) (string, error) {
 		secret, err := client().CoreV1().Secrets("kube-system").Get(ctx, "celset-scheduler-metrics", metav1.GetOptions{})
 		if err != nil {
 			return "", err
@@ -37,7 +32,7 @@ func TestPrometheusMayReadTheScheduler(t *testing.T) {
 		}
 		return "", nil
 	})
-	eventually(t, "the token may read", func(context.Context) (string, error) {
+	env.Eventually(t, "the token may read", func(context.Context) (string, error) {
 		if got := status(t, "/metrics", token); got != http.StatusOK {
 			return http.StatusText(got), nil
 		}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 	"github.com/celset/celset/internal/topology"
 )
@@ -27,32 +28,32 @@ const unhealthy = "example.com/unhealthy"
 func TestDeviceTaintRulesKeepPodsAway(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceTaintRules)
 	forEachVariant(t, "tainted", 1, func(t *testing.T, l *lab, v variant) {
-		ring := l.ring(t, 4)
+		ring := l.Ring(t, 4)
 		driver := ring.Drivers()[0]
 		rule := l.taint(t, resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintSelector{
-			Driver: &driver, Pool: &l.nodes[0], Device: &ring.Devices[1].Name,
+			Driver: &driver, Pool: &l.Nodes[0], Device: &ring.Devices[1].Name,
 		})
 		l.requireTainted(t, ring.Devices[1])
-		pair := constrained("pair", contiguous(driver, 2))
-		two := v.claim(pair, request("mla", driver, 2))
+		pair := env.Constrained("pair", env.Contiguous(driver, 2))
+		two := v.claim(pair, env.Request("mla", driver, 2))
 
-		l.run(t, "tolerates", v.profile, v.claim(pair, tolerating("mla", driver, 2, resourceapi.DeviceTaintEffectNoSchedule))...)
-		l.requireRunning(t, "tolerates")
-		require.Equal(t, []string{"mla-0", "mla-1"}, l.devicesOf(t, "tolerates"))
+		l.Run(t, "tolerates", v.profile, v.claim(pair, tolerating("mla", driver, 2, resourceapi.DeviceTaintEffectNoSchedule))...)
+		l.RequireRunning(t, "tolerates")
+		require.Equal(t, []string{"mla-0", "mla-1"}, l.DevicesOf(t, "tolerates"))
 		require.Empty(t, cmp.Diff(tolerations(resourceapi.DeviceTaintEffectNoSchedule),
-			l.claim(t, "tolerates").Status.Allocation.Devices.Results[0].Tolerations))
-		l.deletePod(t, "tolerates")
-		l.requireFreed(t, "tolerates")
+			l.Claim(t, "tolerates").Status.Allocation.Devices.Results[0].Tolerations))
+		l.DeletePod(t, "tolerates")
+		l.RequireFreed(t, "tolerates")
 
-		l.run(t, "avoids", v.profile, two...)
-		l.requireRunning(t, "avoids")
-		require.Equal(t, v.either([]string{"mla-0", "mla-2"}, []string{"mla-2", "mla-3"}), l.devicesOf(t, "avoids"))
+		l.Run(t, "avoids", v.profile, two...)
+		l.RequireRunning(t, "avoids")
+		require.Equal(t, v.either([]string{"mla-0", "mla-2"}, []string{"mla-2", "mla-3"}), l.DevicesOf(t, "avoids"))
 
-		l.run(t, "waits", v.profile, two...)
-		l.requireRefused(t, "waits")
+		l.Run(t, "waits", v.profile, two...)
+		l.RequireRefused(t, "waits")
 		require.NoError(t, client().ResourceV1().DeviceTaintRules().Delete(t.Context(), rule, metav1.DeleteOptions{}))
-		l.requireRunning(t, "waits")
-		require.Equal(t, v.either([]string{"mla-1", "mla-3"}, []string{"mla-0", "mla-1"}), l.devicesOf(t, "waits"))
+		l.RequireRunning(t, "waits")
+		require.Equal(t, v.either([]string{"mla-1", "mla-3"}, []string{"mla-0", "mla-1"}), l.DevicesOf(t, "waits"))
 	})
 }
 
@@ -60,26 +61,26 @@ func TestDeviceTaintRulesKeepPodsAway(t *testing.T) {
 func TestDeviceTaintRulesEvictPods(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceTaintRules)
 	forEachVariant(t, "evicted", 1, func(t *testing.T, l *lab, v variant) {
-		ring := l.ring(t, 6)
+		ring := l.Ring(t, 6)
 		driver := ring.Drivers()[0]
-		pair := constrained("pair", contiguous(driver, 2))
-		two := v.claim(pair, request("mla", driver, 2))
-		l.run(t, "sensitive", v.profile, two...)
-		l.requireRunning(t, "sensitive")
-		l.run(t, "tolerates", v.profile, v.claim(pair, tolerating("mla", driver, 2, resourceapi.DeviceTaintEffectNoExecute))...)
-		l.requireRunning(t, "tolerates")
+		pair := env.Constrained("pair", env.Contiguous(driver, 2))
+		two := v.claim(pair, env.Request("mla", driver, 2))
+		l.Run(t, "sensitive", v.profile, two...)
+		l.RequireRunning(t, "sensitive")
+		l.Run(t, "tolerates", v.profile, v.claim(pair, tolerating("mla", driver, 2, resourceapi.DeviceTaintEffectNoExecute))...)
+		l.RequireRunning(t, "tolerates")
 
 		rule := l.taint(t, resourceapi.DeviceTaintEffectNoExecute, resourceapi.DeviceTaintSelector{Driver: &driver})
-		eventually(t, "the pod is evicted", func(ctx context.Context) (string, error) { return l.exists(ctx, "sensitive") })
-		l.requireFreed(t, "sensitive")
+		env.Eventually(t, "the pod is evicted", func(ctx context.Context) (string, error) { return l.exists(ctx, "sensitive") })
+		l.RequireFreed(t, "sensitive")
 		l.requireTainted(t, ring.Devices[5])
-		l.run(t, "waits", v.profile, two...)
-		l.requireRefused(t, "waits")
-		require.Equal(t, corev1.PodRunning, l.pod(t, "tolerates").Status.Phase)
+		l.Run(t, "waits", v.profile, two...)
+		l.RequireRefused(t, "waits")
+		require.Equal(t, corev1.PodRunning, l.Pod(t, "tolerates").Status.Phase)
 
 		require.NoError(t, client().ResourceV1().DeviceTaintRules().Delete(t.Context(), rule, metav1.DeleteOptions{}))
-		l.requireRunning(t, "waits", "tolerates")
-		require.Equal(t, []string{"mla-0", "mla-1"}, l.devicesOf(t, "waits"))
+		l.RequireRunning(t, "waits", "tolerates")
+		require.Equal(t, []string{"mla-0", "mla-1"}, l.DevicesOf(t, "waits"))
 	})
 }
 
@@ -87,14 +88,14 @@ func TestDeviceTaintRulesEvictPods(t *testing.T) {
 func (l *lab) taint(t *testing.T, effect resourceapi.DeviceTaintEffect, devices resourceapi.DeviceTaintSelector) string {
 	t.Helper()
 	rule, err := client().ResourceV1().DeviceTaintRules().Create(t.Context(), &resourceapi.DeviceTaintRule{
-		ObjectMeta: metav1.ObjectMeta{Name: l.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: l.Namespace},
 		Spec: resourceapi.DeviceTaintRuleSpec{
 			DeviceSelector: &devices,
 			Taint:          resourceapi.DeviceTaint{Key: unhealthy, Effect: effect},
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	cleanup(t, func(ctx context.Context) error {
+	env.CleanUp(t, func(ctx context.Context) error {
 		return client().ResourceV1().DeviceTaintRules().Delete(ctx, rule.Name, metav1.DeleteOptions{})
 	})
 	return rule.Name
@@ -108,13 +109,13 @@ func (l *lab) requireTainted(t *testing.T, device topology.Device) {
 	t.Helper()
 	for i := 0; ; i++ {
 		name := fmt.Sprintf("probe-%d", i)
-		l.run(t, name, stockProfile, one(device), withAdminAccess)
+		l.Run(t, name, env.StockProfile, env.One(device), env.WithAdminAccess)
 		refused := false
-		l.eventuallyPod(t, name, "running or refused", func(_ context.Context, pod *corev1.Pod) (bool, error) {
-			refused = isRefused(pod)
+		l.EventuallyPod(t, name, "running or refused", func(_ context.Context, pod *corev1.Pod) (bool, error) {
+			refused = env.IsRefused(pod)
 			return refused || pod.Status.Phase == corev1.PodRunning, nil
 		})
-		l.deletePod(t, name)
+		l.DeletePod(t, name)
 		if refused {
 			return
 		}
@@ -122,8 +123,8 @@ func (l *lab) requireTainted(t *testing.T, device topology.Device) {
 }
 
 // tolerating wants count devices, tainted or not.
-func tolerating(name, class string, count int64, effect resourceapi.DeviceTaintEffect) part {
-	return exactly(name, resourceapi.ExactDeviceRequest{
+func tolerating(name, class string, count int64, effect resourceapi.DeviceTaintEffect) env.Part {
+	return env.Exactly(name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count, Tolerations: tolerations(effect),
 	})
 }
@@ -134,7 +135,7 @@ func tolerations(effect resourceapi.DeviceTaintEffect) []resourceapi.DeviceToler
 
 // exists complains while the pod does.
 func (l *lab) exists(ctx context.Context, pod string) (string, error) {
-	_, err := client().CoreV1().Pods(l.namespace).Get(ctx, pod, metav1.GetOptions{})
+	_, err := client().CoreV1().Pods(l.Namespace).Get(ctx, pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
+	"github.com/celset/celset/internal/testing/env"
 )
 
 // Who may read one namespace learns nothing of the objects in another: neither from what the
@@ -25,23 +26,23 @@ import (
 func TestPodIsNotToldOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	l, neighbour := newLab(t, "tenant", 1), newLab(t, "neighbour", 0)
-	ring := l.ring(t, 8)
+	ring := l.Ring(t, 8)
 	driver := ring.Drivers()[0]
-	neighbour.occupy(t, l.nodes[0], ring, "mla-2")
-	own := l.occupy(t, l.nodes[0], ring, "mla-5")
+	neighbour.Occupy(t, l.Nodes[0], ring, "mla-2")
+	own := l.Occupy(t, l.Nodes[0], ring, "mla-5")
 
-	l.run(t, "some", celsetProfile, request("mla", driver, 4), constrained("ring4", contiguous(driver, 4)))
-	l.run(t, "all", celsetProfile, request("mla", driver, 8), constrained("ring8", contiguous(driver, 8)))
-	l.requireRefused(t, "all", "in the way: claim "+l.namespace+"/"+own+" with mla-5, a claim of another namespace with mla-2")
-	l.requireRefused(t, "some", "in the way: ")
+	l.Run(t, "some", env.CelsetProfile, env.Request("mla", driver, 4), env.Constrained("ring4", env.Contiguous(driver, 4)))
+	l.Run(t, "all", env.CelsetProfile, env.Request("mla", driver, 8), env.Constrained("ring8", env.Contiguous(driver, 8)))
+	l.RequireRefused(t, "all", "in the way: claim "+l.Namespace+"/"+own+" with mla-5, a claim of another namespace with mla-2")
+	l.RequireRefused(t, "some", "in the way: ")
 	for _, name := range []string{"some", "all"} {
-		pod := l.pod(t, name)
-		notes, err := l.notes(t.Context(), pod, "FailedScheduling")
+		pod := l.Pod(t, name)
+		notes, err := l.Notes(t.Context(), pod, "FailedScheduling")
 		require.NoError(t, err)
 		for _, condition := range pod.Status.Conditions {
 			notes = append(notes, condition.Message)
 		}
-		require.NotContains(t, strings.Join(notes, "\n"), neighbour.namespace)
+		require.NotContains(t, strings.Join(notes, "\n"), neighbour.Namespace)
 	}
 }
 
@@ -49,10 +50,10 @@ func TestPodIsNotToldOfOtherNamespaces(t *testing.T) {
 // no namespace.
 func (l *lab) tenant(t *testing.T) string {
 	t.Helper()
-	user := "tenant-of-" + l.namespace
+	user := "tenant-of-" + l.Namespace
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
 	read := []string{"get", "list"}
-	_, err := client().RbacV1().Roles(l.namespace).Create(t.Context(), &rbacv1.Role{
+	_, err := client().RbacV1().Roles(l.Namespace).Create(t.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{resourceapi.GroupName}, Resources: []string{"resourceclaims", "resourceclaimtemplates"}, Verbs: read},
@@ -60,7 +61,7 @@ func (l *lab) tenant(t *testing.T) string {
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = client().RbacV1().RoleBindings(l.namespace).Create(t.Context(), &rbacv1.RoleBinding{
+	_, err = client().RbacV1().RoleBindings(l.Namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user}, Subjects: subjects,
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
 	}, metav1.CreateOptions{})
@@ -72,7 +73,7 @@ func (l *lab) tenant(t *testing.T) string {
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	cleanup(t, func(ctx context.Context) error {
+	env.CleanUp(t, func(ctx context.Context) error {
 		return client().RbacV1().ClusterRoles().Delete(ctx, user, metav1.DeleteOptions{})
 	})
 	_, err = client().RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
@@ -80,7 +81,7 @@ func (l *lab) tenant(t *testing.T) string {
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	cleanup(t, func(ctx context.Context) error {
+	env.CleanUp(t, func(ctx context.Context) error {
 		return client().RbacV1().ClusterRoleBindings().Delete(ctx, user, metav1.DeleteOptions{})
 	})
 	return user
@@ -89,31 +90,31 @@ func (l *lab) tenant(t *testing.T) string {
 func TestCommandLineShowsWhatItsCallerMayRead(t *testing.T) {
 	t.Parallel()
 	l, neighbour := newLab(t, "caller", 1), newLab(t, "unseen", 0)
-	ring := l.ring(t, 8)
+	ring := l.Ring(t, 8)
 	driver := ring.Drivers()[0]
-	neighbour.occupy(t, l.nodes[0], ring, "mla-2")
-	own := l.occupy(t, l.nodes[0], ring, "mla-5")
-	l.createClaim(t, "all", request("mla", driver, 8), constrained("ring8", contiguous(driver, 8)))
+	neighbour.Occupy(t, l.Nodes[0], ring, "mla-2")
+	own := l.Occupy(t, l.Nodes[0], ring, "mla-5")
+	l.CreateClaim(t, "all", env.Request("mla", driver, 8), env.Constrained("ring8", env.Contiguous(driver, 8)))
 	user := l.tenant(t)
 
 	// As the administrator, who is told of both.
-	explained := l.celset(t, cli.ExitNegative, nil, "explain", "claim/all", "--node", l.nodes[0])
-	require.Contains(t, explained, "in the way: claim "+neighbour.namespace+"/")
-	require.Contains(t, explained, "in the way: claim "+l.namespace+"/"+own)
+	explained := l.celset(t, cli.ExitNegative, nil, "explain", "claim/all", "--node", l.Nodes[0])
+	require.Contains(t, explained, "in the way: claim "+neighbour.Namespace+"/")
+	require.Contains(t, explained, "in the way: claim "+l.Namespace+"/"+own)
 
 	for command, want := range map[string]string{
-		"explain":  "in the way: claim " + l.namespace + "/" + own,
+		"explain":  "in the way: claim " + l.Namespace + "/" + own,
 		"simulate": "request mla: 7 of 8 devices",
 	} {
 		var stdout, stderr bytes.Buffer
 		args := []string{
-			command, "claim/all", "--node", l.nodes[0], "--as=" + user,
-			"--kubeconfig=" + cluster.Kubeconfig(), "--namespace=" + l.namespace,
+			command, "claim/all", "--node", l.Nodes[0], "--as=" + user,
+			"--kubeconfig=" + cluster.Kubeconfig(), "--namespace=" + l.Namespace,
 		}
 		streams := genericiooptions.IOStreams{In: nil, Out: &stdout, ErrOut: &stderr}
 		require.Equal(t, cli.ExitNegative, cli.Run(t.Context(), args, streams), "%s%s", &stdout, &stderr)
 		require.Contains(t, stdout.String(), want)
 		require.Contains(t, stderr.String(), "warning: claims of other namespaces can't be seen, and the devices that they have look free: ")
-		require.NotContains(t, stdout.String()+stderr.String(), neighbour.namespace)
+		require.NotContains(t, stdout.String()+stderr.String(), neighbour.Namespace)
 	}
 }

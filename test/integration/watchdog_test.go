@@ -17,6 +17,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 )
 
@@ -43,31 +44,27 @@ func TestHangingSchedulerIsNoticed(t *testing.T) {
 	cases.OnlyNightly(t, "a scheduler that gets no processor for two seconds hangs, too")
 	t.Parallel()
 	l := newLab(t, "hanging", 1)
-	driver := l.ring(t, 8).Drivers()[0]
+	driver := l.Ring(t, 8).Drivers()[0]
 	options := controlplane.SchedulerOptions{
-		Name: "hanging", Binary: buildHangingScheduler(t), Config: fmt.Appendf(nil, hangingConfig, l.namespace), User: serviceAccount,
+		Name: "hanging", Binary: buildHangingScheduler(t), Config: fmt.Appendf(nil, hangingConfig, l.Namespace), User: env.Scheduler.Name,
 		FeatureGates: minor.SchedulerGates(map[string]bool{v1alpha1.FeatureGate: true}), Args: []string{"--cycle-timeout=" + cycleTimeout.String()},
 	}
-	first, err := cluster.StartScheduler(t.Context(), options)
-	require.NoError(t, err)
-	t.Cleanup(first.Kill)
-	_, err = first.Get(t.Context(), "/livez")
+	first := cluster.StartScheduler(t, options)
+	_, err := first.Get(t.Context(), "/livez")
 	require.NoError(t, err)
 
-	_, err = client().ResourceV1().ResourceClaims(l.namespace).Create(t.Context(),
-		claimOf("hangs", request("mla", driver, 2), constrained("pair", contiguous(driver, 2))), metav1.CreateOptions{})
-	require.NoError(t, err)
-	pod := podOf("hangs", hangingProfile, "hangs")
+	l.CreateClaim(t, "hangs", env.Request("mla", driver, 2), env.Constrained("pair", env.Contiguous(driver, 2)))
+	pod := env.Pod("hangs", hangingProfile, "hangs")
 	pod.Annotations = map[string]string{"test.celset.dev/hang": "true"}
-	_, err = client().CoreV1().Pods(l.namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	_, err = client().CoreV1().Pods(l.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
 
 	start := time.Now()
-	require.Eventually(t, func() bool { _, err = first.Get(t.Context(), "/livez"); return err != nil }, patience, pollPeriod)
+	require.Eventually(t, func() bool { _, err = first.Get(t.Context(), "/livez"); return err != nil }, env.Patience, 100*time.Millisecond)
 	t.Logf("/livez failed %v after the pod was created: %v", time.Since(start), err)
 	require.ErrorContains(t, err, "500")
 	require.ErrorContains(t, err, "a scheduling cycle has made no progress for ")
-	require.NotContains(t, err.Error(), l.namespace, "everybody may ask")
+	require.NotContains(t, err.Error(), l.Namespace, "everybody may ask")
 	_, err = first.Get(t.Context(), "/readyz")
 	require.NoError(t, err)
 }

@@ -40,7 +40,7 @@ func readRules(t *testing.T) (rules []rule) {
 	require.NoError(t, err)
 	require.NoError(t, yaml.UnmarshalStrict(content, &rules))
 	require.NotEmpty(t, rules)
-	for i := range readRules(t) {
+	for i := range rules {
 		var never []string
 		for _, pattern := range rules[i].Never {
 			switch {

@@ -5,8 +5,10 @@ package placement_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -233,7 +234,11 @@ func withExpressions(texts ...string) string {
 // schedule decides with a new Scheduler, without an error.
 func schedule(t testing.TB, object *clusterv1beta1.Placement, h *hub) *placement.Result {
 	t.Helper()
-	result, err := newScheduler(t).Schedule(context.Background(), object, h.snapshot(), now)
+	return decide(t, newScheduler(t), object, h)
+}
+
+func decide(t require.TestingT, s *placement.Scheduler, object *clusterv1beta1.Placement, h *hub) *placement.Result {
+	result, err := s.Schedule(context.Background(), object, h.snapshot(), now)
 	require.NoError(t, err)
 	return result
 }
@@ -253,15 +258,6 @@ func selected(t testing.TB, result *placement.Result) []string {
 	return names
 }
 
-// ranked returns the candidates, the most wanted first.
-func ranked(result *placement.Result) []string {
-	names := []string{}
-	for _, c := range result.Candidates {
-		names = append(names, c.Cluster.Name)
-	}
-	return names
-}
-
 // scoresOf returns the scores of one prioritizer by cluster.
 func scoresOf(t testing.TB, result *placement.Result, name string) map[string]int64 {
 	t.Helper()
@@ -272,27 +268,6 @@ func scoresOf(t testing.TB, result *placement.Result, name string) map[string]in
 		scores[c.Cluster.Name] = c.Scores[i]
 	}
 	return scores
-}
-
-func totals(result *placement.Result) map[string]int64 {
-	all := map[string]int64{}
-	for _, c := range result.Candidates {
-		all[c.Cluster.Name] = c.Total
-	}
-	return all
-}
-
-// removedBy returns what a filter removed, with its reasons as text.
-func removedBy(result *placement.Result, filter string) map[string]string {
-	all := map[string]string{}
-	for _, filtered := range result.Filters {
-		if filtered.Filter == filter {
-			for _, removal := range filtered.Removed {
-				all[removal.Cluster] = removal.Reason.String()
-			}
-		}
-	}
-	return all
 }
 
 func requireCondition(t testing.TB, result *placement.Result, kind string, status metav1.ConditionStatus, reason, message string) {
@@ -308,15 +283,54 @@ func requireSatisfied(t testing.TB, result *placement.Result, status metav1.Cond
 	requireCondition(t, result, clusterv1beta1.PlacementConditionSatisfied, status, reason, message)
 }
 
-// requireMisconfigured demands that the former decision stands.
-func requireMisconfigured(t testing.TB, result *placement.Result, message string) {
-	t.Helper()
-	require.Nil(t, result.Decision)
-	requireCondition(t, result, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, placement.ReasonMisconfigured, message)
-	requireSatisfied(t, result, metav1.ConditionFalse, placement.ReasonNotScheduled, "the former decision stands")
+// exactly is a spec with the mode Exact and "name weight" configurations of built-in prioritizers.
+func exactly(configurations ...string) string {
+	return policy("Exact", configurations...)
 }
 
-func number(n int32) *int32 { return ptr.To(n) }
+func policy(mode string, configurations ...string) string {
+	spec := "prioritizerPolicy:\n  mode: " + mode + "\n  configurations:\n"
+	for _, c := range configurations {
+		name, weight, _ := strings.Cut(c, " ")
+		spec += fmt.Sprintf("  - weight: %s\n    scoreCoordinate: {type: BuiltIn, builtIn: %s}\n", weight, name)
+	}
+	return spec
+}
+
+// addOn is a configuration to append.
+func addOn(resource, score string, weight int) string {
+	return fmt.Sprintf("  - weight: %d\n    scoreCoordinate: {type: AddOn, addOn: {resourceName: %s, scoreName: %s}}\n", weight, resource, score)
+}
+
+func spreadOver(more string, constraints ...string) string {
+	return "spreadPolicy: {spreadConstraints: [" + strings.Join(constraints, ", ") + "]}\n" + more
+}
+
+func grouped(strategy string) string {
+	return "decisionStrategy: {groupStrategy: {" + strategy + "}}"
+}
+
+// numbered returns the clusters with numbers from first to before last.
+func numbered(first, last int) []*clusterv1.ManagedCluster {
+	var result []*clusterv1.ManagedCluster
+	for i := first; i < last; i++ {
+		result = append(result, managed(fmt.Sprintf("c%04d", i)))
+	}
+	return result
+}
+
+// update puts a changed copy, with another version, in place of a cluster.
+func (h *hub) update(i int, change func(*clusterv1.ManagedCluster)) {
+	c := h.clusters[i].DeepCopy()
+	version, err := strconv.Atoi(c.ResourceVersion)
+	if err != nil {
+		panic(err)
+	}
+	c.ResourceVersion = strconv.Itoa(version + 1)
+	change(c)
+	h.clusters = slices.Clone(h.clusters)
+	h.clusters[i] = c
+}
 
 // uninterrupted is an answer for which no context ended.
 func uninterrupted[T any](answer T, err error) T {

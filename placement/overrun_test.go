@@ -4,8 +4,6 @@
 package placement_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/cel/cluster/clock"
 	"github.com/celset/celset/placement"
 )
 
@@ -202,18 +201,12 @@ func TestInterruptionsChangeNoDecision(t *testing.T) {
 	})
 }
 
-// The end of the program is not a limit, and a deadline matters to evaluations only.
+// A deadline matters to evaluations only. That the end of the program is none is tested by TestInterruption.
 func TestWhatIsNoOverrun(t *testing.T) {
-	stopped, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("the program ends"))
 	h := newHub(several("a")...)
-	result, err := newHurried(t).Schedule(stopped, placed(t, withExpressions(`true`)), h.snapshot(), now)
-	require.ErrorContains(t, err, "the program ends")
-	require.Nil(t, result.Overrun)
-
 	late, cancelLate := placement.WithDeadline(t.Context(), -time.Second, time.Second)
 	defer cancelLate()
-	result, err = newHurried(t).Schedule(late, placed(t, ``), h.snapshot(), now)
+	result, err := newHurried(t).Schedule(late, placed(t, ``), h.snapshot(), now)
 	require.NoError(t, err)
 	require.Equal(t, 1, result.Decision.Clusters, "nothing is to be evaluated")
 	for _, spec := range []string{withExpressions(`true`), `predicates: [{requiredClusterSelector: {labelSelector: {}}}]`} {
@@ -221,5 +214,51 @@ func TestWhatIsNoOverrun(t *testing.T) {
 		require.NoError(t, err)
 		requireOverrun(t, result, "The evaluation takes longer than 1s", "0 of 1 clusters")
 		require.True(t, strings.HasSuffix(result.Overrun.Limit.Error(), "1s"))
+	}
+}
+
+// All clusters are asked at the same time, and no expression has a reason to ask more often
+// than once per tick.
+func TestOneDecisionHasOneTime(t *testing.T) {
+	clusters := numbered(0, 50)
+	for _, expression := range []string{`now() == timestamp("2026-08-01T12:00:00Z")`, `now().getMilliseconds() == 0 && now().getSeconds() == 0`, `string(now()) == "2026-08-01T12:00:00Z"`} {
+		for _, after := range []time.Duration{0, time.Nanosecond, clock.Tick - time.Nanosecond} {
+			result, err := newScheduler(t).Schedule(t.Context(), placed(t, withExpressions(expression)), newHub(clusters...).snapshot(), now.Add(after))
+			require.NoError(t, err)
+			require.Len(t, selected(t, result), len(clusters))
+			require.Equal(t, now.Add(clock.Tick), result.Requeue, expression)
+		}
+	}
+}
+
+// A decision that takes several attempts has one time: else what holds for a tick would never be
+// known of all clusters.
+func TestAttemptsAtOneDecisionHaveOneTime(t *testing.T) {
+	const all = 100 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newSlow(80*time.Millisecond, "a", "b", "c"), newHurried(t)
+		object := placed(t, withExpressions(slowly, `string(now()) == "2026-08-01T12:00:00Z"`))
+		for _, after := range []time.Duration{0, 15 * time.Second} {
+			requireOverrun(t, h.scheduleAt(t, s, object, all, now.Add(after)))
+		}
+		result := h.scheduleAt(t, s, object, all, now.Add(30*time.Second))
+		require.Nil(t, result.Overrun)
+		require.Equal(t, []string{"a", "b", "c"}, selected(t, result))
+		require.Equal(t, now.Add(clock.Tick), result.Requeue, "which is over: it is to be decided again at once")
+		require.Empty(t, selected(t, h.scheduleAt(t, s, object, all, now.Add(30*time.Second))), "now the time goes on")
+	})
+}
+
+// A decision that takes too long ends up with the time as it is, and so does one after the clock
+// was put back.
+func TestTheTimeOfAttemptsGoesOnInTheEnd(t *testing.T) {
+	for _, after := range []time.Duration{time.Minute, -time.Nanosecond} {
+		synctest.Test(t, func(t *testing.T) {
+			h, s := newSlow(80*time.Millisecond, "a", "b"), newHurried(t)
+			object := placed(t, withExpressions(slowly, `string(now()) == "2026-08-01T12:00:00Z"`))
+			requireOverrun(t, h.schedule(t, s, object, 100*time.Millisecond))
+			h.takes["b"] = 0
+			require.Empty(t, selected(t, h.scheduleAt(t, s, object, time.Minute, now.Add(after))))
+		})
 	}
 }

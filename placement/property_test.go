@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
@@ -71,6 +72,9 @@ func (h *history) replaceCluster() {
 	c.ResourceVersion, c.UID = h.version(), types.UID(rapid.SampledFrom([]string{"u", "v"}).Draw(h.T, "uid"))
 	if n := rapid.IntRange(0, 3).Draw(h.T, "n"); n > 0 {
 		c.Labels["n"] = fmt.Sprint(n)
+	}
+	if rapid.IntRange(0, 2).Draw(h.T, "exclusive") == 0 {
+		c.Labels[clusterv1beta2.ClusterSetLabel] = "second"
 	}
 	if rapid.IntRange(0, 2).Draw(h.T, "tainted") == 0 {
 		effect := rapid.SampledFrom([]clusterv1.TaintEffect{"NoSelect", "PreferNoSelect", "NoSelectIfNew"}).Draw(h.T, "effect")
@@ -140,10 +144,13 @@ func (h *history) change() {
 	}
 }
 
-// replaceSet has a second set of the clusters with a label, or of none.
+// replaceSet has a second set of the clusters with a label, or of those that name it, or of none.
 func (h *history) replaceSet() {
 	set := labelSet("second", &metav1.LabelSelector{MatchLabels: map[string]string{"n": fmt.Sprint(rapid.IntRange(1, 4).Draw(h.T, "of the set"))}})
-	set.ResourceVersion = h.version()
+	if rapid.IntRange(0, 2).Draw(h.T, "exclusive") == 0 {
+		set = exclusiveSet("second")
+	}
+	set.ResourceVersion = rapid.SampledFrom([]string{h.version(), ""}).Draw(h.T, "version of the set")
 	h.hub.sets = append(slices.Clone(h.hub.sets[:1]), set)
 }
 
@@ -270,4 +277,43 @@ func requireEveryClusterAccountedFor(t *rapid.T, result *placement.Result) {
 	}
 	require.Len(t, chosen, decided)
 	require.Equal(t, decided, result.Decision.Clusters)
+}
+
+// Placements that spread over the same or other topologies of the same clusters are decided as by Schedulers that
+// know nothing, while clusters change what they are in, come and go.
+func TestTopologiesAreThoseOfTheClusters(t *testing.T) {
+	h, s := newHub(), newScheduler(t)
+	for i := range 12 {
+		h.clusters = append(h.clusters, claiming(managed(fmt.Sprintf("c%02d", i), fmt.Sprintf("n=%d", i%3), "all=1"), fmt.Sprintf("n=%d", i%4)))
+	}
+	decide := func(about string) {
+		t.Helper()
+		// More topologies than are kept.
+		for i := range 12 {
+			for _, kind := range []string{"Label", "Claim"} {
+				key := "n"
+				if i > 1 {
+					key = fmt.Sprint("n", i)
+				}
+				object := placed(t, spreadOver("numberOfClusters: 7\n", fmt.Sprintf(`{topologyKey: %q, topologyKeyType: %s, whenUnsatisfiable: ScheduleAnyway}`, key, kind)))
+				object.UID = types.UID(fmt.Sprint(kind, i))
+				got := decide(t, s, object, h)
+				require.Equal(t, outcome(schedule(t, object, h)), outcome(got), "%s: %s %s", about, kind, key)
+			}
+		}
+	}
+	decide("at first")
+	decide("again")
+	h.update(3, func(c *clusterv1.ManagedCluster) { c.Labels["n"] = "7" })
+	decide("a label")
+	h.update(4, func(c *clusterv1.ManagedCluster) { delete(c.Labels, "n"); c.Status.ClusterClaims = nil })
+	decide("in none")
+	h.update(5, func(c *clusterv1.ManagedCluster) { c.ResourceVersion = "" })
+	decide("no version")
+	h.clusters[5].Labels["n"] = "9"
+	decide("changed in place, without a version")
+	h.clusters = h.clusters[2:]
+	decide("two are gone")
+	h.clusters = append(h.clusters, managed("z", "n=1"))
+	decide("one is new")
 }

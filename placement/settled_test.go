@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,104 +144,17 @@ func count(seen map[string]int, got *placement.Result, object *clusterv1beta1.Pl
 	}
 }
 
-// resumes decides twice, with a change in between, and tells whether the second time resumed.
-func resumes(t *testing.T, spec string, change func(h *hub, object *clusterv1beta1.Placement)) bool {
-	t.Helper()
-	h := newHub()
-	for i := range 100 {
-		h.clusters = append(h.clusters, sized(managed(fmt.Sprintf("c%02d", i), "n=1"), "cpu", "4"))
-	}
-	s, object := newScheduler(t), placed(t, spec)
-	at := now
-	for range 3 { // until the scores are written that follow from being selected
-		at = at.Add(2 * time.Minute)
-		result, err := s.Schedule(t.Context(), object, h.snapshot(), at)
-		require.NoError(t, err)
-		h.apply(object, result)
-	}
-	change(h, object)
-	at = at.Add(time.Second)
-	got, err := s.Schedule(t.Context(), object, h.snapshot(), at)
-	require.NoError(t, err)
-	want, err := newScheduler(t).Schedule(t.Context(), object, h.snapshot(), at)
-	require.NoError(t, err)
-	require.Equal(t, outcome(want), outcome(got))
-	require.Equal(t, want.Conditions, got.Conditions)
-	return placement.Resumed(got)
-}
-
-func TestWhatIsResumed(t *testing.T) {
-	beat := func(change func(*clusterv1.ManagedCluster)) func(*hub, *clusterv1beta1.Placement) {
-		return func(h *hub, _ *clusterv1beta1.Placement) { h.update(7, change) }
-	}
-	nothing := beat(func(*clusterv1.ManagedCluster) {})
-	label := beat(func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "b" })
-	for name, test := range map[string]struct {
-		spec   string
-		change func(*hub, *clusterv1beta1.Placement)
-		want   bool
-	}{
-		"nothing":              {``, func(*hub, *clusterv1beta1.Placement) {}, true},
-		"a heartbeat":          {``, nothing, true},
-		"a label":              {``, label, true},
-		"a label of groups":    {grouped(`decisionGroups: [{groupName: one, groupClusterSelector: {labelSelector: {matchLabels: {"n": "1"}}}}]`), label, false},
-		"a beat with groups":   {grouped(`decisionGroups: [{groupName: one, groupClusterSelector: {labelSelector: {matchLabels: {"n": "1"}}}}]`), nothing, true},
-		"a label of topology":  {spreadOver("numberOfClusters: 3\n", `{topologyKey: "n", topologyKeyType: Label}`), label, false},
-		"a predicate":          {withExpressions(`managedCluster.metadata.labels["n"] == "1"`), nothing, true},
-		"the verdict":          {withExpressions(`managedCluster.metadata.labels["n"] == "1"`), beat(func(c *clusterv1.ManagedCluster) { c.Labels["n"] = "2" }), false},
-		"the time":             {withExpressions(`now() > timestamp("2026-08-01T11:00:00Z")`), nothing, false},
-		"a taint":              {``, beat(func(c *clusterv1.ManagedCluster) { tainting(c, "t", "NoSelect") }), false},
-		"tolerated for a time": {`tolerations: [{key: t, operator: Exists, tolerationSeconds: 5}]`, nothing, false},
-		"an amount":            {policy("Exact", "ResourceAllocatableCPU 1"), beat(func(c *clusterv1.ManagedCluster) { sized(c, "cpu", "5") }), false},
-		"an amount not read":   {``, beat(func(c *clusterv1.ManagedCluster) { sized(c, "cpu", "5") }), true},
-		"scores":               {exactly() + addOn("r", "s", 1), nothing, false},
-		"another decided":      {``, func(h *hub, _ *clusterv1beta1.Placement) { h.decided("ns", "q", "c01") }, false},
-		"not balanced":         {exactly("Steady 1"), func(h *hub, _ *clusterv1beta1.Placement) { h.decided("ns", "q", "c01") }, true},
-		"the former decision":  {exactly("Steady 1"), func(h *hub, _ *clusterv1beta1.Placement) { h.decided("ns", "p", "c01") }, false},
-		"the Placement":        {``, func(_ *hub, p *clusterv1beta1.Placement) { p.Generation++ }, false},
-		"the order of equals": {``, func(_ *hub, p *clusterv1beta1.Placement) {
-			p.Annotations = map[string]string{placement.TieBreakAnnotation: placement.TieBreakRandom}
-		}, false},
-		"a cluster less":    {``, func(h *hub, _ *clusterv1beta1.Placement) { h.clusters = h.clusters[1:] }, false},
-		"one being deleted": {``, beat(func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &metav1.Time{Time: now} }), false},
-		"no version": {``, func(h *hub, _ *clusterv1beta1.Placement) {
-			c := h.clusters[7].DeepCopy()
-			c.ResourceVersion = ""
-			h.clusters[7] = c
-		}, false},
-		"all beat": {``, func(h *hub, _ *clusterv1beta1.Placement) {
-			for i := range h.clusters {
-				h.update(i, func(*clusterv1.ManagedCluster) {})
-			}
-		}, false},
-	} {
-		require.Equal(t, test.want, resumes(t, test.spec, test.change), name)
-	}
-}
-
 // What is kept of a run must not keep objects of clusters that are not there any more.
 func TestFormerObjectsAreFreed(t *testing.T) {
-	h := newHub()
-	for i := range 100 {
-		h.clusters = append(h.clusters, managed(fmt.Sprintf("c%02d", i)))
-	}
+	h := newHub(numbered(0, 100)...)
 	tainting(h.clusters[3], "t", "NoSelect")
 	s, object := newScheduler(t), placed(t, exactly())
-	decide := func() *placement.Result {
-		result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
-		require.NoError(t, err)
-		return result
-	}
-	decide()
+	decide(t, s, object, h)
 	freed := make(chan struct{}, 200)
 	for i := range h.clusters {
 		runtime.AddCleanup(h.clusters[i], func(int) { freed <- struct{}{} }, i)
-		version, err := strconv.Atoi(h.clusters[i].ResourceVersion)
-		require.NoError(t, err)
-		c := h.clusters[i].DeepCopy()
-		c.ResourceVersion = strconv.Itoa(version + 1)
-		h.clusters[i] = c
-		require.True(t, placement.Resumed(decide()))
+		h.update(i, func(*clusterv1.ManagedCluster) {})
+		require.True(t, placement.Resumed(decide(t, s, object, h)))
 	}
 	for range 99 { // the last one may still be on a stack
 		runtime.GC()
@@ -252,7 +164,7 @@ func TestFormerObjectsAreFreed(t *testing.T) {
 			t.Fatal("the former object of a cluster is kept")
 		}
 	}
-	require.Equal(t, 99, len(selected(t, decide())))
+	require.Len(t, selected(t, decide(t, s, object, h)), 99)
 	runtime.KeepAlive(s)
 }
 
@@ -260,12 +172,80 @@ func TestFormerObjectsAreFreed(t *testing.T) {
 func TestForgetSettled(t *testing.T) {
 	placement.Decided.Forget()
 	h, s, object := newHub(several(strings.Fields("a b c d")...)...), newScheduler(t), placed(t, ``)
-	_, err := s.Schedule(t.Context(), object, h.snapshot(), now)
-	require.NoError(t, err)
+	decide(t, s, object, h)
 	require.Positive(t, placement.Decided.Used())
 	s.Forget(object.UID)
 	require.Zero(t, placement.Decided.Used())
-	result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
+	require.False(t, placement.Resumed(decide(t, s, object, h)))
+}
+
+// What is remembered of many Placements, each with another expression, is said to take about
+// what it takes; without it decisions are the same.
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	const placements = 60
+	h := newHub(numbered(0, 200)...)
+	var objects []*clusterv1beta1.Placement
+	for i := range placements {
+		object := placed(t, withExpressions(fmt.Sprintf(`managedCluster.metadata.name < "c0150" && managedCluster.metadata.name != "%d"`, i)))
+		object.UID = types.UID(fmt.Sprint("uid-", i))
+		objects = append(objects, object)
+	}
+	scheduler, at := newScheduler(t), time.Now()
+	decideAll := func(evaluated int) {
+		t.Helper()
+		for _, object := range objects {
+			result, err := scheduler.Schedule(t.Context(), object, h.snapshot(), at)
+			require.NoError(t, err)
+			require.Len(t, selected(t, result), 150)
+			require.Equal(t, evaluated, result.Evaluated, "%v", result.Conditions)
+		}
+	}
+	forgetAll := func() {
+		for _, object := range objects {
+			scheduler.Forget(object.UID)
+		}
+	}
+	decideAll(200) // what is compiled is there
+	forgetAll()
+	used := func() int64 { return placement.Used() }
+	others, before := used(), heap()
+	decideAll(200)
+	taken, said := heap()-before, used()-others
+	compiled := int64(placements * 20 << 10)
+	t.Logf("%d bytes are said, of which %d are compiled expressions; %d are taken", said, compiled, taken)
+	require.Less(t, taken, 2*(said-compiled))
+	require.Greater(t, 2*taken, said-2*compiled)
+	decideAll(0)
+
+	placement.ForgetAll()
+	require.Zero(t, used())
+	decideAll(200)
+	decideAll(0)
+	forgetAll()
+	require.Zero(t, used(), "nothing is left of Placements that are gone")
+	runtime.KeepAlive(h.clusters)
+}
+
+// What is remembered of a cluster for a Placement is two words: hubs have hundreds of Placements and tens of
+// thousands of clusters, and what does not fit is found out again at each change.
+func TestWhatIsRememberedIsSmall(t *testing.T) {
+	const clusters = 5000
+	h := newHub(numbered(0, clusters)...)
+	scheduler := newScheduler(t)
+	object := placed(t, withExpressions(`managedCluster.metadata.name.endsWith("7")`))
+	before := placement.Remembered.Used()
+	result, err := scheduler.Schedule(t.Context(), object, h.snapshot(), time.Now())
 	require.NoError(t, err)
-	require.False(t, placement.Resumed(result))
+	require.Len(t, selected(t, result), clusters/10)
+	defer scheduler.Forget(object.UID)
+	const compiled = 20 << 10
+	require.Less(t, placement.Remembered.Used()-before, int64(clusters*16+compiled))
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return int64(memory.HeapAlloc)
 }

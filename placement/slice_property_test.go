@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -232,8 +233,7 @@ func TestSlicesWhileClustersGoOneByOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	all, writes, changes := slices.Clone(h.clusters), 0, 0
 	settle := func() {
-		result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
-		require.NoError(t, err)
+		result := decide(t, s, object, h)
 		n, of := len(h.apply(object, result)), len(result.Decision.Groups[0].Slices)
 		if changes++; changes > 1 {
 			require.LessOrEqual(t, n, mostWrites)
@@ -253,4 +253,49 @@ func TestSlicesWhileClustersGoOneByOne(t *testing.T) {
 	}
 	require.Less(t, writes, 2*universe+40)
 	t.Logf("%d writes for %d changes", writes, changes-1)
+}
+
+// plain is a spec whose decisions say nothing that changes but the clusters.
+const plain = "prioritizerPolicy: {mode: Exact}\n"
+
+const (
+	canary = plain + `decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {ring: one}}}}]}}`
+	groups = plain + `decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 60}}`
+)
+
+// stepsOf are the steps as text.
+func stepsOf(steps []placement.Step) []string {
+	result := []string{}
+	for _, step := range steps {
+		verb := "write "
+		if step.Delete {
+			verb = "delete "
+		}
+		result = append(result, verb+strings.TrimPrefix(step.Object.Name, "p-decision-"))
+	}
+	return result
+}
+
+// Whoever asks for the order of scores has it over the slices of a group.
+func TestSlicesInOrderOfScores(t *testing.T) {
+	h, object := newHub(numbered(0, 250)...), placed(t, "sortBy: Score\nscoreRateLimit: 0s\n"+exactly()+addOn("r", "s", 1))
+	for i, c := range h.clusters {
+		h.score(c.Name, "r", map[string]int32{"s": int32(i%7 - 3)})
+	}
+	for _, change := range []func(){func() {}, func() { h.clusters = h.clusters[9:] }, func() { h.score("c0100", "r", map[string]int32{"s": 90}) }} {
+		change()
+		result := schedule(t, object, h)
+		h.apply(object, result)
+		var scores []int64
+		for _, slice := range result.Decision.Groups[0].Slices {
+			for i, d := range slice.Decisions {
+				scores = append(scores, -d.Score)
+				if i > 0 && d.Score == slice.Decisions[i-1].Score {
+					require.Less(t, slice.Decisions[i-1].ClusterName, d.ClusterName)
+				}
+			}
+		}
+		require.True(t, slices.IsSorted(scores))
+		require.Len(t, result.Decision.Groups[0].Slices, 3)
+	}
 }

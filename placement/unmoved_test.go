@@ -4,7 +4,6 @@
 package placement_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
@@ -157,8 +155,7 @@ func TestUnmovedPlacementsWouldBeDecidedAsTheyStand(t *testing.T) {
 func standing(t *testing.T, s *placement.Scheduler, h *hub, object *clusterv1beta1.Placement) {
 	t.Helper()
 	for range 3 {
-		result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
-		require.NoError(t, err)
+		result := decide(t, s, object, h)
 		require.NotNil(t, result.Decision, "%v", result.Conditions)
 		if before := object.DeepCopy(); len(h.apply(object, result)) == 0 {
 			s.Stands(before, result)
@@ -197,120 +194,7 @@ func TestUnmovedPlacementsDoNotGrow(t *testing.T) {
 	s.Forget(object.UID)
 }
 
-// What a cluster that changes costs: one evaluation where its answer is remembered, two where it is not.
-func TestWhatAnUnmovedPlacementCosts(t *testing.T) {
-	h := newHub()
-	for i := range 100 {
-		h.clusters = append(h.clusters, managed(fmt.Sprintf("c%02d", i), "a=a"))
-	}
-	object, s := placed(t, withExpressions(`managedCluster.metadata.name < "c90" && !("out" in managedCluster.metadata.labels)`)), newScheduler(t)
-	object.ResourceVersion = "1"
-	unmoved := func(ctx context.Context) (bool, int) {
-		before := evaluations.n
-		is, _ := s.Unmoved(ctx, object, h.snapshot(), now)
-		return is, evaluations.n - before
-	}
-	require.False(t, found(unmoved(t.Context())), "it was not decided")
-	standing(t, s, h, object)
-	is, evaluated := unmoved(t.Context())
-	require.True(t, is)
-	require.Zero(t, evaluated)
-
-	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "b" })
-	is, evaluated = unmoved(t.Context())
-	require.True(t, is)
-	require.Equal(t, 1, evaluated)
-	is, evaluated = unmoved(t.Context())
-	require.True(t, is)
-	require.Zero(t, evaluated, "that is remembered")
-
-	placement.Remembered.Forget()
-	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "c" })
-	is, evaluated = unmoved(t.Context())
-	require.True(t, is)
-	require.Equal(t, 2, evaluated, "what it was is found again")
-
-	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["out"] = "" })
-	require.False(t, found(unmoved(t.Context())))
-	require.False(t, found(unmoved(t.Context())), "once it has moved it has to be decided")
-	standing(t, s, h, object)
-	require.True(t, found(unmoved(t.Context())))
-
-	for i := range 17 {
-		h.update(20+i, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "d" })
-	}
-	is, evaluated = unmoved(t.Context())
-	require.False(t, is, "so many have changed that it is decided")
-	require.Zero(t, evaluated)
-
-	standing(t, s, h, object)
-	h.update(7, func(c *clusterv1.ManagedCluster) { c.Labels["a"] = "e" })
-	ended, cancel := context.WithCancelCause(t.Context())
-	cancel(&placement.Deadline{Limit: time.Second})
-	require.False(t, found(unmoved(ended)), "there was no time to find out")
-}
-
-func found(unmoved bool, _ int) bool { return unmoved }
-
 func isUnmoved(unmoved bool, _ time.Time) bool { return unmoved }
-
-// What decides a Placement besides clusters is not looked into: it is decided.
-func TestWhatMovesPlacements(t *testing.T) {
-	spec := "numberOfClusters: 2\n" + exactly("Balance 1", "ResourceAllocatableCPU 1") + addOn("r", "s", 1)
-	for name, move := range map[string]func(*hub, *clusterv1beta1.Placement){
-		"its annotations": func(_ *hub, p *clusterv1beta1.Placement) {
-			p.Annotations, p.ResourceVersion = map[string]string{"a": "b"}, "2"
-		},
-		"a decision of its":     func(h *hub, _ *clusterv1beta1.Placement) { h.decided("ns", "p", "a") },
-		"a decision of another": func(h *hub, _ *clusterv1beta1.Placement) { h.decided("ns", "q", "a") },
-		"a score":               func(h *hub, _ *clusterv1beta1.Placement) { h.score("a", "r", map[string]int32{"s": 7}) },
-		"a binding":             func(h *hub, _ *clusterv1beta1.Placement) { h.bindings = nil },
-		"a cluster that is new": func(h *hub, _ *clusterv1beta1.Placement) { h.clusters = append(h.clusters, managed("z")) },
-		"one that is gone":      func(h *hub, _ *clusterv1beta1.Placement) { h.clusters = h.clusters[1:] },
-		"one that is to go": func(h *hub, _ *clusterv1beta1.Placement) {
-			h.update(0, func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &metav1.Time{Time: now} })
-		},
-		"a set that it joins": func(h *hub, _ *clusterv1beta1.Placement) {
-			h.update(0, func(c *clusterv1.ManagedCluster) { c.Labels["first"] = "" })
-		},
-		"another set of the same clusters": func(h *hub, _ *clusterv1beta1.Placement) {
-			h.bindings = []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", "first"), binding("ns", "more")}
-		},
-		"a taint": func(h *hub, _ *clusterv1beta1.Placement) {
-			h.update(0, func(c *clusterv1.ManagedCluster) { c.Spec.Taints = []clusterv1.Taint{{Key: "t", Effect: "NoSelect"}} })
-		},
-		"an amount": func(h *hub, _ *clusterv1beta1.Placement) {
-			h.update(0, func(c *clusterv1.ManagedCluster) { sized(c, "cpu", "9") })
-		},
-		"an object of no version": func(h *hub, _ *clusterv1beta1.Placement) {
-			h.update(0, func(c *clusterv1.ManagedCluster) { c.ResourceVersion = "" })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h, s, object := newHub(several("a", "b", "c")...), newScheduler(t), placed(t, spec)
-			object.ResourceVersion = "1"
-			everything := &metav1.LabelSelector{}
-			first := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "first", Operator: metav1.LabelSelectorOpExists}}}
-			h.sets = []*clusterv1beta2.ManagedClusterSet{labelSet("first", first), labelSet("global", everything), labelSet("more", everything)}
-			h.bindings = append(h.bindings, binding("ns", "first"))
-			look := &stays{history: &history{tb: t, hub: h, now: now}, scheduler: s}
-			decide := func() *placement.Result {
-				result, err := s.Schedule(t.Context(), object, look.snapshot(), now)
-				require.NoError(t, err)
-				require.NotNil(t, result.Decision, "%v", result.Conditions)
-				return result
-			}
-			h.apply(object, decide())
-			result := decide()
-			require.Empty(t, h.apply(object, result))
-			s.Stands(object, result)
-			h.update(1, func(c *clusterv1.ManagedCluster) { c.Annotations = map[string]string{"beat": "1"} })
-			require.True(t, isUnmoved(s.Unmoved(t.Context(), object, look.snapshot(), now)), "a heartbeat moves nothing")
-			move(h, object)
-			require.False(t, isUnmoved(s.Unmoved(t.Context(), object, look.snapshot(), now)))
-		})
-	}
-}
 
 // What is not known moves: a Placement that was never decided, one that was forgotten, and scores of which there were none.
 func TestWhatIsNotKnownMoves(t *testing.T) {
@@ -337,27 +221,21 @@ func TestWhatIsNotKnownMoves(t *testing.T) {
 // A decision of which the hub has nothing does not stand, whatever is said of it: else the hub would look as it
 // did when that was said as soon as somebody has deleted the objects.
 func TestDecisionThatIsNotThereDoesNotStand(t *testing.T) {
-	h, s := newHub(several("a", "b")...), newScheduler(t)
-	object := placed(t, exactly())
+	h, s, object := newHub(several("a", "b")...), newScheduler(t), placed(t, exactly())
 	object.ResourceVersion = "1"
-	decisions := placement.NewDecisions()
-	snapshot := h.snapshot()
-	snapshot.Decisions = decisions
-	result, err := s.Schedule(t.Context(), object, snapshot, now)
-	require.NoError(t, err)
+	stands := func() bool { return isUnmoved(s.Unmoved(t.Context(), object, h.snapshot(), now)) }
+	result := decide(t, s, object, h)
 	s.Stands(object, result)
-	require.False(t, isUnmoved(s.Unmoved(t.Context(), object, snapshot, now)))
+	require.False(t, stands())
 	for _, decision := range result.Decision.Objects(object) {
-		decisions.Set(decision)
+		h.decisions.Set(decision)
 	}
-	result, err = s.Schedule(t.Context(), object, snapshot, now)
-	require.NoError(t, err)
-	s.Stands(object, result)
-	require.True(t, isUnmoved(s.Unmoved(t.Context(), object, snapshot, now)))
+	s.Stands(object, decide(t, s, object, h))
+	require.True(t, stands())
 	for _, decision := range result.Decision.Objects(object) {
-		decisions.Delete(decision.Namespace, decision.Name)
+		h.decisions.Delete(decision.Namespace, decision.Name)
 	}
-	require.False(t, isUnmoved(s.Unmoved(t.Context(), object, snapshot, now)))
+	require.False(t, stands())
 }
 
 // Sets of which nothing is remembered any more are looked at again.
@@ -370,17 +248,90 @@ func TestManyCombinationsOfSets(t *testing.T) {
 	}
 	unknown := placed(t, "")
 	unknown.Generation = 0
-	_, err := s.Schedule(t.Context(), unknown, h.snapshot(), now)
-	require.NoError(t, err)
+	decide(t, s, unknown, h)
 	require.Zero(t, placement.Joints(s), "nothing is remembered of a Placement without a generation")
 	for range 2 {
 		for i := range 20 {
 			object := placed(t, fmt.Sprintf("clusterSets: [set-%02d]", i))
 			object.UID = types.UID(fmt.Sprint(i))
-			result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
-			require.NoError(t, err)
+			result := decide(t, s, object, h)
 			require.Equal(t, []string{"a", "b"}, selected(t, result))
 		}
 	}
 	require.Equal(t, 16, placement.Joints(s))
+}
+
+// wherever are Placements for which it matters where clusters are.
+var wherever = []string{
+	spreadOver("numberOfClusters: %d\n"+policy("Exact", "Steady 1")+addOn("r", "s", 1), `{topologyKey: "n", topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}`),
+	spreadOver("numberOfClusters: %d\n"+policy("Exact", "ResourceAllocatableCPU 1"),
+		`{topologyKey: "n", topologyKeyType: Label, whenUnsatisfiable: ScheduleAnyway}`, `{topologyKey: "n", topologyKeyType: Claim, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}`),
+	spreadOver("numberOfClusters: %d\n"+policy("Exact", "Steady 2"), `{topologyKey: "n", topologyKeyType: Claim, whenUnsatisfiable: ScheduleAnyway}`),
+	spreadOver(exactly(), `{topologyKey: "n", topologyKeyType: Label, maxSkew: %d, whenUnsatisfiable: DoNotSchedule}`),
+	spreadOver("numberOfClusters: %d\n", `{topologyKey: "n", topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}`) + grouped(`clustersPerDecisionGroup: 2, decisionGroups: [{groupName: one, groupClusterSelector: {labelSelector: {matchLabels: {"n": "1"}}}}]`),
+	"numberOfClusters: %d\n" + exactly() + grouped(`decisionGroups: [{groupName: one, groupClusterSelector: {claimSelector: {matchExpressions: [{key: "n", operator: In, values: ["1", "2"]}]}}}]`),
+}
+
+// relocate has one cluster, or two, in another topology.
+func (h *history) relocate() {
+	for range rapid.IntRange(1, 2).Draw(h.T, "how many move") {
+		i := rapid.IntRange(0, len(h.hub.clusters)-1).Draw(h.T, "moves")
+		c := h.hub.clusters[i].DeepCopy()
+		c.ResourceVersion = h.version()
+		where := fmt.Sprint(rapid.IntRange(1, 3).Draw(h.T, "where"))
+		switch rapid.IntRange(0, 3).Draw(h.T, "by") {
+		case 0:
+			delete(c.Labels, "n")
+		case 1:
+			c.Labels["n"] = where
+		case 2:
+			c.Status.ClusterClaims = nil
+		case 3:
+			c.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "n", Value: where}}
+		}
+		h.hub.clusters = slices.Clone(h.hub.clusters)
+		h.hub.clusters[i] = c
+	}
+}
+
+// A Placement stands while clusters move between topologies and decision groups only if it would be decided as it is.
+func TestPlacementsStandWhereverClustersAre(t *testing.T) {
+	seen := map[string]int{}
+	kinds := []string{"decided", "unmoved with another object", "unmoved with prioritizers"}
+	cases.Until(t, cases.Of(50, 1000), func() bool { return !slices.ContainsFunc(kinds, func(kind string) bool { return seen[kind] == 0 }) }, func(rt *rapid.T) {
+		s := &stays{history: newHistory(t, rt), scheduler: newScheduler(t), seen: seen}
+		for i := range s.objects {
+			spec := rapid.SampledFrom(wherever).Draw(rt, "spec")
+			object := placed(t, strings.ReplaceAll(spec, "%d", fmt.Sprint(rapid.IntRange(1, 4).Draw(rt, "number"))))
+			object.Name, object.UID, object.ResourceVersion = s.objects[i].Name, s.objects[i].UID, s.version()
+			s.objects[i] = object
+		}
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			if rapid.IntRange(0, 4).Draw(rt, "with "+name) > 0 {
+				s.removeCluster(name)
+				s.hub.clusters = append(s.hub.clusters, sized(managed(name), "cpu", "1"))
+				s.hub.clusters[len(s.hub.clusters)-1].ResourceVersion = s.version()
+			}
+		}
+		for range rapid.IntRange(5, 40).Draw(rt, "changes") {
+			moves := false
+			switch kind := rapid.IntRange(0, 19).Draw(rt, "kind"); {
+			case kind == 0:
+				s.replaceScore()
+			case kind == 1:
+				s.replaceCluster()
+			case kind == 2:
+				s.heartbeat()
+			case len(s.hub.clusters) > 0:
+				s.relocate()
+				moves = true
+			}
+			for i, object := range s.objects {
+				if rapid.IntRange(0, 3).Draw(rt, fmt.Sprint("look at ", i)) > 0 {
+					s.look(object, moves)
+				}
+			}
+		}
+	})
+	t.Log(seen)
 }

@@ -1,0 +1,402 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/placement"
+)
+
+// The files in testdata say what is on a hub and what Placements want, and what comes out.
+// "go test ./placement -rewrite" writes the last part anew. The commands are:
+//
+//	hub       begins anew, with the set global of all clusters, bound to the namespace of the Placement
+//	change    changes what is named; null removes it
+//	place     gives the Placement another spec, and decides it
+//	each      does so for each line
+//	decide    decides it again
+//	forget    forgets what expressions say of clusters
+//	unmoved   tells whether it is known to stand as it is, without a decision
+//	validate  names the places that are wrong in a spec
+//
+// The argument at=... sets the time, after [now]; apply records the result on the hub. Other arguments
+// name what is told of the result, see views; without one that is all.
+
+func TestPredicates(t *testing.T)   { replayFile(t, "predicates") }
+func TestFailures(t *testing.T)     { replayFile(t, "failures") }
+func TestMistakes(t *testing.T)     { replayFile(t, "mistakes") }
+func TestSets(t *testing.T)         { replayFile(t, "sets") }
+func TestTaints(t *testing.T)       { replayFile(t, "taints") }
+func TestSpread(t *testing.T)       { replayFile(t, "spread") }
+func TestPrioritizers(t *testing.T) { replayFile(t, "prioritizers") }
+func TestAddOnScores(t *testing.T)  { replayFile(t, "scores") }
+func TestDecisions(t *testing.T)    { replayFile(t, "decisions") }
+func TestSlices(t *testing.T)       { replayFile(t, "slices") }
+func TestTime(t *testing.T)         { replayFile(t, "time") }
+func TestUnmoved(t *testing.T)      { replayFile(t, "unmoved") }
+func TestResumed(t *testing.T)      { replayFile(t, "resumed") }
+func TestRemembered(t *testing.T)   { replayFile(t, "remembered") }
+
+// transcript is a hub, with a Scheduler that goes on from decision to decision.
+type transcript struct {
+	*hub
+	scheduler *placement.Scheduler
+	object    *clusterv1beta1.Placement
+	at        time.Time
+	versions  int
+	scores    *frozen
+	// steps are those of the result that was applied last.
+	steps []placement.Step
+}
+
+func replayFile(t *testing.T, name string) {
+	x := &transcript{}
+	datadriven.RunTest(t, filepath.Join("testdata", name), func(t *testing.T, d *datadriven.TestData) string {
+		if d.HasArg("at") {
+			var after string
+			d.ScanArgs(t, "at", &after)
+			duration, err := time.ParseDuration(after)
+			require.NoError(t, err)
+			x.at = now.Add(duration)
+		}
+		switch d.Cmd {
+		case "hub":
+			x.hub, x.scheduler, x.object, x.at = newHub(), newScheduler(t), placed(t, ""), now
+			x.change(t, d.Input)
+			return ""
+		case "change":
+			x.change(t, d.Input)
+			return ""
+		case "each":
+			var lines []string
+			for line := range strings.Lines(d.Input) {
+				x.place(t, d, "{ "+line+"\n}")
+				lines = append(lines, strings.ReplaceAll(x.decide(t, d, "; "), "\n", "\n    "))
+			}
+			return strings.Join(lines, "\n")
+		case "place":
+			x.place(t, d, d.Input)
+		case "validate":
+			x.place(t, d, d.Input)
+			var places []string
+			for _, one := range uninterrupted(x.scheduler.Validate(t.Context(), x.object)) {
+				places = append(places, one.Plugin+" "+one.Path.String())
+			}
+			return strings.Join(places, "\n")
+		case "unmoved":
+			before := evaluations.n
+			unmoved, _ := x.scheduler.Unmoved(t.Context(), x.object, x.snapshot(), x.at)
+			return fmt.Sprintf("%t, evaluated %d", unmoved, evaluations.n-before)
+		case "forget":
+			placement.Remembered.Forget()
+			return ""
+		case "decide":
+		default:
+			d.Fatalf(t, "unknown command %s", d.Cmd)
+		}
+		return x.decide(t, d, "\n")
+	})
+}
+
+// place gives the Placement another spec.
+func (x *transcript) place(t *testing.T, d *datadriven.TestData, spec string) {
+	next := placed(t, spec)
+	x.object.Spec = next.Spec
+	x.object.Generation++
+	x.touch()
+	for _, key := range []string{"tie-break", "uid", "name"} {
+		if !d.HasArg(key) {
+			continue
+		}
+		var value string
+		switch d.ScanArgs(t, key, &value); key {
+		case "tie-break":
+			x.object.Annotations = map[string]string{placement.TieBreakAnnotation: value}
+		case "uid":
+			x.object.UID = types.UID(value)
+		case "name":
+			x.object.Name = value
+		}
+	}
+}
+
+// touch gives the Placement another version.
+func (x *transcript) touch() {
+	x.versions++
+	x.object.ResourceVersion = fmt.Sprint("v", x.versions)
+}
+
+// snapshot has the same scores as before where none has changed.
+func (x *transcript) snapshot() *placement.Snapshot {
+	if x.scores == nil || !maps.Equal(x.scores.of, x.hub.scores) {
+		x.scores = &frozen{maps.Clone(x.hub.scores)}
+	}
+	snapshot := x.hub.snapshot()
+	snapshot.Scores = x.scores
+	return snapshot
+}
+
+// decide returns the views on the result that are asked for, or all of it.
+func (x *transcript) decide(t *testing.T, d *datadriven.TestData, separator string) string {
+	result, err := x.scheduler.Schedule(t.Context(), x.object, x.snapshot(), x.at)
+	require.NoError(t, err)
+	if d.HasArg("apply") {
+		before := x.object.DeepCopy()
+		x.steps = x.apply(x.object, result)
+		if result.Decision != nil && len(x.steps) == 0 && equality.Semantic.DeepEqual(before.Status, x.object.Status) {
+			x.scheduler.Stands(before, result)
+		} else {
+			x.touch()
+		}
+	}
+	var told []string
+	for _, arg := range d.CmdArgs {
+		if view := views[arg.Key]; view != nil {
+			if text := view(x, result); text != "" || arg.Key == "steps" {
+				told = append(told, cmp.Or(text, "nothing to write"))
+			}
+		}
+	}
+	if len(told) == 0 {
+		return result.Describe()
+	}
+	return strings.Join(told, separator)
+}
+
+var views = map[string]func(*transcript, *placement.Result) string{
+	"describe": func(_ *transcript, r *placement.Result) string { return r.Describe() },
+	"sets": func(_ *transcript, r *placement.Result) string {
+		return "of " + strings.Join(r.Available.Eligible, ",")
+	},
+	"selected": func(_ *transcript, r *placement.Result) string {
+		return told(r, func(s placement.Slice) string { return strings.Join(namesIn(s.Decisions), " ") })
+	},
+	"lengths": func(_ *transcript, r *placement.Result) string {
+		return told(r, func(s placement.Slice) string {
+			return fmt.Sprintf("%s*%d", strings.TrimPrefix(s.Name, "p-decision-"), len(s.Decisions))
+		})
+	},
+	"recorded": func(_ *transcript, r *placement.Result) string {
+		return told(r, func(s placement.Slice) string {
+			var scores []string
+			for _, decision := range s.Decisions {
+				scores = append(scores, fmt.Sprintf("%s:%d", decision.ClusterName, decision.Score))
+			}
+			return strings.Join(scores, " ")
+		})
+	},
+	"ranked": func(_ *transcript, r *placement.Result) string {
+		text := ""
+		for _, p := range r.Prioritizers {
+			text += fmt.Sprintf("%s*%d ", p.Name, p.Weight)
+		}
+		for _, c := range r.Candidates {
+			text += fmt.Sprintf("%s:%d ", c.Cluster.Name, c.Total)
+		}
+		return strings.TrimSpace(text)
+	},
+	"removed": func(_ *transcript, r *placement.Result) string {
+		var all []string
+		for _, filtered := range r.Filters {
+			for _, removal := range filtered.Removed {
+				all = append(all, removal.Cluster+" "+removal.Reason.String())
+			}
+		}
+		return strings.Join(all, "; ")
+	},
+	"satisfied": func(_ *transcript, r *placement.Result) string {
+		return conditionOf(r, clusterv1beta1.PlacementConditionSatisfied)
+	},
+	"failed": func(_ *transcript, r *placement.Result) string {
+		return conditionOf(r, placement.ConditionEvaluationFailed)
+	},
+	"warnings": func(_ *transcript, r *placement.Result) string { return fmt.Sprint(r.Warnings, r.OutOfRange) },
+	"evaluated": func(_ *transcript, r *placement.Result) string {
+		return fmt.Sprintf("evaluated %d, remembered %d", r.Evaluated, r.Remembered)
+	},
+	"requeue": func(_ *transcript, r *placement.Result) string {
+		if r.Requeue.IsZero() {
+			return "never again"
+		}
+		return "again after " + r.Requeue.Sub(now).String()
+	},
+	"steps": func(x *transcript, _ *placement.Result) string { return strings.Join(stepsOf(x.steps), ", ") },
+	"resumed": func(_ *transcript, r *placement.Result) string {
+		return fmt.Sprintf("resumed %t", placement.Resumed(r))
+	},
+	"summary": func(_ *transcript, r *placement.Result) string { return r.ScoreSummary() },
+	"objects": func(x *transcript, r *placement.Result) string { return inYAML(r.Decision.Objects(x.object)) },
+	"status":  func(x *transcript, r *placement.Result) string { return inYAML(r.ApplyTo(x.object.Status)) },
+}
+
+// told draws the slices of a decision: "name: slice slice | name: ...". Without a decision it is
+// why the former one stands.
+func told(result *placement.Result, draw func(placement.Slice) string) string {
+	if result.Decision == nil {
+		if len(result.Misconfigurations) > 0 {
+			return meta.FindStatusCondition(result.Conditions, clusterv1beta1.PlacementConditionMisconfigured).Message
+		}
+		return conditionOf(result, clusterv1beta1.PlacementConditionSatisfied)
+	}
+	var groups []string
+	for _, group := range result.Decision.Groups {
+		var slices []string
+		for _, slice := range group.Slices {
+			slices = append(slices, draw(slice))
+		}
+		text := strings.Join(slices, " ")
+		if text == "" {
+			text = "none"
+		}
+		if group.Name != "" {
+			text = group.Name + ": " + text
+		}
+		groups = append(groups, text)
+	}
+	return strings.Join(groups, " | ")
+}
+
+func namesIn(decisions []clusterv1beta1.ClusterDecision) []string {
+	var names []string
+	for _, decision := range decisions {
+		names = append(names, decision.ClusterName)
+	}
+	return names
+}
+
+func conditionOf(result *placement.Result, kind string) string {
+	condition := meta.FindStatusCondition(result.Conditions, kind)
+	return fmt.Sprintf("%s %s: %s", condition.Status, condition.Reason, condition.Message)
+}
+
+func inYAML(content any) string {
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// change reads what is otherwise on the hub than before, by name; null is what is gone.
+func (x *transcript) change(t *testing.T, text string) {
+	var said struct {
+		Clusters  map[string]*json.RawMessage
+		Sets      map[string]*clusterv1beta2.ManagedClusterSetSpec
+		Bindings  []string
+		Scores    map[string]*clusterv1alpha1.AddOnPlacementScoreStatus
+		Decisions map[string]*struct {
+			Placement, Group string
+			Clusters         []string
+		}
+	}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &said))
+	x.versions++
+	for _, names := range slices.Sorted(maps.Keys(said.Clusters)) {
+		for _, name := range expand(names) {
+			x.changeCluster(t, name, said.Clusters[names])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(said.Sets)) {
+		x.sets = slices.DeleteFunc(slices.Clone(x.sets), func(s *clusterv1beta2.ManagedClusterSet) bool { return s.Name == name })
+		if spec := said.Sets[name]; spec != nil {
+			x.sets = append(x.sets, &clusterv1beta2.ManagedClusterSet{ObjectMeta: x.metadata(name), Spec: *spec})
+		}
+	}
+	if said.Bindings != nil {
+		x.bindings = nil
+	}
+	for _, one := range said.Bindings {
+		x.bindings = append(x.bindings, binding(namespaced(one)))
+	}
+	for key, status := range said.Scores {
+		if delete(x.hub.scores, key); status != nil {
+			x.hub.scores[key] = &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: x.metadata(key), Status: *status}
+		}
+	}
+	for key, of := range said.Decisions {
+		namespace, name := namespaced(key)
+		if of == nil {
+			x.decisions.Delete(namespace, name)
+			continue
+		}
+		var clusters []string
+		for _, names := range of.Clusters {
+			clusters = append(clusters, expand(names)...)
+		}
+		object := decision(namespace, of.Placement, name, clusters...)
+		object.Labels[clusterv1beta1.DecisionGroupIndexLabel] = of.Group
+		x.decisions.Set(object)
+	}
+}
+
+func (x *transcript) metadata(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: fmt.Sprint("v", x.versions)}
+}
+
+// changeCluster puts a copy in place of a cluster, with what is said.
+func (x *transcript) changeCluster(t *testing.T, name string, said *json.RawMessage) {
+	x.clusters = slices.Clone(x.clusters)
+	at := slices.IndexFunc(x.clusters, func(c *clusterv1.ManagedCluster) bool { return c.Name == name })
+	if said == nil {
+		require.GreaterOrEqual(t, at, 0, name)
+		x.clusters = slices.Delete(x.clusters, at, at+1)
+		return
+	}
+	next := managed(name)
+	if at >= 0 {
+		next = x.clusters[at].DeepCopy()
+	}
+	next.ResourceVersion = fmt.Sprint("v", x.versions)
+	require.NoError(t, yaml.UnmarshalStrict(*said, next))
+	if at < 0 {
+		at, x.clusters = len(x.clusters), append(x.clusters, nil)
+	}
+	x.clusters[at] = next
+}
+
+// namespaced cuts "namespace/name". Without a namespace it is that of the Placement.
+func namespaced(key string) (namespace, name string) {
+	if namespace, name, both := strings.Cut(key, "/"); both {
+		return namespace, name
+	}
+	return "ns", key
+}
+
+// expand returns c0003 to c0007 for "c0003..c0007".
+func expand(names string) []string {
+	first, last, several := strings.Cut(names, "..")
+	if !several {
+		return []string{names}
+	}
+	var result []string
+	var from, to int
+	if _, err := fmt.Sscanf(first+" "+last, "c%d c%d", &from, &to); err != nil {
+		panic(err)
+	}
+	for _, c := range numbered(from, to+1) {
+		result = append(result, c.Name)
+	}
+	return result
+}

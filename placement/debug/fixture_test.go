@@ -43,6 +43,8 @@ type bench struct {
 	scheduler  *placement.Scheduler
 	// broken, if not nil, is what reading the hub fails with.
 	broken error
+	// decided counts the Placements that were.
+	decided int
 	// before, if not nil, is called before a Placement is decided.
 	before func(context.Context)
 	// scheduled, if not nil, is called instead where it matters of which namespace it is,
@@ -110,6 +112,9 @@ func (b *bench) Placement(_ context.Context, key types.NamespacedName) (*cluster
 }
 
 func (b *bench) Schedule(ctx context.Context, object *clusterv1beta1.Placement, at time.Time) (*placement.Result, error) {
+	b.mutex.Lock()
+	b.decided++
+	b.mutex.Unlock()
 	if b.before != nil {
 		b.before(ctx)
 	}
@@ -200,12 +205,6 @@ func reportIn(t *testing.T, response *httptest.ResponseRecorder, code int) *debu
 func (b *bench) get(t *testing.T, path string) *debug.Report {
 	t.Helper()
 	return reportIn(t, b.call(t, http.MethodGet, debug.Path+"/ns/"+path, "reader", "", ""), http.StatusOK)
-}
-
-// try returns the report on a Placement with a spec in YAML that is not stored.
-func (b *bench) try(t *testing.T, spec string) *debug.Report {
-	t.Helper()
-	return reportIn(t, b.call(t, http.MethodPost, debug.Path+"/", "author", "application/yaml", object("ns", "new", spec)), http.StatusOK)
 }
 
 // object is a Placement in YAML.

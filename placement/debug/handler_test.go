@@ -5,11 +5,11 @@ package debug_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,77 +20,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/celset/celset/placement/debug"
 )
 
-func TestRefusals(t *testing.T) {
-	const yaml, json = "application/yaml", "application/json"
+func TestLongRequests(t *testing.T) {
 	good := object("ns", "new", "")
-	tests := map[string]struct {
-		method, path, who, contentType, body string
-		code                                 int
-		message                              string
+	for _, test := range []struct {
+		query, body string
+		code        int
+		message     string
 	}{
-		"nobody":               {"GET", "/ns/p", "", "", "", 401, "Unauthorized"},
-		"nobody, no such path": {"GET", "/a/b/c", "", "", "", 401, "Unauthorized"},
-		"forged":               {"GET", "/ns/p", "forged", "", "", 401, "Unauthorized"},
-		"cannot ask who":       {"GET", "/ns/p", "unanswered", "", "", 500, "the log says why"},
-		"cannot ask what":      {"GET", "/ns/p", "broken", "", "", 500, "the log says why"},
-		"may not get":          {"GET", "/ns/p", "author", "", "", 403, `user "author" cannot get resource "placements" in API group "cluster.open-cluster-management.io" in the namespace "ns"`},
-		"denied":               {"GET", "/ns/p", "stranger", "", "", 403, "go away"},
-		"may not get, missing": {"GET", "/ns/q", "author", "", "", 403, `placements.cluster.open-cluster-management.io "q" is forbidden`},
-		"another namespace":    {"GET", "/other/p", "reader", "", "", 403, `in the namespace "other"`},
-		"may not create":       {"POST", "/", "reader", yaml, good, 403, `user "reader" cannot create`},
-		"create elsewhere":     {"POST", "/", "author", yaml, object("other", "new", ""), 403, `in the namespace "other"`},
-		"no such Placement":    {"GET", "/ns/q", "reader", "", "", 404, `placements.cluster.open-cluster-management.io "q" not found`},
-		"too short":            {"GET", "/ns", "reader", "", "", 404, "there is no path /debug/placements/ns; GET /debug/placements/<namespace>/<name>"},
-		"too long":             {"GET", "/ns/p/", "reader", "", "", 404, "there is no path"},
-		"no namespace":         {"GET", "//p", "reader", "", "", 404, "there is no path"},
-		"hidden slash":         {"GET", "/ns/p%2Fq", "reader", "", "", 404, "there is no path"},
-		"another beginning":    {"GET", "s/ns/p", "reader", "", "", 404, "there is no path"},
-		"post to one":          {"POST", "/ns/p", "author", yaml, good, 405, "the method POST is not allowed on /debug/placements/ns/p; use GET"},
-		"delete":               {"DELETE", "/ns/p", "reader", "", "", 405, "use GET"},
-		"a form":               {"POST", "/", "author", "application/x-www-form-urlencoded", good, 415, "send a Placement as application/json or application/yaml"},
-		"protobuf":             {"POST", "/", "author", "application/vnd.kubernetes.protobuf", good, 415, "send a Placement as"},
-		"no type at all":       {"POST", "/", "author", "?;", good, 415, `the body is of type "?;"`},
-		"too large":            {"POST", "/", "author", yaml, good + strings.Repeat("#", 128<<10), 413, "the limit is 131072 bytes"},
-		"empty":                {"POST", "/", "author", json, "", 400, "the body is no Placement"},
-		"not JSON":             {"POST", "/", "author", json, good, 400, "the body is no Placement"},
-		"not YAML":             {"POST", "/", "author", yaml, "{", 400, "the body is no Placement"},
-		"aliases of aliases":   {"POST", "/", "author", yaml, aliases(), 400, "excessive aliasing"},
-		"unknown field":        {"POST", "/", "author", yaml, object("ns", "new", "clusters: 1"), 400, `unknown field "spec.clusters"`},
-		"duplicate field":      {"POST", "/", "author", json, `{"kind": "Placement", "spec": {"sortBy": "Score", "sortBy": "ClusterName"}}`, 400, `duplicate field "spec.sortBy"`},
-		"wrong type":           {"POST", "/", "author", yaml, object("ns", "new", "clusterSets: {}"), 400, "cannot unmarshal object"},
-		"another kind":         {"POST", "/", "author", json, `{"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "PlacementDecision"}`, 400, "give a Placement of cluster.open-cluster-management.io/v1beta1"},
-		"foreign kind":         {"POST", "/", "author", json, `{"apiVersion": "v1", "kind": "Pod"}`, 400, "no kind \"Pod\""},
-		"another version":      {"POST", "/", "author", yaml, strings.Replace(good, "v1beta1", "v1alpha1", 1), 400, "v1alpha1"},
-		"without namespace":    {"POST", "/", "author", yaml, object("", "new", ""), 400, `metadata.namespace: ""`},
-		"all namespaces":       {"POST", "/", "author", yaml, object("*", "new", ""), 400, `metadata.namespace: "*"`},
-		"without name":         {"POST", "/", "author", yaml, object("ns", "", ""), 400, `metadata.name: ""`},
-		"no time":              {"GET", "/ns/p?now=", "reader", "", "", 400, `the parameter now is ""; give a time from 1970 on`},
-		"a + in a time":        {"GET", "/ns/p?now=2026-08-01T14:00:00+02:00", "reader", "", "", 400, `the parameter now is "2026-08-01T14:00:00 02:00"; give a time`},
-		"too early":            {"POST", "/?now=0001-01-01T00:00:00Z", "author", yaml, good, 400, "give a time from 1970 on"},
-		"a long time":          {"POST", "/?now=" + strings.Repeat("2", 4096), "author", yaml, good, 400, "222...\"; give a time"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			b.before = func(context.Context) { t.Error("the Placement is decided") }
-			response := b.call(t, test.method, debug.Path+test.path, test.who, test.contentType, test.body)
-			require.Equal(t, test.code, response.Code, response.Body)
-			status := requireStatus(t, response)
-			require.EqualValues(t, test.code, status.Code)
-			require.Contains(t, status.Message, test.message)
-			switch test.code {
-			case http.StatusMethodNotAllowed:
-				require.Contains(t, test.message, response.Header().Get("Allow"))
-			case http.StatusUnauthorized:
-				require.Equal(t, "Bearer", response.Header().Get("WWW-Authenticate"))
-			case http.StatusForbidden, http.StatusInternalServerError:
-				require.NotContains(t, status.Message, "tokenreviews")
-			}
-		})
+		{"", good + strings.Repeat("#", 128<<10), 413, "the limit is 131072 bytes"},
+		{"", aliases(), 400, "excessive aliasing"},
+		{"?now=" + strings.Repeat("2", 4096), good, 400, "222...\"; give a time"},
+	} {
+		response := newBench(t).call(t, http.MethodPost, debug.Path+"/"+test.query, "author", "application/yaml", test.body)
+		require.Equal(t, test.code, response.Code)
+		require.Contains(t, requireStatus(t, response).Message, test.message)
 	}
 }
 
@@ -101,16 +49,6 @@ func aliases() string {
 		text += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
 	}
 	return text
-}
-
-func requireStatus(t *testing.T, response *httptest.ResponseRecorder) metav1.Status {
-	t.Helper()
-	var status metav1.Status
-	require.NoError(t, json.NewDecoder(response.Body).Decode(&status))
-	require.Equal(t, metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, status.TypeMeta)
-	require.Equal(t, metav1.StatusFailure, status.Status)
-	require.NotEmpty(t, status.Reason)
-	return status
 }
 
 func TestEncodedBodiesAreRefused(t *testing.T) {
@@ -128,7 +66,7 @@ func TestEncodedBodiesAreRefused(t *testing.T) {
 func TestRights(t *testing.T) {
 	b := newBench(t)
 	b.get(t, "p")
-	b.try(t, ``)
+	b.call(t, http.MethodPost, debug.Path, "author", "application/yaml", object("ns", "new", ""))
 	of := func(name, verb, object string) authorizer.AttributesRecord {
 		return authorizer.AttributesRecord{
 			User: &user.DefaultInfo{Name: name}, Verb: verb, Namespace: "ns", Name: object, ResourceRequest: true,
@@ -136,22 +74,6 @@ func TestRights(t *testing.T) {
 		}
 	}
 	require.Empty(t, cmp.Diff([]authorizer.AttributesRecord{of("reader", "get", "p"), of("author", "create", "")}, b.asked))
-}
-
-func TestMediaTypes(t *testing.T) {
-	b := newBench(t)
-	for contentType, body := range map[string]string{
-		"":                                `{"metadata": {"namespace": "ns", "name": "new"}}`,
-		"application/json":                `{"metadata": {"namespace": "ns", "name": "new"}}`,
-		"application/json; charset=utf-8": `{"metadata": {"namespace": "ns", "name": "new"}}`,
-		"application/yaml":                object("ns", "new", ""),
-	} {
-		for _, path := range []string{debug.Path, debug.Path + "/"} {
-			report := reportIn(t, b.call(t, http.MethodPost, path, "author", contentType, body), http.StatusOK)
-			require.Equal(t, "new", report.Placement.Name)
-			require.Len(t, report.Candidates, 2)
-		}
-	}
 }
 
 func TestBrokenHub(t *testing.T) {
@@ -182,4 +104,53 @@ func TestTimeout(t *testing.T) {
 func TestNewHandlerRefuses(t *testing.T) {
 	_, err := debug.NewHandler(debug.Options{})
 	require.ErrorContains(t, err, "must be given")
+}
+
+// TestPage is about what the page says and may do; what it does is tested in a browser.
+func TestPage(t *testing.T) {
+	b := newBench(t)
+	for _, path := range []string{debug.Path, debug.Path + "/"} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			recorder := httptest.NewRecorder()
+			b.handler.ServeHTTP(recorder, httptest.NewRequest(method, path, nil))
+			require.Equal(t, http.StatusOK, recorder.Code, "nobody has to say who it is")
+			require.Equal(t, "text/html; charset=utf-8", recorder.Header().Get("Content-Type"))
+			policy := recorder.Header().Get("Content-Security-Policy")
+			require.Contains(t, policy, "default-src 'none'; script-src 'sha256-")
+			require.NotContains(t, policy, "unsafe")
+			require.Equal(t, "nosniff", recorder.Header().Get("X-Content-Type-Options"))
+			require.Equal(t, "no-referrer", recorder.Header().Get("Referrer-Policy"))
+			if method == http.MethodHead {
+				require.Empty(t, recorder.Body.String())
+				continue
+			}
+			page := recorder.Body.String()
+			require.True(t, strings.HasPrefix(page, "<!doctype html>"))
+			require.Empty(t, regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]+\.[a-z]`).FindAllString(page, -1), "it loads nothing from elsewhere")
+			require.Empty(t, regexp.MustCompile(`(?i)innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|localStorage|sessionStorage|document\.cookie`).FindAllString(page, -1),
+				"what is told is never a part of the page's structure, and the token is kept nowhere")
+		}
+	}
+	require.Empty(t, b.asked)
+}
+
+// However many clusters are removed, for however long reasons, the answer is bounded;
+// and every one of them can be asked for.
+func TestBounds(t *testing.T) {
+	b := newBench(t)
+	for i := range 3 * debug.MaxRemoved {
+		b.snapshot.Clusters = append(b.snapshot.Clusters, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("many-%06d", i)}})
+	}
+	long := fmt.Sprintf(`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["%s"] == ""']}}}]`, strings.Repeat("ü", 5000))
+	response := b.call(t, http.MethodPost, debug.Path+"/", "author", "application/yaml", object("ns", "new", long))
+	require.Less(t, response.Body.Len(), 2<<20)
+	report := reportIn(t, response, http.StatusOK)
+	require.Len(t, report.Filters[0].Removed, debug.MaxRemoved)
+	require.Equal(t, 3*debug.MaxRemoved+3, report.Filters[0].Count)
+	for _, removal := range report.Filters[0].Removed {
+		require.LessOrEqual(t, len(removal.Reason), 1<<10+3)
+	}
+	last := fmt.Sprintf("many-%06d", 3*debug.MaxRemoved-1)
+	report = reportIn(t, b.call(t, http.MethodPost, debug.Path+"/?cluster="+last, "author", "application/yaml", object("ns", "new", long)), http.StatusOK)
+	require.Equal(t, last, report.Filters[0].Removed[0].Cluster)
 }

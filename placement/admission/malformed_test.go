@@ -233,4 +233,9 @@ func TestAnswersAreBounded(t *testing.T) {
 	_, err := checker.Validator().ValidateCreate(t.Context(), object)
 	require.ErrorContains(t, err, "spec: Invalid value: 44 more fields are wrong")
 	require.Less(t, len(err.Error()), 100_000)
+
+	long := judged(checker.Check(t.Context(), placed(t, "predicates: ["+expressions(`"`+strings.Repeat("true && ", 30000)+`true"`)+"]"))).Errors
+	require.Len(t, long, 1)
+	require.ErrorContains(t, long[0], `celExpressions[0]: Invalid value: "true && true`)
+	require.LessOrEqual(t, len(long[0].Error()), 5000)
 }

@@ -31,7 +31,6 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/admission"
 )
 
@@ -157,18 +156,6 @@ func TestRealAPIServer(t *testing.T) {
 		var status apierrors.APIStatus
 		require.ErrorAs(t, err, &status)
 		require.Equal(t, strings.TrimSuffix(where, ": "), status.Status().Details.Causes[0].Field)
-	})
-	t.Run("several mistakes", func(t *testing.T) {
-		object := placed(t, "numberOfClusters: -1")
-		object.Annotations[placement.TieBreakAnnotation] = "dice"
-		err := u.Create(t.Context(), object)
-		require.ErrorContains(t, err, `is invalid: [spec.numberOfClusters: Invalid value: -1: the number -1 is negative; leave it out to select all, `+
-			`metadata.annotations[celset.dev/tie-break]: Invalid value: "dice": unknown order "dice"; use name or random]`)
-	})
-	t.Run("a name that no label can have", func(t *testing.T) {
-		object := placed(t, "{}")
-		object.Name = strings.Repeat("n", 64)
-		require.ErrorContains(t, u.Create(t.Context(), object), "as which PlacementDecisions have it")
 	})
 	t.Run("what is right", func(t *testing.T) {
 		object := placed(t, "numberOfClusters: 0")

@@ -4,140 +4,76 @@
 package federation_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement/federation"
 )
 
+// The files in testdata have annotations with what they mean, which "go test ./placement/federation -rewrite" writes anew.
+
 var european = labels.Set{"location": "europe", "environment": "prod", "version": "15"}
 
-func TestMatches(t *testing.T) {
-	for name, test := range map[string]struct {
-		annotation string
-		want       bool
-	}{
-		"in one":                   {`[{"key": "location", "operator": "in", "values": ["europe"]}]`, true},
-		"the example":              {`[{"key":"location","operator":"in","values":["europe"]},{"key":"environment","operator":"==","values":["prod"]}]`, true},
-		"all must match":           {`[{"key": "location", "operator": "in", "values": ["europe"]}, {"key": "environment", "operator": "==", "values": ["test"]}]`, false},
-		"not equal and in":         {`[{"key": "location", "operator": "!=", "values": ["usa"]}, {"key": "environment", "operator": "in", "values": ["prod"]}]`, true},
-		"greater":                  {`[{"key": "version", "operator": ">", "values": ["14"]}]`, true},
-		"greater is strict":        {`[{"key": "version", "operator": ">", "values": ["15"]}]`, false},
-		"less is strict":           {`[{"key": "version", "operator": "<", "values": ["15"]}]`, false},
-		"numbers are no texts":     {`[{"key": "version", "operator": "<", "values": ["100"]}]`, true},
-		"in several":               {`[{"key": "location", "operator": "In", "values": ["usa", "europe"]}]`, true},
-		"not in":                   {`[{"key": "location", "operator": "notin", "values": ["usa", "europe"]}]`, false},
-		"not in, absent":           {`[{"key": "rack", "operator": "NotIn", "values": ["1"]}]`, true},
-		"not equal, absent":        {`[{"key": "rack", "operator": "!=", "values": ["1"]}]`, true},
-		"in, absent":               {`[{"key": "rack", "operator": "in", "values": ["1"]}]`, false},
-		"equal, absent":            {`[{"key": "rack", "operator": "=", "values": [""]}]`, false},
-		"greater, absent":          {`[{"key": "rack", "operator": "gt", "values": ["1"]}]`, false},
-		"less, absent":             {`[{"key": "rack", "operator": "lt", "values": ["1"]}]`, false},
-		"greater, no integer":      {`[{"key": "location", "operator": "gt", "values": ["1"]}]`, false},
-		"less, no integer":         {`[{"key": "location", "operator": "lt", "values": ["1"]}]`, false},
-		"exists":                   {`[{"key": "location", "operator": "exists"}]`, true},
-		"exists, empty values":     {`[{"key": "location", "operator": "Exists", "values": []}]`, true},
-		"does not exist":           {`[{"key": "location", "operator": "!"}]`, false},
-		"does not exist, absent":   {`[{"key": "rack", "operator": "DoesNotExist", "values": null}]`, true},
-		"empty value":              {`[{"key": "location", "operator": "in", "values": [""]}]`, false},
-		"no requirements":          {`[]`, true},
-		"null":                     {`null`, true},
-		"unknown fields":           {`[{"key": "location", "operator": "exists", "weight": 3}]`, true},
-		"names in any case":        {`[{"KEY": "location", "Operator": "exists"}]`, true},
-		"white space":              {"\n [ {\"key\": \"location\",\n\"operator\": \"exists\"} ]\t", true},
-		"qualified key":            {`[{"key": "example.com/zone", "operator": "!"}]`, true},
-		"the same key twice":       {`[{"key": "version", "operator": "gt", "values": ["10"]}, {"key": "version", "operator": "lt", "values": ["20"]}]`, true},
-		"the same key, contradict": {`[{"key": "version", "operator": "gt", "values": ["20"]}, {"key": "version", "operator": "lt", "values": ["10"]}]`, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			selector, err := federation.Parse(test.annotation)
-			require.NoError(t, err)
-			require.Equal(t, test.want, selector.Matches(european))
-
-			of := cluster.New(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "paris", Labels: european}})
-			verdict, err := selector.Clusters().Match(t.Context(), of, cluster.Hub{})
-			require.NoError(t, err)
-			require.Equal(t, cluster.Verdict{Matches: test.want}, verdict)
-		})
-	}
-}
-
-// Each spelling of an operator, and what is a spelling of none.
-func TestOperators(t *testing.T) {
-	for value, operators := range map[string]string{
-		``:         `! DoesNotExist exists Exists`,
-		`"15"`:     `= == in In != notin NotIn gt Gt > lt Lt <`,
-		`"5", "6"`: `in In notin NotIn`,
-	} {
-		for _, operator := range strings.Fields(operators) {
-			_, err := federation.Parse(fmt.Sprintf(`[{"key": "version", "operator": %q, "values": [%s]}]`, operator, value))
-			require.NoError(t, err, operator)
+func TestSelectors(t *testing.T) {
+	datadriven.RunTest(t, "testdata/selectors", func(t *testing.T, d *datadriven.TestData) string {
+		var lines []string
+		for line := range strings.SplitSeq(d.Input, "\n") {
+			name, annotation, _ := strings.Cut(line, ": ")
+			selector, err := federation.ParseAnnotations(map[string]string{federation.ClusterSelectorAnnotation: annotation})
+			if err != nil {
+				require.False(t, selector.Matches(european))
+				lines = append(lines, name+": "+err.Error())
+				continue
+			}
+			lines = append(lines, fmt.Sprintf("%s: %t", name, selector.Matches(european)))
 		}
-	}
-	for _, operator := range strings.Fields(`IN iN notIn Notin doesnotexist doesNotExist GT GreaterThan gte >= <= Equals !in ~ EXISTS`) {
-		_, err := federation.Parse(fmt.Sprintf(`[{"key": "version", "operator": %q, "values": ["1"]}]`, operator))
-		require.ErrorContains(t, err, fmt.Sprintf("%q is not one of the operators", operator))
-	}
+		return strings.Join(lines, "\n")
+	})
 }
 
-func TestParseErrors(t *testing.T) {
-	long := strings.Repeat("a", 64)
-	for name, test := range map[string]struct {
-		annotation string
-		message    string
-	}{
-		"not able to parse":   {`[{"not able to parse",}]`, "must be a JSON list of objects with key, operator and values: invalid character"},
-		"empty":               {``, "unexpected end of JSON input"},
-		"object":              {`{}`, "cannot unmarshal object"},
-		"text":                {`""`, "cannot unmarshal string"},
-		"number as value":     {`[{"key": "a", "operator": "in", "values": [1]}]`, "cannot unmarshal number"},
-		"one value, no list":  {`[{"key": "a", "operator": "in", "values": "1"}]`, "cannot unmarshal string"},
-		"more after it":       {`[] []`, "after top-level value"},
-		"label selector":      {`location=europe`, "invalid character"},
-		"no operator":         {`[{"key": "a"}]`, `"" is not one of the operators`},
-		"null requirement":    {`[null]`, `"" is not one of the operators`},
-		"in without values":   {`[{"key": "a", "operator": "in"}]`, "values set can't be empty"},
-		"notin, empty values": {`[{"key": "a", "operator": "notin", "values": []}]`, "values set can't be empty"},
-		"= without value":     {`[{"key": "a", "operator": "="}]`, "requires one single value"},
-		"== with two values":  {`[{"key": "a", "operator": "==", "values": ["1", "2"]}]`, "requires one single value"},
-		"!= with two values":  {`[{"key": "a", "operator": "!=", "values": ["1", "2"]}]`, "requires one single value"},
-		"exists with value":   {`[{"key": "a", "operator": "exists", "values": ["1"]}]`, "must be empty"},
-		"! with value":        {`[{"key": "a", "operator": "!", "values": [""]}]`, "must be empty"},
-		"gt without value":    {`[{"key": "a", "operator": "gt"}]`, "exactly one value is required"},
-		"lt with two values":  {`[{"key": "a", "operator": "lt", "values": ["1", "2"]}]`, "exactly one value is required"},
-		"gt of a text":        {`[{"key": "a", "operator": "gt", "values": ["b"]}]`, "must be an integer"},
-		"gt of a fraction":    {`[{"key": "a", "operator": "gt", "values": ["1.5"]}]`, "must be an integer"},
-		"gt of hex":           {`[{"key": "a", "operator": "gt", "values": ["0x10"]}]`, "must be an integer"},
-		"gt of too much":      {`[{"key": "a", "operator": "gt", "values": ["9223372036854775808"]}]`, "must be an integer"},
-		"gt of less than 0":   {`[{"key": "a", "operator": "gt", "values": ["-5"]}]`, "a valid label must be"},
-		"no key":              {`[{"operator": "exists"}]`, "name part must be non-empty"},
-		"bad key":             {`[{"key": "a b", "operator": "exists"}]`, "name part must consist of"},
-		"long key":            {`[{"key": "` + long + `", "operator": "exists"}]`, "must be no more than 63"},
-		"bad value":           {`[{"key": "a", "operator": "in", "values": ["ok", "not ok"]}]`, "[0].values[1]"},
-		"long value":          {`[{"key": "a", "operator": "in", "values": ["` + long + `"]}]`, "must be no more than 63"},
-		"the second one":      {`[{"key": "a", "operator": "exists"}, {"key": "a", "operator": "?"}]`, "[1].operator"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			selector, err := federation.Parse(test.annotation)
-			require.ErrorContains(t, err, test.message)
-			require.ErrorContains(t, err, "metadata.annotations[federation.alpha.kubernetes.io/cluster-selector]")
-			require.False(t, selector.Matches(european))
-			_, err = federation.ParseAnnotations(map[string]string{federation.ClusterSelectorAnnotation: test.annotation})
-			require.Error(t, err)
-		})
+func TestDistribute(t *testing.T) {
+	clusters := []federation.Cluster{
+		{Name: "paris", Labels: map[string]string{"location": "europe"}},
+		{Name: "boston", Labels: map[string]string{"location": "usa"}, Present: true},
+		{Name: "athens", Labels: map[string]string{"location": "europe"}, Present: true},
+		{Name: "miami", Labels: map[string]string{"location": "usa"}},
+		{Name: "lab", Present: true},
 	}
+	datadriven.RunTest(t, "testdata/distributions", func(t *testing.T, d *datadriven.TestData) string {
+		annotations := map[string]string{}
+		if d.Input != "" {
+			annotations[federation.ClusterSelectorAnnotation] = d.Input
+		}
+		before := slices.Clone(clusters)
+		got, err := federation.Distribute(annotations, clusters)
+		require.Empty(t, cmp.Diff(before, clusters), "the list is not reordered")
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("selected %s, deleted %s", got.Selected, got.Deleted)
+	})
+	none, err := federation.Distribute(map[string]string{federation.ClusterSelectorAnnotation: "[]"}, nil)
+	require.NoError(t, err)
+	require.Empty(t, none)
 }
 
-// The ConfigMap of the proposal.
+// The ConfigMap of the proposal, whose annotation has several lines; and an object without one is for every cluster.
 func TestAnnotatedObject(t *testing.T) {
 	const manifest = `
 apiVersion: v1
@@ -159,8 +95,6 @@ metadata:
 	require.Equal(t, "environment==prod,location in (europe)", selector.String())
 	require.True(t, selector.Matches(european))
 	require.False(t, selector.Matches(labels.Set{"location": "europe"}))
-
-	// Without annotation an object is for every cluster, whatever labels there are.
 	selector, err = federation.ParseAnnotations(map[string]string{"other": "annotation"})
 	require.NoError(t, err)
 	require.True(t, selector.Matches(european))
@@ -174,4 +108,115 @@ func TestZeroSelector(t *testing.T) {
 	verdict, err := selector.Clusters().Match(t.Context(), cluster.New(&clusterv1.ManagedCluster{}), cluster.Hub{})
 	require.NoError(t, err)
 	require.False(t, verdict.Matches)
+}
+
+var (
+	requirements = rapid.Custom(func(t *rapid.T) federation.Requirement {
+		return federation.Requirement{
+			Key:      rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key"),
+			Operator: rapid.SampledFrom([]string{"!", "DoesNotExist", "=", "==", "in", "In", "!=", "notin", "NotIn", "exists", "Exists", "gt", "Gt", ">", "lt", "Lt", "<"}).Draw(t, "operator"),
+			Values:   rapid.SliceOfN(labelValues, 0, 2).Draw(t, "values"),
+		}
+	})
+	labelValues = rapid.SampledFrom([]string{"", "1", "2", "10", "x"})
+	labelSets   = rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "d"}), labelValues)
+)
+
+// satisfied is what a requirement means; valid is false if it means nothing.
+func satisfied(r federation.Requirement, set labels.Set) (satisfied, valid bool) {
+	value, present := set[r.Key]
+	switch r.Operator {
+	case "!", "DoesNotExist":
+		return !present, len(r.Values) == 0
+	case "exists", "Exists":
+		return present, len(r.Values) == 0
+	case "in", "In":
+		return present && slices.Contains(r.Values, value), len(r.Values) > 0
+	case "notin", "NotIn":
+		return !present || !slices.Contains(r.Values, value), len(r.Values) > 0
+	}
+	if len(r.Values) != 1 {
+		return false, false
+	}
+	switch wanted := r.Values[0]; r.Operator {
+	case "=", "==":
+		return present && value == wanted, true
+	case "!=":
+		return !present || value != wanted, true
+	default:
+		limit, err := strconv.Atoi(wanted)
+		number, notNumber := strconv.Atoi(value)
+		greater := r.Operator == "gt" || r.Operator == "Gt" || r.Operator == ">"
+		return notNumber == nil && (greater && number > limit || !greater && number < limit), err == nil
+	}
+}
+
+// A selector means that all its requirements are satisfied, and one that makes
+// no sense spoils all.
+func TestSelectorsMeanWhatTheySay(t *testing.T) {
+	seen := map[string]int{}
+	cases.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfN(requirements, 0, 3).Draw(t, "requirements")
+		set := labels.Set(labelSets.Draw(t, "labels"))
+		want, valid := true, true
+		for _, requirement := range list {
+			one, makesSense := satisfied(requirement, set)
+			want, valid = want && one, valid && makesSense
+		}
+		text, err := json.Marshal(list)
+		require.NoError(t, err)
+		selector, err := federation.Parse(string(text))
+		require.Equal(t, valid, err == nil, "%s: %v", text, err)
+		require.Equal(t, want && valid, selector.Matches(set), "%s on %s", text, set)
+		if seen["all"]++; !valid {
+			seen["invalid"]++
+		} else if want {
+			seen["satisfied"]++
+		}
+
+		verdict, err := selector.Clusters().Match(t.Context(), cluster.New(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Labels: set}}), cluster.Hub{})
+		require.NoError(t, err)
+		require.Equal(t, want && valid, verdict.Matches)
+	})
+	require.Greater(t, seen["all"], seen["invalid"]+seen["satisfied"], "some are not satisfied")
+	require.NotZero(t, seen["satisfied"])
+	require.NotZero(t, seen["invalid"])
+}
+
+// Every text is a selector or an error.
+func TestAnyAnnotation(t *testing.T) {
+	cases.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\[{"]?[keyoprator:"\[\]{},! ]{0,30}[\]}"]?`)).Draw(t, "text")
+		selector, err := federation.Parse(text)
+		if err != nil {
+			require.False(t, selector.Matches(labels.Set{}))
+		}
+	})
+}
+
+// Each cluster is selected, deleted or left alone, by its own labels, whatever
+// the order.
+func TestDistributeTreatsClustersAlone(t *testing.T) {
+	cases.Check(t, func(t *rapid.T) {
+		var clusters []federation.Cluster
+		for i := range rapid.IntRange(0, 5).Draw(t, "n") {
+			clusters = append(clusters, federation.Cluster{
+				Name: string(rune('a' + i)), Labels: labelSets.Draw(t, "labels"), Present: rapid.Bool().Draw(t, "present")})
+		}
+		annotations := map[string]string{federation.ClusterSelectorAnnotation: `[{"key": "a", "operator": "in", "values": ["1", "x"]}]`}
+		selector, err := federation.ParseAnnotations(annotations)
+		require.NoError(t, err)
+		got, err := federation.Distribute(annotations, rapid.Permutation(clusters).Draw(t, "order"))
+		require.NoError(t, err)
+		var want federation.Distribution
+		for _, cluster := range clusters {
+			switch selected := selector.Matches(labels.Set(cluster.Labels)); {
+			case selected:
+				want.Selected = append(want.Selected, cluster.Name)
+			case cluster.Present:
+				want.Deleted = append(want.Deleted, cluster.Name)
+			}
+		}
+		require.Empty(t, cmp.Diff(want, got))
+	})
 }

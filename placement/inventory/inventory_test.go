@@ -6,8 +6,8 @@ package inventory
 import (
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -22,11 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/testing/cases"
 )
-
-var moment = metav1.NewTime(time.Unix(1700000000, 0))
 
 func profile(namespace, name string, labels map[string]string) *profilev1alpha1.ClusterProfile {
 	return &profilev1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
@@ -49,73 +48,22 @@ func reader(t *testing.T, objects ...client.Object) client.Reader {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 }
 
-func TestAProfileAsAManagedCluster(t *testing.T) {
-	object := profile("fleet", "paris", map[string]string{"region": "eu"})
-	object.UID, object.ResourceVersion, object.Generation, object.CreationTimestamp = "u", "7", 3, moment
-	object.Annotations = map[string]string{"a": "b"}
-	object.Spec = profilev1alpha1.ClusterProfileSpec{DisplayName: "Paris", ClusterManager: profilev1alpha1.ClusterManager{Name: "fleet-manager"}}
-	object.Status.Version.Kubernetes = "v1.34.0"
-	object.Status.Properties = []profilev1alpha1.Property{{Name: "gpus", Value: "8"}, {Name: "location", Value: "eu-west"}}
-	object.Status.Conditions = []metav1.Condition{{Type: "Joined", Status: metav1.ConditionTrue}, {Type: "ControlPlaneHealthy", Status: metav1.ConditionFalse, Reason: "Down", LastTransitionTime: moment}}
-	before := object.DeepCopy()
-	want := &clusterv1.ManagedCluster{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "fleet", Name: "paris", UID: "u", ResourceVersion: "7+europe", Generation: 3, CreationTimestamp: moment, Annotations: map[string]string{"a": "b"},
-			Labels: map[string]string{"region": "eu", "x-k8s.io/cluster-manager": "fleet-manager", "cluster.open-cluster-management.io/clusterset": "europe"},
-		},
-		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true, Taints: []clusterv1.Taint{
-			{Key: "cluster.open-cluster-management.io/unavailable", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: moment},
-		}},
-		Status: clusterv1.ManagedClusterStatus{
-			Version: clusterv1.ManagedClusterVersion{Kubernetes: "v1.34.0"}, ClusterClaims: []clusterv1.ManagedClusterClaim{{Name: "gpus", Value: "8"}, {Name: "location", Value: "eu-west"}},
-			Conditions: []metav1.Condition{
-				{Type: "Joined", Status: metav1.ConditionTrue},
-				{Type: "ControlPlaneHealthy", Status: metav1.ConditionFalse, Reason: "Down", LastTransitionTime: moment},
-				{Type: "ManagedClusterConditionAvailable", Status: metav1.ConditionFalse, Reason: "Down", LastTransitionTime: moment},
-			},
-		},
-	}
-	require.Empty(t, cmp.Diff(want, managed(object, "europe")))
-	require.Empty(t, cmp.Diff(before, object))
-}
-
-func TestWhichSet(t *testing.T) {
-	for name, test := range map[string]struct {
-		labels    map[string]string
-		namespace string
-		want      string
-	}{
-		"none":                         {},
-		"of the namespace":             {namespace: "n", want: "n"},
-		"of SIG Multicluster":          {labels: map[string]string{"multicluster.x-k8s.io/clusterset": "m"}, namespace: "n", want: "m"},
-		"of Open Cluster Management":   {labels: map[string]string{clusterv1beta2.ClusterSetLabel: "o", "multicluster.x-k8s.io/clusterset": "m"}, namespace: "n", want: "o"},
-		"empty, so in none":            {labels: map[string]string{clusterv1beta2.ClusterSetLabel: ""}, namespace: "n"},
-		"a namespace with a bad label": {namespace: strings.Repeat("n", 64)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, managed(profile("fleet", "a", test.labels), test.namespace).Labels[clusterv1beta2.ClusterSetLabel])
-		})
-	}
-}
-
-// Nobody is kept from a cluster of which nothing is said; all else is as on a hub of Open
-// Cluster Management.
-func TestTaintsOfUnhealthyClusters(t *testing.T) {
-	for status, want := range map[metav1.ConditionStatus]string{
-		"": "", metav1.ConditionTrue: "", metav1.ConditionFalse: clusterv1.ManagedClusterTaintUnavailable,
-		metav1.ConditionUnknown: clusterv1.ManagedClusterTaintUnreachable, "nonsense": clusterv1.ManagedClusterTaintUnreachable,
-	} {
-		object := profile("fleet", "a", nil)
-		if status != "" {
-			object.Status.Conditions = []metav1.Condition{{Type: "ControlPlaneHealthy", Status: status}}
+// The file has ClusterProfiles with the ManagedClusters that they are, which "go test ./placement/inventory -rewrite" writes
+// anew. The argument is the set that the namespace names.
+func TestProfilesAsManagedClusters(t *testing.T) {
+	datadriven.RunTest(t, "testdata/profiles", func(t *testing.T, d *datadriven.TestData) string {
+		object, set := profile("fleet", "a", nil), ""
+		require.NoError(t, yaml.UnmarshalStrict([]byte(d.Input), object))
+		if d.HasArg("set") {
+			d.ScanArgs(t, "set", &set)
 		}
-		result := managed(object, "")
-		if want == "" {
-			require.Empty(t, result.Spec.Taints)
-			continue
-		}
-		require.Equal(t, want, result.Spec.Taints[0].Key)
-	}
+		before := object.DeepCopy()
+		result := managed(object, set)
+		require.Empty(t, cmp.Diff(before, object))
+		text, err := yaml.Marshal(result)
+		require.NoError(t, err)
+		return string(text)
+	})
 }
 
 func TestClusterProfilesOfOneNamespace(t *testing.T) {

@@ -7,13 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -66,16 +68,10 @@ func newBench(t *testing.T) *bench {
 			ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: "1", Labels: map[string]string{"name": name}},
 		})
 	}
+	// Of the cluster a nobody knows how many processors it has.
+	b.snapshot.Clusters[0].Status.Allocatable = clusterv1.ResourceList{"cpu": resource.MustParse("1e1000")}
+	b.snapshot.Clusters[0].Status.Capacity = b.snapshot.Clusters[0].Status.Allocatable
 	return b
-}
-
-// schedule decides the generation of a Placement with a spec in YAML.
-func (b *bench) schedule(t *testing.T, generation int64, spec string) error {
-	t.Helper()
-	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p", Generation: generation}}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &object.Spec))
-	_, err := b.scheduler.Schedule(t.Context(), object, b.snapshot, time.Unix(1, 0))
-	return err
 }
 
 // values are the counters and the counts of histograms that are not zero.
@@ -98,140 +94,49 @@ func (b *bench) values(t *testing.T) map[string]uint64 {
 	return result
 }
 
-func (b *bench) requireValues(t *testing.T, want map[string]uint64) {
+func (b *bench) text(t *testing.T) string {
 	t.Helper()
-	require.Empty(t, cmp.Diff(want, b.values(t)))
-}
-
-const (
-	withoutCEL = `
-predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {name: a}}}}]
-prioritizerPolicy: {mode: Exact, configurations: [
-  {weight: 1, scoreCoordinate: {type: BuiltIn, builtIn: Steady}},
-  {weight: 1, scoreCoordinate: {type: AddOn, addOn: {resourceName: secret, scoreName: x}}},
-  {weight: 1, scoreCoordinate: {type: AddOn, addOn: {resourceName: secret, scoreName: y}}}]}
-spreadPolicy: {spreadConstraints: [{topologyKey: name, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}
-`
-	withCEL = `
-predicates: [{requiredClusterSelector: {celSelector: {celExpressions: [
-  'managedCluster.metadata.name != "a"', '1 / (managedCluster.metadata.name == "b" ? 0 : 1) == 1']}}}]
-prioritizerPolicy: {mode: Exact}
-`
-)
-
-func TestWithoutCEL(t *testing.T) {
-	b := newBench(t)
-	b.requireValues(t, map[string]uint64{})
-	require.NoError(t, b.schedule(t, 1, withoutCEL))
-	b.requireValues(t, map[string]uint64{
-		"scheduling_duration_seconds decided":            1,
-		"plugin_duration_seconds Predicate filter":       1,
-		"plugin_duration_seconds TaintToleration filter": 1,
-		"plugin_duration_seconds Steady prioritizer":     1,
-		"plugin_duration_seconds AddOn prioritizer":      2,
-		"plugin_duration_seconds Spread spread":          1,
-		"cluster_matches_total evaluated":                3,
-	})
-	require.Equal(t, 2*(1+6), b.looks, "nothing but Placement and plugins is timed")
-}
-
-func TestCEL(t *testing.T) {
-	b := newBench(t)
-	require.NoError(t, b.schedule(t, 1, withCEL))
-	first := map[string]uint64{
-		"scheduling_duration_seconds decided":            1,
-		"plugin_duration_seconds Predicate filter":       1,
-		"plugin_duration_seconds TaintToleration filter": 1,
-		"cluster_matches_total evaluated":                3,
-		"cel_evaluation_duration_seconds":                5,
-		"cel_evaluation_cost":                            5,
-		"cel_evaluation_failures_total Runtime":          1,
-		"cel_compilations_total compiled":                2,
+	values, text := b.values(t), fmt.Sprintf("looks at the clock: %d\n", b.looks)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		text += fmt.Sprintf("%s: %d\n", name, values[name])
 	}
-	b.requireValues(t, first)
-
-	changed := b.snapshot.Clusters[2].DeepCopy()
-	changed.ResourceVersion = "2"
-	b.snapshot.Clusters[2] = changed
-	require.NoError(t, b.schedule(t, 1, withCEL))
-	for name, more := range map[string]uint64{
-		"scheduling_duration_seconds decided":            1,
-		"plugin_duration_seconds Predicate filter":       1,
-		"plugin_duration_seconds TaintToleration filter": 1,
-		"cluster_matches_total evaluated":                1,
-		"cluster_matches_total remembered":               2,
-		"cel_evaluation_duration_seconds":                2,
-		"cel_evaluation_cost":                            2,
-	} {
-		first[name] += more
-	}
-	b.requireValues(t, first)
+	return text
 }
 
-func TestOutcomes(t *testing.T) {
-	b := newBench(t)
-	require.NoError(t, b.schedule(t, 1, `{numberOfClusters: -1, prioritizerPolicy: {mode: Exact}}`))
-	expression := `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['a b', '1']}}}]`
-	require.NoError(t, b.schedule(t, 2, expression))
-	require.NoError(t, b.schedule(t, 3, expression))
-	b.snapshot.Scores = broken{}
-	require.Error(t, b.schedule(t, 4, `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.scores("r").size() > 0']}}}]`))
-
-	conflicting := apierrors.NewConflict(schema.GroupResource{Resource: "placementdecisions"}, "p-decision-1", errors.New("changed"))
-	for _, err := range []error{nil, fmt.Errorf("update: %w", conflicting), errors.New("no")} {
-		b.ObserveWriting()(err)
-	}
-	b.requireValues(t, map[string]uint64{
-		"scheduling_duration_seconds standing":     3,
-		"scheduling_duration_seconds error":        1,
-		"plugin_duration_seconds Predicate filter": 1,
-		"cel_evaluation_duration_seconds":          1,
-		"cel_evaluation_cost":                      1,
-		"cel_evaluation_failures_total Runtime":    1,
-		"cel_compilations_total compiled":          1,
-		"cel_compilations_total refused":           2,
-		"cel_compilations_total remembered":        2,
-		"writing_duration_seconds written":         1,
-		"writing_duration_seconds conflict":        1,
-		"writing_duration_seconds error":           1,
-	})
-}
-
-func TestTurns(t *testing.T) {
-	b := newBench(t)
-	require.Len(t, b.series(t, "celset_placement_turns_total"), 8, "all are there from the start")
-	for _, turn := range []string{controller.TurnDone, controller.TurnContinued, controller.TurnContinued, controller.TurnFailed} {
-		b.ObserveTurn(turn, turn != controller.TurnDone)
-	}
-	require.Len(t, b.series(t, "celset_placement_turns_total"), 8)
-	b.requireValues(t, map[string]uint64{"turns_total done usual": 1, "turns_total continued slow": 2, "turns_total failed slow": 1})
-}
-
-// series are those of a metric.
-func (b *bench) series(t *testing.T, name string) []string {
-	t.Helper()
-	families, err := b.registry.Gather()
-	require.NoError(t, err)
-	var result []string
-	for _, family := range families {
-		if family.GetName() == name {
-			for _, metric := range family.GetMetric() {
-				result = append(result, metric.String())
+// A Placement is decided again and again, with another spec if there is one. The file has what is counted then, which
+// "go test ./placement/metrics -rewrite" writes anew.
+func TestCounted(t *testing.T) {
+	var b *bench
+	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}}
+	datadriven.RunTest(t, "testdata/counted", func(t *testing.T, d *datadriven.TestData) string {
+		switch d.Cmd {
+		case "new":
+			b = newBench(t)
+		case "change":
+			changed := b.snapshot.Clusters[2].DeepCopy()
+			changed.ResourceVersion += "1"
+			b.snapshot.Clusters[2] = changed
+		case "break":
+			b.snapshot.Scores = broken{}
+		case "writing":
+			conflicting := apierrors.NewConflict(schema.GroupResource{Resource: "placementdecisions"}, "p-decision-1", errors.New("changed"))
+			for _, err := range []error{nil, fmt.Errorf("update: %w", conflicting), errors.New("no")} {
+				b.ObserveWriting()(err)
 			}
+		case "turns":
+			for _, turn := range []string{controller.TurnDone, controller.TurnContinued, controller.TurnContinued, controller.TurnFailed} {
+				b.ObserveTurn(turn, turn != controller.TurnDone)
+			}
+		case "place", "decide":
+			if d.Cmd == "place" {
+				object.Generation, object.Spec = object.Generation+1, clusterv1beta1.PlacementSpec{}
+				require.NoError(t, yaml.UnmarshalStrict([]byte(d.Input), &object.Spec))
+			}
+			_, err := b.scheduler.Schedule(t.Context(), object, b.snapshot, time.Unix(1, 0))
+			require.Equal(t, d.HasArg("fails"), err != nil)
 		}
-	}
-	return result
-}
-
-func TestValuesOutOfRange(t *testing.T) {
-	b := newBench(t)
-	b.snapshot.Clusters[0].Status.Allocatable = clusterv1.ResourceList{"cpu": resource.MustParse("1e1000")}
-	b.snapshot.Clusters[0].Status.Capacity = b.snapshot.Clusters[0].Status.Allocatable
-	spec := `prioritizerPolicy: {mode: Exact, configurations: [
-  {weight: 1, scoreCoordinate: {type: BuiltIn, builtIn: ResourceAllocatableCPU}}]}`
-	require.NoError(t, b.schedule(t, 1, spec))
-	require.NoError(t, b.schedule(t, 1, spec))
-	require.EqualValues(t, 2, b.values(t)["values_out_of_range_total ResourceAllocatableCPU"])
+		return b.text(t)
+	})
 }
 
 type broken struct{}
@@ -267,13 +172,21 @@ func TestDurations(t *testing.T) {
 // stable the metric is.
 func TestConventions(t *testing.T) {
 	b := newBench(t)
-	require.NoError(t, b.schedule(t, 1, withoutCEL))
-	require.NoError(t, b.schedule(t, 2, withCEL))
 	b.ObserveWriting()(nil)
+	b.ObserveEvaluation("", 300, errors.New("of no known kind"))
+	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
+	require.NoError(t, yaml.Unmarshal([]byte(`{
+  predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true"]}}}],
+  prioritizerPolicy: {configurations: [{weight: 1, scoreCoordinate: {type: BuiltIn, builtIn: ResourceAllocatableCPU}}]}}`), &object.Spec))
+	_, err := b.scheduler.Schedule(t.Context(), object, b.snapshot, time.Unix(1, 0))
+	require.NoError(t, err)
 	families, err := b.registry.Gather()
 	require.NoError(t, err)
 	require.Len(t, families, 10)
 	for _, family := range families {
+		if family.GetName() == "celset_placement_turns_total" {
+			require.Len(t, family.GetMetric(), 8, "all are there from the start")
+		}
 		require.True(t, strings.HasPrefix(family.GetName(), "celset_placement_"), family.GetName())
 		require.True(t, strings.HasPrefix(family.GetHelp(), "[ALPHA] "), family.GetHelp())
 	}

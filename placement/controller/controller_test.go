@@ -4,17 +4,19 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -27,13 +29,17 @@ import (
 
 const isGPU = `managedCluster.metadata.labels["gpu"] == "yes"`
 
-func TestDecisionFollowsClusters(t *testing.T) {
+// What happens on the hub is seen: to clusters, bindings and annotations.
+func TestDecisionFollows(t *testing.T) {
 	f := newFleet(t)
 	f.join(t, "a", map[string]string{"gpu": "yes"})
 	b := f.join(t, "b", map[string]string{"gpu": "no"})
 	p := f.place(t, "gpus", isGPU)
 	f.requireSelected(t, p, "a")
 	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "True "+placement.ReasonScheduled)
+	eventually(t, []string{"DecisionCreate/DecisionCreated", "ScoreUpdate/ScoreUpdated"}, func() []string { return f.eventsOf(t, p) })
+	decision := f.decisions(t, p)["gpus-decision-1"]
+	require.True(t, metav1.IsControlledBy(&decision, p))
 
 	change(t, f, b, func(c *clusterv1.ManagedCluster) { c.Labels["gpu"] = "yes" })
 	f.requireSelected(t, p, "a", "b")
@@ -41,52 +47,17 @@ func TestDecisionFollowsClusters(t *testing.T) {
 	f.requireSelected(t, p, "a", "b", "c")
 	change(t, f, c, func(c *clusterv1.ManagedCluster) { c.Labels = map[string]string{"gpu": "yes"} })
 	f.requireSelected(t, p, "a", "b")
+
+	change(t, f, p, func(p *clusterv1beta1.Placement) { p.Annotations = nil })
 	must(t, f.Delete(t.Context(), b))
-	f.requireSelected(t, p, "a")
-}
-
-func TestDecisionObjects(t *testing.T) {
-	f := newFleet(t)
-	f.join(t, "a", nil)
-	p := f.place(t, "all")
-	f.requireSelected(t, p, "a")
-	decision := f.decisions(t, p)["all-decision-1"]
-	require.Empty(t, cmp.Diff(map[string]string{
-		clusterv1beta1.PlacementLabel: "all", clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: "",
-	}, decision.Labels))
-	require.True(t, metav1.IsControlledBy(&decision, p))
-
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+placement.ReasonConfigured)
-	live := &clusterv1beta1.Placement{}
-	must(t, f.Get(t.Context(), client.ObjectKeyFromObject(p), live))
-	require.EqualValues(t, 1, live.Status.NumberOfSelectedClusters)
-	require.Empty(t, cmp.Diff([]clusterv1beta1.DecisionGroupStatus{
-		{Decisions: []string{"all-decision-1"}, ClustersCount: 1},
-	}, live.Status.DecisionGroups))
-	want := []string{"DecisionCreate/DecisionCreated", "ScoreUpdate/ScoreUpdated"}
-	eventually(t, want, func() []string { return f.eventsOf(t, p) })
-}
-
-func TestMistakeKeepsDecision(t *testing.T) {
-	f := newFleet(t)
-	f.join(t, "a", map[string]string{"gpu": "yes"})
-	p := f.place(t, "gpus", isGPU)
-	f.requireSelected(t, p, "a")
-	version := f.decisions(t, p)["gpus-decision-1"].ResourceVersion
-
-	change(t, f, p, func(p *clusterv1beta1.Placement) { p.Spec.Predicates = predicates("managedCluster.metadata.") })
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+placement.ReasonMisconfigured)
-	live := &clusterv1beta1.Placement{}
-	must(t, f.Get(t.Context(), client.ObjectKeyFromObject(p), live))
-	message := meta.FindStatusCondition(live.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured).Message
-	require.Contains(t, message, "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]")
-	require.EqualValues(t, 1, live.Status.NumberOfSelectedClusters)
-	f.join(t, "b", map[string]string{"gpu": "yes"})
-	require.Equal(t, version, f.decisions(t, p)["gpus-decision-1"].ResourceVersion, "nothing may be written")
-
-	change(t, f, p, func(p *clusterv1beta1.Placement) { p.Spec.Predicates = predicates(isGPU) })
+	mine := f.place(t, "mine")
+	f.requireSelected(t, mine, "a")
 	f.requireSelected(t, p, "a", "b")
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+placement.ReasonConfigured)
+	change(t, f, p, func(p *clusterv1beta1.Placement) { p.Annotations = map[string]string{placement.TakeAnnotation: "true"} })
+	f.requireSelected(t, p, "a")
+	must(t, f.Delete(t.Context(), &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.name, Name: f.name}}))
+	f.requireSelected(t, p)
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
 }
 
 func TestMistakeFromTheBeginning(t *testing.T) {
@@ -97,16 +68,6 @@ func TestMistakeFromTheBeginning(t *testing.T) {
 	require.Empty(t, f.decisions(t, p))
 	change(t, f, p, func(p *clusterv1beta1.Placement) { p.Spec.Predicates = nil })
 	f.requireSelected(t, p, "a")
-}
-
-func TestUnbindingEmptiesDecision(t *testing.T) {
-	f := newFleet(t)
-	f.join(t, "a", nil)
-	p := f.place(t, "all")
-	f.requireSelected(t, p, "a")
-	must(t, f.Delete(t.Context(), &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.name, Name: f.name}}))
-	f.requireSelected(t, p)
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
 }
 
 func TestMoreThanOneSliceAndCleanUp(t *testing.T) {
@@ -124,70 +85,6 @@ func TestMoreThanOneSliceAndCleanUp(t *testing.T) {
 	eventually(t, true, func() bool { return slices.Contains(f.eventsOf(t, p), "DecisionDelete/DecisionDeleted") })
 	must(t, f.Delete(t.Context(), p))
 	eventually(t, map[string][]string{}, func() map[string][]string { return f.selected(t, p) })
-}
-
-// TestStayingClusterIsNeverMissing watches all decisions while the clusters move
-// between them.
-func TestStayingClusterIsNeverMissing(t *testing.T) {
-	f := newFleet(t)
-	stay := sets.New[string]()
-	for i := range 150 {
-		stay.Insert(f.join(t, fmt.Sprintf("m%03d", i), nil).Name)
-	}
-	p := f.place(t, "all")
-	eventually(t, 150, func() int { return f.count(t, p) })
-	watch, err := f.Watch(t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(f.name),
-		&client.ListOptions{Raw: &metav1.ListOptions{SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}})
-	must(t, err)
-	defer watch.Stop()
-	for i := range 60 {
-		f.join(t, fmt.Sprintf("a%03d", i), nil)
-	}
-	seen := map[string]*clusterv1beta1.PlacementDecision{}
-	total := func() int {
-		n := 0
-		for _, decision := range seen {
-			n += len(decision.Status.Decisions)
-		}
-		return n
-	}
-	for complete, timeout := false, time.After(patience); total() != 210; {
-		select {
-		case <-timeout:
-			t.Fatalf("%d of 210 clusters after %s", total(), patience)
-		case e := <-watch.ResultChan():
-			decision, ok := e.Object.(*clusterv1beta1.PlacementDecision)
-			require.True(t, ok, "%s: %v", e.Type, e.Object)
-			if seen[decision.Name] = decision; e.Type == "DELETED" {
-				delete(seen, decision.Name)
-			}
-			missing := stay.Clone()
-			for _, decision := range seen {
-				for _, d := range decision.Status.Decisions {
-					missing.Delete(d.ClusterName)
-				}
-			}
-			complete = complete || missing.Len() == 0
-			require.False(t, complete && missing.Len() > 0, "missing: %v", sets.List(missing))
-		}
-	}
-}
-
-func TestTolerationEnds(t *testing.T) {
-	f := newFleet(t)
-	f.join(t, "a", nil)
-	b := f.join(t, "b", nil)
-	p := f.place(t, "tolerant")
-	change(t, f, p, func(p *clusterv1beta1.Placement) {
-		p.Spec.Tolerations = []clusterv1beta1.Toleration{{Key: "leaving", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: ptr.To[int64](4)}}
-	})
-	f.requireSelected(t, p, "a", "b")
-	added := metav1.Now()
-	change(t, f, b, func(c *clusterv1.ManagedCluster) {
-		c.Spec.Taints = []clusterv1.Taint{{Key: "leaving", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: added}}
-	})
-	f.requireSelected(t, p, "a")
-	require.GreaterOrEqual(t, time.Since(added.Time), 3*time.Second, "it is tolerated until then; the API keeps whole seconds")
 }
 
 func TestScoreChangesAndExpires(t *testing.T) {
@@ -209,37 +106,6 @@ func TestScoreChangesAndExpires(t *testing.T) {
 	must(t, f.Status().Update(t.Context(), score))
 	f.requireSelected(t, p, "b")
 	require.False(t, time.Now().Before(score.Status.ValidUntil.Time))
-}
-
-func TestOthersAreLeftAlone(t *testing.T) {
-	f := newFleet(t)
-	f.join(t, "a", nil)
-	mine, other := f.place(t, "mine"), f.place(t, "other")
-	f.requireSelected(t, other, "a")
-	change(t, f, other, func(p *clusterv1beta1.Placement) { p.Annotations = nil })
-	f.join(t, "b", nil)
-	f.requireSelected(t, mine, "a", "b")
-	f.requireSelected(t, other, "a")
-
-	change(t, f, other, func(p *clusterv1beta1.Placement) { p.Annotations = map[string]string{placement.TakeAnnotation: "true"} })
-	f.requireSelected(t, other, "a", "b")
-}
-
-func TestDecisionIsRestored(t *testing.T) {
-	f := newFleet(t)
-	f.join(t, "a", nil)
-	p := f.place(t, "all")
-	f.requireSelected(t, p, "a")
-	decision := f.decisions(t, p)["all-decision-1"]
-	t.Run("deleted", func(t *testing.T) {
-		must(t, f.Delete(t.Context(), decision.DeepCopy()))
-		f.requireSelected(t, p, "a")
-	})
-	t.Run("label removed", func(t *testing.T) {
-		decision := f.decisions(t, p)["all-decision-1"]
-		change(t, f, &decision, func(d *clusterv1beta1.PlacementDecision) { delete(d.Labels, clusterv1beta1.PlacementLabel) })
-		f.requireSelected(t, p, "a")
-	})
 }
 
 func TestForeignDecisionIsKept(t *testing.T) {
@@ -275,11 +141,81 @@ func (f fleet) eventsOf(t *testing.T, object *clusterv1beta1.Placement) []string
 	return slices.Compact(result)
 }
 
-func (f fleet) count(t *testing.T, object *clusterv1beta1.Placement) int {
-	t.Helper()
-	n := 0
-	for _, names := range f.selected(t, object) {
-		n += len(names)
+func candidatesOf(result *placement.Result) []string {
+	names := []string{}
+	for _, c := range result.Candidates {
+		names = append(names, c.Cluster.Name)
 	}
-	return n
+	return names
+}
+
+func TestPreview(t *testing.T) {
+	f := newFleet(t)
+	f.join(t, "a", map[string]string{"tier": "gold"})
+	f.join(t, "b", nil)
+	object := f.place(t, "p", `"tier" in managedCluster.metadata.labels`)
+	f.requireSelected(t, object, "a")
+
+	preview, err := NewPreview(f.hub, Options{})
+	must(t, err)
+	key := client.ObjectKeyFromObject(object)
+	live, err := preview.Placement(t.Context(), key)
+	must(t, err)
+	f.requireCondition(t, live, clusterv1beta1.PlacementConditionSatisfied, "True AllDecisionsScheduled")
+	result, err := preview.Schedule(t.Context(), live, time.Time{})
+	must(t, err)
+	require.Equal(t, f.names("a"), candidatesOf(result))
+	require.EqualValues(t, 200, result.Candidates[0].Total, "it is in the former decision, so Steady says 100")
+	for _, condition := range result.Conditions {
+		require.Equal(t, live.Generation, condition.ObservedGeneration)
+	}
+
+	// An object that claims to be the live one has no effect on what is said of that.
+	pretender := live.DeepCopy()
+	pretender.Spec.Predicates = predicates(`false`)
+	result, err = preview.Schedule(t.Context(), pretender, time.Time{})
+	must(t, err)
+	require.Empty(t, result.Candidates)
+	result, err = preview.Schedule(t.Context(), live, time.Time{})
+	must(t, err)
+	require.Equal(t, f.names("a"), candidatesOf(result))
+
+	// At another time.
+	timed := live.DeepCopy()
+	timed.Spec.Predicates = predicates(`now() < timestamp("2026-08-01T12:00:00Z")`)
+	at := time.Date(2026, 8, 1, 11, 59, 59, 0, time.UTC)
+	result, err = preview.Schedule(t.Context(), timed, at)
+	must(t, err)
+	require.Equal(t, f.names("a", "b"), candidatesOf(result))
+	require.Equal(t, at.Add(time.Second), result.Requeue)
+
+	f.requireSelected(t, object, "a")
+	_, err = preview.Placement(t.Context(), types.NamespacedName{Namespace: f.name, Name: "q"})
+	require.True(t, apierrors.IsNotFound(err), err)
+}
+
+// unreadable fails to list, from some kind on.
+type unreadable struct {
+	client.Reader
+	failed error
+	after  *int
+}
+
+func (u unreadable) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	if *u.after--; *u.after < 0 {
+		return u.failed
+	}
+	return nil
+}
+
+func TestPreviewOfAHubThatCannotBeRead(t *testing.T) {
+	gone := errors.New("gone")
+	for read, kind := range []string{"PlacementDecisions", "ManagedClusters", "AddOnPlacementScores", "ManagedClusterSets", "ManagedClusterSetBindings"} {
+		preview, err := NewPreview(unreadable{failed: gone, after: &read}, Options{})
+		must(t, err)
+		result, err := preview.Schedule(t.Context(), &clusterv1beta1.Placement{}, time.Time{})
+		require.ErrorIs(t, err, gone)
+		require.ErrorContains(t, err, "list "+kind)
+		require.Nil(t, result)
+	}
 }

@@ -154,9 +154,9 @@ func (m *model) work(slow bool) {
 		if shutdown {
 			return
 		}
-		deciding := m.paces.slow(request.NamespacedName) == slow
-		if deciding {
-			m.begin(request.NamespacedName)
+		end := func() {}
+		if m.paces.slow(request.NamespacedName) == slow {
+			end = m.begin(request.NamespacedName)
 		}
 		wasPrepared := m.isPrepared(request.NamespacedName)
 		result, err := w.Reconcile(m.t.Context(), request)
@@ -165,9 +165,7 @@ func (m *model) work(slow bool) {
 			m.prepared = append(m.prepared, request.NamespacedName)
 			m.mutex.Unlock()
 		}
-		if deciding {
-			m.end(request.NamespacedName)
-		}
+		end()
 		switch {
 		case err != nil:
 			m.t.Error(err)
@@ -183,19 +181,36 @@ func (m *model) isPrepared(key types.NamespacedName) bool {
 	return m.client.Get(m.t.Context(), key, object) == nil && m.scheduler.Prepared(object)
 }
 
-func (m *model) begin(key types.NamespacedName) {
+func (m *model) begin(key types.NamespacedName) (end func()) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.busy[key] {
 		m.t.Error(key, "is decided by two at once")
 	}
 	m.busy[key] = true
+	return func() {
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		m.busy[key] = false
+	}
 }
 
-func (m *model) end(key types.NamespacedName) {
+// change updates a stored Placement as a new generation, and has it decided.
+func (m *model) change(key types.NamespacedName, mutate func(*clusterv1beta1.Placement)) {
+	object := &clusterv1beta1.Placement{}
+	must(m.t, m.client.Get(m.t.Context(), key, object))
+	object.Generation++
+	mutate(object)
+	must(m.t, m.client.Update(m.t.Context(), object))
+	m.queue(key)
+}
+
+func (m *model) queue(key types.NamespacedName) { m.usual.add(reconcile.Request{NamespacedName: key}) }
+
+func (m *model) take(takes time.Duration) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.busy[key] = false
+	m.takes = takes
 }
 
 // condition is one of a Placement, "" if it was not decided yet.
@@ -237,15 +252,15 @@ func TestExpensivePlacementsLetOthersBeDecided(t *testing.T) {
 		var hostile []types.NamespacedName
 		for i := range 12 {
 			hostile = append(hostile, m.place("hostile", fmt.Sprint("p", i), "global"))
-			m.usual.add(reconcile.Request{NamespacedName: hostile[i]})
+			m.queue(hostile[i])
 		}
 		time.Sleep(time.Millisecond)
 		cheap := m.place("polite", "cheap", "small")
-		m.usual.add(reconcile.Request{NamespacedName: cheap})
+		m.queue(cheap)
 		require.Less(t, m.until("a cheap one is decided", m.decided(cheap)), time.Second)
 
 		expensive := m.place("diligent", "expensive", "global")
-		m.usual.add(reconcile.Request{NamespacedName: expensive})
+		m.queue(expensive)
 		took := m.until("an expensive one has an outcome", func() bool { return m.condition(expensive, placement.ConditionEvaluationFailed) != "" })
 		require.Less(t, took, 12*time.Second, "each second turn is its own")
 		require.Contains(t, m.condition(expensive, placement.ConditionEvaluationFailed), "True The evaluation takes longer than 5s on all clusters together; the former decision stands")
@@ -254,7 +269,7 @@ func TestExpensivePlacementsLetOthersBeDecided(t *testing.T) {
 
 		for range 10 {
 			cheap := m.place("polite", fmt.Sprint("cheap", time.Now().UnixNano()), "small")
-			m.usual.add(reconcile.Request{NamespacedName: cheap})
+			m.queue(cheap)
 			require.Less(t, m.until("others are decided", m.decided(cheap)), time.Second)
 		}
 		for _, key := range hostile {
@@ -280,19 +295,15 @@ func TestWorkersCompileNothing(t *testing.T) {
 	var hostile []types.NamespacedName
 	for i := range many {
 		key := m.place("hostile", fmt.Sprint("p", i), "small")
-		object := &clusterv1beta1.Placement{}
-		must(t, m.client.Get(t.Context(), key, object))
 		var texts []string
 		for j := range 6 {
 			texts = append(texts, fmt.Sprintf("%d == 1%s", 6*i+j, slow))
 		}
-		object.Spec.Predicates = predicates(texts...)
-		must(t, m.client.Update(t.Context(), object))
-		m.usual.add(reconcile.Request{NamespacedName: key})
+		m.change(key, func(p *clusterv1beta1.Placement) { p.Spec.Predicates = predicates(texts...) })
 		hostile = append(hostile, key)
 	}
 	polite := m.place("polite", "p", "small")
-	m.usual.add(reconcile.Request{NamespacedName: polite})
+	m.queue(polite)
 	for _, key := range append(hostile, polite) {
 		m.until("all are decided in the end", m.decided(key))
 	}
@@ -310,26 +321,20 @@ func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
 		stop := m.start()
 		defer stop()
 		key := m.place("hostile", "p", "global")
-		request := reconcile.Request{NamespacedName: key}
-		m.usual.add(request)
+		m.queue(key)
 		m.until("it has failed", func() bool { return m.condition(key, placement.ConditionEvaluationFailed) != "" })
 		require.Contains(t, m.condition(key, placement.ConditionEvaluationFailed), "c000 can't be evaluated in time: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0] takes longer than 100ms")
 		for range 3600 {
 			time.Sleep(time.Second)
-			m.usual.add(request) // clusters change all the time
+			m.queue(key) // clusters change all the time
 		}
+		m.take(time.Millisecond)
 		m.mutex.Lock()
 		failed := m.turns[true][TurnFailed] + m.turns[false][TurnFailed]
-		m.takes = time.Millisecond
 		m.mutex.Unlock()
 		require.Greater(t, failed, 10)
 		require.Less(t, failed, 25, "after some minutes each five minutes")
-
-		object := &clusterv1beta1.Placement{}
-		must(t, m.client.Get(t.Context(), key, object))
-		object.Generation++
-		must(t, m.client.Update(t.Context(), object))
-		m.usual.add(request)
+		m.change(key, func(*clusterv1beta1.Placement) {})
 		require.Less(t, m.until("it is mended", m.decided(key)), time.Second)
 		require.False(t, m.paces.slow(key))
 	})
@@ -342,17 +347,10 @@ func TestWaitingPlacementsObey(t *testing.T) {
 		stop := m.start()
 		defer stop()
 		key := m.place("ns", "p", "global")
-		request := reconcile.Request{NamespacedName: key}
-		m.usual.add(request)
+		m.queue(key)
 		m.until("it is decided", m.decided(key))
-		m.mutex.Lock()
-		m.takes = time.Second
-		m.mutex.Unlock()
-		object := &clusterv1beta1.Placement{}
-		must(t, m.client.Get(t.Context(), key, object))
-		object.Generation++
-		must(t, m.client.Update(t.Context(), object))
-		m.usual.add(request)
+		m.take(time.Second)
+		m.change(key, func(*clusterv1beta1.Placement) {})
 		m.until("it fails", func() bool { return strings.HasPrefix(m.condition(key, placement.ConditionEvaluationFailed), "True") })
 		selected := func() int {
 			list, _, err := decisionsOf(t.Context(), m.client, key)
@@ -361,7 +359,7 @@ func TestWaitingPlacementsObey(t *testing.T) {
 		}
 		require.Equal(t, 10, selected(), "the former decision stands")
 		must(t, m.client.Delete(t.Context(), &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "global"}}))
-		m.usual.add(request)
+		m.queue(key)
 		require.Less(t, m.until("nothing is left to choose from", func() bool { return selected() == 0 }), time.Second)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,6 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
-	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -360,10 +360,5 @@ func requireVersion(object client.Object, patch client.Patch) {
 
 // assign sets an object to a copy of another.
 func assign(into, object client.Object) {
-	switch into := into.(type) {
-	case *clusterv1beta1.PlacementDecision:
-		object.(*clusterv1beta1.PlacementDecision).DeepCopyInto(into)
-	case *profilev1alpha1.PlacementDecision:
-		object.(*profilev1alpha1.PlacementDecision).DeepCopyInto(into)
-	}
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
 }

@@ -39,94 +39,9 @@ func (w *world) requireComplete(t require.TestingT) {
 	}
 }
 
-// inTwo is a world with the cluster c0 in two slices, and a leader who is about to take it
-// out of the first one.
-func inTwo(t *testing.T, group string) (w *world, first *leader) {
-	t.Helper()
-	w = newWorld(4)
-	w.label("c3", "b")
-	first = w.newLeader()
-	first.finish()
-	require.Equal(t, map[string][]string{"p-decision-1": {"c3"}, "p-decision-2": {"c0", "c1", "c2"}}, w.chosen(group))
-	w.requireComplete(t)
-	w.label("c0", "b")
-	verb := map[string]string{clusterv1beta1.GroupName: "status", profilev1alpha1.Group: "update"}[group]
-	require.True(t, first.until(group, verb, "p-decision-2"))
-	require.Equal(t, map[string][]string{"p-decision-1": {"c0", "c3"}, "p-decision-2": {"c0", "c1", "c2"}}, w.chosen(group))
-	w.label("c0", "")
-	return w, first
-}
-
-func eachGroup(t *testing.T, run func(t *testing.T, group string)) {
-	for _, group := range decisionGroups {
-		t.Run(group, func(t *testing.T) { run(t, group) })
-	}
-}
-
-// A leader is paused between two writes. The next one takes the cluster out of the slice in
-// which the first one counts on it.
-func TestPausedLeaderLosesNoCluster(t *testing.T) {
-	eachGroup(t, func(t *testing.T, group string) {
-		w, first := inTwo(t, group)
-		second := w.newLeader()
-		second.watch(1000)
-		second.finish()
-		want := map[string][]string{"p-decision-1": {"c3"}, "p-decision-2": {"c0", "c1", "c2"}}
-		require.Equal(t, want, w.chosen(group))
-		first.answer(done)
-		require.Equal(t, want, w.chosen(group), "what he knows is out of date")
-		require.Equal(t, 1, w.answers["Conflict"])
-		first.give()
-	})
-}
-
-// A request is stored when nobody waits for it any more.
-func TestLateWriteLosesNoCluster(t *testing.T) {
-	eachGroup(t, func(t *testing.T, group string) {
-		w, leader := inTwo(t, group)
-		leader.answer(late)
-		leader.give()
-		leader.watch(1000)
-		leader.finish()
-		want := map[string][]string{"p-decision-1": {"c3"}, "p-decision-2": {"c0", "c1", "c2"}}
-		require.Equal(t, want, w.chosen(group))
-		w.arrive()
-		require.Equal(t, want, w.chosen(group))
-		require.Equal(t, 1, w.answers["Conflict"])
-	})
-}
-
-// A slice was deleted, and nobody was told so. Then comes the event of the last version of
-// it, and a cluster seems to be in it.
-func TestEventOfADeletedSliceLosesNoCluster(t *testing.T) {
-	const group = clusterv1beta1.GroupName
-	w := newWorld(4)
-	leader := w.newLeader()
-	leader.finish()
-	leader.watch(1000)
-	w.requireComplete(t)
-	w.label("c0", "b")
-	leader.finish()
-	require.Equal(t, map[string][]string{"p-decision-1": {"c1", "c2", "c3"}, "p-decision-2": {"c0"}}, w.chosen(group))
-	told := len(w.history) - leader.seen
-	w.label("c0", "")
-	require.True(t, leader.until(group, "delete", "p-decision-2"))
-	leader.answer(answerLost)
-	leader.give()
-	leader.finish()
-	want := map[string][]string{"p-decision-1": {"c0", "c1", "c2", "c3"}}
-	require.Equal(t, want, w.chosen(group))
-
-	leader.watch(told)
-	require.Len(t, leader.ledger.of(client.ObjectKeyFromObject(w.placement)), 1, "it was not in the list")
-	w.label("c0", "b")
-	leader.finish()
-	require.Equal(t, map[string][]string{"p-decision-1": {"c1", "c2", "c3"}, "p-decision-2": {"c0"}}, w.chosen(group))
-}
-
 // Two leaders create the same slice. The second one has moved another cluster to it.
 func TestSliceOfAnotherLeaderLosesNoCluster(t *testing.T) {
-	eachGroup(t, func(t *testing.T, group string) {
+	for _, group := range decisionGroups {
 		w := newWorld(4)
 		first, second := w.newLeader(), w.newLeader()
 		first.finish()
@@ -150,12 +65,12 @@ func TestSliceOfAnotherLeaderLosesNoCluster(t *testing.T) {
 		}
 		require.Equal(t, want, w.chosen(group), "it is not as he knows it")
 		require.Equal(t, 1, w.answers["AlreadyExists"])
-	})
+	}
 }
 
 // An object that has lost its label is taken back, and nobody's clusters are lost.
 func TestSliceWithoutLabelIsTakenBack(t *testing.T) {
-	eachGroup(t, func(t *testing.T, group string) {
+	for _, group := range decisionGroups {
 		w := newWorld(4)
 		leader := w.newLeader()
 		leader.finish()
@@ -172,7 +87,7 @@ func TestSliceWithoutLabelIsTakenBack(t *testing.T) {
 		}
 		require.Equal(t, want, w.chosen(group))
 		require.Equal(t, "label", w.objects[identity{group, "p-decision-1"}].GetLabels()["other"])
-	})
+	}
 }
 
 // Two take themselves for leaders. They stop at any write and go on later, or never; requests

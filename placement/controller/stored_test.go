@@ -6,11 +6,14 @@ package controller
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -161,23 +164,17 @@ func chosenBy(object client.Object) []string {
 
 // listed fills a list with those of some objects that belong in it.
 func listed(objects map[identity]client.Object, into client.ObjectList) {
-	var all []client.Object
-	for _, object := range objects {
-		if labelled(object) {
-			all = append(all, object)
+	group := profilev1alpha1.Group
+	if _, is := into.(*clusterv1beta1.PlacementDecisionList); is {
+		group = clusterv1beta1.GroupName
+	}
+	var all []runtime.Object
+	for _, id := range slices.SortedFunc(maps.Keys(objects), func(a, b identity) int { return cmp.Compare(a.name, b.name) }) {
+		if object := objects[id]; id.group == group && labelled(object) {
+			all = append(all, object.DeepCopyObject())
 		}
 	}
-	slices.SortFunc(all, func(a, b client.Object) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	for _, object := range all {
-		switch list := into.(type) {
-		case *clusterv1beta1.PlacementDecisionList:
-			if of, is := object.(*clusterv1beta1.PlacementDecision); is {
-				list.Items = append(list.Items, *of.DeepCopy())
-			}
-		case *profilev1alpha1.PlacementDecisionList:
-			if of, is := object.(*profilev1alpha1.PlacementDecision); is {
-				list.Items = append(list.Items, *of.DeepCopy())
-			}
-		}
+	if err := meta.SetList(into, all); err != nil {
+		panic(err)
 	}
 }

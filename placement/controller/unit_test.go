@@ -14,11 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
@@ -30,91 +33,57 @@ func decision(version string) *clusterv1beta1.PlacementDecision {
 	}}
 }
 
+// The ledger has version 10 of a PlacementDecision. What is heard then is an event (set, remove), an answer to a deletion of its own
+// (delete), or a list with a version of the object or "-", and one of its own; await and noted are begin and end of a request.
 func TestLedgerKeepsTheNewest(t *testing.T) {
 	key, of := client.ObjectKeyFromObject(decision("")), types.NamespacedName{Namespace: "ns", Name: "p"}
-	objects := func(version string) []*clusterv1beta1.PlacementDecision {
-		return []*clusterv1beta1.PlacementDecision{decision(version)}
-	}
-	tests := map[string]struct {
-		act  func(*ledger)
-		want string
-	}{
-		"an update":           {func(l *ledger) { l.set(decision("11")) }, "11"},
-		"an event too late":   {func(l *ledger) { l.set(decision("9")) }, "10"},
-		"a deletion":          {func(l *ledger) { l.remove(decision("12")) }, ""},
-		"a deletion too late": {func(l *ledger) { l.remove(decision("8")) }, "10"},
-		"deleted here":        {func(l *ledger) { l.delete(decision("10")) }, ""},
-		"deleted here, and events of before": {func(l *ledger) {
-			l.delete(decision("10"))
-			l.set(decision("9"))
-			l.set(decision("10"))
-		}, ""},
-		"deleted here, and made again": {func(l *ledger) {
-			l.delete(decision("10"))
-			l.set(decision("13"))
-			l.remove(decision("12"))
-		}, "13"},
-		"deleted here too late": {func(l *ledger) { l.delete(decision("9")) }, "10"},
-		"gone in a list, and events of before": {func(l *ledger) {
-			l.list(of, nil, "20")
-			l.set(decision("15"))
-			l.set(decision("20"))
-		}, ""},
-		"gone in a list, and made again": {func(l *ledger) {
-			l.list(of, nil, "20")
-			l.set(decision("21"))
-		}, "21"},
-		"made after the list":           {func(l *ledger) { l.list(of, nil, "9") }, "10"},
-		"in a list, and its event":      {func(l *ledger) { l.list(of, objects("12"), "20"); l.set(decision("12")) }, "12"},
-		"in a list, and an older event": {func(l *ledger) { l.list(of, objects("12"), "20"); l.set(decision("11")) }, "12"},
-		"in a list that is late":        {func(l *ledger) { l.list(of, objects("9"), "9") }, "10"},
-		"gone in a list long ago":       {func(l *ledger) { l.list(of, nil, "20"); l.forget(of); l.set(decision("15")) }, "15"},
-		"not comparable":                {func(l *ledger) { l.set(decision("opaque")) }, "opaque"},
-		"an answer after a deletion": {func(l *ledger) {
-			noted := l.await()
-			l.remove(decision("12"))
-			l.set(decision("11"))
-			noted()
-		}, ""},
-		"an answer after a deletion of which no event told": {func(l *ledger) {
-			noted := l.await()
-			l.remove(decision("10"))
-			l.set(decision("10"))
-			noted()
-		}, ""},
-		"a list after a deletion": {func(l *ledger) {
-			noted := l.await()
-			l.remove(decision("12"))
-			l.list(of, objects("10"), "11")
-			noted()
-		}, ""},
-		"an answer after a deletion, and another one meanwhile": {func(l *ledger) {
-			noted, other := l.await(), l.await()
-			l.remove(decision("12"))
-			other()
-			l.set(decision("11"))
-			noted()
-		}, ""},
-		"made again while an answer is awaited": {func(l *ledger) {
-			noted := l.await()
-			l.remove(decision("12"))
-			l.set(decision("13"))
-			noted()
-		}, "13"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			l := newLedger()
-			l.set(decision("10"))
-			test.act(l)
-			got := ""
-			if object := l.objects[key]; object != nil {
-				got = object.ResourceVersion
+	for script, want := range map[string]string{
+		"set 11": "11", "set 9": "10", "set opaque": "opaque", // an update, one too late, and one that can't be compared
+		"remove 12": "", "remove 8": "10",
+		"delete 10": "", "delete 10, set 9, set 10": "", "delete 10, set 13, remove 12": "13", "delete 9": "10",
+		"list - 20, set 15, set 20": "", "list - 20, set 21": "21", "list - 9": "10", // gone in a list, made again, made after it
+		"list 12 20, set 12": "12", "list 12 20, set 11": "12", "list 9 9": "10",
+		"list - 20, forget, set 15":                     "15", // long ago
+		"await, remove 12, set 11, noted":               "",   // an answer after a deletion,
+		"await, remove 10, set 10, noted":               "",   // of which no event told
+		"await, remove 12, list 10 11, noted":           "",
+		"await, await, remove 12, noted, set 11, noted": "",
+		"await, remove 12, set 13, noted":               "13",
+	} {
+		l := newLedger()
+		l.set(decision("10"))
+		var awaited []func()
+		for act := range strings.SplitSeq(script, ", ") {
+			words := append(strings.Fields(act), "", "")
+			switch object := decision(words[1]); words[0] {
+			case "set":
+				l.set(object)
+			case "remove":
+				l.remove(object)
+			case "delete":
+				l.delete(object)
+			case "forget":
+				l.forget(of)
+			case "await":
+				awaited = append(awaited, l.await())
+			case "noted":
+				awaited[len(awaited)-1]()
+				awaited = awaited[:len(awaited)-1]
+			case "list":
+				objects := []*clusterv1beta1.PlacementDecision{object}
+				if words[1] == "-" {
+					objects = nil
+				}
+				l.list(of, objects, words[2])
 			}
-			require.Equal(t, test.want, got)
-			require.Len(t, l.of(of), len(l.objects))
-			require.Empty(t, l.awaited)
-		})
+		}
+		got := ""
+		if object := l.objects[key]; object != nil {
+			got = object.ResourceVersion
+		}
+		require.Equal(t, want, got, script)
+		require.Len(t, l.of(of), len(l.objects), script)
+		require.Empty(t, l.awaited, script)
 	}
 }
 
@@ -154,27 +123,21 @@ func TestRecords(t *testing.T) {
 }
 
 func TestSetMayHaveCluster(t *testing.T) {
-	labelled := func(selector *metav1.LabelSelector) clusterv1beta2.ManagedClusterSelector {
-		return clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: selector}
+	const labels, exclusive = clusterv1beta2.LabelSelector, clusterv1beta2.ExclusiveClusterSetLabel
+	with := func(key string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{key: "us"}}
 	}
-	tests := map[string]struct {
-		selector clusterv1beta2.ManagedClusterSelector
+	for _, test := range []struct {
+		kind     clusterv1beta2.SelectorType
+		selector *metav1.LabelSelector
 		want     bool
 	}{
-		"exclusive":              {clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}, true},
-		"exclusive by default":   {clusterv1beta2.ManagedClusterSelector{}, true},
-		"all":                    {labelled(&metav1.LabelSelector{}), true},
-		"none":                   {labelled(nil), false},
-		"another label":          {labelled(&metav1.LabelSelector{MatchLabels: map[string]string{"region": "us"}}), false},
-		"cannot be understood":   {labelled(&metav1.LabelSelector{MatchLabels: map[string]string{"?": "us"}}), true},
-		"a type that is not one": {clusterv1beta2.ManagedClusterSelector{SelectorType: "Odd"}, true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "eu"}}
-			set.Spec.ClusterSelector = test.selector
-			require.Equal(t, test.want, has(set, map[string]string{clusterv1beta2.ClusterSetLabel: "eu"}))
-		})
+		{exclusive, nil, true}, {"", nil, true}, {"Odd", nil, true},
+		{labels, &metav1.LabelSelector{}, true}, {labels, nil, false}, {labels, with("region"), false}, {labels, with("?"), true},
+	} {
+		set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "eu"}}
+		set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: test.kind, LabelSelector: test.selector}
+		require.Equal(t, test.want, has(set, map[string]string{clusterv1beta2.ClusterSetLabel: "eu"}), test)
 	}
 }
 
@@ -242,5 +205,117 @@ func TestNothingIsWrittenForAPlacementThatHasChanged(t *testing.T) {
 			require.Equal(t, test.conflict, apierrors.IsConflict(err))
 			require.Equal(t, test.conflict || test.err != nil, err != nil)
 		})
+	}
+}
+
+// delays is a queue that notes when what is added would come.
+type delays struct {
+	queue
+	of map[reconcile.Request]time.Duration
+	// adding is called for what would come at once.
+	adding func(reconcile.Request)
+}
+
+func (d *delays) Add(request reconcile.Request) {
+	if d.of[request] = 0; d.adding != nil {
+		d.adding(request)
+	}
+}
+
+func (d *delays) AddAfter(request reconcile.Request, after time.Duration) { d.of[request] = after }
+
+// take returns what was added.
+func (d *delays) take() map[reconcile.Request]time.Duration {
+	taken := d.of
+	d.of = map[reconcile.Request]time.Duration{}
+	return taken
+}
+
+// What was written here is decided once more after a while, and what is news at once.
+func TestPlacementsThatWereWrittenWait(t *testing.T) {
+	q := &delays{of: map[reconcile.Request]time.Duration{}}
+	now, later := map[reconcile.Request]time.Duration{requestOf("ns", "p"): 0}, map[reconcile.Request]time.Duration{requestOf("ns", "p"): confirmAfter}
+
+	l := newLedger()
+	h := l.handler()
+	h.Create(t.Context(), event.CreateEvent{Object: decision("10")}, q)
+	require.Equal(t, now, q.take(), "one that was not known")
+	l.set(decision("11"))
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: decision("10"), ObjectNew: decision("11")}, q)
+	require.Equal(t, later, q.take(), "written here")
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: decision("11"), ObjectNew: decision("12")}, q)
+	require.Equal(t, now, q.take(), "written by somebody else")
+	moved := decision("13")
+	moved.Labels[clusterv1beta1.PlacementLabel] = "other"
+	l.set(moved)
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: decision("12"), ObjectNew: moved}, q)
+	require.Equal(t, map[reconcile.Request]time.Duration{requestOf("ns", "p"): 0, requestOf("ns", "other"): confirmAfter}, q.take())
+	h.Delete(t.Context(), event.DeleteEvent{Object: moved}, q)
+	require.Equal(t, map[reconcile.Request]time.Duration{requestOf("ns", "other"): 0}, q.take())
+
+	placed := func(uid, version string) *clusterv1beta1.Placement {
+		return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: types.UID(uid), ResourceVersion: version}}
+	}
+	r := &reconciler{records: newRecords()}
+	r.records.note(placed("u", "20"), cluster.ScoreNames{})
+	r.records.wrote(placed("u", "21"))
+	for _, test := range []struct {
+		uid, version string
+		news         bool
+	}{{"u", "20", true}, {"u", "21", false}, {"u", "22", true}, {"v", "21", true}} {
+		update := event.UpdateEvent{ObjectOld: placed("u", "19"), ObjectNew: placed(test.uid, test.version)}
+		require.Equal(t, test.news, r.isNews().Update(update), "%v", test)
+		r.confirm().Update(t.Context(), update, q)
+		if test.news {
+			require.Empty(t, q.take())
+		} else {
+			require.Equal(t, later, q.take())
+		}
+	}
+}
+
+// Whoever takes a Placement from the queue at once finds in the ledger what it was queued for.
+func TestLedgerKnowsBeforeTheQueueDoes(t *testing.T) {
+	l := newLedger()
+	var found []string
+	q := &delays{of: map[reconcile.Request]time.Duration{}, adding: func(request reconcile.Request) {
+		found = nil
+		for _, object := range l.of(request.NamespacedName) {
+			found = append(found, object.ResourceVersion)
+		}
+	}}
+	h := l.handler()
+	h.Create(t.Context(), event.CreateEvent{Object: decision("10")}, q)
+	require.Equal(t, []string{"10"}, found)
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: decision("10"), ObjectNew: decision("11")}, q)
+	require.Equal(t, []string{"11"}, found)
+	without := decision("12")
+	delete(without.Labels, clusterv1beta1.PlacementLabel)
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: decision("11"), ObjectNew: without}, q)
+	require.Empty(t, found, "it is not the Placement's any more")
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: without, ObjectNew: decision("13")}, q)
+	require.Equal(t, []string{"13"}, found)
+	h.Delete(t.Context(), event.DeleteEvent{Object: decision("13")}, q)
+	require.Empty(t, found)
+}
+
+// What the controller reads and writes has the types of Open Cluster Management's API
+// module, so that every program that uses them understands it.
+func TestKindsAreThoseOfTheAPIModule(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, AddToScheme(scheme))
+	found := map[string]bool{}
+	for kind, of := range scheme.AllKnownTypes() {
+		if kind.Group != "cluster.open-cluster-management.io" || strings.HasPrefix(of.PkgPath(), "k8s.io/apimachinery/") {
+			continue
+		}
+		require.Equal(t, "open-cluster-management.io/api/cluster/"+kind.Version, of.PkgPath(), kind)
+		found[kind.Version+" "+kind.Kind] = true
+	}
+	for _, kind := range []string{
+		"v1 ManagedCluster", "v1beta2 ManagedClusterSet", "v1beta2 ManagedClusterSetBinding",
+		"v1alpha1 AddOnPlacementScore", "v1beta1 Placement", "v1beta1 PlacementDecision",
+	} {
+		require.True(t, found[kind], kind)
 	}
 }

@@ -5,7 +5,6 @@ package placement_test
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -161,42 +160,4 @@ func processorTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// BenchmarkRowsFloor measures what no row can do without: the regular expression of exists-regex
-// on the claims of each cluster, and of a Placement of which nothing is known which of the clusters
-// are in its sets.
-func BenchmarkRowsFloor(b *testing.B) {
-	expression := regexp.MustCompile(`^1\.(30|31)\.\d+$`)
-	for _, n := range []int{1000, 10000} {
-		h, object := rowsHub(n), placed(b, ``)
-		for name, once := range map[string]func() int{
-			"regex": func() int {
-				matched := 0
-				for _, c := range h.clusters {
-					if slices.ContainsFunc(c.Status.ClusterClaims, func(c clusterv1.ManagedClusterClaim) bool { return expression.MatchString(c.Value) }) {
-						matched++
-					}
-				}
-				return matched
-			},
-			"available": func() int {
-				available, err := placement.Available(object, h.snapshot())
-				if err != nil {
-					b.Fatal(err)
-				}
-				return len(available.Clusters)
-			},
-		} {
-			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
-				before := processorTime(b)
-				for b.Loop() {
-					if once() == 0 {
-						b.Fatal("nothing is found")
-					}
-				}
-				b.ReportMetric(float64(processorTime(b)-before)/float64(b.N)/float64(n), "cpu-ns/cluster")
-			})
-		}
-	}
 }

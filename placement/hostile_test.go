@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -97,32 +95,6 @@ func TestScoresAreInRange(t *testing.T) {
 			if i > 0 {
 				require.LessOrEqual(t, c.Total, result.Candidates[i-1].Total)
 			}
-		}
-	})
-}
-
-// FuzzAmounts takes any text that is a quantity, as it is and in JSON. Those with more
-// digits than fit a number are computed when they are decoded, which is bounded before
-// that, see controller.Guard.
-func FuzzAmounts(f *testing.F) {
-	for _, seed := range []string{"1", "1e1000", "-1e16000000", "1Ei", ".5", "1e-400", "12e2147483647"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if strings.ContainsAny(text, "eE") && len(text) > 15 {
-			t.Skip("it may take long to be decoded")
-		}
-		quantity, err := resource.ParseQuantity(text)
-		if err != nil {
-			t.Skip("no quantity")
-		}
-		c := managed("c")
-		c.Status.Capacity = clusterv1.ResourceList{"cpu": quantity}
-		c.Status.Allocatable = c.Status.Capacity
-		result := schedule(t, placed(t, exactly(byCPU)), newHub(c, reporting(t, "a", "1", "1"), reporting(t, "b", "2", "2")))
-		for _, score := range scoresOf(t, result, placement.ResourceAllocatableCPU) {
-			require.LessOrEqual(t, score, int64(placement.MaxScore))
-			require.GreaterOrEqual(t, score, int64(placement.MinScore))
 		}
 	})
 }

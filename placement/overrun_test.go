@@ -181,26 +181,6 @@ func TestAllEvaluationsTogetherTakeTooLong(t *testing.T) {
 	})
 }
 
-// What is decided with interruptions is what is decided without.
-func TestInterruptionsChangeNoDecision(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		object := placed(t, withExpressions(slowly+` && managedCluster.metadata.name != "c3"`)+"numberOfClusters: 4\n")
-		names := []string{"c1", "c2", "c3", "c4", "c5", "c6"}
-		want := newSlow(0, names...).schedule(t, newHurried(t), object, time.Hour)
-		h, s := newSlow(30*time.Millisecond, names...), newHurried(t)
-		require.NotNil(t, want.Decision)
-		for attempt := 1; ; attempt++ {
-			require.Less(t, attempt, 10)
-			got := h.schedule(t, s, object, 50*time.Millisecond)
-			if got.Overrun == nil {
-				require.Equal(t, want.Decision, got.Decision)
-				require.Greater(t, attempt, 3)
-				return
-			}
-		}
-	})
-}
-
 // A deadline matters to evaluations only. That the end of the program is none is tested by TestInterruption.
 func TestWhatIsNoOverrun(t *testing.T) {
 	h := newHub(several("a")...)

@@ -42,7 +42,7 @@ import (
 //	validate  names the places that are wrong in a spec
 //
 // The argument at=... sets the time, after [now]; apply records the result on the hub. Other arguments
-// name what is told of the result, see views; without one that is all.
+// name what is told of the result, see [transcript.view]; without one that is all.
 
 func TestPredicates(t *testing.T)   { replayFile(t, "predicates") }
 func TestFailures(t *testing.T)     { replayFile(t, "failures") }
@@ -74,13 +74,7 @@ type transcript struct {
 func replayFile(t *testing.T, name string) {
 	x := &transcript{}
 	datadriven.RunTest(t, filepath.Join("testdata", name), func(t *testing.T, d *datadriven.TestData) string {
-		if d.HasArg("at") {
-			var after string
-			d.ScanArgs(t, "at", &after)
-			duration, err := time.ParseDuration(after)
-			require.NoError(t, err)
-			x.at = now.Add(duration)
-		}
+		x.set(t, d)
 		switch d.Cmd {
 		case "hub":
 			x.hub, x.scheduler, x.object, x.at = newHub(), newScheduler(t), placed(t, ""), now
@@ -92,14 +86,14 @@ func replayFile(t *testing.T, name string) {
 		case "each":
 			var lines []string
 			for line := range strings.Lines(d.Input) {
-				x.place(t, d, "{ "+line+"\n}")
+				x.place(t, "{ "+line+"\n}")
 				lines = append(lines, strings.ReplaceAll(x.decide(t, d, "; "), "\n", "\n    "))
 			}
 			return strings.Join(lines, "\n")
 		case "place":
-			x.place(t, d, d.Input)
+			x.place(t, d.Input)
 		case "validate":
-			x.place(t, d, d.Input)
+			x.place(t, d.Input)
 			var places []string
 			for _, one := range uninterrupted(x.scheduler.Validate(t.Context(), x.object)) {
 				places = append(places, one.Plugin+" "+one.Path.String())
@@ -120,18 +114,14 @@ func replayFile(t *testing.T, name string) {
 	})
 }
 
-// place gives the Placement another spec.
-func (x *transcript) place(t *testing.T, d *datadriven.TestData, spec string) {
-	next := placed(t, spec)
-	x.object.Spec = next.Spec
-	x.object.Generation++
-	x.touch()
-	for _, key := range []string{"tie-break", "uid", "name"} {
-		if !d.HasArg(key) {
-			continue
-		}
-		var value string
-		switch d.ScanArgs(t, key, &value); key {
+// set sets what arguments say.
+func (x *transcript) set(t *testing.T, d *datadriven.TestData) {
+	for _, arg := range d.CmdArgs {
+		switch value := strings.Join(arg.Vals, ""); arg.Key {
+		case "at":
+			after, err := time.ParseDuration(value)
+			require.NoError(t, err)
+			x.at = now.Add(after)
 		case "tie-break":
 			x.object.Annotations = map[string]string{placement.TieBreakAnnotation: value}
 		case "uid":
@@ -140,6 +130,13 @@ func (x *transcript) place(t *testing.T, d *datadriven.TestData, spec string) {
 			x.object.Name = value
 		}
 	}
+}
+
+// place gives the Placement another spec.
+func (x *transcript) place(t *testing.T, spec string) {
+	x.object.Spec = placed(t, spec).Spec
+	x.object.Generation++
+	x.touch()
 }
 
 // touch gives the Placement another version.
@@ -173,10 +170,8 @@ func (x *transcript) decide(t *testing.T, d *datadriven.TestData, separator stri
 	}
 	var told []string
 	for _, arg := range d.CmdArgs {
-		if view := views[arg.Key]; view != nil {
-			if text := view(x, result); text != "" || arg.Key == "steps" {
-				told = append(told, cmp.Or(text, "nothing to write"))
-			}
+		if text := x.view(arg.Key, result); text != "" {
+			told = append(told, text)
 		}
 	}
 	if len(told) == 0 {
@@ -185,70 +180,74 @@ func (x *transcript) decide(t *testing.T, d *datadriven.TestData, separator stri
 	return strings.Join(told, separator)
 }
 
-var views = map[string]func(*transcript, *placement.Result) string{
-	"describe": func(_ *transcript, r *placement.Result) string { return r.Describe() },
-	"sets": func(_ *transcript, r *placement.Result) string {
+// view tells something of a result, "" if there is no such view.
+func (x *transcript) view(name string, r *placement.Result) string {
+	var all []string
+	switch name {
+	case "describe":
+		return r.Describe()
+	case "summary":
+		return r.ScoreSummary()
+	case "sets":
 		return "of " + strings.Join(r.Available.Eligible, ",")
-	},
-	"selected": func(_ *transcript, r *placement.Result) string {
-		return told(r, func(s placement.Slice) string { return strings.Join(namesIn(s.Decisions), " ") })
-	},
-	"lengths": func(_ *transcript, r *placement.Result) string {
+	case "selected":
 		return told(r, func(s placement.Slice) string {
-			return fmt.Sprintf("%s*%d", strings.TrimPrefix(s.Name, "p-decision-"), len(s.Decisions))
+			return eachOf(s, func(d clusterv1beta1.ClusterDecision) string { return d.ClusterName })
 		})
-	},
-	"recorded": func(_ *transcript, r *placement.Result) string {
+	case "recorded":
 		return told(r, func(s placement.Slice) string {
-			var scores []string
-			for _, decision := range s.Decisions {
-				scores = append(scores, fmt.Sprintf("%s:%d", decision.ClusterName, decision.Score))
-			}
-			return strings.Join(scores, " ")
+			return eachOf(s, func(d clusterv1beta1.ClusterDecision) string { return fmt.Sprint(d.ClusterName, ":", d.Score) })
 		})
-	},
-	"ranked": func(_ *transcript, r *placement.Result) string {
-		text := ""
+	case "lengths":
+		return told(r, func(s placement.Slice) string {
+			return fmt.Sprint(strings.TrimPrefix(s.Name, "p-decision-"), "*", len(s.Decisions))
+		})
+	case "ranked":
 		for _, p := range r.Prioritizers {
-			text += fmt.Sprintf("%s*%d ", p.Name, p.Weight)
+			all = append(all, fmt.Sprintf("%s*%d", p.Name, p.Weight))
 		}
 		for _, c := range r.Candidates {
-			text += fmt.Sprintf("%s:%d ", c.Cluster.Name, c.Total)
+			all = append(all, fmt.Sprintf("%s:%d", c.Cluster.Name, c.Total))
 		}
-		return strings.TrimSpace(text)
-	},
-	"removed": func(_ *transcript, r *placement.Result) string {
-		var all []string
+		return strings.Join(all, " ")
+	case "removed":
 		for _, filtered := range r.Filters {
 			for _, removal := range filtered.Removed {
 				all = append(all, removal.Cluster+" "+removal.Reason.String())
 			}
 		}
 		return strings.Join(all, "; ")
-	},
-	"satisfied": func(_ *transcript, r *placement.Result) string {
+	case "satisfied":
 		return conditionOf(r, clusterv1beta1.PlacementConditionSatisfied)
-	},
-	"failed": func(_ *transcript, r *placement.Result) string {
+	case "failed":
 		return conditionOf(r, placement.ConditionEvaluationFailed)
-	},
-	"warnings": func(_ *transcript, r *placement.Result) string { return fmt.Sprint(r.Warnings, r.OutOfRange) },
-	"evaluated": func(_ *transcript, r *placement.Result) string {
+	case "warnings":
+		return fmt.Sprint(r.Warnings, r.OutOfRange)
+	case "evaluated":
 		return fmt.Sprintf("evaluated %d, remembered %d", r.Evaluated, r.Remembered)
-	},
-	"requeue": func(_ *transcript, r *placement.Result) string {
+	case "resumed":
+		return fmt.Sprintf("resumed %t", placement.Resumed(r))
+	case "requeue":
 		if r.Requeue.IsZero() {
 			return "never again"
 		}
 		return "again after " + r.Requeue.Sub(now).String()
-	},
-	"steps": func(x *transcript, _ *placement.Result) string { return strings.Join(stepsOf(x.steps), ", ") },
-	"resumed": func(_ *transcript, r *placement.Result) string {
-		return fmt.Sprintf("resumed %t", placement.Resumed(r))
-	},
-	"summary": func(_ *transcript, r *placement.Result) string { return r.ScoreSummary() },
-	"objects": func(x *transcript, r *placement.Result) string { return inYAML(r.Decision.Objects(x.object)) },
-	"status":  func(x *transcript, r *placement.Result) string { return inYAML(r.ApplyTo(x.object.Status)) },
+	case "steps":
+		return cmp.Or(strings.Join(stepsOf(x.steps), ", "), "nothing to write")
+	case "objects":
+		return inYAML(r.Decision.Objects(x.object))
+	case "status":
+		return inYAML(r.ApplyTo(x.object.Status))
+	}
+	return ""
+}
+
+func eachOf(s placement.Slice, draw func(clusterv1beta1.ClusterDecision) string) string {
+	var all []string
+	for _, decision := range s.Decisions {
+		all = append(all, draw(decision))
+	}
+	return strings.Join(all, " ")
 }
 
 // told draws the slices of a decision: "name: slice slice | name: ...". Without a decision it is
@@ -276,14 +275,6 @@ func told(result *placement.Result, draw func(placement.Slice) string) string {
 		groups = append(groups, text)
 	}
 	return strings.Join(groups, " | ")
-}
-
-func namesIn(decisions []clusterv1beta1.ClusterDecision) []string {
-	var names []string
-	for _, decision := range decisions {
-		names = append(names, decision.ClusterName)
-	}
-	return names
 }
 
 func conditionOf(result *placement.Result, kind string) string {

@@ -16,16 +16,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
-	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/debug"
@@ -58,8 +54,7 @@ type bench struct {
 
 var sharedScheduler = sync.OnceValues(func() (*placement.Scheduler, error) { return placement.NewScheduler(placement.Config{}) })
 
-// newBench has the clusters a, b and c, of which b is tainted, in the set global that
-// is bound to the namespace ns, and there the Placement p.
+// newBench has the smallHub.
 func newBench(t *testing.T, change ...func(*debug.Options)) *bench {
 	t.Helper()
 	scheduler, err := sharedScheduler()
@@ -71,33 +66,22 @@ func newBench(t *testing.T, change ...func(*debug.Options)) *bench {
 	}
 	b.handler, err = debug.NewHandler(options)
 	require.NoError(t, err)
-	b.snapshot = &placement.Snapshot{
-		ClusterSets: []*clusterv1beta2.ManagedClusterSet{{ObjectMeta: metav1.ObjectMeta{Name: "global"}, Spec: clusterv1beta2.ManagedClusterSetSpec{
-			ClusterSelector: clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}},
-		}}},
-		Bindings: []*clusterv1beta2.ManagedClusterSetBinding{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "global"}}},
-	}
-	for _, name := range []string{"a", "b", "c"} {
-		b.snapshot.Clusters = append(b.snapshot.Clusters, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
-	b.snapshot.Clusters[1].Spec.Taints = []clusterv1.Taint{{Key: "down", Effect: clusterv1.TaintEffectNoSelect}}
-	b.store(t, "p", `numberOfClusters: 1`)
+	b.snapshot = &placement.Snapshot{}
+	b.change(t, smallHub)
 	return b
 }
 
+// smallHub has the clusters a, b and c, of which b is tainted, in the set global that is bound to the namespace ns, and
+// there the Placement p.
+const smallHub = `
+sets: [{metadata: {name: global}, spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {}}}}]
+bindings: [{metadata: {namespace: ns, name: global}}]
+clusters: [{metadata: {name: a}}, {metadata: {name: b}, spec: {taints: [{key: down, effect: NoSelect, timeAdded: null}]}}, {metadata: {name: c}}]
+placements: [{metadata: {namespace: ns, name: p, generation: 7, managedFields: [{manager: somebody}]}, spec: {numberOfClusters: 1}}]
+`
+
 func keyOf(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
-}
-
-// store puts a Placement with a spec in YAML into the namespace ns.
-func (b *bench) store(t *testing.T, name, spec string) *clusterv1beta1.Placement {
-	t.Helper()
-	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: name, Generation: 7, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "somebody"}},
-	}}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &object.Spec))
-	b.placements[keyOf("ns", name)] = object
-	return object
 }
 
 func (b *bench) Placement(_ context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error) {

@@ -18,6 +18,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/placement"
@@ -26,7 +27,7 @@ import (
 
 // The files in testdata have requests with their answers, which "go test ./placement/debug -rewrite" writes anew.
 // A request has a method, a path, a user, a content type and a body; show=(...) are the parts of the report that
-// are told. The hub is that of [newBench] with what is said of it.
+// are told. The hub is the smallHub with what is said of it.
 
 func TestReports(t *testing.T)  { replay(t, "reports") }
 func TestRefusals(t *testing.T) { replay(t, "refusals") }
@@ -102,22 +103,22 @@ func requireStatus(t *testing.T, response *httptest.ResponseRecorder) metav1.Sta
 // change reads what else is on the hub, or is otherwise.
 func (b *bench) change(t *testing.T, text string) {
 	var said struct {
+		Sets       []*clusterv1beta2.ManagedClusterSet
+		Bindings   []*clusterv1beta2.ManagedClusterSetBinding
 		Clusters   []*clusterv1.ManagedCluster
-		Unbound    bool
 		Scores     []*clusterv1alpha1.AddOnPlacementScore
 		Decisions  []*clusterv1beta1.PlacementDecision
 		Placements []*clusterv1beta1.Placement
 	}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &said))
-	for _, c := range said.Clusters {
-		for i := range b.snapshot.Clusters {
-			if b.snapshot.Clusters[i].Name == c.Name {
-				b.snapshot.Clusters[i] = c
-			}
-		}
+	if said.Sets != nil {
+		b.snapshot.ClusterSets = said.Sets
 	}
-	if said.Unbound {
-		b.snapshot.Bindings = nil
+	if said.Bindings != nil {
+		b.snapshot.Bindings = said.Bindings
+	}
+	if said.Clusters != nil {
+		b.snapshot.Clusters = said.Clusters
 	}
 	b.snapshot.Decisions = placement.NewDecisions(said.Decisions...)
 	b.snapshot.Scores = scores(said.Scores)

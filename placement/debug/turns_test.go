@@ -5,7 +5,6 @@ package debug_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -37,9 +36,7 @@ type queue struct {
 func newQueue(t *testing.T, takes time.Duration, namespaces ...string) *queue {
 	q := &queue{bench: newBench(t), t: t, running: map[string]int{}}
 	for _, namespace := range namespaces {
-		object := q.store(t, "p", "").DeepCopy()
-		object.Namespace = namespace
-		q.placements[keyOf(namespace, "p")] = object
+		q.change(t, "placements: [{metadata: {namespace: "+namespace+", name: p}}]")
 	}
 	q.scheduled = func(ctx context.Context, namespace string) {
 		q.mutex.Lock()
@@ -137,27 +134,10 @@ func TestWaitingEnds(t *testing.T) {
 	})
 }
 
-// Many come and go at once, and all turns are given back.
-func TestTurnsAreGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, debug.DefaultTimeout/3, "n0", "n1", "n2", "n3")
-		for i := range 24 {
-			q.ask(fmt.Sprintf("n%d", i%4), func(int, string) {})
-			time.Sleep(time.Second)
-		}
-		q.asking.Wait()
-		require.Equal(t, 1, q.mostOfOne)
-		require.Equal(t, 2, q.mostOfAll)
-		q.scheduled = nil
-		q.ask("n0", q.ok)
-		q.asking.Wait()
-	})
-}
-
 // An answer that ends because evaluations take too long is an answer.
 func TestOverrun(t *testing.T) {
 	b := newBench(t)
-	b.store(t, "slow", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true"]}}}]`)
+	b.change(t, `placements: [{metadata: {namespace: ns, name: slow}, spec: {predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true"]}}}]}}]`)
 	b.limit = func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return placement.WithDeadline(ctx, 0, 2*time.Second)
 	}

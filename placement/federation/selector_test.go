@@ -14,12 +14,10 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"pgregory.net/rapid"
-	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/testing/cases"
@@ -41,7 +39,7 @@ func TestSelectors(t *testing.T) {
 				lines = append(lines, name+": "+err.Error())
 				continue
 			}
-			lines = append(lines, fmt.Sprintf("%s: %t", name, selector.Matches(european)))
+			lines = append(lines, fmt.Sprintf("%s: %t by %q", name, selector.Matches(european), selector))
 		}
 		return strings.Join(lines, "\n")
 	})
@@ -71,34 +69,6 @@ func TestDistribute(t *testing.T) {
 	none, err := federation.Distribute(map[string]string{federation.ClusterSelectorAnnotation: "[]"}, nil)
 	require.NoError(t, err)
 	require.Empty(t, none)
-}
-
-// The ConfigMap of the proposal, whose annotation has several lines; and an object without one is for every cluster.
-func TestAnnotatedObject(t *testing.T) {
-	const manifest = `
-apiVersion: v1
-data:
-  myconfigkey: myconfigdata
-kind: ConfigMap
-metadata:
-  annotations:
-    federation.alpha.kubernetes.io/cluster-selector: '[{"key": "location", "operator":
-      "in", "values": ["europe"]}, {"key": "environment", "operator": "==", "values":
-      ["prod"]}]'
-  creationTimestamp: 2017-02-07T19:43:40Z
-  name: myconfig
-`
-	var object corev1.ConfigMap
-	require.NoError(t, yaml.UnmarshalStrict([]byte(manifest), &object))
-	selector, err := federation.ParseAnnotations(object.Annotations)
-	require.NoError(t, err)
-	require.Equal(t, "environment==prod,location in (europe)", selector.String())
-	require.True(t, selector.Matches(european))
-	require.False(t, selector.Matches(labels.Set{"location": "europe"}))
-	selector, err = federation.ParseAnnotations(map[string]string{"other": "annotation"})
-	require.NoError(t, err)
-	require.True(t, selector.Matches(european))
-	require.True(t, selector.Matches(labels.Set{}))
 }
 
 func TestZeroSelector(t *testing.T) {

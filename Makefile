@@ -158,9 +158,8 @@ bin/promtool: hack/tools/promtool/go.mod
 	$(GO) build -C hack/tools/promtool -tags remove_all_sd -o $(CURDIR)/$@ github.com/prometheus/prometheus/cmd/promtool
 	@touch $@
 
-# It says its version in what it writes, which is not to depend on the commit.
 bin/ko: hack/tools/ko/go.mod
-	$(RELEASE_GO) build -C hack/tools/ko -buildvcs=false -o $(CURDIR)/$@ github.com/google/ko
+	$(RELEASE_GO) build -C hack/tools/ko -o $(CURDIR)/$@ github.com/google/ko
 	@touch $@
 
 bin/crane: hack/tools/ko/go.mod

@@ -12,25 +12,25 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/testing/shorthand"
 )
 
-// claimOf makes the claim default/four of the YAML of its spec.devices.
+// claimOf is [shorthand.Claim].
 func claimOf(t *testing.T, devices string) *resourceapi.ResourceClaim {
 	t.Helper()
-	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "four"}}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(devices), &claim.Spec.Devices))
+	claim, err := shorthand.Claim(devices)
+	require.NoError(t, err)
 	return claim
 }
 
 // definition makes a configuration entry that defines a constraint.
-func definition(t *testing.T, name, expression string, variables ...Variable) resourceapi.DeviceConfiguration {
+func definition(t *testing.T, name, expression string) resourceapi.DeviceConfiguration {
 	t.Helper()
 	raw, err := json.Marshal(CELDeviceConstraint{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "celset.dev/v1alpha1", Kind: "CELDeviceConstraint"},
 		Name:       name,
 		Expression: expression,
-		Variables:  variables,
 	})
 	require.NoError(t, err)
 	return parameters(DriverName, string(raw))

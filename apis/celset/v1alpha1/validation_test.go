@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -72,70 +73,12 @@ func TestValidateVariables(t *testing.T) {
 	}
 }
 
-// TestValidateReferences checks the mistakes that Definitions finds in the
-// constraints and requests of a claim.
-func TestValidateReferences(t *testing.T) {
-	const requests = `
-requests:
-- {name: a, exactly: {deviceClassName: x}}
-- {name: b, firstAvailable: [{name: big, deviceClassName: x}, {name: small, deviceClassName: y}]}
-`
-	const at = "ResourceClaim default/four: spec.devices."
-	for name, tc := range map[string]struct{ devices, want string }{
-		"nothing": {},
-		"other domains": {devices: requests + `
-constraints:
-- matchAttribute: example.com/celset
-- {distinctAttribute: celset.development/x, requests: [nowhere]}
-`},
-		"all forms of requests": {devices: requests + `
-constraints:
-- matchAttribute: celset.dev/r
-- {matchAttribute: celset.dev/r, requests: []}
-- {matchAttribute: celset.dev/r, requests: [a, b/small, b]}
-`},
-		"distinctAttribute": {
-			devices: `constraints: [{distinctAttribute: celset.dev/ring4}]`,
-			want:    at + "constraints[0].distinctAttribute: Forbidden: the domain celset.dev is for CEL device constraints: use matchAttribute: celset.dev/ring4",
-		},
-		"distinctAttribute beside matchAttribute": {
-			devices: `constraints: [{matchAttribute: celset.dev/r, distinctAttribute: example.com/x}]`,
-			want:    at + "constraints[0].distinctAttribute: Forbidden: may not be set beside matchAttribute: use a constraint of its own",
-		},
-		"no name": {
-			devices: `constraints: [{matchAttribute: celset.dev/}]`,
-			want:    at + "constraints[0].matchAttribute: Required value: claims refer to it as matchAttribute celset.dev/<name>",
-		},
-		"name too long": {
-			devices: `constraints: [{matchAttribute: celset.dev/` + strings.Repeat("a", 33) + `}]`,
-			want:    at + "constraints[0].matchAttribute: Too long: may not be more than 32 bytes",
-		},
-		"unknown requests": {
-			devices: requests + `constraints: [{matchAttribute: celset.dev/r, requests: [a, c, a/big]}]`,
-			want: at + `constraints[0].requests[1]: Not found: "c": must be the name of a request in the claim, or of a request and one of its alternatives separated by '/'; ` +
-				`spec.devices.constraints[0].requests[2]: Not found: "a/big": must be the name of a request in the claim, or of a request and one of its alternatives separated by '/'`,
-		},
-		"derived attributes": {
-			devices: `
-requests:
-- {name: a, exactly: {deviceClassName: x, derivedAttributes: [{name: derived/r, expression: "1"}, {name: celset.dev/r, expression: "1"}]}}
-- {name: b, firstAvailable: [{name: big, deviceClassName: x}, {name: small, deviceClassName: y, derivedAttributes: [{name: celset.dev/r, expression: "1"}]}]}
-`,
-			want: at + "requests[0].exactly.derivedAttributes[1].name: Forbidden: the domain celset.dev is for CEL device constraints: choose another domain; " +
-				"spec.devices.requests[1].firstAvailable[1].derivedAttributes[0].name: Forbidden: the domain celset.dev is for CEL device constraints: choose another domain",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := ClaimCarrier(claimOf(t, tc.devices)).Definitions()
-			if tc.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.EqualError(t, err, tc.want)
-		})
+// TestValidatePreference has what is too long for a transcript.
+func TestValidatePreference(t *testing.T) {
+	variables := make([]Variable, MaxVariables+1)
+	for i := range variables {
+		variables[i] = Variable{Name: fmt.Sprint("v", i), Expression: "1"}
 	}
-	t.Run("name with a slash, which the API server lets pass", func(t *testing.T) {
-		_, err := ClaimCarrier(claimOf(t, `constraints: [{matchAttribute: celset.dev/a/b}]`)).Definitions()
-		require.ErrorContains(t, err, at+`constraints[0].matchAttribute: Invalid value: "a/b": a valid C identifier`)
-	})
+	errs := ValidatePreference(&CELDevicePreference{Name: "a", Expression: "1" + strings.Repeat(" ", MaxExpressionLength), Variables: variables}, field.NewPath("at"))
+	require.EqualError(t, errs.ToAggregate(), "[at.expression: Too long: may not be more than 10240 bytes, at.variables: Too many: 33: must have at most 32 items]")
 }

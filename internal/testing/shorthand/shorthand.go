@@ -1,0 +1,86 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package shorthand reads claims and classes that are written short. An entry of their config is one
+// of these, or written as in the API:
+//
+//	constraint: {name: ring4, expression: "true"}   # a CELDeviceConstraint for celset.dev
+//	preference: {name: near, policy: KeepWhole}     # a CELDevicePreference
+//	parameters: '{"kind": 1}'                       # parameters for celset.dev, as they are
+package shorthand
+
+import (
+	"encoding/json"
+	"maps"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Claim makes the claim default/four of the YAML of its spec.devices, of which fields in later texts
+// replace those in earlier ones.
+func Claim(devices ...string) (*resourceapi.ResourceClaim, error) {
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "four"}}
+	raw, err := read(devices, &claim.Spec.Devices)
+	for i, parameters := range raw {
+		claim.Spec.Devices.Config[i].Opaque.Parameters.Raw = []byte(parameters)
+	}
+	return claim, err
+}
+
+// Class makes a class of the YAML of its spec.
+func Class(name, spec string) (*resourceapi.DeviceClass, error) {
+	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	raw, err := read([]string{spec}, &class.Spec)
+	for i, parameters := range raw {
+		class.Spec.Config[i].Opaque.Parameters.Raw = []byte(parameters)
+	}
+	return class, err
+}
+
+// numbers keeps all digits.
+func numbers(d *json.Decoder) *json.Decoder {
+	d.UseNumber()
+	return d
+}
+
+// read returns the parameters that are as they are, by the index of their entry.
+func read(texts []string, into any) (raw map[int]string, err error) {
+	content := map[string]any{}
+	for _, text := range texts {
+		var fields map[string]any
+		if err := yaml.Unmarshal([]byte(text), &fields, numbers); err != nil {
+			return nil, err
+		}
+		maps.Copy(content, fields)
+	}
+	raw = map[int]string{}
+	entries, _ := content["config"].([]any)
+	for i := range entries {
+		entry, ok := entries[i].(map[string]any)
+		if !ok {
+			continue
+		}
+		var parameters any
+		for key, kind := range map[string]string{"constraint": "CELDeviceConstraint", "preference": "CELDevicePreference"} {
+			if fields, ok := entry[key].(map[string]any); ok {
+				fields["apiVersion"], fields["kind"] = "celset.dev/v1alpha1", kind
+				parameters = fields
+				delete(entry, key)
+			}
+		}
+		if text, ok := entry["parameters"].(string); ok {
+			raw[i], parameters = text, map[string]any{}
+			delete(entry, "parameters")
+		}
+		if parameters != nil {
+			entry["opaque"] = map[string]any{"driver": "celset.dev", "parameters": parameters}
+		}
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	return raw, yaml.UnmarshalStrict(data, into)
+}

@@ -12,7 +12,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/testing/shorthand"
 )
 
 func newChecker(t testing.TB, options Options) *Checker {
@@ -22,11 +23,11 @@ func newChecker(t testing.TB, options Options) *Checker {
 	return checker
 }
 
-// claimOf makes the claim default/four of the YAML of its spec.devices.
+// claimOf is [shorthand.Claim].
 func claimOf(t testing.TB, devices string) *resourceapi.ResourceClaim {
 	t.Helper()
-	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "four"}}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(devices), &claim.Spec.Devices))
+	claim, err := shorthand.Claim(devices)
+	require.NoError(t, err)
 	return claim
 }
 
@@ -39,24 +40,19 @@ func templateOf(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaimTemp
 
 func classOf(t testing.TB, name, spec string) *resourceapi.DeviceClass {
 	t.Helper()
-	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &class.Spec))
+	class, err := shorthand.Class(name, spec)
+	require.NoError(t, err)
 	return class
 }
 
-// defined is an entry of a configuration, in YAML.
+// defined is an entry of a configuration, in short.
 func defined(name, expression string) string {
-	return fmt.Sprintf("{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: %q, expression: %q}}}", name, expression)
+	return fmt.Sprintf("{constraint: {name: %q, expression: %q}}", name, expression)
 }
 
 // preferred is a preference, as defined.
 func preferred(name, expression string) string {
-	return preferring(fmt.Sprintf("name: %q, expression: %q", name, expression))
-}
-
-// preferring is a preference with the fields, in YAML.
-func preferring(fields string) string {
-	return "{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, " + fields + "}}}"
+	return fmt.Sprintf("{preference: {name: %q, expression: %q}}", name, expression)
 }
 
 // asking is the specification of a claim for devices of the class mla with a constraint.

@@ -125,7 +125,7 @@ func TestAnswers(t *testing.T) {
 	answer := ask(t, server, ClaimPath, reviewOf(t, wrong, nil))
 	require.False(t, answer.Allowed)
 	require.EqualValues(t, http.StatusUnprocessableEntity, answer.Result.Code)
-	require.Equal(t, `ResourceClaim.resource.k8s.io "four" is invalid: `+entry+".expression: Invalid value: ERROR: <input>:1:1: the expression must return bool, it returns int\n | 1\n | ^", answer.Result.Message)
+	require.Equal(t, `ResourceClaim.resource.k8s.io "four" is invalid: spec.devices.config[0].opaque.parameters.expression: Invalid value: ERROR: <input>:1:1: the expression must return bool, it returns int`+"\n | 1\n | ^", answer.Result.Message)
 	require.True(t, ask(t, server, ClaimPath, reviewOf(t, right, nil)).Allowed)
 
 	labelled := wrong.DeepCopy()

@@ -1,0 +1,83 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/internal/testing/shorthand"
+	"github.com/celset/celset/internal/testing/transcript"
+)
+
+// TestVerdicts has what is said of claims and classes.
+func TestVerdicts(t *testing.T) {
+	checker := newChecker(t, Options{})
+	var common string
+	classes := fakeClasses{}
+	transcript.Run(t, "testdata/verdicts.txt", func(t *testing.T, input string) string {
+		directive, rest, _ := strings.Cut(input, " ")
+		switch directive {
+		case "claim":
+			common = rest
+			return ""
+		case "class":
+			name, spec, _ := strings.Cut(rest, " ")
+			delete(classes, name)
+			switch spec {
+			case "missing":
+			case "unavailable":
+				classes[name] = nil
+			default:
+				classes[name] = classOf(t, name, spec)
+				return told(judged(checker.Class(t.Context(), classes[name])))
+			}
+			return ""
+		}
+		claim, err := shorthand.Claim(common, input)
+		require.NoError(t, err)
+		said := told(judged(checker.Claim(t.Context(), claim, classes)))
+		inTemplate := strings.NewReplacer("spec.spec.", "spec.", "ResourceClaimTemplate", "ResourceClaim").Replace(
+			told(judged(checker.Template(t.Context(), templateOf(claim), classes))))
+		require.Equal(t, said, inTemplate)
+		return said
+	})
+}
+
+func told(v Verdict) string {
+	var lines []string
+	for _, text := range texts(v.Errors) {
+		lines = append(lines, "error: "+text)
+	}
+	for _, text := range v.Warnings {
+		lines = append(lines, "warning: "+text)
+	}
+	if v.Undecided {
+		lines = append(lines, "undecided")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestUpdatesOfClasses has what is said of a class that was another one before.
+func TestUpdatesOfClasses(t *testing.T) {
+	checker := newChecker(t, Options{})
+	transcript.Run(t, "testdata/ratchet.txt", func(t *testing.T, input string) string {
+		before, after, _ := strings.Cut(input, " -> ")
+		judge := func(config string) Verdict {
+			return judged(checker.Class(t.Context(), classOf(t, "mla", "config: "+config)))
+		}
+		return told(ratcheted(judge(before), judge(after)))
+	})
+}
+
+func TestDemand(t *testing.T) {
+	transcript.Run(t, "testdata/demand.txt", func(t *testing.T, input string) string {
+		requests, covered, _ := strings.Cut(input, " of ")
+		got := demandOf(&claimOf(t, "requests: "+requests).Spec.Devices, strings.Fields(covered), DefaultDevices)
+		return fmt.Sprintf("%d devices, %s sets", got.devices, got.sets)
+	})
+}

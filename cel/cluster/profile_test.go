@@ -46,26 +46,6 @@ func profiles(t *testing.T) map[string]cluster.Cluster {
 	return result
 }
 
-// Example 5 of the proposal. One element of the list of H100s has no
-// Standard_NC96ads_H100_v4, which CEL's exists forgives if another one has.
-func TestClusterProfile(t *testing.T) {
-	for form, profile := range profiles(t) {
-		t.Run(form, func(t *testing.T) {
-			for expression, want := range map[string]bool{
-				`managedCluster.status.properties.exists(c, c.name == "sku.node.k8s.io" && c.value.split(",").exists(e, e == "g6.xlarge"))`:                                  true,
-				`managedCluster.status.properties.exists(c, c.name == "sku.node.k8s.io" && c.value.split(",").exists(e, e == "g6.large"))`:                                   false,
-				`managedCluster.status.properties.exists(c, c.name == "sku.gpu.kubernetes-fleet.io" && c.value.parseJSON().H100.exists(e, e.Standard_NC96ads_H100_v4 == 2))`: true,
-				`managedCluster.status.properties.exists(c, c.name == "sku.gpu.kubernetes-fleet.io" && c.value.parseJSON().A100.all(e, e.exists(k, e[k] >= 20)))`:            true,
-				`managedCluster.spec.clusterManager.name == "fleet" && managedCluster.metadata.namespace == "fleet"`:                                                         true,
-				`managedCluster.status.conditions == null`: true,
-				`has(managedCluster.status.clusterClaims)`: false,
-			} {
-				requireMatch(t, want, expression, profile, cluster.Hub{})
-			}
-		})
-	}
-}
-
 func TestPropertiesAreClaims(t *testing.T) {
 	for form, profile := range profiles(t) {
 		t.Run(form, func(t *testing.T) {

@@ -329,3 +329,13 @@ func TestLabelsAndClaimsOfAnyCluster(t *testing.T) {
 	require.Nil(t, cluster.Cluster{}.Labels())
 	require.Nil(t, cluster.Cluster{}.Claims())
 }
+
+// Maps are gone through in the order of their keys: the answer is the same each
+// time.
+func TestOrderOfMaps(t *testing.T) {
+	for range 20 {
+		requireMatch(t, true, `managedCluster.metadata.labels.map(k, k) == ["cloud", "env", "version"] &&
+			managedCluster.status.capacity.map(k, k) == ["cpu", "memory"] && managedCluster.map(k, k) == ["metadata", "spec", "status"] &&
+			'{"c": 1, "a": 2, "b": 3}'.parseJSON().map(k, k) == ["a", "b", "c"]`, cluster.New(cluster1()), cluster.Hub{})
+	}
+}

@@ -21,123 +21,26 @@ func TestNewEnvironmentRefusesUnusableOptions(t *testing.T) {
 	require.ErrorContains(t, err, "for broken")
 }
 
-func TestCompileAccepts(t *testing.T) {
-	environment := newEnvironment(t, cel.Config{})
-	for name, expression := range map[string]string{
-		"bool":                 "n == 1",
-		"constant":             "true",
-		"several lines":        "numbers.all(x,\n  x >= 0) &&\nn > 0",
-		"comment":              "n > 0 // is positive",
-		"dyn":                  "anything",
-		"dyn of a conditional": "n > 0 ? dyn(true) : dyn(1)",
-		"the longest":          padded(cel.MaxExpressionLength),
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.Equal(t, expression, compile(t, environment, expression).Expression())
-		})
-	}
-}
-
 // padded returns a valid expression of so many bytes.
 func padded(length int) string {
 	return "true" + strings.Repeat(" ", length-len("true"))
 }
 
+// TestCompileErrors has texts that are too long for a transcript, or no texts.
 func TestCompileErrors(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
-	for name, test := range map[string]struct {
-		expression   string
-		reason       cel.Reason
-		line, column int
-		message      string
-		// shown are lines that the error text must contain one below the other.
-		shown []string
+	require.Equal(t, padded(cel.MaxExpressionLength), compile(t, environment, padded(cel.MaxExpressionLength)).Expression())
+	for expression, want := range map[string]struct {
+		reason  cel.Reason
+		message string
 	}{
-		"unknown name": {
-			expression: "n == number",
-			reason:     cel.ReasonInvalid, line: 1, column: 6,
-			message: "undeclared reference to 'number'",
-			shown:   []string{" | n == number", " | .....^"},
-		},
-		"in the third line": {
-			expression: "n > 0 &&\nnumbers.all(x, x >= 0) &&\n  numbers.exist(x, x > 3)",
-			reason:     cel.ReasonInvalid, line: 3, column: 16,
-			message: "undeclared reference to 'exist'",
-			shown:   []string{" |   numbers.exist(x, x > 3)", " | ...............^"},
-		},
-		"types don't fit": {
-			expression: "n ==\n'one'",
-			reason:     cel.ReasonInvalid, line: 1, column: 3,
-			message: "no matching overload for '_==_'",
-			shown:   []string{" | n ==", " | ..^"},
-		},
-		"syntax": {
-			expression: "n ==",
-			reason:     cel.ReasonInvalid, line: 1, column: 5,
-			message: "Syntax error",
-			shown:   []string{" | n ==", " | ....^"},
-		},
-		"empty": {
-			reason: cel.ReasonInvalid, line: 1, column: 1,
-			message: "Syntax error",
-		},
-		"int": {
-			expression: "n + 1",
-			reason:     cel.ReasonType, line: 1, column: 1,
-			message: "the expression must return bool, it returns int",
-			shown:   []string{" | n + 1", " | ^"},
-		},
-		"list": {
-			expression: "numbers",
-			reason:     cel.ReasonType, line: 1, column: 1,
-			message: "it returns list(int)",
-		},
-		"too long": {
-			expression: padded(cel.MaxExpressionLength + 1),
-			reason:     cel.ReasonTooLong,
-			message:    "the expression has 10241 bytes, the limit is 10240",
-		},
-		"not UTF-8": {
-			expression: "n == 1 // \xff",
-			reason:     cel.ReasonInvalid,
-			message:    "not valid UTF-8",
-		},
-		"nested too deeply": {
-			expression: strings.Repeat("(", 4000) + "true" + strings.Repeat(")", 4000),
-			reason:     cel.ReasonInvalid,
-			message:    "recursion limit exceeded",
-		},
+		"":                                  {cel.ReasonInvalid, "Syntax error"},
+		padded(cel.MaxExpressionLength + 1): {cel.ReasonTooLong, "the expression has 10241 bytes, the limit is 10240"},
+		"n == 1 // \xff":                    {cel.ReasonInvalid, "not valid UTF-8"},
+		strings.Repeat("(", 4000) + "true" + strings.Repeat(")", 4000): {cel.ReasonInvalid, "recursion limit exceeded"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			program, err := environment.Compile(t.Context(), test.expression)
-			require.Nil(t, program)
-			failure := requireError(t, err, test.reason)
-			require.Equal(t, []int{test.line, test.column}, []int{failure.Line, failure.Column}, "line and column of: %v", err)
-			require.Contains(t, failure.Message, test.message)
-			require.ErrorContains(t, err, failure.Message)
-			require.ErrorContains(t, err, strings.Join(test.shown, "\n"))
-		})
+		program, err := environment.Compile(t.Context(), expression)
+		require.Nil(t, program)
+		require.Contains(t, requireError(t, err, want.reason).Message, want.message)
 	}
-}
-
-// CEL's own checks panic over these.
-func TestCompileSurvivesPanics(t *testing.T) {
-	environment := newEnvironment(t, cel.Config{})
-	for _, expression := range []string{"[?dyn(1)].size() == 1", "{'a': 1, ?'b': dyn(1)}.size() == 1"} {
-		_, err := environment.Compile(t.Context(), expression)
-		var failure *cel.Error
-		require.ErrorAs(t, err, &failure)
-		require.Equal(t, cel.ReasonInvalid, failure.Reason)
-		require.Equal(t, expression, failure.Expression)
-		require.ErrorContains(t, err, "write it another way")
-	}
-}
-
-func TestCompileErrorListsAllMistakes(t *testing.T) {
-	_, err := newEnvironment(t, cel.Config{}).Compile(t.Context(), "first == 1 &&\nsecond == 2")
-	failure := requireError(t, err, cel.ReasonInvalid)
-	require.Equal(t, "first == 1 &&\nsecond == 2", failure.Expression)
-	require.Equal(t, 1, failure.Line)
-	require.ErrorContains(t, err, "undeclared reference to 'first'")
-	require.ErrorContains(t, err, "undeclared reference to 'second'")
 }

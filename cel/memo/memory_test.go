@@ -92,28 +92,6 @@ func TestValuesGrow(t *testing.T) {
 	require.False(t, numbers.has(2), "what others grew by drove it out")
 }
 
-// What several values have in common counts once, as long as one of them is kept.
-func TestPartsCountOnce(t *testing.T) {
-	memory := New(1 << 20)
-	shared := Part{Of: new(int), Bytes: 10 << 10}
-	numbers := In(memory, func(int, *int) Size { return Size{Parts: []Part{shared}} })
-	numbers.Get(1, func() int { return 1 })
-	one := memory.Used()
-	require.Greater(t, one, int64(10<<10))
-	numbers.Get(2, func() int { return 2 })
-	require.Equal(t, one+int64(numbers.entryBytes), memory.Used())
-
-	slot := NewSlot[int](memory)
-	slot.Keep(new(3), Size{Parts: []Part{shared}})
-	memory.limit = memory.used - 1
-	numbers.At(3)
-	memory.limit = 2000
-	numbers.At(4)
-	require.Zero(t, len(memory.parts))
-	require.Nil(t, slot.Look())
-	require.LessOrEqual(t, memory.Used(), memory.Limit())
-}
-
 func TestNothingIsKeptWithoutRoom(t *testing.T) {
 	for _, limit := range []int64{-1, 0, 100} {
 		memory := New(limit)

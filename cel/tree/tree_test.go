@@ -4,6 +4,7 @@
 package tree_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/cel/tree"
+	"github.com/celset/celset/internal/testing/transcript"
 )
 
 // parsed is the tree of an expression whose macros are expanded.
@@ -27,92 +29,56 @@ func parsed(t *testing.T, text string) ast.Expr {
 	return result.NativeRep().Expr()
 }
 
-// written is the text of a tree, empty for none.
-func written(t *testing.T, expr ast.Expr) string {
-	t.Helper()
+// written is the text of a tree, empty for none, and for one with loops in it.
+func written(expr ast.Expr) string {
 	if expr == nil {
 		return ""
 	}
 	text, err := parser.Unparse(expr, ast.NewSourceInfo(nil))
-	require.NoError(t, err)
+	if err != nil {
+		return "loops"
+	}
 	return text
 }
 
-func TestQuantifiers(t *testing.T) {
-	for text, want := range map[string]struct {
-		is    tree.Quantifier
-		holds string
-	}{
-		"l.all(x, x > 1)":                      {tree.All, "x > 1"},
-		"l.exists(x, x > 1)":                   {tree.Exists, "x > 1"},
-		"l.exists_one(x, x > 1)":               {tree.ExistsOne, "x > 1"},
-		"l.all(i, x, x > i)":                   {tree.All, "x > i"},
-		"l.exists(i, x, x > i)":                {tree.Exists, "x > i"},
-		"l.existsOne(i, x, x > i)":             {tree.ExistsOne, "x > i"},
-		"l.filter(x, x > 1)":                   {},
-		"l.map(x, x > 1)":                      {},
-		"l.transformMap(k, x, x > 1)":          {},
-		"cel.bind(x, true, x && l.all(y, y))":  {},
-		"cel.bind(x, false, x || l.all(y, y))": {},
-	} {
-		is, holds := tree.QuantifierOf(parsed(t, text).AsComprehension())
-		require.Equal(t, want.is, is, text)
-		require.Equal(t, want.holds, written(t, holds), text)
-	}
-}
-
-func TestCollections(t *testing.T) {
-	for text, want := range map[string][]string{
-		"l.filter(x, x > 1)":                  {"x > 1", "x"},
-		"l.map(x, x + 1)":                     {"", "x + 1"},
-		"l.map(x, x > 1, x + 1)":              {"x > 1", "x + 1"},
-		"l.map(x, [x])":                       {"", "[x]"},
-		"l.transformList(i, x, x + i)":        {"", "x + i"},
-		"l.transformList(i, x, x > i, x + i)": {"x > i", "x + i"},
-		"l.all(x, x > 1)":                     nil,
-		"l.exists_one(x, x > 1)":              nil,
-		"l.transformMap(k, x, x + 1)":         nil,
-		"cel.bind(x, [], x + [1])":            nil,
-	} {
-		keeps, element, ok := tree.CollectionOf(parsed(t, text).AsComprehension())
-		require.Equal(t, want != nil, ok, text)
-		if ok {
-			require.Equal(t, want, []string{written(t, keeps), written(t, element)}, text)
+// TestTrees has what trees are: quantifiers, lists that are made of others, names for something,
+// members, conjunctions; and the names that they read.
+func TestTrees(t *testing.T) {
+	quantifiers := map[tree.Quantifier]string{tree.All: "all", tree.Exists: "exists", tree.ExistsOne: "exists one"}
+	transcript.Run(t, "testdata/trees.txt", func(t *testing.T, text string) string {
+		expr := parsed(t, text)
+		var facts []string
+		note := func(format string, args ...any) { facts = append(facts, fmt.Sprintf(format, args...)) }
+		if expr.Kind() == ast.ComprehensionKind {
+			if is, holds := tree.QuantifierOf(expr.AsComprehension()); is != tree.NoQuantifier {
+				note("%s %s", quantifiers[is], written(holds))
+			}
+			if keeps, element, ok := tree.CollectionOf(expr.AsComprehension()); ok {
+				note("keeps [%s] as %s", written(keeps), written(element))
+			}
 		}
-	}
-}
-
-func TestBindings(t *testing.T) {
-	name, value, body, ok := tree.BindingOf(parsed(t, "cel.bind(x, 1 + 2, x * x)"))
-	require.True(t, ok)
-	require.Equal(t, []string{"x", "1 + 2", "x * x"}, []string{name, written(t, value), written(t, body)})
-	for _, text := range []string{"x", "[].all(x, x)", "[].map(x, x)", "[].exists_one(x, x)"} {
-		_, _, _, ok := tree.BindingOf(parsed(t, text))
-		require.False(t, ok, text)
-	}
-}
-
-func TestMembers(t *testing.T) {
-	for text, want := range map[string]tree.Member{
-		"of.name":      {Name: "name", Known: true, Read: true},
-		"of['name']":   {Name: "name", Known: true, Read: true},
-		"of[index]":    {Read: true},
-		"of[0]":        {Read: true},
-		"of.?name":     {Name: "name", Known: true},
-		"of[?'name']":  {Name: "name", Known: true},
-		"of[?index]":   {},
-		"has(of.name)": {Name: "name", Known: true},
-	} {
-		member, ok := tree.MemberOf(parsed(t, text))
-		require.True(t, ok, text)
-		require.Equal(t, "of", written(t, member.Container), text)
-		member.Container = nil
-		require.Equal(t, want, member, text)
-	}
-	for _, text := range []string{"of", "'name' in of", "name(of)", "of.name()", "[of.name]"} {
-		_, ok := tree.MemberOf(parsed(t, text))
-		require.False(t, ok, text)
-	}
+		if name, value, body, ok := tree.BindingOf(expr); ok {
+			note("%s is %s in %s", name, written(value), written(body))
+		}
+		if member, ok := tree.MemberOf(expr); ok {
+			note("member %q of %s, known %t, read %t", member.Name, written(member.Container), member.Known, member.Read)
+		}
+		var free []string
+		tree.Visit(expr, func(part ast.Expr, hidden tree.Names) {
+			if part.Kind() == ast.IdentKind && !hidden.Has(part.AsIdent()) {
+				free = append(free, part.AsIdent())
+			}
+		})
+		note("reads %s", strings.Join(free, " "))
+		if conjuncts := tree.Conjuncts(expr); len(conjuncts) > 1 {
+			var texts []string
+			for _, conjunct := range conjuncts {
+				texts = append(texts, written(conjunct))
+			}
+			note("conjuncts %s", strings.Join(texts, "; "))
+		}
+		return strings.Join(facts, ", ")
+	})
 }
 
 func TestLiterals(t *testing.T) {
@@ -127,40 +93,6 @@ func TestLiterals(t *testing.T) {
 	require.False(t, tree.IsLiteral(parsed(t, "1u"), types.Int(1)))
 	_, ok = tree.OnlyElement(parsed(t, "[?a]"))
 	require.False(t, ok, "it may be missing")
-}
-
-func TestConjuncts(t *testing.T) {
-	var conjuncts []string
-	for _, conjunct := range tree.Conjuncts(parsed(t, "a && (b && c) && (d || e && f)")) {
-		conjuncts = append(conjuncts, written(t, conjunct))
-	}
-	require.Equal(t, []string{"a", "b", "c", "d || e && f"}, conjuncts)
-}
-
-func TestNamesHideOthers(t *testing.T) {
-	for text, want := range map[string]string{
-		"x":                                   "x",
-		"x.all(y, x == y)":                    "x x",
-		"x.all(x, x)":                         "x",
-		"x.all(x, x) && x":                    "x x",
-		"x.all(y, x.all(x, x == y))":          "x x",
-		"cel.bind(x, x, x)":                   "x",
-		"cel.bind(x, z, cel.bind(z, x, x))":   "z",
-		"cel.bind(x, cel.bind(x, x, x), x+z)": "x z",
-		"z.all(x, y, x == y && z == y) || x":  "z z x",
-		"z.transformMap(x, y, y + z).x + y":   "z z y",
-		"{x: z}[x].f(y) in [x]":               "x z x y x",
-		"T{f: x}.g":                           "x",
-		"x.map(x, x).filter(x, x).all(z, z)":  "x",
-	} {
-		var free []string
-		tree.Visit(parsed(t, text), func(part ast.Expr, hidden tree.Names) {
-			if part.Kind() == ast.IdentKind && !hidden.Has(part.AsIdent()) {
-				free = append(free, part.AsIdent())
-			}
-		})
-		require.Equal(t, want, strings.Join(free, " "), text)
-	}
 }
 
 // The result of a comprehension is outside of the scope of its iteration variables, as for

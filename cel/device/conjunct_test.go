@@ -4,6 +4,9 @@
 package device_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,39 +14,43 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/transcript"
 )
 
-func TestConjuncts(t *testing.T) {
-	e, err := device.NewEnvironment(cel.Config{})
-	require.NoError(t, err)
-	for text, want := range map[string][]device.Conjunct{
-		"true": {{Text: "true", Line: 1, Column: 1}},
-		"devices.size() == 2 &&\n  // neighbours\n  (devices.all(d, d.driver == 'a  b') || false)": {
-			{Text: "devices.size() == 2", Line: 1, Column: 1},
-			{Text: "devices.all(d, d.driver == \"a  b\") || false", Line: 3, Column: 4},
-		},
-		"1 + 1 == 2 && (2 < 3 && devices.exists_one(d, has(d.attributes)) && true)": {
-			{Text: "1 + 1 == 2", Line: 1, Column: 1},
-			{Text: "2 < 3", Line: 1, Column: 16},
-			{Text: "devices.exists_one(d, has(d.attributes))", Line: 1, Column: 25},
-			{Text: "true", Line: 1, Column: 69},
-		},
-		"size(devices) == 2 && has(devices[0].driver)": {
-			{Text: "size(devices) == 2", Line: 1, Column: 1}, {Text: "has(devices[0].driver)", Line: 1, Column: 23},
-		},
-		"-1 < 0 && !(1 in [2]) && (1 > 0 ? true : false)": {
-			{Text: "-1 < 0", Line: 1, Column: 1}, {Text: "!(1 in [2])", Line: 1, Column: 11}, {Text: "(1 > 0) ? true : false", Line: 1, Column: 27},
-		},
-		"devices[?0].hasValue() && [1][0] == 1 && {'a': 1}['a'] == 1": {
-			{Text: "devices[?0].hasValue()", Line: 1, Column: 1}, {Text: "[1][0] == 1", Line: 1, Column: 27}, {Text: "{\"a\": 1}[\"a\"] == 1", Line: 1, Column: 42},
-		},
-		"true || (false && false)":                    {{Text: "true || false && false", Line: 1, Column: 1}},
-		"cel.bind(n, devices.size(), n > 1 && n < 3)": {{Text: "cel.bind(n, devices.size(), n > 1 && n < 3)", Line: 1, Column: 1}},
-	} {
-		expression, err := e.Compile(t.Context(), text)
+// TestExpressions has what is known of expressions without an evaluation.
+func TestExpressions(t *testing.T) {
+	transcript.Run(t, "testdata/expressions.txt", func(t *testing.T, text string) string {
+		expression, err := environment.Compile(t.Context(), text)
 		require.NoError(t, err)
-		require.Equal(t, want, expression.Conjuncts(), text)
+		var known []string
+		if returns := expression.OutputType(); returns != "bool" {
+			known = append(known, "returns "+returns)
+		}
+		if place, found := expression.OrderDependence(); found {
+			known = append(known, fmt.Sprintf("depends on the order at %d:%d", place.Line, place.Column))
+		}
+		switch read := expression.ReadSet(); {
+		case read.All:
+			known = append(known, "reads anything")
+		case len(read.Attributes) > 0:
+			known = append(known, "reads "+strings.Join(namesOf(read.Attributes), " "))
+		}
+		if conjuncts := expression.Conjuncts(); len(conjuncts) != 1 || conjuncts[0].Text != strings.ReplaceAll(text, "'", `"`) {
+			for _, c := range conjuncts {
+				known = append(known, fmt.Sprintf("%d:%d %s", c.Line, c.Column, c.Text))
+			}
+		}
+		return strings.Join(known, "\n")
+	})
+}
+
+func namesOf(attributes map[device.AttributeName]bool) []string {
+	var names []string
+	for name := range attributes {
+		names = append(names, name.Domain+"/"+name.ID)
 	}
+	slices.Sort(names)
+	return names
 }
 
 // Each conjunct of the corpus is an expression of its own, and it is its only conjunct.

@@ -85,48 +85,6 @@ func TestKEPGrid(t *testing.T) {
 	_ = requireRuntimeError(t, "no such key: row", gridExpression, ring(4)...)
 }
 
-func TestLibraries(t *testing.T) {
-	devices := []*device.Device{
-		newDevice(attributes{"index": 3, "root": "pci-0", "firmware": version("1.2.0"), "peers": []string{"b", "c"}}),
-		newDevice(attributes{"index": 1, "root": "pci-1", "firmware": version("1.10.0"), "peers": []string{"a"}}),
-		newDevice(attributes{"index": 2, "root": "pci-1", "firmware": version("2.0.0-rc.1"), "peers": []string{"a"}}),
-	}
-	const index, root = "devices.map(d, d.attributes[d.driver].index)", "devices.map(d, d.attributes[d.driver].root)"
-	for name, expression := range map[string]string{
-		"lists min":         index + ".min() == 1",
-		"lists max":         index + ".max() == 3",
-		"lists sum":         index + ".sum() == 6",
-		"lists sort":        index + ".sort() == [1, 2, 3]",
-		"lists isSorted":    "!" + index + ".isSorted()",
-		"lists indexOf":     index + ".indexOf(2) == 2",
-		"lists distinct":    root + ".distinct() == ['pci-0', 'pci-1']",
-		"sets":              "sets.contains(" + root + ", ['pci-1']) && sets.intersects(" + root + ", ['pci-0', 'x'])",
-		"strings":           root + ".all(r, r.split('-')[0] == 'pci' && r.replace('pci', 'bus').startsWith('bus'))",
-		"strings join":      root + ".join('|') == 'pci-0|pci-1|pci-1'",
-		"regex":             root + ".all(r, r.matches('^pci-[0-9]$') && r.find('[0-9]') != '')",
-		"quantity":          "quantity('1Gi').isGreaterThan(quantity('1G'))",
-		"semver":            "devices.all(d, d.attributes[d.driver].firmware.compareTo(semver('1.2.0')) >= 0)",
-		"semver order":      "devices[1].attributes[d0].firmware.isLessThan(devices[2].attributes[d0].firmware)",
-		"cel.bind":          "cel.bind(all, " + index + ", all.max() - all.min() == 2)",
-		"nested bind":       "cel.bind(a, 1, cel.bind(b, a + 1, a + b == 3))",
-		"two variables":     "devices.all(i, d, devices[i] == d) && devices.exists(i, d, i == 2 && d.attributes[d.driver].index == 2)",
-		"transformList":     "devices.transformList(i, d, i * d.attributes[d.driver].index) == [0, 1, 4]",
-		"transformMap":      "devices.transformMap(i, d, d.attributes[d.driver].index)[0] == 3",
-		"exists_one":        root + ".exists_one(r, r == 'pci-0')",
-		"optional":          "devices.map(d, d.attributes[d.driver].?missing.orValue('none')).distinct() == ['none']",
-		"list attributes":   "devices.exists(d, 'c' in d.attributes[d.driver].peers)",
-		"grouping":          root + ".distinct().all(r, devices.filter(d, d.attributes[d.driver].root == r).size() >= 1)",
-		"ip":                "ip('10.0.0.1').family() == 4",
-		"format":            "'%d of %s'.format([devices.size(), 'three']) == '3 of three'",
-		"integer to string": "string(" + index + ".sum()) == '6'",
-	} {
-		t.Run(name, func(t *testing.T) {
-			expression := "cel.bind(d0, devices[0].driver, " + expression + ")"
-			requireTrue(t, expression, devices...)
-		})
-	}
-}
-
 func TestCompileErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		expression   string

@@ -6,7 +6,6 @@ package topology_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -81,46 +80,4 @@ func TestRingLayoutGoesRound(t *testing.T) {
 		}
 		require.Equal(t, 2*(layout.Rows-1)+2*(layout.Cols-1), length, "ring of %d", n)
 	}
-}
-
-func TestLayoutTorusWraps(t *testing.T) {
-	var wraps []topology.Edge
-	for _, link := range torus(t, 3, 2).Layout().Links {
-		if link.Wraps {
-			wraps = append(wraps, link.Edge)
-		}
-	}
-	want := []topology.Edge{{A: "mla-0", B: "mla-4"}, {A: "mla-1", B: "mla-5"}}
-	require.Empty(t, cmp.Diff(want, wraps), "rows of two have no link to wrap around")
-}
-
-func TestLayoutCubeMesh(t *testing.T) {
-	layout := cubeMesh(t, topology.PeersAsString).Layout()
-	want := []topology.Place{
-		{Device: "mla-0", At: topology.Point{Row: 1, Col: 0}},
-		{Device: "mla-1", At: topology.Point{Row: 1, Col: 1}},
-		{Device: "mla-2", At: topology.Point{Row: 2, Col: 1}},
-		{Device: "mla-3", At: topology.Point{Row: 2, Col: 0}},
-		{Device: "mla-4", At: topology.Point{Row: 1, Col: 3}},
-		{Device: "mla-5", At: topology.Point{Row: 1, Col: 2}},
-		{Device: "mla-6", At: topology.Point{Row: 2, Col: 2}},
-		{Device: "mla-7", At: topology.Point{Row: 2, Col: 3}},
-	}
-	require.Empty(t, cmp.Diff(want, layout.Places))
-	require.Equal(t, 4, layout.Rows)
-	require.Equal(t, 4, layout.Cols)
-	paths := map[topology.Edge][]topology.Point{}
-	for _, link := range layout.Links {
-		paths[link.Edge] = link.Path
-	}
-	require.Equal(t, []topology.Point{{Row: 1, Col: 0}, {Row: 0, Col: 0}, {Row: 0, Col: 3}, {Row: 1, Col: 3}},
-		paths[topology.Edge{A: "mla-0", B: "mla-4"}], "around the outside")
-	require.Equal(t, []topology.Point{{Row: 1, Col: 1}, {Row: 1, Col: 2}},
-		paths[topology.Edge{A: "mla-1", B: "mla-5"}], "facing each other")
-}
-
-func TestLayoutLabels(t *testing.T) {
-	require.Equal(t, "bridge-1", bridgePairs(t, 4).Layout().Links[1].Label)
-	require.Equal(t, "pci0000:10", couples(t, 2).Layout().Links[1].Label)
-	require.Empty(t, ring(t, 4).Layout().Links[0].Label)
 }

@@ -103,45 +103,6 @@ func text(d topology.Device, name resourceapi.QualifiedName) string {
 	return *d.Attributes[name].StringValue
 }
 
-func TestNeighbors(t *testing.T) {
-	tests := map[string]struct {
-		topology  topology.Topology
-		count     int
-		neighbors map[string][]string
-	}{
-		"ring": {ring(t, 5), 5, map[string][]string{
-			"mla-0": {"mla-1", "mla-4"},
-			"mla-2": {"mla-1", "mla-3"},
-		}},
-		"mesh": {mesh(t, 2, 3), 6, map[string][]string{
-			"mla-0": {"mla-1", "mla-3"},
-			"mla-4": {"mla-1", "mla-3", "mla-5"},
-		}},
-		"mesh of one": {mesh(t, 1, 1), 1, map[string][]string{"mla-0": nil}},
-		"torus": {torus(t, 3, 4), 12, map[string][]string{
-			"mla-0": {"mla-1", "mla-3", "mla-4", "mla-8"},
-			"mla-5": {"mla-1", "mla-4", "mla-6", "mla-9"},
-		}},
-		"torus of two": {torus(t, 2, 2), 4, map[string][]string{"mla-0": {"mla-1", "mla-2"}}},
-		"pairs":        {bridgePairs(t, 4), 4, map[string][]string{"gpu-2": {"gpu-3"}}},
-		"couples":      {couples(t, 2), 4, map[string][]string{"gpu-1": {"nic-1"}, "nic-0": {"gpu-0"}}},
-		"cube mesh": {cubeMesh(t, topology.PeersAsString), 8, map[string][]string{
-			"mla-0": {"mla-1", "mla-2", "mla-3", "mla-4"},
-			"mla-6": {"mla-2", "mla-4", "mla-5", "mla-7"},
-		}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			require.Len(t, test.topology.Devices, test.count)
-			for device, want := range test.neighbors {
-				d, found := test.topology.Device(device)
-				require.True(t, found)
-				require.Equal(t, want, d.Neighbors)
-			}
-		})
-	}
-}
-
 func TestAttributes(t *testing.T) {
 	number := func(n int64) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{IntValue: &n} }
 	text := func(s string) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{StringValue: &s} }
@@ -180,74 +141,28 @@ func TestAttributes(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	long := topology.Family{Driver: mla.Driver, Prefix: strings.Repeat("m", 14)}
-	tests := map[string]struct {
-		make func() (topology.Topology, error)
-		want string
-	}{
-		"ring too small": {
-			func() (topology.Topology, error) { return topology.NewRing(mla, 2) },
-			"ring: devices: must be 3 to 4096, is 2"},
-		"ring negative": {
-			func() (topology.Topology, error) { return topology.NewRing(mla, -1) },
-			"ring: devices: must be 3 to 4096, is -1"},
-		"mesh without rows": {
-			func() (topology.Topology, error) { return topology.NewMesh(mla, 0, 4) },
-			"mesh: rows: must be 1 to 4096, is 0"},
-		"mesh too large": {
-			func() (topology.Topology, error) { return topology.NewMesh(mla, 65, 64) },
-			"mesh: devices (65x64): must be 1 to 4096, is 4160"},
-		"torus of one column": {
-			func() (topology.Topology, error) { return topology.NewTorus(mla, 4, 1) },
-			"torus: cols: must be 2 to 4096, is 1"},
-		"odd pairs": {
-			func() (topology.Topology, error) { return topology.NewBridgePairs(gpu, 3) },
-			"bridge pairs: devices: must be an even number, is 3"},
-		"no pairs": {
-			func() (topology.Topology, error) { return topology.NewBridgePairs(gpu, 0) },
-			"bridge pairs: devices: must be 2 to 4096, is 0"},
-		"too many couples": {
-			func() (topology.Topology, error) { return topology.NewCouples(gpu, nic, 2049) },
-			"couples: couples: must be 1 to 2048, is 2049"},
-		"couples with one prefix": {
-			func() (topology.Topology, error) {
-				return topology.NewCouples(gpu, topology.Family{Driver: nic.Driver, Prefix: gpu.Prefix}, 4)
-			},
-			`couples: prefix "gpu": must not be that of both GPUs and NICs`},
-		"driver": {
-			func() (topology.Topology, error) {
-				return topology.NewRing(topology.Family{Driver: "MLA", Prefix: "mla"}, 4)
-			},
-			`ring: driver "MLA": a lowercase RFC 1123 subdomain must consist of`},
-		"long driver": {
-			func() (topology.Topology, error) {
-				return topology.NewTorus(topology.Family{Driver: strings.Repeat("d", 64), Prefix: "mla"}, 4, 4)
-			},
-			`must be no more than 63 characters, is 64`},
-		"prefix": {
-			func() (topology.Topology, error) {
-				return topology.NewBridgePairs(topology.Family{Driver: gpu.Driver, Prefix: "GPU"}, 4)
-			},
-			`bridge pairs: prefix "GPU": device name "GPU-3": a lowercase RFC 1123 label must consist of`},
-		"no prefix": {
-			func() (topology.Topology, error) {
-				return topology.NewCouples(gpu, topology.Family{Driver: nic.Driver}, 4)
-			},
-			`couples: NICs: prefix "": device name "-3": a lowercase RFC 1123 label must consist of`},
-		"prefix long for the number of devices": {
-			func() (topology.Topology, error) {
-				return topology.NewRing(topology.Family{Driver: mla.Driver, Prefix: strings.Repeat("m", 61)}, 11)
-			},
-			`must be no more than 63 characters`},
-		"prefix long for peers": {
-			func() (topology.Topology, error) { return topology.NewHybridCubeMesh(long, topology.PeersAsString) },
-			`attribute "peers" of mmmmmmmmmmmmmm-0 has 67 characters, the API allows 64: use a shorter prefix`},
+	refused := func(topo topology.Topology, err error) error {
+		require.Empty(t, cmp.Diff(topology.Topology{}, topo))
+		return err
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			topo, err := test.make()
-			require.ErrorContains(t, err, test.want)
-			require.Empty(t, cmp.Diff(topology.Topology{}, topo))
-		})
+	named := func(driver, prefix string) topology.Family { return topology.Family{Driver: driver, Prefix: prefix} }
+	for want, err := range map[string]error{
+		"ring: devices: must be 3 to 4096, is 2":                                                     refused(topology.NewRing(mla, 2)),
+		"ring: devices: must be 3 to 4096, is -1":                                                    refused(topology.NewRing(mla, -1)),
+		"mesh: rows: must be 1 to 4096, is 0":                                                        refused(topology.NewMesh(mla, 0, 4)),
+		"mesh: devices (65x64): must be 1 to 4096, is 4160":                                          refused(topology.NewMesh(mla, 65, 64)),
+		"torus: cols: must be 2 to 4096, is 1":                                                       refused(topology.NewTorus(mla, 4, 1)),
+		"bridge pairs: devices: must be an even number, is 3":                                        refused(topology.NewBridgePairs(gpu, 3)),
+		"bridge pairs: devices: must be 2 to 4096, is 0":                                             refused(topology.NewBridgePairs(gpu, 0)),
+		"couples: couples: must be 1 to 2048, is 2049":                                               refused(topology.NewCouples(gpu, nic, 2049)),
+		`couples: prefix "gpu": must not be that of both`:                                            refused(topology.NewCouples(gpu, named(nic.Driver, gpu.Prefix), 4)),
+		`ring: driver "MLA": a lowercase RFC 1123 subdomain must`:                                    refused(topology.NewRing(named("MLA", "mla"), 4)),
+		`torus: driver "` + strings.Repeat("d", 64) + `": must be no more than 63 characters, is 64`: refused(topology.NewTorus(named(strings.Repeat("d", 64), "mla"), 4, 4)),
+		`bridge pairs: prefix "GPU": device name "GPU-3": a lowercase RFC 1123 label must`:           refused(topology.NewBridgePairs(named(gpu.Driver, "GPU"), 4)),
+		`couples: NICs: prefix "": device name "-3": a lowercase RFC 1123 label must`:                refused(topology.NewCouples(gpu, named(nic.Driver, ""), 4)),
+		`m-10": must be no more than 63 characters`:                                                  refused(topology.NewRing(named(mla.Driver, strings.Repeat("m", 61)), 11)),
+		`attribute "peers" of mmmmmmmmmmmmmm-0 has 67 characters, the API allows 64`:                 refused(topology.NewHybridCubeMesh(named(mla.Driver, strings.Repeat("m", 14)), topology.PeersAsString)),
+	} {
+		require.ErrorContains(t, err, want)
 	}
 }

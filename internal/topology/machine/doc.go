@@ -27,5 +27,6 @@
 //   - Devices come in no order: aws-trn1, hgx-h100.
 //   - A device may be given to several claims, in parts of its capacity: cpu-numa.
 //
-// Each file is one vendor, or one kind of machine.
+// The models are ResourceSlices and DeviceClasses in YAML files, named like the machines; the first line
+// of each is the title. [FromFile] reads such files of anybody.
 package machine

@@ -6,12 +6,50 @@ package machine
 import (
 	"fmt"
 	"hash/fnv"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
 // What differs from node to node is a function of the node's name, so that a model is the
 // same whenever it is asked for.
+
+var placeholder = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+// onNode replaces what stands for values of a node:
+//
+//	${uuid PART...}      a UUID
+//	${id DIGITS PART...} hexadecimal digits
+//	${address A B}       the node's address in the network A.B.0.0/16
+//	${place PART NODES}  identifies a part of the network with so many nodes
+func onNode(value, node string) string {
+	return placeholder.ReplaceAllStringFunc(value, func(text string) string {
+		words := strings.Fields(text[len("${") : len(text)-len("}")])
+		kind, parts := words[0], words[1:]
+		switch kind {
+		case "uuid":
+			return uuid(append([]string{node}, parts...)...)
+		case "id":
+			return fingerprint(append([]string{node}, parts[1:]...)...)[:atoi(parts[0])]
+		case "address":
+			const byteValues = 1 << 8
+			host := hostNumber(node)
+			return fmt.Sprintf("%s.%s.%d.%d/16", parts[0], parts[1], host/byteValues, host%byteValues)
+		case "place":
+			return fingerprint(parts[0], fmt.Sprint((hostNumber(node)-1)/atoi(parts[1])))
+		default:
+			panic("unknown placeholder " + text) // tests read all models
+		}
+	})
+}
+
+func atoi(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
 
 // fingerprint stands for an identifier of which nobody knows more than that it is unique:
 // 32 hexadecimal digits.
@@ -42,15 +80,4 @@ func hostNumber(node string) int {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(node))
 	return int(hash.Sum32()%maxHost) + 1
-}
-
-// scattered is the numbers from 0 to n-1 in an order that is none, always the same.
-func scattered(n int) []int {
-	// Odd, so that for a power of two each number comes once.
-	const stride, start = 5, 3
-	numbers := make([]int, n)
-	for i := range numbers {
-		numbers[i] = (start + i*stride) % n
-	}
-	return numbers
 }

@@ -4,12 +4,13 @@
 package machine
 
 import (
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/internal/topology"
 )
@@ -20,19 +21,76 @@ type Machine struct {
 	Name string
 	// Title says in a line what it is.
 	Title string
-	// devices are in the order in which they are published on a node.
-	devices func(node string) []topology.Device
+	// devices are in the order in which they are published on a node. Those of a model have values
+	// for [onNode].
+	devices []topology.Device
+	model   bool
 	// classes are the DeviceClasses that come with the drivers.
-	classes []class
+	classes []*resourceapi.DeviceClass
+}
+
+//go:embed *.yaml
+var files embed.FS
+
+// all is read once. Tests read all of it, so that an error is one of the program.
+var all = sync.OnceValue(func() []Machine {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(err)
+	}
+	named := map[string]Machine{}
+	var machines []Machine
+	for _, entry := range entries {
+		content, err := files.ReadFile(entry.Name())
+		if err != nil {
+			panic(err)
+		}
+		m, err := read(content)
+		if err != nil {
+			panic(fmt.Errorf("%s: %w", entry.Name(), err))
+		}
+		title, _, _ := strings.Cut(string(content), "\n")
+		m.Name, m.Title, m.model = strings.TrimSuffix(entry.Name(), ".yaml"), strings.TrimPrefix(title, "# "), true
+		named[m.Name] = m
+		machines = append(machines, m)
+	}
+	link(named["aws-trn1"].devices)
+	hgx, cpus := named["hgx-h100"], named["cpu-numa"]
+	machines = append(machines, eachCPU(cpus), Machine{
+		Name: "hgx-h100-cpu", Title: "hgx-h100 with its CPUs, a device for each NUMA node", model: true,
+		devices: slices.Concat(hgx.devices, cpus.devices), classes: slices.Concat(hgx.classes, cpus.classes),
+	})
+	slices.SortFunc(machines, func(a, b Machine) int { return strings.Compare(a.Name, b.Name) })
+	return machines
+})
+
+// link makes neighbours of the devices that have coordinates in a torus, four by four.
+func link(devices []topology.Device) {
+	const side = 4
+	at := func(d topology.Device) (x, y int64, ok bool) {
+		column, row := d.Attributes["topology_x"].IntValue, d.Attributes["topology_y"].IntValue
+		if column == nil || row == nil {
+			return 0, 0, false
+		}
+		return *column, *row, true
+	}
+	beside := func(a, b int64) bool { return (a-b+side)%side == 1 || (b-a+side)%side == 1 }
+	for i := range devices {
+		x, y, ok := at(devices[i])
+		if !ok {
+			continue
+		}
+		devices[i].Coordinates = topology.Coordinates{Row: int(y), Col: int(x)}
+		for _, other := range devices {
+			if ox, oy, ok := at(other); ok && (x == ox && beside(y, oy) || y == oy && beside(x, ox)) {
+				devices[i].Neighbors = append(devices[i].Neighbors, other.Name)
+			}
+		}
+	}
 }
 
 // All lists all machines, in the order of their names.
-func All() []Machine {
-	machines := slices.Concat(awsMachines(), blackwellMachines(), amdMachines(), hgxMachines(), cpuMachines(),
-		intelMachines(), exampleMachines(), tpuMachines(), tenstorrentMachines())
-	slices.SortFunc(machines, func(a, b Machine) int { return strings.Compare(a.Name, b.Name) })
-	return machines
-}
+func All() []Machine { return slices.Clone(all()) }
 
 // Names lists the names of all machines, sorted.
 func Names() []string {
@@ -55,7 +113,25 @@ func ByName(name string) (Machine, error) {
 
 // Topology is the devices of a node. Nothing in it is shared with other calls.
 func (m Machine) Topology(node string) topology.Topology {
-	return topology.Topology{Kind: topology.Machine, Devices: m.devices(node)}
+	t := topology.Topology{Kind: topology.Machine, Devices: slices.Clone(m.devices)}
+	for i := range t.Devices {
+		d := &t.Devices[i]
+		d.Attributes, d.Neighbors = copied(d.Attributes), slices.Clone(d.Neighbors)
+		if d.Capacity != nil {
+			d.Capacity = (&resourceapi.Device{Capacity: d.Capacity}).DeepCopy().Capacity
+		}
+		for name, attribute := range d.Attributes {
+			if m.model && attribute.StringValue != nil {
+				attribute.StringValue = new(onNode(*attribute.StringValue, node))
+				d.Attributes[name] = attribute
+			}
+		}
+	}
+	return t
+}
+
+func copied(attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute) map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
+	return (&resourceapi.Device{Attributes: attributes}).DeepCopy().Attributes
 }
 
 // Drivers lists the drivers of the devices, in the order in which they first appear.
@@ -73,7 +149,7 @@ func (m Machine) ResourceSlices(node string) ([]*resourceapi.ResourceSlice, erro
 // DRAListTypeAttributes is not on by default in 1.37.
 func (m Machine) FeatureGates() []string {
 	var gates []string
-	for _, d := range m.Topology("").Devices {
+	for _, d := range m.devices {
 		if d.AllowMultipleAllocations {
 			gates = append(gates, "DRAConsumableCapacity")
 		}
@@ -87,40 +163,12 @@ func (m Machine) FeatureGates() []string {
 	return slices.Compact(gates)
 }
 
-// class is a DeviceClass: devices of a driver, and of those the ones of a type if it has
-// several.
-type class struct {
-	name, driver, deviceType string
-}
-
-// sameName is the class that most drivers come with.
-func sameName(drivers ...string) []class {
-	classes := make([]class, len(drivers))
-	for i, driver := range drivers {
-		classes[i] = class{name: driver, driver: driver}
-	}
-	return classes
-}
-
 // DeviceClasses returns the classes that the vendors' drivers come with, by name as claims
 // for these machines have it.
 func (m Machine) DeviceClasses() []*resourceapi.DeviceClass {
 	result := make([]*resourceapi.DeviceClass, len(m.classes))
 	for i, class := range m.classes {
-		expression := fmt.Sprintf("device.driver == %q", class.driver)
-		if class.deviceType != "" {
-			expression += fmt.Sprintf(" && device.attributes[%q].type == %q", class.driver, class.deviceType)
-		}
-		result[i] = &resourceapi.DeviceClass{
-			TypeMeta: metav1.TypeMeta{
-				APIVersion: resourceapi.SchemeGroupVersion.String(),
-				Kind:       "DeviceClass",
-			},
-			ObjectMeta: metav1.ObjectMeta{Name: class.name},
-			Spec: resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{{
-				CEL: &resourceapi.CELDeviceSelector{Expression: expression},
-			}}},
-		}
+		result[i] = class.DeepCopy()
 	}
 	return result
 }

@@ -4,6 +4,9 @@
 package machine_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kubernetes/pkg/apis/resource"
 	resourcev1 "k8s.io/kubernetes/pkg/apis/resource/v1"
@@ -156,4 +160,52 @@ func devicesOf(t *testing.T, name, driver string) []resourceapi.Device {
 	}
 	require.NotEmpty(t, devices)
 	return devices
+}
+
+// TestFromFile: what is published by somebody is read, and what can't be published again is refused.
+func TestFromFile(t *testing.T) {
+	const slice = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: d.test, pool: {name: p}, "
+	one := slice + "nodeName: a, devices: [{name: x, attributes: {id: {string: '${uuid}'}}}]}\n"
+	for want, content := range map[string]string{
+		"":                                       one + "---\n{apiVersion: v1, kind: Node}\n---\n---\n" + slice + "nodeName: a, devices: [{name: y}]}\n",
+		"there are no devices in ResourceSlices": "{apiVersion: v1, kind: List, items: []}",
+		`those of several nodes: ["a" "b"]: keep those of one`:  one + "---\n" + slice + "nodeName: b}\n",
+		"device x of d.test is there twice":                     one + "---\n" + one,
+		"ResourceSlice s: only devices of a node":               slice + "allNodes: true, devices: [{name: x}]}",
+		"without shared counters":                               slice + "nodeName: a, sharedCounters: [{name: c}]}",
+		"device x: only attributes, capacity and allowMultiple": slice + "nodeName: a, devices: [{name: x, taints: [{key: k, effect: NoSchedule}]}]}",
+		"cannot unmarshal":                                      slice + "devices: 3}",
+		"yaml: ":                                                "{",
+	} {
+		path := filepath.Join(t.TempDir(), "slices.yaml")
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		m, err := machine.FromFile(path)
+		if want != "" {
+			require.ErrorContains(t, err, path+": ")
+			require.ErrorContains(t, err, want)
+			continue
+		}
+		require.NoError(t, err)
+		devices := m.Topology("node-1").Devices
+		require.Len(t, devices, 2)
+		require.Equal(t, "${uuid}", *devices[0].Attributes["id"].StringValue, "no placeholder of a model")
+	}
+	// What a model publishes is read as it is.
+	for _, m := range machine.All() {
+		published, err := m.ResourceSlices("node-1")
+		require.NoError(t, err)
+		var content []byte
+		for _, slice := range published {
+			one, err := json.Marshal(slice)
+			require.NoError(t, err)
+			content = append(append(content, one...), '\n')
+		}
+		path := filepath.Join(t.TempDir(), "slices.json")
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		again, err := machine.FromFile(path)
+		require.NoError(t, err, m.Name)
+		republished, err := again.ResourceSlices("node-1")
+		require.NoError(t, err)
+		require.True(t, equality.Semantic.DeepEqual(published, republished), m.Name)
+	}
 }

@@ -51,10 +51,10 @@ var budgets = []budget{
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5400},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5750},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 6450},
-	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13550},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12950},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 13700},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 91000},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 13850},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 88000},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -17,9 +17,15 @@
 package corpus
 
 import (
+	_ "embed"
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // Expression is one constraint.
@@ -65,30 +71,68 @@ func (h Hardware) Drivers() []string {
 }
 
 // Expressions returns all of them, in a fixed order.
-func Expressions() []Expression {
-	return slices.Concat(
-		rings(), meshes(), toruses(), boards(), bridges(), cubes(), couples(),
-		gpus(), partitions(), chips(), interfaces(), cores(), functions(),
-	)
-}
+func Expressions() []Expression { return slices.Clone(expressions()) }
 
-// written is an expression before it is known what for: its name, how many devices
-// of each driver, its text.
-type written struct {
-	name   string
-	counts []int
-	text   string
-}
+// Asked returns expressions for machines of the size that people have: what [Expressions] has
+// can be tried with every set, these can't. They were collected before the search could read
+// them, and belong to no class that it is good at: sorted values, sums, texts, unions, counts of
+// counts, ways from device to device. Every expression compiles, and fails for no set.
+func Asked() []Expression { return slices.Clone(asked()) }
 
-// of makes the expressions of a kind of node.
-func (h Hardware) of(all []written) []Expression {
-	drivers := h.Drivers()
-	result := make([]Expression, len(all))
-	for i, w := range all {
-		result[i] = Expression{Name: h.Name + ": " + w.name, Hardware: h, Text: w.text}
-		for j, count := range w.counts {
-			result[i].Requests = append(result[i].Requests, Request{Driver: drivers[j%len(drivers)], Count: count})
+//go:embed expressions.yaml
+var expressionsFile []byte
+
+//go:embed asked.yaml
+var askedFile []byte
+
+var (
+	expressions = sync.OnceValue(func() []Expression { return read(expressionsFile) })
+	asked       = sync.OnceValue(func() []Expression { return read(askedFile) })
+)
+
+// read reads the expressions of a file. It panics over mistakes, because tests read both files.
+func read(file []byte) []Expression {
+	var blocks []struct {
+		Node        string
+		Let         map[string]string
+		Expressions []struct {
+			Name    string
+			Devices []int
+			Text    string
+		}
+	}
+	if err := yaml.UnmarshalStrict(file, &blocks); err != nil {
+		panic(err)
+	}
+	var result []Expression
+	for _, block := range blocks {
+		i := slices.IndexFunc(nodes, func(h Hardware) bool { return h.Name == block.Node })
+		if i < 0 {
+			panic(fmt.Sprintf("there is no node %q", block.Node))
+		}
+		node := nodes[i]
+		drivers := node.Drivers()
+		for _, written := range block.Expressions {
+			for name, text := range block.Let {
+				written.Text = strings.ReplaceAll(written.Text, "$"+name, text)
+			}
+			e := Expression{Name: node.Name + ": " + written.Name, Hardware: node, Text: spelled(written.Text, append(drivers, ""))}
+			for j, count := range written.Devices {
+				e.Requests = append(e.Requests, Request{Driver: drivers[j%len(drivers)], Count: count})
+			}
+			result = append(result, e)
 		}
 	}
 	return result
+}
+
+var attributeOf = regexp.MustCompile(`([a-z]+(?:\[[^]]*\])?)([@#~])([a-zA-Z_0-9]+)`)
+
+// spelled writes attributes as they are read.
+func spelled(text string, drivers []string) string {
+	return attributeOf.ReplaceAllStringFunc(text, func(short string) string {
+		parts := attributeOf.FindStringSubmatch(short)
+		domain := map[string]string{"@": drivers[0], "#": drivers[1], "~": "resource.kubernetes.io"}[parts[2]]
+		return parts[1] + ".attributes['" + domain + "']." + parts[3]
+	})
 }

@@ -12,6 +12,12 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
+// nodes are those that expressions are for.
+var nodes = []Hardware{
+	ring, mesh, torus, board, bridged, cube, coupled, server, partitioned, pod, host, sockets,
+	rack, chipTorus, neurons, accelerators, rails,
+}
+
 // Kinds of nodes that package topology wires.
 var (
 	ring = wired("ring", func() (topology.Topology, error) {

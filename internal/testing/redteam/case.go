@@ -4,8 +4,13 @@
 package redteam
 
 import (
+	"cmp"
+	_ "embed"
 	"slices"
 	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
 )
 
 // Attack is what a case is after.
@@ -82,39 +87,92 @@ type Reported struct {
 // Is tells whether the case can be written there.
 func (c *Case) Is(where Where) bool { return c.Where&where != 0 }
 
+//go:embed cases.yaml
+var file []byte
+
 // Cases returns all of them, in a fixed order.
-func Cases() []Case {
-	return slices.Concat(
-		lists(), doublings(), texts(), patterns(), quantities(), libraries(), formats(), loops(),
-		nesting(), long(), macros(), types(), panics(),
-		clusters(), reports(), bodies(), searches(), relations(), searchedRelations(), preferences(),
-	)
-}
+func Cases() []Case { return slices.Clone(all()) }
+
+// all panics over mistakes, because tests read all cases.
+var all = sync.OnceValue(func() []Case {
+	var groups []struct {
+		Group, What, Where string
+		Attack             Attack
+		Cases              []struct {
+			Name, Where, Why, Text string
+			Attack                 Attack
+			Devices                int64
+			Constraints            int
+			Reported               struct {
+				Allocatable, Claims, Annotations map[string]string
+				// ManyClaims is how many there are.
+				ManyClaims int
+			}
+		}
+	}
+	if err := yaml.UnmarshalStrict(file, &groups); err != nil {
+		panic(err)
+	}
+	var result []Case
+	for _, group := range groups {
+		for _, c := range group.Cases {
+			reported := Reported{composedAll(c.Reported.Allocatable), composedAll(c.Reported.Claims), composedAll(c.Reported.Annotations)}
+			if c.Reported.ManyClaims > 0 {
+				reported.Claims = manyClaims(c.Reported.ManyClaims)
+			}
+			result = append(result, Case{
+				Name: c.Name, Attack: cmp.Or(c.Attack, group.Attack), Where: whereOf(cmp.Or(c.Where, group.Where)), Why: c.Why,
+				Text: composed(c.Text), Devices: c.Devices, Constraints: c.Constraints, Reported: reported,
+			})
+		}
+	}
+	return result
+})
 
 // On returns the cases for a place.
 func On(where Where) []Case {
 	return slices.DeleteFunc(Cases(), func(c Case) bool { return !c.Is(where) })
 }
 
-// attack is what the cases of one kind have in common.
-func attack(a Attack, where Where, cases ...Case) []Case {
-	for i := range cases {
-		if cases[i].Attack == "" {
-			cases[i].Attack = a
+var places = []string{"device", "selector", "cluster", "body", "report", "search", "preference"}
+
+func whereOf(text string) (w Where) {
+	for name := range strings.SplitSeq(text, "+") {
+		i := slices.Index(places, name)
+		if i < 0 {
+			panic("there is no place " + name)
 		}
-		if cases[i].Where == 0 {
-			cases[i].Where = where
-		}
+		w |= 1 << i
 	}
-	return cases
+	return w
 }
 
 func (w Where) String() string {
 	var names []string
-	for i, name := range []string{"device", "selector", "cluster", "body", "report", "search", "preference"} {
+	for i, name := range places {
 		if w&(1<<i) != 0 {
 			names = append(names, name)
 		}
 	}
 	return strings.Join(names, "+")
+}
+
+// asValue makes a condition a value. A set for which it holds is worth more.
+func asValue(c Case) Case {
+	c.Text = "(" + c.Text + ") ? 1 : 0"
+	c.Constraints = min(c.Constraints, mostPreferences)
+	return c
+}
+
+// mostPreferences is how many a claim may have.
+const mostPreferences = 4
+
+// AsPreferences are the cases for preferences, and those for constraints in the place of a
+// preference.
+func AsPreferences() []Case {
+	cases := On(Preference)
+	for _, c := range On(Device | Search) {
+		cases = append(cases, asValue(c))
+	}
+	return cases
 }

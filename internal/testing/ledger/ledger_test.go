@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/fake"
 )
 
 func claim(name string, devices ...string) *resourceapi.ResourceClaim {
@@ -85,33 +84,4 @@ func TestLedger(t *testing.T) {
 			require.EqualError(t, l.Entries().Err(), strings.Join(test.want, "\n"))
 		})
 	}
-}
-
-func TestFollowStartsWithWhatThereIs(t *testing.T) {
-	first := claim("a", "0", "1")
-	first.ResourceVersion = "1"
-	client := fake.NewClientset(first)
-	l := New(noThirteen)
-	_, err := l.Follow(t.Context(), client, "", "")
-	if err != nil {
-		// The fake has no version to watch from.
-		require.ErrorContains(t, err, "resourceVersion")
-	}
-	require.Equal(t, 2, l.Entries().InUse)
-}
-
-func TestDifference(t *testing.T) {
-	a, b := claim("a", "0"), claim("b")
-	a.ResourceVersion, b.ResourceVersion = "1", "2"
-	l := New(noThirteen)
-	l.Enter(watch.Event{Type: watch.Added, Object: a})
-	require.Equal(t, "there are 2 claims, and 1 in the ledger", l.Difference([]resourceapi.ResourceClaim{*a, *b}))
-	l.Enter(watch.Event{Type: watch.Added, Object: b})
-	require.Empty(t, l.Difference([]resourceapi.ResourceClaim{*b, *a}))
-	newer := a.DeepCopy()
-	newer.ResourceVersion = "3"
-	require.Equal(t, "the ledger has another version of claim a", l.Difference([]resourceapi.ResourceClaim{*newer, *b}))
-	l.Enter(watch.Event{Type: watch.Deleted, Object: newer})
-	require.Empty(t, l.Difference([]resourceapi.ResourceClaim{*b}))
-	require.Equal(t, "the ledger has another version of claim a", l.Difference([]resourceapi.ResourceClaim{*a}))
 }

@@ -9,9 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
@@ -54,36 +51,4 @@ func TestEveryFieldOfPlacementsIsDrawn(t *testing.T) {
 		specs = append(specs, reflect.ValueOf(Placement(random(seed)).Spec))
 	}
 	requireDrawn(t, "spec", specs)
-}
-
-func TestSameSeedSameObjects(t *testing.T) {
-	for seed := range uint64(20) {
-		require.Equal(t, Placement(random(seed)), Placement(random(seed)))
-		require.Equal(t, Cluster(random(seed)), Cluster(random(seed)))
-		require.Equal(t, Score(random(seed)), Score(random(seed)))
-		require.Equal(t, Set(random(seed)), Set(random(seed)))
-		require.Equal(t, Binding(random(seed)), Binding(random(seed)))
-		require.Equal(t, Decision(random(seed)), Decision(random(seed)))
-	}
-}
-
-// Selectors are wrong in some sets and right in more.
-func TestSomeAreFine(t *testing.T) {
-	const n = 1000
-	wrong := 0
-	for seed := range uint64(n) {
-		if _, err := metav1.LabelSelectorAsSelector(Set(random(seed)).Spec.ClusterSelector.LabelSelector); err != nil {
-			wrong++
-		}
-	}
-	require.Greater(t, wrong, n/50)
-	require.Less(t, wrong, n/2)
-	decided := 0
-	for seed := range uint64(n) {
-		if _, ok := labels.Set(Decision(random(seed)).Labels).Lookup(clusterv1beta1.PlacementLabel); ok {
-			decided++
-		}
-	}
-	require.Greater(t, decided, n/2)
-	require.Less(t, decided, n)
 }

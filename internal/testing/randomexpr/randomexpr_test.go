@@ -115,10 +115,3 @@ func TestConditionsUseAllConstructs(t *testing.T) {
 		require.NotZero(t, seen[construct], "the generator has lost %s", construct)
 	}
 }
-
-func TestConditionsReadOnlyWhatThereIs(t *testing.T) {
-	cases.Check(t, func(rt *rapid.T) {
-		text := randomexpr.Condition(rt, randomexpr.Attributes{Domain: "d", Ints: []string{"x"}, String: "s"})
-		require.NotRegexp(rt, `capacity|version|allowMultiple|attributes\['d'\]\.[^x?s]|driver ==|\.\.|''`, text)
-	})
-}

@@ -154,12 +154,3 @@ func TestStepsOfDesign(t *testing.T) {
 		require.LessOrEqual(t, onCheckerboard, steps[1], s.Name)
 	}
 }
-
-// TestHandWrittenDoesNotAllocate: what is measured is the search.
-func TestHandWrittenDoesNotAllocate(t *testing.T) {
-	for _, s := range Scenarios() {
-		for _, o := range s.Occupancies {
-			require.Zero(t, testing.AllocsPerRun(10, func() { s.HandWritten(s.All() &^ o.InUse) }), "%s/%s", s.Name, o.Name)
-		}
-	}
-}

@@ -53,48 +53,6 @@ func lowestOf(free Set, count int) Set {
 	return set
 }
 
-func TestOccupanciesAreComplete(t *testing.T) {
-	for _, s := range Scenarios() {
-		var names []string
-		for _, o := range s.Occupancies {
-			names = append(names, o.Name)
-		}
-		expected := OccupancyNames
-		if s.Wanted() == len(s.Topology.Devices) {
-			expected = []string{Empty, Free70, HalfFree}
-		}
-		require.Equal(t, expected, names, s.Name)
-	}
-}
-
-// TestPicturesHaveOneSignPerDevice: a picture with too few signs would leave
-// devices free by mistake.
-func TestPicturesHaveOneSignPerDevice(t *testing.T) {
-	for size, pictures := range map[int][]string{
-		16: {posts4x4, posts4x4LessLast, torus4x4NoCycle, torus4x4OneCycle, torus4x4NoneOfEight, torus4x4OneOfEight},
-		32: {boardNoBlock, boardLastBlock},
-		64: {
-			posts8x8, posts8x8LessLast, posts8x8LessOne, ringInRing, ringAroundEight,
-			twentyAndFour, twentyFourAndFour, crossAndSixteen, meshNoBlock, meshLastBlock,
-		},
-	} {
-		for i, picture := range pictures {
-			signs := 0
-			for _, sign := range picture {
-				if sign == 'x' || sign == '.' {
-					signs++
-				}
-			}
-			require.Equal(t, size, signs, "picture %d of %d devices", i, size)
-		}
-	}
-}
-
-func TestDrawn(t *testing.T) {
-	require.Equal(t, bit(1)|bit(4), Drawn(".x.\n\t .x."))
-	require.Zero(t, Drawn(""))
-}
-
 func TestShuffledIsReproducible(t *testing.T) {
 	for _, n := range []int{8, 12, 16, 32, 64} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -84,30 +84,6 @@ func drawSet(t *rapid.T, s Scenario) Set {
 	return set
 }
 
-func TestHolds(t *testing.T) {
-	for _, s := range Scenarios() {
-		answer, _ := s.HandWritten(s.All())
-		names := s.Names(answer)
-		require.True(t, s.Holds(names), s.Name)
-		require.False(t, s.Holds(nil), s.Name)
-		require.False(t, s.Holds(names[1:]), s.Name)
-		require.False(t, s.Holds(append([]string{"other-0"}, names[1:]...)), s.Name)
-		require.False(t, s.Holds(append([]string{names[1]}, names[1:]...)), s.Name)
-	}
-}
-
-func TestContiguousWithoutWrap(t *testing.T) {
-	var s Scenario
-	for _, s = range Scenarios() {
-		if s.Name == "ring-12-4" {
-			break
-		}
-	}
-	require.True(t, s.Holds([]string{"mla-8", "mla-9", "mla-10", "mla-11"}))
-	require.False(t, s.Holds([]string{"mla-0", "mla-9", "mla-10", "mla-11"}))
-	require.False(t, s.Holds([]string{"mla-0", "mla-1", "mla-2", "mla-4"}))
-}
-
 // TestClaim: the constraint is one that a claim may carry, and it is referenced.
 func TestClaim(t *testing.T) {
 	for _, s := range Scenarios() {
@@ -120,18 +96,5 @@ func TestClaim(t *testing.T) {
 		require.Equal(t, s.Expression, constraint.Expression)
 		require.Equal(t, v1alpha1.AttributeDomain+"/"+constraint.Name, string(*claim.Spec.Devices.Constraints[0].MatchAttribute))
 		require.Empty(t, s.PlainClaim().Spec.Devices.Constraints)
-	}
-}
-
-func TestDeviceClasses(t *testing.T) {
-	for _, s := range Scenarios() {
-		classes := make(map[string]bool)
-		for _, class := range s.DeviceClasses() {
-			classes[class.Name] = true
-		}
-		for _, r := range s.Requests {
-			require.True(t, classes[r.Driver], "%s: no class %s", s.Name, r.Driver)
-		}
-		require.Len(t, classes, len(s.Requests))
 	}
 }

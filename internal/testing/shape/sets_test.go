@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
@@ -33,21 +32,4 @@ func TestRank(t *testing.T) {
 			t.Fatalf("%v of %v: %v sets before it, expected %d", set, free, rank(free, set), before)
 		}
 	})
-}
-
-func TestSets(t *testing.T) {
-	for name, expected := range map[string][]string{ // empty, unsatisfiable
-		"pairs-8-4":    {"1", "5"},
-		"ring-12-4":    {"1", "126"},
-		"block-8x8-16": {"841350771193", "149608375854525"},
-		"couples-8-4":  {"1", "35"},
-	} {
-		for _, s := range Scenarios() {
-			if s.Name != name {
-				continue
-			}
-			require.Equal(t, expected[0], s.Sets(s.All()).String(), name)
-			require.Equal(t, expected[1], s.Sets(s.All()&^s.Occupancies[4].InUse).String(), name)
-		}
-	}
 }

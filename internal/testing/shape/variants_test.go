@@ -48,25 +48,3 @@ func requireInTheMannerOf(t *testing.T, s Scenario, o Occupancy, inUse Set) {
 	require.Zero(t, o.InUse&^inUse)
 	require.True(t, s.Enough(free))
 }
-
-// Of few devices there are fewer occupancies than nodes; then all of them come.
-func TestVariantsOfFewDevices(t *testing.T) {
-	s := Scenarios()[0]
-	require.Equal(t, "pairs-8-2", s.Name)
-	for _, o := range s.Occupancies {
-		count := len(s.Variants(o, 1000))
-		switch o.Name {
-		case Empty:
-			require.Equal(t, 256-1-8, count, "all but those with fewer than two devices free")
-		case Free70:
-			require.Equal(t, 28, count, "2 of 8")
-		case HalfFree:
-			require.Equal(t, 70, count, "4 of 8")
-		case Adversarial:
-			require.Equal(t, 8, count, "any of the three devices that no answer has")
-		case Unsatisfiable:
-			require.Equal(t, 1+4+6, count, "up to two of four more")
-		}
-	}
-	require.Len(t, s.Variants(s.Occupancies[0], 5), 5)
-}

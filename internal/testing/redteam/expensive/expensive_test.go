@@ -59,19 +59,6 @@ func genome(number uint64) []byte {
 	return result
 }
 
-// TestSameBytesSameExpression: what fuzzing finds can be found again.
-func TestSameBytesSameExpression(t *testing.T) {
-	environment := environments(t)[0]
-	distinct := map[string]bool{}
-	for i := range uint64(200) {
-		call := environment.Calls.All()[int(i)%len(environment.Calls.All())]
-		text := environment.Calls.Expression(call, genome(i))
-		require.Equal(t, text, environment.Calls.Expression(call, genome(i)))
-		distinct[text] = true
-	}
-	require.Greater(t, len(distinct), 100)
-}
-
 // FuzzExpensive looks for expressions that go on after their context has ended, or take more time or
 // memory than their cost says. The clock is read while fuzzing only: a change is never refused by it.
 func FuzzExpensive(f *testing.F) {

@@ -44,26 +44,6 @@ func of(n int, positions ...int) bitset.Set {
 	return result
 }
 
-// Sets of three of six devices, of which 0 and 5 are chosen: what the bounds know of
-// the completions.
-func TestBoundsOfConstructs(t *testing.T) {
-	e := environment(t)
-	for expression, want := range constructs {
-		t.Run(expression, func(t *testing.T) {
-			compiled, err := e.Compile(t.Context(), expression)
-			require.NoError(t, err)
-			tables := bound.Analyze(compiled, 3).Tabulate(line(6)).NewBounds(t.Context(), nil)
-			p := bound.Partial{Chosen: of(6, 0, 5), Domain: of(6, 1, 2, 3, 4), Left: 1}
-			require.Equal(t, want.String(), tables.Bound(p).String())
-			if want == bound.False {
-				require.True(t, tables.Infeasible(p, bound.Thorough))
-			} else if want.String() != "true|false" {
-				require.False(t, tables.Infeasible(p, bound.Thorough))
-			}
-		})
-	}
-}
-
 // A candidate that is in no satisfactory completion is removed.
 func TestInfeasibleRemovesCandidates(t *testing.T) {
 	compiled, err := environment(t).Compile(t.Context(), "devices.map(d, d.attributes['d'].y).max() - devices.map(d, d.attributes['d'].y).min() == 2")
@@ -77,17 +57,4 @@ func TestInfeasibleRemovesCandidates(t *testing.T) {
 
 	p = bound.Partial{Chosen: of(70, 69), Domain: of(70, 0, 1, 63, 64, 66), Left: 2}
 	require.True(t, tables.Infeasible(p, bound.Thorough))
-}
-
-func TestUnderstood(t *testing.T) {
-	e := environment(t)
-	for expression, want := range map[string]bool{
-		"devices.size() == 3":                         true,
-		"devices.map(d, d.attributes['d'].y)[0] == 1": false,
-		"devices.map(d, d.attributes['d'].y)[0] == 1 && devices.all(d, d.attributes['d'].y == 1)": true,
-	} {
-		compiled, err := e.Compile(t.Context(), expression)
-		require.NoError(t, err)
-		require.Equal(t, want, bound.Analyze(compiled, 3).Understood(), expression)
-	}
 }

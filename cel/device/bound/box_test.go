@@ -66,37 +66,6 @@ func TestBoxesAreSound(t *testing.T) {
 	}
 }
 
-// What is in no place in which the box can be completed is removed, though each side
-// alone would leave it.
-func TestBoxRemovesWhatIsInNoPlace(t *testing.T) {
-	// 0 1 2 3
-	// 4 5 6 7
-	s := newSound(t, environment(t), width("x")+" == 1 && "+width("y")+" == 1", 4, grid(2, 4))
-	for name, test := range map[string]struct {
-		chosen, possible, left []int
-		infeasible             bool
-		required               []int
-	}{
-		"everywhere":       {[]int{}, []int{0, 1, 2, 3, 4, 5, 6, 7}, []int{0, 1, 2, 3, 4, 5, 6, 7}, false, []int{}},
-		"one is in use":    {[]int{}, []int{0, 1, 2, 3, 4, 6, 7}, []int{2, 3, 6, 7}, false, []int{2, 3, 6, 7}},
-		"two places":       {[]int{1}, []int{0, 2, 3, 4, 5, 6, 7}, []int{0, 2, 4, 5, 6}, false, []int{}},
-		"one place":        {[]int{0}, []int{1, 2, 3, 4, 5, 6, 7}, []int{1, 4, 5}, false, []int{1, 4, 5}},
-		"too far apart":    {[]int{0, 2}, []int{1, 3, 4, 5, 6, 7}, nil, true, nil},
-		"no place is left": {[]int{}, []int{0, 1, 3, 4, 6, 7}, nil, true, nil},
-		"complete":         {[]int{0, 1, 4, 5}, []int{2}, []int{2}, false, []int{}},
-		"complete, wrong":  {[]int{0, 1, 2, 5}, []int{}, nil, true, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			infeasible, propagated := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
-			require.Equal(t, test.infeasible, infeasible)
-			if !infeasible {
-				require.Equal(t, test.left, positions(propagated.Domain))
-				require.Equal(t, test.required, positions(propagated.Forced))
-			}
-		})
-	}
-}
-
 // The places are those at each number that may be the smallest one: with numbers far
 // and wide there would be too many, and each side is looked at alone.
 func TestBoxWithTooManyPlaces(t *testing.T) {

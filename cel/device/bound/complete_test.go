@@ -28,19 +28,16 @@ func TestCompleteSets(t *testing.T) {
 		}
 		size := rapid.IntRange(1, 3).Draw(rt, "size")
 		analysis := bound.Analyze(expression, size)
-		all := devices(rt, rapid.IntRange(size, 4).Draw(rt, "devices"))
-		bounds := analysis.Tabulate(all).NewBounds(rt.Context(), nil)
-		every := bound.Partial{Chosen: bitset.New(len(all)), Domain: bitset.New(len(all)), Left: size}
-		for i := range all {
-			every.Domain.Add(i)
-		}
-		completions(every, len(all), 0, func(set bitset.Set) {
+		s := soundOf(formula{text, expression}, size, devices(rt, rapid.IntRange(size, 4).Draw(rt, "devices")))
+		s.tables = analysis.Tabulate(s.all)
+		bounds := s.bounds(rt)
+		completions(s.partial(nil, upTo(len(s.all))), len(s.all), 0, func(set bitset.Set) {
 			sets++
-			is := outcome(rt, expression, all, set)
+			is := s.outcome(rt, set)
 			if is == bound.True {
 				satisfied++
 			}
-			may := bounds.Bound(bound.Partial{Chosen: set, Domain: bitset.New(len(all))})
+			may := bounds.Bound(bound.Partial{Chosen: set, Domain: bitset.New(len(s.all))})
 			require.Zero(rt, is&^may, "%s\n%b is %s, bounds say %s", text, set, is, may)
 			switch may {
 			case bound.True:

@@ -11,10 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 // counting draws an expression that counts, which is what devices are required by:
@@ -68,13 +66,6 @@ func drawDevices(t *rapid.T, n int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// drawPartial chooses some devices, leaves some out, and leaves the rest possible.
-func drawPartial(t *rapid.T, s *sound) bound.Partial {
-	p := partial(t, len(s.all), s.size)
-	p.Forced = bitset.New(len(s.all))
-	return p
-}
-
 // Every completion that is not false has the devices that are required, whatever the
 // expression is, and lacks those that are removed.
 func TestRequiredIsInEveryCompletion(t *testing.T) {
@@ -106,23 +97,6 @@ func TestRequiredIsInEveryCompletion(t *testing.T) {
 	require.Greater(t, infeasible, partials/5)
 	require.Greater(t, requiring, partials/2000)
 	require.Greater(t, open, partials/10)
-}
-
-func TestRequiredByRandomExpressions(t *testing.T) {
-	e := environment(t)
-	compiles := 0
-	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
-		text := randomexpr.Condition(rt, randomAttributes)
-		expression, err := e.Compile(rt.Context(), text)
-		if err != nil {
-			return // a type error
-		}
-		compiles++
-		n := rapid.IntRange(2, 6).Draw(rt, "devices")
-		s := soundOf(formula{text, expression}, rapid.IntRange(1, min(n, 3)).Draw(rt, "size"), devices(rt, n))
-		s.check(rt, s.bounds(rt), drawPartial(rt, s), bound.Thorough)
-	})
-	require.Positive(t, compiles)
 }
 
 // Nobody needs to ask what is required.

@@ -22,24 +22,6 @@ func everyOther(n int) bound.Partial {
 	return p
 }
 
-// Quantifiers in quantifiers that all speak of the set: five levels over a hundred
-// devices would be 1e10 looks.
-func TestExpensiveExpressionsAreGivenUp(t *testing.T) {
-	text := "devices.exists(x, x.attributes['d'].y < 0)"
-	for i := range 5 {
-		text = fmt.Sprintf("devices.all(v%[1]d, devices.filter(w%[1]d, %[2]s || v%[1]d != w%[1]d).size() > 0 || %[2]s)", i, text)
-	}
-	compiled, err := environment(t).Compile(t.Context(), text)
-	require.NoError(t, err)
-	analysis := bound.Analyze(compiled, 4)
-	require.True(t, analysis.Understood())
-	tables := analysis.Tabulate(line(100)).NewBounds(t.Context(), nil)
-	require.False(t, tables.Exhausted())
-	require.False(t, tables.Infeasible(everyOther(100), bound.Thorough))
-	require.True(t, tables.Exhausted())
-	require.Equal(t, bound.Open, tables.Bound(everyOther(100)), "nothing is told any more")
-}
-
 func TestTablesOfManyDevicesAreNotMade(t *testing.T) {
 	pairs := "devices.all(d, devices.exists(o, d.attributes['d'].y < o.attributes['d'].y))"
 	compiled, err := environment(t).Compile(t.Context(), pairs)

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/internal/testing/cases"
@@ -143,65 +142,6 @@ func TestRelationsAreSound(t *testing.T) {
 	}
 	require.Greater(t, total.found, total.infeasible*9/10)
 	require.Greater(t, total.removed, total.probed*7/10)
-}
-
-// ringOf has n devices, each joined to the next one by x and y.
-func ringOf(n int) []*device.Device {
-	var all []values
-	for i := range n {
-		all = append(all, values{"x": i, "y": (i + 1) % n, "s": "a"})
-	}
-	return devicesWith(all...)
-}
-
-// TestRelationsRemove pins what is left of devices.
-func TestRelationsRemove(t *testing.T) {
-	e := environment(t)
-	for name, test := range map[string]struct {
-		text             string
-		all              []*device.Device
-		size             int
-		chosen, possible []int
-		left             []int
-		infeasible       bool
-	}{
-		"within reach":         {"devices.connected(d, o, d.y == o.x)", ringOf(8), 3, []int{0}, []int{1, 2, 3, 4, 5, 6, 7}, []int{1, 2, 6, 7}, false},
-		"over what is free":    {"devices.connected(d, o, d.y == o.x)", ringOf(8), 3, []int{0}, []int{2, 3, 4, 5, 6, 7}, []int{6, 7}, false},
-		"too far":              {"devices.connected(d, o, d.y == o.x)", ringOf(8), 3, []int{0, 3}, []int{1, 2, 4}, nil, true},
-		"parts that are large": {"devices.connected(d, o, d.y == o.x)", ringOf(8), 3, nil, []int{0, 1, 3, 4, 5, 7}, []int{0, 1, 3, 4, 5, 7}, false},
-		"parts that are small": {"devices.connected(d, o, d.y == o.x)", ringOf(8), 4, nil, []int{0, 1, 3, 4, 5, 6}, []int{3, 4, 5, 6}, false},
-		"a path":               {"devices.path(d, o, d.y == o.x)", ringOf(8), 3, []int{2}, []int{0, 1, 3, 5, 6}, []int{0, 1, 3}, false},
-		"a whole ring":         {"devices.ring(d, o, d.y == o.x)", ringOf(4), 4, []int{2}, []int{0, 1, 3}, []int{0, 1, 3}, false},
-		"no ring in a ring":    {"devices.ring(d, o, d.y == o.x)", ringOf(5), 4, nil, []int{0, 1, 2, 3, 4}, nil, true},
-		"a block":              {"devices.box(d, [d.x, d.y], [1, 2])", grid(2, 3), 2, []int{0}, []int{1, 2, 3, 4, 5}, []int{1, 3}, false},
-		"a block around":       {"devices.box(d, [d.x, d.y], [1, 2], [2, 3])", grid(2, 3), 2, []int{0}, []int{1, 2, 3, 4, 5}, []int{1, 2, 3}, false},
-		"no block":             {"devices.box(d, [d.x, d.y], [2, 2])", grid(2, 3), 4, []int{0, 2}, []int{1, 3, 4, 5}, nil, true},
-		"without a partner":    {"devices.filter(d, d.s == 'a').paired(devices.filter(d, d.s == 'b'), d, o, d.x == o.x)", couples(3, 2), 4, nil, []int{0, 1, 2, 3, 4}, []int{0, 1, 3, 4}, false},
-		"the partner":          {"devices.filter(d, d.s == 'a').paired(devices.filter(d, d.s == 'b'), d, o, d.x == o.x)", couples(3, 3), 2, []int{1}, []int{0, 2, 3, 4, 5}, []int{4}, false},
-		"two for one":          {"devices.filter(d, d.s == 'a').paired(devices.filter(d, d.s == 'b'), d, o, d.x / 2 == o.x)", couples(4, 2), 3, []int{4}, []int{0, 1, 2, 3, 5}, []int{0, 1}, false},
-		"one partner for two":  {"devices.filter(d, d.s == 'a').paired(devices.filter(d, d.s == 'b'), d, o, d.x / 2 == o.x)", couples(4, 2), 4, []int{0, 1}, []int{4}, nil, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSound(t, e, test.text, test.size, test.all)
-			infeasible, propagated := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
-			require.Equal(t, test.infeasible, infeasible)
-			if !infeasible {
-				require.Equal(t, test.left, positions(propagated.Domain))
-			}
-		})
-	}
-}
-
-// couples has devices of two kinds, with numbers from 0 on.
-func couples(a, b int) []*device.Device {
-	var all []values
-	for i := range a {
-		all = append(all, values{"x": i, "s": "a"})
-	}
-	for i := range b {
-		all = append(all, values{"x": i, "s": "b"})
-	}
-	return devicesWith(all...)
 }
 
 // TestRelationOfManyDevices: a ring of many devices that is not there ends in a bounded time.

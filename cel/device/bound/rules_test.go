@@ -4,9 +4,7 @@
 package bound_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,54 +19,27 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/tree"
+	"github.com/celset/celset/internal/testing/transcript"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata/rules anew")
-
-// TestRules reads the transcripts in testdata/rules, a file for each family of rules. A block
-// begins with an expression; what follows is written by -rewrite: the rules that were applied
-// with what they wrote, and, for sets of two of the four devices of [line], what the bounds say
-// of partial sets, and what is left of the domain.
+// TestRules reads the transcripts in testdata/rules, a file for each family of rules: for an
+// expression, the rules that were applied with what they wrote, and, for sets of two of the four
+// devices of [line], what the bounds say of partial sets, and what is left of the domain.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "rules", "*.txt"))
 	require.NoError(t, err)
-	require.NotEmpty(t, files)
 	used := sets.New[string]()
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			var blocks []string
-			for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
-				blocks = append(blocks, transcript(t, block, used))
-			}
-			got := strings.Join(blocks, "\n\n") + "\n"
-			if *rewrite {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
-				return
-			}
-			require.Equal(t, string(text), got, "-rewrite writes it anew")
+			transcript.Run(t, file, func(t *testing.T, expression string) string { return applied(t, expression, used) })
 		})
 	}
 	require.ElementsMatch(t, bound.Rules(), sets.List(used), "each rule has an expression")
 }
 
-// transcript writes what follows the comments and the expression of a block.
-func transcript(t *testing.T, block string, used sets.Set[string]) string {
+func applied(t *testing.T, expression string, used sets.Set[string]) string {
 	t.Helper()
-	const begin = "expression: "
 	var lines []string
-	for line := range strings.Lines(block) {
-		line = strings.TrimSuffix(line, "\n")
-		if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, begin) {
-			break
-		}
-		lines = append(lines, line)
-	}
-	expression, found := strings.CutPrefix(lines[len(lines)-1], begin)
-	if !found {
-		return strings.Join(lines, "\n")
-	}
 	compiled, err := environment(t).Compile(t.Context(), expression)
 	require.NoError(t, err)
 	analysis := bound.AnalyzeTraced(compiled, 2, func(rule string, _, after ast.Expr) {

@@ -8,10 +8,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bound"
 )
 
 // ranked are devices with the numbers in the attribute x.
@@ -61,38 +58,5 @@ func soundWithLimits(t *testing.T, limits []int64, devices [][]*device.Device, q
 				}
 			}
 		}
-	}
-}
-
-// In an alternative a side is by itself: what it propagates is removed, because the other
-// alternative can't be met.
-func TestSpanRemovesWhatIsTooFar(t *testing.T) {
-	const n = 7
-	numbers := ranked(10, 11, 12, 13, 14, 15, 16)
-	e := environment(t)
-	for name, test := range map[string]struct {
-		text             string
-		chosen, possible []int
-		left             []int // nil: infeasible
-	}{
-		"at most":                  {width("x") + " <= 2", []int{3}, []int{0, 1, 2, 4, 5, 6}, []int{1, 2, 4, 5}},
-		"between two":              {width("x") + " <= 2", []int{3, 4}, []int{0, 1, 2, 5, 6}, []int{2, 5}},
-		"exactly":                  {width("x") + " == 2", []int{0, 1}, []int{2, 3, 4, 5, 6}, []int{2}},
-		"at least":                 {width("x") + " >= 4", []int{3}, []int{1, 2, 4, 5}, []int{1, 2, 4, 5}},
-		"never far enough":         {width("x") + " >= 5", []int{3}, []int{1, 2, 4, 5}, nil},
-		"too far already":          {width("x") + " < 2", []int{0, 2}, []int{1}, nil},
-		"nothing chosen":           {width("x") + " == 2", nil, upTo(n), upTo(n)},
-		"nothing within reach":     {width("x") + " <= 1", []int{3}, []int{0, 1, 5, 6}, nil},
-		"possible ones don't help": {width("x") + " >= 4", []int{2, 3, 4}, []int{6}, nil},
-		"complete":                 {width("x") + " >= 4", []int{2, 3, 6}, []int{0}, []int{0}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSound(t, e, "devices.all(d, d.x == 0) || "+test.text, 3, numbers)
-			infeasible, propagated := s.check(t, s.bounds(t), s.partial(test.chosen, test.possible), bound.Quick)
-			require.Equal(t, test.left == nil, infeasible)
-			if !infeasible {
-				require.Equal(t, test.left, positions(propagated.Domain))
-			}
-		})
 	}
 }

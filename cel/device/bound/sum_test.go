@@ -35,37 +35,6 @@ func TestSumsAreSound(t *testing.T) {
 	soundWithLimits(t, []int64{least, least + 1, least / 2, -4, -1, 0, 1, 3, 6, 11, most / 2, most - 1, most}, devices, sumOfX)
 }
 
-// What is left are the devices without which no sum is within the limits; it takes no evaluation of a set.
-func TestSumRemovesWhatIsTooSmall(t *testing.T) {
-	e := environment(t)
-	numbers := ranked(10, 11, 12, 13, 14, 15, 16)
-	for name, test := range map[string]struct {
-		text             string
-		chosen, possible []int
-		left             []int // nil: infeasible
-	}{
-		"at least":                     {sumOfX + " >= 43", nil, upTo(7), []int{2, 3, 4, 5, 6}},
-		"at least, with one":           {sumOfX + " > 40", []int{0}, []int{1, 2, 3, 4, 5, 6}, []int{5, 6}},
-		"at most":                      {sumOfX + " <= 34", nil, upTo(7), []int{0, 1, 2, 3}},
-		"exactly the most":             {sumOfX + " == 45", nil, upTo(7), []int{4, 5, 6}},
-		"between":                      {sumOfX + " >= 41 && " + sumOfX + " <= 41", []int{0}, []int{1, 2, 3, 4, 5, 6}, []int{5, 6}},
-		"never enough":                 {sumOfX + " > 45", nil, upTo(7), nil},
-		"too much already":             {sumOfX + " < 40", []int{5, 6}, []int{0, 1}, nil},
-		"complete":                     {sumOfX + " == 45", []int{4, 5, 6}, []int{0}, []int{0}},
-		"complete, and something else": {sumOfX + " == 44", []int{4, 5, 6}, []int{0}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSound(t, e, test.text, 3, numbers)
-			p := s.partial(test.chosen, test.possible)
-			infeasible, propagated := s.check(t, s.bounds(t), p, bound.Quick)
-			require.Equal(t, test.left == nil, infeasible)
-			if !infeasible {
-				require.Equal(t, test.left, positions(propagated.Domain))
-			}
-		})
-	}
-}
-
 // Nothing is removed that is in a set within the limits, and everything that is in none is, where only the sum matters.
 func TestSumsRemoveAllTheyCan(t *testing.T) {
 	e := environment(t)

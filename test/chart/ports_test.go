@@ -47,7 +47,9 @@ func TestPortsAreThoseOfThePrograms(t *testing.T) {
 			continue
 		}
 		var workload struct {
-			Spec struct{ Template corev1.PodTemplateSpec }
+			Spec struct {
+				Template corev1.PodTemplateSpec `json:"template"`
+			} `json:"spec"`
 		}
 		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &workload))
 		require.Len(t, workload.Spec.Template.Spec.Containers, 1)

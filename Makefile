@@ -65,7 +65,7 @@ test-others:
 
 # The stories of the KEP and one of Placements.
 test-older:
-	CELSET_KUBERNETES=$(firstword $(SKEW)) $(GO) test -count=1 $(TEST_FLAGS) ./test/integration ./test/integration/placement -run '^(TestExamples|TestStory03PredicatesSelectClusters)$$'
+	CELSET_KUBERNETES=$(firstword $(SKEW)) $(GO) test -count=1 $(TEST_FLAGS) ./test/integration ./test/integration/placement -run '^(TestExamples|TestStories)$$'
 
 # Everything without the race detector, with the cases of the night.
 test-cases:

@@ -289,7 +289,8 @@ func (a *arguments) publish(t topology.Topology, err error) {
 func (a *arguments) class(name, driver string) {
 	var config []resourceapi.DeviceConfiguration
 	for a.option("-define") {
-		config = append(config, env.Definition(a.next(), a.expression(a.next())))
+		// The driver may have come into being just now.
+		config = append(config, env.Definition(a.next(), a.expression(a.expand(a.next()))))
 	}
 	a.CreateNamedClass(a, name, driver, config...)
 }

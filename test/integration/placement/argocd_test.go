@@ -46,7 +46,7 @@ type argocd struct {
 	set     applicationSet
 }
 
-func readArgoCD(t *testing.T) argocd {
+func readArgoCD(t testing.TB) argocd {
 	t.Helper()
 	content, err := os.ReadFile("../../../docs/ocm.md")
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func readArgoCD(t *testing.T) argocd {
 // generate does what Argo CD documents of the generator, on a hub where it knows clusters by
 // name and with the rights of its controller: it returns the parameters for each decision. It
 // is as strict as its versions are that take each value for a text, and fails where they panic.
-func (s scene) generate(t *testing.T, set applicationSet, known ...string) (parameters []map[string]string, err error) {
+func (s scene) generate(t testing.TB, set applicationSet, known ...string) (parameters []map[string]string, err error) {
 	t.Helper()
 	generator := set.Spec.Generators[0].ClusterDecisionResource
 	kinds := &corev1.ConfigMap{}
@@ -115,7 +115,7 @@ func (s scene) generate(t *testing.T, set applicationSet, known ...string) (para
 	return parameters, nil
 }
 
-func (s scene) generated(t *testing.T, set applicationSet, known ...string) []string {
+func (s scene) generated(t testing.TB, set applicationSet, known ...string) []string {
 	t.Helper()
 	parameters, err := s.generate(t, set, known...)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s scene) generated(t *testing.T, set applicationSet, known ...string) []st
 }
 
 // applyText applies objects for the time of the test.
-func (s scene) applyText(t *testing.T, text string) {
+func (s scene) applyText(t testing.TB, text string) {
 	t.Helper()
 	applied, err := controlplane.Apply(t.Context(), s.RESTConfig(), []byte(text), controlplane.ApplyOptions{})
 	require.NoError(t, err)

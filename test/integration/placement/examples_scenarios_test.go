@@ -31,7 +31,7 @@ var unavailable = []clusterv1.Taint{{Key: clusterv1.ManagedClusterTaintUnavailab
 
 // newScenario has the clusters of the proposal, of which the second is not available,
 // and some that nobody wants.
-func newScenario(t *testing.T, namespace string) scene {
+func newScenario(t testing.TB, namespace string) scene {
 	t.Helper()
 	s := newScene(t, namespace)
 	s.set(t, "clusterset1", exclusive)
@@ -43,18 +43,6 @@ func newScenario(t *testing.T, namespace string) scene {
 	s.join(t, "other-vendor", traits{set: "clusterset1", labels: map[string]string{"vendor": "Other"}, claims: map[string]string{openShiftVersion: "4.5.8"}})
 	s.join(t, "other-set", traits{set: "clusterset2", labels: map[string]string{"vendor": "OpenShift"}, claims: map[string]string{openShiftVersion: "4.5.8"}})
 	return s
-}
-
-func exampleClusterSetBinding(t *testing.T, file string) {
-	s := newScenario(t, "ns1")
-	s.apply(t, file)
-	s.requireSelected(t, "placement1", "cluster1", "cluster3")
-
-	change(t, s, read(t, s, "", "cluster2", &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = nil })
-	s.requireSelected(t, "placement1", "cluster1", "cluster2", "cluster3")
-	require.NoError(t, s.Delete(t.Context(), read(t, s, "ns1", "clusterset1", &clusterv1beta2.ManagedClusterSetBinding{})))
-	s.requireSelected(t, "placement1")
-	s.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
 }
 
 // examplePlacementDecision compares a file with what comes out of another one.
@@ -123,7 +111,7 @@ func TestScenario2ServiceAccountsBindWhatTheyMay(t *testing.T) {
 }
 
 // grant gives the account of the namespace the right to bind sets, without names all.
-func (s scene) grant(t *testing.T, role string, sets ...string) {
+func (s scene) grant(t testing.TB, role string, sets ...string) {
 	t.Helper()
 	s.create(t, bindRole(role, sets...))
 	s.create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role}, RoleRef: refTo(role), Subjects: s.subjects()})
@@ -165,6 +153,6 @@ func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 }
 
 // bound is an error unless a set is bound to the namespace.
-func (s scene) bound(t *testing.T, set string) error {
+func (s scene) bound(t testing.TB, set string) error {
 	return s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: set}, &clusterv1beta2.ManagedClusterSetBinding{})
 }

@@ -39,7 +39,7 @@ type scene struct {
 }
 
 // newScene opens a namespace, a new one if it has no name. No set is bound to it.
-func newScene(t *testing.T, namespace string) scene {
+func newScene(t testing.TB, namespace string) scene {
 	t.Helper()
 	s := scene{shared, namespace}
 	if namespace == "" {
@@ -53,7 +53,7 @@ func newScene(t *testing.T, namespace string) scene {
 }
 
 // newFleet opens a namespace to which a set with all clusters is bound.
-func newFleet(t *testing.T, namespace string) scene {
+func newFleet(t testing.TB, namespace string) scene {
 	t.Helper()
 	s := newScene(t, namespace)
 	s.set(t, "global", clusterv1beta2.ManagedClusterSelector{
@@ -64,7 +64,7 @@ func newFleet(t *testing.T, namespace string) scene {
 }
 
 // open creates a namespace unless it is there.
-func (s scene) open(t *testing.T, namespace string) {
+func (s scene) open(t testing.TB, namespace string) {
 	t.Helper()
 	err := s.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	if !apierrors.IsAlreadyExists(err) {
@@ -73,7 +73,7 @@ func (s scene) open(t *testing.T, namespace string) {
 }
 
 // create creates an object for the time of the test.
-func (s scene) create(t *testing.T, object client.Object) {
+func (s scene) create(t testing.TB, object client.Object) {
 	t.Helper()
 	require.NoError(t, s.Create(t.Context(), object))
 	s.cleanUp(t, object)
@@ -81,7 +81,7 @@ func (s scene) create(t *testing.T, object client.Object) {
 
 // cleanUp deletes an object after the test. With a Placement go its decisions, which
 // others would count.
-func (s scene) cleanUp(t *testing.T, object client.Object) {
+func (s scene) cleanUp(t testing.TB, object client.Object) {
 	t.Cleanup(func() {
 		ctx := context.Background()
 		require.NoError(t, client.IgnoreNotFound(s.Delete(ctx, object)))
@@ -94,14 +94,14 @@ func (s scene) cleanUp(t *testing.T, object client.Object) {
 }
 
 // change patches an object.
-func change[T client.Object](t *testing.T, s scene, object T, mutate func(T)) {
+func change[T client.Object](t testing.TB, s scene, object T, mutate func(T)) {
 	t.Helper()
 	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	require.NoError(t, env.Change(t.Context(), s, object, mutate))
 }
 
 // changeStatus patches the status of an object.
-func changeStatus[T client.Object](t *testing.T, s scene, object T, mutate func(T)) {
+func changeStatus[T client.Object](t testing.TB, s scene, object T, mutate func(T)) {
 	t.Helper()
 	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	before := object.DeepCopyObject().(client.Object)
@@ -109,7 +109,7 @@ func changeStatus[T client.Object](t *testing.T, s scene, object T, mutate func(
 	require.NoError(t, s.Status().Patch(t.Context(), object, client.MergeFrom(before)))
 }
 
-func (s scene) set(t *testing.T, name string, selector clusterv1beta2.ManagedClusterSelector) {
+func (s scene) set(t testing.TB, name string, selector clusterv1beta2.ManagedClusterSelector) {
 	t.Helper()
 	s.create(t, &clusterv1beta2.ManagedClusterSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: selector},
@@ -119,7 +119,7 @@ func (s scene) set(t *testing.T, name string, selector clusterv1beta2.ManagedClu
 // exclusive is the selector of a set that clusters join by their label.
 var exclusive = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}
 
-func (s scene) bind(t *testing.T, set string) *clusterv1beta2.ManagedClusterSetBinding {
+func (s scene) bind(t testing.TB, set string) *clusterv1beta2.ManagedClusterSetBinding {
 	t.Helper()
 	object := &clusterv1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: set},
@@ -141,7 +141,7 @@ type traits struct {
 }
 
 // join creates a cluster that is like a generated one but for its name and traits.
-func (s scene) join(t *testing.T, name string, has traits) *clusterv1.ManagedCluster {
+func (s scene) join(t testing.TB, name string, has traits) *clusterv1.ManagedCluster {
 	t.Helper()
 	object := generated(0)
 	object.Name, object.Labels = name, map[string]string{"name": name}
@@ -179,7 +179,7 @@ func generated(i int) *clusterv1.ManagedCluster {
 }
 
 // admit creates a cluster and its status.
-func (s scene) admit(t *testing.T, object *clusterv1.ManagedCluster) {
+func (s scene) admit(t testing.TB, object *clusterv1.ManagedCluster) {
 	t.Helper()
 	status := object.Status
 	s.create(t, object)
@@ -188,7 +188,7 @@ func (s scene) admit(t *testing.T, object *clusterv1.ManagedCluster) {
 }
 
 // place creates a Placement with the spec in a YAML text.
-func (s scene) place(t *testing.T, name, spec string) *clusterv1beta1.Placement {
+func (s scene) place(t testing.TB, name, spec string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.namespace, Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"},
@@ -198,7 +198,7 @@ func (s scene) place(t *testing.T, name, spec string) *clusterv1beta1.Placement 
 	return object
 }
 
-func specOf(t *testing.T, text string) clusterv1beta1.PlacementSpec {
+func specOf(t testing.TB, text string) clusterv1beta1.PlacementSpec {
 	t.Helper()
 	var result clusterv1beta1.PlacementSpec
 	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &result))
@@ -206,7 +206,7 @@ func specOf(t *testing.T, text string) clusterv1beta1.PlacementSpec {
 }
 
 // score sets a score of a cluster, by somebody.
-func (s scene) score(t *testing.T, by client.Client, cluster, resource, name string, value int32) *clusterv1alpha1.AddOnPlacementScore {
+func (s scene) score(t testing.TB, by client.Client, cluster, resource, name string, value int32) *clusterv1alpha1.AddOnPlacementScore {
 	t.Helper()
 	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: resource}}
 	s.open(t, cluster)
@@ -223,7 +223,7 @@ func (s scene) score(t *testing.T, by client.Client, cluster, resource, name str
 }
 
 // decisions are those of a Placement, in the order of its PlacementDecisions.
-func (s scene) decisions(t *testing.T, name string) []clusterv1beta1.ClusterDecision {
+func (s scene) decisions(t testing.TB, name string) []clusterv1beta1.ClusterDecision {
 	t.Helper()
 	var list clusterv1beta1.PlacementDecisionList
 	require.NoError(t, s.List(t.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: name}))
@@ -238,7 +238,7 @@ func (s scene) decisions(t *testing.T, name string) []clusterv1beta1.ClusterDeci
 	return result
 }
 
-func (s scene) selected(t *testing.T, name string) []string {
+func (s scene) selected(t testing.TB, name string) []string {
 	t.Helper()
 	names := []string{}
 	for _, decision := range s.decisions(t, name) {
@@ -249,13 +249,13 @@ func (s scene) selected(t *testing.T, name string) []string {
 
 // requireSelected waits until a Placement has decided on these clusters and no
 // others, as its status says as well.
-func (s scene) requireSelected(t *testing.T, name string, want ...string) {
+func (s scene) requireSelected(t testing.TB, name string, want ...string) {
 	t.Helper()
 	env.Becomes(t, append([]string{}, want...), func() []string { return s.selected(t, name) })
 	env.Becomes(t, len(want), func() int { return int(s.live(t, name).Status.NumberOfSelectedClusters) })
 }
 
-func (s scene) live(t *testing.T, name string) *clusterv1beta1.Placement {
+func (s scene) live(t testing.TB, name string) *clusterv1beta1.Placement {
 	t.Helper()
 	result := &clusterv1beta1.Placement{}
 	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, result))
@@ -263,7 +263,7 @@ func (s scene) live(t *testing.T, name string) *clusterv1beta1.Placement {
 }
 
 // condition is one about the present generation as a line, "" if there is none.
-func (s scene) condition(t *testing.T, name, kind string) (line, message string) {
+func (s scene) condition(t testing.TB, name, kind string) (line, message string) {
 	t.Helper()
 	live := s.live(t, name)
 	c := meta.FindStatusCondition(live.Status.Conditions, kind)
@@ -274,7 +274,7 @@ func (s scene) condition(t *testing.T, name, kind string) (line, message string)
 }
 
 // requireCondition waits for a condition that says all of some texts.
-func (s scene) requireCondition(t *testing.T, name, kind, want string, texts ...string) {
+func (s scene) requireCondition(t testing.TB, name, kind, want string, texts ...string) {
 	t.Helper()
 	env.Becomes(t, append([]string{want}, texts...), func() []string {
 		line, message := s.condition(t, name, kind)
@@ -291,13 +291,13 @@ func (s scene) requireCondition(t *testing.T, name, kind, want string, texts ...
 }
 
 // requireSatisfied waits until a Placement has all clusters that it wants.
-func (s scene) requireSatisfied(t *testing.T, name string) {
+func (s scene) requireSatisfied(t testing.TB, name string) {
 	t.Helper()
 	s.requireCondition(t, name, clusterv1beta1.PlacementConditionSatisfied, "True "+placement.ReasonScheduled)
 }
 
 // notes are those of the events about a Placement with a reason.
-func (s scene) notes(t *testing.T, name, reason string) []string {
+func (s scene) notes(t testing.TB, name, reason string) []string {
 	t.Helper()
 	var list eventsv1.EventList
 	require.NoError(t, s.List(t.Context(), &list, client.InNamespace(s.namespace)))
@@ -313,7 +313,7 @@ func (s scene) notes(t *testing.T, name, reason string) []string {
 }
 
 // account creates the ServiceAccount whose rights bind sets to the namespace.
-func (s scene) account(t *testing.T) *corev1.ServiceAccount {
+func (s scene) account(t testing.TB) *corev1.ServiceAccount {
 	t.Helper()
 	object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: binding.ServiceAccount}}
 	s.create(t, object)
@@ -321,7 +321,7 @@ func (s scene) account(t *testing.T) *corev1.ServiceAccount {
 }
 
 // parallel calls a function for each of n numbers, several at a time.
-func parallel(t *testing.T, n int, do func(i int) error) {
+func parallel(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
 	var group errgroup.Group
 	group.SetLimit(16)
@@ -332,7 +332,7 @@ func parallel(t *testing.T, n int, do func(i int) error) {
 }
 
 // cleanUpAll deletes all objects of a kind after the test.
-func (s scene) cleanUpAll(t *testing.T, kind client.Object) {
+func (s scene) cleanUpAll(t testing.TB, kind client.Object) {
 	t.Cleanup(func() { require.NoError(t, s.DeleteAllOf(context.Background(), kind)) })
 }
 

@@ -4,7 +4,6 @@
 package placement
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
@@ -23,30 +21,6 @@ import (
 )
 
 // User stories 1 to 5 of the proposal "New Placement APIs".
-
-// An administrator binds the set that has all clusters, those of no other set too,
-// and selects all or any of them.
-func TestStory01AdministratorPlacesOnAllClustersOfAllSets(t *testing.T) {
-	s := newFleet(t, "")
-	s.set(t, "eu", exclusive)
-	s.set(t, "us", exclusive)
-	s.join(t, "eu-1", traits{set: "eu"})
-	s.join(t, "eu-2", traits{set: "eu"})
-	s.join(t, "us-1", traits{set: "us"})
-	s.join(t, "of-no-set", traits{})
-	s.place(t, "all", `{}`)
-	s.place(t, "some", `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: name, operator: In, values: [eu-2, us-1]}]}}}]`)
-	s.requireSelected(t, "all", "eu-1", "eu-2", "of-no-set", "us-1")
-	s.requireSelected(t, "some", "eu-2", "us-1")
-	s.requireSatisfied(t, "all")
-
-	s.set(t, "cn", exclusive)
-	cn := s.join(t, "cn-1", traits{set: "cn"})
-	s.requireSelected(t, "all", "cn-1", "eu-1", "eu-2", "of-no-set", "us-1")
-	require.NoError(t, s.Delete(t.Context(), cn))
-	s.requireSelected(t, "all", "eu-1", "eu-2", "of-no-set", "us-1")
-	s.requireSelected(t, "some", "eu-2", "us-1")
-}
 
 // A user who may create Placements in a namespace gets clusters of the sets that are
 // bound to it, and can't have others by naming or binding them.
@@ -86,7 +60,7 @@ func TestStory02UserPlacesOnAuthorizedSets(t *testing.T) {
 }
 
 // permit lets somebody create and read Placements in the namespace.
-func (s scene) permit(t *testing.T, user string) {
+func (s scene) permit(t testing.TB, user string) {
 	t.Helper()
 	s.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: user}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements"}, Verbs: []string{"create", "get"},
@@ -100,86 +74,9 @@ func (s scene) permit(t *testing.T, user string) {
 	env.Becomes(t, true, func() bool { return s.As(t, user).Create(t.Context(), probe, client.DryRunAll) == nil })
 }
 
-// The five selections of the story, by labels, by claims and in CEL; then a cluster
-// turns from what some of them want to what others want.
-func TestStory03PredicatesSelectClusters(t *testing.T) {
-	s := newFleet(t, "")
-	version := func(v string) map[string]string {
-		if v == "" {
-			return nil
-		}
-		return map[string]string{openShiftVersion: v}
-	}
-	for name, has := range map[string][4]string{ // vendor, cloud, version of OpenShift, environment
-		"a": {"OpenShift", "aws", "4.14.2", "prod"},
-		"b": {"OpenShift", "gcp", "4.15.0", "test"},
-		"c": {"OpenShift", "vsphere", "4.14.2", "test"},
-		"d": {"EKS", "aws", "", "prod"},
-		"e": {"GKE", "gcp", "", "test"},
-		"f": {"Other", "vsphere", "", "prod"},
-	} {
-		s.join(t, name, traits{labels: map[string]string{"vendor": has[0], "cloud": has[1], "environment": has[3]}, claims: version(has[2])})
-	}
-	byLabel := func(key, operator, values string) string {
-		return fmt.Sprintf(`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: %s, operator: %s, values: [%s]}]}}}]`, key, operator, values)
-	}
-	before := map[string][]string{
-		"openshift": {"a", "b", "c"}, "aws-and-gcp": {"a", "b", "d", "e"}, "not-vsphere": {"a", "b", "d", "e"},
-		"openshift-4-14": {"a", "c"}, "openshift-4-14-cel": {"a", "c"}, "prod": {"a", "d", "f"}, "aws-or-prod": {"a", "d", "f"},
-	}
-	for name, spec := range map[string]string{
-		"openshift":          byLabel("vendor", "In", "OpenShift"),
-		"aws-and-gcp":        byLabel("cloud", "In", "aws, gcp"),
-		"not-vsphere":        byLabel("cloud", "NotIn", "vsphere"),
-		"openshift-4-14":     `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {vendor: OpenShift}}, claimSelector: {matchExpressions: [{key: version.openshift.io, operator: In, values: [4.14.2]}]}}}]`,
-		"openshift-4-14-cel": `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.status.?clusterClaims.orValue([]).exists(c, c.name == "version.openshift.io" && c.value.startsWith("4.14."))']}}}]`,
-		"prod":               byLabel("environment", "In", "prod"),
-		"aws-or-prod":        `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {cloud: aws}}}}, {requiredClusterSelector: {labelSelector: {matchLabels: {environment: prod}}}}]`,
-	} {
-		s.place(t, name, spec)
-	}
-	for name, want := range before {
-		s.requireSelected(t, name, want...)
-	}
-	c := read(t, s, "", "c", &clusterv1.ManagedCluster{})
-	change(t, s, c, func(c *clusterv1.ManagedCluster) { c.Labels["cloud"], c.Labels["environment"] = "gcp", "prod" })
-	changeStatus(t, s, c, func(c *clusterv1.ManagedCluster) { c.Status.ClusterClaims[0].Value = "4.15.0" })
-	for name, want := range map[string][]string{
-		"openshift": {"a", "b", "c"}, "aws-and-gcp": {"a", "b", "c", "d", "e"}, "not-vsphere": {"a", "b", "c", "d", "e"},
-		"openshift-4-14": {"a"}, "openshift-4-14-cel": {"a"}, "prod": {"a", "c", "d", "f"}, "aws-or-prod": {"a", "c", "d", "f"},
-	} {
-		s.requireSelected(t, name, want...)
-	}
-}
-
 // steady has whoever is selected stay. Without it Balance, too, decides among equals,
 // and what other Placements select changes that.
 const steady = "prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}\n"
-
-// Three of the OpenShift clusters are enough; five on one cloud are more than there
-// are, until others join.
-func TestStory04NumberOfClusters(t *testing.T) {
-	s := newFleet(t, "")
-	for i := range 4 {
-		s.join(t, fmt.Sprintf("aws-%d", i), traits{labels: map[string]string{"cloud": "aws", "vendor": "OpenShift"}})
-	}
-	s.place(t, "three", steady+"numberOfClusters: 3\npredicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {vendor: OpenShift}}}}]")
-	s.place(t, "five", "numberOfClusters: 5\npredicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {cloud: aws}}}}]")
-	s.requireSelected(t, "three", "aws-0", "aws-1", "aws-2")
-	s.requireSatisfied(t, "three")
-	s.requireSelected(t, "five", "aws-0", "aws-1", "aws-2", "aws-3")
-	s.requireCondition(t, "five", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNotScheduled, "1 cluster decisions unscheduled")
-
-	s.join(t, "aws-00", traits{labels: map[string]string{"cloud": "aws", "vendor": "OpenShift"}})
-	s.requireSelected(t, "five", "aws-0", "aws-00", "aws-1", "aws-2", "aws-3")
-	s.requireSatisfied(t, "five")
-	s.requireSelected(t, "three", "aws-0", "aws-1", "aws-2") // who is selected stays
-	require.NoError(t, s.Delete(t.Context(), read(t, s, "", "aws-1", &clusterv1.ManagedCluster{})))
-	s.requireSelected(t, "three", "aws-0", "aws-00", "aws-2")
-	change(t, s, s.live(t, "three"), func(p *clusterv1beta1.Placement) { p.Spec.NumberOfClusters = ptr.To[int32](0) })
-	s.requireSelected(t, "three")
-	s.requireCondition(t, "three", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoneMatched)
-}
 
 // Of 2,000 clusters 300 are selected, in three PlacementDecisions; when a selected one
 // leaves, one other takes its place.
@@ -210,7 +107,7 @@ func TestStory05HundredsFromThousands(t *testing.T) {
 }
 
 // host creates generated clusters, without status, and deletes them all at once.
-func (s scene) host(t *testing.T, n int) {
+func (s scene) host(t testing.TB, n int) {
 	t.Helper()
 	parallel(t, n, func(i int) error { return s.Create(t.Context(), generated(i)) })
 	s.cleanUpAll(t, &clusterv1.ManagedCluster{})

@@ -6,7 +6,6 @@ package placement
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,35 +25,6 @@ import (
 )
 
 // User stories 6 to 10 of the proposal "New Placement APIs".
-
-// Selected clusters are in different regions, at most one in each; and where there
-// are more than regions, as evenly as can be.
-func TestStory06ClustersAcrossRegions(t *testing.T) {
-	s := newFleet(t, "")
-	for _, name := range []string{"east-1", "east-2", "east-3", "north-1", "west-1", "west-2"} {
-		region, _, _ := strings.Cut(name, "-")
-		s.join(t, name, traits{labels: map[string]string{"region": region}, claims: map[string]string{"region.example.com": region}})
-	}
-	spread := func(n int, of, when string) string {
-		return fmt.Sprintf(steady+"numberOfClusters: %d\nspreadPolicy: {spreadConstraints: [{%s, maxSkew: 1, whenUnsatisfiable: %s}]}", n, of, when)
-	}
-	s.place(t, "by-label", spread(3, "topologyKey: region, topologyKeyType: Label", "DoNotSchedule"))
-	s.place(t, "by-claim", spread(3, "topologyKey: region.example.com, topologyKeyType: Claim", "DoNotSchedule"))
-	s.place(t, "five", spread(5, "topologyKey: region, topologyKeyType: Label", "ScheduleAnyway"))
-	s.place(t, "strictly-six", spread(6, "topologyKey: region, topologyKeyType: Label", "DoNotSchedule"))
-	s.requireSelected(t, "by-label", "east-1", "north-1", "west-1")
-	s.requireSelected(t, "by-claim", "east-1", "north-1", "west-1")
-	s.requireSelected(t, "five", "east-1", "east-2", "north-1", "west-1", "west-2")
-	s.requireSelected(t, "strictly-six", "east-1", "east-2", "north-1", "west-1", "west-2")
-	s.requireCondition(t, "strictly-six", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNotScheduled, "Spread removed 1")
-
-	s.fail(t, "west-1")
-	s.requireSelected(t, "by-label", "east-1", "north-1", "west-2")
-	s.requireSelected(t, "by-claim", "east-1", "north-1", "west-2")
-	require.NoError(t, s.Delete(t.Context(), read(t, s, "", "north-1", &clusterv1.ManagedCluster{})))
-	s.requireSelected(t, "by-label", "east-1", "east-2", "west-2") // of the regions that are left
-	s.requireSelected(t, "by-claim", "east-1", "east-2", "west-2")
-}
 
 // A controller that consumes a Placement watches its PlacementDecisions by their label
 // and always knows who was added and who removed, over several objects and groups.
@@ -89,7 +59,7 @@ type consumer struct {
 	seen map[string][]string
 }
 
-func (s scene) consume(t *testing.T, name string) *consumer {
+func (s scene) consume(t testing.TB, name string) *consumer {
 	t.Helper()
 	w, err := s.Watch(t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace),
 		client.MatchingLabels{clusterv1beta1.PlacementLabel: name},
@@ -100,7 +70,7 @@ func (s scene) consume(t *testing.T, name string) *consumer {
 }
 
 // until follows the watch until exactly these clusters are selected.
-func (c *consumer) until(t *testing.T, want ...string) {
+func (c *consumer) until(t testing.TB, want ...string) {
 	t.Helper()
 	for timeout := time.After(env.Patience); !slices.Equal(want, c.clusters()); {
 		select {
@@ -130,45 +100,6 @@ func (c *consumer) clusters() []string {
 		return nil
 	}
 	return sets.List(all)
-}
-
-// Clusters with a taint are for those who tolerate it: by value, by key, for a while,
-// or all of them.
-func TestStory08TolerationsSelectTaintedClusters(t *testing.T) {
-	s := newFleet(t, "")
-	taint := func(value string, effect clusterv1.TaintEffect) traits {
-		return traits{taints: []clusterv1.Taint{{Key: "hardware", Value: value, Effect: effect, TimeAdded: metav1.Now()}}}
-	}
-	s.join(t, "plain", traits{})
-	s.join(t, "gpu", taint("gpu", clusterv1.TaintEffectNoSelect))
-	s.join(t, "fpga", taint("fpga", clusterv1.TaintEffectNoSelect))
-	s.join(t, "avoided", taint("old", clusterv1.TaintEffectPreferNoSelect))
-	s.place(t, "none", `{}`)
-	s.place(t, "gpu", `tolerations: [{key: hardware, operator: Equal, value: gpu}]`)
-	s.place(t, "any-hardware", `tolerations: [{key: hardware, operator: Exists}]`)
-	s.place(t, "everything", `tolerations: [{operator: Exists}]`)
-	s.place(t, "another-effect", `tolerations: [{key: hardware, operator: Exists, effect: NoSelectIfNew}]`)
-	s.place(t, "one", steady+"numberOfClusters: 1")
-	s.requireSelected(t, "none", "avoided", "plain")
-	s.requireSelected(t, "gpu", "avoided", "gpu", "plain")
-	s.requireSelected(t, "any-hardware", "avoided", "fpga", "gpu", "plain")
-	s.requireSelected(t, "everything", "avoided", "fpga", "gpu", "plain")
-	s.requireSelected(t, "another-effect", "avoided", "plain")
-	s.requireSelected(t, "one", "plain")
-
-	change(t, s, read(t, s, "", "plain", &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) {
-		c.Spec.Taints = taint("gpu", clusterv1.TaintEffectNoSelectIfNew).taints
-	})
-	s.requireSelected(t, "none", "avoided", "plain") // it was selected before
-	s.place(t, "new", `{}`)
-	s.requireSelected(t, "new", "avoided")
-	s.place(t, "for-a-while", `tolerations: [{key: hardware, operator: Exists, tolerationSeconds: 3600}, {key: leaving, operator: Exists, tolerationSeconds: 2}]`)
-	s.requireSelected(t, "for-a-while", "avoided", "fpga", "gpu", "plain")
-	change(t, s, read(t, s, "", "fpga", &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) {
-		c.Spec.Taints = []clusterv1.Taint{{Key: "leaving", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}
-	})
-	s.requireSelected(t, "everything", "avoided", "fpga", "gpu", "plain")
-	s.requireSelected(t, "for-a-while", "avoided", "gpu", "plain")
 }
 
 // How a decision was made shows in the conditions, which count what each filter
@@ -207,7 +138,7 @@ func TestStory09HowADecisionIsMade(t *testing.T) {
 }
 
 // counted is what a metric of the controller has counted.
-func counted(t *testing.T, name string) float64 {
+func counted(t testing.TB, name string) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	require.NoError(t, err)
@@ -225,27 +156,4 @@ func counted(t *testing.T, name string) float64 {
 		}
 	}
 	return total
-}
-
-// Conditions select clusters: those that are available, by expression, or because
-// whoever sees that one is not gives it a taint.
-func TestStory10AvailableClusters(t *testing.T) {
-	s := newFleet(t, "")
-	s.join(t, "up", traits{available: metav1.ConditionTrue})
-	s.join(t, "down", traits{available: metav1.ConditionFalse})
-	unknown := s.join(t, "unknown", traits{available: metav1.ConditionUnknown})
-	s.join(t, "tainted", traits{available: metav1.ConditionTrue, taints: unavailable})
-	const expression = `managedCluster.status.conditions.exists(c, c.type == "ManagedClusterConditionAvailable" && c.status == "True")`
-	s.place(t, "by-condition", fmt.Sprintf("predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['%s']}}}]\ntolerations: [{operator: Exists}]", expression))
-	s.place(t, "by-taint", `{}`)
-	s.requireSelected(t, "by-condition", "tainted", "up")
-	s.requireSelected(t, "by-taint", "down", "unknown", "up")
-
-	changeStatus(t, s, unknown, func(c *clusterv1.ManagedCluster) { setAvailable(c, metav1.ConditionTrue) })
-	s.requireSelected(t, "by-condition", "tainted", "unknown", "up")
-	changeStatus(t, s, read(t, s, "", "up", &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) { setAvailable(c, metav1.ConditionFalse) })
-	s.fail(t, "up")
-	s.mend(t, "tainted")
-	s.requireSelected(t, "by-condition", "tainted", "unknown")
-	s.requireSelected(t, "by-taint", "down", "tainted", "unknown")
 }

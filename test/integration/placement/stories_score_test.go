@@ -4,7 +4,6 @@
 package placement
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,7 +43,7 @@ func TestScoreStory1ScoresPushedFromEachCluster(t *testing.T) {
 }
 
 // agent is a client of what runs on a cluster.
-func (s scene) agent(t *testing.T, cluster string) client.Client {
+func (s scene) agent(t testing.TB, cluster string) client.Client {
 	t.Helper()
 	s.open(t, cluster)
 	user := "agent-of-" + cluster
@@ -94,59 +93,5 @@ func TestScoreStory2ScoresFromMetricsOnTheHub(t *testing.T) {
 	s.requireSelected(t, "roomy", "medium", "small")
 }
 
-// The workload runs on the primary, moves to the backup when the primary goes down,
-// and without a cluster to run on it runs nowhere.
-func TestScoreStory3DisasterRecovery(t *testing.T) {
-	s := recovery(t)
-	s.apply(t, recoveryScores)
-	s.place(t, "workload", best(1, "disasterrecovery", "workload", 1))
-	s.requireSelected(t, "workload", "primary")
-	s.fail(t, "backup")
-	s.fail(t, "primary")
-	s.requireSelected(t, "workload")
-	s.mend(t, "backup")
-	s.requireSelected(t, "workload", "backup")
-	s.mend(t, "primary")
-	s.requireSelected(t, "workload", "primary")
-
-	// With Steady it would not move back by itself.
-	s.place(t, "sticky", "numberOfClusters: 1\n"+fmt.Sprintf(weighted, "{type: BuiltIn, builtIn: Steady}", 2, "{type: AddOn, addOn: {resourceName: disasterrecovery, scoreName: workload}}", 1))
-	s.requireSelected(t, "sticky", "primary")
-	s.fail(t, "primary")
-	s.requireSelected(t, "sticky", "backup")
-	s.mend(t, "primary")
-	s.requireSelected(t, "workload", "primary")
-	s.requireSelected(t, "sticky", "backup")
-}
-
 // weighted are two prioritizers, each with a weight.
 const weighted = "prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: %s, weight: %d}, {scoreCoordinate: %s, weight: %d}]}\n"
-
-// A third party rates clusters by several scores in one object; each Placement weighs
-// them as its service needs, and may demand one of them.
-func TestScoreStory4RatingsOfThirdParties(t *testing.T) {
-	s := newFleet(t, "")
-	for cluster, rated := range map[string][3]int32{"cluster1": {90, 20, 50}, "cluster2": {60, 80, 50}, "cluster3": {-100, 100, 50}} {
-		s.join(t, cluster, traits{})
-		for i, name := range []string{"latency", "iops", "region"} {
-			s.score(t, s, cluster, "sla", name, rated[i])
-		}
-	}
-	policy := func(latency, iops int) string {
-		return fmt.Sprintf(weighted, "{type: AddOn, addOn: {resourceName: sla, scoreName: latency}}", latency, "{type: AddOn, addOn: {resourceName: sla, scoreName: iops}}", iops)
-	}
-	s.place(t, "gold", "numberOfClusters: 1\n"+policy(1, 1))        // 110, 140, 0
-	s.place(t, "interactive", "numberOfClusters: 1\n"+policy(5, 1)) // 470, 380, -400
-	s.place(t, "storage", "numberOfClusters: 1\n"+policy(1, 10))    // 290, 860, 900
-	s.place(t, "demanding", "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.scores(\"sla\").exists(s, s.name == \"iops\" && s.value >= 80)']}}}]")
-	s.requireSelected(t, "gold", "cluster2")
-	s.requireSelected(t, "interactive", "cluster1")
-	s.requireSelected(t, "storage", "cluster3")
-	s.requireSelected(t, "demanding", "cluster2", "cluster3")
-
-	s.score(t, s, "cluster3", "sla", "latency", 95)
-	s.score(t, s, "cluster2", "sla", "iops", 79)
-	s.requireSelected(t, "gold", "cluster3")
-	s.requireSelected(t, "interactive", "cluster3")
-	s.requireSelected(t, "demanding", "cluster3")
-}

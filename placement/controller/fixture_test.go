@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	require.NoError(t, err)
 }

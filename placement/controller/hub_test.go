@@ -31,6 +31,9 @@ var theHub = env.Share(func(t testing.TB) *hub {
 	})}
 	config := h.ConfigOf(t, controlplane.AdminUser)
 	Guard(config)
+	var err error
+	h.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: h.Scheme()})
+	must(t, err)
 	h.Manage(t, config, manager.Options{Cache: Cache()}, func(mgr manager.Manager) error { return Add(mgr, Options{}) })
 	return h
 })

@@ -23,7 +23,9 @@ func Main(m *testing.M, prepare ...func(testing.TB)) { os.Exit(run(&ofPackage, m
 
 // NoLeaks has the package fail if a goroutine is left when everything has ended.
 func NoLeaks(t testing.TB) {
-	t.Cleanup(func() { require.NoError(t, goleak.Find()) })
+	// What waits until it has been looked for leaks is none.
+	waits := goleak.IgnoreAnyFunction("github.com/celset/celset/internal/testing/env.(*packageTest).call")
+	t.Cleanup(func() { require.NoError(t, goleak.Find(waits)) })
 }
 
 func run(t *packageTest, tests func() int, prepare []func(testing.TB)) (code int) {
@@ -130,6 +132,7 @@ func (t *packageTest) FailNow() {
 	runtime.Goexit()
 }
 
+func (t *packageTest) Name() string             { return "TestMain" }
 func (t *packageTest) Context() context.Context { return t.ctx }
 func (t *packageTest) Output() io.Writer        { return os.Stderr }
 func (t *packageTest) Helper()                  {}

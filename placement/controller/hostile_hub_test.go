@@ -30,7 +30,7 @@ func TestUnreadableObjectsOnAHub(t *testing.T) {
 	f := newFleet(t)
 	scheme := runtime.NewScheme()
 	must(t, AddToScheme(scheme))
-	unguarded, err := client.New(f.ControlPlane.RESTConfig(), client.Options{Scheme: scheme})
+	unguarded, err := client.New(f.RESTConfig(), client.Options{Scheme: scheme})
 	must(t, err)
 	patch := func(object client.Object, list client.ObjectList, subresource bool, text string) {
 		t.Helper()
@@ -83,7 +83,7 @@ func TestUnreadableObjectsOnAHub(t *testing.T) {
 		other.requireSelected(t, other.place(t, "p"), "a")
 	})
 	t.Run("a restart", func(t *testing.T) {
-		config := f.ControlPlane.RESTConfig()
+		config := f.RESTConfig()
 		Guard(config)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()

@@ -329,7 +329,7 @@ func (s *script) isThere(ctx context.Context, pod string) (there bool, err error
 // scriptCommands are those of scripts.
 var scriptCommands = map[string]func(*script, []string){
 	"nodes": func(s *script, args []string) {
-		name := s.TB.Name()
+		name := s.Name()
 		name = strings.ReplaceAll(strings.ToLower(name[strings.LastIndex(name, "/")+1:]), "_", "-")
 		s.lab = newLab(s, name, int(s.number(args[0])))
 		s.words["ns"] = s.Namespace

@@ -35,7 +35,6 @@ const (
 	nodes    = 8
 	devices  = 64 // on each
 	clusters = 20
-
 )
 
 // rights: each user may do everything in the namespaces that are theirs, and nothing
@@ -119,13 +118,13 @@ func (l *lab) client(t *testing.T, user string) client.Client {
 // populate makes nodes with devices, and clusters that all namespaces may select.
 func (l *lab) populate(t *testing.T) {
 	t.Helper()
-	names, err := controlplane.CreateNodes(t.Context(), l.ControlPlane.Client(), nodes, controlplane.NodeOptions{
+	names, err := controlplane.CreateNodes(t.Context(), l.Client(), nodes, controlplane.NodeOptions{
 		Static: true, Capacity: corev1.ResourceList{corev1.ResourcePods: *quantity("10000")},
 	})
 	require.NoError(t, err)
 	ring, err := topology.NewRing(topology.Family{Driver: driver, Prefix: "mla"}, devices)
 	require.NoError(t, err)
-	crowded, err := controlplane.CreateNodes(t.Context(), l.ControlPlane.Client(), crowdedNodes, crowdedOptions)
+	crowded, err := controlplane.CreateNodes(t.Context(), l.Client(), crowdedNodes, crowdedOptions)
 	require.NoError(t, err)
 	l.Publish(t, ring, append(names, crowded...)...)
 	l.crowd.gather(crowded, ring)

@@ -274,4 +274,3 @@ func during(ctx context.Context, probes []*probe, do func()) (map[*probe]time.Du
 	all.Wait()
 	return worst, failures
 }
-

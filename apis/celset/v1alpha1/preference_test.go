@@ -18,11 +18,6 @@ import (
 
 const typedPreference = `"apiVersion": "celset.dev/v1alpha1", "kind": "CELDevicePreference", `
 
-// preference is a configuration entry with the fields, as JSON, of a preference.
-func preference(fields string) resourceapi.DeviceConfiguration {
-	return parameters(DriverName, `{`+typedPreference+fields+`}`)
-}
-
 // preferring makes a claim with the requests a of class x and b, which is one of class w or of z.
 func preferring(t *testing.T, entries ...resourceapi.DeviceConfiguration) *resourceapi.ResourceClaim {
 	claim := claimOf(t, `requests: [{name: a, exactly: {deviceClassName: x}}, {name: b, firstAvailable: [{name: l, deviceClassName: w}, {name: m, deviceClassName: z}]}]`)

@@ -74,10 +74,6 @@ func (s scene) permit(t testing.TB, user string) {
 	env.Becomes(t, true, func() bool { return s.As(t, user).Create(t.Context(), probe, client.DryRunAll) == nil })
 }
 
-// steady has whoever is selected stay. Without it Balance, too, decides among equals,
-// and what other Placements select changes that.
-const steady = "prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}\n"
-
 // Of 2,000 clusters 300 are selected, in three PlacementDecisions; when a selected one
 // leaves, one other takes its place.
 func TestStory05HundredsFromThousands(t *testing.T) {

@@ -92,6 +92,3 @@ func TestScoreStory2ScoresFromMetricsOnTheHub(t *testing.T) {
 	collect()
 	s.requireSelected(t, "roomy", "medium", "small")
 }
-
-// weighted are two prioritizers, each with a weight.
-const weighted = "prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: %s, weight: %d}, {scoreCoordinate: %s, weight: %d}]}\n"

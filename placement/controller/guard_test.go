@@ -55,7 +55,7 @@ func filtered(t require.TestingT, of schema.GroupVersionResource, text string) s
 }
 
 // around are the places of an object in what the API server answers.
-var around = []string{`%s`, `{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{},%s,{"a":[]}]}`, `{"type":"ADDED","object":%s}` + "\n" + `{"type":"DELETED","object":{}}`}
+var around = []string{`%s`, `{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{},%s,{"a":[]}]}`, `{"type":"ADDED","object":%s}` + "\n" + `{"type":"DELETED","object":%[1]s}`}
 
 // templates are objects with a place for a value.
 var templates = map[string]map[schema.GroupVersionResource]string{
@@ -87,8 +87,8 @@ func TestHarmfulValuesAreReplaced(t *testing.T) {
 			got := map[string]bool{}
 			for of, object := range templates[d.Cmd] {
 				for _, around := range around {
-					place := fmt.Sprintf(around, object)
-					before, after, _ := strings.Cut(place, "%s")
+					place := strings.ReplaceAll(fmt.Sprintf(around, object), "%s", "%[1]s")
+					before, after, _ := strings.Cut(place, "%[1]s")
 					after, _, _ = strings.Cut(after, "%[1]s")
 					result := filtered(t, of, fmt.Sprintf(place, value))
 					with, _, _ := strings.Cut(strings.TrimPrefix(result, before), after)

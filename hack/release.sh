@@ -33,7 +33,7 @@ out=$DIST.unfinished
 work=$(mktemp -d)
 # ko takes the path of a layout for the name of an image, which has no capital letters.
 layout=bin/layout-$$
-trap 'rm -rf "$work" "$layout"' EXIT
+trap 'rm -rf "$work" "$layout" "$out"' EXIT
 rm -rf "$out"
 mkdir -p "$out/images"
 

@@ -32,7 +32,8 @@ const (
 	// frugalProfile evaluates few sets, briefProfile takes hardly a step.
 	frugalProfile = "celset-frugal"
 	briefProfile  = "celset-brief"
-	// wholeProfile keeps whole what others may ask for.
+	// wholeProfile keeps whole what others may ask for, and searches for the best set for as long as it takes,
+	// although pods of other stories wait.
 	wholeProfile = "celset-whole"
 )
 
@@ -61,7 +62,7 @@ func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
 		hastyProfile:  hasty,
 		frugalProfile: {Budget: &configv1alpha1.Budget{Cost: ptr.To(frugalCost)}},
 		briefProfile:  {Budget: &configv1alpha1.Budget{Steps: ptr.To(briefSteps)}},
-		wholeProfile:  {DefaultPreference: v1alpha1.PolicyKeepWhole},
+		wholeProfile:  {DefaultPreference: v1alpha1.PolicyKeepWhole, AttemptTimeout: &metav1.Duration{}},
 	}
 }
 

@@ -30,7 +30,7 @@ func TestFailedEvaluationMayBeAboutTheNode(t *testing.T) {
 	l := newLab(t, "failing", 2)
 	old, current := l.Nodes[0], l.Nodes[1]
 	driver := l.mixedFleet(t, old, current)
-	scheduler := startScheduler(t, failingProfile, configBeside(t, failingProfile, "{}"))
+	scheduler := startScheduler(t, failingProfile, celsetConfig(t, failingProfile, "{}"))
 	pair := env.Request("mla", driver, 2)
 	board := fmt.Sprintf("devices.all(d, d.attributes[%q].board == 1)", driver)
 	unfit := func() float64 {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate_test
+package fit_test
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/cmd/kubectl-celset/simulate"
+	"github.com/celset/celset/cmd/kubectl-celset/fit"
 )
 
 // TestPreferencesOfSeveralClaims: what is told names the claim.
@@ -40,7 +40,7 @@ func TestPreferencesOfSeveralClaims(t *testing.T) {
 	node := result.Nodes[0]
 	require.Equal(t, "good", node.Claims[0].Devices[0].Device)
 	require.Equal(t, allocator.PreferenceBest, node.Outcome)
-	require.Equal(t, []simulate.PreferenceValue{
+	require.Equal(t, []fit.PreferenceValue{
 		{Claim: "ns/wants", Name: "p", Value: 1}, {Claim: "ns/wants", Name: "q", Value: 7}, {Claim: "ns/wants-too", Name: "q", Value: 7},
 	}, node.Preferences)
 	var text strings.Builder

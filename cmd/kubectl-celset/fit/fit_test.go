@@ -1,12 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate_test
+package fit_test
 
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -14,14 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/cmd/kubectl-celset/simulate"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-var options = simulate.Options{
-	FilterTimeout: time.Minute, CostBudget: allocator.DefaultCostBudget, StepBudget: allocator.DefaultStepBudget,
-	PreferenceCost: allocator.DefaultPreferenceCostBudget, PreferenceSteps: allocator.DefaultPreferenceStepBudget,
+func options(nodes ...string) fit.Options {
+	args := &configv1alpha1.DynamicResourcesCELArgs{}
+	configv1alpha1.SetDefaults(args)
+	return fit.Options{Args: args, Nodes: nodes}
 }
 
 // state has a pod with a claim on node-1 and one to be allocated, and four nodes with a
@@ -63,16 +63,16 @@ func state() *clusterstate.State {
 	return clusterstate.New(objects)
 }
 
-func run(t *testing.T, s *clusterstate.State, argument string, nodes ...string) *simulate.Result {
+func run(t *testing.T, s *clusterstate.State, argument string, nodes ...string) *fit.Report {
 	t.Helper()
 	subject, err := s.Subject(argument, "ns")
 	require.NoError(t, err)
-	result, err := simulate.Run(t.Context(), s, subject, options, nodes...)
+	result, err := fit.Run(t.Context(), s, subject, options(nodes...))
 	require.NoError(t, err)
 	return result
 }
 
-func reasons(result *simulate.Result) map[string]string {
+func reasons(result *fit.Report) map[string]string {
 	reasons := make(map[string]string)
 	for _, node := range result.Nodes {
 		reasons[node.Name] = node.Reason
@@ -91,7 +91,7 @@ func TestNodesOfAPod(t *testing.T) {
 		"node-4": "request r: 0 of 1 devices",
 	}, reasons(result))
 	require.Equal(t, "ns/wants", result.Nodes[0].Claims[0].Name)
-	require.Equal(t, []simulate.Device{{Request: "r", Driver: "d", Pool: "node-1", Device: "dev"}}, result.Nodes[0].Claims[0].Devices)
+	require.Equal(t, []fit.Device{{Request: "r", Driver: "d", Pool: "node-1", Device: "dev"}}, result.Nodes[0].Claims[0].Devices)
 	require.Equal(t, "ns/has", result.Allocated[0].Name)
 
 	s.Pods[0].Spec.NodeName = "node-3"
@@ -124,12 +124,20 @@ func TestInterruption(t *testing.T) {
 	subject, err := s.Subject("claim/wants", "ns")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = simulate.Run(ctx, s, subject, options)
-	require.ErrorIs(t, err, context.Canceled)
-	late := options
-	late.FilterTimeout = 0
-	result, err := simulate.Run(t.Context(), s, subject, late)
+	interrupted := options()
+	interrupted.Progress = func(done, all int) {
+		require.Equal(t, 4, all)
+		if done == 2 {
+			cancel()
+		}
+	}
+	report, err := fit.Run(ctx, s, subject, interrupted)
 	require.NoError(t, err)
-	require.Contains(t, result.Error, "node node-1: no answer within 0s")
+	require.Len(t, report.Nodes, 2, "what is known")
+	require.Equal(t, "2 of 4 nodes were asked for: context canceled", report.Incomplete)
+	late := options()
+	late.Args.FilterTimeout.Duration = 1
+	report, err = fit.Run(t.Context(), s, subject, late)
+	require.NoError(t, err)
+	require.Contains(t, report.Error, "node node-1: no answer within 1ns")
 }

@@ -45,7 +45,7 @@ var budgets = []budget{
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 9450},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2650},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12050},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 2600},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 2650},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 7100},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2750},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5400},

@@ -63,6 +63,11 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	require.Contains(t, explained, "in the way: claim "+l.Namespace+"/")
 	require.Equal(t, claim.ResourceVersion, l.Claim(t, "ring").ResourceVersion)
 
+	var names bytes.Buffer
+	require.Equal(t, cli.ExitOK, cli.Run(t.Context(), []string{"__complete", "explain", "--kubeconfig=" + cluster.Kubeconfig(), "--namespace=" + l.Namespace, "claim/ri"},
+		genericiooptions.IOStreams{Out: &names, ErrOut: io.Discard}))
+	require.Equal(t, "claim/ring\n:4\n", names.String())
+
 	l.CreatePod(t, "elsewhere", "other-scheduler", "ring")
 	explained = l.celset(t, cli.ExitNegative, nil, "explain", "pod/elsewhere")
 	require.Contains(t, explained, `no: spec.schedulerName: no celset-scheduler has a profile "other-scheduler", so the claims stay unallocated: use celset-`)

@@ -67,7 +67,10 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
 	for _, add := range []func(*options) *cobra.Command{newCheckCommand, newConvertCommand, newSimulateCommand, newExplainCommand, newDrawCommand, newFragmentationCommand} {
-		command.AddCommand(add(newOptions(streams)))
+		o := newOptions(streams)
+		one := add(o)
+		o.addCompletion(one)
+		command.AddCommand(one)
 	}
 	return command
 }

@@ -57,13 +57,13 @@ func answerOf(results []resourceapi.AllocationResult, err error) answer {
 	return answer{Results: results}
 }
 
-// Bounds change nothing but the number of steps: not the devices, not which error
-// is met, with all its text. Only the
-// reason why the claims don't fit may be a better one.
+// Bounds change nothing but the number of steps: not the devices, not which error is met, with all
+// its text, nor what is left behind. Only the reason why the claims don't fit may be a better one.
 func TestBoundsChangeNothing(t *testing.T) {
-	seen := map[string]int{}
+	seen, outcomes := map[string]int{}, map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
 		s := randomScenario(rt)
+		outcomes[requireNothingLeft(rt, s.searchIfValid(t))]++
 		want, all := s.answer(t, WithExhaustiveSearch())
 		got, some := s.answer(t)
 		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
@@ -83,6 +83,7 @@ func TestBoundsChangeNothing(t *testing.T) {
 	for _, outcome := range []string{"cut, not found", "not found", "found"} {
 		require.NotZero(t, seen[outcome], "the generator has lost %q: %v", outcome, seen)
 	}
+	require.Len(t, outcomes, 4, "the generator has lost an outcome: %v", outcomes)
 }
 
 // Where a glance at the ordinary devices tells that there are plenty, a look at each device tells the

@@ -7,18 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/structured"
-
-	"github.com/celset/celset/cel"
 )
 
 // unread is an expression that is false for each set, which only evaluation tells:
@@ -36,41 +30,6 @@ func (s scenario) requireBudgetError(t testing.TB, opts ...Option) (*BudgetError
 	require.ErrorAs(t, err, &failure)
 	require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
 	return failure, a.Stats()
-}
-
-func TestBudgetErrors(t *testing.T) {
-	s := given(t, "devices 6 mla-# index=#; allocated mla-2; claim c; want mla 3; cel shape = $unread")
-	expected := func(unit BudgetUnit, limit uint64, left int64) *BudgetError {
-		return &BudgetError{
-			Claim: types.NamespacedName{Namespace: "default", Name: "c"}, Constraint: "shape", Node: nodeName,
-			Unit: unit, Limit: limit, SetsLeft: big.NewInt(left), Sets: big.NewInt(10),
-		}
-	}
-	ignored := cmp.Options{cmpopts.IgnoreUnexported(BudgetError{}), cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })}
-
-	t.Run("cost", func(t *testing.T) {
-		failure, _ := s.requireBudgetError(t, WithCostBudget(1))
-		require.Empty(t, cmp.Diff(expected(BudgetCost, 1, 10), failure, ignored))
-		require.EqualError(t, failure, "claim default/c, constraint shape, node node-1: "+
-			"the evaluations together exceed the cost budget of 1 CEL cost units, with 10 of 10 sets of devices left undecided: "+
-			"narrow the candidates with selectors or matchAttribute, write a cheaper expression, "+
-			"or raise budget.cost in the scheduler plugin's DynamicResourcesCELArgs")
-		var evaluation *cel.Error
-		require.ErrorAs(t, failure, &evaluation)
-		require.Equal(t, cel.ReasonBudget, evaluation.Reason)
-	})
-	t.Run("steps", func(t *testing.T) {
-		// At the fourth step mla-0 and mla-3 are taken; the 3 sets with mla-0 and mla-1 are
-		// behind.
-		failure, stats := s.requireBudgetError(t, WithStepBudget(3))
-		require.Empty(t, cmp.Diff(expected(BudgetSteps, 3, 7), failure, ignored))
-		require.EqualError(t, failure, "claim default/c, constraint shape, node node-1: "+
-			"the search exceeds the step budget of 3 steps, with 7 of 10 sets of devices left undecided: "+
-			"narrow the candidates with selectors or matchAttribute, split the expression into simple conditions joined by &&, "+
-			"or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs")
-		require.NoError(t, failure.Unwrap())
-		require.Equal(t, int64(4), stats.Steps, "the one beyond the budget is counted")
-	})
 }
 
 // The tables of an expression cost too, and nothing may be cut because of entries that

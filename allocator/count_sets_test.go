@@ -32,7 +32,7 @@ func (s scenario) count(t testing.TB, shape Shape) SetCount {
 }
 
 func TestCountSetsOfNoClass(t *testing.T) {
-	_, err := scenario{slices: eight()}.allocator(t).CountSets(t.Context(), []*v1.Node{newNode(nodeName)}, Shape{"none", "pair", 2})
+	_, err := given(t, "devices 8 mla-# index=#").allocator(t).CountSets(t.Context(), []*v1.Node{newNode(nodeName)}, Shape{"none", "pair", 2})
 	require.ErrorContains(t, err, "2 devices of class none with constraint pair, node node-1: ")
 }
 

@@ -200,9 +200,6 @@ func consuming(set string, consumed amounts, groups ...string) func(*resourceapi
 // onAny lets a device of a slice with node selection per device be used anywhere.
 func onAny(d *resourceapi.Device) { d.AllNodes = ptr.To(true) }
 
-// elsewhere is the opposite.
-func elsewhere(d *resourceapi.Device) { d.NodeName = ptr.To("node-2") }
-
 // partitioned makes the two slices of a pool with one counter set: "gpu" with an
 // amount of memory.
 func partitioned(memory string, devices ...resourceapi.Device) []*sliceBuilder {
@@ -215,11 +212,6 @@ func partitioned(memory string, devices ...resourceapi.Device) []*sliceBuilder {
 // part is a device that consumes that much memory of the counter set "gpu".
 func part(name, memory string, groups ...string) resourceapi.Device {
 	return newDevice(name, nil, consuming("gpu", amounts{"memory": memory}, groups...))
-}
-
-// gpu is a shared device with memory, of which 1Gi is consumed by default.
-func gpu(name, memory string) resourceapi.Device {
-	return newDevice(name, nil, shared, policy.Having("memory", memory, policy.Default("1Gi")))
 }
 
 const color = driver + "/color"

@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"testing"
 
@@ -37,15 +36,6 @@ func (b *claimBuilder) prefer(name, expression string, requests ...string) *clai
 	return b.configure(preferenceOf(name, expression, requests...))
 }
 
-// eight are devices mla-0 to mla-7 with their index.
-func eight() []*sliceBuilder {
-	devices := make([]resourceapi.Device, 8)
-	for i := range devices {
-		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": i, "row": i / 4})
-	}
-	return []*sliceBuilder{slice("devices", devices...)}
-}
-
 const (
 	sum = indices + ".sum()"
 	// indexOfD is the index of a device d.
@@ -59,18 +49,10 @@ func withProbesAfter(steps int64) Option {
 
 const never = math.MaxInt64 / 2
 
-func indexed(count int) *sliceBuilder {
-	devices := make([]resourceapi.Device, count)
-	for i := range devices {
-		devices[i] = newDevice(fmt.Sprintf("mla-%02d", i), attrs{"index": i})
-	}
-	return slice("devices", devices...)
-}
-
 // Where sets are a little better than the last many times, probes take fewer steps.
 func TestProbesSpareSteps(t *testing.T) {
 	steps := func(after int64) int64 {
-		s := scenario{claims: []*claimBuilder{claim("c").want("r", 8).prefer("p", sum)}, slices: []*sliceBuilder{indexed(48)}}
+		s := given(t, "devices 48 mla-# index=#; claim c; want r 8; prefer p = $indices.sum()")
 		got, stats := s.answer(t, withProbesAfter(after), WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget))
 		require.Equal(t, "r=mla-40", devicesOf(got.Results)[0])
 		require.Equal(t, int64(1), stats.PreferencesBest)
@@ -99,8 +81,8 @@ func TestBetween(t *testing.T) {
 func TestWithoutPreferences(t *testing.T) {
 	cache := WithCache(NewCache())
 	first := []string{"r=mla-0", "r=mla-1"}
-	for _, plain := range []*claimBuilder{claim("c").want("r", 2), claim("c").want("r", 2).cel("any").define("any", "true")} {
-		s := scenario{slices: eight(), claims: []*claimBuilder{plain.prefer("p", sum)}, opts: []Option{cache}}
+	for _, constraint := range []string{"", "cel any = true; "} {
+		s := given(t, "devices 8 mla-# index=#; claim c; want r 2; "+constraint+"prefer p = $indices.sum()").with(cache)
 		s.requireDevices(t, "r=mla-6", "r=mla-7")
 		s.opts = []Option{cache, WithoutPreferences()}
 		s.requireDevices(t, first...)
@@ -111,14 +93,13 @@ func TestWithoutPreferences(t *testing.T) {
 		s.opts = []Option{cache}
 		s.requireDevices(t, "r=mla-6", "r=mla-7")
 	}
-	s := scenario{slices: eight(), claims: []*claimBuilder{claim("c").want("r", 2).prefer("p", "devices.")}, opts: []Option{WithoutPreferences()}}
-	s.requireDevices(t, first...)
+	given(t, "devices 8 mla-# index=#; claim c; want r 2; prefer p = devices.").with(WithoutPreferences()).requireDevices(t, first...)
 }
 
 // A preference never keeps claims from being allocated because it takes long. An attempt has one budget, and
 // may have another one for preferences.
 func TestAttemptBudgetLimitsPreferences(t *testing.T) {
-	s := scenario{slices: eight(), claims: []*claimBuilder{claim("c").want("r", 4).prefer("p", "devices.slice(0, 4).map(d, "+indexOfD+").max()")}}
+	s := given(t, "devices 8 mla-# index=#; claim c; want r 4; prefer p = devices.slice(0, 4).map(d, $at.index).max()")
 	first, best := []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}
 	limited := func(steps int64) *AttemptBudget {
 		budget := NewAttemptBudget(1_000_000, 1_000_000)
@@ -152,12 +133,8 @@ func (s scenario) having(t *testing.T) ([]*resourceapi.ResourceClaim, Details) {
 // Of preferences only policies are told, each of the requests that it is about, of prioritized lists
 // the alternative that was met.
 func TestPolicyValues(t *testing.T) {
-	pairs := shaped("pairs", definitionOf("pair", inPairs), keepingWhole())
-	s := scenario{
-		slices: eight(), classes: []*resourceapi.DeviceClass{pairs}, inUse: []string{"mla-2", "mla-7"},
-		claims: []*claimBuilder{claim("c").want("r", 2).class("pairs").want("s", 1).class("pairs").prefer("p", sum, "s").want("t", 1)},
-		opts:   []Option{WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes([]Shape{{"pairs", "pair", 2}})},
-	}
+	s := given(t, `class pairs; define pair = $pairs; policy; devices 8 mla-# index=#; allocated mla-2 mla-7; option keep-whole shape=pairs/pair/2
+claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum(); want t 1`)
 	claims, details := s.having(t)
 	told, err := s.allocator(t).PolicyValues(t.Context(), s.onNode(), claims[0])
 	require.NoError(t, err)

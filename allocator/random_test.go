@@ -136,6 +136,13 @@ func randomReference(t *rapid.T, c *claimBuilder) string {
 	return r.Name + "/" + rapid.SampledFrom(r.FirstAvailable).Draw(t, "covered alternative").Name
 }
 
+// onError says what becomes of failures of the constraint that was defined last.
+func (b *claimBuilder) onError(value v1alpha1.OnError) *claimBuilder {
+	raw := &b.Spec.Devices.Config[len(b.Spec.Devices.Config)-1].Opaque.Parameters.Raw
+	*raw = []byte(strings.TrimSuffix(string(*raw), "}") + `,"onError":"` + string(value) + `"}`)
+	return b
+}
+
 func randomRequest(t *rapid.T, c *claimBuilder, name string) {
 	// Few kinds, so that several requests compete for the same devices.
 	selectors := rapid.SampledFrom([][]string{

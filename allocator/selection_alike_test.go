@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,49 +49,34 @@ func (s *search) judged(t testing.TB) (passes []bool, evaluated int) {
 // Selectors are evaluated once for devices in a row that look the same to them.
 func TestSelectorsSeeDevicesOnce(t *testing.T) {
 	const (
-		memory = "device.capacity['mla.example.com'].memory.compareTo(quantity('4Gi')) >= 0"
-		many   = "device.allowMultipleAllocations == true"
+		three   = "devices 3 mla-# index=#; claim c; want x 1"
+		mesh    = "device a row=0 col=0; device b row=0 col=1; device c row=1 col=0; device d row=1 col=1; claim c; want x 1"
+		drivers = "slice 1; devices 2 mla-# index=#; slice 2 driver=other.example.com; devices 2 mla-# index=#; claim c; want x 1"
+		low     = "class low if $device.row > 0; "
 	)
-	of := func(devices ...resourceapi.Device) []*sliceBuilder {
-		return []*sliceBuilder{slice("1", withNames(devices)...)}
-	}
-	with := func(edits ...func(*resourceapi.Device)) resourceapi.Device { return newDevice("", nil, edits...) }
-	here, there := with(onAny), with(elsewhere)
 	for name, test := range map[string]struct {
-		slices    []*sliceBuilder
-		class     *resourceapi.DeviceClass
-		selectors []string
-		evaluated int
-		passes    []bool
+		statements string
+		evaluated  int
+		passes     []bool
 	}{
-		"no selectors":           {slices: of(ring(3)...), evaluated: 1, passes: []bool{true, true, true}},
-		"nothing is read":        {slices: of(ring(3)...), selectors: []string{"device.driver == 'mla.example.com'"}, evaluated: 1, passes: []bool{true, true, true}},
-		"refused":                {slices: of(ring(3)...), selectors: []string{"device.driver == 'other.example.com'"}, evaluated: 1, passes: []bool{false, false, false}},
-		"something else is read": {slices: of(mesh(2, 2)...), selectors: []string{"device.attributes['mla.example.com'].row > 0"}, evaluated: 2, passes: []bool{false, false, true, true}},
-		"by the class":           {slices: of(mesh(2, 2)...), class: classOf("low", "device.attributes['mla.example.com'].row > 0"), evaluated: 2, passes: []bool{false, false, true, true}},
-		"by both":                {slices: of(mesh(2, 2)...), class: classOf("low", "device.attributes['mla.example.com'].row > 0"), selectors: []string{"device.attributes['mla.example.com'].col > 0"}, evaluated: 4, passes: []bool{false, false, false, true}},
-		"any may be read":        {slices: of(ring(3)...), selectors: []string{"device.attributes[device.driver].size() == 1"}, evaluated: 3, passes: []bool{true, true, true}},
-		"capacity":               {slices: of(with(policy.Having("memory", "2Gi", nil)), with(policy.Having("memory", "4Gi", nil)), with(policy.Having("memory", "4Gi", policy.Default("1Gi")))), selectors: []string{memory}, evaluated: 2, passes: []bool{false, true, true}},
-		"capacity of the name":   {slices: of(with(policy.Having("memory", "2Gi", nil)), with(policy.Having("cores", "2Gi", nil))), selectors: []string{"'memory' in device.capacity['mla.example.com']"}, evaluated: 2, passes: []bool{true, false}},
-		"more capacities":        {slices: of(with(policy.Having("memory", "2Gi", nil)), with(policy.Having("memory", "2Gi", nil), policy.Having("cores", "1", nil))), selectors: []string{"'cores' in device.capacity['mla.example.com']"}, evaluated: 2, passes: []bool{false, true}},
-		"shared":                 {slices: of(with(), with(shared), with(shared)), selectors: []string{many}, evaluated: 2, passes: []bool{false, true, true}},
-		"other drivers": {
-			slices:    []*sliceBuilder{slice("1", ring(2)...), slice("2", ring(2)...).driver("other.example.com")},
-			selectors: []string{"device.driver == 'mla.example.com'"}, evaluated: 2, passes: []bool{true, true, false, false},
-		},
-		"read of other drivers": {
-			slices:    []*sliceBuilder{slice("1", ring(2)...), slice("2", ring(2)...).driver("other.example.com")},
-			selectors: []string{"device.attributes['other.example.com'].?index.orValue(1) == 1"}, evaluated: 3, passes: []bool{true, true, false, true},
-		},
-		"selected by node": {slices: []*sliceBuilder{slice("1", withNames([]resourceapi.Device{here, there, here})...).perDevice()}, evaluated: 3, passes: []bool{true, false, true}},
+		"no selectors":           {three, 1, []bool{true, true, true}},
+		"nothing is read":        {three + " if device.driver == 'mla.example.com'", 1, []bool{true, true, true}},
+		"refused":                {three + " if device.driver == 'other.example.com'", 1, []bool{false, false, false}},
+		"something else is read": {mesh + " if $device.row > 0", 2, []bool{false, false, true, true}},
+		"by the class":           {low + mesh + " class=low", 2, []bool{false, false, true, true}},
+		"by both":                {low + mesh + " class=low if $device.col > 0", 4, []bool{false, false, false, true}},
+		"any may be read":        {three + " if device.attributes[device.driver].size() == 1", 3, []bool{true, true, true}},
+		"capacity": {"device a memory:2Gi; device b memory:4Gi; device c memory:4Gi(default=1Gi); claim c; " +
+			"want x 1 if device.capacity['mla.example.com'].memory.compareTo(quantity('4Gi')) >= 0", 2, []bool{false, true, true}},
+		"capacity of the name":  {"device a memory:2Gi; device b cores:2Gi; claim c; want x 1 if 'memory' in device.capacity['mla.example.com']", 2, []bool{true, false}},
+		"more capacities":       {"device a memory:2Gi; device b memory:2Gi cores:1; claim c; want x 1 if 'cores' in device.capacity['mla.example.com']", 2, []bool{false, true}},
+		"shared":                {"device a; device b +shared; device c +shared; claim c; want x 1 if device.allowMultipleAllocations == true", 2, []bool{false, true, true}},
+		"other drivers":         {drivers + " if device.driver == 'mla.example.com'", 2, []bool{true, true, false, false}},
+		"read of other drivers": {drivers + " if device.attributes['other.example.com'].?index.orValue(1) == 1", 3, []bool{true, true, false, true}},
+		"selected by node":      {"slice 1 per-device; device a +everywhere; device b +node=node-2; device c +everywhere; claim c; want x 1", 3, []bool{true, false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wanted := claim("c").want("x", 1, test.selectors...)
-			var classes []*resourceapi.DeviceClass
-			if test.class != nil {
-				wanted, classes = wanted.class(test.class.Name), []*resourceapi.DeviceClass{test.class}
-			}
-			s := scenario{slices: test.slices, classes: classes, claims: []*claimBuilder{wanted}}
+			s := given(t, test.statements)
 			passes, evaluated := s.search(t).judged(t)
 			require.Equal(t, test.passes, passes)
 			require.Equal(t, test.evaluated, evaluated)
@@ -181,61 +165,26 @@ func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 // Devices are of one kind if they are the same in what constraints read, to selectors, and in
 // being free.
 func TestKindsOfDevices(t *testing.T) {
-	of := func(all ...attrs) []resourceapi.Device {
-		var devices []resourceapi.Device
-		for _, a := range all {
-			devices = append(devices, newDevice("", a))
-		}
-		return devices
-	}
-	const serial = "device.attributes['mla.example.com'].?serial.orValue('')"
+	const serial = "$device.?serial.orValue('')"
 	for name, test := range map[string]struct {
-		devices   []resourceapi.Device
-		selectors []string
-		inUse     []string
-		want      []int
+		devices, selector string
+		want              []int
 	}{
-		"all equal":             {devices: of(nil, nil, nil), want: []int{0, 0, 0}},
-		"none":                  {devices: ring(3)},
-		"read":                  {devices: of(attrs{"index": 1}, attrs{"index": 2}, attrs{"index": 1}), want: []int{0, 1, 0}},
-		"type":                  {devices: of(attrs{"index": 1}, attrs{"index": "1"}, attrs{"index": 1}), want: []int{0, 1, 0}},
-		"not read":              {devices: of(attrs{"serial": "1"}, attrs{"serial": "2"}, nil), want: []int{0, 0, 0}},
-		"by the selector":       {devices: of(attrs{"serial": "1"}, attrs{"serial": "2"}, nil), selectors: []string{serial + " != '1'"}, want: []int{0, 1, 1}},
-		"failing selector":      {devices: of(nil, nil, attrs{"serial": 1}, attrs{"serial": 1}), selectors: []string{serial + " + '' == ''"}, want: []int{0, 0, 1, 2}},
-		"in use":                {devices: of(nil, nil, nil), inUse: []string{"device-1"}, want: []int{0, 1, 0}},
-		"capacity":              {devices: []resourceapi.Device{newDevice("", nil), newDevice("", nil, policy.Having("memory", "1Gi", nil)), newDevice("", nil)}, want: []int{0, 1, 0}},
-		"empty lists and none":  {devices: of(attrs{"index": []int64{}}, attrs{"index": resourceapi.DeviceAttribute{}}, attrs{"index": []int64{}}, attrs{"index": resourceapi.DeviceAttribute{}}), want: []int{0, 1, 2, 1}},
-		"empty lists, not read": {devices: of(attrs{"serial": []int64{}}, nil), want: []int{0, 0}},
+		"all equal":             {"device a; device b; device c", "", []int{0, 0, 0}},
+		"none":                  {"devices 3 mla-# index=#", "", nil},
+		"read":                  {"device a index=1; device b index=2; device c index=1", "", []int{0, 1, 0}},
+		"type":                  {`device a index=1; device b index="1"; device c index=1`, "", []int{0, 1, 0}},
+		"not read":              {`device a serial="1"; device b serial="2"; device c`, "", []int{0, 0, 0}},
+		"by the selector":       {`device a serial="1"; device b serial="2"; device c`, " if " + serial + " != '1'", []int{0, 1, 1}},
+		"failing selector":      {"device a; device b; device c serial=1; device d serial=1", " if " + serial + " + '' == ''", []int{0, 0, 1, 2}},
+		"in use":                {"device a; device b; device c; allocated b", "", []int{0, 1, 0}},
+		"capacity":              {"device a; device b memory:1Gi; device c", "", []int{0, 1, 0}},
+		"empty lists and none":  {"device a index=[]; device b index=?; device c index=[]; device d index=?", "", []int{0, 1, 2, 1}},
+		"empty lists, not read": {"device a serial=[]; device b", "", []int{0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := scenario{
-				slices: []*sliceBuilder{slice("1", withNames(test.devices)...)}, inUse: test.inUse,
-				claims: []*claimBuilder{claim("c").want("x", 2, test.selectors...).cel("e").define("e", "devices.exists(d, d.attributes['mla.example.com'].?index.orValue(0) == 0)")},
-			}.search(t)
-			require.Len(t, s.inventory.Candidates, len(test.devices))
+			s := given(t, test.devices+"; claim c; want x 2"+test.selector+"; cel e = devices.exists(d, $at.?index.orValue(0) == 0)").search(t)
 			require.Equal(t, test.want, s.symmetry.classOf())
 		})
-	}
-}
-
-// Of devices that are the same to an expression which only evaluation tells to be false, one
-// is tried.
-func TestEqualDevicesAreTriedOnce(t *testing.T) {
-	for _, test := range []struct {
-		read  string
-		tried int64
-	}{{"serial", 1}, {"index", 8}} {
-		devices := ring(8)
-		for i := range devices {
-			devices[i].Attributes["serial"] = resourceapi.DeviceAttribute{StringValue: new(string)}
-		}
-		s := scenario{
-			slices: []*sliceBuilder{slice("1", devices...)},
-			claims: []*claimBuilder{claim("c").want("x", 1).cel("never").define("never", strings.ReplaceAll(unread, "index", test.read))},
-		}.search(t)
-		found, err := s.run()
-		require.NoError(t, err)
-		require.False(t, found)
-		require.Equal(t, []int64{test.tried, 8 - test.tried}, []int64{s.celConstraints[0].evaluations, s.symmetry.passedOver}, test.read)
 	}
 }

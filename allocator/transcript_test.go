@@ -28,7 +28,7 @@ var rewrite = flag.Bool("rewrite", false, "write what is expected in testdata/tr
 
 // TestTranscripts reads the files in testdata/transcripts. A case begins with "--" and its name,
 // a group of cases with "==" and its title. What is given for a group is given for each of its
-// cases; statements_test.go has the statements. What the allocator answers follows, in lines that
+// cases; statements_test.go and statements_slices_test.go have the statements. What the allocator answers follows, in lines that
 // begin with ">". Lines that begin with "#" are comments. -rewrite writes the answers anew.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "transcripts", "*.txt"))
@@ -126,18 +126,14 @@ func answered(t *testing.T, lines []string) []string {
 		again, _ := s.answer(t, cached...)
 		require.Empty(t, cmp.Diff(got, again, cmp.AllowUnexported(answer{})), "with a cache")
 	}
-	if search := s.searchIfValid(t); search != nil {
-		switch found, err := search.run(); {
-		case err != nil && strings.Contains(err.Error(), ", preference "): // of a set that was found
-		case found:
-			requireConsistent(t, search)
-		default:
-			requireUntouched(t, search)
-		}
-	}
-	lines = d.shown(t, got, details, failure)
+	requireNothingLeft(t, s.searchIfValid(t))
+	result := d.shown(t, got, details, failure)
 	require.True(t, reflect.DeepEqual(given.slices, s.slices) && reflect.DeepEqual(given.claims, s.claims))
-	return lines
+	if d.also != "" {
+		once := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, "also ") })
+		require.Equal(t, result, answered(t, append(once, "with "+d.also)), "with %s", d.also)
+	}
+	return result
 }
 
 func (d *draft) shown(t *testing.T, got answer, details Details, err error) []string {

@@ -298,7 +298,7 @@ func (d *draft) extend(change func(*v1alpha1.CELDeviceConstraint)) {
 }
 
 func (d *draft) addOption(words []string) {
-	preferenceCost, preferenceSteps := uint64(DefaultPreferenceCostBudget), DefaultPreferenceStepBudget
+	preferenceCost, preferenceSteps := DefaultPreferenceCostBudget, DefaultPreferenceStepBudget
 	var shapes []Shape
 	pairsIn(words, func(name, value string, _ bool) {
 		var option Option

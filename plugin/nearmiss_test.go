@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,14 +71,6 @@ func fail(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, names ...s
 	return status
 }
 
-func TestNearestMissIsNamed(t *testing.T) {
-	ctx, pl := start(t, true, class(), slice(0, 1, 3), owned("train", 1), constrain(t, claim(2), "ring2", "devices.size() == 2 && "+ring2))
-	require.Equal(t, "nearest miss: node node-1: 2 of 3 devices for request mla are free, but no set satisfies constraint ring2, line 1, column 24: "+
-		`devices.map(d, d.attributes["mla.example.com"].index).max() - devices.map(d, d.attributes["mla.example.com"].index).min() == 1; `+
-		"in the way: claim default/train with mla-1",
-		fail(ctx, t, pl, "node-0", nodeName, "node-2").Message())
-}
-
 // Whose they are is nobody's business in another namespace: conditions and events are read
 // by those who may see the pod.
 func TestClaimsOfOtherNamespacesAreNotNamed(t *testing.T) {
@@ -88,12 +81,6 @@ func TestClaimsOfOtherNamespacesAreNotNamed(t *testing.T) {
 		fail(ctx, t, pl, nodeName).Message())
 }
 
-func TestShortageIsNamed(t *testing.T) {
-	ctx, pl := start(t, true, class(), slice(0, 1, 3), owned("train", 0, 1), constrain(t, claim(2), "any", "true"))
-	require.Equal(t, "nearest miss: node node-1: request mla wants 2 devices, 1 of 3 that match are free; in the way: claim default/train with mla-0, mla-1",
-		fail(ctx, t, pl, nodeName).Message())
-}
-
 // Devices that are being allocated are in no claim yet: the pod would fit, were it not for
 // them. It is tried again when they are.
 func TestNothingIsSaidOfPendingAllocations(t *testing.T) {
@@ -101,11 +88,6 @@ func TestNothingIsSaidOfPendingAllocations(t *testing.T) {
 	other.Status.Allocation = nil
 	ctx, pl := start(t, true, class(), slice(0, 1), other, constrain(t, claim(2), "any", "true"))
 	require.NoError(t, pl.claims.ResourceClaims().SignalClaimPendingAllocation(pending.UID, pending))
-	require.Empty(t, fail(ctx, t, pl, nodeName).Message())
-}
-
-func TestNothingIsSaidOfOtherPods(t *testing.T) {
-	ctx, pl := start(t, true, class(), slice(0), claim(2))
 	require.Empty(t, fail(ctx, t, pl, nodeName).Message())
 }
 
@@ -140,4 +122,16 @@ func TestNothingIsSaidTooLate(t *testing.T) {
 	_, status = pl.PostFilter(late, state, pod(), framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))
 	require.Equal(t, fwk.Unschedulable, status.Code())
 	require.Empty(t, status.Message())
+}
+
+// TestFailedNodesAreNamed: one expression fails on some nodes, and the pod says on which.
+func TestFailedNodesAreNamed(t *testing.T) {
+	c := constrain(t, claim(2), "row", "devices.all(d, d.attributes['mla.example.com'].row == 1)")
+	raw := &c.Spec.Devices.Config[0].Opaque.Parameters.Raw
+	*raw = []byte(strings.TrimSuffix(string(*raw), "}") + `, "onError": "NodeDoesNotFit"}`)
+	ctx, pl := start(t, true, class(), slice(0, 1), c)
+	require.Equal(t, "an expression fails on devices of 1 nodes, such as claim default/claim, constraint row, node node-1, "+
+		"devices [mla.example.com/node-1/mla-0, mla.example.com/node-1/mla-1]: the expression fails: line 1, column 47: no such key: row"+
+		". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields",
+		strings.Split(fail(ctx, t, pl, "node-0", nodeName).Message(), "; ")[0])
 }

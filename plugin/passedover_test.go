@@ -5,19 +5,29 @@ package plugin
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/testing/defaults"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	schedulerprofile "k8s.io/kubernetes/pkg/scheduler/profile"
 	"k8s.io/utils/ptr"
 )
 
@@ -84,7 +94,7 @@ const trialNodes = 100
 
 func newTrial(t *testing.T, isFirst bool) trial {
 	t.Helper()
-	objects, infos := largeCluster(trialNodes, false)
+	objects, infos := largeCluster(trialNodes)
 	for i, info := range infos {
 		n := info.Node()
 		cpu := "8"
@@ -162,4 +172,64 @@ func TestNothingIsPassedOverThatCouldNotBeTold(t *testing.T) {
 	_, second := r.schedule(t, "second", "5")
 	require.Equal(t, first, second)
 	require.Equal(t, -1, r.leftFor("second"))
+}
+
+// largeCluster has nodes with a 4x4 mesh each. Of nine out of ten, every other device is in
+// use in such a manner that no two neighbours are free; of the tenth, none is.
+func largeCluster(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
+	for i := range nodes {
+		name := fmt.Sprintf("node-%d", i)
+		s := slice()
+		s.Name, s.Spec.Pool.Name, s.Spec.NodeName = name, name, ptr.To(name)
+		inUse := claim(8)
+		inUse.Name, inUse.UID = "in-use-"+name, types.UID(name)
+		inUse.Status.Allocation = &resourceapi.AllocationResult{}
+		for d := range int64(16) {
+			s.Spec.Devices = append(s.Spec.Devices, resourceapi.Device{
+				Name: fmt.Sprintf("mla-%d", d),
+				Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+					"row": {IntValue: ptr.To(d / 4)}, "col": {IntValue: ptr.To(d % 4)}, "model": {StringValue: ptr.To("mla-2")},
+				},
+			})
+			if (d/4+d%4+int64(i))%2 == 0 {
+				inUse.Status.Allocation.Devices.Results = append(inUse.Status.Allocation.Devices.Results,
+					resourceapi.DeviceRequestAllocationResult{Request: "mla", Driver: driver, Pool: name, Device: fmt.Sprintf("mla-%d", d)})
+			}
+		}
+		objects = append(objects, s)
+		if i%10 != 0 {
+			objects = append(objects, inUse)
+		}
+		info := framework.NewNodeInfo()
+		info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		infos = append(infos, info)
+	}
+	return objects, infos
+}
+
+const square = `devices.map(d, d.attributes['mla.example.com'].row).max() - devices.map(d, d.attributes['mla.example.com'].row).min() == 1 &&
+	devices.map(d, d.attributes['mla.example.com'].col).max() - devices.map(d, d.attributes['mla.example.com'].col).min() == 1`
+
+// runScheduler runs Kubernetes' scheduler until the test ends, with the plugin in the place of
+// upstream's, which is the first after filters, or else the last.
+func runScheduler(t *testing.T, client kubernetes.Interface, isFirst bool, newPlugin frameworkruntime.PluginFactory) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	plugins := defaults.PluginsV1.DeepCopy()
+	plugins.MultiPoint.Enabled = append(slices.DeleteFunc(plugins.MultiPoint.Enabled, func(p config.Plugin) bool { return p.Name == "DynamicResources" }),
+		config.Plugin{Name: Name, Weight: 2})
+	if isFirst {
+		plugins.PostFilter.Enabled = []config.Plugin{{Name: Name}}
+	}
+	informers := scheduler.NewInformerFactory(client, 0, nil)
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	s, err := scheduler.New(ctx, client, informers, nil, schedulerprofile.NewRecorderFactory(broadcaster),
+		scheduler.WithProfiles(config.KubeSchedulerProfile{SchedulerName: "default-scheduler", Plugins: plugins, PluginConfig: defaults.PluginConfigsV1}),
+		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{Name: newPlugin}))
+	require.NoError(t, err)
+	informers.Start(ctx.Done())
+	informers.WaitForCacheSync(ctx.Done())
+	require.NoError(t, s.WaitForHandlersSync(ctx))
+	go s.Run(ctx)
 }

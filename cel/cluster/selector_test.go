@@ -322,14 +322,6 @@ func TestVerdictsSayWhatDoesNotMatch(t *testing.T) {
 	}
 }
 
-func TestLabelsAndClaimsOfAnyCluster(t *testing.T) {
-	of := cluster.New(cluster1())
-	require.Equal(t, "aws", of.Labels().Get("cloud"))
-	require.Equal(t, "eu-central-1", of.Claims().Get("region.open-cluster-management.io"))
-	require.Nil(t, cluster.Cluster{}.Labels())
-	require.Nil(t, cluster.Cluster{}.Claims())
-}
-
 // Maps are gone through in the order of their keys: the answer is the same each
 // time.
 func TestOrderOfMaps(t *testing.T) {

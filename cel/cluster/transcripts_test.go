@@ -15,9 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/cel"
@@ -119,4 +122,101 @@ func toldOf(t *testing.T, err error) string {
 		return fmt.Sprintf("%s: %s", failure.Reason, message)
 	}
 	return fmt.Sprintf("%s at %d:%d: %s", failure.Reason, failure.Line, failure.Column, message)
+}
+
+func item(name string, value int32) clusterv1alpha1.AddOnPlacementScoreItem {
+	return clusterv1alpha1.AddOnPlacementScoreItem{Name: name, Value: value}
+}
+
+func TestScoresThatAreNoneFail(t *testing.T) {
+	_, err := matches(t, `managedCluster.scores("broken").size() == 0`, cluster.New(cluster1()), hub())
+	require.ErrorIs(t, err, errBroken)
+	_, err = matches(t, `managedCluster.scores("default").size() == 0`, cluster.New(cluster1()), cluster.Hub{})
+	require.ErrorContains(t, err, "not found")
+}
+
+func TestScoresExpireByTheClockIfNoTimeIsGiven(t *testing.T) {
+	for offset, want := range map[time.Duration]bool{time.Hour: true, -time.Hour: false} {
+		scores := score("default")
+		scores.Status.ValidUntil = &metav1.Time{Time: time.Now().Add(offset)}
+		on := hub(scores)
+		on.Now = time.Time{}
+		matched, _ := matches(t, `managedCluster.scores("default") == []`, cluster.New(cluster1()), on)
+		require.Equal(t, want, matched)
+	}
+}
+
+func TestScoreNames(t *testing.T) {
+	for name, test := range map[string]struct {
+		expressions []string
+		names       []string
+		computed    bool
+	}{
+		"none":               {expressions: []string{`managedCluster.metadata.name == "scores"`}},
+		"no CEL":             {},
+		"one":                {expressions: []string{`managedCluster.scores("a").size() == 1`}, names: []string{"a"}},
+		"several":            {expressions: []string{`managedCluster.scores("a") == managedCluster.scores("b")`, `managedCluster.scores("c") == []`}, names: []string{"a", "b", "c"}},
+		"in a macro":         {expressions: []string{`[managedCluster].all(c, c.scores("a") == [])`}, names: []string{"a"}},
+		"never evaluated":    {expressions: []string{`true || managedCluster.scores("a") == []`}, names: []string{"a"}},
+		"computed":           {expressions: []string{`managedCluster.scores("a" + "b") == []`}, computed: true},
+		"computed and known": {expressions: []string{`["a", "b"].all(n, managedCluster.scores(n) == []) && managedCluster.scores("c") == []`}, names: []string{"c"}, computed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names := compile(t, expressions(test.expressions...)).ScoreNames()
+			require.ElementsMatch(t, test.names, names.Names.UnsortedList())
+			require.Equal(t, test.computed, names.Computed)
+			for _, known := range test.names {
+				require.True(t, names.Has(known))
+			}
+			require.Equal(t, test.computed, names.Has("other"))
+		})
+	}
+}
+
+func bravelion() *profilev1alpha1.ClusterProfile {
+	return &profilev1alpha1.ClusterProfile{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "bravelion", Labels: map[string]string{"cloud": "azure"}},
+		Spec:       profilev1alpha1.ClusterProfileSpec{ClusterManager: profilev1alpha1.ClusterManager{Name: "fleet"}},
+		Status: profilev1alpha1.ClusterProfileStatus{
+			Version: profilev1alpha1.ClusterVersion{Kubernetes: "v1.33.1"},
+			Properties: []profilev1alpha1.Property{
+				{Name: "sku.node.k8s.io", Value: "g6.xlarge,Standard_NC48ads_H100,m3-ultramem-32"},
+				// The commas that the example of the proposal lacks are added.
+				{Name: "sku.gpu.kubernetes-fleet.io", Value: `{
+					"H100": [{"Standard_NC48ads_H100_v4": 10}, {"Standard_NC96ads_H100_v4": 2}],
+					"A100": [{"Standard_NC48ads_A100_v4": 50}, {"Standard_NC96ads_A100_v4": 20}]
+				}`},
+			},
+		},
+	}
+}
+
+// profiles are a ClusterProfile in both forms.
+func profiles(t *testing.T) map[string]cluster.Cluster {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(bravelion())
+	require.NoError(t, err)
+	result := map[string]cluster.Cluster{}
+	for name, object := range map[string]metav1.Object{"typed": bravelion(), "unstructured": &unstructured.Unstructured{Object: content}} {
+		result[name], err = cluster.Of(object)
+		require.NoError(t, err)
+	}
+	return result
+}
+
+func TestPropertiesAreClaims(t *testing.T) {
+	for form, profile := range profiles(t) {
+		t.Run(form, func(t *testing.T) {
+			for operator, want := range map[metav1.LabelSelectorOperator]bool{"Exists": true, "DoesNotExist": false} {
+				selector := compile(t, clusterv1beta1.ClusterSelector{
+					LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"cloud": "azure"}},
+					ClaimSelector: clusterv1beta1.ClusterClaimSelector{
+						MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "sku.node.k8s.io", Operator: operator}},
+					},
+				})
+				verdict, err := selector.Match(t.Context(), profile, cluster.Hub{})
+				require.NoError(t, err)
+				require.Equal(t, want, verdict.Matches)
+			}
+		})
+	}
 }

@@ -5,13 +5,16 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // TestSchedulers uses the stock scheduler, so that it tells about this package
@@ -99,6 +102,10 @@ func TestSchedulers(t *testing.T) {
 				options: SchedulerOptions{User: user, Kubeconfig: cp.Kubeconfig()},
 				want:    []string{"scheduler kube-scheduler: both User and Kubeconfig are given"},
 			},
+			"two configurations": {
+				options: SchedulerOptions{ConfigFile: "config.yaml", Config: []byte("kind: Pod")},
+				want:    []string{"both ConfigFile and Config"},
+			},
 			"no such file": {
 				options: SchedulerOptions{ConfigFile: "no-such.yaml"},
 				want:    []string{"scheduler kube-scheduler: open no-such.yaml"},
@@ -132,4 +139,128 @@ func requireScheduled(t *testing.T, cp *ControlPlane, name, scheduler string) {
 		pod, err = pods.Get(t.Context(), name, metav1.GetOptions{})
 		return err == nil && pod.Spec.NodeName == "node-0" && pod.Status.Phase == corev1.PodPending
 	}, patience, 100*time.Millisecond, "%s does not schedule %s", scheduler, name)
+}
+
+func TestLocalSchedulerConfig(t *testing.T) {
+	for name, test := range map[string]struct {
+		in, want, err string
+	}{
+		"default": {
+			in: defaultSchedulerConfig,
+			want: `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: /k}
+leaderElection: {leaderElect: false}`,
+		},
+		"a placeholder is replaced and the rest kept": {
+			in: `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: REPLACED, qps: 300}
+profiles:
+- schedulerName: celset-scheduler
+  pluginConfig: [{name: P, args: {maxEvaluations: 9007199254740993}}]`,
+			want: `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: /k, qps: 300}
+leaderElection: {leaderElect: false}
+profiles:
+- schedulerName: celset-scheduler
+  pluginConfig: [{name: P, args: {maxEvaluations: 9007199254740993}}]`,
+		},
+		"leader election that is asked for": {
+			in: `
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: true, leaseDuration: 3s}`,
+			want: `
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: /k}
+leaderElection: {leaderElect: true, leaseDuration: 3s}`,
+		},
+		"leader election of which only details are given": {
+			in: `
+kind: KubeSchedulerConfiguration
+leaderElection: {leaseDuration: 3s}`,
+			want: `
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: /k}
+leaderElection: {leaderElect: false, leaseDuration: 3s}`,
+		},
+		"empty":                {in: "", err: "kind is <nil>, want KubeSchedulerConfiguration"},
+		"another kind":         {in: "kind: Pod", err: "kind is Pod"},
+		"no object":            {in: "- a", err: "cannot unmarshal array"},
+		"no YAML":              {in: "{", err: "scheduler configuration"},
+		"a field twice":        {in: "kind: KubeSchedulerConfiguration\nkind: Pod", err: `key "kind" already set`},
+		"no object to put in":  {in: "kind: KubeSchedulerConfiguration\nclientConnection: 1", err: "set clientConnection.kubeconfig"},
+		"no object to look in": {in: "kind: KubeSchedulerConfiguration\nleaderElection: 1", err: "leaderElection.leaderElect"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := localSchedulerConfig([]byte(test.in), "/k")
+			if test.err != "" {
+				require.ErrorContains(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			want, err := yaml.YAMLToJSON([]byte(test.want))
+			require.NoError(t, err)
+			gotJSON, err := yaml.YAMLToJSON(got)
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(string(want), string(gotJSON)))
+		})
+	}
+}
+
+func TestRestartKeepsWhatIsStored(t *testing.T) {
+	t.Parallel()
+	cp := start(t, Options{DataDir: t.TempDir(), SkipControllerManager: true, SkipKwok: true})
+	ctx, namespaces := t.Context(), cp.Client().CoreV1().Namespaces()
+	for name, restart := range map[string]func(context.Context, func()) error{Etcd: cp.RestartEtcd, KubeAPIServer: cp.RestartAPIServer} {
+		_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "before-" + name}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		before := cp.Running(name).PID()
+		err = restart(ctx, func() {
+			require.Nil(t, cp.Running(name))
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			_, err := namespaces.Create(short, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "without-" + name}}, metav1.CreateOptions{})
+			require.Error(t, err)
+		})
+		require.NoError(t, err)
+		require.NotEqual(t, before, cp.Running(name).PID())
+		require.Eventually(t, func() bool {
+			_, err := namespaces.Get(ctx, "before-"+name, metav1.GetOptions{})
+			return err == nil
+		}, patience, 100*time.Millisecond)
+	}
+	cp.Stop()
+	require.ErrorContains(t, cp.RestartEtcd(ctx, nil), "restart etcd: it does not run")
+	select {
+	case err := <-cp.supervisor.failed:
+		t.Fatalf("who is restarted has not failed: %v", err)
+	default:
+	}
+}
+
+func TestPausedProcess(t *testing.T) {
+	t.Parallel()
+	cp := start(t, Options{DataDir: t.TempDir(), SkipControllerManager: true, SkipKwok: true})
+	server := cp.Running(KubeAPIServer)
+	require.NoError(t, server.Pause())
+	require.Eventually(t, func() bool { // it may answer once more
+		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err := server.Get(short, "/readyz")
+		return errors.Is(err, context.DeadlineExceeded)
+	}, patience, time.Millisecond)
+	require.NoError(t, server.Continue())
+	_, err := server.Get(t.Context(), "/livez")
+	require.NoError(t, err)
+
+	require.NoError(t, server.Pause())
+	server.Stop()
+	require.NoError(t, server.Err())
+	require.ErrorContains(t, server.Pause(), "has ended")
+	require.ErrorContains(t, server.Continue(), "has ended")
 }

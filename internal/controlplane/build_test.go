@@ -4,12 +4,17 @@
 package controlplane
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -146,25 +151,6 @@ func TestCompilations(t *testing.T) {
 	require.Equal(t, Etcd, places["server"], "go build names it so")
 }
 
-func TestCompilationArguments(t *testing.T) {
-	c := compilation{
-		{name: KubeAPIServer, pkg: "k8s.io/kubernetes/cmd/kube-apiserver", stamp: "-X a.b=c", tags: "no_zfs"},
-		{name: KubeScheduler, pkg: "k8s.io/kubernetes/cmd/kube-scheduler", stamp: "-X a.b=c", tags: "no_zfs"},
-	}
-	require.Equal(t, []string{
-		"build", "-o", "work/", "-ldflags", "-s -w -X a.b=c", "-tags", "no_zfs",
-		"k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kube-scheduler",
-	}, c.args("work"))
-	require.Equal(t, []string{"build", "-o", "work/", "-ldflags", "-s -w", "./cmd/p"}, compilation{{name: "p", pkg: "./cmd/p"}}.args("work"))
-
-	t.Setenv("GOGC", "")
-	require.Equal(t, []string{"GOGC=400"}, c.environment())
-	t.Setenv("GOGC", "50")
-	require.Empty(t, c.environment(), "the user knows better")
-	c[0].static = true
-	require.Equal(t, []string{"CGO_ENABLED=0"}, c.environment())
-}
-
 // TestKwokSharesPackages has kwok take few packages that the other programs do not: a version that
 // differs is compiled again, and with one of Kubernetes all that depends on it.
 func TestKwokSharesPackages(t *testing.T) {
@@ -194,4 +180,123 @@ func TestKwokSharesPackages(t *testing.T) {
 		}
 	}
 	require.Greater(t, shared, 30)
+}
+
+func TestResolveTargets(t *testing.T) {
+	root, err := ModuleRoot()
+	require.NoError(t, err)
+	targets, err := resolveTargets(t.Context(), root, []string{Etcd, KubeAPIServer, Kwok, "devcluster"})
+	require.NoError(t, err)
+	require.Len(t, targets, 4)
+	require.Equal(t, target{name: Etcd, pkg: "go.etcd.io/etcd/server/v3"}, targets[0])
+	require.Equal(t, "k8s.io/kubernetes/cmd/kube-apiserver", targets[1].pkg)
+	require.Regexp(t, `-X k8s\.io/component-base/version\.gitVersion=v1\.\d+\.\d+ `, targets[1].stamp)
+	require.Equal(t, "hack/tools/kwok", targets[2].module)
+	require.Equal(t, target{name: "devcluster", pkg: "./cmd/devcluster"}, targets[3])
+
+	stamp := targets[1].stamp
+	targets, err = resolveTargets(t.Context(), root, []string{CelsetScheduler})
+	require.NoError(t, err)
+	require.Equal(t, target{name: CelsetScheduler, pkg: "./cmd/celset-scheduler", stamp: stamp}, targets[0], "it is a kube-scheduler")
+
+	targets, err = resolveTargets(t.Context(), root, []string{"kube-apiserver-1.34"})
+	require.NoError(t, err)
+	require.Contains(t, targets[0].stamp, "gitVersion=v1.34.")
+
+	for name, want := range map[string]string{
+		"no-such-command": "neither a known dependency nor a command",
+		"../cmd":          "not the name of a binary",
+		"..":              "not the name of a binary",
+		"":                "not the name of a binary",
+	} {
+		_, err := resolveTargets(t.Context(), root, []string{name})
+		require.ErrorContains(t, err, want, "name %q", name)
+	}
+}
+
+func TestAllBinaries(t *testing.T) {
+	root, err := ModuleRoot()
+	require.NoError(t, err)
+	names, err := allBinaries(root)
+	require.NoError(t, err)
+	require.Subset(t, names, []string{Etcd, KubeAPIServer, KubeControllerManager, Kubectl, Kwok, "devcluster"})
+	require.Subset(t, NodeBinaries(), []string{Kubelet, Containerd, ContainerdShim, Runc, Workload})
+	for _, name := range NodeBinaries() {
+		require.NotContains(t, names, name, "only Linux can build it")
+	}
+}
+
+func TestModuleRootAbove(t *testing.T) {
+	root := t.TempDir()
+	tool := filepath.Join(root, "hack", "tool")
+	require.NoError(t, os.MkdirAll(tool, 0o755))
+	write := func(dir, content string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(content), 0o600))
+	}
+	write(tool, "module "+modulePath+"/hack/tool\n")
+	_, err := moduleRootAbove(tool)
+	require.ErrorContains(t, err, "no go.mod of "+modulePath)
+
+	write(root, "// comment\nmodule "+modulePath+" // comment\n")
+	for _, dir := range []string{root, tool, filepath.Join(tool, "not", "there")} {
+		got, err := moduleRootAbove(dir)
+		require.NoError(t, err)
+		require.Equal(t, root, got)
+	}
+}
+
+func TestBinDir(t *testing.T) {
+	t.Setenv(BinDirEnv, "")
+	root, err := ModuleRoot()
+	require.NoError(t, err)
+	dir, err := BinDir()
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(root, "bin"), dir)
+
+	t.Setenv(BinDirEnv, "/somewhere/else")
+	dir, err = BinDir()
+	require.NoError(t, err)
+	require.Equal(t, "/somewhere/else", dir)
+}
+
+func TestProgress(t *testing.T) {
+	failure := errors.New("failure")
+	for name, test := range map[string]struct {
+		took time.Duration
+		err  error
+		want string
+	}{
+		"quick":        {took: 900 * time.Millisecond},
+		"slow":         {took: 3140 * time.Millisecond, want: "building kwok ...\nkwok built after 3.1s\n"},
+		"very slow":    {took: 50 * time.Second, want: "building kwok ...\nstill building kwok, 21s\nstill building kwok, 41s\nkwok built after 50.0s\n"},
+		"quick to err": {took: time.Millisecond, err: failure},
+		"slow to err":  {took: time.Minute, err: failure, want: "building kwok ...\nstill building kwok, 21s\nstill building kwok, 41s\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				err := newProgress(&out).step("building kwok", "kwok built", func() error {
+					time.Sleep(test.took)
+					return test.err
+				})
+				require.Equal(t, test.err, err)
+				require.Equal(t, test.want, out.String())
+			})
+		})
+	}
+}
+
+func TestLockFileHonoursContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := lockFile(t.Context(), path)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = lockFile(ctx, path)
+	require.ErrorIs(t, err, context.Canceled)
+
+	require.NoError(t, held.Close())
+	again, err := lockFile(ctx, path)
+	require.NoError(t, err, "a free lock needs no waiting")
+	require.NoError(t, again.Close())
 }

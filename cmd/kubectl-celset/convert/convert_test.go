@@ -5,6 +5,7 @@ package convert_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -168,4 +169,26 @@ func TestNamesInTheAnnotation(t *testing.T) {
 		map[string]any{"matchAttribute": "celset.dev/constraint1"}, map[string]any{"matchAttribute": "celset.dev/constraint2"},
 	}, constraints)
 	require.Empty(t, o.GetAnnotations())
+}
+
+const preferring = `
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c, namespace: ns}
+spec:
+  devices:
+    requests: [{name: mla, exactly: {deviceClassName: x, count: 2}}]
+    constraints: [CONSTRAINT]
+    config:
+    - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, name: constraint1, expression: "1"}}
+`
+
+// TestPreferencesStay beside what comes from the KEP, and have names of their own.
+func TestPreferencesStay(t *testing.T) {
+	o := object(t, strings.ReplaceAll(preferring, "CONSTRAINT", `{cel: {expression: "true"}}`))
+	n, err := convert.ToCelset(o, "constraint")
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, object(t, strings.ReplaceAll(preferring, "CONSTRAINT", "{matchAttribute: celset.dev/constraint1}")+
+		"    - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: constraint1, expression: \"true\"}}\n"), o)
 }

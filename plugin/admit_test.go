@@ -225,27 +225,6 @@ func TestUpstreamIsInterrupted(t *testing.T) {
 	require.Contains(t, a.Filter(ctx, state, pod(), node(nodeName)).Message(), "asked by caller to stop allocating devices")
 }
 
-func TestNamespaceWithoutShareIsRefused(t *testing.T) {
-	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
-	a.guard.CycleBegan("default")
-	a.pass(time.Second)
-	a.guard.CycleEnded()
-	a.admit(t)
-	a.guard.CycleBegan("default")
-	a.guard.Watch(queue{{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "waits"}}})
-	require.Equal(t, "pods of namespace default took more than 20 percent of the scheduler's time, and pods of other namespaces wait: "+
-		"tried again when these had their turn", a.refuse(t))
-	a.requireRefusals(t, "share", 1)
-	a.guard.CycleEnded()
-	a.guard.Look()
-	require.Empty(t, a.activated())
-	a.guard.Watch(queue{})
-	a.pass(25 * time.Millisecond)
-	a.guard.Look()
-	require.Equal(t, []string{"default/pod"}, a.activated())
-	a.admit(t)
-}
-
 // A pod without claims, or whose claims are allocated, is none of the guard's business.
 func TestOtherPodsAreNotGuarded(t *testing.T) {
 	allocated := constrain(t, claim(2), "ring2", ring2)

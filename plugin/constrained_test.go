@@ -50,43 +50,6 @@ func wanting[T ~string](name T, n int64) v1.Container {
 	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: amount, Limits: amount}}
 }
 
-// TestDefaultsAreForPodsWithoutConstraints: neither a claim that says nothing nor a pod without
-// any claim gets devices that don't satisfy what the class demands.
-func TestDefaultsAreForPodsWithoutConstraints(t *testing.T) {
-	for name, test := range map[string]struct {
-		pod    *v1.Pod
-		claims []runtime.Object
-		want   string
-	}{
-		"a claim":           {pod(), []runtime.Object{claim(2)}, "nearest miss: node node-1: 3 of 3 devices for request mla are free, but no set satisfies constraint ring2 of DeviceClass mla.example.com spec.config[0] (default), line 1, column 1: "},
-		"extended resource": {extendedPod(extendedResource, 2), nil, "nearest miss: node node-1: 3 of 3 devices for request container-0-request-1 are free, but no set satisfies constraint ring2 of DeviceClass mla.example.com spec.config[0] (default), line 1, column 1: "},
-		"implicit name":     {extendedPod(resourceapi.ResourceDeviceClassPrefix+className, 2), nil, "nearest miss: node node-1: 3 of 3 devices for request container-0-request-1 are free, but no set satisfies constraint ring2 of DeviceClass mla.example.com spec.config[0] (default), line 1, column 1: "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, pl := start(t, true, append(test.claims, classByDefault(ring2), slice(0, 2, 4))...)
-			state, info := framework.NewCycleState(), node(nodeName)
-			_, status := pl.PreFilter(ctx, state, test.pod, nil)
-			require.True(t, status.IsSuccess(), status)
-			require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
-			status = pl.Filter(ctx, state, test.pod, info)
-			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-			require.Equal(t, "constraint ring2 of DeviceClass mla.example.com spec.config[0] (default): no set of 2 free devices satisfies it", status.Message())
-
-			status.SetPlugin(Name)
-			pl.nodes = func() fwk.NodeInfoLister { return nodes{all: []fwk.NodeInfo{info}} }
-			_, status = pl.PostFilter(ctx, state, test.pod, framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: status}, status))
-			require.Contains(t, status.Message(), test.want)
-
-			// One that has what is asked for fits.
-			ctx, pl = start(t, true, append(test.claims, classByDefault(ring2), slice(0, 2, 3))...)
-			state = framework.NewCycleState()
-			_, status = pl.PreFilter(ctx, state, test.pod, nil)
-			require.True(t, status.IsSuccess(), status)
-			require.True(t, pl.Filter(ctx, state, test.pod, node(nodeName)).IsSuccess())
-		})
-	}
-}
-
 // TestDefaultsWithoutTheGate: pods are scheduled as a scheduler would that does not know them.
 func TestDefaultsWithoutTheGate(t *testing.T) {
 	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 2)} {

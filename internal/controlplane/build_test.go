@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,37 +148,6 @@ func TestCompilations(t *testing.T) {
 		places[place] = name
 	}
 	require.Equal(t, Etcd, places["server"], "go build names it so")
-}
-
-// TestKwokSharesPackages has kwok take few packages that the other programs do not: a version that
-// differs is compiled again, and with one of Kubernetes all that depends on it.
-func TestKwokSharesPackages(t *testing.T) {
-	root, err := ModuleRoot()
-	require.NoError(t, err)
-	const format = "{{with .Module}}{{.Path}} {{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}"
-	versions := func(target string) map[string]string {
-		targets, err := resolveTargets(t.Context(), root, []string{target})
-		require.NoError(t, err)
-		out, err := runGo(t.Context(), filepath.Join(root, targets[0].module), nil, "list", "-deps", "-f", format, targets[0].pkg)
-		require.NoError(t, err)
-		versions := map[string]string{}
-		for line := range strings.Lines(out) {
-			if path, version, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-				versions[path] = version
-			}
-		}
-		return versions
-	}
-	servers := versions(KubeAPIServer)
-	require.Greater(t, len(servers), 50)
-	shared := 0
-	for path, version := range versions(Kwok) {
-		if of := servers[path]; of != "" {
-			shared++
-			require.Equal(t, of, version, "%s in hack/tools/kwok/go.mod: take the version that celset has", path)
-		}
-	}
-	require.Greater(t, shared, 30)
 }
 
 func TestResolveTargets(t *testing.T) {

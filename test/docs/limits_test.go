@@ -4,9 +4,19 @@
 package docs
 
 import (
+	"bytes"
+	"flag"
 	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"go/types"
 	"math/big"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -71,16 +81,7 @@ func table(limits []limit) string {
 	return text.String()
 }
 
-func number[N int | int64 | uint64](n N) string { return grouped9(big.NewInt(int64(n))) }
-
-// grouped9 never rounds.
-func grouped9(n *big.Int) string {
-	digits := n.String()
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func number[N int | int64 | uint64](n N) string { return thousands(big.NewInt(int64(n)).String()) }
 
 func size(bytes int64) string {
 	switch {
@@ -252,4 +253,85 @@ func TestNestedLoops(t *testing.T) {
 	require.True(t, satisfied)
 	t.Logf("%d CEL cost units", budget.Spent())
 	require.InDelta(t, 300_000, budget.Spent(), 100_000)
+}
+
+// constantOf reads the value of a constant of the code that need not be exported. It
+// may be made of numbers, constants of the same file and the units of package time.
+func constantOf(t *testing.T, file, name string) int64 {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", file), nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	expression := ""
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			for i, ident := range spec.Names {
+				if ident.Name == name && i < len(spec.Values) {
+					var text bytes.Buffer
+					require.NoError(t, printer.Fprint(&text, token.NewFileSet(), spec.Values[i]))
+					expression = text.String()
+				}
+			}
+		}
+		return expression == ""
+	})
+	require.NotEmpty(t, expression, "%s has no constant %s", file, name)
+	return evaluate(t, file, expression)
+}
+
+var (
+	units       = strings.NewReplacer("time.Millisecond", "1000000", "time.Second", "1000000000", "time.Minute", "60000000000")
+	identifiers = regexp.MustCompile(`\b[A-Za-z_]\w*`)
+)
+
+func evaluate(t *testing.T, file, expression string) int64 {
+	t.Helper()
+	expression = units.Replace(expression)
+	if name := identifiers.FindString(expression); name != "" {
+		value := constant.MakeInt64(constantOf(t, file, name)).ExactString()
+		return evaluate(t, file, regexp.MustCompile(`\b`+name+`\b`).ReplaceAllString(expression, value))
+	}
+	result, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expression)
+	require.NoError(t, err, "%s: %s", file, expression)
+	value, exact := constant.Int64Val(result.Value)
+	require.True(t, exact)
+	return value
+}
+
+var update = flag.Bool("update", false, "write what is generated into the pages")
+
+// What is generated stands between these two, in pages that people write.
+const (
+	generatedBegin = "<!-- generated: %s -->\n"
+	generatedEnd   = "<!-- end -->\n"
+)
+
+var generatedSection = regexp.MustCompile(`(?s)<!-- generated: (.*?) -->\n(.*?)<!-- end -->\n`)
+
+// checkGenerated compares the generated sections of a page, by name, with what they
+// should be. With -update it writes them.
+func checkGenerated(t *testing.T, page string, sections map[string]string) {
+	t.Helper()
+	path := filepath.Join("..", "..", page)
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	result := replaceGenerated(string(content), sections)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(result), 0o644))
+	}
+	for name := range sections {
+		require.Contains(t, result, fmt.Sprintf(generatedBegin, name), "%s has no such section", page)
+	}
+	if !*update {
+		require.Equal(t, result, string(content), "run make generate-docs")
+	}
+}
+
+func replaceGenerated(text string, sections map[string]string) string {
+	return generatedSection.ReplaceAllStringFunc(text, func(section string) string {
+		name := generatedSection.FindStringSubmatch(section)[1]
+		if content, ok := sections[name]; ok {
+			return fmt.Sprintf(generatedBegin, name) + "\n" + content + "\n" + generatedEnd
+		}
+		return section
+	})
 }

@@ -119,19 +119,6 @@ func TestProcessStopReachesDescendants(t *testing.T) {
 		patience, 5*time.Millisecond)
 }
 
-func TestProcessOutlivesCallersContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	p, err := startProcess(ctx, shell(t, "sleep 1000"))
-	require.NoError(t, err)
-	cancel()
-	select {
-	case <-p.Done():
-		t.Fatal("the owner stops processes, in its order")
-	case <-time.After(50 * time.Millisecond):
-	}
-	p.Stop()
-}
-
 func TestStartProcessErrors(t *testing.T) {
 	c := shell(t, "")
 	c.binary = "/no/such/binary"

@@ -92,43 +92,6 @@ func text(d topology.Device, name resourceapi.QualifiedName) string {
 	return *d.Attributes[name].StringValue
 }
 
-func TestAttributes(t *testing.T) {
-	number := func(n int64) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{IntValue: &n} }
-	text := func(s string) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{StringValue: &s} }
-	peers := []string{"mla-1", "mla-4", "mla-6", "mla-7"}
-	tests := map[string]struct {
-		topology topology.Topology
-		device   string
-		driver   string
-		want     map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
-	}{
-		"ring": {ring(t, 4), "mla-3", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"index": number(3)}},
-		"mesh": {mesh(t, 2, 3), "mla-5", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"row": number(1), "col": number(2)}},
-		"torus": {torus(t, 2, 3), "mla-2", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"row": number(0), "col": number(2)}},
-		"pairs": {bridgePairs(t, 4), "gpu-3", "gpu.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"bridge": text("bridge-1")}},
-		"couples": {couples(t, 18), "nic-17", "nic.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"resource.kubernetes.io/pcieRoot": text("pci0001:10")}},
-		"cube mesh": {cubeMesh(t, topology.PeersAsString), "mla-5", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
-				"id": text("mla-5"), "peers": text(strings.Join(peers, ","))}},
-		"cube mesh with lists": {cubeMesh(t, topology.PeersAsStringAndList), "mla-5", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
-				"id": text("mla-5"), "peers": text(strings.Join(peers, ",")), "peerList": {StringValues: peers}}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			d, found := test.topology.Device(test.device)
-			require.True(t, found)
-			require.Equal(t, test.driver, d.Driver)
-			require.Empty(t, cmp.Diff(test.want, d.Attributes))
-		})
-	}
-}
-
 func TestBadInput(t *testing.T) {
 	refused := func(topo topology.Topology, err error) error {
 		require.Empty(t, cmp.Diff(topology.Topology{}, topo))

@@ -368,22 +368,6 @@ func cpuShare(share types.UID, cpus string) resourceapi.DeviceRequestAllocationR
 	}
 }
 
-// TestMachineIsServed: each driver of a machine has its sockets and its pool.
-func TestMachineIsServed(t *testing.T) {
-	f := newFixture(t, machineNamed(t, "hgx-h100-cpu"))
-	drivers := f.start(t)
-	require.Len(t, drivers.all, 4)
-	for _, d := range drivers.all {
-		published, err := resources(f.options.Topology, d.name, node)
-		require.NoError(t, err)
-		require.Len(t, published.Pools, 1)
-		require.NotEmpty(t, published.Pools[node].Slices)
-	}
-	for _, d := range drivers.all {
-		newKubelet(t, d).register(t, true)
-	}
-}
-
 // TestShares: a device that is shared is not allocated twice, but a share may be.
 func TestShares(t *testing.T) {
 	f := newFixture(t, machineNamed(t, "cpu-numa"))

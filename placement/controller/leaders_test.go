@@ -49,57 +49,6 @@ func (w *world) requireComplete(t require.TestingT) {
 	}
 }
 
-// Two leaders create the same slice. The second one has moved another cluster to it.
-func TestSliceOfAnotherLeaderLosesNoCluster(t *testing.T) {
-	for _, group := range decisionGroups {
-		w := newWorld(4)
-		first, second := w.newLeader(), w.newLeader()
-		first.finish()
-		first.watch(1000)
-		second.watch(1000)
-		w.requireComplete(t)
-		w.label("c0", "b")
-		require.True(t, first.until(group, "create", "p-decision-2"))
-		w.label("c0", "")
-		w.label("c1", "b")
-		second.finish()
-		want := map[string][]string{"p-decision-1": {"c0", "c2", "c3"}, "p-decision-2": {"c1"}}
-		if group == profilev1alpha1.Group {
-			// The first one has written the other kind.
-			second.watch(1000)
-			second.finish()
-		}
-		require.Equal(t, want, w.chosen(group))
-		for first.deciding {
-			first.answer(done)
-		}
-		require.Equal(t, want, w.chosen(group), "it is not as he knows it")
-		require.Equal(t, 1, w.answers["AlreadyExists"])
-	}
-}
-
-// An object that has lost its label is taken back, and nobody's clusters are lost.
-func TestSliceWithoutLabelIsTakenBack(t *testing.T) {
-	for _, group := range decisionGroups {
-		w := newWorld(4)
-		leader := w.newLeader()
-		leader.finish()
-		leader.watch(1000)
-		want := w.chosen(group)
-		object := copied(w.objects[identity{group, "p-decision-1"}])
-		object.SetLabels(map[string]string{"other": "label"})
-		_, err := w.update(object, false)
-		require.NoError(t, err)
-		require.Empty(t, w.chosen(group))
-		for range 3 {
-			leader.watch(1000)
-			leader.finish()
-		}
-		require.Equal(t, want, w.chosen(group))
-		require.Equal(t, "label", w.objects[identity{group, "p-decision-1"}].GetLabels()["other"])
-	}
-}
-
 // Two take themselves for leaders. They stop at any write and go on later, or never; requests
 // and answers are lost, requests arrive when nobody waits for them, events are late;
 // processes begin anew, and what is wanted changes all the while. Every cluster is in some

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -40,12 +39,15 @@ func TestExpiredScores(t *testing.T)                   { selectors(t, "expired")
 func TestQuantities(t *testing.T)                      { selectors(t, "quantities") }
 func TestScoresReceiver(t *testing.T)                  { selectors(t, "receiver") }
 func TestExponentsAreCut(t *testing.T)                 { selectors(t, "exponents") }
+func TestLabelsAndClaims(t *testing.T)                 { selectors(t, "labels") }
+func TestCompileErrors(t *testing.T)                   { selectors(t, "compileerrors") }
 
 // TestNow has what an answer is, and until when.
 func TestNow(t *testing.T) { selectors(t, "now") }
 
 // selectors evaluates the expressions of a transcript. Lines before them say on what: "on" has
-// changes of [cluster1], "score" those of a score that there is besides, "at" is the time.
+// changes of [cluster1], "score" those of a score that there is besides, "at" is the time. "select" has a whole
+// selector.
 func selectors(t *testing.T, name string) {
 	t.Helper()
 	var object metav1.Object = cluster1()
@@ -85,9 +87,14 @@ func selectors(t *testing.T, name string) {
 // in JSON.
 func selected(t *testing.T, expression string, object metav1.Object, on cluster.Hub) string {
 	t.Helper()
-	selector, err := environment.Compile(t.Context(), expressions(expression), nil)
+	said := expressions(expression)
+	if text, is := strings.CutPrefix(expression, "select "); is {
+		said = clusterv1beta1.ClusterSelector{}
+		require.NoError(t, yaml.UnmarshalStrict([]byte(text), &said))
+	}
+	selector, err := environment.Compile(t.Context(), said, nil)
 	if err != nil {
-		return "does not compile: " + toldOf(t, err)
+		return "does not compile: " + toldOf(err)
 	}
 	content, err := json.Marshal(object)
 	require.NoError(t, err)
@@ -98,10 +105,11 @@ func selected(t *testing.T, expression string, object metav1.Object, on cluster.
 		of, err := cluster.Of(form)
 		require.NoError(t, err)
 		verdict, err := selector.Match(t.Context(), of, on)
+		require.True(t, len(said.CelSelector.CelExpressions) > 0 || verdict.Cost == 0, "it costs nothing without CEL")
 		result := fmt.Sprint(verdict.Matches)
 		if err != nil {
 			require.False(t, verdict.Matches)
-			result = toldOf(t, err)
+			result = toldOf(err)
 		}
 		if holds := verdict.Holds; holds != nil && !holds.Until.IsZero() {
 			result += fmt.Sprintf(", for %s", holds.Until.Sub(holds.From))
@@ -112,11 +120,12 @@ func selected(t *testing.T, expression string, object metav1.Object, on cluster.
 	return results[0]
 }
 
-// toldOf is the reason, the place if there is one, and the first line of the message.
-func toldOf(t *testing.T, err error) string {
-	t.Helper()
+// toldOf is the reason, the place if there is one, and the first line of the message, if it is about CEL.
+func toldOf(err error) string {
 	failure, ok := errors.AsType[*cel.Error](err)
-	require.True(t, ok, "%v", err)
+	if !ok {
+		return err.Error()
+	}
 	message, _, _ := strings.Cut(failure.Message, "\n")
 	if failure.Line == 0 {
 		return fmt.Sprintf("%s: %s", failure.Reason, message)
@@ -188,35 +197,5 @@ func bravelion() *profilev1alpha1.ClusterProfile {
 				}`},
 			},
 		},
-	}
-}
-
-// profiles are a ClusterProfile in both forms.
-func profiles(t *testing.T) map[string]cluster.Cluster {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(bravelion())
-	require.NoError(t, err)
-	result := map[string]cluster.Cluster{}
-	for name, object := range map[string]metav1.Object{"typed": bravelion(), "unstructured": &unstructured.Unstructured{Object: content}} {
-		result[name], err = cluster.Of(object)
-		require.NoError(t, err)
-	}
-	return result
-}
-
-func TestPropertiesAreClaims(t *testing.T) {
-	for form, profile := range profiles(t) {
-		t.Run(form, func(t *testing.T) {
-			for operator, want := range map[metav1.LabelSelectorOperator]bool{"Exists": true, "DoesNotExist": false} {
-				selector := compile(t, clusterv1beta1.ClusterSelector{
-					LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"cloud": "azure"}},
-					ClaimSelector: clusterv1beta1.ClusterClaimSelector{
-						MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "sku.node.k8s.io", Operator: operator}},
-					},
-				})
-				verdict, err := selector.Match(t.Context(), profile, cluster.Hub{})
-				require.NoError(t, err)
-				require.Equal(t, want, verdict.Matches)
-			}
-		})
 	}
 }

@@ -45,9 +45,8 @@ func TestCompileErrors(t *testing.T)                   { selectors(t, "compileer
 // TestNow has what an answer is, and until when.
 func TestNow(t *testing.T) { selectors(t, "now") }
 
-// selectors evaluates the expressions of a transcript. Lines before them say on what: "on" has
-// changes of [cluster1], "score" those of a score that there is besides, "at" is the time. "select" has a whole
-// selector.
+// selectors evaluates the expressions of a transcript, and whole selectors, which "select" has. Lines before them
+// say on what: "on" has changes of [cluster1], "score" those of a score that there is besides, "at" is the time.
 func selectors(t *testing.T, name string) {
 	t.Helper()
 	var object metav1.Object = cluster1()

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/testing/transcript"
 )
 
 // TestSchedulers uses the stock scheduler, so that it tells about this package
@@ -141,75 +141,15 @@ func requireScheduled(t *testing.T, cp *ControlPlane, name, scheduler string) {
 	}, patience, 100*time.Millisecond, "%s does not schedule %s", scheduler, name)
 }
 
+// TestLocalSchedulerConfig has configurations in a file, with what becomes of them where a control plane runs.
 func TestLocalSchedulerConfig(t *testing.T) {
-	for name, test := range map[string]struct {
-		in, want, err string
-	}{
-		"default": {
-			in: defaultSchedulerConfig,
-			want: `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-clientConnection: {kubeconfig: /k}
-leaderElection: {leaderElect: false}`,
-		},
-		"a placeholder is replaced and the rest kept": {
-			in: `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-clientConnection: {kubeconfig: REPLACED, qps: 300}
-profiles:
-- schedulerName: celset-scheduler
-  pluginConfig: [{name: P, args: {maxEvaluations: 9007199254740993}}]`,
-			want: `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-clientConnection: {kubeconfig: /k, qps: 300}
-leaderElection: {leaderElect: false}
-profiles:
-- schedulerName: celset-scheduler
-  pluginConfig: [{name: P, args: {maxEvaluations: 9007199254740993}}]`,
-		},
-		"leader election that is asked for": {
-			in: `
-kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: true, leaseDuration: 3s}`,
-			want: `
-kind: KubeSchedulerConfiguration
-clientConnection: {kubeconfig: /k}
-leaderElection: {leaderElect: true, leaseDuration: 3s}`,
-		},
-		"leader election of which only details are given": {
-			in: `
-kind: KubeSchedulerConfiguration
-leaderElection: {leaseDuration: 3s}`,
-			want: `
-kind: KubeSchedulerConfiguration
-clientConnection: {kubeconfig: /k}
-leaderElection: {leaderElect: false, leaseDuration: 3s}`,
-		},
-		"empty":                {in: "", err: "kind is <nil>, want KubeSchedulerConfiguration"},
-		"another kind":         {in: "kind: Pod", err: "kind is Pod"},
-		"no object":            {in: "- a", err: "cannot unmarshal array"},
-		"no YAML":              {in: "{", err: "scheduler configuration"},
-		"a field twice":        {in: "kind: KubeSchedulerConfiguration\nkind: Pod", err: `key "kind" already set`},
-		"no object to put in":  {in: "kind: KubeSchedulerConfiguration\nclientConnection: 1", err: "set clientConnection.kubeconfig"},
-		"no object to look in": {in: "kind: KubeSchedulerConfiguration\nleaderElection: 1", err: "leaderElection.leaderElect"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := localSchedulerConfig([]byte(test.in), "/k")
-			if test.err != "" {
-				require.ErrorContains(t, err, test.err)
-				return
-			}
-			require.NoError(t, err)
-			want, err := yaml.YAMLToJSON([]byte(test.want))
-			require.NoError(t, err)
-			gotJSON, err := yaml.YAMLToJSON(got)
-			require.NoError(t, err)
-			require.Empty(t, cmp.Diff(string(want), string(gotJSON)))
-		})
-	}
+	transcript.Run(t, filepath.Join("testdata", "schedulerconfig.txt"), func(_ *testing.T, input string) string {
+		got, err := localSchedulerConfig([]byte(input), "/k")
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		return string(got)
+	})
 }
 
 func TestRestartKeepsWhatIsStored(t *testing.T) {

@@ -109,16 +109,6 @@ func TestNodesOfAClaim(t *testing.T) {
 	require.False(t, result.Nodes[1].Fits)
 }
 
-// What is wrong with the claim is wrong on all nodes, and nothing is asked any more.
-func TestErrorsEndIt(t *testing.T) {
-	s := state()
-	s.Claims[1].Spec.Devices.Requests[0].Exactly.DeviceClassName = "y"
-	result := run(t, s, "claim/wants")
-	require.False(t, result.Fits())
-	require.Empty(t, result.Nodes)
-	require.Contains(t, result.Error, "y")
-}
-
 func TestInterruption(t *testing.T) {
 	s := state()
 	subject, err := s.Subject("claim/wants", "ns")

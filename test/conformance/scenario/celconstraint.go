@@ -4,10 +4,14 @@
 package scenario
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -66,15 +70,12 @@ func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, n
 
 // classOf returns the class that a request or its first alternative has.
 func (g *generator) classOf(devices *resourceapi.DeviceClaim, name string) *resourceapi.DeviceClass {
-	var result *resourceapi.DeviceClass
-	byName(devices.Requests, name, func(r *resourceapi.ExactDeviceRequest) {
-		for _, class := range g.Classes {
-			if class.Name == r.DeviceClassName && result == nil {
-				result = class
-			}
+	for _, a := range byName(devices.Requests, name) {
+		if i := slices.IndexFunc(g.Classes, func(c *resourceapi.DeviceClass) bool { return c.Name == a.class }); i >= 0 {
+			return g.Classes[i]
 		}
-	})
-	return result
+	}
+	return nil
 }
 
 func requestNames(devices *resourceapi.DeviceClaim) []string {
@@ -95,13 +96,228 @@ func wantedBy(devices *resourceapi.DeviceClaim, names []string) int {
 	wanted := 0
 	for _, name := range names {
 		one := 0
-		byName(devices.Requests, name, func(r *resourceapi.ExactDeviceRequest) {
-			one = int(r.Count)
-			if r.AllocationMode == resourceapi.DeviceAllocationModeAll {
+		for _, a := range byName(devices.Requests, name) {
+			one = int(a.count)
+			if a.all {
 				one = 2
 			}
-		})
+		}
 		wanted += one
 	}
 	return wanted
+}
+
+// definition draws a definition for a set of about so many devices.
+func (g *generator) definition(name string, wanted int) *v1alpha1.CELDeviceConstraint {
+	definition := &v1alpha1.CELDeviceConstraint{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
+		Name:     name, Expression: g.expression(wanted),
+	}
+	if g.maybe() {
+		g.nameParts(definition)
+	}
+	if g.FailingExpression && g.maybe() {
+		definition.OnError = v1alpha1.OnErrorNodeDoesNotFit
+	}
+	return definition
+}
+
+// nameParts has the expression read attributes as variables. What it asks for with has() stays.
+func (g *generator) nameParts(definition *v1alpha1.CELDeviceConstraint) {
+	add := func(name, expression string) {
+		definition.Variables = append(definition.Variables, v1alpha1.Variable{Name: name, Expression: expression})
+	}
+	// A variable may be a map, and others may read it.
+	own := "device.attributes[device.driver]"
+	if g.maybe() {
+		add("own", own)
+		own = "variables.own"
+	}
+	text := definition.Expression
+	replace := func(part, name string) (found bool) {
+		found = strings.Contains(text, part)
+		text = strings.ReplaceAll(text, part, name)
+		return found
+	}
+	for _, id := range []string{attributeIndex, attributeRow, attributeCol, attributeGroup} {
+		found := false
+		for _, device := range []string{"devices[size(devices) - 1]", "devices[0]", "other", "d"} {
+			found = replace(of(device, id), device+".variables."+id) || found
+		}
+		if !found {
+			continue
+		}
+		add(id, own+"."+id)
+		// What fails may fail in a variable.
+		if replace("6 / d.variables."+id, "d.variables.share") {
+			add("share", "6 / variables."+id)
+		}
+	}
+	if replace("d.attributes['"+sharedDomain+"']."+attributeRack, "d.variables.rack") {
+		add("rack", "device.attributes['"+sharedDomain+"']."+attributeRack)
+	}
+	definition.Expression = text
+}
+
+// parametersOf has the fields in the order of their names, as they are when they were read from YAML.
+func parametersOf(definition *v1alpha1.CELDeviceConstraint) resourceapi.DeviceConfiguration {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(definition)
+	if err != nil {
+		panic(err) // texts can always be encoded
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	return opaque(v1alpha1.DriverName, string(text))
+}
+
+// Definition is one that was drawn, nil of other configurations.
+func Definition(configuration resourceapi.DeviceConfiguration) *v1alpha1.CELDeviceConstraint {
+	if configuration.Opaque == nil || configuration.Opaque.Driver != v1alpha1.DriverName {
+		return nil
+	}
+	definition := &v1alpha1.CELDeviceConstraint{}
+	if err := json.Unmarshal(configuration.Opaque.Parameters.Raw, definition); err != nil {
+		return nil
+	}
+	return definition
+}
+
+// Definitions are all of a case.
+func (c *Case) Definitions() (all []*v1alpha1.CELDeviceConstraint) {
+	edit("{Classes.Spec,Claims.Spec.Devices}.Config.DeviceConfiguration", func(configuration *resourceapi.DeviceConfiguration) bool {
+		if definition := Definition(*configuration); definition != nil {
+			all = append(all, definition)
+		}
+		return false
+	})(c)
+	return all
+}
+
+// of is an attribute of a device of any driver.
+func of(device, id string) string { return device + ".attributes[" + device + ".driver]." + id }
+
+// each is the list of one attribute of all devices.
+func each(id string) string { return "devices.map(d, " + of("d", id) + ")" }
+
+// span is the distance between the smallest and the largest value.
+func span(id string) string { return each(id) + ".max() - " + each(id) + ".min()" }
+
+// neighbours is the condition of KEP-5254 that two devices stand side by side in
+// a grid.
+func neighbours(a, b string) string {
+	beside := func(same, next string) string {
+		return fmt.Sprintf("(%s == %s && (%s == %s + 1 || %s == %s - 1))",
+			of(a, same), of(b, same), of(a, next), of(b, next), of(a, next), of(b, next))
+	}
+	return "(" + beside(attributeRow, attributeCol) + " || " + beside(attributeCol, attributeRow) + ")"
+}
+
+// expression draws an expression over devices for a set of about so many.
+func (g *generator) expression(wanted int) string {
+	if g.FailingExpression {
+		return g.failingExpression()
+	}
+	switch {
+	case g.rarely():
+		return "!(" + g.simpleExpression(wanted) + ")"
+	case g.oneIn2To(3):
+		return "(" + g.simpleExpression(wanted) + ") && (" + g.simpleExpression(wanted) + ")"
+	case g.rarely():
+		return "(" + g.simpleExpression(wanted) + ") || (" + g.simpleExpression(wanted) + ")"
+	default:
+		return g.simpleExpression(wanted)
+	}
+}
+
+// simpleExpression draws one of the shapes that constraints have in practice. None
+// of them fails for devices with index, row, col and group.
+func (g *generator) simpleExpression(wanted int) string {
+	shapes := []func(wanted int) string{g.threshold, g.contiguous, g.different, g.sized, g.sum, g.box, g.ordered}
+	if wanted > 1 {
+		shapes = append(shapes, g.connected, g.paired)
+	}
+	return pick(g, shapes...)(wanted)
+}
+
+// threshold is about one device at a time.
+func (g *generator) threshold(int) string {
+	return pick(g,
+		fmt.Sprintf("devices.all(d, %s <= %d)", of("d", attributeRow), g.between(0, 2)),
+		fmt.Sprintf("devices.exists(d, %s == %d)", of("d", attributeCol), g.between(0, 2)),
+		fmt.Sprintf("devices.exists_one(d, %s == 'group-1')", of("d", attributeGroup)),
+		fmt.Sprintf("devices.filter(d, %s == 'group-2').size() >= 1", of("d", attributeGroup)),
+		fmt.Sprintf("devices.all(d, has(%s))", of("d", attributeHealthy)),
+	)
+}
+
+// contiguous is the ring of KEP-5254.
+func (g *generator) contiguous(wanted int) string {
+	switch {
+	case g.maybe():
+		return fmt.Sprintf("%s == %d", span(attributeIndex), max(0, wanted-1))
+	case g.maybe():
+		return span(attributeIndex) + " == size(devices) - 1"
+	default:
+		return fmt.Sprintf("%s <= %d", span(attributeRow), g.between(0, 1))
+	}
+}
+
+func (g *generator) sum(wanted int) string {
+	return pick(g,
+		fmt.Sprintf("%s.sum() %% 2 == %d", each(attributeIndex), g.between(0, 1)),
+		fmt.Sprintf("%s.sum() == %d", each(attributeIndex), g.between(wanted, 3*wanted)),
+		fmt.Sprintf("%s.sum() >= %d", each(attributeCol), g.between(0, wanted)),
+	)
+}
+
+// ordered depends on the order of the devices in the set.
+func (g *generator) ordered(int) string {
+	const last = "devices[size(devices) - 1]"
+	return pick(g,
+		of("devices[0]", attributeIndex)+" <= "+of(last, attributeIndex),
+		of("devices[0]", attributeGroup)+" == 'group-2'",
+		of(last, attributeRow)+" == 1",
+		each(attributeCol)+".isSorted()",
+		of("devices[0]", attributeGroup)+" < "+of(last, attributeGroup),
+	)
+}
+
+func (g *generator) sized(wanted int) string {
+	return fmt.Sprintf("size(devices) == %d", pick(g, wanted, wanted, wanted, wanted+1))
+}
+
+func (g *generator) connected(int) string {
+	return "devices.all(d, devices.exists(other, d != other && " + neighbours("d", "other") + "))"
+}
+
+func (g *generator) paired(int) string {
+	id := pick(g, attributeGroup, attributeRow)
+	return fmt.Sprintf("devices.all(d, devices.exists_one(other, d != other && %s == %s))", of("d", id), of("other", id))
+}
+
+// box wants the devices to fill a rectangle of the grid.
+func (g *generator) box(wanted int) string {
+	area := fmt.Sprintf("(%s + 1) * (%s + 1)", span(attributeRow), span(attributeCol))
+	return pick(g, area+" == size(devices)", fmt.Sprintf("%s <= %d", area, wanted))
+}
+
+func (g *generator) different(int) string {
+	id := pick(g, attributeIndex, attributeGroup, attributeCol)
+	return fmt.Sprintf("devices.all(d, devices.exists_one(other, %s == %s))", of("other", id), of("d", id))
+}
+
+// failingExpression draws an expression that fails for some devices: for those
+// without an attribute, or with a value it can't divide by.
+func (g *generator) failingExpression() string {
+	id := pick(g, attributeIndex, attributeRow, attributeCol)
+	macro := pick(g, "all", "exists", "exists_one")
+	return strings.NewReplacer("MACRO", macro, "VALUE", of("d", id)).Replace(pick(g,
+		"devices.MACRO(d, 6 / VALUE > 2)",
+		"devices.MACRO(d, 6 % (VALUE - 1) == 0)",
+		"devices.MACRO(d, d.attributes['"+sharedDomain+"']."+attributeRack+" == 'rack-1')",
+		"devices.MACRO(d, VALUE > 0 && devices[3].driver == '"+gpuDriver+"')",
+		"devices.MACRO(d, VALUE == 'text' || VALUE.startsWith('x'))",
+	))
 }

@@ -273,7 +273,7 @@ func (a *arguments) publish(t topology.Topology, err error) {
 		prefix, _, _ := strings.Cut(driver, ".")
 		a.words[prefix], a.topologies[prefix] = driver, t
 	}
-	if a.option("-without") {
+	for a.option("-without") {
 		attribute := resourceapi.QualifiedName(a.next())
 		delete(a.device(a.next()).Attributes, attribute)
 	}

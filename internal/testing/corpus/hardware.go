@@ -50,7 +50,9 @@ var nodes = sync.OnceValue(func() map[string]Hardware {
 		"torus":   func() (topology.Topology, error) { return topology.NewTorus(mla, 3, 3) },
 		"board":   func() (topology.Topology, error) { return topology.NewMesh(mla, 2, 4) },
 		"bridged": func() (topology.Topology, error) { return topology.NewBridgePairs(gpu, 8) },
-		"cube":    func() (topology.Topology, error) { return topology.NewHybridCubeMesh(gpu, topology.PeersAsStringAndList) },
+		"cube": func() (topology.Topology, error) {
+			return topology.NewHybridCubeMesh(gpu, topology.PeersAsStringAndList)
+		},
 		"coupled": func() (topology.Topology, error) { return topology.NewCouples(gpu, nic, 4) },
 	} {
 		add(name, func() (devices []Device) {

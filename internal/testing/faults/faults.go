@@ -5,7 +5,7 @@
 // in which networks and API servers break it:
 //
 //	f := faults.New(seed, transport)
-//	proxy := f.Serve(api)
+//	proxy := env.Proxy(api, f)
 //	f.Set(faults.Usual)      // from here on
 //	f.Partition()            // nothing gets through,
 //	f.Set(faults.None)       // and everything is well again
@@ -26,13 +26,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -64,19 +61,6 @@ func New(seed uint64, next http.RoundTripper) *Faults {
 		next: next, random: rand.New(rand.NewPCG(seed, 23)), mix: None, counts: map[Kind]int{},
 		partitioned: make(chan struct{}), tooOld: sets.New[string](),
 	}
-}
-
-// Serve starts a server that forwards to the API server at a URL, with the credentials that
-// the transport adds. The caller closes it.
-func (f *Faults) Serve(api *url.URL) *httptest.Server {
-	return httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(api) },
-		Transport:     f,
-		FlushInterval: -1,
-		// The connection ends without an answer, as those do that are lost.
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		ErrorLog:     log.New(io.Discard, "", 0),
-	})
 }
 
 // Set sets the mix from now on, and ends a partition.

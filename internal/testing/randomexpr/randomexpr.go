@@ -56,15 +56,16 @@ const size = 24
 // need not compile: types are known at run time only, but not all of them.
 func Condition(t *rapid.T, attributes Attributes) string {
 	a := attributes
-	g := &generator{t: t, left: size, known: map[string]string{}, scope: map[string][]string{
+	scope := map[string][]string{
 		"whole": {"devices"}, "Domain": {a.Domain}, "First": a.Ints[:1], "Driver": a.Drivers,
 		"Int": append(slices.Repeat(a.Ints[len(a.Ints)-1:], 7), a.Ints[0]),
-	}}
+	}
 	for kind, name := range map[string]string{"String": a.String, "List": a.Strings, "Version": a.Version, "Bool": a.Bool, "Capacity": a.Capacity} {
 		if name != "" {
-			g.scope[kind] = []string{name}
+			scope[kind] = []string{name}
 		}
 	}
+	g := conditions().generator(t, size, scope)
 	conjuncts := make([]string, rapid.SampledFrom([]int{1, 1, 1, 2, 2, 3}).Draw(t, "conjuncts"))
 	for i := range conjuncts {
 		switch g.int(0, 5) {
@@ -80,15 +81,21 @@ func Condition(t *rapid.T, attributes Attributes) string {
 }
 
 //go:embed grammar.txt
-var grammar string
+var text string
+
+var conditions = sync.OnceValue(func() Grammar { return Parse(text) })
+
+// Grammar is what texts are made of, by the names of its rules. The head of grammar.txt explains it.
+type Grammar map[string]*alternatives
 
 // alternatives are those of a rule. Where there are plain ones, the rule counts as a part.
 type alternatives struct{ plain, all []string }
 
-var rules = sync.OnceValue(func() map[string]*alternatives {
-	result := map[string]*alternatives{}
+// Parse reads a grammar.
+func Parse(text string) Grammar {
+	result := Grammar{}
 	var last *alternatives
-	for line := range strings.SplitSeq(grammar, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		text, isAlternative := strings.CutPrefix(line, "  ")
 		switch {
 		case text == "--":
@@ -106,14 +113,24 @@ var rules = sync.OnceValue(func() map[string]*alternatives {
 		}
 	}
 	return result
-})
+}
+
+// Write draws what a rule without plain alternatives writes. The scope is what may be asked for, by kind.
+func (g Grammar) Write(t *rapid.T, rule string, scope map[string][]string) string {
+	return g.generator(t, size, scope).rule(rule, 1)
+}
+
+func (g Grammar) generator(t *rapid.T, size int, scope map[string][]string) *generator {
+	return &generator{Grammar: g, t: t, left: size, known: map[string]string{}, scope: scope}
+}
 
 var (
 	parts = regexp.MustCompile(`\$\?(\w+)|\$(\w+):(\??[a-zA-Z]+)(\d?)(?:<([^<>]*)>)?|\$(\w+)([+*!])(\w+)|\$(\w+)=|\$([a-zA-Z]+)(\d?)(?:<([^<>]*)>)?|\{([^{}]*)\}`)
-	asked = regexp.MustCompile(`\?([A-Za-z]\w*)`)
+	asked = regexp.MustCompile(`[$:]\?([A-Za-z]\w*)`)
 )
 
 type generator struct {
+	Grammar
 	t *rapid.T
 	// scope is the variables that may be used and the attributes, by kind, known what stands for
 	// names in alternatives.
@@ -129,7 +146,7 @@ func (g *generator) one(options []string) string { return rapid.SampledFrom(opti
 
 // rule writes an alternative that can be chosen. What it declares ends with it.
 func (g *generator) rule(name string, depth int) string {
-	r := rules()[name]
+	r := g.Grammar[name]
 	if r == nil {
 		panic("the grammar has no rule " + name)
 	}

@@ -330,63 +330,14 @@ func (g *generator) selectors() []resourceapi.DeviceSelector {
 }
 
 func (g *generator) selector() string {
-	if g.FailingSelectors && g.maybe() {
-		return g.failingSelector()
+	rule := "selector"
+	switch {
+	case g.FailingSelectors && g.maybe():
+		rule = "failingSelector"
+	case g.fault():
+		rule = "faultySelector"
 	}
-	if g.fault() {
-		return g.faultySelector()
-	}
-	return pick(g, g.soundSelectors()...)
-}
-
-// soundSelectors compile and are false for devices that don't have what they ask
-// for.
-func (g *generator) soundSelectors() []string {
-	driver := g.driver()
-	attribute := func(id string) string { return fmt.Sprintf("device.attributes['%s'].%s", driver, id) }
-	guarded := func(id, comparison string) string {
-		return fmt.Sprintf("has(%s) && %s %s", attribute(id), attribute(id), comparison)
-	}
-	return []string{
-		"true",
-		fmt.Sprintf("device.driver == '%s'", driver),
-		guarded(attributeIndex, fmt.Sprintf("< %d", g.between(2, 5))),
-		guarded(attributeIndex, "% 2 == 0"),
-		guarded(attributeGroup, "!= 'group-1'"),
-		guarded(attributeModel, "== 'model-1'"),
-		guarded(attributeHealthy, "== true"),
-		fmt.Sprintf("!has(%s) || %s != 'group-1'", attribute(attributeGroup), attribute(attributeGroup)),
-		guarded(attributeRow, "<= 1"),
-		guarded(attributeVersion, ".compareTo(semver('1.1.0')) > 0"),
-		fmt.Sprintf("device.attributes['%s'].?%s.orValue('rack-1') == 'rack-1'", sharedDomain, attributeRack),
-		fmt.Sprintf("device.driver == '%s' && device.capacity['%s'].memory.compareTo(quantity('20Gi')) >= 0", driver, driver),
-	}
-}
-
-// failingSelector fails for some devices.
-func (g *generator) failingSelector() string {
-	driver := g.driver()
-	return pick(g,
-		fmt.Sprintf("device.attributes['%s'].%s >= 0", driver, attributeIndex),
-		fmt.Sprintf("device.attributes['%s'].%s != 'rack-3'", sharedDomain, attributeRack),
-		fmt.Sprintf("device.attributes[device.driver].%s != 'group-9'", attributeGroup),
-		fmt.Sprintf("device.attributes[device.driver].%s < 9", attributeRow),
-		fmt.Sprintf("6 / (device.attributes[device.driver].?%s.orValue(0) - 5) < 9", attributeIndex),
-		fmt.Sprintf("device.attributes['%s'].%s == 'model-1'", driver, attributeModel),
-	)
-}
-
-// faultySelector fails for some devices, or does not compile.
-func (g *generator) faultySelector() string {
-	if g.maybe() {
-		return g.failingSelector()
-	}
-	return pick(g,
-		"device.attributes['missing.example.com'].missing == 1",
-		"!device.allowMultipleAllocations",
-		"device.attributes[",
-		"device.driver",
-	)
+	return grammar().Write(g.T, rule, map[string][]string{"driver": {g.driver()}})
 }
 
 // attributeConstraints draws constraints that compare attributes. Together with
@@ -497,31 +448,7 @@ func (g *generator) derivedAttributes() []resourceapi.DeviceDerivedAttribute {
 // derivation draws an expression of any type that an attribute may have.
 func (g *generator) derivation() string {
 	if g.Faults && g.oneIn2To(4) {
-		return g.faultyDerivation()
+		return grammar().Write(g.T, "faultyDerivation", nil)
 	}
-	index := fmt.Sprintf("device.attributes[device.driver].?%s.orValue(0)", attributeIndex)
-	return pick(g,
-		index+" / 2",
-		index+" % 2",
-		"device.driver",
-		"string("+index+" % 3)",
-		index+" < 2",
-		fmt.Sprintf("device.attributes['%s'].?%s.orValue('rack-1')", sharedDomain, attributeRack),
-		"semver("+index+" < 2 ? '1.0.0' : '1.2.0')",
-		"["+index+" / 2, 7]",
-		"["+index+" % 2, "+index+" % 3]",
-		"[device.driver]",
-		"'one'",
-	)
-}
-
-// faultyDerivation fails for some devices, or does not compile.
-func (g *generator) faultyDerivation() string {
-	return pick(g,
-		"6 / device.attributes[device.driver]."+attributeIndex,
-		fmt.Sprintf("device.attributes['%s'].%s", sharedDomain, attributeRack),
-		"device.attributes[device.driver]."+attributeModel,
-		"device.attributes",
-		"device.driver +",
-	)
+	return grammar().Write(g.T, "derivation", nil)
 }

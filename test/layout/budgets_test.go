@@ -50,11 +50,11 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2750},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5400},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5750},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 6950},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 7100},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12950},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10800},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 85500},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 77700},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -7,11 +7,11 @@
 //
 // [Checker] is the check alone. What it refuses is what the scheduler would call an error
 // for every node, found by the same code: package apis/celset/v1alpha1 decodes and
-// resolves, package cel/device compiles. [Register] hosts it, and a warning about pods,
-// on a webhook server that may have others:
+// resolves, package cel/device compiles. Package webhook hosts it on a server, and "kubectl celset
+// check" prints what it finds:
 //
 //	checker, err := admission.NewChecker(admission.Options{})
-//	err = admission.Register(server, checker, admission.Readers{Cached: cache, Live: live})
+//	verdict, err := checker.Claim(ctx, claim, classes)
 //
 // # What is refused
 //

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ratcheted is the verdict on an update, given those on the stored object and on the new
+// Ratcheted is the verdict on an update, given those on the stored object and on the new
 // one: mistakes that were there before are warnings, and warnings that were there before
 // are not repeated.
-func ratcheted(before, after Verdict) Verdict {
+func Ratcheted(before, after Verdict) Verdict {
 	result := Verdict{Undecided: after.Undecided}
 	stored := map[string]int{}
 	for _, err := range before.Errors {

@@ -151,7 +151,7 @@ func TestSameVerdictOnClasses(t *testing.T) {
 		}
 		got := judged(checker.Class(t.Context(), class))
 		require.Equal(t, err != nil, len(got.Errors) > 0, "scheduler: %v\nwebhook: %v", err, got.Errors)
-		require.Empty(t, ratcheted(got, judged(checker.Class(t.Context(), class.DeepCopy()))).Errors, "nothing got worse")
+		require.Empty(t, Ratcheted(got, judged(checker.Class(t.Context(), class.DeepCopy()))).Errors, "nothing got worse")
 		if err != nil {
 			refused++
 		} else {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package webhook
 
 import (
 	"bytes"
@@ -29,8 +29,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/celset/celset/admission"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/internal/testing/cases"
 )
@@ -70,7 +71,7 @@ func newServer(t testing.TB, cached, live *reader) http.Handler {
 	t.Helper()
 	log.SetLogger(logr.Discard())
 	server := webhook.NewServer(webhook.Options{})
-	require.NoError(t, Register(server, newChecker(t, Options{}), Readers{Cached: cached, Live: live}))
+	require.NoError(t, Register(server, newChecker(t), Readers{Cached: cached, Live: live}))
 	return server.WebhookMux()
 }
 
@@ -192,7 +193,7 @@ func TestPodsAreAllowed(t *testing.T) {
 // TestPodsTakeTurns: a pod whose turn does not come is allowed, and nothing is read for it.
 func TestPodsTakeTurns(t *testing.T) {
 	live := &reader{t: t, claims: map[string]*resourceapi.ResourceClaim{"constrained": claimOf(t, asking(4))}}
-	v := podValidator{newChecker(t, Options{}), live, fairness.NewTurns(1, 1)}
+	v := podValidator{newChecker(t), live, fairness.NewTurns(1, 1)}
 	end, err := v.turns.Take(t.Context(), "default")
 	require.NoError(t, err)
 	object := podOf("default-scheduler", corev1.PodResourceClaim{Name: "r", ResourceClaimName: ptr.To("constrained")})
@@ -239,14 +240,8 @@ func TestMalformedReviews(t *testing.T) {
 		}
 	}
 	cases.Check(t, func(t *rapid.T) {
-		w := worldGen().Draw(t, "world")
-		for i := range w.claim.Spec.Devices.Config {
-			// Raw JSON that is none can't be sent.
-			if opaque := w.claim.Spec.Devices.Config[i].Opaque; opaque != nil && !json.Valid(opaque.Parameters.Raw) {
-				opaque.Parameters.Raw = []byte("[]")
-			}
-		}
-		body := string(reviewOf(t, w.claim, templateOf(w.claim)))
+		claim := claimOf(t, rapid.SampledFrom([]string{"{}", asking(4), asking(33), asking(4, defined("a", "devices[0]"), preferred("b", "1"))}).Draw(t, "claim"))
+		body := string(reviewOf(t, claim, templateOf(claim)))
 		ask(t, server, rapid.SampledFrom(paths).Draw(t, "path"), []byte(damaged(t, body)))
 		ask(t, server, rapid.SampledFrom(paths).Draw(t, "path"), []byte(strings.Replace(body, `"UPDATE"`, `"CREATE"`, 1)))
 	})
@@ -258,14 +253,14 @@ func TestObjectsTakeTurns(t *testing.T) {
 		begun, goOn := make(chan string, 10), make(chan struct{})
 		v := validator[*resourceapi.ResourceClaim]{
 			kind: "ResourceClaim", turns: fairness.NewTurns(2, 1),
-			check: func(ctx context.Context, _ *resourceapi.ResourceClaim) (Verdict, error) {
+			check: func(ctx context.Context, _ *resourceapi.ResourceClaim) (admission.Verdict, error) {
 				begun <- fairness.TenantIn(ctx)
 				<-goOn
-				return Verdict{}, nil
+				return admission.Verdict{}, nil
 			},
 		}
 		create := func(ctx context.Context, namespace string) error {
-			ctx = admission.NewContextWithRequest(ctx, admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+			ctx = ctrladmission.NewContextWithRequest(ctx, ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 				Namespace: namespace, UserInfo: authenticationv1.UserInfo{Username: "u"},
 			}})
 			_, err := v.ValidateCreate(ctx, &resourceapi.ResourceClaim{})

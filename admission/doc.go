@@ -22,6 +22,9 @@
 //   - a reference in distinctAttribute, of an invalid name, to unknown requests, to a name
 //     that is defined nowhere or by two classes differently;
 //   - a derived attribute in the domain of the constraints;
+//   - a definition under another driver, and a reference in a domain that differs from celset.dev in a
+//     character or two;
+//   - more devices than a claim can have, for a request or for all together;
 //   - a preference that can't be decoded, is there twice, has neither expression nor policy or both,
 //     names unknown requests, or does not compile to an int.
 //

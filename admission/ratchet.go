@@ -41,5 +41,5 @@ var places = regexp.MustCompile(`\[\d+\]`)
 
 // identity of a mistake. One in an expression is another as soon as the expression is.
 func (v *Verdict) identity(err *field.Error) string {
-	return places.ReplaceAllString(fmt.Sprintf("%s %s %v %s", err.Type, err.Field, err.BadValue, err.Detail), "[]") + v.expressions[err]
+	return places.ReplaceAllString(fmt.Sprintf("%s %s %v %s", err.Type, err.Field, err.BadValue, err.Detail), "[]") + v.expressions[err].text
 }

@@ -49,8 +49,8 @@ const (
 type Readers struct {
 	// Cached may be a little behind. It is asked first for device classes.
 	Cached client.Reader
-	// Live is asked for device classes before something is refused because of one, and
-	// for the claims and templates of pods.
+	// Live is asked for device classes before something is refused because of one, for the claims and
+	// templates of pods, and for those that refer to what a class does not define any more.
 	Live client.Reader
 }
 
@@ -75,11 +75,11 @@ func Register(server webhook.Server, checker *admission.Checker, readers Readers
 			return readers.judge(ctx, func(classes *classGetter) (admission.Verdict, error) { return checker.Template(ctx, template, classes) })
 		},
 	}))
-	server.Register(ClassPath, ctrladmission.WithValidator(scheme, validator[*resourceapi.DeviceClass]{
+	server.Register(ClassPath, ctrladmission.WithValidator(scheme, classValidator{live: readers.Live, validator: validator[*resourceapi.DeviceClass]{
 		kind: "DeviceClass", turns: turns,
 		spec:  func(class *resourceapi.DeviceClass) any { return &class.Spec },
 		check: checker.Class,
-	}))
+	}}))
 	server.Register(PodPath, ctrladmission.WithValidator(scheme, podValidator{checker, readers.Live, fairness.NewTurns(maxJudged, maxWaiting)}))
 	return nil
 }

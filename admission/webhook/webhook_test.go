@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
@@ -43,6 +45,19 @@ type reader struct {
 	classes fakeClasses
 	claims  map[string]*resourceapi.ResourceClaim
 	reads   int
+	// list answers what is listed, nil with an error.
+	list func(client.ObjectList)
+}
+
+func (r *reader) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	deadline, limited := ctx.Deadline()
+	require.True(r.t, limited && time.Until(deadline) <= listTimeout, "no answer waits for long")
+	require.Contains(r.t, options, client.Limit(maxListed))
+	if r.list == nil {
+		return errors.New("forbidden")
+	}
+	r.list(into)
+	return nil
 }
 
 func (r *reader) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
@@ -176,6 +191,39 @@ func TestWhoIsAskedForClasses(t *testing.T) {
 			require.Equal(t, test.reads, live.reads)
 		})
 	}
+}
+
+// TestRemovedConstraints: a class that defines one no more is allowed, and what refers to it is named.
+func TestRemovedConstraints(t *testing.T) {
+	more := ""
+	live := &reader{t: t, list: func(into client.ObjectList) {
+		switch into := into.(type) {
+		case *resourceapi.ResourceClaimTemplateList:
+			into.Continue = more
+			into.Items = append(into.Items, *templateOf(claimOf(t, asking(4))), *templateOf(claimOf(t, asking(4, defined("a", "true")))), *templateOf(claimOf(t, "{}")))
+		case *resourceapi.ResourceClaimList:
+			for range 6 {
+				into.Items = append(into.Items, *claimOf(t, asking(4)))
+			}
+			allocated := claimOf(t, asking(4))
+			allocated.Status.Allocation = &resourceapi.AllocationResult{}
+			into.Items = append(into.Items, *allocated)
+		}
+	}}
+	server := newServer(t, &reader{t: t}, live)
+	old := classOf(t, "mla", "config: ["+defined("a", "true")+", "+defined("b", "true")+"]")
+	update := func(server http.Handler, config string) []string {
+		answer := ask(t, server, ClassPath, reviewOf(t, classOf(t, "mla", "config: ["+config+"]"), old))
+		require.True(t, answer.Allowed)
+		return answer.Warnings
+	}
+	text := "spec.config: 7 objects refer to constraint a, which is defined no more, and pods that use them will wait: ResourceClaimTemplate default/four, " +
+		strings.Repeat("ResourceClaim default/four, ", 3) + "ResourceClaim default/four and 2 more; define it again, or change them"
+	require.Equal(t, []string{text}, update(server, defined("renamed", "true")+", "+defined("b", "true")))
+	require.Empty(t, update(server, defined("a", "devices.size() > 0")), "what nothing refers to")
+	more = "more"
+	require.Equal(t, []string{strings.Replace(text, "7", "at least 7", 1)}, update(server, ""))
+	require.Empty(t, update(newServer(t, &reader{t: t}, &reader{t: t}), ""), "what can't be listed")
 }
 
 func TestPodsAreAllowed(t *testing.T) {

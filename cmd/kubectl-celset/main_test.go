@@ -5,6 +5,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,13 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/cmd/kubectl-celset/output"
 )
 
 func TestMain(m *testing.M) {
@@ -63,4 +71,33 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+	ts.Check(conforms(ts.ReadFile("stdout")))
+}
+
+// conforms compares structured output with the schema of its kind. Text, and objects of Kubernetes, have none.
+func conforms(stdout string) error {
+	var document map[string]any
+	if yaml.Unmarshal([]byte(stdout), &document) != nil || document["apiVersion"] != output.APIVersion {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join("output", fmt.Sprint(document["kind"], ".yaml")))
+	if err != nil {
+		return err
+	}
+	schema := &spec.Schema{}
+	if err := yaml.UnmarshalStrict(text, schema); err != nil {
+		return err
+	}
+	result := validate.NewSchemaValidator(schema, nil, "", strfmt.Default).Validate(document)
+	return result.AsError()
+}
+
+// TestSchemasRefuse what the commands do not print.
+func TestSchemasRefuse(t *testing.T) {
+	for _, kind := range []string{output.CheckReport, output.FragmentationReport} {
+		begin := "apiVersion: " + output.APIVersion + "\nkind: " + kind + "\n"
+		require.ErrorContains(t, conforms(begin), "is required")
+		require.ErrorContains(t, conforms(begin+"else: 1"), "else in body is a forbidden property")
+	}
+	require.Error(t, conforms("apiVersion: "+output.APIVersion+"\nkind: Other\n"))
 }

@@ -114,7 +114,7 @@ func TestSizesAndSets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := run(t, state("true", test.covered, test.requests...))
-			require.True(t, report.Valid())
+			require.True(t, report.Valid(false))
 			require.Len(t, report.Objects, 1)
 			constraint := report.Objects[0].Constraints[0]
 			require.Equal(t, test.devices, constraint.Devices)
@@ -162,35 +162,33 @@ func TestTooExpensiveToRead(t *testing.T) {
 
 func TestMistakesAreWhereTheyAre(t *testing.T) {
 	report := run(t, state("true &&\n devces.size() > 1", nil, exactly("a", 2)))
-	require.False(t, report.Valid())
-	failure := report.Objects[0].Constraints[0].Error
+	require.False(t, report.Valid(false))
+	require.Len(t, report.Objects[0].Errors, 1)
+	failure := report.Objects[0].Errors[0]
+	require.Equal(t, "spec.devices.config[0].opaque.parameters.expression", failure.Field)
 	require.Equal(t, 2, failure.Line)
 	require.Equal(t, 2, failure.Column)
-	require.Contains(t, failure.Text, "devces.size() > 1\n")
-	require.Contains(t, failure.Text, "^")
+	require.Contains(t, failure.Message, "devces.size() > 1\n")
+	require.Contains(t, failure.Message, "^")
 
 	s := state("true", []string{"b"}, exactly("a", 2))
 	report = run(t, s)
-	require.False(t, report.Valid())
-	require.Contains(t, report.Objects[0].Errors[0], "spec.devices.constraints[0].requests[0]: Not found: \"b\"")
+	require.False(t, report.Valid(false))
+	require.Contains(t, report.Objects[0].Errors[0].Message, "spec.devices.constraints[0].requests[0]: Not found: \"b\"")
 	require.Len(t, report.Objects[0].Constraints, 1, "the definition is looked at all the same")
 	require.True(t, report.Objects[0].Constraints[0].Assumed)
 }
 
-func TestUnreferencedAndOrdered(t *testing.T) {
+func TestUnreferenced(t *testing.T) {
 	s := state("true", nil, exactly("a", 2))
 	claim := s.Claims[0]
 	claim.Spec.Devices.Config = append(claim.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{
 		DeviceConfiguration: definition("idle", "devices[0].attributes['x.example.com'].index == 0"),
 	})
 	object := run(t, s).Objects[0]
-	require.Equal(t, []string{"spec.devices.config[1]: no constraint refers to idle: it does nothing"}, object.Warnings)
+	require.Equal(t, []check.Finding{{Message: `spec.devices.config[1]: no constraint refers to "idle", so it does nothing; add matchAttribute: celset.dev/idle to spec.devices.constraints`}}, object.Warnings)
 	require.Len(t, object.Constraints, 2)
 	require.Equal(t, []int{3}, object.Constraints[1].Devices)
-	require.NotNil(t, object.Constraints[1].Ordered)
-	var text strings.Builder
-	require.NoError(t, (&check.Report{Objects: []check.Object{object}}).Print(&text))
-	require.Contains(t, text.String(), "speaks of the order of devices")
 }
 
 // TestDefaultsAreChecked: of the class and of the claims that it is about.
@@ -202,6 +200,6 @@ func TestDefaultsAreChecked(t *testing.T) {
 	report := run(t, s)
 	var text strings.Builder
 	require.NoError(t, report.Print(&text))
-	require.Regexp(t, `(?s)DeviceClass x\n  constraint far\n    defined    DeviceClass x spec.config\[0\] \(default\)\n.*`+
+	require.Regexp(t, `(?s)DeviceClass x\n  warning: .*\n  constraint far\n    defined    DeviceClass x spec.config\[0\] \(default\)\n.*`+
 		`ResourceClaim ns/c\n.*  constraint far\n    defined    DeviceClass x spec.config\[0\] \(default\)\n    used       spec.devices.requests\[a\]: request a\n`, text.String())
 }

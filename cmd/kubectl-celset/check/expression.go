@@ -6,7 +6,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -17,12 +16,12 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// expression fills in what can be told of the expression for sets of the sizes.
-func (c *checker) expression(ctx context.Context, result *Constraint, text string, variables []v1alpha1.Variable, candidates []candidates) {
+// expression fills in what is known of the expression for sets of the sizes. It is false if it does not compile,
+// which admission has said.
+func (c *checker) expression(ctx context.Context, object *Object, result *Constraint, where, text string, variables []v1alpha1.Variable, candidates []candidates) bool {
 	expression, err := c.environment.Compile(ctx, text, variables...)
 	if err != nil {
-		result.Error = expressionError(err)
-		return
+		return false
 	}
 	size := slices.Max(result.Devices)
 	analysis := bound.Analyze(expression, size)
@@ -30,6 +29,8 @@ func (c *checker) expression(ctx context.Context, result *Constraint, text strin
 	result.TooExpensive = analysis.Understood() && !result.Pruned
 	result.Conjuncts = c.conjuncts(ctx, expression, variables, size)
 	result.tell(expression, size, candidates)
+	(&attributes{published: publishedBy(candidates), object: object, where: where, name: result.Name, expression: expression, text: text}).check()
+	return true
 }
 
 // tell fills in what has nothing to do with what the expression returns.
@@ -37,9 +38,6 @@ func (f *Facts) tell(expression *device.Expression, size int, candidates []candi
 	f.Type = expression.OutputType()
 	if cost, err := expression.EstimateCost(size); err == nil {
 		f.Cost, f.CostLimit = cost, cel.DefaultCostLimit
-	}
-	if place, found := expression.OrderDependence(); found {
-		f.Ordered = &Position{Line: place.Line, Column: place.Column}
 	}
 	read := expression.ReadSet()
 	f.ReadsAll = read.All
@@ -61,16 +59,6 @@ func devicesOf(candidates []candidates) []*device.Device {
 		}
 	}
 	return devices
-}
-
-func expressionError(err error) *ExpressionError {
-	failure, ok := errors.AsType[*cel.Error](err)
-	if !ok {
-		return &ExpressionError{Message: err.Error(), Text: err.Error()}
-	}
-	return &ExpressionError{
-		Variable: failure.Variable, Line: failure.Line, Column: failure.Column, Message: failure.Message, Text: failure.Error(),
-	}
 }
 
 // conjuncts says what the search understands of each conjunct by itself.

@@ -23,12 +23,18 @@ type nodes struct {
 	all       []*corev1.Node
 	allocator *allocator.Allocator
 	devices   map[structured.DeviceID]*resourceapi.Device
+	// largestPool is the number of devices of the largest pool, 0 if none is known.
+	largestPool int
 }
 
 func newNodes(ctx context.Context, state *clusterstate.State, features structured.Features) (*nodes, error) {
 	n := &nodes{all: state.Nodes(), devices: make(map[structured.DeviceID]*resourceapi.Device)}
 	problem := state.Problem(nil, features)
+	pools := map[[2]string]int{}
 	for _, slice := range problem.Slices {
+		pool := [2]string{slice.Spec.Driver, slice.Spec.Pool.Name}
+		pools[pool] += len(slice.Spec.Devices)
+		n.largestPool = max(n.largestPool, pools[pool])
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
 			n.devices[structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name)] = d
@@ -37,6 +43,18 @@ func newNodes(ctx context.Context, state *clusterstate.State, features structure
 	var err error
 	n.allocator, err = problem.NewAllocator(ctx)
 	return n, err
+}
+
+// areKnown tells whether there are nodes with devices.
+func (n *nodes) areKnown() bool { return len(n.all) > 0 && len(n.devices) > 0 }
+
+// mostOn is the largest number of candidates of a node.
+func mostOn(all []candidates) int {
+	most := 0
+	for _, on := range all {
+		most = max(most, len(on.devices))
+	}
+	return most
 }
 
 // candidates are the devices of one node that match the covered requests.

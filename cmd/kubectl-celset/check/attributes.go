@@ -14,6 +14,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/apis/nearest"
 	"github.com/celset/celset/cel/device"
@@ -23,27 +24,31 @@ import (
 // maxPlaces bounds what is said of one expression.
 const maxPlaces = 10
 
-// published is what candidates publish: how many of them an attribute with which type.
+// published is what devices publish: how many of them an attribute with which type.
 type published map[device.AttributeName]map[string]int
 
 func publishedBy(candidates []candidates) published {
 	result := published{}
 	for _, on := range candidates {
 		for _, one := range on.devices {
-			for name, value := range one.device.Attributes {
-				domain, id, found := strings.Cut(string(name), "/")
-				if !found {
-					domain, id = one.id.Driver.String(), string(name)
-				}
-				of := device.AttributeName{Domain: domain, ID: id}
-				if result[of] == nil {
-					result[of] = map[string]int{}
-				}
-				result[of][typeOf(value)]++
-			}
+			result.add(one.id.Driver.String(), one.device)
 		}
 	}
 	return result
+}
+
+func (p published) add(driver string, of *resourceapi.Device) {
+	for name, value := range of.Attributes {
+		domain, id, found := strings.Cut(string(name), "/")
+		if !found {
+			domain, id = driver, string(name)
+		}
+		name := device.AttributeName{Domain: domain, ID: id}
+		if p[name] == nil {
+			p[name] = map[string]int{}
+		}
+		p[name][typeOf(value)]++
+	}
 }
 
 // nearest asks for the name that devices do have: in the domain, or else in the nearest one.
@@ -128,6 +133,15 @@ func asks(condition ast.Expr) bool {
 		_, isRead, isAttribute := device.NameOf(part)
 		found = found || isAttribute && !isRead || tree.IsCall(part, "type") ||
 			part.Kind() == ast.SelectKind && (part.AsSelect().IsTestOnly() || part.AsSelect().FieldName() == "driver")
+	})
+	return found
+}
+
+// readsDriver tells whether the expression asks for the driver of a device.
+func readsDriver(expression *device.Expression) bool {
+	found := false
+	tree.Visit(expression.AST().Expr(), func(part ast.Expr, _ tree.Names) {
+		found = found || part.Kind() == ast.SelectKind && part.AsSelect().FieldName() == "driver"
 	})
 	return found
 }

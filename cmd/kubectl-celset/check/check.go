@@ -29,6 +29,8 @@ type Options struct {
 	Count int
 	// Features are those of the scheduler.
 	Features structured.Features
+	// AllClasses: a DeviceClass that was not read does not exist.
+	AllClasses bool
 	// Timeout ends looking for sets.
 	Timeout time.Duration
 }
@@ -147,11 +149,14 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 		constraint := newUnreferenced(definition)
 		candidates := c.candidates(ctx, &constraint.Facts, claim, covered)
 		constraint.Assumed = true
-		isCompiled := c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, candidates)
+		said := len(result.Errors) + len(result.Warnings)
+		expression := c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, candidates, c.publishedFor(definition, candidates))
 		for _, on := range candidates {
 			constraint.Nodes = append(constraint.Nodes, on.sets(covered))
 		}
-		if isCompiled && c.nodes.areKnown() {
+		// What tells drivers apart may be for devices of several classes.
+		isOfClass := expression != nil && (c.Count > 0 || definition.Default || !readsDriver(expression))
+		if isOfClass && c.nodes.areKnown() && said == len(result.Errors)+len(result.Warnings) {
 			c.satisfiableForClass(&result, &constraint, definition, mostOn(candidates))
 		}
 		result.Constraints = append(result.Constraints, constraint)
@@ -160,7 +165,7 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 		found := newPreference(p)
 		candidates := c.candidates(ctx, &found.Facts, claim, covered)
 		found.Assumed = true
-		c.value(ctx, &result, &found, p.Source.Field, p, candidates)
+		c.value(ctx, &result, &found, p.Source.Field, p, candidates, publishedBy(candidates))
 		result.Preferences = append(result.Preferences, found)
 	}
 	return result, err
@@ -188,12 +193,21 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 		if slices.Contains(names, definition.Name) || len(resolved) == 0 {
 			constraint := newUnreferenced(definition)
 			constraint.Devices, constraint.Assumed = []int{c.count()}, true
-			c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, nil)
+			c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, nil, nil)
 			result.Constraints = append(result.Constraints, constraint)
 		}
 	}
 	c.preferences(ctx, &result, carrier, claim)
 	return result
+}
+
+// publishedFor is what the devices publish that a definition of a class may be about: those of the class for a
+// default, and otherwise any. Without a device of the class nothing is known.
+func (c *checker) publishedFor(definition v1alpha1.Definition, ofClass []candidates) published {
+	if definition.Default || len(ofClass) == 0 {
+		return publishedBy(ofClass)
+	}
+	return c.nodes.published
 }
 
 // newUnreferenced is for a definition of which nothing says for how many devices it is.
@@ -215,12 +229,12 @@ func (c *checker) referenced(ctx context.Context, object *Object, carrier v1alph
 	covered := coveredRequests(&claim.Spec.Devices, constraint.Requests)
 	candidates := c.candidates(ctx, &result.Facts, claim, covered)
 	errors := len(object.Errors)
-	isCompiled := c.expression(ctx, object, &result, result.Field, constraint.Expression, constraint.Variables, candidates)
+	expression := c.expression(ctx, object, &result, result.Field, constraint.Expression, constraint.Variables, candidates, publishedBy(candidates))
 	for _, on := range candidates {
 		result.Nodes = append(result.Nodes, on.sets(covered))
 	}
 	// What is wrong for all devices needs no search.
-	if isCompiled && isSearched && len(object.Errors) == errors {
+	if expression != nil && isSearched && len(object.Errors) == errors {
 		c.satisfiable(object, &result, result.Field, claim, constraint)
 	}
 	return result

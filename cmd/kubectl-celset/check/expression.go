@@ -16,12 +16,12 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// expression fills in what is known of the expression for sets of the sizes. It is false if it does not compile,
+// expression fills in what is known of the expression for sets of the sizes. It is nil if it does not compile,
 // which admission has said.
-func (c *checker) expression(ctx context.Context, object *Object, result *Constraint, where, text string, variables []v1alpha1.Variable, candidates []candidates) bool {
+func (c *checker) expression(ctx context.Context, object *Object, result *Constraint, where, text string, variables []v1alpha1.Variable, candidates []candidates, has published) *device.Expression {
 	expression, err := c.environment.Compile(ctx, text, variables...)
 	if err != nil {
-		return false
+		return nil
 	}
 	size := slices.Max(result.Devices)
 	analysis := bound.Analyze(expression, size)
@@ -29,8 +29,8 @@ func (c *checker) expression(ctx context.Context, object *Object, result *Constr
 	result.TooExpensive = analysis.Understood() && !result.Pruned
 	result.Conjuncts = c.conjuncts(ctx, expression, variables, size)
 	result.tell(expression, size, candidates)
-	(&attributes{published: publishedBy(candidates), object: object, where: where, name: result.Name, expression: expression, text: text}).check()
-	return true
+	(&attributes{published: has, object: object, where: where, name: result.Name, expression: expression, text: text}).check()
+	return expression
 }
 
 // tell fills in what has nothing to do with what the expression returns.

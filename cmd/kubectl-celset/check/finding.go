@@ -44,24 +44,21 @@ func (o *Object) judged(verdict admission.Verdict) {
 	}
 }
 
-// unknownClasses are those that requests name and nothing that was read. Without any class they are taken to be
-// elsewhere, and of a claim that has nothing to do with celset only one with a near name is a mistake.
+// unknownClasses are those that requests name and that were not read. They are a mistake if all classes were read, or if
+// one has nearly that name. Of claims that have nothing to do with celset only the latter are.
 func (c *checker) unknownClasses(object *Object, carrier v1alpha1.Carrier) {
 	var names []string
 	for _, class := range c.state.Objects.Classes {
 		names = append(names, class.Name)
 	}
-	if len(names) == 0 {
-		return
-	}
 	concerned := len(object.Errors)+len(object.Warnings)+len(v1alpha1.References(carrier.Spec)) > 0
 	look := func(path *field.Path, name string) {
 		near := nearest.DidYouMean("", name, slices.Values(names))
-		if slices.Contains(names, name) || !concerned && near == "" {
+		if slices.Contains(names, name) || near == "" && !(concerned && c.AllClasses) {
 			return
 		}
 		err := field.NotFound(path.Child("deviceClassName"), name)
-		err.Detail = fmt.Sprintf("no DeviceClass of that name was read: create it, or read it too%s", near)
+		err.Detail = "there is no DeviceClass of that name: create it, or correct the name" + near
 		object.Errors = append(object.Errors, Finding{Field: err.Field, Message: err.Error()})
 	}
 	for i := range carrier.Spec.Devices.Requests {

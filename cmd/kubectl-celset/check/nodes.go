@@ -23,12 +23,14 @@ type nodes struct {
 	all       []*corev1.Node
 	allocator *allocator.Allocator
 	devices   map[structured.DeviceID]*resourceapi.Device
+	// published is what all devices publish.
+	published published
 	// largestPool is the number of devices of the largest pool, 0 if none is known.
 	largestPool int
 }
 
 func newNodes(ctx context.Context, state *clusterstate.State, features structured.Features) (*nodes, error) {
-	n := &nodes{all: state.Nodes(), devices: make(map[structured.DeviceID]*resourceapi.Device)}
+	n := &nodes{all: state.Nodes(), devices: make(map[structured.DeviceID]*resourceapi.Device), published: published{}}
 	problem := state.Problem(nil, features)
 	pools := map[[2]string]int{}
 	for _, slice := range problem.Slices {
@@ -37,6 +39,7 @@ func newNodes(ctx context.Context, state *clusterstate.State, features structure
 		n.largestPool = max(n.largestPool, pools[pool])
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
+			n.published.add(slice.Spec.Driver, d)
 			n.devices[structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name)] = d
 		}
 	}

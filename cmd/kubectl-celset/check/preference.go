@@ -25,7 +25,7 @@ func (c *checker) preferences(ctx context.Context, object *Object, carrier v1alp
 		covered := coveredRequests(&claim.Spec.Devices, p.Requests)
 		found := newPreference(p)
 		candidates := c.candidates(ctx, &found.Facts, claim, covered)
-		c.value(ctx, object, &found, p.Source.String(), p, candidates)
+		c.value(ctx, object, &found, p.Source.String(), p, candidates, publishedBy(candidates))
 		for _, on := range candidates {
 			found.Nodes = append(found.Nodes, on.sets(covered))
 		}
@@ -38,7 +38,7 @@ func newPreference(p v1alpha1.Preference) Preference {
 }
 
 // value fills in what is known of the expression.
-func (c *checker) value(ctx context.Context, object *Object, result *Preference, where string, p v1alpha1.Preference, candidates []candidates) {
+func (c *checker) value(ctx context.Context, object *Object, result *Preference, where string, p v1alpha1.Preference, candidates []candidates, has published) {
 	if p.Policy != "" {
 		return
 	}
@@ -49,5 +49,5 @@ func (c *checker) value(ctx context.Context, object *Object, result *Preference,
 	size := slices.Max(result.Devices)
 	result.Read = bound.AnalyzeGoal(expression, size, false).Leading(devicesOf(candidates)) != nil
 	result.tell(expression, size, candidates)
-	(&attributes{published: publishedBy(candidates), object: object, where: where, name: p.Name, expression: expression, text: p.Expression}).check()
+	(&attributes{published: has, object: object, where: where, name: p.Name, expression: expression, text: p.Expression}).check()
 }

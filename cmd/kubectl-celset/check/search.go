@@ -120,7 +120,25 @@ func (c *checker) satisfiableForClass(object *Object, result *Constraint, defini
 		}
 		all.nodes, all.failure, all.unknown = max(all.nodes, one.nodes), cmp.Or(all.failure, one.failure), cmp.Or(all.unknown, one.unknown)
 	}
-	c.conclude(object, result, definition.Source.Field, sizes, all)
+	if c.Count > 0 || definition.Default {
+		c.conclude(object, result, definition.Source.Field, sizes, all)
+		return
+	}
+	// Claims may ask for devices of other classes beside those of this one, and nothing says that there have to be any.
+	if result.Search, result.NotKnown = all.outcome, all.unknown; all.outcome == NoSet && !c.isUsed(definition.Source) {
+		object.warn("%s: %s: no set of %s devices of this class alone satisfies it, even if all devices are free (nodes with enough devices: %d)%s",
+			definition.Source.Field, result.Name, sizes, all.nodes, described(all.failure))
+	}
+}
+
+// isUsed tells whether a claim or a template refers to the definition, and is judged itself.
+func (c *checker) isUsed(definition v1alpha1.Source) bool {
+	uses := func(carrier v1alpha1.Carrier) bool {
+		resolved, _ := carrier.Resolve(c.state.Classes())
+		return slices.ContainsFunc(resolved, func(constraint v1alpha1.Constraint) bool { return constraint.Source == definition })
+	}
+	return slices.ContainsFunc(c.state.Templates, func(t *resourceapi.ResourceClaimTemplate) bool { return uses(v1alpha1.TemplateCarrier(t)) }) ||
+		slices.ContainsFunc(c.state.Claims, func(claim *resourceapi.ResourceClaim) bool { return uses(v1alpha1.ClaimCarrier(claim)) })
 }
 
 // conclude reports what a search of one constraint found.

@@ -64,7 +64,7 @@ func newCheckCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			settings.Features = o.gates.features()
+			settings.Features, settings.AllClasses = o.gates.features(), !o.readsFiles() || o.withCluster
 			report, err := check.Run(command.Context(), state, wanted, settings)
 			if err != nil {
 				return err

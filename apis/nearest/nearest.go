@@ -17,10 +17,10 @@ const (
 	maxCandidates = 2000
 )
 
-// Name returns the candidate that differs from the name in the fewest characters: in one, or in a
-// quarter of them. It is empty if there is none. Of several the first one is taken.
+// Name returns the candidate that differs from the name in the fewest characters: in one, or in two of
+// eight and more. It is empty if there is none. Of several the first one is taken.
 func Name(name string, candidates iter.Seq[string]) string {
-	best, least, seen := "", max(1, len(name)/4)+1, 0
+	best, least, seen := "", max(1, min(2, len(name)/4))+1, 0
 	for candidate := range candidates {
 		if seen++; seen > maxCandidates {
 			break

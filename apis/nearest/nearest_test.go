@@ -27,6 +27,7 @@ func TestName(t *testing.T) {
 		{"", []string{"a"}, "a"},
 		{"ring4", nil, ""},
 		{"row", []string{"col"}, ""},
+		{"nic.example.com", []string{"gpu.example.com"}, ""},
 		{strings.Repeat("a", maxLength+1), []string{strings.Repeat("a", maxLength)}, ""},
 	} {
 		require.Equal(t, test.want, Name(test.name, slices.Values(test.candidates)), test.name)

@@ -51,6 +51,14 @@ func (p published) add(driver string, of *resourceapi.Device) {
 	}
 }
 
+// attribute counts how many of so many devices publish one.
+func (p published) attribute(name device.AttributeName, missing int) Attribute {
+	for _, count := range p[name] {
+		missing -= count
+	}
+	return Attribute{Domain: name.Domain, Name: name.ID, Types: p[name], Missing: max(0, missing)}
+}
+
 // nearest asks for the name that devices do have: in the domain, or else in the nearest one.
 func (p published) nearest(name device.AttributeName) string {
 	ids := map[string][]string{}
@@ -75,6 +83,8 @@ func (p published) nearest(name device.AttributeName) string {
 // of them has, and a comparison of types that are never equal.
 type attributes struct {
 	published
+	// drivers are those of all devices.
+	drivers     []string
 	object      *Object
 	where, name string
 	expression  *device.Expression
@@ -91,6 +101,7 @@ func (a *attributes) check() {
 		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) {
 			a.read(expr, guarded, true)
 			a.comparison(expr, guarded)
+			a.driver(expr)
 		})
 	}
 }
@@ -155,6 +166,24 @@ func (a *attributes) read(expr ast.Expr, guarded, withGuarded bool) {
 	}
 	a.missing[name] = true
 	a.report(expr, guarded, fmt.Sprintf("no matching device has the attribute %q%s", name.Domain+"/"+name.ID, a.nearest(name)))
+}
+
+// driver warns of a comparison with a driver of which there is no device, if one has nearly that name.
+func (a *attributes) driver(expr ast.Expr) {
+	if !tree.IsCall(expr, operators.Equals, operators.NotEquals) {
+		return
+	}
+	args := expr.AsCall().Args()
+	for i, arg := range args {
+		name, ok := tree.Literal[types.String](arg)
+		other := args[1-i]
+		if !ok || other.Kind() != ast.SelectKind || other.AsSelect().FieldName() != "driver" || slices.Contains(a.drivers, string(name)) {
+			continue
+		}
+		if near := nearest.DidYouMean("", string(name), slices.Values(a.drivers)); near != "" {
+			a.report(expr, true, fmt.Sprintf("no device is of the driver %q%s", string(name), near))
+		}
+	}
 }
 
 // effects are those of comparing what is never of the same type.

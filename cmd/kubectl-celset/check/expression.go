@@ -29,7 +29,7 @@ func (c *checker) expression(ctx context.Context, object *Object, result *Constr
 	result.TooExpensive = analysis.Understood() && !result.Pruned
 	result.Conjuncts = c.conjuncts(ctx, expression, variables, size)
 	result.tell(expression, size, candidates)
-	(&attributes{published: has, object: object, where: where, name: result.Name, expression: expression, text: text}).check()
+	(&attributes{published: has, drivers: c.nodes.drivers, object: object, where: where, name: result.Name, expression: expression, text: text}).check()
 	return expression
 }
 
@@ -41,8 +41,9 @@ func (f *Facts) tell(expression *device.Expression, size int, candidates []candi
 	}
 	read := expression.ReadSet()
 	f.ReadsAll = read.All
+	has, missing := publishedBy(candidates), len(devicesOf(candidates))
 	for name := range read.Attributes {
-		f.Reads = append(f.Reads, attribute(name, candidates))
+		f.Reads = append(f.Reads, has.attribute(name, missing))
 	}
 	slices.SortFunc(f.Reads, func(a, b Attribute) int {
 		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name))
@@ -86,25 +87,6 @@ func (c *checker) understanding(ctx context.Context, text string, variables []v1
 	default:
 		return Understood
 	}
-}
-
-// attribute looks at what the candidates publish.
-func attribute(name device.AttributeName, candidates []candidates) Attribute {
-	result := Attribute{Domain: name.Domain, Name: name.ID}
-	for _, on := range candidates {
-		for _, one := range on.devices {
-			value, found := one.attribute(name)
-			if !found {
-				result.Missing++
-				continue
-			}
-			if result.Types == nil {
-				result.Types = make(map[string]int)
-			}
-			result.Types[typeOf(value)]++
-		}
-	}
-	return result
 }
 
 func typeOf(value resourceapi.DeviceAttribute) string {

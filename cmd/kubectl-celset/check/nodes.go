@@ -14,7 +14,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -23,8 +22,9 @@ type nodes struct {
 	all       []*corev1.Node
 	allocator *allocator.Allocator
 	devices   map[structured.DeviceID]*resourceapi.Device
-	// published is what all devices publish.
+	// published is what all devices publish, drivers are those that have devices.
 	published published
+	drivers   []string
 	// largestPool is the number of devices of the largest pool, 0 if none is known.
 	largestPool int
 }
@@ -34,6 +34,9 @@ func newNodes(ctx context.Context, state *clusterstate.State, features structure
 	problem := state.Problem(nil, features)
 	pools := map[[2]string]int{}
 	for _, slice := range problem.Slices {
+		if !slices.Contains(n.drivers, slice.Spec.Driver) {
+			n.drivers = append(n.drivers, slice.Spec.Driver)
+		}
 		pool := [2]string{slice.Spec.Driver, slice.Spec.Pool.Name}
 		pools[pool] += len(slice.Spec.Devices)
 		n.largestPool = max(n.largestPool, pools[pool])
@@ -73,15 +76,6 @@ type candidates struct {
 type candidate struct {
 	id     structured.DeviceID
 	device *resourceapi.Device
-}
-
-// attribute finds an attribute as expressions name it.
-func (c candidate) attribute(name device.AttributeName) (resourceapi.DeviceAttribute, bool) {
-	if value, found := c.device.Attributes[resourceapi.QualifiedName(name.Domain+"/"+name.ID)]; found {
-		return value, true
-	}
-	value, found := c.device.Attributes[resourceapi.QualifiedName(name.ID)]
-	return value, found && name.Domain == c.id.Driver.String()
 }
 
 // candidates looks at each node, and leaves out those that have nothing for the claim.

@@ -100,9 +100,9 @@ func (r *run) overran(limit *Deadline) *Overrun {
 	return r.result.Overrun
 }
 
-// late is what is known of a cluster that was not evaluated in time. It has no version,
-// so that it is evaluated next time. failure is nil if nothing was begun.
-func (r *run) late(of *clusterv1.ManagedCluster, failure error) answer {
+// late is the verdict on a cluster that was not evaluated in time: it is evaluated next time. failure is nil if
+// nothing was begun.
+func (r *run) late(of *clusterv1.ManagedCluster, failure error) *verdict {
 	reason := &Late{}
 	if failure == nil {
 		r.skipped++
@@ -110,7 +110,7 @@ func (r *run) late(of *clusterv1.ManagedCluster, failure error) answer {
 		r.tooLong(of.Name, failure, reason)
 	}
 	r.result.Overrun.Pending++
-	return answer{of, &finding{fleeting: true, match: match{predicate: -1, reason: reason}}}
+	return &verdict{fleeting: true, match: match{predicate: -1, reason: reason}}
 }
 
 // tooLong notes that an evaluation was ended, and by what.

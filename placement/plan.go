@@ -15,32 +15,31 @@ import (
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/fairness"
+	"github.com/celset/celset/cel/memo"
 )
 
 // plan is what the spec of a Placement means. It is not modified.
 type plan struct {
-	predicates predicates
-	// timed tells that predicates have expressions.
-	timed          bool
+	predicates     predicates
 	prioritizers   []Prioritizer
 	spread         []spreadConstraint
 	groups         []group
 	scoreRateLimit time.Duration
-	// settles tells that what follows the predicates depends on no time and on no
-	// AddOnPlacementScore; amounts are the resources and balances tells whether the other
-	// Placements matter to it.
-	settles, balances bool
-	amounts           []clusterv1.ResourceName
+	// amounts are the resources that prioritizers read, balances is set if the decisions of other Placements matter.
+	amounts  []clusterv1.ResourceName
+	balances bool
 	// reads are the AddOnPlacementScores that the predicates and prioritizers read.
 	reads cluster.ScoreNames
 	// wrong is what could not be understood; if there is anything, the plan must not
 	// be carried out.
 	wrong misconfigurations
+	// parts are the expressions as the memory counts them.
+	parts []memo.Part
 }
 
 // plan compiles what the Placement says, for its namespace. The error is that of the context.
 func (s *Scheduler) plan(ctx context.Context, placement *clusterv1beta1.Placement) (*plan, error) {
-	spec, p := &placement.Spec, &plan{timed: timed(&placement.Spec)}
+	spec, p := &placement.Spec, &plan{}
 	if err := checkParts(spec); err != nil {
 		p.wrong.add(Selection, field.NewPath("spec"), err.Error())
 		return p, nil
@@ -54,7 +53,13 @@ func (s *Scheduler) plan(ctx context.Context, placement *clusterv1beta1.Placemen
 	p.spread = spreadConstraints(&spec.SpreadPolicy, &p.wrong)
 	p.groups = groupsOf(s.environment, &spec.DecisionStrategy.GroupStrategy, &p.wrong)
 	p.scoreRateLimit = selectionOf(spec, &p.wrong)
-	p.settling(spec)
+	p.measure()
+	for _, prioritizer := range p.prioritizers {
+		p.balances = p.balances || prioritizer.Name == Balance
+		if resource := amountsOf[prioritizer.Name]; resource != "" {
+			p.amounts = append(p.amounts, resource)
+		}
+	}
 	p.reads = p.predicates.scoreNames()
 	for _, configuration := range spec.PrioritizerPolicy.Configurations {
 		if c := configuration.ScoreCoordinate; c != nil && c.AddOn != nil && c.Type != clusterv1beta1.ScoreCoordinateTypeBuiltIn {

@@ -25,7 +25,7 @@ func addOn(of clusterv1beta1.AddOnScore) scorer {
 			object, err := r.snapshot.score(name, of.ResourceName)
 			switch {
 			case err != nil:
-				return nil, fmt.Errorf("get AddOnPlacementScore %s/%s: %w", name, of.ResourceName, err)
+				return nil, err
 			case object == nil:
 			case r.expired(object):
 				expired = append(expired, name+"/"+of.ResourceName)

@@ -3,17 +3,14 @@
 
 package placement
 
-import (
-	"fmt"
-
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-)
+import "fmt"
 
 // allocatable is the share that the allocatable amount of a resource has between
 // the least, -100, and the most, 100, of all candidates; 100 if these are equal. A
 // cluster that does not say both capacity and allocatable, or says what can't be true,
 // has 0.
-func allocatable(plugin string, resource clusterv1.ResourceName) scorer {
+func allocatable(plugin string) scorer {
+	resource := amountsOf[plugin]
 	return func(r *run, candidates []*Candidate) ([]int64, error) {
 		amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
 		least, most, any := 0.0, 0.0, false

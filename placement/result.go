@@ -34,11 +34,10 @@ type Result struct {
 	// Misconfigurations are what is wrong with the Placement.
 	Misconfigurations []*Misconfiguration
 	// Requeue is when the outcome may change though no object does: a toleration ends,
-	// a score expires or may be recorded, or an expression says something else of now().
-	// Zero is never.
+	// a score expires or may be recorded, or the next tick is due because an expression
+	// has read now(). Zero is never.
 	Requeue time.Time
-	// Timed tells that an expression has asked for now(). Then the outcome may be another
-	// one, too, if the clock is put back.
+	// Timed reports that an expression has read now().
 	Timed bool
 	// Reads are the AddOnPlacementScores that decide, in expressions or as
 	// prioritizers: when one of them changes, for any cluster, so may the outcome.
@@ -68,10 +67,8 @@ type Result struct {
 	Overrun *Overrun
 
 	now time.Time
-	// resumed tells that what follows the predicates is that of the last run.
-	resumed bool
-	// fixpoint is what the decision was made from, nil if it may change by itself.
-	fixpoint *fixpoint
+	// last is what the result was made from, nil if that is not remembered.
+	last *lastResult
 }
 
 // Time is when the decision was made, or is to be thought of as made.

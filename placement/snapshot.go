@@ -4,6 +4,8 @@
 package placement
 
 import (
+	"fmt"
+
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
@@ -24,8 +26,8 @@ type Snapshot struct {
 	// the Placement.
 	Bindings []*clusterv1beta2.ManagedClusterSetBinding
 	// Scores finds AddOnPlacementScores; nil finds none. An error is taken for a
-	// failure of the snapshot, not for a missing object. What is equal finds the same in every
-	// snapshot.
+	// failure of the snapshot, not for a missing object. For [Scheduler.Unchanged], what is equal finds the
+	// same in every snapshot.
 	Scores cluster.ScoreFinder
 	// Decisions are the PlacementDecisions of all Placements; nil are none.
 	Decisions *Decisions
@@ -35,5 +37,9 @@ func (s *Snapshot) score(namespace, name string) (*clusterv1alpha1.AddOnPlacemen
 	if s.Scores == nil {
 		return nil, nil
 	}
-	return s.Scores.FindScore(namespace, name)
+	object, err := s.Scores.FindScore(namespace, name)
+	if err != nil {
+		return nil, fmt.Errorf("get AddOnPlacementScore %s/%s: %w", namespace, name, err)
+	}
+	return object, nil
 }

@@ -8,7 +8,10 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
 )
 
 // Spreading picks candidates one by one, always the best ranked one of those that
@@ -75,8 +78,13 @@ func spreadConstraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.
 	}
 }
 
-// topology is what the constraint spreads over.
-func (s *spreadConstraint) topology() topologyKey { return topologyKey{s.key, s.claims} }
+// topology is the value of a cluster that the constraint spreads over.
+func (s *spreadConstraint) topology(of *clusterv1.ManagedCluster) (value string, present bool) {
+	if s.claims {
+		return cluster.New(of).Claims().Lookup(s.key)
+	}
+	return cluster.New(of).Labels().Lookup(s.key)
+}
 
 // pick marks the candidates that are selected, at most limit, and says of the
 // others why they are not. The candidates are ranked.
@@ -90,8 +98,7 @@ func (r *run) pick(candidates []*Candidate, limit int) {
 		return
 	}
 	defer r.observe(KindSpread, Spread)()
-	r.places = placesOf(candidates)
-	s := newSpreading(r.plan.spread, r.result.Available, r.places, len(candidates))
+	s := newSpreading(r.plan.spread, candidates)
 	for _, rank := range s.pick(limit) {
 		candidates[rank].Selected = true
 	}
@@ -108,15 +115,6 @@ func (r *run) pick(candidates []*Candidate, limit int) {
 // spreads tells whether constraints can make a difference to which of some candidates are selected.
 func (p *plan) spreads(limit, candidates int) bool {
 	return slices.ContainsFunc(p.spread, func(s spreadConstraint) bool { return s.hard || limit < candidates })
-}
-
-// placesOf are the places among the available clusters.
-func placesOf(candidates []*Candidate) []int32 {
-	places := make([]int32, len(candidates))
-	for i, c := range candidates {
-		places[i] = int32(c.at)
-	}
-	return places
 }
 
 func (r *run) surplus() Reason {

@@ -19,16 +19,16 @@ type spreading struct {
 
 // topologies are those of one constraint, by the index that their values got.
 type topologies struct {
-	// of has the values of all available clusters, indexes the index of each value, absent if no candidate has it.
-	of      *column
-	indexes []int32
-	// values are those that candidates have, as indices in of.
-	values []int32
+	indexes map[string]int32
+	values  []string
 	// counts are how many clusters of each are picked, least is the smallest of them
 	// and few how many there are of the smallest.
 	counts     []int
 	least, few int
 }
+
+// absent is in place of the index of a cluster that is in no topology.
+const absent = -1
 
 // class is the candidates that are in the same topologies.
 type class struct {
@@ -39,16 +39,13 @@ type class struct {
 	reason Reason
 }
 
-// newSpreading has candidates to pick from. places has, by rank, the places of their clusters among the available
-// ones; of each class only as many are kept as can be picked.
-func newSpreading(constraints []spreadConstraint, available *Availability, places []int32, most int) *spreading {
+// newSpreading has candidates, in order of their rank, to pick from.
+func newSpreading(constraints []spreadConstraint, candidates []*Candidate) *spreading {
 	s := &spreading{constraints: constraints, topologies: make([]topologies, len(constraints))}
 	for i := range s.topologies {
-		t := &s.topologies[i]
-		t.of = available.joint.column(constraints[i].topology(), available.Clusters)
-		t.indexes = slices.Repeat([]int32{absent}, len(t.of.values))
+		s.topologies[i].indexes = map[string]int32{}
 	}
-	s.classify(places, most)
+	s.classify(candidates)
 	for i := range s.topologies {
 		t := &s.topologies[i]
 		t.counts, t.few = make([]int, len(t.values)), len(t.values)
@@ -57,54 +54,35 @@ func newSpreading(constraints []spreadConstraint, available *Availability, place
 }
 
 // classify finds the classes.
-func (s *spreading) classify(places []int32, most int) {
-	// With one constraint the topology is the class.
-	var alone []*class
-	if len(s.constraints) == 1 {
-		alone = make([]*class, len(s.topologies[0].of.values)+1)
-	}
-	several := map[string]*class{}
+func (s *spreading) classify(candidates []*Candidate) {
+	classes := map[string]*class{}
 	in, key := make([]int32, len(s.constraints)), make([]byte, 0, 4*len(s.constraints))
-	for rank, place := range places {
+	for rank, c := range candidates {
+		key = key[:0]
 		for i := range s.topologies {
-			in[i] = s.topologies[i].locate(place)
-		}
-		var of *class
-		if alone != nil {
-			of = alone[in[0]+1]
-		} else {
-			key = key[:0]
-			for _, i := range in {
-				key = binary.BigEndian.AppendUint32(key, uint32(i+1))
+			in[i] = absent
+			if value, present := s.constraints[i].topology(c.Cluster); present {
+				in[i] = s.topologies[i].index(value)
 			}
-			of = several[string(key)]
+			key = binary.BigEndian.AppendUint32(key, uint32(in[i]))
 		}
+		of := classes[string(key)]
 		if of == nil {
 			of = &class{in: slices.Clone(in)}
-			s.classes = append(s.classes, of)
-			if alone != nil {
-				alone[in[0]+1] = of
-			} else {
-				several[string(key)] = of
-			}
+			s.classes, classes[string(key)] = append(s.classes, of), of
 		}
-		if len(of.ranks) < most {
-			of.ranks = append(of.ranks, int32(rank))
-		}
+		of.ranks = append(of.ranks, int32(rank))
 	}
 }
 
-// locate returns the index of the topology of a candidate.
-func (t *topologies) locate(place int32) int32 {
-	value := t.of.in[place]
-	if value == absent {
-		return absent
+// index returns the index of the topology with a value.
+func (t *topologies) index(value string) int32 {
+	i, known := t.indexes[value]
+	if !known {
+		i = int32(len(t.values))
+		t.indexes[value], t.values = i, append(t.values, value)
 	}
-	if t.indexes[value] == absent {
-		t.indexes[value] = int32(len(t.values))
-		t.values = append(t.values, value)
-	}
-	return t.indexes[value]
+	return i
 }
 
 // pick returns the ranks of the candidates that are selected, at most limit, in the order in which they are picked.
@@ -213,7 +191,7 @@ func (s *spreading) refusal(of *class) Reason {
 		if of.in[i] == absent {
 			return &NoTopology{Constraint: c.path, Key: c.key}
 		}
-		return &Skewed{c.path, c.key, t.of.values[t.values[of.in[i]]], t.counts[of.in[i]], t.least, c.maxSkew}
+		return &Skewed{c.path, c.key, t.values[of.in[i]], t.counts[of.in[i]], t.least, c.maxSkew}
 	}
 	return nil
 }

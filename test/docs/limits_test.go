@@ -19,7 +19,6 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/cel/cluster/clock"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/cel/device/library"
@@ -219,15 +218,14 @@ func placementLimits(t *testing.T) []limit {
 		{"scores", fmt.Sprintf("%d to %d", placement.MinScore, placement.MaxScore), "Open Cluster Management"},
 		{"weight of a prioritizer", "±" + number(constantOf(t, "placement/prioritizer.go", "maxWeight")), "Open Cluster Management"},
 		{"spread constraints", number(constantOf(t, "placement/spread.go", "maxSpreadConstraints")), "Open Cluster Management"},
-		{"steps of `now()`", clock.Tick.String(), "celset"},
+		{"steps of `now()`", cluster.DefaultTick.String(), "argument of celset-placement: `--now-tick`"},
 		{"time for the expressions of a predicate on a cluster", placement.DefaultEvaluationTimeout.String(), "argument of celset-placement: `--evaluation-timeout`"},
 		{"time for all evaluations of a Placement before others have their turn", controller.DefaultTurn.String(), "argument of celset-placement: `--evaluation-turn`"},
 		{"time for all evaluations of a Placement", placement.DefaultTimeout.String(), "argument of celset-placement: `--placement-timeout`"},
 		{"cost of all evaluations of a Placement that is not expensive", number(controller.ExpensiveCost), ours},
 		{"time until a Placement is tried again that takes too long", duration(t, "placement/controller/pace.go", "firstDelay") + " to " + duration(t, "placement/controller/pace.go", "lastDelay"), ours},
 		{"Placements decided at a time", number(controller.DefaultWorkers) + ", and an expensive one", ours},
-		{"what is remembered of verdicts on clusters, for all Placements with CEL together", size(constantOf(t, "placement/remembered.go", "rememberedBytes")), ours},
-		{"the same for all Placements without CEL", size(constantOf(t, "placement/remembered.go", "selectedBytes")), ours},
+		{"what is remembered of all Placements together", size(constantOf(t, "placement/memory.go", "memoryBytes")), ours},
 		{"length of a condition's message", number(constantOf(t, "placement/condition.go", "maxMessage")) + " bytes", upstreams},
 		{"time for one answer of the debug endpoint", duration(t, "placement/debug/handler.go", "DefaultTimeout"), ours},
 		{"bytes of a Placement that is sent to it", number(constantOf(t, "placement/debug/decode.go", "maxBody")), ours},

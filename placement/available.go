@@ -23,7 +23,7 @@ type Availability struct {
 	// deleted, sorted by name.
 	Clusters []*clusterv1.ManagedCluster
 	// sets has for each of Clusters the index of the first of Eligible that it is in.
-	sets []int
+	sets []int32
 	// fleeting is set if one of the clusters may be changed without being replaced.
 	fleeting bool
 }

@@ -36,7 +36,7 @@ type lastResult struct {
 	// clusters are those that there were to choose from, and sets the sets that they are in. Other
 	// Placements have the same ones.
 	clusters []*clusterv1.ManagedCluster
-	sets     []int
+	sets     []int32
 	eligible []string
 	scores   cluster.ScoreFinder
 }

@@ -17,45 +17,50 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 )
 
-// Which set a cluster is in is the same question for all Placements that may choose from the same sets. It is
-// answered once for each snapshot, and forgotten when a cluster has changed: to ask again takes less than a
-// Placement does.
+// Which set a cluster is in is the same question for all Placements that may choose from the same sets, and there is
+// one answer for them: when a cluster changes, only that one is looked at.
 
 // mostMemberships is of how many combinations of sets that is remembered. Each takes 16 bytes a cluster.
 const mostMemberships = 16
 
 // memberships are those of the clusters of one snapshot, by the sets.
 type memberships struct {
-	mutex    sync.Mutex
-	clusters []*clusterv1.ManagedCluster
-	known    map[string]*membership
+	mutex sync.Mutex
+	// clusters are those of the snapshot, sorted is the same list if they are sorted by name, each name once.
+	clusters, sorted []*clusterv1.ManagedCluster
+	known            map[string]*membership
 }
 
 // membership has the clusters that are in any of several sets and not being deleted, sorted by name, and for each
 // the index of the first set that it is in. It is not modified.
 type membership struct {
 	clusters []*clusterv1.ManagedCluster
-	sets     []int
+	sets     []int32
+	// all has the sets of all clusters of the snapshot, as many as there are for one that is in none.
+	all       []int32
+	selectors setSelectors
 	// fleeting is set if a cluster of the snapshot has no version, so that it may be changed without being replaced.
 	fleeting bool
 }
 
 // of returns the membership of the clusters of a snapshot in some sets.
 func (m *memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1beta2.ManagedClusterSet) (*membership, error) {
+	key, fleeting := keyOf(sets)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.follow(clusters)
+	if known := m.known[key]; known != nil && !fleeting {
+		return known, nil
+	}
 	selectors, err := selectorsOf(sets)
 	if err != nil {
 		return nil, err
 	}
-	key, fleeting := keyOf(sets)
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if !slices.Equal(m.clusters, clusters) {
-		m.clusters, m.known = slices.Clone(clusters), nil
+	found := &membership{selectors: selectors, all: make([]int32, len(m.sorted))}
+	for i := range m.sorted {
+		found.find(m.sorted, i)
 	}
-	if known := m.known[key]; known != nil && !fleeting {
-		return known, nil
-	}
-	found := selectors.membership(byName(m.clusters))
+	found.choose(m.sorted)
 	if !found.fleeting && !fleeting {
 		if m.known == nil || len(m.known) >= mostMemberships {
 			m.known = map[string]*membership{}
@@ -63,6 +68,51 @@ func (m *memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1
 		m.known[key] = found
 	}
 	return found, nil
+}
+
+// follow goes on to the clusters of another snapshot. Where these are versions of those of before, what is known of
+// the others is kept.
+func (m *memberships) follow(clusters []*clusterv1.ManagedCluster) {
+	if slices.Equal(m.clusters, clusters) {
+		return
+	}
+	changed, same := changedIn(m.clusters, clusters)
+	inOrder := len(m.sorted) > 0 && &m.sorted[0] == &m.clusters[0] && len(m.sorted) == len(m.clusters)
+	m.clusters = slices.Clone(clusters)
+	if !same || !inOrder {
+		m.sorted, m.known = byName(m.clusters), nil
+		return
+	}
+	m.sorted = m.clusters
+	known := map[string]*membership{}
+	for key, former := range m.known {
+		next := &membership{selectors: former.selectors, all: slices.Clone(former.all)}
+		for _, i := range changed {
+			next.find(m.sorted, i)
+		}
+		if next.choose(m.sorted); !next.fleeting {
+			known[key] = next
+		}
+	}
+	m.known = known
+}
+
+// changedIn returns the indices of those that are other objects than before. same is false if they are not versions
+// of the same clusters.
+func changedIn(before, now []*clusterv1.ManagedCluster) (changed []int, same bool) {
+	if len(before) != len(now) {
+		return nil, false
+	}
+	for i, c := range now {
+		if c == before[i] {
+			continue
+		}
+		if c == nil || before[i] == nil || c.Name != before[i].Name {
+			return nil, false
+		}
+		changed = append(changed, i)
+	}
+	return changed, true
 }
 
 // keyOf names sets and their versions. fleeting is set if one has none.
@@ -75,20 +125,29 @@ func keyOf(sets []*clusterv1beta2.ManagedClusterSet) (key string, fleeting bool)
 	return text.String(), fleeting
 }
 
-// membership looks at all clusters.
-func (m setSelectors) membership(clusters []*clusterv1.ManagedCluster) *membership {
-	result := &membership{}
-	for _, c := range clusters {
-		result.fleeting = result.fleeting || c.ResourceVersion == ""
-		if !c.DeletionTimestamp.IsZero() {
-			continue
-		}
-		if set := m.find(c); set < m.count {
-			result.clusters, result.sets = append(result.clusters, c), append(result.sets, set)
+// find finds the set of one of the clusters of a snapshot.
+func (m *membership) find(clusters []*clusterv1.ManagedCluster, i int) {
+	c := clusters[i]
+	if m.all[i] = int32(m.selectors.count); c.DeletionTimestamp.IsZero() {
+		m.all[i] = int32(m.selectors.find(c))
+	}
+	m.fleeting = m.fleeting || c.ResourceVersion == ""
+}
+
+// choose lists the clusters of a snapshot that are in a set.
+func (m *membership) choose(clusters []*clusterv1.ManagedCluster) {
+	n := 0
+	for _, set := range m.all {
+		if int(set) < m.selectors.count {
+			n++
 		}
 	}
-	result.clusters, result.sets = slices.Clip(result.clusters), slices.Clip(result.sets)
-	return result
+	m.clusters, m.sets = make([]*clusterv1.ManagedCluster, 0, n), make([]int32, 0, n)
+	for i, set := range m.all {
+		if int(set) < m.selectors.count {
+			m.clusters, m.sets = append(m.clusters, clusters[i]), append(m.sets, set)
+		}
+	}
 }
 
 // setSelectors find the first of several sets that a cluster is in.

@@ -39,6 +39,9 @@ type Observer interface {
 	ObserveSchedule() (end func(*Result, error))
 }
 
+// DefaultTick is how far apart two values of now() are.
+const DefaultTick = cluster.DefaultTick
+
 // Config describes a [Scheduler].
 type Config struct {
 	// Environment compiles the selectors; nil means one with defaults.
@@ -50,7 +53,7 @@ type Config struct {
 	// may take together is said by the context, see [WithDeadline].
 	EvaluationTimeout time.Duration
 	// Tick is how far apart two values of now() in expressions are, in whole seconds: a Placement that reads it
-	// is decided again at each. Zero is [cluster.DefaultTick].
+	// is decided again at each. Zero is [DefaultTick].
 	Tick time.Duration
 }
 
@@ -80,7 +83,7 @@ func NewScheduler(config Config) (*Scheduler, error) {
 	}
 	return &Scheduler{
 		environment: config.Environment, observer: config.Observer, timeout: config.EvaluationTimeout,
-		tick: cmp.Or(config.Tick, cluster.DefaultTick), memory: memo.New(memoryBytes), memories: map[types.UID]*memory{},
+		tick: cmp.Or(config.Tick, DefaultTick), memory: memo.New(memoryBytes), memories: map[types.UID]*memory{},
 	}, nil
 }
 

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
@@ -60,7 +59,7 @@ func newOptions() *options {
 	return &options{
 		ManagerOptions: program.NewManagerOptions(500),
 		workers:        controller.DefaultWorkers, debug: program.NoAddress,
-		inventory: managedClusters, tick: cluster.DefaultTick,
+		inventory: managedClusters, tick: placement.DefaultTick,
 		timeouts: controller.Timeouts{Evaluation: placement.DefaultEvaluationTimeout, Turn: controller.DefaultTurn, Total: placement.DefaultTimeout},
 		election: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,

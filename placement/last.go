@@ -46,19 +46,18 @@ type inputs struct {
 	plan *plan
 	// placement has its status, too.
 	placement version
-	former    *former
 	decisions *Decisions
-	// version is that of all PlacementDecisions, if they matter.
-	version uint64
+	// own is the version of the PlacementDecisions of the Placement, all that of all, if they matter.
+	own, all uint64
 }
 
 // inputs are those of a run. Where all clusters are selected that there are, other Placements are not followed for
 // the scores that Balance gives.
 func (r *run) inputs() inputs {
-	result := inputs{r.plan, version{r.placement.UID, r.placement.ResourceVersion}, r.former, r.snapshot.Decisions, 0}
+	result := inputs{r.plan, version{r.placement.UID, r.placement.ResourceVersion}, r.snapshot.Decisions, r.own, 0}
 	spec := &r.placement.Spec
 	if r.plan.balances && (spec.NumberOfClusters != nil || len(r.plan.spread) > 0 || spec.SortBy == clusterv1beta1.PlacementSortByScore) {
-		result.version = r.version
+		result.all = r.all
 	}
 	return result
 }
@@ -67,7 +66,7 @@ func (r *run) inputs() inputs {
 // has nothing of the Placement, and a decision has one object at least, so that something has to be written.
 func (r *run) made() *lastResult {
 	available := r.result.Available
-	if available.fleeting || r.placement.ResourceVersion == "" || r.former == noFormer {
+	if available.fleeting || r.placement.ResourceVersion == "" || r.own == 0 {
 		return nil
 	}
 	return &lastResult{

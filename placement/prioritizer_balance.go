@@ -7,13 +7,7 @@ package placement
 // -100 for the most that any cluster of the hub has, candidate or not. It is even,
 // for so it is rounded on any hub.
 func balance(r *run, candidates []*Candidate) ([]int64, error) {
-	counts, most := r.snapshot.Decisions.others(r.key, len(candidates), func(yield func(string) bool) {
-		for _, c := range candidates {
-			if !yield(c.Cluster.Name) {
-				return
-			}
-		}
-	})
+	counts, most := r.snapshot.Decisions.others(r.key, candidates)
 	result := make([]int64, len(candidates))
 	for i, count := range counts {
 		result[i] = MaxScore

@@ -109,11 +109,11 @@ type run struct {
 	shared []*verdict
 	// skipped is how many clusters were not evaluated, for lack of time.
 	skipped int
-	// version is that of all PlacementDecisions, if they matter.
-	version uint64
-	horizon horizon
-	result  *Result
-	report  report
+	// all and own are the versions of all PlacementDecisions and of those of the Placement.
+	all, own uint64
+	horizon  horizon
+	result   *Result
+	report   report
 }
 
 // Schedule decides one Placement. Neither it nor the snapshot is modified.
@@ -167,15 +167,12 @@ func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placem
 	return r
 }
 
-// begin takes what is known of the Placement, and what the PlacementDecisions say.
+// begin takes what is known of the Placement.
 func (r *run) begin(known *remembered) {
 	r.plan = known.plan
 	r.begunAt = known.begun.orNow(r.now)
 	r.clock = cluster.Moment(r.begunAt, r.tick)
-	if r.plan.balances {
-		r.version = r.snapshot.Decisions.current()
-	}
-	r.former = r.snapshot.Decisions.former(r.key)
+	r.all, r.own = r.snapshot.Decisions.versions(r.key)
 }
 
 // available finds what there is to choose from.
@@ -193,6 +190,7 @@ func (r *run) schedule(known *remembered) error {
 	wrong = append(wrong, wrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
 	r.report.configured(wrong)
+	r.former = r.snapshot.Decisions.former(r.key)
 	r.result.Standing = len(r.former.decisions)
 	_, err := r.available()
 	switch {

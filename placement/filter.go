@@ -4,10 +4,14 @@
 package placement
 
 import (
+	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
 // filter returns the clusters that pass both filters, in order of their names, and
@@ -117,4 +121,98 @@ func (r *run) tolerable(name string) bool {
 		r.horizon.at(verdict.until.time)
 	}
 	return verdict.keeps == nil
+}
+
+func validateTolerations(tolerations []clusterv1beta1.Toleration, wrong *misconfigurations) {
+	for i, toleration := range tolerations {
+		path := field.NewPath("spec", "tolerations").Index(i)
+		exists := toleration.Operator == clusterv1beta1.TolerationOpExists
+		switch {
+		case toleration.Key == "" && !exists:
+			wrong.add(TaintToleration, path.Child("operator"), "If the key is empty, operator must be Exists.")
+		case toleration.Value != "" && exists:
+			wrong.add(TaintToleration, path.Child("value"), "If the operator is Exists, the value should be empty.")
+		}
+	}
+}
+
+// tainted is what the taints of a cluster mean for a Placement.
+type tainted struct {
+	// keeps is the first taint that keeps the cluster from being selected, avoids the
+	// first one that makes it less wanted; nil if there is none.
+	keeps, avoids *clusterv1.Taint
+	// until is when a toleration ends and this may change, zero if none does.
+	until horizon
+}
+
+// taints tells what the taints of a cluster mean. A cluster that is selected
+// already stays in spite of the effect NoSelectIfNew.
+func taints(cluster *clusterv1.ManagedCluster, tolerations []clusterv1beta1.Toleration, selected bool, now time.Time) tainted {
+	var result tainted
+	for i := range cluster.Spec.Taints {
+		taint := &cluster.Spec.Taints[i]
+		if selected && taint.Effect == clusterv1.TaintEffectNoSelectIfNew {
+			continue
+		}
+		tolerated, until := tolerate(taint, tolerations, now)
+		result.until.at(until)
+		switch {
+		case tolerated:
+		case taint.Effect == clusterv1.TaintEffectPreferNoSelect:
+			if result.avoids == nil {
+				result.avoids = taint
+			}
+		case result.keeps == nil:
+			result.keeps = taint
+		}
+	}
+	return result
+}
+
+// tolerate tells whether some toleration matches, and until when; zero is forever.
+func tolerate(taint *clusterv1.Taint, tolerations []clusterv1beta1.Toleration, now time.Time) (tolerated bool, until time.Time) {
+	for i := range tolerations {
+		toleration := &tolerations[i]
+		if !matchesTaint(toleration, taint) {
+			continue
+		}
+		end, ends := endOf(toleration, taint)
+		switch {
+		case !ends:
+			return true, time.Time{}
+		case now.Before(end):
+			tolerated = true
+			if end.After(until) {
+				until = end
+			}
+		}
+	}
+	return tolerated, until
+}
+
+func matchesTaint(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint) bool {
+	if toleration.Effect != "" && toleration.Effect != taint.Effect {
+		return false
+	}
+	if toleration.Key != "" && toleration.Key != taint.Key {
+		return false
+	}
+	switch toleration.Operator {
+	case clusterv1beta1.TolerationOpExists:
+		return true
+	case "", clusterv1beta1.TolerationOpEqual:
+		return toleration.Value == taint.Value
+	default:
+		return false
+	}
+}
+
+// endOf is when a toleration of a taint ends, if it does. What a Duration can't
+// say, 292 years, does not end, and what is as far in the past has ended.
+func endOf(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint) (end time.Time, ends bool) {
+	const most = math.MaxInt64 / int64(time.Second)
+	if toleration.TolerationSeconds == nil || *toleration.TolerationSeconds > most {
+		return time.Time{}, false
+	}
+	return taint.TimeAdded.Add(time.Duration(max(*toleration.TolerationSeconds, -most)) * time.Second), true
 }

@@ -216,3 +216,15 @@ func heap() int64 {
 	runtime.ReadMemStats(&memory)
 	return int64(memory.HeapAlloc)
 }
+
+// Failures, each of which names its cluster, do not keep others from sharing their verdict.
+func TestVerdictsAreSharedBesideFailures(t *testing.T) {
+	const clusters = 300
+	h, s := newHub(numbered(0, clusters)...), newScheduler(t)
+	for _, c := range h.clusters[clusters/2:] {
+		c.Labels["n"] = "1"
+	}
+	object := placed(t, withExpressions(`managedCluster.metadata.labels["n"] == "1"`))
+	require.Len(t, selected(t, decide(t, s, object, h)), clusters/2)
+	require.Equal(t, clusters/2+1, placement.Verdicts(s, object.UID))
+}

@@ -258,8 +258,12 @@ func (r *run) share(found verdict) *verdict {
 	return &kept
 }
 
-// isShared reports whether a verdict depends on nothing but the version of the cluster, and may be that of others.
-func (v *verdict) isShared() bool { return len(v.reads) == 0 && !v.fleeting }
+// isShared reports whether a verdict depends on nothing but the version of the cluster, and may be that of others:
+// each failure names its cluster.
+func (v *verdict) isShared() bool {
+	_, failed := v.reason.(*Failed)
+	return !failed && !v.fleeting && len(v.reads) == 0
+}
 
 // saysTheSameAs reports whether two verdicts lead to the same decision, the same words about it and the same time
 // at which it may be another one.

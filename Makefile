@@ -217,7 +217,7 @@ fuzz-expensive: ## search for expressions that take more than they cost, for FUZ
 
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./test/perf
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./allocator ./test/perf
 
 ROWS_COUNT ?= 5
 bench-rows: ## what a decision of a Placement costs for each cluster, in benchstat's format

@@ -12,6 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/policy"
 )
 
 func TestAllocatedTo(t *testing.T) {
@@ -43,4 +48,190 @@ func TestAllocatedTo(t *testing.T) {
 	require.ElementsMatch(t, []structured.DeviceID{a, shared}, whole.AllocatedDevices.UnsortedList())
 	require.Empty(t, whole.AllocatedSharedDeviceIDs)
 	require.Empty(t, whole.AggregatedCapacity)
+}
+
+// resultFor is a result of an allocation from pool-1.
+func resultFor(device string, edit ...func(*resourceapi.DeviceRequestAllocationResult)) resourceapi.DeviceRequestAllocationResult {
+	r := resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: driver, Pool: "pool-1", Device: device}
+	for _, one := range edit {
+		one(&r)
+	}
+	return r
+}
+
+// aShare makes a result one of a share, with what it consumes of memory.
+func aShare(id, memory string) func(*resourceapi.DeviceRequestAllocationResult) {
+	return func(r *resourceapi.DeviceRequestAllocationResult) {
+		r.ShareID = ptr.To(types.UID(id))
+		r.ConsumedCapacity = map[resourceapi.QualifiedName]resource.Quantity{"memory": resource.MustParse(memory)}
+	}
+}
+
+func asAdmin(r *resourceapi.DeviceRequestAllocationResult) { r.AdminAccess = ptr.To(true) }
+
+func poolOf(builders ...*sliceBuilder) *PublishedPool {
+	var slices []*resourceapi.ResourceSlice
+	for _, b := range builders {
+		slices = append(slices, b.ResourceSlice)
+	}
+	return NewPublishedPool(driver, "pool-1", slices)
+}
+
+func TestBeside(t *testing.T) {
+	type all = []resourceapi.DeviceRequestAllocationResult
+	plain := []*sliceBuilder{slice("1", newDevice("a", nil), newDevice("b", nil)).pool("pool-1", 1, 1)}
+	gpus := []*sliceBuilder{slice("1", newDevice("a", nil, shared, policy.Having("memory", "10Gi", policy.Default("1Gi")))).pool("pool-1", 1, 1)}
+	sharedParts := partitioned("4", part("whole", "4"), newDevice("half", nil, consuming("gpu", amounts{"memory": "2"}), shared))
+	id := func(device string) structured.DeviceID { return structured.MakeDeviceID(driver, "pool-1", device) }
+	for name, test := range map[string]struct {
+		slices []*sliceBuilder
+		others all
+		chosen all
+		// device and reason are empty if nothing is in the way.
+		device, reason string
+		stale          bool
+		inTheWay       []structured.DeviceID
+	}{
+		"free":                          {slices: plain, others: all{resultFor("a")}, chosen: all{resultFor("b")}},
+		"in use":                        {slices: plain, others: all{resultFor("a")}, chosen: all{resultFor("b"), resultFor("a")}, device: "a", reason: "is in use"},
+		"twice":                         {slices: plain, chosen: all{resultFor("a"), resultFor("a")}, device: "a", reason: "is in use"},
+		"not published":                 {others: all{resultFor("a")}, chosen: all{resultFor("a")}, device: "a", reason: "is in use"},
+		"not published and free":        {chosen: all{resultFor("a"), resultFor("b", aShare("1", "1"))}},
+		"admin":                         {slices: plain, others: all{resultFor("a")}, chosen: all{resultFor("a", asAdmin)}},
+		"beside admin":                  {slices: plain, others: all{resultFor("a", asAdmin)}, chosen: all{resultFor("a")}},
+		"of another pool":               {slices: plain, others: all{resultFor("a")}, chosen: all{{Driver: driver, Pool: "pool-2", Device: "a"}, {Driver: "other", Pool: "pool-1", Device: "a"}}},
+		"room for a share":              {slices: gpus, others: all{resultFor("a", aShare("1", "6Gi"))}, chosen: all{resultFor("a", aShare("2", "4Gi"))}},
+		"no room for a share":           {slices: gpus, others: all{resultFor("a", aShare("1", "6Gi"))}, chosen: all{resultFor("a", aShare("2", "5Gi"))}, device: "a", reason: "has not enough left of its capacity memory", stale: true},
+		"no room for both":              {slices: gpus, chosen: all{resultFor("a", aShare("1", "6Gi")), resultFor("a", aShare("2", "5Gi"))}, device: "a", reason: "has not enough left of its capacity memory", stale: true},
+		"negative":                      {slices: gpus, chosen: all{resultFor("a", aShare("1", "-1"))}, device: "a", reason: "has not enough left of its capacity memory", stale: true},
+		"share of a whole":              {slices: gpus, others: all{resultFor("a")}, chosen: all{resultFor("a", aShare("2", "1Gi"))}, device: "a", reason: "is in use"},
+		"whole with shares":             {slices: gpus, others: all{resultFor("a", aShare("1", "1"))}, chosen: all{resultFor("a")}, device: "a", reason: "is chosen as a whole, and shares of it are in use"},
+		"partitions":                    {slices: partitioned("4", part("whole", "4"), part("half-0", "2"), part("half-1", "2")), others: all{resultFor("half-0")}, chosen: all{resultFor("half-1")}},
+		"partitions that others have":   {slices: partitioned("4", part("whole", "4"), part("half-0", "2"), part("half-1", "2")), others: all{resultFor("half-0")}, chosen: all{resultFor("whole")}, device: "whole", reason: "shares counters with devices in use, and too little of them is left", stale: true, inTheWay: []structured.DeviceID{id("whole"), id("half-0"), id("half-1")}},
+		"partitions for administrators": {slices: partitioned("4", part("whole", "4"), part("half-0", "2")), others: all{resultFor("half-0", asAdmin)}, chosen: all{resultFor("whole")}},
+		"groups":                        {slices: partitioned("4", part("half-0", "2", "x"), part("half-1", "2", "y")), others: all{resultFor("half-0")}, chosen: all{resultFor("half-1")}, device: "half-1", reason: "shares counters with devices in use, and too little of them is left", stale: true, inTheWay: []structured.DeviceID{id("half-0"), id("half-1")}},
+		"shares of a partition":         {slices: sharedParts, others: all{resultFor("half", aShare("1", "0"))}, chosen: all{resultFor("half", aShare("2", "0"))}},
+		"shares of one are in the way":  {slices: sharedParts, others: all{resultFor("half", aShare("1", "0"))}, chosen: all{resultFor("whole")}, device: "whole", reason: "shares counters with devices in use, and too little of them is left", stale: true, inTheWay: []structured.DeviceID{id("whole"), id("half")}},
+		"incomplete":                    {slices: partitioned("4", part("whole", "4"))[1:], chosen: all{resultFor("whole")}, device: "whole", reason: "is a partition in a pool of which not all slices are published", stale: true},
+		"incomplete and in use":         {slices: partitioned("4", part("whole", "4"))[1:], others: all{resultFor("whole")}, chosen: all{resultFor("whole")}, device: "whole", reason: "is in use"},
+		"incomplete, no partition":      {slices: []*sliceBuilder{slice("1", newDevice("a", nil)).pool("pool-1", 1, 2)}, chosen: all{resultFor("a")}},
+		"invalid":                       {slices: []*sliceBuilder{slice("1", part("whole", "4")).pool("pool-1", 1, 1)}, chosen: all{resultFor("whole")}, device: "whole", reason: "is a partition in an invalid pool: counter set gpu not found", stale: true},
+		"former generation":             {slices: []*sliceBuilder{slice("1", part("whole", "4")).pool("pool-1", 1, 1), slice("2", newDevice("whole", nil)).pool("pool-1", 2, 1)}, chosen: all{resultFor("whole")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			others := AllocatedTo(nil, CountingFeatures())
+			AddAllocated(&others, test.others, CountingFeatures())
+			got := poolOf(test.slices...).Beside(others, test.chosen)
+			if test.device == "" {
+				require.Nil(t, got)
+				return
+			}
+			if test.inTheWay == nil {
+				test.inTheWay = []structured.DeviceID{id(test.device)}
+			}
+			require.Equal(t, &Overlap{Device: id(test.device), Reason: test.reason, Stale: test.stale, InTheWay: test.inTheWay}, got)
+		})
+	}
+}
+
+func TestPublishedPoolKnowsItsDevices(t *testing.T) {
+	pool := poolOf(partitioned("4", part("whole", "4"))...)
+	require.True(t, pool.Has("whole"))
+	require.False(t, pool.Has("half"))
+	require.True(t, pool.Partitioned())
+	require.False(t, poolOf(slice("1", newDevice("a", nil)).pool("pool-1", 1, 1)).Partitioned())
+	require.False(t, poolOf().Has("a"))
+}
+
+// What a search has found can be had beside what was allocated before: both count alike.
+func TestFoundIsBeside(t *testing.T) {
+	found := 0
+	cases.Until(t, cases.Of(50, 1000), func() bool { return found > 0 }, func(rt *rapid.T) {
+		s := randomScenario(rt)
+		results, err := s.allocate(t)
+		if err != nil || results == nil {
+			return
+		}
+		found++
+		var all []resourceapi.DeviceRequestAllocationResult
+		for _, result := range results {
+			all = append(all, result.Devices.Results...)
+		}
+		require.Nil(rt, poolOf(s.slices...).Beside(s.state(), all), "%v", all)
+	})
+}
+
+// claimsThatHave are the claims behind what is in use in a scenario, one for each device or share.
+func (s scenario) claimsThatHave() []*resourceapi.ResourceClaim {
+	var claims []*resourceapi.ResourceClaim
+	add := func(result resourceapi.DeviceRequestAllocationResult) {
+		result.Request, result.Driver, result.Pool = "r", driver, "pool-1"
+		claims = append(claims, &resourceapi.ResourceClaim{Status: resourceapi.ResourceClaimStatus{
+			Allocation: &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{Results: []resourceapi.DeviceRequestAllocationResult{result}}},
+		}})
+	}
+	for _, name := range s.inUse {
+		add(resourceapi.DeviceRequestAllocationResult{Device: name})
+	}
+	for _, share := range s.shares {
+		result := resourceapi.DeviceRequestAllocationResult{Device: share.device, ShareID: ptr.To(types.UID(share.device))}
+		for name, amount := range share.consumed {
+			if result.ConsumedCapacity == nil {
+				result.ConsumedCapacity = map[resourceapi.QualifiedName]resource.Quantity{}
+			}
+			result.ConsumedCapacity[resourceapi.QualifiedName(name)] = resource.MustParse(amount)
+		}
+		add(result)
+	}
+	return claims
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestWithoutIsAsIfNeverAllocated: what claims gave back can't be told from what nobody ever had.
+func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
+	found, gained := 0, 0
+	check := func(rt *rapid.T) {
+		s := randomScenario(rt)
+		in := s.claimsThatHave()
+		var stay, leave []*resourceapi.ResourceClaim
+		for _, claim := range in {
+			if oneIn(rt, 2, "goes") {
+				leave = append(leave, claim)
+			} else {
+				stay = append(stay, claim)
+			}
+		}
+		s.inUse, s.shares = nil, nil
+		all, rest := s.allocator(t), s.allocator(t)
+		all.state = availability.NewState(AllocatedTo(in, all.features))
+		rest.state = availability.NewState(AllocatedTo(stay, rest.features))
+		want, wantErr := rest.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		// One after the other, and some of it asked about before.
+		_, _ = all.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		without := all
+		for _, claim := range leave {
+			without = without.Without(claim)
+		}
+		got, err := without.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		require.Equal(t, devicesOf(want), devicesOf(got))
+		require.Equal(t, text(wantErr), text(err))
+		atOnce, err := all.Without(leave...).Allocate(t.Context(), s.onNode(), s.apiClaims())
+		require.Equal(t, devicesOf(want), devicesOf(atOnce))
+		require.Equal(t, text(wantErr), text(err))
+		if want != nil {
+			found++
+			if before, _ := all.Allocate(t.Context(), s.onNode(), s.apiClaims()); before == nil {
+				gained++
+			}
+		}
+	}
+	cases.CheckN(t, cases.Of(600, 3000), check)
+	require.Positive(t, found)
+	require.Positive(t, gained, "of %d that were found", found)
 }

@@ -13,60 +13,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/cel"
 )
 
-// fourInARow is a scenario with a CEL constraint, an attribute constraint, a
-// selector and devices in use.
-func fourInARow(opts ...Option) scenario {
-	var shared []resourceapi.Device
-	for i := range 3 {
-		shared = append(shared, newDevice(fmt.Sprintf("shared-%d", i), attrs{"index": 20 + i}))
-	}
-	return scenario{
-		slices: []*sliceBuilder{slice("1", ring(8)...), slice("2", shared...).pool("pool-2", 1, 1).everywhere()},
-		inUse:  []string{"mla-1"},
-		claims: []*claimBuilder{
-			claim("a").want("row", 4, index+" >= 0").distinct(driver+"/index").cel("row").define("row", inARow),
-			claim("b").want("one", 1),
-		},
-		opts: opts,
-	}
-}
+// fourInARow has a CEL constraint, an attribute constraint, a selector and devices in use.
+const fourInARow = `slice 2 pool=pool-2 everywhere; devices 3 shared-# index=2#; allocated mla-1
+slice 1; devices 8 mla-# index=#
+claim a; want row 4 if $device.index >= 0; distinct index; cel row = $row; claim b; want one 1`
 
 var wantFourInARow = []string{"row=mla-2", "row=mla-3", "row=mla-4", "row=mla-5", "one=mla-0"}
-
-func TestInputsAreNotModified(t *testing.T) {
-	s := fourInARow()
-	a := s.allocator(t)
-	node, claims := s.onNode(), s.apiClaims()
-	slicesBefore, claimsBefore, nodeBefore := copies(a.allSlices), copies(claims), node.DeepCopy()
-	stateBefore := a.state.AllocatedDevices.Clone()
-	results, err := a.Allocate(t.Context(), node, claims)
-	require.NoError(t, err)
-	require.Equal(t, wantFourInARow, devicesOf(results))
-	require.Empty(t, cmp.Diff(slicesBefore, a.allSlices))
-	require.Empty(t, cmp.Diff(claimsBefore, claims))
-	require.Empty(t, cmp.Diff(nodeBefore, node))
-	require.Equal(t, stateBefore, a.state.AllocatedDevices)
-}
-
-func copies[T interface{ DeepCopy() T }](objects []T) []T {
-	result := make([]T, len(objects))
-	for i, object := range objects {
-		result[i] = object.DeepCopy()
-	}
-	return result
-}
 
 // One allocator serves any number of nodes, one after the other and at once. No
 // call sees another: each has its own answer.
 func TestOneAllocatorManyCalls(t *testing.T) {
-	s := fourInARow()
-	s.slices = append(s.slices, slice("3", ring(4)...).onNode("node-2").pool("node-2", 1, 1))
+	s := given(t, fourInARow+"; slice 3 pool=node-2 node=node-2; devices 4 mla-# index=#")
 	s.opts = []Option{WithReasons()}
 	a, claims := s.allocator(t), s.apiClaims()
 	check := func(ctx context.Context) {
@@ -97,48 +59,28 @@ func TestNewAllocatorUsesSharedEnvironment(t *testing.T) {
 }
 
 func TestEndedContext(t *testing.T) {
-	cause := errors.New("the pod was deleted")
-	past := time.Now().Add(-time.Second)
-	for name, test := range map[string]struct {
-		context func() (context.Context, context.CancelFunc)
-		want    []error
-		message string
-	}{
-		"cancelled": {
-			func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) },
-			[]error{context.Canceled}, "filter operation aborted: context canceled",
-		},
-		"custom cause": {
-			func() (context.Context, context.CancelFunc) {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				return ctx, func() { cancel(cause) }
-			},
-			[]error{context.Canceled, cause}, "filter operation aborted: context canceled: the pod was deleted",
-		},
-		"deadline": {
-			func() (context.Context, context.CancelFunc) { return context.WithDeadline(t.Context(), past) },
-			[]error{context.DeadlineExceeded}, "filter operation aborted: context deadline exceeded",
-		},
-		"deadline with cause": {
-			func() (context.Context, context.CancelFunc) {
-				return context.WithDeadlineCause(t.Context(), past, cause)
-			},
-			[]error{context.DeadlineExceeded, cause}, "filter operation aborted: context deadline exceeded: the pod was deleted",
-		},
+	cause, past := errors.New("the pod was deleted"), time.Now().Add(-time.Second)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	withCause, end := context.WithCancelCause(t.Context())
+	end(cause)
+	late, cancelLate := context.WithDeadline(t.Context(), past)
+	defer cancelLate()
+	lateWithCause, cancelLateWithCause := context.WithDeadlineCause(t.Context(), past, cause)
+	defer cancelLateWithCause()
+	for message, ctx := range map[string]context.Context{
+		"filter operation aborted: context canceled":                               cancelled,
+		"filter operation aborted: context canceled: the pod was deleted":          withCause,
+		"filter operation aborted: context deadline exceeded":                      late,
+		"filter operation aborted: context deadline exceeded: the pod was deleted": lateWithCause,
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := test.context()
-			cancel()
-			s := fourInARow(WithReasons())
-			results, err := s.allocator(t).Allocate(ctx, s.onNode(), s.apiClaims())
-			require.Nil(t, results)
-			require.EqualError(t, err, test.message)
-			for _, want := range test.want {
-				require.ErrorIs(t, err, want)
-			}
-			require.ErrorIs(t, err, ctx.Err())
-			require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
-		})
+		s := given(t, fourInARow).with(WithReasons())
+		results, err := s.allocator(t).Allocate(ctx, s.onNode(), s.apiClaims())
+		require.Nil(t, results)
+		require.EqualError(t, err, message)
+		require.ErrorIs(t, err, ctx.Err())
+		require.ErrorIs(t, err, context.Cause(ctx))
+		require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
 	}
 }
 
@@ -155,21 +97,6 @@ func (c *cancelAfter) ObserveEvaluation(string, uint64, error) {
 	if c.evaluations--; c.evaluations == 0 {
 		c.cancel(errors.New("enough"))
 	}
-}
-
-func TestContextEndsDuringSearch(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	seen := &cancelAfter{evaluations: 3, cancel: cancel}
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(8)...)},
-		claims: []*claimBuilder{claim("c").want("x", 4).cel("never").define("never", unread)},
-		opts:   []Option{WithEnvironment(environmentWith(t, cel.Config{Observer: seen}))},
-	}
-	a := s.allocator(t)
-	_, err := a.Allocate(ctx, s.onNode(), s.apiClaims())
-	require.EqualError(t, err, "filter operation aborted: context canceled: enough")
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, int64(3), a.Stats().Evaluations)
 }
 
 // watched is a context that ends as soon as somebody waits for that, as evaluations
@@ -191,11 +118,8 @@ func cancelledWhenWatched(t *testing.T, cause error) context.Context {
 
 // A context that ends while an expression is evaluated stops the evaluation.
 func TestContextEndsDuringEvaluation(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(16)...)},
-		claims: []*claimBuilder{claim("c").want("x", 16).cel("slow").
-			define("slow", "devices.slice(0, 16).all(a, devices.all(b, devices.all(c, a == b || b != c || a != c)))")},
-	}.search(t)
+	s := given(t, "devices 16 mla-# index=#; claim c; want x 16; "+
+		"cel slow = devices.slice(0, 16).all(a, devices.all(b, devices.all(c, a == b || b != c || a != c)))").search(t)
 	s.ctx = cancelledWhenWatched(t, nil)
 	c, r := s.celConstraints[0], s.requests[0][0][0]
 	satisfied, err := r.decide()
@@ -215,95 +139,135 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	}
 }
 
+// testdata/transcripts/stats.txt has what one call takes. The counts add up, and an answer that is
+// known takes nothing.
 func TestStats(t *testing.T) {
-	for name, test := range map[string]struct {
-		claims []*claimBuilder
-		want   Stats
-	}{
-		"no claims": {nil, Stats{Steps: 1}},
-		// One a device, and one each at the end of the requests and of the claims.
-		"found at once": {[]*claimBuilder{claim("c").want("x", 4)}, Stats{Steps: 4 + 2}},
-		"found, with constraint": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("row").define("row", inARow)},
-			Stats{Steps: 4 + 2, SetsAccepted: 1, SetsProven: 1, TableEvaluations: 6, TableBuilds: 1, Cost: 24, Cuts: 2},
-		},
-		"found, not at once": {
-			[]*claimBuilder{claim("c").want("x", 2).cel("later").define("later", inARow+" && "+indices+".min() == 2")},
-			Stats{Steps: 4, SetsAccepted: 1, SetsProven: 1, TableEvaluations: 6, TableBuilds: 1, Cost: 24, Cuts: 11},
-		},
-		"never": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", "false")},
-			Stats{Steps: 1, Cuts: 1},
-		},
-		// All 15 sets of 4 of 6 are evaluated. Smaller sets are extended if enough devices
-		// come after their last one.
-		"never, and unread": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("never").define("never", unread)}, Stats{Steps: 1 + 6 + 12 + 16, Evaluations: 15, Cost: 15 * 32},
-		},
-		"two constraints": {
-			[]*claimBuilder{claim("c").want("x", 4).cel("row").cel("never").define("row", inARow+" && devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 1").define("never", unread)},
-			// The one that is read is asked first: the other need not be.
-			Stats{Steps: 10, Evaluations: 3 + 3, SetsAccepted: 3, TableEvaluations: 6, TableBuilds: 1, Cost: 651, Cuts: 6},
-		},
-		"error": {
-			[]*claimBuilder{claim("c").want("x", 1).want("y", 1, "1 / 0 == 1")}, Stats{Steps: 2},
-		},
+	for statements, want := range map[string]Stats{
+		"claim c; want x 4":                         {Steps: 6},
+		"claim c; want x 4; cel never = false":      {Steps: 1, Cuts: 1},
+		"claim c; want x 1; want y 1 if 1 / 0 == 1": {Steps: 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario{slices: []*sliceBuilder{slice("1", ring(6)...)}, claims: test.claims}
-			a := s.allocator(t)
-			require.Zero(t, a.Stats())
-			want := test.want
-			before := Stats{}
-			for range 3 {
-				_, stats, _ := a.AllocateWithStats(t.Context(), s.onNode(), s.apiClaims())
-				require.Equal(t, want, a.Stats())
-				require.Equal(t, want.minus(before), stats)
-				before = want
-				if test.want.Evaluations+test.want.Cuts > 0 {
-					want.CacheHits++
-					want.AnswersKnown++
-				} else {
-					want.Steps += test.want.Steps
-				}
+		s := given(t, "devices 6 mla-# index=#; "+statements)
+		a := s.allocator(t)
+		require.Zero(t, a.Stats())
+		total, next := Stats{}, want
+		for range 3 {
+			_, stats, _ := a.AllocateWithStats(t.Context(), s.onNode(), s.apiClaims())
+			total = total.plus(next)
+			require.Equal(t, next, stats)
+			require.Equal(t, total, a.Stats())
+			if want.Cuts > 0 {
+				next = Stats{CacheHits: 1, AnswersKnown: 1}
 			}
-		})
+		}
 	}
 }
 
-// Slices are sorted into those with and without a node once; both kinds are
-// served together.
-func TestLocalAndSharedDevices(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{
-			slice("1", newDevice("shared", nil)).pool("b", 1, 1).everywhere(),
-			slice("2", newDevice("local", nil)).pool("c", 1, 1),
-			slice("3", newDevice("other", nil)).pool("a", 1, 1).onNode("node-2"),
-		},
-		claims: []*claimBuilder{claim("c").wantAll("x")},
-	}
-	s.requireDevices(t, "x=shared", "x=local")
-	s.node = newNode("node-2")
-	s.requireDevices(t, "x=other", "x=shared")
-	s.node = newNode("node-3")
-	s.requireDevices(t, "x=shared")
+// Cancellation is noticed before anything else that may take long: between two
+// looks at the context there is at most one step, and at most one evaluation of a
+// constraint, a selector or a derived attribute, which themselves look at it.
+
+// atDepth is a context that is cancelled when it is asked for the nth time by a
+// search that has taken that many devices. It remembers what was done until then.
+type atDepth struct {
+	context.Context
+	search             *search
+	depth, times       int
+	steps, evaluations int64
+	cancelled          bool
 }
 
-// Devices in use are told apart by driver and pool.
-func TestAllocatedState(t *testing.T) {
-	scenario{
-		slices: []*sliceBuilder{
-			slice("1", newDevice("a", nil)), slice("2", newDevice("a", nil)).pool("pool-2", 1, 1),
-			slice("3", newDevice("a", nil)).driver("other.example.com"),
-		},
-		inUse:  []string{"a"},
-		claims: []*claimBuilder{claim("c").wantAll("x", "device.driver == 'other.example.com'").want("y", 1)},
-	}.requireDevices(t, "x=a", "y=a")
-	results, err := scenario{
-		slices: []*sliceBuilder{slice("1", newDevice("a", nil)), slice("2", newDevice("a", nil)).pool("pool-2", 1, 1)},
-		inUse:  []string{"a"},
-		claims: []*claimBuilder{claim("c").want("x", 1)},
-	}.allocate(t)
+func (a *atDepth) Err() error {
+	if !a.cancelled && len(a.search.solution.choices) == a.depth {
+		if a.times--; a.times == 0 {
+			a.cancelled = true
+			a.steps, a.evaluations = a.search.work.steps, a.search.evaluations()
+		}
+	}
+	if a.cancelled {
+		return context.Canceled
+	}
+	return nil
+}
+
+func (s *search) evaluations() int64 {
+	var sum int64
+	for _, c := range s.celConstraints {
+		sum += c.evaluations
+	}
+	return sum
+}
+
+// The search of 12 of 24, 2.7 million sets, is over as soon as it is cancelled,
+// however deep it is and whether or not it reads the expression.
+func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
+	const wanted = 12
+	for name, expression := range map[string]string{
+		"unread": unread,
+		"read":   inARow,
+	} {
+		for _, depth := range []int{0, 1, 2, 5, 8, 10, wanted - 1} {
+			for _, times := range []int{1, 2, 30} {
+				if times > 1 && (depth < 8 || expression != unread) {
+					continue // The search is not there again soon, or has its answer before.
+				}
+				t.Run(fmt.Sprintf("%s/depth %d, time %d", name, depth, times), func(t *testing.T) {
+					s := given(t, "devices 24 mla-# index=#; claim c; want x 12; cel shape = "+expression).search(t)
+					ctx := &atDepth{Context: t.Context(), search: s, depth: depth, times: times}
+					s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
+					found, err := s.run()
+					require.False(t, found)
+					require.EqualError(t, err, "filter operation aborted: context canceled")
+					require.ErrorIs(t, err, context.Canceled)
+					require.True(t, ctx.cancelled)
+					require.LessOrEqual(t, s.work.steps, ctx.steps+1)
+					require.LessOrEqual(t, s.evaluations(), ctx.evaluations+1)
+					require.Empty(t, s.solution.choices, "everything was given back")
+				})
+			}
+		}
+	}
+}
+
+// Among the sets that differ in the last device there is no step, but an evaluation
+// each.
+func TestCancellationBetweenEvaluations(t *testing.T) {
+	for evaluations := 1; evaluations < 40; evaluations++ {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s := given(t, "devices 24 mla-# index=#; claim c; want x 12; cel shape = $unread").
+			with(WithEnvironment(environmentWith(t, cel.Config{Observer: &cancelAfter{evaluations: evaluations, cancel: cancel}})))
+		a := s.allocator(t)
+		_, err := a.Allocate(ctx, s.onNode(), s.apiClaims())
+		require.EqualError(t, err, "filter operation aborted: context canceled: enough")
+		require.Equal(t, int64(evaluations), a.Stats().Evaluations)
+	}
+}
+
+// One step may look at all devices: no selector is evaluated any more, nor a derived
+// attribute, nor a set because an alternative completes it.
+func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
+	s := given(t, `devices 3 mla-# index=#; claim c; want x 1 if $device.index >= 0; derive color = $device.index >= 0 ? 'red' : 'blue'
+first y; sub none 0; cel shape = true`).search(t)
+	r, c, device := s.requests[0][0][0], s.celConstraints[0], s.inventory.Candidates[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
+	_, err := r.decide()
 	require.NoError(t, err)
-	require.Equal(t, []resourceapi.DeviceRequestAllocationResult{{Request: "x", Driver: driver, Pool: "pool-2", Device: "a"}}, results[0].Devices.Results)
+	added, err := c.Add(&r.Request, device)
+	require.NoError(t, err)
+	require.True(t, added)
+	cancel()
+
+	for what, evaluate := range map[string]func() error{
+		"selector":          func() error { _, err := r.isSelected(device); return err },
+		"derived attribute": func() error { _, err := s.evaluator.Attribute(&r.Request, device, color); return err },
+		"added device":      func() error { _, err := c.Add(&r.Request, s.inventory.Candidates[1]); return err },
+		"alternative":       func() error { _, err := s.requests[0][1][0].decide(); return err },
+	} {
+		require.ErrorContains(t, evaluate(), "filter operation aborted: context canceled", what)
+		require.ErrorIs(t, evaluate(), context.Canceled, what)
+	}
+	require.Zero(t, c.evaluations)
+	require.Len(t, c.members, 1, "nothing has changed")
+	require.Equal(t, 1, c.undecided)
 }

@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,10 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
-	"k8s.io/utils/ptr"
-
-	"github.com/celset/celset/cel"
-	"github.com/celset/celset/internal/testing/policy"
 )
 
 // asked is how a scenario is answered with a cache. known tells whether nothing was
@@ -48,108 +45,78 @@ func rowOfThree() scenario {
 	}
 }
 
-// variation changes a scenario.
-type variation struct {
-	change func(*scenario)
-	opts   []Option
-}
-
 // Everything that an answer depends on makes it another question.
 func TestAnswersAreKeptApart(t *testing.T) {
-	device := func(edit func(*resourceapi.Device)) func(*scenario) {
-		return func(s *scenario) { edit(&s.slices[0].Spec.Devices[1]) }
-	}
-	request := func(edit func(*resourceapi.ExactDeviceRequest)) func(*scenario) {
-		return func(s *scenario) { s.claims[0].edit(edit) }
-	}
-	tolerating := request(func(r *resourceapi.ExactDeviceRequest) {
-		r.Tolerations = []resourceapi.DeviceToleration{{Operator: resourceapi.DeviceTolerationOpExists}}
-	})
-	class := func(edit func(*resourceapi.DeviceClass)) func(*scenario) {
-		return func(s *scenario) {
-			c := classOf(driver)
-			edit(c)
-			s.classes = append(s.classes, c)
-		}
-	}
+	const original = "slice 1; devices 6 mla-# index=#; claim c; want mla 3; cel row = $row && devices.slice(0, 1).size() == 1"
 	// What a key does not tell, and errors.
 	notKept := sets.New("shared", "shares", "share of no shared", "tainted", "binding conditions", "counters", "all nodes", "incomplete", "invalid",
 		"operations", "selector fails", "steps", "cost", "environment")
-	for name, v := range map[string]variation{
-		"count":    {change: request(func(r *resourceapi.ExactDeviceRequest) { r.Count = 2 })},
-		"all":      {change: request(func(r *resourceapi.ExactDeviceRequest) { r.AllocationMode = resourceapi.DeviceAllocationModeAll })},
-		"selector": {change: request(func(r *resourceapi.ExactDeviceRequest) { r.Selectors = celSelectors([]string{index + " > 1"}) })},
-		"selector fails": {change: request(func(r *resourceapi.ExactDeviceRequest) {
-			r.Selectors = celSelectors([]string{"1 / " + index + " == 1"})
-		})},
-		"admin access": {change: request(func(r *resourceapi.ExactDeviceRequest) { r.AdminAccess = ptr.To(true) })},
-		"tolerations":  {change: tolerating},
-		"capacity":     {change: func(s *scenario) { s.claims[0].capacity("memory", "1Gi") }},
-		"request name": {change: func(s *scenario) { s.claims[0].Spec.Devices.Requests[0].Name = "other" }},
-		"expression": {change: func(s *scenario) {
-			s.claims[0] = claim("c").want("mla", 3).cel("row").define("row", indices+".sum() > 9")
-		}},
-		"constraint":    {change: func(s *scenario) { s.claims[0].match(driver + "/index") }},
-		"configuration": {change: func(s *scenario) { s.claims[0].configure(opaque("{}")) }},
-		"second claim": {change: func(s *scenario) {
-			s.claims = append(s.claims, claim("d").want("one", 1).cel("any").define("any", "true"))
-		}},
-		"class selectors": {change: class(func(c *resourceapi.DeviceClass) { c.Spec.Selectors = celSelectors([]string{index + " != 1"}) })},
-		"class configuration": {change: class(func(c *resourceapi.DeviceClass) {
-			c.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: opaque("{}")}}
-		})},
-		"in use":      {change: func(s *scenario) { s.inUse = []string{"mla-1"} }},
-		"more in use": {change: func(s *scenario) { s.inUse = []string{"mla-1", "mla-4"} }},
-		"last in use": {change: func(s *scenario) { s.inUse = []string{"mla-5"} }},
-		"features":    {change: func(s *scenario) { s.features = listsOn }},
-		"attribute": {change: device(func(d *resourceapi.Device) {
-			d.Attributes["index"] = resourceapi.DeviceAttribute{IntValue: ptr.To[int64](9)}
-		})},
-		"capacity of a device": {change: device(policy.Having("memory", "1Gi", nil))},
-		"shared":               {change: device(shared)},
-		"shares":               {change: func(s *scenario) { shared(&s.slices[0].Spec.Devices[0]); s.shares = []share{{device: "mla-0"}} }},
-		"share of no shared":   {change: func(s *scenario) { s.shares = []share{{device: "mla-0"}} }},
-		"tainted": {change: device(func(d *resourceapi.Device) {
-			d.Taints = []resourceapi.DeviceTaint{{Key: "sick", Effect: resourceapi.DeviceTaintEffectNoSchedule}}
-		})},
-		"binding conditions": {change: device(func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })},
-		"counters": {change: func(s *scenario) {
-			s.slices = partitioned("1Gi", newDevice("mla-0", attrs{"index": 0}, consuming("gpu", amounts{"memory": "1Gi"})), newDevice("mla-1", attrs{"index": 1}))
-		}},
-		"all nodes":   {change: func(s *scenario) { s.slices[0].everywhere() }},
-		"incomplete":  {change: func(s *scenario) { s.slices[0].pool("pool-1", 1, 2) }},
-		"invalid":     {change: device(func(d *resourceapi.Device) { d.Name = "mla-0" })},
-		"operations":  {change: func(s *scenario) { s.slices[0].Spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{"x"} }},
-		"steps":       {opts: []Option{WithStepBudget(2)}},
-		"more steps":  {opts: []Option{WithStepBudget(1000)}},
-		"cost":        {opts: []Option{WithCostBudget(1)}},
-		"cost enough": {opts: []Option{WithCostBudget(1 << 30)}},
-		"environment": {opts: []Option{WithEnvironment(environmentWith(t, cel.Config{CostLimit: 10}))}},
+	// Each replaces a text, or adds statements.
+	for name, v := range map[string]struct{ old, replacement string }{
+		"count":                {"mla 3", "mla 2"},
+		"all":                  {"want mla 3", "all mla"},
+		"selector":             {"mla 3", "mla 3 if $device.index > 1"},
+		"selector fails":       {"mla 3", "mla 3 if 1 / $device.index == 1"},
+		"admin access":         {"mla 3", "mla 3 admin"},
+		"tolerations":          {"mla 3", "mla 3; tolerate"},
+		"capacity":             {"mla 3", "mla 3 memory:1Gi"},
+		"request name":         {"want mla", "want other"},
+		"expression":           {"$row && devices.slice(0, 1).size() == 1", "$indices.sum() > 9"},
+		"variable":             {"devices.slice(0, 1).size() == 1", "devices.all(d, d.variables.low); variable low = $device.index < 5"},
+		"other variable":       {"devices.slice(0, 1).size() == 1", "devices.all(d, d.variables.low); variable low = $device.index < 4"},
+		"constraint":           {"", "match index"},
+		"configuration":        {"", "config = {}"},
+		"second claim":         {"", "claim d; want one 1; cel any = true"},
+		"class selectors":      {"slice 1", "class mla.example.com if $device.index != 1; slice 1"},
+		"class configuration":  {"slice 1", "class mla.example.com; config = {}; slice 1"},
+		"class default":        {"slice 1", "class mla.example.com; define high default = $indices.sum() > 4; slice 1"},
+		"other class default":  {"slice 1", "class mla.example.com; define high default = $indices.sum() > 40; slice 1"},
+		"in use":               {"", "allocated mla-1"},
+		"more in use":          {"", "allocated mla-1 mla-4"},
+		"last in use":          {"", "allocated mla-5"},
+		"features":             {"", "with ListTypeAttributes"},
+		"attribute":            {"index=#", "index=1#"},
+		"capacity of a device": {"index=#", "index=# memory:1Gi"},
+		"shared":               {"index=#", "index=# +shared"},
+		"shares":               {"index=#", "index=# +shared; share mla-0"},
+		"share of no shared":   {"", "share mla-0"},
+		"tainted":              {"index=#", "index=# +taint=NoSchedule"},
+		"binding conditions":   {"index=#", "index=# +binding=ready"},
+		"counters":             {"slice 1; devices 6 mla-# index=#", "partitioned gpu{memory=1Gi}; device mla-0 index=0 gpu{memory=1Gi}; device mla-1 index=1"},
+		"all nodes":            {"slice 1", "slice 1 everywhere"},
+		"incomplete":           {"slice 1", "slice 1 pool=pool-1/1/2"},
+		"invalid":              {"mla-#", "mla-0"},
+		"operations":           {"slice 1", "slice 1 skips=x"},
+		"steps":                {"", "option steps=2"},
+		"more steps":           {"", "option steps=1000"},
+		"cost":                 {"", "option cost=1"},
+		"cost enough":          {"", "option cost=1000000000"},
+		"environment":          {"", "option cost-limit=10"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cache := NewCache()
-			original := rowOfThree()
-			_, known := original.asked(t, cache)
-			require.False(t, known)
-			_, known = original.asked(t, cache)
-			require.True(t, known, "it was answered before")
-
-			varied := rowOfThree()
-			if v.change != nil {
-				v.change(&varied)
+			changed := original + "; " + v.replacement
+			if v.old != "" {
+				changed = strings.Replace(original, v.old, v.replacement, 1)
 			}
+			require.NotEqual(t, original, changed)
+			same, varied := given(t, original), given(t, changed)
+			cache := NewCache()
+			_, known := same.asked(t, cache)
+			require.False(t, known)
+			_, known = same.asked(t, cache)
+			require.True(t, known, "it was answered before")
 			for _, again := range []bool{false, true} {
-				got, known := varied.asked(t, cache, v.opts...)
+				got, known := varied.asked(t, cache, varied.opts...)
 				require.Equal(t, again && !notKept.Has(name), known)
-				varied.requireRight(t, got, v.opts...)
+				varied.requireRight(t, got, varied.opts...)
 			}
 			// The other way round.
 			cache = NewCache()
-			_, known = varied.asked(t, cache, v.opts...)
+			_, known = varied.asked(t, cache, varied.opts...)
 			require.False(t, known)
-			got, known := original.asked(t, cache)
+			got, known := same.asked(t, cache)
 			require.False(t, known)
-			original.requireRight(t, got)
+			same.requireRight(t, got)
 		})
 	}
 }
@@ -188,49 +155,27 @@ func TestAnswersAreSharedByNodes(t *testing.T) {
 // An answer that is known has all that it had when it was searched: each claim its own
 // requests, of prioritized lists the one that was chosen, and the configuration.
 func TestKnownAnswersAreComplete(t *testing.T) {
-	big := classOf("big", index+" > 3")
-	big.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: opaque(`{"of":"class"}`)}}
-	for name, claims := range map[string]func() []*claimBuilder{
-		"second alternative": func() []*claimBuilder {
-			return []*claimBuilder{claim("c").firstAvailable("x", sub("nine", 9), sub("two", 2)).cel("row").define("row", inARow).
-				configure(opaque(`{"for":"nine"}`), "x/nine").configure(opaque(`{"for":"two"}`), "x/two").configure(opaque(`{"for":"x"}`), "x")}
-		},
-		"several requests": func() []*claimBuilder {
-			return []*claimBuilder{claim("c").want("last", 1, index+" == 5").want("none", 0).want("first", 2).cel("row", "first").define("row", inARow).
-				configure(opaque(`{"for":"first"}`), "first")}
-		},
-		"several claims": func() []*claimBuilder {
-			return []*claimBuilder{
-				claim("a").firstAvailable("x", sub("six", 6), sub("one", 1)).want("y", 1).cel("high").define("high", indices+".sum() > 7"),
-				claim("b").want("z", 1).class("big").firstAvailable("v", sub("nine", 9), sub("two", 2), sub("one", 1)).cel("low", "v").define("low", indices+".sum() < 2"),
-				claim("e").cel("any").define("any", "true"),
-			}
-		},
-		"all": func() []*claimBuilder {
-			return []*claimBuilder{claim("c").wantAll("x", index+" < 3").cel("row").define("row", inARow)}
-		},
-		"administers": func() []*claimBuilder {
-			return []*claimBuilder{claim("c").want("x", 2).admin().cel("row").define("row", inARow)}
-		},
-		"not found": func() []*claimBuilder {
-			return []*claimBuilder{claim("c").want("x", 2).cel("never").define("never", "devices.exists(d, false)")}
-		},
-		"too few": func() []*claimBuilder {
-			return []*claimBuilder{claim("c").want("x", 9).cel("row").define("row", inARow)}
-		},
-		"not found, several claims": func() []*claimBuilder {
-			return []*claimBuilder{claim("a").want("x", 5).cel("row").define("row", inARow), claim("b").want("y", 3).cel("row").define("row", inARow)}
-		},
+	for name, statements := range map[string]string{
+		"second alternative": "claim c; first x; sub nine 9; sub two 2; cel row = $row; config x/nine = nine; config x/two = two; config x = x",
+		"several requests":   "claim c; want last 1 if $device.index == 5; want none 0; want first 2; cel row first = $row; config first = first",
+		"several claims": `claim a; first x; sub six 6; sub one 1; want y 1; cel high = $indices.sum() > 7
+			claim b; want z 1 class=big; first v; sub nine 9; sub two 2; sub one 1; cel low v = $indices.sum() < 2
+			claim e; cel any = true`,
+		"all":                       "claim c; all x if $device.index < 3; cel row = $row",
+		"administers":               "claim c; want x 2 admin; cel row = $row",
+		"not found":                 "claim c; want x 2; cel never = devices.exists(d, false)",
+		"too few":                   "claim c; want x 9; cel row = $row",
+		"not found, several claims": "claim a; want x 5; cel row = $row; claim b; want y 3; cel row = $row",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := NewCache()
-			s := scenario{slices: []*sliceBuilder{slice("1", ring(6)...)}, classes: []*resourceapi.DeviceClass{big}, claims: claims()}
+			statements := "class big if $device.index > 3; config = of class; " + strings.ReplaceAll(statements, "\n\t\t\t", "; ") + "; "
+			s := given(t, statements+"devices 6 mla-# index=#")
 			first, known := s.asked(t, cache)
 			require.False(t, known)
 			s.requireRight(t, first)
 
-			s.slices = []*sliceBuilder{slice("2", ring(6)...).onNode("node-2").pool("pool-2", 1, 1)}
-			s.node, s.claims = newNode("node-2"), claims()
+			s = given(t, statements+"slice 2 node=node-2 pool=pool-2; devices 6 mla-# index=#; node node-2")
 			second, known := s.asked(t, cache)
 			require.True(t, known)
 			s.requireRight(t, second)
@@ -242,9 +187,7 @@ func TestKnownAnswersAreComplete(t *testing.T) {
 // The claim that a reason names is the one at hand.
 func TestKnownReasonsNameTheClaim(t *testing.T) {
 	s := func(first, second string) scenario {
-		return scenario{slices: []*sliceBuilder{slice("1", ring(3)...)}, claims: []*claimBuilder{
-			claim(first).want("x", 1).cel("any").define("any", "true"), claim(second).want("y", 5).cel("any").define("any", "true"),
-		}}
+		return given(t, "devices 3 mla-# index=#; claim "+first+"; want x 1; cel any = true; claim "+second+"; want y 5; cel any = true")
 	}
 	cache := NewCache()
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}, {"a", "bc"}, {"ab", "c"}} {
@@ -258,27 +201,20 @@ func TestKnownReasonsNameTheClaim(t *testing.T) {
 
 // Whether reasons are wanted is part of the question.
 func TestAnswersWithAndWithoutReasons(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(3)...)},
-		claims: []*claimBuilder{claim("c").want("x", 2).cel("never").define("never", "devices.exists(d, false)")},
-	}
+	s := given(t, "devices 3 mla-# index=#; claim c; want x 2; cel never = devices.exists(d, false)")
 	cache := NewCache()
 	for range 2 {
 		s.opts = []Option{WithCache(cache)}
-		s.requireNone(t)
-		s.opts = []Option{WithCache(cache), WithReasons()}
-		s.requireErrorOnNode(t, "constraint never: no set of 2 free devices satisfies it"+structured.ErrFailedAllocationOnNode.Error())
+		s.requireDevices(t)
+		got, _ := s.answer(t, WithCache(cache))
+		require.Equal(t, answer{Err: "constraint never: no set of 2 free devices satisfies it" + structured.ErrFailedAllocationOnNode.Error(), onNode: true}, got)
 	}
 }
 
 // An error is met again.
 func TestErrorsAreNotKept(t *testing.T) {
 	cache := NewCache()
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(3)...)},
-		claims: []*claimBuilder{claim("c").want("x", 2).cel("broken").define("broken", "1 / 0 == 1")},
-		opts:   []Option{WithCache(cache)},
-	}
+	s := given(t, "devices 3 mla-# index=#; claim c; want x 2; cel broken = 1 / 0 == 1").with(WithCache(cache))
 	for range 2 {
 		a := s.allocator(t)
 		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())

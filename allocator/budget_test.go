@@ -4,19 +4,15 @@
 package allocator
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"math/big"
+	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/structured"
-
-	"github.com/celset/celset/cel"
 )
 
 // unread is an expression that is false for each set, which only evaluation tells:
@@ -36,51 +32,10 @@ func (s scenario) requireBudgetError(t testing.TB, opts ...Option) (*BudgetError
 	return failure, a.Stats()
 }
 
-func TestBudgetErrors(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(6)...)}, inUse: []string{"mla-2"},
-		claims: []*claimBuilder{claim("c").want("mla", 3).cel("shape").define("shape", unread)},
-	}
-	expected := func(unit BudgetUnit, limit uint64, left int64) *BudgetError {
-		return &BudgetError{
-			Claim: types.NamespacedName{Namespace: "default", Name: "c"}, Constraint: "shape", Node: nodeName,
-			Unit: unit, Limit: limit, SetsLeft: big.NewInt(left), Sets: big.NewInt(10),
-		}
-	}
-	ignored := cmp.Options{cmpopts.IgnoreUnexported(BudgetError{}), cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })}
-
-	t.Run("cost", func(t *testing.T) {
-		failure, _ := s.requireBudgetError(t, WithCostBudget(1))
-		require.Empty(t, cmp.Diff(expected(BudgetCost, 1, 10), failure, ignored))
-		require.EqualError(t, failure, "claim default/c, constraint shape, node node-1: "+
-			"the evaluations together exceed the cost budget of 1 CEL cost units, with 10 of 10 sets of devices left undecided: "+
-			"narrow the candidates with selectors or matchAttribute, write a cheaper expression, "+
-			"or raise budget.cost in the scheduler plugin's DynamicResourcesCELArgs")
-		var evaluation *cel.Error
-		require.ErrorAs(t, failure, &evaluation)
-		require.Equal(t, cel.ReasonBudget, evaluation.Reason)
-	})
-	t.Run("steps", func(t *testing.T) {
-		// At the fourth step mla-0 and mla-3 are taken; the 3 sets with mla-0 and mla-1 are
-		// behind.
-		failure, stats := s.requireBudgetError(t, WithStepBudget(3))
-		require.Empty(t, cmp.Diff(expected(BudgetSteps, 3, 7), failure, ignored))
-		require.EqualError(t, failure, "claim default/c, constraint shape, node node-1: "+
-			"the search exceeds the step budget of 3 steps, with 7 of 10 sets of devices left undecided: "+
-			"narrow the candidates with selectors or matchAttribute, split the expression into simple conditions joined by &&, "+
-			"or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs")
-		require.NoError(t, failure.Unwrap())
-		require.Equal(t, int64(4), stats.Steps, "the one beyond the budget is counted")
-	})
-}
-
 // The tables of an expression cost too, and nothing may be cut because of entries that
 // there was no budget for.
 func TestBudgetIsForTablesToo(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(8)...)},
-		claims: []*claimBuilder{claim("c").want("mla", 4).cel("row").define("row", inARow+" && "+indices+".min() == 3")},
-	}
+	s := given(t, "devices 8 mla-# index=#; claim c; want mla 4; cel row = $row && $indices.min() == 3")
 	search := s.search(t)
 	found, err := search.run()
 	require.NoError(t, err)
@@ -97,39 +52,23 @@ func TestBudgetIsForTablesToo(t *testing.T) {
 }
 
 // A budget may be used up. It is for one Allocate call.
-func TestStepBudgetIsPerCall(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(5)...)},
-		claims: []*claimBuilder{claim("c").want("mla", 3).cel("shape").define("shape", unread)},
-	}
+func TestBudgetsArePerCall(t *testing.T) {
+	s := given(t, "devices 5 mla-# index=#; claim c; want mla 3; cel shape = $unread")
 	_, stats := s.answer(t)
-	s.opts = []Option{WithStepBudget(stats.Steps)}
-	a := s.allocator(t)
-	for range 3 {
-		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-		require.NoError(t, err)
+	for _, enough := range []Option{WithStepBudget(stats.Steps), WithCostBudget(uint64(stats.Cost))} {
+		a := s.with(enough).allocator(t)
+		for range 3 {
+			_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+			require.NoError(t, err)
+		}
 	}
 	_, _ = s.requireBudgetError(t, WithStepBudget(stats.Steps-1))
+	failure, _ := s.requireBudgetError(t, WithCostBudget(uint64(stats.Cost)-1))
+	require.Equal(t, []int64{1, 10}, []int64{failure.SetsLeft.Int64(), failure.Sets.Int64()})
 	for _, limit := range []int64{0, -1, math.MinInt64} {
 		failure, _ := s.requireBudgetError(t, WithStepBudget(limit))
 		require.Zero(t, failure.Limit)
 	}
-}
-
-// Upstream knows no budget.
-func TestSearchWithoutCELConstraintHasNoBudget(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(4)...)},
-		claims: []*claimBuilder{claim("c").want("x", 2).match(driver + "/index")},
-	}
-	_, stats := s.answer(t)
-	require.Greater(t, stats.Steps, int64(1))
-	s.opts = []Option{WithStepBudget(0), WithCostBudget(0)}
-	s.requireNone(t)
-	// Without the feature a reference is an attribute that no device has.
-	s.claims = []*claimBuilder{claim("c").want("x", 2).cel("shape").define("shape", unread)}
-	s.opts = append(s.opts, WithoutCELConstraints())
-	s.requireNone(t)
 }
 
 // Wherever an exhaustive search is stopped, the sets that are not left are those that
@@ -186,38 +125,26 @@ func (s scenario) costOfOne(t testing.TB) uint64 {
 
 // Of a prioritized list the sets are those of the alternative being tried.
 func TestSetsLeftWithAlternatives(t *testing.T) {
-	for name, test := range map[string]struct {
-		claim       *claimBuilder
+	for statements, test := range map[string]struct {
 		evaluations uint64
 		left, sets  int64
 	}{
-		"first":             {claim("c").firstAvailable("x", sub("four", 4), sub("two", 2)).cel("shape"), 4, 11, 15},
-		"second":            {claim("c").firstAvailable("x", sub("four", 4), sub("two", 2)).cel("shape"), 15 + 4, 11, 15},
-		"second of other":   {claim("c").firstAvailable("x", sub("four", 4), sub("one", 1)).cel("shape"), 15 + 4, 2, 6},
-		"one is covered":    {claim("c").firstAvailable("x", sub("none", 9), sub("three", 3)).cel("shape", "x/three"), 4, 16, 20},
-		"not covered comes": {claim("c").want("y", 2).firstAvailable("x", sub("none", 1), sub("two", 2)).cel("shape", "y", "x/two"), 0, 15, 15},
+		"first x; sub four 4; sub two 2; cel shape":                   {4, 11, 15},
+		"first x; sub four 4; sub two 2; cel  shape":                  {15 + 4, 11, 15}, // the second
+		"first x; sub four 4; sub one 1; cel shape":                   {15 + 4, 2, 6},
+		"first x; sub none 9; sub three 3; cel shape x/three":         {4, 16, 20},
+		"want y 2; first x; sub none 1; sub two 2; cel shape y x/two": {0, 15, 15},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario{
-				slices: []*sliceBuilder{slice("1", ring(6)...)}, claims: []*claimBuilder{test.claim.define("shape", unread)},
-				opts: []Option{WithExhaustiveSearch()},
-			}
-			failure, _ := s.requireBudgetError(t, WithCostBudget(test.evaluations*s.costOfOne(t)))
-			require.Equal(t, []int64{test.left, test.sets}, []int64{failure.SetsLeft.Int64(), failure.Sets.Int64()})
-		})
+		s := given(t, "devices 6 mla-# index=#; claim c; "+statements+" = $unread").with(WithExhaustiveSearch())
+		failure, _ := s.requireBudgetError(t, WithCostBudget(test.evaluations*s.costOfOne(t)))
+		require.Equal(t, []int64{test.left, test.sets}, []int64{failure.SetsLeft.Int64(), failure.Sets.Int64()}, statements)
 	}
 }
 
 // With several constraints the error names the one that the search was busy with.
 func TestBudgetErrorNamesTheConstraint(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(6)...)},
-		claims: []*claimBuilder{
-			claim("a").want("x", 2).cel("first").define("first", "devices.size() == 2"),
-			claim("b").want("y", 3, index+" > 1").want("z", 1).cel("second", "y").cel("third").
-				define("second", "true").define("third", unread),
-		},
-	}
+	s := given(t, `devices 6 mla-# index=#; claim a; want x 2; cel first = devices.size() == 2
+claim b; want y 3 if $device.index > 1; want z 1; cel second y = true; cel third = $unread`)
 	found := map[string]string{}
 	for steps := range int64(9) {
 		failure, _ := s.requireBudgetError(t, WithExhaustiveSearch(), WithStepBudget(steps))
@@ -241,12 +168,7 @@ func TestBudgetErrorNamesTheConstraint(t *testing.T) {
 
 // If all sets are complete it is another set of the last that would be tried next.
 func TestBudgetErrorAfterTheConstraints(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(6)...)},
-		claims: []*claimBuilder{
-			claim("a").want("x", 2).cel("last").define("last", indices+".sum() > 3"), claim("b").want("y", 5),
-		},
-	}
+	s := given(t, "devices 6 mla-# index=#; claim a; want x 2; cel last = $indices.sum() > 3; claim b; want y 5")
 	search := s.search(t)
 	_, err := search.run()
 	require.NoError(t, err)
@@ -259,15 +181,132 @@ func TestBudgetErrorAfterTheConstraints(t *testing.T) {
 	}
 }
 
-// A device that nobody may take is in no set, whatever makes it so.
-func TestSetsAreOfFreeDevices(t *testing.T) {
-	devices := append(ring(6), newDevice("tainted", attrs{"index": 6}, func(d *resourceapi.Device) {
-		d.Taints = []resourceapi.DeviceTaint{{Key: "sick", Effect: resourceapi.DeviceTaintEffectNoSchedule}}
-	}), newDevice("broken", nil))
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", devices...)}, inUse: []string{"mla-0", "mla-1"},
-		claims: []*claimBuilder{claim("c").want("x", 2, index+" != 5").cel("shape").define("shape", unread)},
+// fleetOf has one slice of n devices for each name, no two with the same hardware, so that
+// nothing that was found out about one node is good for another.
+func fleetOf(n int, names ...string) []*sliceBuilder {
+	var slices []*sliceBuilder
+	for i, name := range names {
+		devices := make([]resourceapi.Device, n)
+		for j := range devices {
+			devices[j] = newDevice(fmt.Sprintf("mla-%d", j), attrs{"index": 100*i + j})
+		}
+		slices = append(slices, slice(name, devices...).onNode(name).pool(name, 1, 1))
 	}
-	failure, _ := s.requireBudgetError(t, WithCostBudget(0))
-	require.Equal(t, "3", failure.Sets.String())
+	return slices
+}
+
+// searchFleet is a scenario without an answer but by trying everything, on each node.
+func searchFleet(constraint string, names ...string) scenario {
+	return scenario{
+		slices: fleetOf(8, names...),
+		claims: []*claimBuilder{claim("c").want("mla", 4).cel("shape").define("shape", constraint)},
+	}
+}
+
+func TestAttemptBudgetIsForAllNodes(t *testing.T) {
+	s := searchFleet(unread, "a", "b", "c")
+	once := NewAttemptBudget(math.MaxUint64, math.MaxInt64)
+	s.opts = []Option{WithAttemptBudget(once)}
+	a := s.allocator(t)
+	results, err := a.Allocate(t.Context(), newNode("a"), s.apiClaims())
+	require.NoError(t, err)
+	require.Nil(t, results)
+	stats := a.Stats()
+	require.Equal(t, stats.Steps, once.Steps(), "all of it was charged when the search had ended")
+	require.Equal(t, uint64(stats.Cost), once.Cost())
+
+	for name, test := range map[string]struct {
+		budget *AttemptBudget
+		unit   BudgetUnit
+		want   string
+	}{
+		"cost": {
+			NewAttemptBudget(2*once.Cost(), math.MaxInt64), BudgetCost,
+			"the evaluations on all nodes together exceed the cost budget of ",
+		},
+		"steps": {
+			NewAttemptBudget(math.MaxUint64, 2*once.Steps()), BudgetSteps,
+			"the searches on all nodes together exceed the step budget of ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.opts = []Option{WithAttemptBudget(test.budget)}
+			a := s.allocator(t)
+			for _, name := range []string{"a", "b"} {
+				_, err := a.Allocate(t.Context(), newNode(name), s.apiClaims())
+				require.NoError(t, err, "a budget may be used up")
+			}
+			test.budget.cost.Add(1)
+			test.budget.steps.Add(1)
+			_, err := a.Allocate(t.Context(), newNode("c"), s.apiClaims())
+			failure, ok := errors.AsType[*BudgetError](err)
+			require.True(t, ok, err)
+			require.True(t, failure.Attempt)
+			require.Equal(t, test.unit, failure.Unit)
+			require.Equal(t, "c", failure.Node)
+			require.ErrorContains(t, err, test.want)
+			require.ErrorContains(t, err, "or raise budget.attempt"+map[BudgetUnit]string{BudgetCost: "Cost", BudgetSteps: "Steps"}[test.unit]+" in ")
+			require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+
+			steps := a.Stats().Steps
+			_, err = a.Allocate(t.Context(), newNode("c"), s.apiClaims())
+			require.ErrorAs(t, err, new(*BudgetError))
+			require.LessOrEqual(t, a.Stats().Steps-steps, int64(1), "nothing is begun any more")
+		})
+	}
+}
+
+// However many searches run at the same time, they use up no more than the budget, a batch
+// for each of them and an evaluation.
+func TestAttemptBudgetBoundsConcurrentSearches(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	s := searchFleet(unread, names...)
+	s.slices = fleetOf(16, names...)
+	budget := NewAttemptBudget(math.MaxUint64, 3000)
+	s.opts = []Option{WithAttemptBudget(budget)}
+	a := s.allocator(t)
+	var group sync.WaitGroup
+	failures := make([]error, len(names))
+	for i, name := range names {
+		group.Go(func() { _, failures[i] = a.Allocate(t.Context(), newNode(name), s.apiClaims()) })
+	}
+	group.Wait()
+	require.ErrorAs(t, errors.Join(failures...), new(*BudgetError))
+	require.Greater(t, budget.Steps(), int64(3000))
+	require.LessOrEqual(t, budget.Steps(), int64(3000+attemptStepBatch*len(names)))
+	require.Equal(t, a.Stats().Steps, budget.Steps())
+}
+
+func TestEndedAttempt(t *testing.T) {
+	over := errors.New("others wait")
+	for name, s := range map[string]scenario{
+		"with CEL constraint":    searchFleet(unread, "a"),
+		"without CEL constraint": {slices: fleetOf(8, "a"), claims: []*claimBuilder{claim("c").want("mla", 4)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			budget := NewAttemptBudget(math.MaxUint64, math.MaxInt64)
+			s.opts = []Option{WithAttemptBudget(budget)}
+			a := s.allocator(t)
+			budget.End(over)
+			budget.End(errors.New("too late"))
+			_, err := a.Allocate(t.Context(), newNode("a"), s.apiClaims())
+			require.ErrorIs(t, err, over)
+			require.ErrorContains(t, err, "filter operation aborted: others wait")
+
+			s.opts = nil
+			_, err = s.allocator(t).Allocate(t.Context(), newNode("a"), s.apiClaims())
+			require.NoError(t, err, "nothing is kept of it")
+		})
+	}
+}
+
+// A search without CEL constraints behaves as upstream's, which has no budget.
+func TestAttemptBudgetIsForCELConstraints(t *testing.T) {
+	s := scenario{slices: fleetOf(8, "a"), claims: []*claimBuilder{claim("c").want("mla", 4)}}
+	budget := NewAttemptBudget(0, 0)
+	s.opts = []Option{WithAttemptBudget(budget)}
+	results, err := s.allocator(t).Allocate(t.Context(), newNode("a"), s.apiClaims())
+	require.NoError(t, err)
+	require.Len(t, results, 1)
+	require.Zero(t, budget.Steps())
 }

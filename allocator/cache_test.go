@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
 )
 
 // mixedFleet has nodes of several hardware types, some in use alike and some not, some
@@ -167,4 +169,174 @@ func TestCacheIsBounded(t *testing.T) {
 		require.Less(t, cache.views.Len(), nodes)
 		require.Less(t, cache.answers.Len(), nodes)
 	}
+}
+
+// A refusal is known if and only if Allocate says no without a search. Nothing is known at first,
+// and nothing of claims without CEL constraints.
+func TestRefusalsAreThoseThatAreKnown(t *testing.T) {
+	f := mixedFleet()
+	a := f.allocator(t, 0, WithCache(NewCache()))
+	requireKnown := func(forMany bool) (known int) {
+		for _, pod := range f.pods {
+			refusals := a.RefusalsOf(pod)
+			if refusals == nil {
+				require.Nil(t, a.resolved(pod[0]))
+				continue
+			}
+			if forMany {
+				refusals.ForMany()
+			}
+			for _, node := range f.nodes {
+				isKnown := refusals.Has(node)
+				_, stats, err := a.AllocateWithStats(t.Context(), node, pod)
+				require.Equal(t, isKnown, err != nil && stats.AnswersKnown == 1 && stats.Steps == 0)
+				if isKnown {
+					require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+					known++
+				}
+			}
+		}
+		return known
+	}
+	cold := requireKnown(false)
+	warm := requireKnown(false)
+	require.Greater(t, warm, cold)
+	require.Equal(t, warm, requireKnown(true))
+}
+
+// To ask changes nothing: there is no entry for what nobody has found out.
+func TestRefusalsLeaveNothingBehind(t *testing.T) {
+	f := mixedFleet()
+	cache := NewCache()
+	a := f.allocator(t, 0, WithCache(cache))
+	for _, pod := range f.pods {
+		if refusals := a.RefusalsOf(pod); refusals != nil {
+			for _, node := range f.nodes {
+				require.False(t, refusals.Has(node))
+			}
+		}
+	}
+	require.Zero(t, cache.answers.Len())
+}
+
+// Nodes without slices have the same: nothing.
+func TestInventoriesOfNothing(t *testing.T) {
+	a := given(t, "devices 3 mla-# index=#").allocator(t)
+	none, err := a.inventoryOf(newNode("another"))
+	require.NoError(t, err)
+	require.Empty(t, none.Candidates)
+	other, err := a.inventoryOf(newNode("other"))
+	require.NoError(t, err)
+	require.Same(t, none, other)
+}
+
+// A refusal that is known is what a search says, and takes none.
+func TestKnownRefusal(t *testing.T) {
+	tight := rowOfThree()
+	tight.inUse = []string{"mla-1", "mla-4"}
+	s := tight.with(WithCache(NewCache()))
+	for _, want := range []bool{false, true} {
+		a := s.allocator(t)
+		has, err := a.inventoryOf(newNode(nodeName))
+		require.NoError(t, err)
+		kept := a.answerTo(has, s.apiClaims(), a.state.Of(has.Candidates))
+		require.Equal(t, want, knownRefusal(kept) != nil)
+		results, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
+		require.NoError(t, err)
+		require.Nil(t, results)
+	}
+}
+
+// changing is a lister of a class that changes, or goes, after it was asked for some times.
+type changing struct {
+	classes
+	left          atomic.Int64
+	before, after *resourceapi.DeviceClass
+}
+
+func (c *changing) Get(name string) (*resourceapi.DeviceClass, error) {
+	switch {
+	case name != c.before.Name:
+		return c.classes.Get(name)
+	case c.left.Add(-1) >= 0:
+		return c.before, nil
+	case c.after == nil:
+		return c.classes.Get(name)
+	default:
+		return c.after, nil
+	}
+}
+
+func newChanging(before, after *resourceapi.DeviceClass, left int64) *changing {
+	c := &changing{before: before, after: after}
+	c.left.Store(left)
+	return c
+}
+
+// A class that changes, and is changed back, leaves no answer behind that was never right:
+// whenever it changes, an attempt sees one class, and what is kept of it is of that class.
+func TestClassesThatChange(t *testing.T) {
+	s := rowOfThree()
+	before, after := classOf(driver), classOf(driver, index+" > 1")
+	devices := map[*resourceapi.DeviceClass][]string{
+		before: {"mla=mla-0", "mla=mla-1", "mla=mla-2"},
+		after:  {"mla=mla-2", "mla=mla-3", "mla=mla-4"},
+	}
+	// ask asks for two nodes.
+	ask := func(cache *Cache, lister *changing) [][]string {
+		s.slices = []*sliceBuilder{slice("1", ring(6)...), slice("2", ring(6)...).onNode("node-2").pool("pool-2", 1, 1)}
+		a := s.with(WithCache(cache)).allocator(t)
+		a.classes.DeviceClassLister = lister
+		var got [][]string
+		for _, node := range []string{nodeName, "node-2"} {
+			results, err := a.Allocate(t.Context(), newNode(node), s.apiClaims())
+			require.NoError(t, err)
+			got = append(got, devicesOf(results))
+		}
+		return got
+	}
+	for asked := range int64(12) {
+		cache := NewCache()
+		got := ask(cache, newChanging(before, after, asked))
+		seen := before
+		if asked == 0 {
+			seen = after
+		}
+		require.Equal(t, [][]string{devices[seen], devices[seen]}, got, "changed after %d", asked)
+		for _, class := range []*resourceapi.DeviceClass{before, after, before} {
+			require.Equal(t, [][]string{devices[class], devices[class]}, ask(cache, newChanging(class, class, 0)), "changed after %d", asked)
+		}
+	}
+}
+
+func TestClassesThatGo(t *testing.T) {
+	s := rowOfThree()
+	for asked := range int64(6) {
+		a := s.allocator(t)
+		a.classes.DeviceClassLister = newChanging(classOf(driver), nil, asked)
+		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		if asked == 0 {
+			require.ErrorContains(t, err, driver)
+			continue
+		}
+		require.NoError(t, err, "it was there when it was asked for first")
+		require.Equal(t, []string{"mla=mla-0", "mla=mla-1", "mla=mla-2"}, devicesOf(results))
+	}
+}
+
+// A class that is not there may come.
+func TestClassesThatCome(t *testing.T) {
+	lister := classes{}
+	seen := &seenClasses{DeviceClassLister: lister}
+	_, err := seen.Get("late")
+	require.Error(t, err)
+	late := classOf("late")
+	lister["late"] = late
+	got, err := seen.Get("late")
+	require.NoError(t, err)
+	require.Same(t, late, got)
+	lister["late"] = classOf("late", "false")
+	got, err = seen.Get("late")
+	require.NoError(t, err)
+	require.Same(t, late, got)
 }

@@ -6,19 +6,21 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"math/big"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/corpus"
 )
 
 func (s scenario) count(t testing.TB, shape Shape) SetCount {
@@ -29,73 +31,14 @@ func (s scenario) count(t testing.TB, shape Shape) SetCount {
 	return counts[0]
 }
 
-func TestCountSets(t *testing.T) {
-	class := shaped("shapes", definitionOf("pair", inPairs), definitionOf("arc", inArc), definitionOf("any", "true"), definitionOf("wrong", "devices[0].attributes['none.example.com'].x == 1"))
-	counters := func(amount string) func(*resourceapi.Device) {
-		return func(d *resourceapi.Device) {
-			d.ConsumesCounters = []resourceapi.DeviceCounterConsumption{{CounterSet: "c", Counters: map[string]resourceapi.Counter{"m": {Value: resource.MustParse(amount)}}}}
-		}
-	}
-	counted := func(amount string, devices ...resourceapi.Device) []*sliceBuilder {
-		shared := slice("counters")
-		shared.Spec.Pool.ResourceSliceCount = 2
-		shared.Spec.SharedCounters = []resourceapi.CounterSet{{Name: "c", Counters: map[string]resourceapi.Counter{"m": {Value: resource.MustParse(amount)}}}}
-		with := slice("devices", devices...)
-		with.Spec.Pool.ResourceSliceCount = 2
-		return []*sliceBuilder{shared, with}
-	}
-	tainted := func(d *resourceapi.Device) {
-		d.Taints = []resourceapi.DeviceTaint{{Key: "k", Effect: resourceapi.DeviceTaintEffectNoSchedule}}
-	}
-	for name, test := range map[string]struct {
-		slices []*sliceBuilder
-		inUse  []string
-		shape  Shape
-		want   SetCount
-	}{
-		"pairs":                    {shape: Shape{"shapes", "pair", 2}, want: SetCount{4, true}},
-		"one pair is broken":       {shape: Shape{"shapes", "pair", 2}, inUse: []string{"mla-5"}, want: SetCount{3, true}},
-		"arcs of three":            {shape: Shape{"shapes", "arc", 3}, want: SetCount{2, true}},
-		"arcs around what is used": {shape: Shape{"shapes", "arc", 3}, inUse: []string{"mla-1"}, want: SetCount{2, true}},
-		"arcs between":             {shape: Shape{"shapes", "arc", 3}, inUse: []string{"mla-1", "mla-5"}, want: SetCount{2, true}},
-		"no arc of four":           {shape: Shape{"shapes", "arc", 4}, inUse: []string{"mla-1", "mla-5"}, want: SetCount{0, true}},
-		"more than there are":      {shape: Shape{"shapes", "any", 9}, want: SetCount{0, true}},
-		"what fails is unknown":    {shape: Shape{"shapes", "wrong", 2}, want: SetCount{0, false}},
-		"no devices":               {slices: []*sliceBuilder{slice("s").onNode("other")}, shape: Shape{"shapes", "pair", 2}, want: SetCount{0, true}},
-		"tainted":                  {slices: []*sliceBuilder{slice("s", newDevice("mla-0", attrs{"index": 0}), newDevice("mla-1", attrs{"index": 1}, tainted))}, shape: Shape{"shapes", "any", 1}, want: SetCount{1, true}},
-		"counters": {
-			// Any two of the devices may be had, and never three.
-			slices: counted("2", newDevice("mla-0", nil, counters("1")), newDevice("mla-1", nil, counters("1")), newDevice("mla-2", nil, counters("1"))),
-			shape:  Shape{"shapes", "any", 1}, want: SetCount{2, true},
-		},
-		"counters that are used": {
-			slices: counted("2", newDevice("mla-0", nil, counters("1")), newDevice("mla-1", nil, counters("1")), newDevice("mla-2", nil, counters("2"))),
-			inUse:  []string{"mla-0"}, shape: Shape{"shapes", "any", 1}, want: SetCount{1, true},
-		},
-		// 64 devices have 635,376 sets of four: not all are listed, those that are have the first devices,
-		// and allocating one after the other finds the others.
-		"more sets than are listed": {slices: []*sliceBuilder{slice("s", ring(64)...)}, shape: Shape{"shapes", "any", 4}, want: SetCount{16, false}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario{slices: test.slices, inUse: test.inUse, classes: []*resourceapi.DeviceClass{class}}
-			if s.slices == nil {
-				s.slices = eight()
-			}
-			require.Equal(t, test.want, s.count(t, test.shape))
-		})
-	}
-}
-
 func TestCountSetsOfNoClass(t *testing.T) {
-	_, err := scenario{slices: eight()}.allocator(t).CountSets(t.Context(), []*v1.Node{newNode(nodeName)}, Shape{"none", "pair", 2})
+	_, err := given(t, "devices 8 mla-# index=#").allocator(t).CountSets(t.Context(), []*v1.Node{newNode(nodeName)}, Shape{"none", "pair", 2})
 	require.ErrorContains(t, err, "2 devices of class none with constraint pair, node node-1: ")
 }
 
 // A device that two nodes can use is counted once, and nothing stays in use.
 func TestCountSetsForSeveralNodes(t *testing.T) {
-	class := shaped("shapes", definitionOf("pair", inPairs), definitionOf("any", "true"))
-	s := scenario{classes: []*resourceapi.DeviceClass{class}, slices: []*sliceBuilder{slice("s", ring(5)...).everywhere()}}
-	a := s.allocator(t)
+	a := given(t, "class shapes; define pair = $pairs; define any = true; slice s everywhere; devices 5 mla-# index=#").allocator(t)
 	nodes := []*v1.Node{newNode("a"), newNode("b")}
 	for range 2 {
 		counts, err := a.CountSets(t.Context(), nodes, Shape{"shapes", "pair", 2})
@@ -108,29 +51,20 @@ func TestCountSetsForSeveralNodes(t *testing.T) {
 }
 
 func TestCountSetsEnds(t *testing.T) {
-	class := shaped("shapes", definitionOf("pair", inPairs), definitionOf("sum", indices+".sum() % 7 == 3"))
-	s := scenario{classes: []*resourceapi.DeviceClass{class}, slices: []*sliceBuilder{slice("s", ring(32)...)}, opts: []Option{WithAttemptBudget(NewAttemptBudget(10, 10))}}
-	require.Equal(t, SetCount{}, s.count(t, Shape{"shapes", "sum", 8}))
+	s := given(t, "class shapes; define sum = $indices.sum() % 7 == 3; devices 32 mla-# index=#")
+	require.Equal(t, SetCount{}, s.with(WithAttemptBudget(NewAttemptBudget(10, 10))).count(t, Shape{"shapes", "sum", 8}))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	s.opts = nil
 	_, err := s.allocator(t).CountSets(over, []*v1.Node{s.onNode()}, Shape{"shapes", "sum", 8})
 	require.ErrorIs(t, err, over.Err())
 }
 
 func TestSetsOf(t *testing.T) {
-	class := shaped("shapes", definitionOf("pair", inPairs))
-	s := scenario{classes: []*resourceapi.DeviceClass{class}, slices: eight(), inUse: []string{"mla-0"}}
+	s := given(t, "class shapes; define pair = $pairs; devices 8 mla-# index=#; allocated mla-0")
 	found, all, err := s.allocator(t).SetsOf(t.Context(), s.onNode(), Shape{"shapes", "pair", 2})
 	require.NoError(t, err)
 	require.True(t, all)
-	var names []string
-	for _, set := range found {
-		for _, id := range set {
-			names = append(names, id.Device.String())
-		}
-	}
-	require.Equal(t, []string{"mla-0", "mla-1", "mla-2", "mla-3", "mla-4", "mla-5", "mla-6", "mla-7"}, names)
+	require.Equal(t, []string{"mla-0", "mla-1", "mla-2", "mla-3", "mla-4", "mla-5", "mla-6", "mla-7"}, names(slices.Concat(found...)))
 	require.Equal(t, structured.MakeDeviceID(driver, "pool-1", "mla-0"), found[0][0])
 }
 
@@ -194,4 +128,198 @@ func TestCountSetsSameAsTryingAll(t *testing.T) {
 		require.Equal(rt, SetCount{want, true}, s.count(t, Shape{"shapes", "c", count}))
 	}
 	cases.Until(t, cases.Of(50, 1000), func() bool { return severalSets > 0 }, check)
+}
+
+// layout says which devices of a machine are in use.
+type layout struct {
+	name  string
+	inUse func(i int) bool
+}
+
+func layouts() []layout {
+	result := []layout{
+		{"empty", func(int) bool { return false }},
+		{"every eighth in use", func(i int) bool { return i%8 == 3 }},
+		{"every second in use", func(i int) bool { return i%2 == 1 }},
+	}
+	for _, percent := range []int{25, 50, 70} {
+		random := rand.New(rand.NewPCG(1, uint64(percent)))
+		inUse := make([]bool, 128)
+		for i := range inUse {
+			inUse[i] = random.IntN(100) < percent
+		}
+		result = append(result, layout{fmt.Sprintf("%d %% in use", percent), func(i int) bool { return inUse[i] }})
+	}
+	return result
+}
+
+// asking is the claim for an expression on a machine with a layout.
+func asking(e corpus.Expression, l layout) scenario {
+	s := scenario{opts: []Option{WithCostBudget(5_000_000), WithStepBudget(100_000)}}
+	wanted := claim("c")
+	for i, r := range e.Requests {
+		wanted.want(fmt.Sprint("r", i), int64(r.Count)).class(r.Driver)
+	}
+	s.claims = []*claimBuilder{wanted.define("a", e.Text).cel("a")}
+	free := map[string][]resourceapi.Device{}
+	for i, d := range e.Hardware.Devices() {
+		if !l.inUse(i) {
+			free[d.Driver] = append(free[d.Driver], d.Device)
+		}
+	}
+	for _, driver := range e.Hardware.Drivers() {
+		s.classes = append(s.classes, classOf(driver))
+		s.classes[len(s.classes)-1].Spec.Selectors = celSelectors([]string{"device.driver == '" + driver + "'"})
+		s.slices = append(s.slices, slice(driver, free[driver]...).driver(driver))
+	}
+	return s
+}
+
+// unanswered are the expressions for which the search may use up its budgets.
+var unanswered = map[string]string{
+	"rack: differences of neighbours": "values of neighbours in the order of the set, in a list",
+}
+
+// TestAskedIsAnswered: what people ask of machines is answered within the budgets of the plugin,
+// from a cold start, whatever is in use.
+func TestAskedIsAnswered(t *testing.T) {
+	steps := make(map[string]int64)
+	for i, e := range corpus.Asked() {
+		t.Run(e.Name, func(t *testing.T) {
+			for j, l := range layouts() {
+				if !cases.Nightly() && (i+j)%3 != 0 {
+					continue // the race detector makes ten seconds ninety
+				}
+				s := asking(e, l)
+				a := s.allocator(t)
+				_, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
+				if _, not := unanswered[e.Name]; !not {
+					require.NoError(t, err, "%s\n%s", l.name, e.Text)
+				}
+				steps[e.Name] = max(steps[e.Name], a.Stats().Steps)
+			}
+		})
+	}
+	long := 0
+	for _, n := range steps {
+		if n > 100 {
+			long++
+		}
+	}
+	t.Logf("%d expressions, %d of them take more than 100 steps in some layout", len(steps), long)
+	require.LessOrEqual(t, long, 8)
+}
+
+func TestMostAsked(t *testing.T) {
+	pair, block, other := Shape{"a", "pair", 2}, Shape{"a", "block", 8}, Shape{"b", "pair", 2}
+	require.Equal(t, []Shape{pair, block, other}, MostAsked(map[Shape]int{other: 1, block: 1, pair: 4}))
+	require.Equal(t, []Shape{block, other, pair}, MostAsked(map[Shape]int{other: 2, block: 3, pair: 1}), "two or three times is as often")
+	many := map[Shape]int{other: 1}
+	for i := range 2 * MaxShapesOfClass {
+		many[Shape{"a", "pair", i + 2}] = 1
+	}
+	most := MostAsked(many)
+	require.Len(t, most, MaxShapesOfClass+1)
+	require.Equal(t, Shape{"a", "pair", 2*MaxShapesOfClass + 1}, most[0])
+	require.Equal(t, "breaks 1 of 4 sets of 2 (constraint pair of class a), 0 of 0 sets of 8 (constraint block of class a)",
+		PreferenceValue{Value: -1, Losses: []ShapeLoss{{pair, 1, 3}, {block, 0, 0}}}.String())
+	require.Equal(t, "-7", PreferenceValue{Value: -7}.String())
+}
+
+// subsets are all sets of count of the first free numbers, in lexicographic order.
+func subsets(free, count int) [][]int {
+	if count == 0 {
+		return [][]int{nil}
+	}
+	var result [][]int
+	for first := range free {
+		for _, rest := range subsets(free-first-1, count-1) {
+			set := []int{first}
+			for _, i := range rest {
+				set = append(set, first+1+i)
+			}
+			result = append(result, set)
+		}
+	}
+	return result
+}
+
+// choicesOf are all ways to combine one subset for each request, the first request
+// changing slowest.
+func choicesOf(combinations []combination) [][][]int {
+	result := [][][]int{nil}
+	for _, c := range combinations {
+		var longer [][][]int
+		for _, choice := range result {
+			for _, set := range subsets(c.free, c.count) {
+				longer = append(longer, append(slices.Clone(choice), set))
+			}
+		}
+		result = longer
+	}
+	return result
+}
+
+// beginsWith tells whether a choice is one that the search may come to from where it
+// stands.
+func beginsWith(choice [][]int, combinations []combination) bool {
+	for i, c := range combinations {
+		if !slices.Equal(choice[i][:len(c.chosen)], c.chosen) {
+			return false
+		}
+	}
+	return true
+}
+
+// The figures are those of enumeration, for every place at which a search can stand.
+func TestUndecidedIsWhatEnumerationFinds(t *testing.T) {
+	cases.Check(t, func(t *rapid.T) {
+		combinations := make([]combination, rapid.IntRange(0, 3).Draw(t, "requests"))
+		for i := range combinations {
+			combinations[i].free = rapid.IntRange(0, 6).Draw(t, "free")
+			combinations[i].count = rapid.IntRange(0, min(3, combinations[i].free)).Draw(t, "count")
+		}
+		all := choicesOf(combinations)
+		// The place is the beginning of a choice: requests before the last are complete.
+		place := rapid.SampledFrom(all).Draw(t, "place")
+		depth := rapid.IntRange(0, 9).Draw(t, "depth")
+		for i := range combinations {
+			n := min(depth, combinations[i].count)
+			combinations[i].chosen = place[i][:n]
+			depth -= n
+		}
+		first := slices.IndexFunc(all, func(choice [][]int) bool { return beginsWith(choice, combinations) })
+
+		left, sets := undecided(combinations)
+		require.Equal(t, int64(len(all)), sets.Int64())
+		require.Equal(t, int64(len(all)-first), left.Int64())
+	})
+}
+
+// What can't be counted one by one.
+func TestUndecidedOfMany(t *testing.T) {
+	for name, test := range map[string]struct {
+		combinations []combination
+		left, sets   string
+	}{
+		"nothing":              {nil, "1", "1"},
+		"at the beginning":     {[]combination{{free: 64, count: 16}}, "488526937079580", "488526937079580"},
+		"at the first of many": {[]combination{{free: 64, count: 16, chosen: []int{0, 1, 2}}}, "488526937079580", "488526937079580"},
+		// C(64,16) - C(63,15)
+		"first device given back": {[]combination{{free: 64, count: 16, chosen: []int{1}}}, "366395202809685", "488526937079580"},
+		"at the last": {
+			[]combination{{free: 64, count: 16, chosen: []int{48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63}}}, "1", "488526937079580",
+		},
+		"several requests": {
+			[]combination{{free: 128, count: 32}, {free: 128, count: 32}},
+			new(big.Int).Exp(binomial(128, 32), big.NewInt(2), nil).String(), new(big.Int).Exp(binomial(128, 32), big.NewInt(2), nil).String(),
+		},
+		"too few devices": {[]combination{{free: 4, count: 2, chosen: []int{1, 2}}, {free: 1, count: 2}}, "0", "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left, sets := undecided(test.combinations)
+			require.Equal(t, test.left, left.String())
+			require.Equal(t, test.sets, sets.String())
+		})
+	}
 }

@@ -4,7 +4,10 @@
 package allocator
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -12,10 +15,14 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"pgregory.net/rapid"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 func definitionOf(name, expression string, variables ...v1alpha1.Variable) resourceapi.DeviceConfiguration {
@@ -37,112 +44,35 @@ func parameters(driver, raw string) resourceapi.DeviceConfiguration {
 	}}
 }
 
-// classWith is a class of all devices that defines a CEL constraint.
-func classWith(name, constraint, expression string) *resourceapi.DeviceClass {
-	class := classOf(name)
-	class.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: definitionOf(constraint, expression)}}
-	return class
-}
-
-func TestWhereDefinitionsAreFound(t *testing.T) {
-	last, first := indices+".sum() == 5", indices+".sum() == 1"
-	for name, test := range map[string]struct {
-		classes []*resourceapi.DeviceClass
-		claim   *claimBuilder
-		want    []string
-	}{
-		"claim":             {nil, claim("c").want("x", 2).cel("pair").define("pair", last), []string{"x=mla-2", "x=mla-3"}},
-		"class":             {[]*resourceapi.DeviceClass{classWith("vendor", "pair", last)}, claim("c").want("x", 2).class("vendor").cel("pair"), []string{"x=mla-2", "x=mla-3"}},
-		"claim beats class": {[]*resourceapi.DeviceClass{classWith("vendor", "pair", last)}, claim("c").want("x", 2).class("vendor").cel("pair").define("pair", first), []string{"x=mla-0", "x=mla-1"}},
-		"class of one of the requests": {
-			[]*resourceapi.DeviceClass{classWith("vendor", "pair", first)},
-			claim("c").want("x", 1).want("y", 1).class("vendor").cel("pair"), []string{"x=mla-0", "y=mla-1"},
+// What no API server sends, and what a newer one may send, is an error and nothing else.
+func TestUnknownKinds(t *testing.T) {
+	for message, change := range map[string]func(scenario){
+		"claim default/c, constraint #1: empty constraint (unsupported constraint type?)": func(s scenario) {
+			s.claims[0].Spec.Devices.Constraints = append(s.claims[0].Spec.Devices.Constraints, resourceapi.DeviceConstraint{})
 		},
-		"two classes agree": {
-			[]*resourceapi.DeviceClass{classWith("a", "pair", first), classWith("b", "pair", first)},
-			claim("c").want("x", 1).class("a").want("y", 1).class("b").cel("pair"), []string{"x=mla-0", "y=mla-1"},
+		"claim default/c, request mla: selector #0: CEL expression empty (unsupported selector type?)": func(s scenario) {
+			s.claims[0].edit(func(r *resourceapi.ExactDeviceRequest) { r.Selectors = make([]resourceapi.DeviceSelector, 1) })
 		},
-		"never referenced": {nil, claim("c").want("x", 2).define("pair", "false"), []string{"x=mla-0", "x=mla-1"}},
-		"referenced twice": {nil, claim("c").want("x", 2).want("y", 1).cel("row", "x").cel("row", "y").define("row", inARow), []string{"x=mla-0", "x=mla-1", "y=mla-2"}},
+		"class future: selector #0: CEL expression empty (unsupported selector type?)": func(s scenario) {
+			s.classes[0].Spec.Selectors = make([]resourceapi.DeviceSelector, 1)
+			s.claims[0].class("future")
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			scenario{slices: []*sliceBuilder{slice("1", ring(4)...)}, classes: test.classes, claims: []*claimBuilder{test.claim}}.requireDevices(t, test.want...)
-		})
-	}
-}
-
-func TestDefinitionErrors(t *testing.T) {
-	for name, test := range map[string]struct {
-		classes []*resourceapi.DeviceClass
-		claim   *claimBuilder
-		message []string
-	}{
-		"nowhere": {
-			nil, claim("c").want("x", 1).cel("pair"),
-			[]string{"ResourceClaim default/c", "spec.devices.constraints[0].matchAttribute", "celset.dev/pair", "spec.devices.config", "DeviceClass mla.example.com"},
-		},
-		"class not covered": {
-			[]*resourceapi.DeviceClass{classWith("vendor", "pair", "true")}, claim("c").want("x", 1).want("y", 1).class("vendor").cel("pair", "x"),
-			[]string{"celset.dev/pair", "DeviceClass mla.example.com"},
-		},
-		"classes differ": {
-			[]*resourceapi.DeviceClass{classWith("a", "pair", "true"), classWith("b", "pair", "false")},
-			claim("c").want("x", 1).class("a").want("y", 1).class("b").cel("pair"), []string{"DeviceClass a", "DeviceClass b", "define it differently"},
-		},
-		"twice":    {nil, claim("c").want("x", 1).cel("pair").define("pair", "true").define("pair", "false"), []string{"already defined at"}},
-		"distinct": {nil, claim("c").want("x", 1).distinct("celset.dev/pair").define("pair", "true"), []string{"distinctAttribute", "matchAttribute"}},
-		"unknown field": {
-			nil, claim("c").want("x", 1).cel("pair").configure(parameters(v1alpha1.DriverName, `{"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint","name":"pair","expression":"true","extra":1}`)),
-			[]string{"spec.devices.config[0].opaque.parameters", "extra"},
-		},
-		"does not compile": {
-			nil, claim("c").want("x", 1).cel("pair").define("pair", "true &&\n  device"),
-			[]string{"claim default/c, constraint pair (ResourceClaim default/c spec.devices.config[0]): ERROR: <input>:2:3: undeclared reference to 'device'", " |   device\n | ..^"},
-		},
-		"in a class, not bool": {
-			[]*resourceapi.DeviceClass{classWith("vendor", "pair", "1")}, claim("c").want("x", 1).class("vendor").cel("pair"),
-			[]string{"claim default/c, constraint pair (DeviceClass vendor spec.config[0]): ERROR: <input>:1:1: the expression must return bool, it returns int"},
-		},
-		"empty": {nil, claim("c").want("x", 1).cel("pair").define("pair", ""), []string{"parameters.expression"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario{classes: test.classes, claims: []*claimBuilder{test.claim}}
-			for _, message := range test.message {
-				s.requireError(t, message)
-			}
-			checked := s.allocator(t).CheckConstraints(s.apiClaims())
-			_, allocated := s.allocate(t)
-			require.EqualError(t, checked, allocated.Error())
-		})
+		s := given(t, "class future; devices 2 mla-# index=#; claim c; want mla 1; match color")
+		change(s)
+		s.requireError(t, message)
+		s.with(WithCache(NewCache())).requireError(t, message)
 	}
 }
 
 func TestCheckConstraints(t *testing.T) {
-	s := scenario{claims: []*claimBuilder{
-		claim("plain").want("x", 1).match(color), claim("good").want("x", 1).cel("any").define("any", "true"), claim("bad").want("x", 1).cel("none"),
-	}}
+	s := given(t, "claim plain; want x 1; match color; claim good; want x 1; cel any = true; claim bad; want x 1; cel none")
 	claims := s.apiClaims()
 	require.NoError(t, s.allocator(t).CheckConstraints(nil))
 	require.NoError(t, s.allocator(t).CheckConstraints(claims[:2]))
 	require.ErrorContains(t, s.allocator(t).CheckConstraints(claims), "ResourceClaim default/bad")
 	s.opts = []Option{WithoutCELConstraints()}
 	require.NoError(t, s.allocator(t).CheckConstraints(claims))
-}
-
-// No device has the attribute: the claim is never allocated, and nothing about
-// its definitions is an error.
-func TestWithoutCELConstraints(t *testing.T) {
-	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, opts: []Option{WithoutCELConstraints()}}
-	for _, c := range []*claimBuilder{
-		claim("c").want("x", 1).cel("any").define("any", "true"),
-		claim("c").want("x", 1).cel("undefined"),
-		claim("c").want("x", 1).cel("broken").define("broken", "("),
-	} {
-		s.claims = []*claimBuilder{c}
-		s.requireNone(t)
-	}
-	s.claims = []*claimBuilder{claim("c").want("x", 1)}
-	s.requireDevices(t, "x=mla-0")
 }
 
 // asked counts the look-ups of classes.
@@ -178,13 +108,8 @@ func (c *compilations) ObserveEvaluation(string, uint64, error) {}
 // also if that fails.
 func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	seen := &compilations{}
-	s := scenario{
-		classes: []*resourceapi.DeviceClass{classWith("vendor", "any", "true"), classWith("broken", "none", "(")},
-		slices:  []*sliceBuilder{slice("1", ring(2)...)},
-		claims:  []*claimBuilder{claim("c").want("x", 1).class("vendor").cel("any")},
-		opts:    []Option{WithEnvironment(environmentWith(t, cel.Config{Observer: seen}))},
-	}
-	a := s.allocator(t)
+	s := given(t, "class vendor; define any = true; class broken; define none = (; devices 2 mla-# index=#; claim c; want x 1 class=vendor; cel any")
+	a := s.with(WithEnvironment(environmentWith(t, cel.Config{Observer: seen}))).allocator(t)
 	classes := &asked{DeviceClassLister: a.classes.DeviceClassLister}
 	a.classes.DeviceClassLister = classes
 	for range 3 {
@@ -204,4 +129,161 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	require.NoError(t, a.CheckConstraints(plain))
 	_, remembered := a.resolvedClaims.byClaim.Load(plain[0])
 	require.False(t, remembered, "claims without CEL constraints would pile up")
+}
+
+// TestClaimsForOneNode: claims for extended resources are made anew for each node, and resolved
+// once for all that ask for the same.
+func TestClaimsForOneNode(t *testing.T) {
+	s := given(t, "class mla.example.com; define row default = $row; devices 6 mla-# index=#; allocated mla-1")
+	a := s.allocator(t)
+	temporary := func(count int64) *resourceapi.ResourceClaim {
+		c := claim("<extended-resources>").want("container-0-request-0", count)
+		c.Annotations = map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"}
+		return c.ResourceClaim
+	}
+	for range 3 {
+		for count := range int64(4) {
+			results, err := a.Allocate(t.Context(), s.onNode(), []*resourceapi.ResourceClaim{temporary(count + 1)})
+			require.NoError(t, err)
+			require.Len(t, results[0].Devices.Results, int(count+1))
+			want := "mla-2"
+			if count == 0 {
+				want = "mla-0"
+			}
+			require.Equal(t, want, results[0].Devices.Results[0].Device)
+		}
+	}
+	resolved := 0
+	a.resolvedClaims.byContent.Range(func(any, any) bool { resolved++; return true })
+	require.Equal(t, 3, resolved)
+	a.resolvedClaims.byClaim.Range(func(any, any) bool { t.Fatal("claims for one node would pile up"); return false })
+}
+
+// TestDefaultsAreReferences: a default means what a reference to the same definition means that
+// covers the request alone.
+func TestDefaultsAreReferences(t *testing.T) {
+	expressions := []string{"$row", "$indices.sum() % 3 == 0", "devices.exists(d, $at.index == 2)", "devices.size() != 3"}
+	found, none := 0, 0
+	cases.Check(t, func(rt *rapid.T) {
+		chosen := rapid.SampledFrom(expressions).Draw(rt, "expression")
+		implicit, explicit := claim("c"), claim("c")
+		for i := range rapid.IntRange(1, 2).Draw(rt, "requests") {
+			name, count := fmt.Sprintf("r%d", i), rapid.Int64Range(1, 3).Draw(rt, "count")
+			implicit.want(name, count)
+			explicit.want(name, count)
+			if count > 1 {
+				explicit.cel("default0", name)
+			}
+		}
+		s := given(t, "class mla.example.com; define default0 default = "+chosen+"; devices 6 mla-# index=#")
+		s.inUse = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"mla-0", "mla-1", "mla-2", "mla-3", "mla-4", "mla-5"}), 0, 4, rapid.ID).Draw(rt, "allocated")
+		s.claims = []*claimBuilder{implicit}
+		got, err := s.allocate(t)
+		require.NoError(rt, err)
+		s.claims = []*claimBuilder{explicit}
+		want, err := s.allocate(t)
+		require.NoError(rt, err)
+		require.Equal(rt, want, got)
+		if want == nil {
+			none++
+		} else {
+			found++
+		}
+	})
+	require.Positive(t, min(found, none), "the generator has lost a case")
+}
+
+func TestSetShapes(t *testing.T) {
+	for name, test := range map[string]struct {
+		claim *claimBuilder
+		names []string
+		want  []setShape
+	}{
+		"one request":                     {claim("c").want("a", 4), nil, []setShape{{4, true}}},
+		"two requests":                    {claim("c").want("a", 4).want("b", 2), nil, []setShape{{6, false}}},
+		"one of two":                      {claim("c").want("a", 4).want("b", 2), []string{"b"}, []setShape{{2, true}}},
+		"alternatives":                    {claim("c").want("a", 1).firstAvailable("b", sub("x", 3), sub("y", 1)), nil, []setShape{{2, false}, {4, false}}},
+		"one alternative":                 {claim("c").want("a", 1).firstAvailable("b", sub("x", 3), sub("y", 1)), []string{"a", "b/y"}, []setShape{{1, true}, {2, false}}},
+		"all":                             {claim("c").want("a", 1).wantAll("b"), nil, nil},
+		"all that is not covered":         {claim("c").want("a", 1).wantAll("b"), []string{"a"}, []setShape{{1, true}}},
+		"none":                            {claim("c").want("a", 0), nil, nil},
+		"more than a claim can have":      {claim("c").want("a", 33), nil, nil},
+		"more than a claim can have, too": {claim("c").want("a", 1<<62).want("b", 1<<62), nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := setShapes(test.claim.ResourceClaim, test.names)
+			slices.SortFunc(got, func(a, b setShape) int { return a.size - b.size })
+			require.Equal(t, test.want, got)
+		})
+	}
+	many := claim("c")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		many.firstAvailable(name, sub("1", 1), sub("2", 2), sub("3", 3))
+	}
+	require.Len(t, setShapes(many.ResourceClaim, nil), maxShapes)
+}
+
+// TestSearchesReadNothingThatWasPrepared: of what a claim says nothing is left to be read in a scheduling cycle.
+func TestSearchesReadNothingThatWasPrepared(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	preparer, err := NewPreparer(environment, dracel.Features{})
+	require.NoError(t, err)
+	s := given(t, "devices 8 mla-# index=#; claim c; want a 2; first b; sub x 2; sub y 1; cel two a = devices.all(d, $at.index < 7); cel all = $indices.sum() > 9")
+	c := s.claims[0]
+	c.UID = "u"
+	prepared, err := preparer.Prepare(t.Context(), c.ResourceClaim, classes{driver: classOf(driver)}, true)
+	require.NoError(t, err)
+	known := analyses.Len()
+	require.GreaterOrEqual(t, known, 3)
+	results, err := s.with(WithEnvironment(environment), WithPrepared(Prepared{"u": prepared})).allocate(t)
+	require.NoError(t, err)
+	require.Len(t, devicesOf(results), 4)
+	require.Equal(t, known, analyses.Len())
+}
+
+func environmentWith(t *testing.T, config cel.Config) *device.Environment {
+	t.Helper()
+	environment, err := device.NewEnvironment(config)
+	require.NoError(t, err)
+	return environment
+}
+
+func names(ids []structured.DeviceID) []string {
+	result := []string{}
+	for _, id := range ids {
+		result = append(result, id.Device.String())
+	}
+	return result
+}
+
+// What a request has does not depend on what others want, and a selector that fails for a
+// device leaves it out.
+func TestRequestDevices(t *testing.T) {
+	s := given(t, `device a index=0; device b index=1; device none; device tainted index=3 +taint=NoSchedule; allocated b
+claim c; want x 3; want y 1 if $device.index < 3`)
+	a := s.allocator(t)
+	devices, err := a.RequestDevices(t.Context(), s.onNode(), s.apiClaims())
+	require.NoError(t, err)
+	require.Len(t, devices, 2)
+	x, y := devices[0], devices[1]
+	require.Equal(t, []any{"c", "x", 3, "y", 1}, []any{x.Claim.Name, x.Request, x.Wanted, y.Request, y.Wanted})
+	require.Equal(t, [][]string{{"a", "b", "none"}, {"a", "none"}, {}}, [][]string{names(x.Matching), names(x.Free), names(x.Failed)})
+	require.Equal(t, [][]string{{"a", "b"}, {"a"}, {"none"}}, [][]string{names(y.Matching), names(y.Free), names(y.Failed)})
+	all, err := a.NodeDevices(s.onNode())
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "none", "tainted"}, names(all))
+}
+
+func TestRequestDevicesFails(t *testing.T) {
+	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("x", 1)}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.allocator(t).RequestDevices(ctx, s.onNode(), s.apiClaims())
+	require.ErrorIs(t, err, context.Canceled)
+
+	claims := s.apiClaims()
+	claims[0].Spec.Devices.Requests[0].Exactly.DeviceClassName = "none"
+	_, err = s.allocator(t).RequestDevices(t.Context(), s.onNode(), claims)
+	require.ErrorContains(t, err, "could not retrieve device class none")
 }

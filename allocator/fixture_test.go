@@ -72,10 +72,6 @@ type scenario struct {
 func (s scenario) allocator(t testing.TB) *Allocator {
 	t.Helper()
 	features := ptr.Deref(s.features, allOn)
-	lister := classes{driver: classOf(driver)}
-	for _, class := range s.classes {
-		lister[class.Name] = class
-	}
 	var apiSlices []*resourceapi.ResourceSlice
 	for _, slice := range s.slices {
 		apiSlices = append(apiSlices, slice.ResourceSlice)
@@ -83,9 +79,17 @@ func (s scenario) allocator(t testing.TB) *Allocator {
 	cache := dracel.NewCache(10, dracel.Features{
 		EnableConsumableCapacity: features.ConsumableCapacity, EnableListTypeAttributes: features.ListTypeAttributes,
 	})
-	a, err := NewAllocator(t.Context(), features, s.state(), lister, apiSlices, cache, s.opts...)
+	a, err := NewAllocator(t.Context(), features, s.state(), s.lister(), apiSlices, cache, s.opts...)
 	require.NoError(t, err)
 	return a
+}
+
+func (s scenario) lister() classes {
+	result := classes{driver: classOf(driver)}
+	for _, class := range s.classes {
+		result[class.Name] = class
+	}
+	return result
 }
 
 // state has nil for what there is nothing of.
@@ -148,26 +152,11 @@ func (s scenario) requireDevices(t testing.TB, want ...string) {
 	require.Equal(t, len(want) == 0, results == nil)
 }
 
-func (s scenario) requireNone(t testing.TB) {
-	t.Helper()
-	results, err := s.allocate(t)
-	require.NoError(t, err)
-	require.Nil(t, results)
-}
-
 func (s scenario) requireError(t testing.TB, message string) {
 	t.Helper()
 	results, err := s.allocate(t)
 	require.ErrorContains(t, err, message)
 	require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
-	require.Nil(t, results)
-}
-
-func (s scenario) requireErrorOnNode(t testing.TB, message string) {
-	t.Helper()
-	results, err := s.allocate(t)
-	require.EqualError(t, err, message)
-	require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
 	require.Nil(t, results)
 }
 

@@ -6,6 +6,7 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -17,7 +18,10 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/testing/corpus"
 )
 
 // fleet is nodes, and lists of claims each of which is tried on each node in each of
@@ -174,10 +178,13 @@ func deviceNames(ids sets.Set[structured.DeviceID]) []string {
 	return names
 }
 
-// copyOf is the scenario with slices of its own.
+// copyOf is the scenario with slices and claims of its own.
 func (s scenario) copyOf() scenario {
 	result := s
-	result.slices = nil
+	result.slices, result.claims = nil, nil
+	for _, c := range s.claims {
+		result.claims = append(result.claims, &claimBuilder{c.DeepCopy()})
+	}
 	for _, slice := range s.slices {
 		result.slices = append(result.slices, &sliceBuilder{slice.DeepCopy()})
 	}
@@ -198,4 +205,77 @@ func (f *fleet) addScenario(s scenario) (name string) {
 	}
 	f.listAttributes = f.listAttributes || ptr.Deref(s.features, allOn).ListTypeAttributes
 	return name
+}
+
+// corpusFleet has nodes of one kind, and claims with expressions for it.
+func corpusFleet(t *rapid.T) *fleet {
+	all := corpus.Expressions()
+	f := newFleet(rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "cycles"))
+	f.listAttributes = oneIn(t, 2, "list attributes")
+	main := rapid.SampledFrom(all).Draw(t, "expression")
+	for _, driver := range main.Hardware.Drivers() {
+		f.classes[driver] = classOf(driver, "device.driver == '"+driver+"'")
+	}
+	for range rapid.SampledFrom([]int{2, 4, 6, 8}).Draw(t, "nodes") {
+		addCorpusNode(t, f, main.Hardware)
+	}
+	for range rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "pods") {
+		f.addPod(corpusClaim(t, main, all))
+	}
+	return f
+}
+
+// addCorpusNode adds a node of that kind. Now and then a device lacks an attribute or
+// there are fewer devices.
+func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
+	byDriver := map[string][]resourceapi.Device{}
+	for _, d := range hardware.Devices() {
+		if oneIn(t, 30, "left out") {
+			continue
+		}
+		if len(d.Attributes) > 0 && oneIn(t, 60, "without an attribute") {
+			delete(d.Attributes, rapid.SampledFrom(slices.Sorted(maps.Keys(d.Attributes))).Draw(t, "attribute"))
+		}
+		byDriver[d.Driver] = append(byDriver[d.Driver], d.Device)
+	}
+	var published []*sliceBuilder
+	for i, driver := range hardware.Drivers() {
+		published = append(published, slice(fmt.Sprint(i), byDriver[driver]...).driver(driver))
+	}
+	node := f.addNode(published...)
+	// Few nodes are empty: an exhaustive search there takes long.
+	inUse := rapid.SampledFrom([]int{0, 2, 3, 3, 4, 5}).Draw(t, "in use, of eight")
+	for cycle := range f.cycles {
+		for _, s := range published {
+			for _, d := range s.Spec.Devices {
+				if rapid.IntRange(0, 7).Draw(t, "in use") < inUse {
+					f.take(cycle, s.Spec.Driver, node, d.Name)
+				}
+			}
+		}
+	}
+}
+
+// corpusClaim wants what the expression is about, or a little more or less. A second
+// expression may stand beside it.
+func corpusClaim(t *rapid.T, main corpus.Expression, all []corpus.Expression) *claimBuilder {
+	c := claim("c")
+	for i, r := range main.Requests {
+		count := r.Count
+		if oneIn(t, 4, "another count") {
+			count = rapid.IntRange(1, 4).Draw(t, "count")
+		}
+		c.want(fmt.Sprint("c-", i), int64(count)).class(r.Driver)
+	}
+	c.define("main", main.Text).cel("main")
+	if oneIn(t, 4, "another expression") {
+		var others []corpus.Expression
+		for _, e := range all {
+			if e.Hardware.Name == main.Hardware.Name {
+				others = append(others, e)
+			}
+		}
+		c.define("other", rapid.SampledFrom(others).Draw(t, "other").Text).cel("other")
+	}
+	return c
 }

@@ -147,14 +147,10 @@ func randomGoal(t *rapid.T, depth int) string {
 
 // preferring is the scenario with the preferences defined in the claims.
 func (s scenario) preferring(wanted []wantedPreference) scenario {
-	claims := make([]*claimBuilder, len(s.claims))
-	for i, c := range s.claims {
-		claims[i] = &claimBuilder{c.DeepCopy()}
-	}
+	s = s.copyOf()
 	for i, w := range wanted {
-		claims[w.claim].prefer(fmt.Sprintf("p%d", i), w.expression, w.requests...)
+		s.claims[w.claim].prefer(fmt.Sprintf("p%d", i), w.expression, w.requests...)
 	}
-	s.claims = claims
 	return s
 }
 

@@ -5,14 +5,16 @@ package allocator
 
 import (
 	"encoding/json"
-	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // preferenceOf is a preference as a configuration for requests, all if none are named.
@@ -34,173 +36,131 @@ func (b *claimBuilder) prefer(name, expression string, requests ...string) *clai
 	return b.configure(preferenceOf(name, expression, requests...))
 }
 
-func classPreferring(name, preference, expression string) *resourceapi.DeviceClass {
-	class := classOf(name)
-	class.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: preferenceOf(preference, expression)}}
-	return class
-}
-
-// eight are devices mla-0 to mla-7 with their index.
-func eight() []*sliceBuilder {
-	devices := make([]resourceapi.Device, 8)
-	for i := range devices {
-		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": i, "row": i / 4})
-	}
-	return []*sliceBuilder{slice("devices", devices...)}
-}
-
 const (
-	maximum = indices + ".max()"
-	sum     = indices + ".sum()"
+	sum = indices + ".sum()"
 	// indexOfD is the index of a device d.
 	indexOfD = "d.attributes['" + driver + "'].index"
 )
 
-func TestPreferences(t *testing.T) {
-	for name, test := range map[string]struct {
-		claims  []*claimBuilder
-		classes []*resourceapi.DeviceClass
-		inUse   []string
-		want    []string
-	}{
-		"greatest": {
-			claims: []*claimBuilder{claim("c").want("r", 2).prefer("p", sum)},
-			want:   []string{"r=mla-6", "r=mla-7"},
-		},
-		"of those that do": {
-			claims: []*claimBuilder{claim("c").want("r", 2).cel("even").define("even", indices+".all(i, i % 2 == 0)").prefer("p", sum)},
-			want:   []string{"r=mla-4", "r=mla-6"},
-		},
-		"of those that are free": {
-			claims: []*claimBuilder{claim("c").want("r", 1).prefer("p", sum)},
-			inUse:  []string{"mla-7", "mla-5"},
-			want:   []string{"r=mla-6"},
-		},
-		"the first of equal ones": {
-			claims: []*claimBuilder{claim("c").want("r", 2).prefer("p", "devices.all(d, "+indexOfD+" >= 2) ? 1 : 0")},
-			want:   []string{"r=mla-2", "r=mla-3"},
-		},
-		"a constant changes nothing": {
-			claims: []*claimBuilder{claim("c").want("r", 2).prefer("p", "7")},
-			want:   []string{"r=mla-0", "r=mla-1"},
-		},
-		"the least": {
-			claims: []*claimBuilder{claim("c").want("r", 2).cel("row").define("row", indices+".min() > 3").prefer("p", "-"+maximum)},
-			want:   []string{"r=mla-4", "r=mla-5"},
-		},
-		"one after the other": {
-			claims: []*claimBuilder{claim("c").want("r", 2).prefer("p", maximum).prefer("q", "-"+sum)},
-			want:   []string{"r=mla-0", "r=mla-7"},
-		},
-		"some requests": {
-			claims: []*claimBuilder{claim("c").want("r", 1).want("s", 1).want("t", 1).prefer("p", sum, "s")},
-			want:   []string{"r=mla-0", "s=mla-7", "t=mla-1"},
-		},
-		"requests that compete": {
-			claims: []*claimBuilder{claim("c").want("r", 1).want("s", 1).prefer("p", sum, "s").prefer("q", sum, "r")},
-			want:   []string{"r=mla-6", "s=mla-7"},
-		},
-		"two claims, the first comes first": {
-			claims: []*claimBuilder{claim("c").want("r", 1).prefer("p", sum), claim("d").want("s", 1).prefer("p", sum)},
-			want:   []string{"r=mla-7", "s=mla-6"},
-		},
-		"of the class, for each request": {
-			classes: []*resourceapi.DeviceClass{classPreferring("high", "p", sum)},
-			claims:  []*claimBuilder{claim("c").want("r", 1).class("high").want("s", 1).want("t", 1).class("high")},
-			want:    []string{"r=mla-7", "s=mla-0", "t=mla-6"},
-		},
-		"the claim's wins": {
-			classes: []*resourceapi.DeviceClass{classPreferring("high", "p", sum)},
-			claims:  []*claimBuilder{claim("c").want("r", 1).class("high").want("s", 1).class("high").prefer("p", "-"+sum, "r")},
-			want:    []string{"r=mla-0", "s=mla-7"},
-		},
-		"alternatives come first": {
-			claims: []*claimBuilder{claim("c").firstAvailable("r", sub("one", 9), sub("two", 2), sub("three", 3)).prefer("p", sum)},
-			want:   []string{"r/two=mla-6", "r/two=mla-7"},
-		},
-		"about an alternative that was not taken": {
-			claims: []*claimBuilder{claim("c").firstAvailable("r", sub("two", 2), sub("three", 3)).prefer("p", sum, "r/three")},
-			want:   []string{"r/two=mla-0", "r/two=mla-1"},
-		},
-		"all": {
-			claims: []*claimBuilder{claim("c").wantAll("r", index+" < 2").prefer("p", sum)},
-			want:   []string{"r=mla-0", "r=mla-1"},
-		},
-		"nothing fits": {
-			claims: []*claimBuilder{claim("c").want("r", 9).prefer("p", sum)},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario{slices: eight(), classes: test.classes, claims: test.claims, inUse: test.inUse}
-			s.requireDevices(t, test.want...)
-			s.opts = []Option{WithExhaustiveSearch()}
-			s.requireDevices(t, test.want...)
-			// What is known by heart is the same.
-			s.opts = []Option{WithCache(NewCache())}
-			s.requireDevices(t, test.want...)
-			s.requireDevices(t, test.want...)
-			// Without the feature it is configuration for a driver that nobody knows.
-			_, err := scenario{slices: eight(), classes: test.classes, claims: test.claims, inUse: test.inUse, opts: []Option{WithoutCELConstraints()}}.allocate(t)
-			require.NoError(t, err)
-		})
+// withProbesAfter has searches for better sets probe after that many steps.
+func withProbesAfter(steps int64) Option {
+	return func(o *options) { o.probeAfter = steps }
+}
+
+const never = math.MaxInt64 / 2
+
+// Where sets are a little better than the last many times, probes take fewer steps.
+func TestProbesSpareSteps(t *testing.T) {
+	steps := func(after int64) int64 {
+		s := given(t, "devices 48 mla-# index=#; claim c; want r 8; prefer p = $indices.sum()")
+		got, stats := s.answer(t, withProbesAfter(after), WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget))
+		require.Equal(t, "r=mla-40", devicesOf(got.Results)[0])
+		require.Equal(t, int64(1), stats.PreferencesBest)
+		return stats.Steps
+	}
+	const most = probeAfter + 4*8
+	require.Less(t, steps(probeAfter), int64(most))
+	require.Greater(t, steps(never), int64(5*most))
+}
+
+// The value in the middle is above the lower one, and not above the other, however far they are apart.
+func TestBetween(t *testing.T) {
+	cases.Check(t, func(t *rapid.T) {
+		low := rapid.Int64Max(math.MaxInt64-1).Draw(t, "low")
+		high := rapid.Int64Min(low+1).Draw(t, "high")
+		middle := between(low, high)
+		require.Greater(t, middle, low)
+		require.LessOrEqual(t, middle, high)
+		below, above := uint64(middle)-uint64(low), uint64(high)-uint64(middle)
+		require.LessOrEqual(t, max(below, above)-min(below, above), uint64(1))
+	})
+}
+
+// TestWithoutPreferences: the first set is taken, and neither a mistake nor what was found with
+// preferences before plays a role.
+func TestWithoutPreferences(t *testing.T) {
+	cache := WithCache(NewCache())
+	first := []string{"r=mla-0", "r=mla-1"}
+	for _, constraint := range []string{"", "cel any = true; "} {
+		s := given(t, "devices 8 mla-# index=#; claim c; want r 2; "+constraint+"prefer p = $indices.sum()").with(cache)
+		s.requireDevices(t, "r=mla-6", "r=mla-7")
+		s.opts = []Option{cache, WithoutPreferences()}
+		s.requireDevices(t, first...)
+		_, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
+		require.NoError(t, err)
+		require.Empty(t, details.Outcome)
+		require.Empty(t, details.Preferences)
+		s.opts = []Option{cache}
+		s.requireDevices(t, "r=mla-6", "r=mla-7")
+	}
+	given(t, "devices 8 mla-# index=#; claim c; want r 2; prefer p = devices.").with(WithoutPreferences()).requireDevices(t, first...)
+}
+
+// A preference never keeps claims from being allocated because it takes long. An attempt has one budget, and
+// may have another one for preferences.
+func TestAttemptBudgetLimitsPreferences(t *testing.T) {
+	s := given(t, "devices 8 mla-# index=#; claim c; want r 4; prefer p = devices.slice(0, 4).map(d, $at.index).max()")
+	first, best := []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}
+	limited := func(steps int64) *AttemptBudget {
+		budget := NewAttemptBudget(1_000_000, 1_000_000)
+		budget.LimitPreferences(1_000_000, steps)
+		return budget
+	}
+	for _, test := range []struct {
+		budget *AttemptBudget
+		want   []string
+		found  int64
+	}{{limited(1_000_000), best, 0}, {limited(0), first, 1}, {NewAttemptBudget(1_000_000, 0), first, 1}} {
+		got, stats := s.answer(t, WithAttemptBudget(test.budget))
+		require.Equal(t, test.want, devicesOf(got.Results))
+		require.Equal(t, []int64{1 - test.found, test.found}, []int64{stats.PreferencesBest, stats.PreferencesBestFound})
 	}
 }
 
-func TestPreferencesFail(t *testing.T) {
-	for name, test := range map[string]struct{ expression, message string }{
-		"bool":           {"true", "preference p (ResourceClaim default/c spec.devices.config[0]): ERROR: <input>:1:1: the expression must return int, it returns bool"},
-		"failing":        {"1 / (" + sum + " - 1)", "claim default/c, preference p, node node-1, devices [mla.example.com/pool-1/mla-0, mla.example.com/pool-1/mla-1]"},
-		"later":          {"1 / (" + sum + " - 4)", "claim default/c, preference p, node node-1, devices [mla.example.com/pool-1/mla-0, mla.example.com/pool-1/mla-4]"},
-		"of no int":      {"dyn(" + sum + " > 1 ? dyn(1.5) : dyn(1))", "the expression must return int, it returned double"},
-		"malformed":      {"", "spec.devices.config[0].opaque.parameters.expression: Required value"},
-		"does not parse": {"devices.", "preference p"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario{slices: eight(), claims: []*claimBuilder{claim("c").want("r", 2).prefer("p", test.expression)}}
-			s.requireError(t, test.message)
-			s.opts = []Option{WithExhaustiveSearch()}
-			s.requireError(t, test.message)
-		})
+// having are claims with the devices that they are allocated.
+func (s scenario) having(t *testing.T) ([]*resourceapi.ResourceClaim, Details) {
+	t.Helper()
+	results, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
+	require.NoError(t, err)
+	claims := s.apiClaims()
+	for i := range claims {
+		claims[i] = claims[i].DeepCopy()
+		claims[i].Status.Allocation = &results[i]
 	}
+	return claims, details
 }
 
-// A preference never keeps claims from being allocated because it takes long.
-func TestPreferencesHaveABudget(t *testing.T) {
-	// Nothing can be read from it, so that all sets have to be tried.
-	unreadable := "devices.slice(0, 4).map(d, " + indexOfD + ").max()"
-	claims := []*claimBuilder{claim("c").want("r", 4).prefer("p", unreadable)}
-	for name, test := range map[string]struct {
-		opts    []Option
-		want    []string
-		outcome Stats
-	}{
-		"enough":     {nil, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}, Stats{PreferencesBest: 1}},
-		"few steps":  {[]Option{WithPreferenceBudget(1_000_000, 20)}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}, Stats{PreferencesBestFound: 1}},
-		"fewer":      {[]Option{WithPreferenceBudget(1_000_000, 5)}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, Stats{PreferencesBestFound: 1}},
-		"no steps":   {[]Option{WithPreferenceBudget(1_000_000, 0)}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, Stats{PreferencesBestFound: 1}},
-		"no cost":    {[]Option{WithPreferenceBudget(0, 1000)}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, Stats{PreferencesBestFound: 1}},
-		"of attempt": {[]Option{WithAttemptBudget(NewAttemptBudget(1_000_000, 0))}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, Stats{PreferencesBestFound: 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario{slices: eight(), claims: claims, opts: test.opts}
-			a := s.allocator(t)
-			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-			require.NoError(t, err)
-			require.Equal(t, test.want, devicesOf(results))
-			stats := a.Stats()
-			require.Equal(t, test.outcome, Stats{PreferencesBest: stats.PreferencesBest, PreferencesBestFound: stats.PreferencesBestFound})
-		})
-	}
-}
+// Of preferences only policies are told, each of the requests that it is about, of prioritized lists
+// the alternative that was met.
+func TestPolicyValues(t *testing.T) {
+	s := given(t, `class pairs; define pair = $pairs; policy; devices 8 mla-# index=#; allocated mla-2 mla-7; option keep-whole shape=pairs/pair/2
+claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum(); want t 1`)
+	claims, details := s.having(t)
+	told, err := s.allocator(t).PolicyValues(t.Context(), s.onNode(), claims[0])
+	require.NoError(t, err)
+	require.Len(t, told, 2)
+	require.Equal(t, []string{"p", "whole of DeviceClass pairs spec.config[1]", "default"},
+		[]string{details.Preferences[0].Name, told[0].Name, told[1].Name})
+	require.Equal(t, details.Preferences[1:], told)
+	require.Equal(t, []ShapeLoss{{Shape{"pairs", "pair", 2}, 1, 1}}, told[0].Losses)
 
-// Once a set was found, the requests after it are tried no further: a selector that fails for one of
-// them ends the search for a better set, and need not be met.
-func TestPreferencesDoNotMeetWhatIsNoBetter(t *testing.T) {
-	c, d := claim("c").want("r", 1).prefer("p", maximum), claim("d").want("s", 1, "1 / (device.attributes['"+driver+"'].index - 4) < 2")
-	s := scenario{slices: eight(), claims: []*claimBuilder{c, d}, inUse: []string{"mla-4"}}
-	s.requireDevices(t, "r=mla-7", "s=mla-0")
-	s.inUse = nil
-	s.requireDevices(t, "r=mla-7", "s=mla-0")
-	s.opts = []Option{WithExhaustiveSearch()}
-	s.requireDevices(t, "r=mla-7", "s=mla-0")
+	// Of a prioritized list it is about what was met.
+	list := claim("c").firstAvailable("r", sub("many", 9), sub("one", 1))
+	s.claims = []*claimBuilder{list}
+	alternative, details := s.having(t)
+	told, err = s.allocator(t).PolicyValues(t.Context(), s.onNode(), alternative[0])
+	require.NoError(t, err)
+	require.Equal(t, details.Preferences, told)
+	require.Equal(t, "r/one", alternative[0].Status.Allocation.Devices.Results[0].Request)
+
+	// What is not there any more is an error, and not taken for free.
+	claims[0].Status.Allocation.Devices.Results[1].Device = "gone"
+	_, err = s.allocator(t).PolicyValues(t.Context(), s.onNode(), claims[0])
+	require.ErrorContains(t, err, "/gone, which it has, is not among those of node")
+
+	// Without a policy nothing is told, nor looked for.
+	s.opts, s.claims = nil, []*claimBuilder{claim("c").want("r", 1).prefer("p", sum)}
+	told, err = s.allocator(t).PolicyValues(t.Context(), s.onNode(), s.apiClaims()[0])
+	require.NoError(t, err)
+	require.Empty(t, told)
 }

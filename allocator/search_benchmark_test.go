@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -19,21 +18,14 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// classesOf are the classes of a scenario.
-type classesOf map[string]*resourceapi.DeviceClass
-
-func (c classesOf) List() ([]*resourceapi.DeviceClass, error)         { return nil, nil }
-func (c classesOf) Get(name string) (*resourceapi.DeviceClass, error) { return c[name], nil }
-
 // warmAllocator has devices in use as the occupancy says, and has been asked once.
 func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator, *v1.Node, []*resourceapi.ResourceClaim) {
 	t.Helper()
-	const nodeName = "node-1"
 	slices, err := s.ResourceSlices(nodeName)
 	require.NoError(t, err)
-	classes := classesOf{}
+	lister := classes{}
 	for _, class := range s.DeviceClasses() {
-		classes[class.Name] = class
+		lister[class.Name] = class
 	}
 	state := structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()}
 	for i := range inUse.All() {
@@ -42,9 +34,9 @@ func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator,
 	}
 	claim, err := s.Claim()
 	require.NoError(t, err)
-	a, err := NewAllocator(t.Context(), structured.Features{}, state, classes, slices, dracel.NewCache(10, dracel.Features{}))
+	a, err := NewAllocator(t.Context(), structured.Features{}, state, lister, slices, dracel.NewCache(10, dracel.Features{}))
 	require.NoError(t, err)
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
+	node := newNode(nodeName)
 	claims := []*resourceapi.ResourceClaim{claim}
 	_, err = a.Allocate(t.Context(), node, claims)
 	require.NoError(t, err)

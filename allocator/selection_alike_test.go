@@ -49,49 +49,34 @@ func (s *search) judged(t testing.TB) (passes []bool, evaluated int) {
 // Selectors are evaluated once for devices in a row that look the same to them.
 func TestSelectorsSeeDevicesOnce(t *testing.T) {
 	const (
-		memory = "device.capacity['mla.example.com'].memory.compareTo(quantity('4Gi')) >= 0"
-		many   = "device.allowMultipleAllocations == true"
+		three   = "devices 3 mla-# index=#; claim c; want x 1"
+		mesh    = "device a row=0 col=0; device b row=0 col=1; device c row=1 col=0; device d row=1 col=1; claim c; want x 1"
+		drivers = "slice 1; devices 2 mla-# index=#; slice 2 driver=other.example.com; devices 2 mla-# index=#; claim c; want x 1"
+		low     = "class low if $device.row > 0; "
 	)
-	of := func(devices ...resourceapi.Device) []*sliceBuilder {
-		return []*sliceBuilder{slice("1", withNames(devices)...)}
-	}
-	with := func(edits ...func(*resourceapi.Device)) resourceapi.Device { return newDevice("", nil, edits...) }
-	here, there := with(onAny), with(elsewhere)
 	for name, test := range map[string]struct {
-		slices    []*sliceBuilder
-		class     *resourceapi.DeviceClass
-		selectors []string
-		evaluated int
-		passes    []bool
+		statements string
+		evaluated  int
+		passes     []bool
 	}{
-		"no selectors":           {slices: of(ring(3)...), evaluated: 1, passes: []bool{true, true, true}},
-		"nothing is read":        {slices: of(ring(3)...), selectors: []string{"device.driver == 'mla.example.com'"}, evaluated: 1, passes: []bool{true, true, true}},
-		"refused":                {slices: of(ring(3)...), selectors: []string{"device.driver == 'other.example.com'"}, evaluated: 1, passes: []bool{false, false, false}},
-		"something else is read": {slices: of(mesh(2, 2)...), selectors: []string{"device.attributes['mla.example.com'].row > 0"}, evaluated: 2, passes: []bool{false, false, true, true}},
-		"by the class":           {slices: of(mesh(2, 2)...), class: classOf("low", "device.attributes['mla.example.com'].row > 0"), evaluated: 2, passes: []bool{false, false, true, true}},
-		"by both":                {slices: of(mesh(2, 2)...), class: classOf("low", "device.attributes['mla.example.com'].row > 0"), selectors: []string{"device.attributes['mla.example.com'].col > 0"}, evaluated: 4, passes: []bool{false, false, false, true}},
-		"any may be read":        {slices: of(ring(3)...), selectors: []string{"device.attributes[device.driver].size() == 1"}, evaluated: 3, passes: []bool{true, true, true}},
-		"capacity":               {slices: of(with(policy.Having("memory", "2Gi", nil)), with(policy.Having("memory", "4Gi", nil)), with(policy.Having("memory", "4Gi", policy.Default("1Gi")))), selectors: []string{memory}, evaluated: 2, passes: []bool{false, true, true}},
-		"capacity of the name":   {slices: of(with(policy.Having("memory", "2Gi", nil)), with(policy.Having("cores", "2Gi", nil))), selectors: []string{"'memory' in device.capacity['mla.example.com']"}, evaluated: 2, passes: []bool{true, false}},
-		"more capacities":        {slices: of(with(policy.Having("memory", "2Gi", nil)), with(policy.Having("memory", "2Gi", nil), policy.Having("cores", "1", nil))), selectors: []string{"'cores' in device.capacity['mla.example.com']"}, evaluated: 2, passes: []bool{false, true}},
-		"shared":                 {slices: of(with(), with(shared), with(shared)), selectors: []string{many}, evaluated: 2, passes: []bool{false, true, true}},
-		"other drivers": {
-			slices:    []*sliceBuilder{slice("1", ring(2)...), slice("2", ring(2)...).driver("other.example.com")},
-			selectors: []string{"device.driver == 'mla.example.com'"}, evaluated: 2, passes: []bool{true, true, false, false},
-		},
-		"read of other drivers": {
-			slices:    []*sliceBuilder{slice("1", ring(2)...), slice("2", ring(2)...).driver("other.example.com")},
-			selectors: []string{"device.attributes['other.example.com'].?index.orValue(1) == 1"}, evaluated: 3, passes: []bool{true, true, false, true},
-		},
-		"selected by node": {slices: []*sliceBuilder{slice("1", withNames([]resourceapi.Device{here, there, here})...).perDevice()}, evaluated: 3, passes: []bool{true, false, true}},
+		"no selectors":           {three, 1, []bool{true, true, true}},
+		"nothing is read":        {three + " if device.driver == 'mla.example.com'", 1, []bool{true, true, true}},
+		"refused":                {three + " if device.driver == 'other.example.com'", 1, []bool{false, false, false}},
+		"something else is read": {mesh + " if $device.row > 0", 2, []bool{false, false, true, true}},
+		"by the class":           {low + mesh + " class=low", 2, []bool{false, false, true, true}},
+		"by both":                {low + mesh + " class=low if $device.col > 0", 4, []bool{false, false, false, true}},
+		"any may be read":        {three + " if device.attributes[device.driver].size() == 1", 3, []bool{true, true, true}},
+		"capacity": {"device a memory:2Gi; device b memory:4Gi; device c memory:4Gi(default=1Gi); claim c; " +
+			"want x 1 if device.capacity['mla.example.com'].memory.compareTo(quantity('4Gi')) >= 0", 2, []bool{false, true, true}},
+		"capacity of the name":  {"device a memory:2Gi; device b cores:2Gi; claim c; want x 1 if 'memory' in device.capacity['mla.example.com']", 2, []bool{true, false}},
+		"more capacities":       {"device a memory:2Gi; device b memory:2Gi cores:1; claim c; want x 1 if 'cores' in device.capacity['mla.example.com']", 2, []bool{false, true}},
+		"shared":                {"device a; device b +shared; device c +shared; claim c; want x 1 if device.allowMultipleAllocations == true", 2, []bool{false, true, true}},
+		"other drivers":         {drivers + " if device.driver == 'mla.example.com'", 2, []bool{true, true, false, false}},
+		"read of other drivers": {drivers + " if device.attributes['other.example.com'].?index.orValue(1) == 1", 3, []bool{true, true, false, true}},
+		"selected by node":      {"slice 1 per-device; device a +everywhere; device b +node=node-2; device c +everywhere; claim c; want x 1", 3, []bool{true, false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wanted := claim("c").want("x", 1, test.selectors...)
-			var classes []*resourceapi.DeviceClass
-			if test.class != nil {
-				wanted, classes = wanted.class(test.class.Name), []*resourceapi.DeviceClass{test.class}
-			}
-			s := scenario{slices: test.slices, classes: classes, claims: []*claimBuilder{wanted}}
+			s := given(t, test.statements)
 			passes, evaluated := s.search(t).judged(t)
 			require.Equal(t, test.passes, passes)
 			require.Equal(t, test.evaluated, evaluated)
@@ -100,17 +85,6 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 			require.Equal(t, test.passes, passes)
 			require.Len(t, passes, evaluated, "the reference evaluates all")
 		})
-	}
-}
-
-// A selector that failed says nothing of the next device.
-func TestSelectorsThatFailAreEvaluatedAgain(t *testing.T) {
-	broken := newDevice("", attrs{"serial": resourceapi.DeviceAttribute{}})
-	s := scenario{slices: []*sliceBuilder{slice("1", withNames([]resourceapi.Device{broken, broken})...)}, claims: []*claimBuilder{claim("c").want("x", 1, "true")}}.search(t)
-	require.Len(t, s.inventory.Candidates, 2)
-	for _, c := range s.inventory.Candidates {
-		_, err := s.requests[0][0][0].isSelected(c)
-		require.ErrorContains(t, err, "unsupported attribute value")
 	}
 }
 
@@ -186,4 +160,31 @@ func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 		shared, policy.Having("memory", "1Gi", nil), policy.Having("memory", "4Gi", nil), policy.Having("memory", "4Gi", policy.Default("1Gi")), policy.Having("cores", "1", nil),
 	}).Draw(t, "change")(&d)
 	return d
+}
+
+// Devices are of one kind if they are the same in what constraints read, to selectors, and in
+// being free.
+func TestKindsOfDevices(t *testing.T) {
+	const serial = "$device.?serial.orValue('')"
+	for name, test := range map[string]struct {
+		devices, selector string
+		want              []int
+	}{
+		"all equal":             {"device a; device b; device c", "", []int{0, 0, 0}},
+		"none":                  {"devices 3 mla-# index=#", "", nil},
+		"read":                  {"device a index=1; device b index=2; device c index=1", "", []int{0, 1, 0}},
+		"type":                  {`device a index=1; device b index="1"; device c index=1`, "", []int{0, 1, 0}},
+		"not read":              {`device a serial="1"; device b serial="2"; device c`, "", []int{0, 0, 0}},
+		"by the selector":       {`device a serial="1"; device b serial="2"; device c`, " if " + serial + " != '1'", []int{0, 1, 1}},
+		"failing selector":      {"device a; device b; device c serial=1; device d serial=1", " if " + serial + " + '' == ''", []int{0, 0, 1, 2}},
+		"in use":                {"device a; device b; device c; allocated b", "", []int{0, 1, 0}},
+		"capacity":              {"device a; device b memory:1Gi; device c", "", []int{0, 1, 0}},
+		"empty lists and none":  {"device a index=[]; device b index=?; device c index=[]; device d index=?", "", []int{0, 1, 2, 1}},
+		"empty lists, not read": {"device a serial=[]; device b", "", []int{0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := given(t, test.devices+"; claim c; want x 2"+test.selector+"; cel e = devices.exists(d, $at.?index.orValue(0) == 0)").search(t)
+			require.Equal(t, test.want, s.symmetry.classOf())
+		})
+	}
 }

@@ -6,122 +6,15 @@ package allocator
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/utils/ptr"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/celset/celset/allocator/internal/selection"
 )
-
-func TestSelectors(t *testing.T) {
-	four := []*sliceBuilder{slice("1", ring(4)...)}
-	even := classOf("even", index+" % 2 == 0")
-	for name, test := range map[string]struct {
-		class     *resourceapi.DeviceClass
-		selectors []string
-		want      []string
-	}{
-		"request":             {selectors: []string{index + " >= 2"}, want: []string{"mla=mla-2"}},
-		"all must be true":    {selectors: []string{index + " >= 1", index + " != 1"}, want: []string{"mla=mla-2"}},
-		"class":               {class: classOf("last", index+" == 3"), want: []string{"mla=mla-3"}},
-		"class and request":   {class: even, selectors: []string{index + " > 0"}, want: []string{"mla=mla-2"}},
-		"none":                {class: even, selectors: []string{index + " == 1"}},
-		"class before others": {class: classOf("none", "false"), selectors: []string{"device.attributes['x'].y == 1"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := claim("c").want("mla", 1, test.selectors...)
-			s := scenario{slices: four, claims: []*claimBuilder{c}}
-			if test.class != nil {
-				c.class(test.class.Name)
-				s.classes = []*resourceapi.DeviceClass{test.class}
-			}
-			s.requireDevices(t, test.want...)
-		})
-	}
-}
-
-func TestSelectorErrors(t *testing.T) {
-	two := []*sliceBuilder{slice("1", ring(2)...)}
-	const missing = "device.attributes['mla.example.com'].color == 'red'"
-	for name, test := range map[string]struct {
-		class   *resourceapi.DeviceClass
-		claim   *claimBuilder
-		message string
-	}{
-		"request does not compile": {claim: claim("c").want("mla", 1, "true", "devicex"), message: "claim default/c: selector #1: CEL compile error: "},
-		"class does not compile":   {class: classOf("broken", "1"), claim: claim("c").want("mla", 1).class("broken"), message: "class broken: selector #0: CEL compile error: "},
-		"request fails":            {claim: claim("c").want("mla", 1, missing), message: "claim default/c: selector #0 on device mla.example.com/pool-1/mla-0: CEL runtime error: no such key: color. consider using CEL optional chaining"},
-		"class fails":              {class: classOf("broken", missing), claim: claim("c").want("mla", 1).class("broken"), message: "class broken: selector #0 on device mla.example.com/pool-1/mla-0: CEL runtime error: "},
-		"class without CEL": {
-			class:   &resourceapi.DeviceClass{ObjectMeta: classOf("future").ObjectMeta, Spec: resourceapi.DeviceClassSpec{Selectors: make([]resourceapi.DeviceSelector, 1)}},
-			claim:   claim("c").want("mla", 1).class("future"),
-			message: "class future: selector #0: CEL expression empty (unsupported selector type?)",
-		},
-		"all":               {claim: claim("c").wantAll("mla", missing), message: "selector #0 on device mla.example.com/pool-1/mla-0: CEL runtime error: "},
-		"all, second":       {claim: claim("c").want("one", 1).wantAll("mla", missing), message: "selector #0 on device mla.example.com/pool-1/mla-0: CEL runtime error: "},
-		"on a later device": {claim: claim("c").want("mla", 1, "1 / ("+index+" - 1) > 0"), message: "selector #0 on device mla.example.com/pool-1/mla-1: CEL runtime error: division by zero"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario{slices: two, claims: []*claimBuilder{test.claim}}
-			if test.class != nil {
-				s.classes = []*resourceapi.DeviceClass{test.class}
-			}
-			s.requireError(t, test.message)
-		})
-	}
-}
-
-// A selector fails the allocation only if the search reaches the device.
-func TestSelectorsAreLazy(t *testing.T) {
-	slices := []*sliceBuilder{slice("1", newDevice("a", attrs{"index": 0}), newDevice("b", attrs{"index": 1}), newDevice("broken", nil))}
-	const selector = index + " >= 0"
-	t.Run("not reached", func(t *testing.T) {
-		scenario{slices: slices, claims: []*claimBuilder{claim("c").want("mla", 2, selector)}}.requireDevices(t, "mla=a", "mla=b")
-	})
-	t.Run("reached", func(t *testing.T) {
-		scenario{slices: slices, claims: []*claimBuilder{claim("c").want("mla", 3, selector)}}.requireError(t, "device mla.example.com/pool-1/broken")
-	})
-	t.Run("in use before", func(t *testing.T) {
-		slices := []*sliceBuilder{slice("1", newDevice("broken", nil), newDevice("b", attrs{"index": 1}))}
-		scenario{slices: slices, inUse: []string{"broken"}, claims: []*claimBuilder{claim("c").want("mla", 1, selector)}}.requireDevices(t, "mla=b")
-	})
-	t.Run("all looks at devices in use too", func(t *testing.T) {
-		slices := []*sliceBuilder{slice("1", newDevice("broken", nil), newDevice("b", attrs{"index": 1}))}
-		scenario{slices: slices, inUse: []string{"broken"}, claims: []*claimBuilder{claim("c").wantAll("mla", selector)}}.requireError(t, "device mla.example.com/pool-1/broken")
-	})
-	t.Run("does not even compile", func(t *testing.T) {
-		scenario{claims: []*claimBuilder{claim("c").want("mla", 1, "devicex")}}.requireNone(t)
-	})
-}
-
-func TestPerDeviceNodeSelection(t *testing.T) {
-	slices := []*sliceBuilder{slice("1",
-		newDevice("there", attrs{"index": 0}, func(d *resourceapi.Device) { d.NodeName = ptr.To("node-2") }),
-		newDevice("slow", attrs{"index": 1}, func(d *resourceapi.Device) { d.NodeSelector = nodesWith("slow") }),
-		newDevice("fast", attrs{"index": 2}, func(d *resourceapi.Device) { d.NodeSelector = nodesWith("fast") }),
-		newDevice("here", attrs{"index": 3}, func(d *resourceapi.Device) { d.NodeName = ptr.To(nodeName) }),
-		newDevice("everywhere", attrs{"index": 4}, func(d *resourceapi.Device) { d.AllNodes = ptr.To(true) }),
-	).perDevice()}
-	s := scenario{slices: slices, node: newNode(nodeName, "fast"), claims: []*claimBuilder{claim("c").want("mla", 3)}}
-	s.requireDevices(t, "mla=fast", "mla=here", "mla=everywhere")
-
-	// The node comes after the selectors, so a device for another node can fail.
-	s.claims = []*claimBuilder{claim("c").want("mla", 1, "1 / "+index+" >= 0")}
-	s.requireError(t, "device mla.example.com/pool-1/there: CEL runtime error: division by zero")
-
-	// An error of one device's own selector is met when the device is reached.
-	s.slices[0].Spec.Devices[3].NodeName = nil
-	s.slices[0].Spec.Devices[3].NodeSelector = &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-		MatchExpressions: []v1.NodeSelectorRequirement{{Key: "x", Operator: "Resembles"}},
-	}}}
-	s.claims = []*claimBuilder{claim("c").want("mla", 1)}
-	s.requireDevices(t, "mla=fast")
-	s.claims = []*claimBuilder{claim("c").want("mla", 2)}
-	s.requireError(t, "Resembles")
-}
 
 // What is known about a device is remembered, for each kind of request on its own.
 func TestSelectionIsRemembered(t *testing.T) {
@@ -156,4 +49,146 @@ func TestInterruptedSelector(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, context.Cause(ctx))
 	}
+}
+
+// rowOf is what a search finds to be known about the selectors of its first request.
+func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *search {
+	t.Helper()
+	a := s.with(WithCache(cache)).allocator(t)
+	a.selectors = selectors
+	inventory, err := a.inventoryOf(s.onNode())
+	require.NoError(t, err)
+	result, err := newSearch(t.Context(), a, s.onNode(), inventory, s.apiClaims())
+	require.NoError(t, err)
+	return result
+}
+
+// row is where the verdicts on the devices for the first request are remembered.
+func (s *search) row() *selection.Row { return setup{s}.selectionRowOf(s.groups[0].first) }
+
+// Nodes of one hardware type share what selectors say, for the same selectors only.
+func TestSelectionsAreShared(t *testing.T) {
+	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
+	const three, claim = "slice 1; devices 3 mla-# index=#; ", "claim c; want x 1 if $device.index > 0"
+	s := given(t, three+claim).rowOf(t, cache, selectors)
+	found, err := s.run()
+	require.NoError(t, err)
+	require.True(t, found)
+	for name, test := range map[string]struct {
+		statements string
+		shared     bool
+	}{
+		"same":           {three + claim, true},
+		"other claim":    {three + "claim d; want other 3 admin if $device.index > 0", true},
+		"other names":    {"slice 2 pool=pool-2/2/1; devices 3 other-# index=#; " + claim, true},
+		"in the class":   {"class same if $device.index > 0; " + three + "claim c; want x 1 class=same", true},
+		"other class":    {"class odd if $device.index % 2 == 1; " + three + "claim c; want x 1 class=odd if $device.index > 0", false},
+		"several":        {"class twice if $device.index > 0; if $device.index > 0; " + three + "claim c; want x 1 class=twice", false},
+		"other selector": {three + "claim c; want x 1 if $device.index >0", false},
+		"none":           {three + "claim c; want x 1", false},
+		"other hardware": {"devices 4 mla-# index=#; " + claim, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := given(t, test.statements).rowOf(t, cache, selectors)
+			require.NotNil(t, other.row())
+			require.Equal(t, test.shared, s.row() == other.row())
+		})
+	}
+	others := dracel.NewCache(10, dracel.Features{EnableListTypeAttributes: true})
+	require.NotSame(t, s.row(), given(t, three+claim).rowOf(t, cache, others).row(), "selectors mean something else")
+}
+
+// The node plays a role where devices are selected by node: nothing is shared.
+func TestSelectionsByNodeAreNotShared(t *testing.T) {
+	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
+	for want, nodes := range map[string][3]string{
+		"x=a": {"node-1", "node-2", "node-1"}, "x=b": {"node-2", "node-1", "node-1"}, "x=c": {"node-2", "node-2", "node-1"},
+	} {
+		s := given(t, fmt.Sprintf(`slice 1 per-device; device a index=0 +node=%s; device b index=1 +node=%s; device c index=2 +node=%s
+claim c; want x 1 if $device.index >= 0`, nodes[0], nodes[1], nodes[2]))
+		require.Nil(t, s.rowOf(t, cache, selectors).row())
+		s.with(WithCache(cache)).requireDevices(t, want)
+	}
+}
+
+// A selector that fails fails each time, for whoever comes to the device.
+func TestFailingSelectorsAreNotRemembered(t *testing.T) {
+	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
+	s := scenario{slices: []*sliceBuilder{slice("1", ring(4)...)}, claims: []*claimBuilder{claim("c").want("x", 2, "1 / ("+index+" - 2) <= 0")}}
+	for range 2 {
+		search := s.rowOf(t, cache, selectors)
+		found, err := search.run()
+		require.NoError(t, err)
+		require.True(t, found, "the device is not needed")
+	}
+	s.inUse = []string{"mla-0"}
+	for range 2 {
+		search := s.rowOf(t, cache, selectors)
+		_, err := search.run()
+		require.ErrorContains(t, err, "claim default/c: selector #0 on device mla.example.com/pool-1/mla-2: CEL runtime error: division by zero")
+		require.Equal(t, selection.Unknown, search.row().Of(2))
+	}
+}
+
+// What others found out changes nothing: not even the reason why the claims don't fit,
+// which goes by what the search saw.
+func TestReasonsDontDependOnOthers(t *testing.T) {
+	s := given(t, "devices 6 mla-# index=#; claim c; want x 2 if $device.index >= 0; want y 2 if $device.index == 5; cel row x = $row")
+	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
+	var reasons []string
+	for _, inUse := range [][]string{{"mla-1", "mla-3", "mla-5"}, nil, {"mla-1", "mla-3"}, {"mla-1", "mla-3", "mla-5"}} {
+		s.inUse = inUse
+		ask := func(c *Cache) string {
+			a := s.with(WithCache(c), WithReasons()).allocator(t)
+			a.selectors = selectors
+			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+			require.Nil(t, results)
+			return fmt.Sprint(err)
+		}
+		alone := ask(NewCache())
+		require.Equal(t, alone, ask(cache), "in use: %v", inUse)
+		reasons = append(reasons, alone)
+	}
+	require.Greater(t, len(slices.Compact(reasons)), 2)
+
+	// The first one with what the second found out, but not its answer.
+	cache = NewCache()
+	for _, inUse := range [][]string{nil, {"mla-1", "mla-3", "mla-5"}} {
+		s.inUse = inUse
+		a := s.with(WithCache(cache), WithReasons()).allocator(t)
+		a.selectors = selectors
+		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		want := s.with(WithReasons()).allocator(t)
+		_, alone := want.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		require.EqualError(t, err, alone.Error(), "in use: %v", inUse)
+	}
+}
+
+// The value of an expression is remembered for a device, by whatever name and
+// for whichever request; errors are not.
+func TestDerivedAttributesAreRemembered(t *testing.T) {
+	s := scenario{
+		slices: []*sliceBuilder{slice("1", ring(2)...)},
+		claims: []*claimBuilder{claim("c").want("x", 1).derive(color, index).want("y", 1).derive(driver+"/other", index)},
+	}.search(t)
+	x, y := s.requests[0][0][0], s.requests[0][1][0]
+	first, err := s.evaluator.Attribute(&x.Request, s.inventory.Candidates[1], color)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), *first.IntValue)
+	again, err := s.evaluator.Attribute(&y.Request, s.inventory.Candidates[1], driver+"/other")
+	require.NoError(t, err)
+	require.Same(t, first, again)
+	other, err := s.evaluator.Attribute(&x.Request, s.inventory.Candidates[0], color)
+	require.NoError(t, err)
+	require.Equal(t, int64(0), *other.IntValue)
+}
+
+func TestInterruptedDerivedAttribute(t *testing.T) {
+	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("x", 1).derive(color, slow)}}.search(t)
+	ctx := cancelledWhenWatched(t, errors.New("moved"))
+	s.evaluator.Context, s.work.ctx = ctx, ctx
+	_, err := s.evaluator.Attribute(&s.requests[0][0][0].Request, s.inventory.Candidates[0], color)
+	require.ErrorContains(t, err, "operation interrupted")
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, context.Cause(ctx))
 }

@@ -4,61 +4,377 @@
 package allocator
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"pgregory.net/rapid"
 
-	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/capacity"
+	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/counter"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
-func TestAllocatedStateOfDevices(t *testing.T) {
-	s := availability.NewState(scenario{
-		inUse: []string{"exclusive"},
-		shares: []share{
-			{device: "shared"},
-			{device: "both", consumed: map[string]string{"memory": "1"}},
-			{device: "both", consumed: map[string]string{"memory": "2", "cores": "1"}},
-			{device: "capacity", consumed: map[string]string{"memory": "5"}, unnamed: true},
-		},
-	}.state())
-	for name, want := range map[string]struct {
-		allocated, shared bool
-		consumed          map[string]int64
-	}{
-		"free":      {},
-		"exclusive": {allocated: true},
-		"shared":    {allocated: true, shared: true},
-		"both":      {allocated: true, shared: true, consumed: map[string]int64{"memory": 3, "cores": 1}},
-		"capacity":  {allocated: true, shared: true, consumed: map[string]int64{"memory": 5}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			id := deviceID(name)
-			require.Equal(t, want.allocated, s.IsAllocated(id))
-			require.Equal(t, want.shared, s.IsShared(id))
-			consumed := s.AggregatedCapacity[id]
-			require.Len(t, consumed, len(want.consumed))
-			for name, quantity := range consumed {
-				require.Equal(t, want.consumed[string(name)], quantity.Value())
-			}
-		})
+// requireNothingLeft demands, whatever happened on the way: a search that found nothing has given back
+// all that it took, one that found something holds just that. There is no search for a claim that is refused.
+func requireNothingLeft(t require.TestingT, s *search) (outcome string) {
+	if s == nil {
+		return "refused"
+	}
+	switch found, err := s.run(); {
+	case err != nil && strings.Contains(err.Error(), ", preference "): // of a set that was found
+		return "error"
+	case err != nil:
+		requireUntouched(t, s)
+		return "error"
+	case !found:
+		requireUntouched(t, s)
+		return "none"
+	default:
+		requireConsistent(t, s)
+		return "found"
 	}
 }
 
-// The maps of an allocated state may be nil.
-func TestEmptyState(t *testing.T) {
-	s := scenario{slices: partitioned("9", part("a", "1", "g"), gpu("b", "1Gi")), claims: []*claimBuilder{claim("c").want("x", 2)}}
-	for name, state := range map[string]structured.AllocatedState{
-		"nil":   {},
-		"empty": {AllocatedDevices: sets.New[structured.DeviceID](), AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := s.allocator(t)
-			a.state = availability.NewState(state)
-			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-			require.NoError(t, err)
-			require.Equal(t, []string{"x=a", "x=b"}, devicesOf(results))
-		})
+// requireUntouched demands that nothing is left of what a search took.
+func requireUntouched(t require.TestingT, s *search) {
+	require.Empty(t, s.solution.choices)
+	require.Empty(t, s.solution.decisions)
+	for _, count := range s.resultCount {
+		require.Zero(t, count)
 	}
+	for _, c := range s.inventory.Candidates {
+		require.False(t, s.available.Taken().Has(c.Position), "device %s", c.ID)
+		require.Empty(t, s.available.Shares(c), "device %s", c.ID)
+	}
+	for _, p := range s.inventory.Pools {
+		requireLeft(t, p, counter.New(p, s.isAllocated), s.available.CountersOf(p))
+		untouched, groups := counter.NewGroups(p, s.isAllocated), s.available.GroupsOf(p)
+		for _, c := range s.inventory.Candidates {
+			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
+				continue
+			}
+			fits := untouched.Take(c.Device)
+			require.Equal(t, fits, groups.Take(c.Device), "device %s", c.ID)
+			if fits {
+				untouched.GiveBack()
+				groups.GiveBack()
+			}
+		}
+	}
+	for _, r := range s.allRequests() {
+		for _, c := range r.constraints {
+			requireEmpty(t, c)
+		}
+	}
+}
+
+// allRequests are the requests of all claims with all their alternatives.
+func (s *search) allRequests() []*request {
+	var result []*request
+	for _, requests := range s.requests {
+		result = append(result, slices.Concat(requests...)...)
+	}
+	return result
+}
+
+// requireEmpty demands that a constraint is as it was at the beginning.
+func requireEmpty(t require.TestingT, c constraint.Constraint) {
+	require.Zero(t, c.Len(), "%T", c)
+	if c, ok := c.(*celConstraint); ok {
+		require.Zero(t, c.wanted)
+		require.Equal(t, len(c.covered), c.undecided)
+	}
+}
+
+// requireConsistent demands that a successful search holds its solution and no
+// more, and that no device is given away twice.
+func requireConsistent(t require.TestingT, s *search) {
+	byRequest := map[*request]int{}
+	byDevice := make([][]choice, len(s.inventory.Candidates))
+	shares := sets.New[types.UID]()
+	for _, c := range s.solution.choices {
+		byDevice[c.Position] = append(byDevice[c.Position], c)
+		byRequest[c.request]++
+		require.Contains(t, s.solution.decisions, c.request)
+		require.Equal(t, c.Shared, c.Share != nil)
+		if c.Share != nil {
+			require.False(t, shares.Has(*c.Share), "two shares with one id")
+			shares.Insert(*c.Share)
+		}
+	}
+	for position, choices := range byDevice {
+		requireNotOverbooked(t, s, s.inventory.Candidates[position], choices)
+	}
+	require.Len(t, s.solution.decisions, len(slices.Concat(s.requests...)))
+	for _, r := range s.solution.decisions {
+		require.Equal(t, r.Count, byRequest[r], r.Name)
+	}
+	for _, c := range s.celConstraints {
+		require.Zero(t, c.undecided)
+		require.Len(t, c.members, c.wanted)
+	}
+	requireCounters(t, s, byDevice)
+}
+
+// requireNotOverbooked is about the choices of one device.
+func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate, choices []choice) {
+	byClaim, requests := sets.New[int](), sets.New[*request]()
+	consumed := capacity.Amounts{}
+	for name, amount := range s.allocator.state.AggregatedCapacity[c.ID] {
+		consumed[name] = amount.DeepCopy()
+	}
+	for _, chosen := range choices {
+		require.False(t, requests.Has(chosen.request), "%s stands twice in one request", c.ID)
+		requests.Insert(chosen.request)
+		require.True(t, chosen.request.AdminAccess() || !s.available.Allocated().Has(c.Position), "%s is in use", c.ID)
+		if !c.Shared {
+			require.False(t, byClaim.Has(chosen.claim), "%s stands twice in one claim", c.ID)
+			byClaim.Insert(chosen.claim)
+		}
+		for name, amount := range chosen.Consumed {
+			total := consumed[name]
+			total.Add(amount)
+			consumed[name] = total
+		}
+	}
+	for name, total := range consumed {
+		require.LessOrEqual(t, total.Cmp(c.Device.Capacity[name].Value), 0, "%s: %s", c.ID, name)
+	}
+	if c.Shared {
+		require.Len(t, s.available.Shares(c), len(choices))
+		require.False(t, s.available.Taken().Has(c.Position))
+	} else {
+		require.Equal(t, len(choices) > 0, s.available.Taken().Has(c.Position))
+		require.Empty(t, s.available.Shares(c))
+	}
+}
+
+// requireCounters demands that counters were charged for the choices, once for a
+// shared device, and suffice if anything was taken of the pool.
+func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
+	for _, p := range s.inventory.Pools {
+		charged, groups := counter.New(p, s.isAllocated), counter.NewGroups(p, s.isAllocated)
+		for position, choices := range byDevice {
+			c := s.inventory.Candidates[position]
+			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
+				continue
+			}
+			times := len(choices)
+			if c.Shared {
+				times = min(times, 1)
+				if s.allocator.state.IsShared(c.ID) {
+					times = 0
+				}
+			}
+			for range times {
+				require.True(t, charged.Take(c.Device), "counter of %s exceeded", p)
+				require.True(t, groups.Take(c.Device), "%s is not compatible", c.ID)
+			}
+		}
+		requireLeft(t, p, charged, s.available.CountersOf(p))
+	}
+}
+
+func (s *search) isAllocated(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
+	return s.allocator.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
+}
+
+// requireLeft demands that the same is left of all counters of a pool.
+func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Counters) {
+	for counterSet := range p.CounterSets {
+		left := got.Left(counterSet)
+		for name, amount := range want.Left(counterSet) {
+			has := left[name]
+			require.Zero(t, amount.Cmp(has), "counter %s of set %s of %s", name, counterSet, p)
+		}
+	}
+}
+
+// searchIfValid is nil if a claim is refused before the search begins.
+func (s scenario) searchIfValid(t testing.TB) *search {
+	t.Helper()
+	a := s.allocator(t)
+	has, err := a.inventoryOf(s.onNode())
+	if err != nil {
+		return nil
+	}
+	result, err := newSearch(t.Context(), a, s.onNode(), has, s.apiClaims())
+	if err != nil {
+		return nil
+	}
+	return result
+}
+
+// prunerState is all that a pruner knows of the set as it is and of its parts.
+type prunerState struct {
+	Begun          bool
+	Members        []int
+	Chosen         []uint64
+	Domain, Forced [][]uint64
+}
+
+func stateOf(c *celConstraint) prunerState {
+	p := c.pruner
+	s := prunerState{Begun: p.begun, Chosen: slices.Clone(p.chosen)}
+	for _, member := range c.members {
+		s.Members = append(s.Members, member.Position)
+	}
+	if p.begun {
+		for i := range len(c.members) + 1 {
+			s.Domain = append(s.Domain, slices.Clone(p.domain.At(i)))
+			s.Forced = append(s.Forced, slices.Clone(p.forced.At(i)))
+		}
+	}
+	return s
+}
+
+// prunable is a scenario whose first constraint is read.
+func prunable(t *rapid.T) scenario {
+	c := claim("c")
+	requests := rapid.IntRange(1, 3).Draw(t, "requests")
+	for i := range requests {
+		selectors := rapid.SampledFrom([][]string{nil, nil, {index + " % 2 == 0"}, {index + " > 2"}}).Draw(t, "selectors")
+		c.want(string(rune('x'+i)), rapid.Int64Range(1, 3).Draw(t, "count"), selectors...)
+	}
+	var covered []string
+	if requests > 1 && rapid.Bool().Draw(t, "covers some") {
+		covered = []string{"x", string(rune('w' + requests))}
+	}
+	if oneIn(t, 3, "match") {
+		c.match(color, "x")
+	}
+	shape := rapid.SampledFrom([]string{
+		inARow, indices + ".sum() > 9", indices + ".sum() % 3 == 0 && " + indices + ".min() > 0",
+		"devices.exists_one(d, !devices.exists(o, o.attributes['mla.example.com'].index == d.attributes['mla.example.com'].index + 1))",
+		"devices.filter(d, d.attributes['mla.example.com'].index > 3).size() >= 2",
+	}).Draw(t, "shape")
+	s := scenario{slices: []*sliceBuilder{slice("1", ring(8)...)}, claims: []*claimBuilder{c.cel("shape", covered...).define("shape", shape)}}
+	for i := range s.slices[0].Spec.Devices {
+		d := &s.slices[0].Spec.Devices[i]
+		d.Attributes["color"] = newDevice("", attrs{"color": rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "color")}).Attributes["color"]
+	}
+	for _, d := range s.slices[0].Spec.Devices {
+		if oneIn(t, 6, "in use") {
+			s.inUse = append(s.inUse, d.Name)
+		}
+	}
+	return s
+}
+
+// Whatever is tried and given back in whatever depth, the pruner is as it was before.
+func TestPrunerIsAStack(t *testing.T) {
+	refused, undone, reset := 0, 0, 0
+	cases.Check(t, func(rt *rapid.T) {
+		s := prunable(rt).search(t)
+		c := s.celConstraints[0]
+		before := stateOf(c)
+		var walk func(requests []alternatives)
+		// take adds devices to a request, goes on with those after it, and takes all back.
+		var take func(r *request, from int, then []alternatives, left int)
+		take = func(r *request, from int, then []alternatives, left int) {
+			if left == 0 {
+				walk(then)
+				return
+			}
+			covered := slices.ContainsFunc(r.decides, func(d contribution) bool { return d.covered })
+			if !covered {
+				walk(then) // Its devices play no role here.
+				return
+			}
+			for range rapid.IntRange(1, 2).Draw(rt, "tries") {
+				position := rapid.IntRange(from, len(s.inventory.Candidates)).Draw(rt, "position")
+				position = r.next(position)
+				if position >= len(s.inventory.Candidates) {
+					continue
+				}
+				device := s.inventory.Candidates[position]
+				if s.available.InUse(0, &r.Request, device) || slices.Contains(c.members, device) {
+					continue
+				}
+				state := stateOf(c)
+				added, err := c.Add(&r.Request, device)
+				require.NoError(rt, err)
+				if !added {
+					refused++
+					require.Empty(rt, cmp.Diff(state, stateOf(c)), "refused")
+					continue
+				}
+				take(r, position+1, then, left-1)
+				c.Remove(device)
+				undone++
+				require.Empty(rt, cmp.Diff(state, stateOf(c)), "given back")
+			}
+		}
+		walk = func(requests []alternatives) {
+			if len(requests) == 0 {
+				return
+			}
+			r := requests[0][0]
+			state := stateOf(c)
+			satisfied, err := r.decide()
+			require.NoError(rt, err)
+			if !satisfied {
+				refused++
+				require.Empty(rt, cmp.Diff(state.Members, stateOf(c).Members))
+				return
+			}
+			take(r, 0, requests[1:], r.Count)
+			r.undecide(len(r.decides))
+			if !c.pruner.begun {
+				reset++
+				require.Empty(rt, cmp.Diff(before.Members, stateOf(c).Members))
+				requireEmpty(rt, c)
+				return
+			}
+			require.Empty(rt, cmp.Diff(state, stateOf(c)), "undecided")
+		}
+		walk(s.requests[0])
+		requireEmpty(rt, c)
+		if c.pruner.chosen != nil {
+			require.True(rt, c.pruner.chosen.IsEmpty())
+		}
+		require.False(rt, c.pruner.begun)
+	})
+	require.Positive(t, refused)
+	require.Positive(t, undone)
+	require.Positive(t, reset)
+}
+
+// A device of a request may not come after one that is required and that nobody else can
+// have.
+func TestNextStopsAtRequiredDevices(t *testing.T) {
+	s := given(t, "devices 8 mla-# index=#; claim c; want x 2 if $device.index < 4; want y 1 if $device.index > 1; cel low = devices.exists(d, $at.index == 1)").search(t)
+	c, x := s.celConstraints[0], s.requests[0][0][0]
+	satisfied, err := x.decide()
+	require.NoError(t, err)
+	require.True(t, satisfied)
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
+	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
+
+	added, err := c.Add(&x.Request, s.inventory.Candidates[1])
+	require.NoError(t, err)
+	require.True(t, added)
+	require.True(t, c.pruner.forced.At(1).IsEmpty(), "it is there")
+	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
+	c.Remove(s.inventory.Candidates[1])
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
+	x.undecide(len(x.decides))
+
+	// What a later request can have may be passed over by this one.
+	s = given(t, "devices 8 mla-# index=#; claim c; want x 1; want y 1; cel low = devices.exists(d, $at.index == 1)").search(t)
+	x = s.requests[0][0][0]
+	_, err = x.decide()
+	require.NoError(t, err)
+	require.Equal(t, bitset.Set{1 << 1}, s.celConstraints[0].pruner.forced.At(0))
+	require.Equal(t, []int{2, 5}, []int{x.next(2), x.next(5)})
 }

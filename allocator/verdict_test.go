@@ -5,11 +5,14 @@ package allocator
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/cel"
 )
@@ -25,10 +28,7 @@ func (s scenario) allocateWith(t testing.TB, cache *Cache, opts ...Option) ([]re
 // Whether a search stays within its budget, and what is said if it does not, does not
 // depend on which verdicts are known: known ones are charged, too.
 func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(7)...)}, inUse: []string{"mla-6"},
-		claims: []*claimBuilder{claim("c").want("x", 2).cel("late").define("late", indices+".slice(0, 2) == [3, 5]")},
-	}
+	s := given(t, "devices 7 mla-# index=#; allocated mla-6; claim c; want x 2; cel late = $indices.slice(0, 2) == [3, 5]")
 	warm := NewCache()
 	results, all, err := s.allocateWith(t, warm)
 	require.NoError(t, err)
@@ -70,38 +70,30 @@ func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
 // Verdicts are shared where the devices look the same, whichever request and claim wants
 // them; not with other expressions, other devices and in another order.
 func TestVerdictsAreShared(t *testing.T) {
-	const text = "devices.slice(0, 1).size() + devices.size() == 4"
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(12)...)},
-		claims: []*claimBuilder{claim("c").want("x", 3).cel("three").define("three", text)},
-	}
-	other := func(c *claimBuilder, slices ...*sliceBuilder) scenario {
-		if len(slices) == 0 {
-			slices = s.slices
-		}
-		return scenario{slices: slices, claims: []*claimBuilder{c}}
-	}
+	const text = "cel three = devices.slice(0, 1).size() + devices.size() == 4; "
+	const devices = "slice 1; devices 12 mla-# index=#; "
+	s := given(t, devices+"claim c; want x 3; "+text)
 	for name, test := range map[string]struct {
-		scenario
-		known bool
+		statements string
+		known      bool
 	}{
-		"other request":    {other(claim("d").want("a", 2).want("b", 1).cel("other").define("other", text)), true},
-		"other node":       {other(claim("d").want("x", 3).cel("three").define("three", text).configure(opaque("{}")), slice("2", ring(12)...).pool("pool-2", 1, 1)), true},
-		"not plain":        {other(claim("d").want("x", 3).cel("three").define("three", text), slice("1", append(ring(11), newDevice("mla-11", attrs{"index": 11}, func(d *resourceapi.Device) { d.BindingConditions = []string{"x"} }))...)), true},
-		"other expression": {other(claim("c").want("x", 3).cel("three").define("three", text+" ")), false},
-		"other devices":    {other(claim("c").want("x", 3, index+" > 0").cel("three").define("three", text)), false},
-		"other order":      {other(claim("c").want("a", 1, index+" == 1").want("b", 2).cel("three").define("three", text)), false},
-		"smaller set":      {other(claim("c").want("x", 2).cel("three").define("three", text)), false},
-		"other hardware":   {other(claim("c").want("x", 3).cel("three").define("three", text), slice("1", ring(13)...)), false},
+		"other request":    {devices + "claim d; want a 2; want b 1; " + strings.Replace(text, "three", "other", 1), true},
+		"other node":       {"slice 2 pool=pool-2; devices 12 mla-# index=#; claim d; want x 3; config = {}; " + text, true},
+		"not plain":        {"devices 11 mla-# index=#; device mla-11 index=11 +binding=x; claim d; want x 3; " + text, true},
+		"other expression": {devices + "claim c; want x 3; " + strings.Replace(text, "== 4", "==  4", 1), false},
+		"other devices":    {devices + "claim c; want x 3 if $device.index > 0; " + text, false},
+		"other order":      {devices + "claim c; want a 1 if $device.index == 1; want b 2; " + text, false},
+		"smaller set":      {devices + "claim c; want x 2; " + text, false},
+		"other hardware":   {"devices 13 mla-# index=#; claim c; want x 3; " + text, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cache := NewCache()
+			cache, other := NewCache(), given(t, test.statements)
 			_, first, err := s.allocateWith(t, cache)
 			require.NoError(t, err)
 			require.EqualValues(t, 1, first.Evaluations)
-			want, alone, err := test.allocateWith(t, NewCache())
+			want, alone, err := other.allocateWith(t, NewCache())
 			require.NoError(t, err)
-			got, stats, err := test.allocateWith(t, cache)
+			got, stats, err := other.allocateWith(t, cache)
 			require.NoError(t, err)
 			require.Equal(t, devicesOf(want), devicesOf(got))
 			require.Equal(t, alone.Evaluations, stats.Evaluations+stats.CacheHits)
@@ -130,10 +122,8 @@ func TestExhaustiveSearchKnowsNothing(t *testing.T) {
 // A search that the context or the budget ends at any place leaves nothing behind that
 // would make others wrong.
 func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
-	s := scenario{
-		slices: []*sliceBuilder{slice("1", mesh(3, 3)...)}, inUse: []string{"mla-00", "mla-12"},
-		claims: []*claimBuilder{claim("c").want("x", 4).cel("grid").cel("late").define("grid", neighbors).define("late", "devices.slice(0, 1).size() == 1")},
-	}
+	s := given(t, "allocated mla-00 mla-12; claim c; want x 4; cel grid = $neighbors; cel late = devices.slice(0, 1).size() == 1")
+	s.slices = []*sliceBuilder{slice("1", mesh(3, 3)...)}
 	want, err := s.allocate(t)
 	require.NoError(t, err)
 	require.NotEmpty(t, devicesOf(want))
@@ -186,3 +176,59 @@ func (e *endingContext) Err() error {
 
 // Value hides the context within, whose cause of an end would be looked for.
 func (e *endingContext) Value(any) any { return nil }
+
+// A failure is one of the node if the constraint says so. What a log has of it is the node's own, whoever
+// met it first.
+func TestFailuresOfOneNode(t *testing.T) {
+	const detail = "claim default/c, constraint row, node node-1, devices [mla.example.com/pool-1/mla-0, mla.example.com/pool-1/mla-1]: the expression fails: line 1, column 92: no such key: row" +
+		". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+	const nodes = `slice bad; devices 4 mla-# index=#
+slice good node=node-2 pool=pool-2; device mla-0 index=0 row=0; device mla-1 index=1 row=0; device mla-2 index=2 row=1; device mla-3 index=3 row=1
+slice third node=node-3 pool=pool-3; devices 4 mla-# index=#`
+	const failing = "; claim c; want x 2; cel row; define row onError=%s = devices.all(d, $at.index < 9 && $at.row == 1)"
+	_, err := given(t, nodes+fmt.Sprintf(failing, "Abort")).allocate(t)
+	require.ErrorContains(t, err, "no such key: row")
+	require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+
+	s := given(t, nodes+fmt.Sprintf(failing, "NodeDoesNotFit"))
+	for name, opts := range map[string][]Option{"exhaustive": {WithExhaustiveSearch()}, "pruned": nil, "cached": {WithCache(NewCache())}} {
+		t.Run(name, func(t *testing.T) {
+			s := s
+			s.opts = append([]Option{WithReasons()}, opts...)
+			for range 3 {
+				_, err := s.allocate(t)
+				require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+				require.EqualError(t, err, "constraint row: the expression fails on devices of the node: "+detail[strings.Index(detail, "line"):])
+				var failure *EvaluationError
+				require.ErrorAs(t, err, &failure)
+				require.Equal(t, cel.ReasonRuntime, failure.Reason)
+				require.Equal(t, detail, failure.Detail())
+			}
+			s.node = newNode("node-2")
+			s.requireDevices(t, "x=mla-2", "x=mla-3")
+
+			// A node with devices that look the same is known, and told by its own name.
+			s.node = newNode("node-3")
+			_, err := s.allocate(t)
+			var failure *EvaluationError
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, strings.NewReplacer("node-1", "node-3", "pool-1", "pool-3").Replace(detail), failure.Detail())
+		})
+	}
+	s.opts = nil
+	s.requireDevices(t)
+}
+
+// TestLimitsOfOneEvaluationAreOfTheNode, and budgets are not: they are used up by what came before.
+func TestLimitsOfOneEvaluationAreOfTheNode(t *testing.T) {
+	expensive := "devices.all(a, devices.all(b, devices.all(c, devices.all(d, devices.all(e, devices.all(f, string(a.driver).size() > 0))))))"
+	s := given(t, "devices 20 mla-# index=#; claim c; want x 20; cel a; define a onError=NodeDoesNotFit = "+expensive).with(WithReasons())
+	_, err := s.allocate(t)
+	var failure *EvaluationError
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, cel.ReasonCostLimit, failure.Reason)
+
+	_, err = given(t, "devices 20 mla-# index=#; option cost=1; claim c; want x 2; cel a; define a onError=NodeDoesNotFit = devices.slice(0, 1).size() == 2").allocate(t)
+	require.ErrorAs(t, err, new(*BudgetError))
+	require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+}

@@ -6,6 +6,7 @@ package allocator
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,74 +42,6 @@ func keepingWhole() resourceapi.DeviceConfiguration {
 		Driver:     v1alpha1.DriverName,
 		Parameters: runtime.RawExtension{Raw: []byte(`{"apiVersion":"celset.dev/v1alpha1","kind":"CELDevicePreference","name":"whole","policy":"KeepWhole"}`)},
 	}}
-}
-
-func TestKeepWhole(t *testing.T) {
-	pairs, arcs := shaped("pairs", definitionOf("pair", inPairs)), shaped("arcs", definitionOf("arc", inArc))
-	for name, test := range map[string]struct {
-		class  *resourceapi.DeviceClass
-		claim  *claimBuilder
-		inUse  []string
-		shapes []Shape
-		want   []string
-	}{
-		"one of a broken pair": {
-			class: pairs, claim: claim("c").want("r", 1), inUse: []string{"mla-4"}, want: []string{"r=mla-5"},
-		},
-		"the first if all are whole": {
-			class: pairs, claim: claim("c").want("r", 1), want: []string{"r=mla-0"},
-		},
-		"two of broken pairs": {
-			class: pairs, claim: claim("c").want("r", 2), inUse: []string{"mla-2", "mla-7"}, want: []string{"r=mla-3", "r=mla-6"},
-		},
-		"two of one pair and not of two": {
-			class: pairs, claim: claim("c").want("r", 3), inUse: []string{"mla-6"}, want: []string{"r=mla-0", "r=mla-1", "r=mla-7"},
-		},
-		"at the end of an arc": {
-			class: arcs, claim: claim("c").want("r", 1), inUse: []string{"mla-3", "mla-7"},
-			shapes: []Shape{{"arcs", "arc", 3}}, want: []string{"r=mla-0"},
-		},
-		"in the shorter arc": {
-			class: arcs, claim: claim("c").want("r", 1), inUse: []string{"mla-0", "mla-5"},
-			shapes: []Shape{{"arcs", "arc", 4}}, want: []string{"r=mla-6"},
-		},
-		"the most devices first": {
-			// The arc of four is kept, and both pairs of the others are broken for it.
-			class: arcs, claim: claim("c").want("r", 2), inUse: []string{"mla-0", "mla-5"},
-			shapes: []Shape{{"arcs", "arc", 2}, {"arcs", "arc", 4}}, want: []string{"r=mla-6", "r=mla-7"},
-		},
-		"nobody asks for what the node has": {
-			class: arcs, claim: claim("c").want("r", 1), inUse: []string{"mla-0"},
-			shapes: []Shape{{"arcs", "none", 2}, {"none", "arc", 2}, {"arcs", "arc", 9}}, want: []string{"r=mla-1"},
-		},
-		"a set that has to satisfy a constraint": {
-			class: arcs, claim: claim("c").want("r", 2).cel("two").define("two", inArc), inUse: []string{"mla-5"},
-			shapes: []Shape{{"arcs", "arc", 4}}, want: []string{"r=mla-3", "r=mla-4"},
-		},
-		"nothing to choose": {
-			class: pairs, claim: claim("c").wantAll("r"), want: []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3", "r=mla-4", "r=mla-5", "r=mla-6", "r=mla-7"},
-		},
-		"admin access takes nothing": {
-			class: pairs, claim: claim("c").want("r", 1).admin(), inUse: []string{"mla-0"}, want: []string{"r=mla-0"},
-		},
-		"together": {
-			class: pairs, claim: claim("c").want("r", 1).want("s", 1), inUse: []string{"mla-2"}, want: []string{"r=mla-0", "s=mla-1"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			claims := []*claimBuilder{test.claim}
-			shapes := test.shapes
-			if shapes == nil {
-				shapes = []Shape{{test.class.Name, "pair", 2}}
-			}
-			s := scenario{slices: eight(), classes: []*resourceapi.DeviceClass{test.class}, claims: claims, inUse: test.inUse}
-			for _, opts := range [][]Option{nil, {WithExhaustiveSearch()}, {WithCache(NewCache())}} {
-				s.opts = append(opts, WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes(shapes))
-				s.requireDevices(t, test.want...)
-				s.requireDevices(t, test.want...)
-			}
-		})
-	}
 }
 
 // allOf are all sets of so many of n, in order.
@@ -277,124 +210,22 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 	require.Greater(t, worse, seen/20)
 }
 
-// A class may have the policy; it is about each request of the class alone.
-func TestKeepWholeOfClasses(t *testing.T) {
-	pairs := shaped("pairs", definitionOf("pair", inPairs), keepingWhole())
-	s := scenario{
-		slices: eight(), classes: []*resourceapi.DeviceClass{pairs}, inUse: []string{"mla-2", "mla-7"},
-		claims: []*claimBuilder{claim("c").want("r", 1).class("pairs").want("s", 1).want("t", 1).class("pairs")},
-	}
-	s.requireDevices(t, "r=mla-3", "s=mla-0", "t=mla-6")
-	// A preference of the claim for one of the requests comes first, and is the only one for it.
-	s.claims = []*claimBuilder{claim("c").want("r", 1).class("pairs").want("s", 1).class("pairs").prefer("p", "-"+sum, "s")}
-	s.requireDevices(t, "r=mla-3", "s=mla-0")
-	// The default is for what nobody else has a preference for.
-	s.opts = []Option{WithDefaultPreference(v1alpha1.PolicyKeepWhole)}
-	s.claims = []*claimBuilder{claim("c").want("r", 1).want("s", 1).prefer("p", sum, "s")}
-	details := s.details(t)
-	require.Equal(t, []string{"p", "default"}, []string{details.Preferences[0].Name, details.Preferences[1].Name})
-	require.Nil(t, details.Preferences[0].Losses)
-	// Nobody has asked for pairs, and no class of the claim has a constraint: there is nothing to keep.
-	require.Empty(t, details.Preferences[1].Losses)
-}
-
-func (s scenario) details(t *testing.T) Details {
-	t.Helper()
-	_, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
-	require.NoError(t, err)
-	return details
-}
-
-// Where nobody has asked for anything, the usual counts are looked at.
-func TestKeepWholeWithoutShapes(t *testing.T) {
-	pairs := shaped("pairs", definitionOf("pair", inPairs), keepingWhole())
-	s := scenario{
-		slices: eight(), classes: []*resourceapi.DeviceClass{pairs}, inUse: []string{"mla-2"},
-		claims: []*claimBuilder{claim("c").want("r", 1).class("pairs")},
-	}
-	require.Equal(t, []ShapeLoss{
-		{Shape{"pairs", "pair", 4}, 0, 3},
-		{Shape{"pairs", "pair", 2}, 0, 3},
-	}, s.details(t).Preferences[0].Losses[1:])
-	s.inUse = nil
-	require.Equal(t, []ShapeLoss{
-		{Shape{"pairs", "pair", 8}, 1, 0},
-		{Shape{"pairs", "pair", 4}, 3, 3},
-		{Shape{"pairs", "pair", 2}, 1, 3},
-	}, s.details(t).Preferences[0].Losses)
-}
-
-// A partition is kept whole too: taking a part of a device breaks the whole device.
-func TestKeepWholeOfPartitions(t *testing.T) {
-	var devices []resourceapi.Device
-	for i := range 2 {
-		gpu := fmt.Sprintf("gpu-%d", i)
-		for half := range 2 {
-			part := newDevice(fmt.Sprintf("%s-half-%d", gpu, half), attrs{"size": 1})
-			consuming(gpu, amounts{"memory": "1"})(&part)
-			devices = append(devices, part)
-		}
-		whole := newDevice(gpu, attrs{"size": 2})
-		consuming(gpu, amounts{"memory": "2"})(&whole)
-		devices = append(devices, whole)
-	}
-	wholes := shaped("wholes", definitionOf("whole", "devices.all(d, d.attributes['"+driver+"'].size == 2)"))
-	s := scenario{
-		slices: []*sliceBuilder{
-			slice("devices", devices...).pool("pool-1", 1, 2),
-			providing("counters", map[string]amounts{"gpu-0": {"memory": "2"}, "gpu-1": {"memory": "2"}}),
-		},
-		classes: []*resourceapi.DeviceClass{wholes},
-		claims:  []*claimBuilder{claim("c").want("r", 1, "device.attributes['"+driver+"'].size == 1")},
-		opts:    []Option{WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes([]Shape{{"wholes", "whole", 1}})},
-	}
-	s.requireDevices(t, "r=gpu-0-half-0")
-	s.inUse = []string{"gpu-1-half-1"}
-	s.requireDevices(t, "r=gpu-1-half-0")
-	s.opts = append(s.opts, WithExhaustiveSearch())
-	s.requireDevices(t, "r=gpu-1-half-0")
-}
-
 // A cache is shared by nodes that differ in what only the shapes read, and by allocators that know of
 // other shapes.
 func TestKeepWholeWithACache(t *testing.T) {
-	pairs := shaped("pairs", definitionOf("pair", inPairs), definitionOf("far", "devices.all(d, devices.exists(o, o != d && ("+indexOfD+" - o.attributes['"+driver+"'].index) % 4 == 0))"))
 	kept := WithCache(NewCache())
-	nodeWith := func(shapes []Shape, indices ...int) scenario {
-		devices := make([]resourceapi.Device, len(indices))
-		for i, index := range indices {
-			devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": index})
-		}
-		return scenario{
-			slices: []*sliceBuilder{slice("devices", devices...)}, classes: []*resourceapi.DeviceClass{pairs},
-			claims: []*claimBuilder{claim("c").want("r", 1)},
-			opts:   []Option{kept, WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes(shapes)},
-		}
-	}
-	pair, far := []Shape{{"pairs", "pair", 2}}, []Shape{{"pairs", "far", 2}}
 	for range 2 {
-		nodeWith(pair, 0, 1, 4).requireDevices(t, "r=mla-2")
-		nodeWith(pair, 0, 4, 5).requireDevices(t, "r=mla-0")
-		nodeWith(far, 0, 1, 4).requireDevices(t, "r=mla-1")
-		nodeWith(far, 0, 4, 5).requireDevices(t, "r=mla-2")
-		nodeWith(nil, 0, 1, 4).requireDevices(t, "r=mla-0")
-	}
-}
-
-// A step counts what is left of all sets, and so takes longer than others.
-func TestStepsOfKeepWholeCountAsEight(t *testing.T) {
-	for steps, want := range map[int64]string{7: "r=mla-0", 80: "r=mla-5"} {
-		s := scenario{
-			slices: eight(), inUse: []string{"mla-4"}, claims: []*claimBuilder{claim("c").want("r", 1)},
-			classes: []*resourceapi.DeviceClass{shaped("pairs", definitionOf("pair", inPairs))},
-			opts: []Option{
-				WithPreferenceBudget(1_000_000, steps), WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes([]Shape{{"pairs", "pair", 2}}),
-			},
+		for _, test := range []struct{ option, indices, want string }{
+			{"shape=pairs/pair/2", "0 1 4", "r=c"},
+			{"shape=pairs/pair/2", "0 4 5", "r=a"},
+			{"shape=pairs/far/2", "0 1 4", "r=b"},
+			{"shape=pairs/far/2", "0 4 5", "r=c"},
+			{"", "0 1 4", "r=a"},
+		} {
+			of := strings.Fields(test.indices)
+			given(t, fmt.Sprintf(`class pairs; define pair = $pairs; define far = devices.all(d, devices.exists(o, o != d && ($at.index - o.attributes['mla.example.com'].index) %% 4 == 0))
+device a index=%s; device b index=%s; device c index=%s; claim c; want r 1; option keep-whole %s`, of[0], of[1], of[2], test.option)).with(kept).requireDevices(t, test.want)
 		}
-		a := s.allocator(t)
-		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-		require.NoError(t, err)
-		require.Equal(t, []string{want}, devicesOf(results), steps)
 	}
 }
 
@@ -407,13 +238,9 @@ func TestKeepWholeServesInAnyCase(t *testing.T) {
 		"no devices": "false",
 	} {
 		t.Run(name, func(t *testing.T) {
-			class := shaped("bad", definitionOf("bad", expression))
 			for _, opts := range [][]Option{nil, {WithPreferenceBudget(0, 0)}, {WithAttemptBudget(NewAttemptBudget(1_000_000, 0))}, {WithCache(NewCache())}} {
-				s := scenario{
-					slices: eight(), classes: []*resourceapi.DeviceClass{class}, claims: []*claimBuilder{claim("c").want("r", 2)},
-					opts: append(opts, WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithShapes([]Shape{{"bad", "bad", 2}, {"gone", "bad", 2}})),
-				}
-				s.requireDevices(t, "r=mla-0", "r=mla-1")
+				given(t, "class bad; define bad = "+expression+"; devices 8 mla-# index=#; claim c; want r 2; option keep-whole shape=bad/bad/2 shape=gone/bad/2").
+					with(opts...).requireDevices(t, "r=mla-0", "r=mla-1")
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -193,48 +194,35 @@ func (endless) Allocate(ctx context.Context, _ *v1.Node, _ []*resourceapi.Resour
 	return nil, context.Cause(ctx)
 }
 
-// Upstream's allocator ends while it searches.
+// Upstream's allocator ends while it searches, also in a profile where it serves all pods, with or without a constraint.
 func TestUpstreamIsInterrupted(t *testing.T) {
-	a := startAdmission(t, class(), slice(0, 2, 3), claim(2))
-	state := a.admit(t)
-	limited := usedAllocator(t, a.DynamicResourcesCEL, state).(*limitedAllocator)
-	limited.Allocator = endless{}
-	ended := make(chan *fwk.Status)
-	go func() { ended <- a.Filter(a.ctx, state, pod(), node(nodeName)) }()
-	a.pass(time.Second)
-	a.guard.Look()
-	status := <-ended
-	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	require.Contains(t, status.Message(), "not looked at")
+	endlessly := func(t *testing.T, args runtime.Object, c *resourceapi.ResourceClaim) (*admission, fwk.CycleState) {
+		a := startAdmissionWith(t, args, true, class(), slice(0, 2, 3), c)
+		state := a.admit(t)
+		usedAllocator(t, a.DynamicResourcesCEL, state).(*limitedAllocator).Allocator = endless{}
+		return a, state
+	}
+	for _, test := range []struct {
+		args  runtime.Object
+		claim *resourceapi.ResourceClaim
+	}{{nil, claim(2)}, {upstreamOnly(), claim(2)}, {upstreamOnly(), constrain(t, claim(2), "ring2", ring2)}} {
+		a, state := endlessly(t, test.args, test.claim)
+		ended := make(chan *fwk.Status)
+		go func() { ended <- a.Filter(a.ctx, state, pod(), node(nodeName)) }()
+		a.pass(time.Second)
+		a.guard.Look()
+		status := <-ended
+		require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+		require.Contains(t, status.Message(), "not looked at")
+		require.Contains(t, a.refuse(t), " 1 times in a row")
+		a.requireRefusals(t, "back_off", 1)
+	}
 
 	// The framework's own cancellation is left as it is.
-	a.pass(time.Minute)
-	state = a.admit(t)
-	usedAllocator(t, a.DynamicResourcesCEL, state).(*limitedAllocator).Allocator = endless{}
+	a, state := endlessly(t, nil, claim(2))
 	ctx, cancel := context.WithCancel(a.ctx)
 	cancel()
 	require.Contains(t, a.Filter(ctx, state, pod(), node(nodeName)).Message(), "asked by caller to stop allocating devices")
-}
-
-func TestNamespaceWithoutShareIsRefused(t *testing.T) {
-	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
-	a.guard.CycleBegan("default")
-	a.pass(time.Second)
-	a.guard.CycleEnded()
-	a.admit(t)
-	a.guard.CycleBegan("default")
-	a.guard.Watch(queue{{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "waits"}}})
-	require.Equal(t, "pods of namespace default took more than 20 percent of the scheduler's time, and pods of other namespaces wait: "+
-		"tried again when these had their turn", a.refuse(t))
-	a.requireRefusals(t, "share", 1)
-	a.guard.CycleEnded()
-	a.guard.Look()
-	require.Empty(t, a.activated())
-	a.guard.Watch(queue{})
-	a.pass(25 * time.Millisecond)
-	a.guard.Look()
-	require.Equal(t, []string{"default/pod"}, a.activated())
-	a.admit(t)
 }
 
 // A pod without claims, or whose claims are allocated, is none of the guard's business.
@@ -265,4 +253,118 @@ func TestSelectorsAreJudged(t *testing.T) {
 			a.requireRefusals(t, "invalid_selector", 1)
 		})
 	}
+}
+
+// upstreamOnly are the arguments of a profile in which upstream's allocator serves all pods.
+func upstreamOnly() runtime.Object { return &runtime.Unknown{Raw: []byte(`{"allocator":"Upstream"}`)} }
+
+// TestUpstreamIgnoresConstraints: whether a constraint is right, wrong or nowhere defined and
+// whether the gate is on, it is what it is in a stock scheduler, a matchAttribute that no
+// device has.
+func TestUpstreamIgnoresConstraints(t *testing.T) {
+	for name, c := range map[string]*resourceapi.ResourceClaim{
+		"can be satisfied": constrain(t, claim(2), "ring2", ring2),
+		"does not compile": constrain(t, claim(2), "wrong", "devices.size("),
+		"not defined":      reference(claim(2), "ring2"),
+	} {
+		for _, enabled := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				a := startAdmissionWith(t, upstreamOnly(), enabled, class(), slice(0, 2, 3), c)
+				require.Nil(t, a.cache)
+				state := a.admit(t)
+				require.IsType(t, &limitedAllocator{}, usedAllocator(t, a.DynamicResourcesCEL, state))
+				status := a.Filter(a.ctx, state, pod(), node(nodeName))
+				require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+				require.Equal(t, "cannot allocate all claims", status.Message())
+				require.Empty(t, fail(a.ctx, t, a.DynamicResourcesCEL, nodeName).Message(), "there is nothing to explain")
+				require.Empty(t, cmp.Diff(map[string]float64{"claims cel pending": 1}, shown(t, a.registry)))
+			})
+		}
+	}
+}
+
+// configured is the guard of a scheduler whose profiles have these arguments, in this order.
+func configured(t *testing.T, clock *clocktesting.FakePassiveClock, args ...string) (*guard.Guard, error) {
+	t.Helper()
+	shared := newProfiles(guard.New(clock), utilfeature.DefaultFeatureGate)
+	return shared.guard, shared.configureAll(t, args...)
+}
+
+// configureAll makes the plugins of profiles with these arguments, in this order.
+func (p *profiles) configureAll(t *testing.T, args ...string) error {
+	t.Helper()
+	ctx, h := newHandle(t)
+	for i, raw := range args {
+		h := &profileHandle{h, "profile-" + string(rune('a'+i))}
+		if _, err := newPlugin(ctx, &runtime.Unknown{Raw: []byte(raw)}, h, features(), true, newMetrics(t), p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type profileHandle struct {
+	*handle
+	name string
+}
+
+func (h *profileHandle) ProfileName() string { return h.name }
+
+// TestLimitsOfTheWholeScheduler: whichever profile has them, in whatever order, the limits are
+// for all.
+func TestLimitsOfTheWholeScheduler(t *testing.T) {
+	for name, test := range map[string]struct {
+		profiles []string
+		want     string
+	}{
+		"none has any":   {[]string{`{}`, `{"allocator":"Upstream"}`}, "more than 20 percent"},
+		"the first has":  {[]string{`{"share":{"percent":30}}`, `{}`}, "more than 30 percent"},
+		"the last has":   {[]string{`{"allocator":"Upstream"}`, `{"share":{"percent":30}}`}, "more than 30 percent"},
+		"both have them": {[]string{`{"share":{"percent":30}}`, `{"share":{"percent":30,"burst":"150ms"}}`}, "more than 30 percent"},
+		"each has one":   {[]string{`{"backOff":{"initial":"7s"}}`, `{"share":{"percent":30}}`}, "more than 30 percent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+			g, err := configured(t, clock, test.profiles...)
+			require.NoError(t, err)
+			g.CycleBegan("default")
+			clock.SetTime(clock.Now().Add(time.Minute))
+			g.CycleEnded()
+			g.Watch(queue{{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "waits"}}})
+			g.CycleBegan("default")
+			_, refusal := g.Admit(guard.Request{Pod: pod(), Activate: func(*v1.Pod) {}})
+			require.NotNil(t, refusal)
+			require.Contains(t, refusal.Message, test.want)
+		})
+	}
+}
+
+// TestFragmentationInterval: where no profile uses our allocator nothing is counted.
+func TestFragmentationInterval(t *testing.T) {
+	for name, test := range map[string]struct {
+		profiles []string
+		want     time.Duration
+	}{
+		"none has it":            {[]string{`{"allocator":"Upstream"}`, `{}`}, 5 * time.Minute},
+		"one has it":             {[]string{`{"allocator":"Upstream","fragmentationInterval":"1h"}`, `{}`}, time.Hour},
+		"never":                  {[]string{`{}`, `{"fragmentationInterval":"0s"}`}, 0},
+		"all leave it to others": {[]string{`{"allocator":"Upstream","fragmentationInterval":"1h"}`, `{"allocator":"Upstream"}`}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shared := newShared()
+			require.NoError(t, shared.configureAll(t, test.profiles...))
+			require.Equal(t, test.want, shared.fragmentationInterval())
+		})
+	}
+}
+
+func TestProfilesMustAgree(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	_, err := configured(t, clock, `{"share":{"percent":30}}`, `{}`, `{"share":{"burst":"1s"}}`)
+	require.EqualError(t, err, `DynamicResourcesCEL: profile profile-c has share {"percent":20,"burst":"1s"}, `+
+		`and profile profile-a has {"percent":30,"burst":"150ms"}: it is for the whole scheduler, so set it in one profile, or the same in all`)
+	_, err = configured(t, clock, `{"backOff":{"initial":"2s"}}`, `{"allocator":"Upstream","backOff":{}}`)
+	require.ErrorContains(t, err, `profile profile-b has backOff {"initial":"1s","max":"5m0s"}, and profile profile-a has {"initial":"2s","max":"5m0s"}: `)
+	_, err = configured(t, clock, `{"fragmentationInterval":"2s"}`, `{"fragmentationInterval":"1h"}`)
+	require.ErrorContains(t, err, `profile profile-b has fragmentationInterval "1h0m0s", and profile profile-a has "2s": `)
 }

@@ -7,12 +7,15 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	compbase "k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -20,6 +23,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/metrics"
 )
 
 // classByDefault stands for an extended resource and has a constraint hold for all its requests.
@@ -44,43 +48,6 @@ func extendedPod[T ~string](name T, n int64) *v1.Pod {
 func wanting[T ~string](name T, n int64) v1.Container {
 	amount := v1.ResourceList{v1.ResourceName(name): *resource.NewQuantity(n, resource.DecimalSI), v1.ResourceCPU: resource.MustParse("1")}
 	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: amount, Limits: amount}}
-}
-
-// TestDefaultsAreForPodsWithoutConstraints: neither a claim that says nothing nor a pod without
-// any claim gets devices that don't satisfy what the class demands.
-func TestDefaultsAreForPodsWithoutConstraints(t *testing.T) {
-	for name, test := range map[string]struct {
-		pod    *v1.Pod
-		claims []runtime.Object
-		want   string
-	}{
-		"a claim":           {pod(), []runtime.Object{claim(2)}, "nearest miss: node node-1: 3 of 3 devices for request mla are free, but no set satisfies constraint ring2 of DeviceClass mla.example.com spec.config[0] (default), line 1, column 1: "},
-		"extended resource": {extendedPod(extendedResource, 2), nil, "nearest miss: node node-1: 3 of 3 devices for request container-0-request-1 are free, but no set satisfies constraint ring2 of DeviceClass mla.example.com spec.config[0] (default), line 1, column 1: "},
-		"implicit name":     {extendedPod(resourceapi.ResourceDeviceClassPrefix+className, 2), nil, "nearest miss: node node-1: 3 of 3 devices for request container-0-request-1 are free, but no set satisfies constraint ring2 of DeviceClass mla.example.com spec.config[0] (default), line 1, column 1: "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, pl := start(t, true, append(test.claims, classByDefault(ring2), slice(0, 2, 4))...)
-			state, info := framework.NewCycleState(), node(nodeName)
-			_, status := pl.PreFilter(ctx, state, test.pod, nil)
-			require.True(t, status.IsSuccess(), status)
-			require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
-			status = pl.Filter(ctx, state, test.pod, info)
-			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-			require.Equal(t, "constraint ring2 of DeviceClass mla.example.com spec.config[0] (default): no set of 2 free devices satisfies it", status.Message())
-
-			status.SetPlugin(Name)
-			pl.nodes = func() fwk.NodeInfoLister { return nodes{all: []fwk.NodeInfo{info}} }
-			_, status = pl.PostFilter(ctx, state, test.pod, framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: status}, status))
-			require.Contains(t, status.Message(), test.want)
-
-			// One that has what is asked for fits.
-			ctx, pl = start(t, true, append(test.claims, classByDefault(ring2), slice(0, 2, 3))...)
-			state = framework.NewCycleState()
-			_, status = pl.PreFilter(ctx, state, test.pod, nil)
-			require.True(t, status.IsSuccess(), status)
-			require.True(t, pl.Filter(ctx, state, test.pod, node(nodeName)).IsSuccess())
-		})
-	}
 }
 
 // TestDefaultsWithoutTheGate: pods are scheduled as a scheduler would that does not know them.
@@ -167,4 +134,51 @@ type lastClaims struct {
 func (l *lastClaims) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	l.claims = claims
 	return l.Allocator.Allocate(ctx, node, claims)
+}
+
+// TestAmountsOutOfRangeAreNotUsed: a scheduler computes nothing with them, a claim that asks for them fits nowhere, and
+// a claim that does not gets the device. With such an amount the evaluation would not end.
+func TestAmountsOutOfRangeAreNotUsed(t *testing.T) {
+	for name, args := range map[string]string{"ours": "", "upstream's allocator": `{"allocator":"Upstream"}`} {
+		t.Run(name, func(t *testing.T) {
+			published := slice(0, 1)
+			published.Spec.Devices[0].Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+				"m": {Value: resource.MustParse("1e2000000000")}, "n": {Value: resource.MustParse("2")},
+			}
+			for expression, fits := range map[string]bool{
+				"has(device.capacity['mla.example.com'].m) && device.capacity['mla.example.com'].m.isGreaterThan(quantity('1'))": false,
+				"has(device.capacity['mla.example.com'].n) && device.capacity['mla.example.com'].n.isGreaterThan(quantity('1'))": true,
+			} {
+				registry := compbase.NewKubeRegistry()
+				measured, err := metrics.New(registry, time.Now)
+				require.NoError(t, err)
+				objects := []*resourceapi.ResourceClaim{selecting(claim(1), expression)}
+				ctx, h := newHandle(t, class(), published.DeepCopy(), objects[0])
+				recorder := events.NewFakeRecorder(10)
+				require.NoError(t, limitQuantities(h.factory, func() events.EventRecorderLogger { return recorder }, measured))
+				pl, err := newPlugin(ctx, upstreamArgsOrNone(args), h, features(), true, measured, newShared())
+				require.NoError(t, err)
+				h.start(ctx, t, class(), objects[0])
+				require.Equal(t, "Warning AmountsOutOfRange Not used, because an amount is beyond those of an int64 in milli- to exa-units: capacity m of device mla-0", <-recorder.Events)
+				state := framework.NewCycleState()
+				_, status := pl.PreFilter(ctx, state, pod(), nil)
+				require.True(t, status.IsSuccess(), "%v", status)
+				require.Equal(t, fits, pl.Filter(ctx, state, pod(), node(nodeName)).IsSuccess(), expression)
+			}
+		})
+	}
+	asking := claim(1)
+	asking.Spec.Devices.Requests[0].Exactly.Capacity = &resourceapi.CapacityRequirements{
+		Requests: map[resourceapi.QualifiedName]resource.Quantity{"m": resource.MustParse("1e2000000000")},
+	}
+	ctx, pl := start(t, true, class(), slice(0), asking)
+	_, status := pl.PreFilter(ctx, framework.NewCycleState(), pod(), nil)
+	require.Contains(t, status.Message(), "claim default/claim, request mla: the amount of capacity m is out of range")
+}
+
+func upstreamArgsOrNone(raw string) runtime.Object {
+	if raw == "" {
+		return nil
+	}
+	return &runtime.Unknown{Raw: []byte(raw)}
 }

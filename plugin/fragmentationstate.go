@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/extended"
 	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -35,20 +36,22 @@ import (
 // afterwards.
 const fragmentationCache = 64 << 20
 
-// fragmentationState is what a report depends on: nodes where pods may go, claims, classes and slices,
-// by name. Nothing of it is modified.
+// fragmentationState is what a report depends on: nodes where pods may go, pods that wait, claims, classes and
+// slices, by name. Nothing of it is modified.
 type fragmentationState struct {
-	nodes   []*v1.Node
+	nodes []*v1.Node
+	// waiting are pods that ask for extended resources which a class stands for, and have no claim yet.
+	waiting []*v1.Pod
 	claims  []*resourceapi.ResourceClaim
 	classes []*resourceapi.DeviceClass
 	slices  []*resourceapi.ResourceSlice
 }
 
 // equal tells whether a report on the other state would say the same. What did not change is the same
-// object in the caches of informers. Nodes change every few minutes, because the kubelet says that it
+// object in the caches of informers. Of a pod that waits only the condition changes. Nodes change every few minutes, because the kubelet says that it
 // is alive, and only their names and labels matter.
 func (s *fragmentationState) equal(other *fragmentationState) bool {
-	return other != nil && slices.Equal(s.claims, other.claims) && slices.Equal(s.classes, other.classes) && slices.Equal(s.slices, other.slices) &&
+	return other != nil && slices.EqualFunc(s.waiting, other.waiting, func(a, b *v1.Pod) bool { return a.UID == b.UID }) && slices.Equal(s.claims, other.claims) && slices.Equal(s.classes, other.classes) && slices.Equal(s.slices, other.slices) &&
 		slices.EqualFunc(s.nodes, other.nodes, func(a, b *v1.Node) bool { return a.Name == b.Name && maps.Equal(a.Labels, b.Labels) })
 }
 
@@ -56,8 +59,11 @@ func (s *fragmentationState) equal(other *fragmentationState) bool {
 // changes with each cycle.
 type fragmentationSource struct {
 	nodes    corelisters.NodeLister
+	pods     corelisters.PodLister
 	manager  fwk.SharedDRAManager
 	features structured.Features
+	// extended: pods that ask for extended resources get claims.
+	extended bool
 	synced   []cache.InformerSynced
 	// environment and preparer are its own, so that what it compiles and evaluates is not taken for the
 	// scheduler's. They are made when they are first needed. preparer judges selectors of claims that other
@@ -71,10 +77,13 @@ func newFragmentationMonitor(handle fwk.Handle, features plfeature.Features, mea
 	factory := handle.SharedInformerFactory()
 	source := &fragmentationSource{
 		nodes:    factory.Core().V1().Nodes().Lister(),
+		pods:     factory.Core().V1().Pods().Lister(),
 		manager:  handle.SharedDRAManager(),
 		features: dynamicresources.AllocatorFeatures(features),
+		extended: features.EnableDRAExtendedResource,
 		synced: []cache.InformerSynced{
 			factory.Core().V1().Nodes().Informer().HasSynced,
+			factory.Core().V1().Pods().Informer().HasSynced,
 			factory.Resource().V1().ResourceClaims().Informer().HasSynced,
 			factory.Resource().V1().ResourceSlices().Informer().HasSynced,
 			factory.Resource().V1().DeviceClasses().Informer().HasSynced,
@@ -110,6 +119,13 @@ func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, er
 			s.nodes = append(s.nodes, node)
 		}
 	}
+	if f.extended {
+		pods, err := f.pods.List(labels.Everything())
+		if err != nil {
+			return nil, err
+		}
+		s.waiting = byName(slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return !extended.Waits(pod) || len(extended.Resources(pod, f.classOf)) == 0 }))
+	}
 	if s.claims, err = f.manager.ResourceClaims().List(); err != nil {
 		return nil, err
 	}
@@ -121,6 +137,11 @@ func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, er
 	}
 	s.nodes, s.claims, s.classes, s.slices = byName(s.nodes), byName(s.claims), byName(s.classes), byName(s.slices)
 	return s, nil
+}
+
+// classOf is the class that stands for an extended resource.
+func (f *fragmentationSource) classOf(name v1.ResourceName) *resourceapi.DeviceClass {
+	return f.manager.DeviceClassResolver().GetDeviceClass(name)
 }
 
 // byName has objects in an order that does not depend on the informers.
@@ -147,7 +168,7 @@ func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) 
 		return err != nil || prepared.Err() != nil
 	}
 	problem := allocator.Problem{
-		Allocated: s.claims, Slices: s.slices, Classes: f.manager.DeviceClasses(), Features: f.features, Selectors: preparer.Selectors(),
+		Allocated: append(slices.Clone(s.claims), extended.Waiting(s.waiting, f.classOf)...), Slices: s.slices, Classes: f.manager.DeviceClasses(), Features: f.features, Selectors: preparer.Selectors(),
 		Options: []allocator.Option{
 			allocator.WithEnvironment(environment),
 			allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentation.DefaultCost, fragmentation.DefaultSteps)),

@@ -5,20 +5,31 @@ package plugin
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/internal/testing/transcript"
 )
 
 // shown are the values that are not zero: those of counters and gauges, and of
@@ -52,162 +63,54 @@ func shown(t *testing.T, registry compbase.Gatherer) map[string]float64 {
 	return result
 }
 
-// cycle tries a pod on nodes, as a scheduling cycle does.
-func cycle(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, nodes ...string) {
-	t.Helper()
-	state := framework.NewCycleState()
-	_, status := pl.PreFilter(ctx, state, pod(), nil)
-	require.True(t, status.IsSuccess(), status)
-	for _, name := range nodes {
-		pl.Filter(ctx, state, pod(), node(name))
-	}
-}
-
 // unread can't be told before the set is complete, and is false. It reads no attribute,
 // so that one set is as good as any other.
 const unread = "devices.slice(0, 1).size() == 2"
 
+// TestMetricsOfSearches has values of metrics in a file, each after what was tried: a kind of claim, with a budget or
+// an option, and after a colon the nodes of each cycle. Of the three devices of node-1 the first two are no ring, the last
+// two are.
 func TestMetricsOfSearches(t *testing.T) {
-	ring := func(t *testing.T) *resourceapi.ResourceClaim { return constrain(t, claim(2), "ring2", ring2) }
-	unreadable := func(t *testing.T) *resourceapi.ResourceClaim { return constrain(t, claim(2), "shape", unread) }
-	for name, test := range map[string]struct {
-		claim  func(*testing.T) *resourceapi.ResourceClaim
-		budget configv1alpha1.Budget
-		always bool
-		nodes  []string
-		want   map[string]float64
-	}{
-		// Of the three devices the first two are no ring, the last two are.
-		"allocated, and no fit": {
-			claim: ring, nodes: []string{nodeName, "node-2"},
-			want: map[string]float64{
-				"allocation_duration_seconds cel allocated": 1,
-				"allocation_duration_seconds cel no_fit":    1,
-				"allocation_steps cel allocated":            1, "allocation_steps cel allocated sum": 4,
-				"allocation_steps cel no_fit": 1, "allocation_steps cel no_fit sum": 1,
-				"allocation_cost allocated": 1, "allocation_cost allocated sum": 3 * 4,
-				"allocation_cost no_fit":                   1,
-				"constraint_evaluations_total part":        3,
-				"constraint_compilations_total compiled":   1,
-				"constraint_compilations_total remembered": 1,
-				"search_cuts_total":                        2,
-				"claims cel pending":                       1,
-			},
-		},
-		"known answer": {
-			claim: unreadable, nodes: []string{nodeName, nodeName},
-			want: map[string]float64{
-				"allocation_duration_seconds cel no_fit": 2,
-				"allocation_steps cel no_fit":            2, "allocation_steps cel no_fit sum": 2,
-				"allocation_cost no_fit": 2, "allocation_cost no_fit sum": 15,
-				"cel_expression_constraint_cost": 1, "cel_expression_constraint_cost sum": 15,
-				"constraint_evaluations_total set":         1,
-				"constraint_compilations_total compiled":   1,
-				"constraint_compilations_total remembered": 1,
-				"cache_hits_total answers":                 1,
-				"claims cel pending":                       1,
-			},
-		},
-		"budget for costs": {
-			claim: unreadable, nodes: []string{nodeName}, budget: configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)},
-			want: map[string]float64{
-				"allocation_duration_seconds cel budget": 1,
-				"allocation_steps cel budget":            1, "allocation_steps cel budget sum": 2,
-				"allocation_cost budget": 1, "allocation_cost budget sum": 15,
-				"cel_expression_constraint_cost": 1, "cel_expression_constraint_cost sum": 15,
-				"constraint_evaluations_total set":            1,
-				"constraint_evaluation_failures_total Budget": 1,
-				"constraint_compilations_total compiled":      1,
-				"constraint_compilations_total remembered":    1,
-				"budget_exhaustions_total cost":               1,
-				"claims cel pending":                          1,
-			},
-		},
-		"budget for steps": {
-			claim: unreadable, nodes: []string{nodeName}, budget: configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)},
-			want: map[string]float64{
-				"allocation_duration_seconds cel budget": 1,
-				"allocation_steps cel budget":            1, "allocation_steps cel budget sum": 2,
-				"allocation_cost budget":                   1,
-				"constraint_compilations_total compiled":   1,
-				"constraint_compilations_total remembered": 1,
-				"budget_exhaustions_total steps":           1,
-				"claims cel pending":                       1,
-			},
-		},
-		"error": {
-			claim: func(t *testing.T) *resourceapi.ResourceClaim {
-				return constrain(t, claim(2), "wrong", "devices.slice(0, 1).all(d, d.attributes['mla.example.com'].missing == 1)")
-			},
-			nodes: []string{nodeName},
-			want: map[string]float64{
-				"allocation_duration_seconds cel error": 1,
-				"allocation_steps cel error":            1, "allocation_steps cel error sum": 2,
-				"allocation_cost error": 1, "allocation_cost error sum": 22,
-				"cel_expression_constraint_cost": 1, "cel_expression_constraint_cost sum": 22,
-				"constraint_evaluations_total set":             1,
-				"constraint_evaluation_failures_total Runtime": 1,
-				"constraint_compilations_total compiled":       1,
-				"constraint_compilations_total remembered":     1,
-				"claims cel pending":                           1,
-			},
-		},
-		"without constraint": {
-			claim: func(*testing.T) *resourceapi.ResourceClaim { return claim(2) }, always: true, nodes: []string{nodeName, "node-2"},
-			want: map[string]float64{
-				"allocation_duration_seconds none allocated": 1,
-				"allocation_duration_seconds none no_fit":    1,
-				"allocation_steps none allocated":            1, "allocation_steps none allocated sum": 4,
-				"allocation_steps none no_fit": 1, "allocation_steps none no_fit sum": 1,
-				"claims none pending": 1,
-			},
-		},
-		"attribute": {
-			claim: func(*testing.T) *resourceapi.ResourceClaim {
-				c := claim(2)
-				c.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: ptr.To[resourceapi.FullyQualifiedName](driver + "/index")}}
-				return c
-			},
-			always: true, nodes: []string{nodeName},
-			want: map[string]float64{
-				"allocation_duration_seconds attribute no_fit": 1,
-				"allocation_steps attribute no_fit":            1, "allocation_steps attribute no_fit sum": 4,
-				"claims attribute pending": 1,
-			},
-		},
-		"upstream's allocator": {
-			claim: func(*testing.T) *resourceapi.ResourceClaim { return claim(2) }, nodes: []string{nodeName},
-			want: map[string]float64{"claims none pending": 1},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			registry := compbase.NewKubeRegistry()
-			ctx, pl := startMeasured(t, registry, true, class(), slice(0, 2, 3), test.claim(t))
-			if test.always {
+	expressions := map[string]string{
+		"ring": ring2, "unread": unread, "wrong": "devices.slice(0, 1).all(d, d.attributes['mla.example.com'].missing == 1)", "invalid": "devices +",
+	}
+	transcript.Run(t, filepath.Join("testdata", "searches.txt"), func(t *testing.T, input string) string {
+		what, cycles, _ := strings.Cut(input, ":")
+		words := strings.Fields(what)
+		c := claim(2)
+		if expression := expressions[words[0]]; expression != "" {
+			constrain(t, c, words[0], expression)
+		} else if words[0] == "attribute" {
+			c.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: ptr.To[resourceapi.FullyQualifiedName](driver + "/index")}}
+		}
+		registry := compbase.NewKubeRegistry()
+		ctx, pl := startMeasured(t, registry, !slices.Contains(words, "disabled"), class(), slice(0, 2, 3), c)
+		budget := configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)}
+		for _, word := range words[1:] {
+			switch word {
+			case "ours":
 				pl.mode = configv1alpha1.AllocatorAll
+			case "cost=1":
+				*budget.Cost, pl.budget = 1, &budget
+			case "steps=1":
+				*budget.Steps, pl.budget = 1, &budget
 			}
-			if test.budget.Cost != nil {
-				pl.budget = &test.budget
+		}
+		for nodes := range strings.SplitSeq(cycles, ";") {
+			state := framework.NewCycleState()
+			if _, status := pl.PreFilter(ctx, state, pod(), nil); status.IsSuccess() {
+				for _, name := range strings.Fields(nodes) {
+					pl.Filter(ctx, state, pod(), node(name))
+				}
 			}
-			cycle(ctx, t, pl, test.nodes...)
-			require.Empty(t, cmp.Diff(test.want, shown(t, registry)))
-		})
-	}
-}
-
-// What one cycle finds out, the next one knows.
-func TestMetricsOfLaterCycles(t *testing.T) {
-	registry := compbase.NewKubeRegistry()
-	ctx, pl := startMeasured(t, registry, true, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
-	for range 3 {
-		cycle(ctx, t, pl, nodeName)
-	}
-	values := shown(t, registry)
-	require.EqualValues(t, 3, values["allocation_duration_seconds cel allocated"])
-	require.EqualValues(t, 3, values["constraint_evaluations_total part"], "of each device, once")
-	require.EqualValues(t, 2, values["cache_hits_total answers"])
-	require.EqualValues(t, 1, values["constraint_compilations_total compiled"])
-	require.EqualValues(t, 1, values["constraint_compilations_total remembered"], "to explain it; what the claim says is prepared once")
+		}
+		var lines []string
+		for name, value := range shown(t, registry) {
+			lines = append(lines, fmt.Sprint(name, " ", value))
+		}
+		slices.Sort(lines)
+		return strings.Join(lines, "\n")
+	})
 }
 
 // A scheduler that has found enough nodes stops looking at others.
@@ -228,29 +131,6 @@ func TestMetricsOfSearchesThatNobodyWaitsFor(t *testing.T) {
 	values := shown(t, registry)
 	require.EqualValues(t, 1, values["allocation_duration_seconds cel cancelled"])
 	require.EqualValues(t, 1, values["allocation_duration_seconds cel timeout"])
-}
-
-func TestMetricsOfRefusals(t *testing.T) {
-	for name, test := range map[string]struct {
-		enabled    bool
-		expression string
-		want       map[string]float64
-	}{
-		"gate": {false, ring2, map[string]float64{
-			"refused_scheduling_attempts_total gate_disabled": 1, "claims cel pending": 1,
-		}},
-		"constraint": {true, "devices +", map[string]float64{
-			"refused_scheduling_attempts_total invalid_constraint": 1, "constraint_compilations_total refused": 1, "constraint_compilations_total remembered": 1, "claims cel pending": 1,
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			registry := compbase.NewKubeRegistry()
-			ctx, pl := startMeasured(t, registry, test.enabled, class(), slice(0, 1), constrain(t, claim(2), "c", test.expression))
-			_, status := pl.PreFilter(ctx, framework.NewCycleState(), pod(), nil)
-			require.False(t, status.IsSuccess())
-			require.Empty(t, cmp.Diff(test.want, shown(t, registry)))
-		})
-	}
 }
 
 // profile is a handle of another profile of the same scheduler.
@@ -275,4 +155,75 @@ func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 	h.start(ctx, t, objects...)
 	values := shown(t, legacyregistry.DefaultGatherer)
 	require.EqualValues(t, 1, values["claims none pending"])
+}
+
+// withLog returns a context whose log has what is written without any -v, and that log.
+func withLog(ctx context.Context) (context.Context, func() ktesting.Log) {
+	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
+	buffer := logger.GetSink().(ktesting.Underlier).GetBuffer()
+	return klog.NewContext(ctx, logger), buffer.Data
+}
+
+func podIn(namespace string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pod"}}
+}
+
+func wrong(expression string) error {
+	return fmt.Errorf("claim ns/claim, constraint c: %w", &cel.Error{Expression: expression, Message: "no such thing"})
+}
+
+// TestExpressionThatDoesNotCompileIsLogged: once, however often the pod is tried, and without
+// any verbosity. One that compiles is not, whether it fits or not.
+func TestExpressionThatDoesNotCompileIsLogged(t *testing.T) {
+	for expression, entries := range map[string]int{"devices +": 1, ring2: 0, "size(devices) > 2": 0} {
+		ctx, pl := start(t, true, class(), slice(0, 1), constrain(t, claim(2), "c", expression))
+		ctx, log := withLog(ctx)
+		for range 3 {
+			_, status := pl.PreFilter(ctx, framework.NewCycleState(), pod(), nil)
+			require.Equal(t, entries == 0, status.IsSuccess(), "%v", status)
+		}
+		require.Len(t, log(), entries, expression)
+		for _, entry := range log() {
+			require.Equal(t, ktesting.LogInfo, entry.Type)
+			require.Zero(t, entry.Verbosity)
+			require.Equal(t, "The expression of a CEL device constraint does not compile", entry.Message)
+			require.Contains(t, fmt.Sprint(entry.ParameterKVList...), "constraint c")
+			require.Contains(t, fmt.Sprint(entry.ParameterKVList...), "Syntax error")
+		}
+	}
+}
+
+// TestNamespaceDoesNotFloodTheLog: of mistakes that all differ the first ones are logged, and then
+// one a minute, whatever other namespaces do.
+func TestNamespaceDoesNotFloodTheLog(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+	m := newMistakes(now)
+	ctx, log := withLog(t.Context())
+	for i := range 100 {
+		m.log(ctx, podIn("mallory"), wrong(fmt.Sprint("devices + ", i)))
+	}
+	require.Len(t, log(), mistakesAtOnce)
+
+	m.log(ctx, podIn("alice"), wrong("devices -"))
+	require.Len(t, log(), mistakesAtOnce+1, "another namespace has a share of its own")
+	m.log(ctx, podIn("alice"), wrong("devices + 0"))
+	require.Len(t, log(), mistakesAtOnce+1, "the same mistake was logged")
+
+	now.SetTime(now.Now().Add(time.Minute))
+	for i := range 100 {
+		m.log(ctx, podIn("mallory"), wrong(fmt.Sprint("devices + ", i)))
+	}
+	require.Len(t, log(), mistakesAtOnce+2)
+	last := log()[mistakesAtOnce+1].ParameterKVList
+	require.Equal(t, []any{"leftOut", 90}, last[len(last)-2:])
+}
+
+func TestMistakesThatAreLoggedAreShort(t *testing.T) {
+	m := newMistakes(clocktesting.NewFakePassiveClock(time.Now()))
+	ctx, log := withLog(t.Context())
+	m.log(ctx, podIn("ns"), fmt.Errorf("%s: %w", strings.Repeat("ä", maxLoggedMistake), &cel.Error{Message: "wrong"}))
+	require.Len(t, log(), 1)
+	require.Less(t, len(fmt.Sprint(log()[0].ParameterKVList...)), maxLoggedMistake+100)
+	m.log(ctx, podIn("ns"), errors.New("a reference without definition"))
+	require.Len(t, log(), 1, "nothing was compiled")
 }

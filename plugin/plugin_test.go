@@ -5,7 +5,11 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,21 +18,253 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/featuregate"
+	compbase "k8s.io/component-base/metrics"
+	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/metrics"
 )
+
+const (
+	driver    = "mla.example.com"
+	className = "mla.example.com"
+	nodeName  = "node-1"
+)
+
+// handle is as much of a scheduler as the plugin uses, with the scheduler's own
+// claim tracker and listers on top of a fake API.
+type handle struct {
+	fwk.Handle
+	client  kubernetes.Interface
+	factory informers.SharedInformerFactory
+	manager fwk.SharedDRAManager
+	// activated has the pods that were to be tried.
+	activated atomic.Pointer[[]string]
+}
+
+func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
+	names := slices.Sorted(maps.Keys(pods))
+	if known := h.activated.Load(); known != nil {
+		names = append(slices.Clone(*known), names...)
+	}
+	h.activated.Store(&names)
+}
+
+// newShared is for one profile. What a pod is told depends on no time.
+func newShared() *profiles {
+	shared := newProfiles(guard.New(clocktesting.NewFakePassiveClock(time.Now())), utilfeature.DefaultFeatureGate)
+	shared.withTimeout = func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
+		return context.WithCancel(ctx)
+	}
+	return shared
+}
+
+func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }
+func (h *handle) KubeConfig() *rest.Config                               { return nil }
+func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager                 { return h.manager }
+func (h *handle) ProfileName() string                                    { return "celset-scheduler" }
+
+func features() plfeature.Features {
+	return plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+}
+
+// start returns the plugin with the given objects in its caches.
+func start(t *testing.T, enabled bool, objects ...runtime.Object) (context.Context, *DynamicResourcesCEL) {
+	t.Helper()
+	return startMeasured(t, compbase.NewKubeRegistry(), enabled, objects...)
+}
+
+// newMetrics returns metrics of their own registry.
+func newMetrics(t testing.TB) *metrics.Metrics {
+	t.Helper()
+	measured, err := metrics.New(compbase.NewKubeRegistry(), time.Now)
+	require.NoError(t, err)
+	return measured
+}
+
+// startMeasured is start with a registry for the metrics.
+func startMeasured(t *testing.T, registry metrics.Registry, enabled bool, objects ...runtime.Object) (context.Context, *DynamicResourcesCEL) {
+	t.Helper()
+	measured, err := metrics.New(registry, time.Now)
+	require.NoError(t, err)
+	ctx, h := newHandle(t, objects...)
+	pl, err := newPlugin(ctx, nil, h, features(), enabled, measured, newShared())
+	require.NoError(t, err)
+	h.start(ctx, t, objects...)
+	return ctx, pl
+}
+
+// newHandle returns a handle that has not been started yet, and a context that ends
+// with the test.
+func newHandle(t testing.TB, objects ...runtime.Object) (context.Context, *handle) {
+	t.Helper()
+	_, ctx := ktesting.NewTestContext(t)
+	ctx, cancel := context.WithCancel(ctx)
+	client := fake.NewClientset(objects...)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	claims := assumecache.NewAssumeCache(ktestingLogger(ctx), factory.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
+	tracker, err := resourceslicetracker.StartTracker(ctx, resourceslicetracker.Options{
+		SliceInformer: factory.Resource().V1().ResourceSlices(),
+		KubeClient:    client,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		cancel()
+		factory.Shutdown()
+	})
+	manager := dynamicresources.NewDRAManager(ctx, claims, tracker, factory)
+	// As the scheduler does.
+	resolver, ok := manager.DeviceClassResolver().(cache.ResourceEventHandler)
+	require.True(t, ok)
+	_, err = factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(resolver)
+	require.NoError(t, err)
+	return ctx, &handle{client: client, factory: factory, manager: manager}
+}
+
+// start waits until the objects are in the caches.
+func (h *handle) start(ctx context.Context, t testing.TB, objects ...runtime.Object) {
+	t.Helper()
+	h.factory.Start(ctx.Done())
+	h.factory.WaitForCacheSync(ctx.Done())
+	require.Eventually(t, func() bool {
+		for _, object := range objects {
+			class, ok := object.(*resourceapi.DeviceClass)
+			if ok && h.manager.DeviceClassResolver().GetDeviceClass(v1.ResourceName(resourceapi.ResourceDeviceClassPrefix+class.Name)) == nil {
+				return false
+			}
+		}
+		listed, err := h.manager.ResourceClaims().List()
+		if err != nil || len(listed) != count[*resourceapi.ResourceClaim](objects) {
+			return false
+		}
+		inUse, err := h.manager.ResourceClaims().GatherAllocatedState()
+		return err == nil && len(inUse.AllocatedDevices)+len(inUse.AllocatedSharedDeviceIDs) == allocated(objects)
+	}, waitFor, tick)
+}
+
+func count[T runtime.Object](objects []runtime.Object) int {
+	n := 0
+	for _, object := range objects {
+		if _, ok := object.(T); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// allocated counts the devices of claims.
+func allocated(objects []runtime.Object) int {
+	n := 0
+	for _, object := range objects {
+		if c, ok := object.(*resourceapi.ResourceClaim); ok && c.Status.Allocation != nil {
+			n += len(c.Status.Allocation.Devices.Results)
+		}
+	}
+	return n
+}
+
+func class() *resourceapi.DeviceClass {
+	return &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className}}
+}
+
+// slice publishes devices with the given indices.
+func slice(indices ...int64) *resourceapi.ResourceSlice {
+	s := &resourceapi.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: "slice"},
+		Spec: resourceapi.ResourceSliceSpec{
+			Driver:   driver,
+			NodeName: ptr.To(nodeName),
+			Pool:     resourceapi.ResourcePool{Name: nodeName, Generation: 1, ResourceSliceCount: 1},
+		},
+	}
+	for _, index := range indices {
+		s.Spec.Devices = append(s.Spec.Devices, resourceapi.Device{
+			Name:       deviceName(index),
+			Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"index": {IntValue: ptr.To(index)}},
+		})
+	}
+	return s
+}
+
+func deviceName(index int64) string { return "mla-" + string(rune('0'+index)) }
+
+// claim wants count devices.
+func claim(count int64) *resourceapi.ResourceClaim {
+	return &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "claim", UID: types.UID("claim")},
+		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
+			Requests: []resourceapi.DeviceRequest{{
+				Name: "mla",
+				Exactly: &resourceapi.ExactDeviceRequest{
+					DeviceClassName: className,
+					AllocationMode:  resourceapi.DeviceAllocationModeExactCount,
+					Count:           count,
+				},
+			}},
+		}},
+	}
+}
+
+// constrain adds a constraint, reference and definition.
+func constrain(t testing.TB, c *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
+	t.Helper()
+	raw, err := json.Marshal(map[string]string{
+		"apiVersion": "celset.dev/v1alpha1",
+		"kind":       "CELDeviceConstraint",
+		"name":       name,
+		"expression": expression,
+	})
+	require.NoError(t, err)
+	reference(c, name)
+	c.Spec.Devices.Config = append(c.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{
+		DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+			Driver:     v1alpha1.DriverName,
+			Parameters: runtime.RawExtension{Raw: raw},
+		}},
+	})
+	return c
+}
+
+func reference(c *resourceapi.ResourceClaim, name string) *resourceapi.ResourceClaim {
+	c.Spec.Devices.Constraints = append(c.Spec.Devices.Constraints, resourceapi.DeviceConstraint{
+		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + name)),
+	})
+	return c
+}
+
+// pod uses the claim.
+func pod() *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: types.UID("pod")},
+		Spec: v1.PodSpec{ResourceClaims: []v1.PodResourceClaim{
+			{Name: "mla", ResourceClaimName: ptr.To("claim")},
+		}},
+	}
+}
 
 const (
 	waitFor = 2 * time.Minute
@@ -50,16 +286,6 @@ func usedAllocator(t *testing.T, pl *DynamicResourcesCEL, state fwk.CycleState) 
 	field, err := pl.exchange.allocator(data)
 	require.NoError(t, err)
 	return *field
-}
-
-func TestPodWithoutCELConstraintRunsUpstream(t *testing.T) {
-	ctx, pl := start(t, true, class(), slice(0, 2, 3), claim(2))
-	state := framework.NewCycleState()
-	_, status := pl.PreFilter(ctx, state, pod(), nil)
-	require.True(t, status.IsSuccess(), status)
-	require.NotNil(t, usedAllocator(t, pl, state))
-	_, ours := usedAllocator(t, pl, state).(*measuredAllocator)
-	require.False(t, ours)
 }
 
 func TestPodWithCELConstraintRunsOurs(t *testing.T) {
@@ -92,87 +318,6 @@ func node(name string) fwk.NodeInfo {
 	return info
 }
 
-func TestUnsatisfiableConstraintIsExplained(t *testing.T) {
-	ctx, pl := start(t, true, class(), slice(0, 2, 4), constrain(t, claim(2), "ring2", ring2))
-	state := framework.NewCycleState()
-	_, status := pl.PreFilter(ctx, state, pod(), nil)
-	require.True(t, status.IsSuccess(), status)
-	status = pl.Filter(ctx, state, pod(), node(nodeName))
-	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	require.Equal(t, "constraint ring2: no set of 2 free devices satisfies it", status.Message())
-}
-
-// A search that uses up its budget aborts the scheduling of this pod: an error is
-// tried again after a while, whatever happens in the cluster, and other nodes are not
-// searched. That the search on this node had no answer is not taken for "does not
-// fit".
-func TestBudgetIsAnErrorOfThePod(t *testing.T) {
-	for name, test := range map[string]struct {
-		budget configv1alpha1.Budget
-		want   string
-	}{
-		"cost": {
-			configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)},
-			"claim default/claim, constraint shape, node node-1: the evaluations together exceed the cost budget of 1 CEL cost units, " +
-				"with 3 of 3 sets of devices left undecided: narrow the candidates with selectors or matchAttribute, write a cheaper expression, " +
-				"or raise budget.cost in the scheduler plugin's DynamicResourcesCELArgs",
-		},
-		"steps": {
-			configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)},
-			"claim default/claim, constraint shape, node node-1: the search exceeds the step budget of 1 steps, " +
-				"with 3 of 3 sets of devices left undecided: narrow the candidates with selectors or matchAttribute, " +
-				"split the expression into simple conditions joined by &&, or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			// Nothing is known about a set before it is evaluated.
-			ctx, pl := start(t, true, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", "devices.slice(0, 1).size() == 2"))
-			pl.budget = &test.budget
-			state := framework.NewCycleState()
-			_, status := pl.PreFilter(ctx, state, pod(), nil)
-			require.True(t, status.IsSuccess(), status)
-			status = pl.Filter(ctx, state, pod(), node(nodeName))
-			require.Equal(t, fwk.Error, status.Code())
-			require.EqualError(t, status.AsError(), test.want)
-			require.ErrorAs(t, status.AsError(), new(*allocator.BudgetError))
-		})
-	}
-}
-
-func TestMistakesAreReportedByPreFilter(t *testing.T) {
-	for name, test := range map[string]struct {
-		enabled bool
-		claim   *resourceapi.ResourceClaim
-		want    []string
-	}{
-		"gate off": {false, constrain(t, claim(2), "ring2", ring2),
-			[]string{"resourceclaim default/claim has a CEL device constraint", "--feature-gates=DRACELDeviceConstraint=true"}},
-		"not defined": {true, reference(claim(2), "ring2"),
-			[]string{"ResourceClaim default/claim", "celset.dev/ring2", "DeviceClass mla.example.com"}},
-		"does not compile": {true, constrain(t, claim(2), "ring2", "devices.size() ==\n nothing"),
-			[]string{"claim default/claim, constraint ring2", "<input>:2:2: undeclared reference to 'nothing'", "| .^"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, pl := start(t, test.enabled, class(), slice(0, 1), test.claim)
-			_, status := pl.PreFilter(ctx, framework.NewCycleState(), pod(), nil)
-			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-			for _, want := range test.want {
-				require.Contains(t, status.Message(), want)
-			}
-		})
-	}
-}
-
-func TestAllocatorForAllPods(t *testing.T) {
-	ctx, pl := start(t, false, class(), slice(0, 2, 3), claim(2))
-	pl.mode = configv1alpha1.AllocatorAll
-	state := framework.NewCycleState()
-	_, status := pl.PreFilter(ctx, state, pod(), nil)
-	require.True(t, status.IsSuccess(), status)
-	require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
-	require.True(t, pl.Filter(ctx, state, pod(), node(nodeName)).IsSuccess())
-}
-
 func TestAllocatedClaimsAreLeftAlone(t *testing.T) {
 	c := constrain(t, claim(2), "ring2", ring2)
 	c.Status.Allocation = &resourceapi.AllocationResult{}
@@ -182,12 +327,6 @@ func TestAllocatedClaimsAreLeftAlone(t *testing.T) {
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)
 	require.Nil(t, usedAllocator(t, pl, state))
-}
-
-func TestPodWithoutClaimsIsSkipped(t *testing.T) {
-	ctx, pl := start(t, true)
-	_, status := pl.PreFilter(ctx, framework.NewCycleState(), &v1.Pod{}, nil)
-	require.True(t, status.IsSkip())
 }
 
 func TestDisabledDynamicResourceAllocation(t *testing.T) {
@@ -212,28 +351,10 @@ func TestArguments(t *testing.T) {
 	require.Equal(t, 3*time.Second, upstreamArgs(given, features()).FilterTimeout.Duration)
 	require.Equal(t, configv1alpha1.AllocatorAll, given.Allocator)
 
-	_, pl := start(t, true)
-	require.Equal(t, allocator.DefaultCacheBytes, defaults.CacheSize.Value())
-	require.Less(t, uint64(*pl.budget.AttemptCost), allocator.DefaultCostBudget, "others wait for this scheduler")
-	require.Less(t, *pl.budget.AttemptSteps, allocator.DefaultStepBudget)
-
 	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)}, features(), utilfeature.DefaultFeatureGate)
 	require.ErrorContains(t, err, "filterTimeuot")
 	_, err = decodeArgs(&v1.Pod{}, features(), utilfeature.DefaultFeatureGate)
 	require.ErrorContains(t, err, "DynamicResourcesCEL: got arguments of type *v1.Pod")
-}
-
-func TestFeatureGateIsAlphaAndOff(t *testing.T) {
-	gates := featuregate.NewFeatureGate()
-	require.NoError(t, AddFeatureGates(gates))
-	require.False(t, gates.Enabled(DRACELDeviceConstraint))
-	require.NoError(t, gates.Set("DRACELDeviceConstraint=true"))
-	require.True(t, gates.Enabled(DRACELDeviceConstraint))
-	require.Equal(t, featuregate.Alpha, gates.GetAll()[DRACELDeviceConstraint].PreRelease)
-}
-
-func TestName(t *testing.T) {
-	require.Equal(t, "DynamicResourcesCEL", (&DynamicResourcesCEL{}).Name())
 }
 
 // An argument for what the emulated version lacks is an error only if it is given.

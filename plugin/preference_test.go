@@ -262,23 +262,6 @@ func TestNodesAreScored(t *testing.T) {
 	}
 }
 
-// TestNodesThatLoseLessAreBetter: of two nodes with pairs, one has a device whose partner is in use.
-// A claim for one device that says nothing goes there, and takes that one.
-func TestNodesThatLoseLessAreBetter(t *testing.T) {
-	const pair = "devices.map(d, d.attributes['mla.example.com'].index / 2).max() == devices.map(d, d.attributes['mla.example.com'].index / 2).min()"
-	pairs := classByDefault(pair)
-	inUse := owned("in-use", 2)
-	inUse.Status.Allocation.Devices.Results[0].Pool = "broken"
-	objects := append(onNodes(map[string][]int64{"whole": {0, 1, 2, 3}, "broken": {0, 1, 2, 3}}), pairs, claim(1), inUse)
-	a := startAdmissionWith(t, arguments("defaultPreference: KeepWhole"), true, objects...)
-	scorer, state := newPreference(a.ctx, t, a.handle), framework.NewCycleState()
-	scores := scored(a.ctx, t, a.DynamicResourcesCEL, scorer, state, named("whole", "broken"))
-	require.Equal(t, map[string]int64{"whole": 0, "broken": 100}, scores)
-	broken := nodeValuesIn(state).of("broken").Preferences
-	require.Len(t, broken, 1)
-	require.Zero(t, broken[0].Value, "nothing is lost")
-}
-
 // TestPreFilterForgets: a state that is used a second time has what the second time found.
 func TestPreFilterForgets(t *testing.T) {
 	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)

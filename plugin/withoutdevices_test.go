@@ -9,10 +9,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +22,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/events"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -32,11 +35,16 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
+	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/plugin/guard"
 )
 
 // crowd is a random state of nodes, pods of which no two have the same priority, and budgets. Some of the
@@ -210,4 +218,81 @@ func TestPodsWithoutDevicesArePreemptedForAsEver(t *testing.T) {
 	for _, n := range []int{fit, nominated, several, refused} {
 		require.Positive(t, n)
 	}
+}
+
+// TestImportanceIsUpstreams: who has no scheduler orders pods as it does.
+func TestImportanceIsUpstreams(t *testing.T) {
+	var pods []*v1.Pod
+	for _, priority := range []*int32{nil, ptr.To[int32](-1), ptr.To[int32](0), ptr.To[int32](7)} {
+		for _, start := range []int64{0, 10, 20} {
+			pod := &v1.Pod{Spec: v1.PodSpec{Priority: priority}}
+			if start != 0 {
+				pod.Status.StartTime = &metav1.Time{Time: time.Unix(start, 0)}
+			}
+			pods = append(pods, pod)
+		}
+	}
+	victim := func(pod *v1.Pod) upstream.Victim {
+		info, err := framework.NewPodInfo(pod)
+		require.NoError(t, err)
+		return upstream.NewPodVictim(info, nil, nil)
+	}
+	now := time.Now()
+	for _, a := range pods {
+		for _, b := range pods {
+			if a.Status.StartTime == nil && b.Status.StartTime == nil {
+				// Upstream asks for the time twice.
+				continue
+			}
+			require.Equal(t, upstream.MoreImportantVictim(victim(a), victim(b)), preemption.CompareImportance(a, b, now) < 0, "%v, %v", a, b)
+		}
+	}
+}
+
+// never is satisfied by no set, and nobody can read it.
+const never = `devices.map(d, d.attributes["mla.example.com"].index * (d.attributes["mla.example.com"].index + 7)).sum() % 1000003 == 1000002`
+
+// simulateNever tries on an empty node of sixteen devices for a claim that never fits.
+func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) error {
+	t.Helper()
+	var indices []int64
+	for i := range int64(16) {
+		indices = append(indices, 'a'-'0'+i)
+	}
+	wanted := constrain(t, claim(8), "never", never)
+	wanted.Name, wanted.UID = name, types.UID("claim-"+name)
+	user := evictablePod(name, 1000, "1", name)
+	ctx, h := newHandle(t, class(), slice(indices...), wanted, user)
+	shared := newShared()
+	shared.preempts = true
+	pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), shared)
+	require.NoError(t, err)
+	h.start(ctx, t, class(), wanted)
+	claims := []*resourceapi.ResourceClaim{wanted}
+	trial, err := pl.newTrial(ctx, user, claims, nil, budget)
+	require.NoError(t, err)
+	s := &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{v1.LabelHostname: nodeName}}}
+	_, err = s.allocate(ctx, node, claims)
+	return err
+}
+
+// TestTrialsShareABudget: what one has used up is missing in the next, however many there are.
+func TestTrialsShareABudget(t *testing.T) {
+	const steps = 2000
+	budget := allocator.NewAttemptBudget(1<<40, steps)
+	for _, name := range []string{"first", "second", "third"} {
+		require.ErrorAs(t, simulateNever(t, name, budget), new(*allocator.BudgetError), name)
+		require.Less(t, budget.Steps(), int64(2*steps), name)
+	}
+}
+
+// TestTrialEndsWithItsAttempt: also in the middle of a search, and then nothing is said of the node.
+func TestTrialEndsWithItsAttempt(t *testing.T) {
+	budget := allocator.NewAttemptBudget(1<<40, 1<<40)
+	budget.End(&guard.OvertimeError{})
+	err := simulateNever(t, "job", budget)
+	require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+	require.ErrorContains(t, err, "not looked at")
+	require.LessOrEqual(t, budget.Steps(), int64(1))
 }

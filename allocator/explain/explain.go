@@ -23,6 +23,8 @@ type Explanation struct {
 	// Fits: the claims can be allocated, and would get Results.
 	Fits    bool                           `json:"fits"`
 	Results []resourceapi.AllocationResult `json:"results,omitempty"`
+	// Details are what is to be said of the Results, and what the search took.
+	Details allocator.Details `json:"-"`
 	// Reason is what the allocator says.
 	Reason string `json:"reason,omitempty"`
 	// Failed: a CEL constraint failed on devices of the node, which Reason names. Nothing is
@@ -55,18 +57,34 @@ type Request struct {
 	Failed   int `json:"failed,omitempty"`
 }
 
-// Node explains why the claims fit on the node or do not. The error is one that is about
-// the claims and not about the node: they can't be allocated anywhere. If it is one of the
-// search, a crossed budget or an evaluation that failed, what is known is returned with it.
+// Node is Ask, and of claims that don't fit what follows Requests. The error is one of Ask, or ended the search for
+// the reason: the answer of Ask is returned with it then.
 func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error) {
-	a, err := allocator.NewAllocator(ctx, p.Features, allocator.AllocatedTo(p.Allocated, p.Features), p.Classes, p.Slices, p.Selectors,
-		append(slices.Clone(p.Options), allocator.WithReasons())...)
+	e, a, err := p.ask(ctx, node)
+	if err != nil || e.Fits || e.Failed {
+		return e, err
+	}
+	return e, p.feasible().explain(ctx, a, node, e)
+}
+
+// Ask answers whether the claims fit on the node, as the scheduler would. The error is one that is about the claims and
+// not about the node: they can't be allocated anywhere. If it is one of the search, a crossed budget or an evaluation
+// that failed, what is known is returned with it.
+func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) {
+	e, _, err := p.ask(ctx, node)
+	return e, err
+}
+
+func (p *Problem) ask(ctx context.Context, node *v1.Node) (*Explanation, *allocator.Allocator, error) {
+	with := p.Problem
+	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())
+	a, err := with.NewAllocator(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	requests, err := a.RequestDevices(ctx, node, p.Claims)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	e := &Explanation{Node: node.Name}
 	for _, r := range requests {
@@ -75,21 +93,20 @@ func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error)
 			Wanted: r.Wanted, Matching: len(r.Matching), Free: len(r.Free), Failed: len(r.Failed),
 		})
 	}
-	results, err := a.Allocate(ctx, node, p.Claims)
-	switch {
-	case err == nil:
-		e.Fits, e.Results = true, results
-		return e, nil
-	case !errors.Is(err, structured.ErrFailedAllocationOnNode):
-		return e, err
+	e.Results, e.Details, err = a.AllocateWithDetails(ctx, node, p.Claims)
+	if err == nil {
+		e.Fits = true
+		return e, a, nil
+	}
+	if !errors.Is(err, structured.ErrFailedAllocationOnNode) {
+		return e, a, err
 	}
 	e.Reason = err.Error()
 	if failure, ok := errors.AsType[*allocator.EvaluationError](err); ok {
 		// Which sets there are is not known: the search ended there.
 		e.Failed, e.Reason = true, failure.Detail()
-		return e, nil
 	}
-	return e, p.feasible().explain(ctx, a, node, e)
+	return e, a, nil
 }
 
 func (p *Problem) explain(ctx context.Context, a *allocator.Allocator, node *v1.Node, e *Explanation) error {

@@ -6,6 +6,9 @@ package explain_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/internal/testing/transcript"
 )
 
 const (
@@ -24,88 +27,72 @@ const (
 	even       = "devices.exists(d, " + index + " == 0) &&\n  " + contiguous
 )
 
-func TestNode(t *testing.T) {
-	for name, test := range map[string]struct {
-		claims, allocated []*resourceapi.ResourceClaim
-		want              string
-		unmet             explain.Condition
-		inTheWay          []string
-		never             bool
-	}{
-		"fits": {
-			claims: []*resourceapi.ResourceClaim{such(wanting("c", 4), "ring4", contiguous)},
-			want:   "the claims fit",
-		},
-		"too few": {
-			claims:    []*resourceapi.ResourceClaim{such(wanting("c", 4), "ring4", contiguous)},
-			allocated: []*resourceapi.ResourceClaim{owning("a", 0, 1, 2, 3, 4), owning("b", 5)},
-			want:      "request mla wants 4 devices, 2 of 8 that match are free; in the way: claim default/a with mla-0, mla-1, mla-2, ...",
-			inTheWay:  []string{"default/a"},
-		},
-		"more than there are": {
-			claims: []*resourceapi.ResourceClaim{wanting("c", 9)},
-			want:   "request mla wants 9 devices, 8 of 8 that match are free; it would not fit either if all devices of the node were free",
-			never:  true,
-		},
-		"no set": {
-			claims:    []*resourceapi.ResourceClaim{such(wanting("c", 4), "ring4", even)},
-			allocated: []*resourceapi.ResourceClaim{owning("a", 3), owning("b", 6)},
-			want: "6 of 8 devices for request mla are free, but no set satisfies constraint ring4, line 2, column 3: " +
-				"devices.map(d, d.attributes[\"mla.example.com\"].index).max() - devices.map(d, d.attributes[\"mla.example.com\"].index).min() == devices.size() - 1; " +
-				"in the way: claim default/a with mla-3",
-			unmet:    explain.Condition{Claim: "default/c", Constraint: "ring4", Line: 2, Column: 3},
-			inTheWay: []string{"default/a"},
-		},
-		"never": {
-			claims: []*resourceapi.ResourceClaim{such(wanting("c", 4), "odd", "devices.all(d, "+index+" % 3 == 0)")},
-			want: "8 of 8 devices for request mla are free, but no set satisfies constraint odd, line 1, column 1: " +
-				"devices.all(d, d.attributes[\"mla.example.com\"].index % 3 == 0); it would not fit either if all devices of the node were free",
-			unmet: explain.Condition{Claim: "default/c", Constraint: "odd", Line: 1, Column: 1},
-			never: true,
-		},
-		"attribute constraint": {
-			claims: []*resourceapi.ResourceClaim{such(matching(wanting("c", 2), driver+"/index"), "ring", contiguous)},
-			want: "8 of 8 devices for request mla are free, but no set satisfies matchAttribute mla.example.com/index; " +
-				"it would not fit either if all devices of the node were free",
-			unmet: explain.Condition{Claim: "default/c", Constraint: "matchAttribute mla.example.com/index"},
-			never: true,
-		},
-		"second claim": {
-			claims:    []*resourceapi.ResourceClaim{such(wanting("c", 4), "part", contiguous), such(wanting("d", 4), "part", contiguous)},
-			allocated: []*resourceapi.ResourceClaim{owning("elsewhere"), wanting("waits", 3)},
-			want:      "the claims fit",
-		},
-		"second claim has no set": {
-			claims:    []*resourceapi.ResourceClaim{such(wanting("c", 2), "part", contiguous), such(wanting("d", 3), "part", contiguous)},
-			allocated: []*resourceapi.ResourceClaim{owning("a", 2), owning("b", 5)},
-			want: "6 of 8 devices for request mla of claim default/c, 6 of 8 devices for request mla of claim default/d are free, but no set satisfies constraint part, line 1, column 1: " +
-				"devices.map(d, d.attributes[\"mla.example.com\"].index).max() - devices.map(d, d.attributes[\"mla.example.com\"].index).min() == devices.size() - 1; " +
-				"in the way: claim default/a with mla-2",
-			unmet:    explain.Condition{Claim: "default/d", Constraint: "part", Line: 1, Column: 1},
-			inTheWay: []string{"default/a"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := problem(t, ring(t, 8), test.claims...)
-			p.Allocated = test.allocated
-			e, err := p.Node(t.Context(), node)
+// TestExplanations: on a node with a ring of eight devices, claims want devices, such that expressions
+// hold, and others have some.
+func TestExplanations(t *testing.T) {
+	transcript.Run(t, filepath.Join("testdata", "explanations.txt"), explained)
+}
+
+func explained(t *testing.T, statements string) string {
+	t.Helper()
+	p := problem(t, ring(t, 8))
+	p.Options = append(p.Options, allocator.WithStepBudget(60))
+	for statement := range strings.SplitSeq(strings.NewReplacer("$index", index, "$row", contiguous, "$even", even).Replace(statements), "; ") {
+		keyword, rest, _ := strings.Cut(statement, " ")
+		text, expression, _ := strings.Cut(rest, " = ")
+		words := strings.Fields(text)
+		last := len(p.Claims) - 1
+		switch keyword {
+		case "wants", "waits":
+			count, err := strconv.ParseInt(words[1], 10, 64)
 			require.NoError(t, err)
-			require.Equal(t, test.want, e.String())
-			require.Equal(t, test.want == "the claims fit", e.Fits)
-			require.Equal(t, test.never, e.Never)
-			var owners []string
-			for _, owner := range e.InTheWay {
-				owners = append(owners, owner.Claim)
+			if claim := wanting(words[0], count); keyword == "wants" {
+				p.Claims = append(p.Claims, claim)
+			} else {
+				p.Allocated = append(p.Allocated, claim)
 			}
-			require.Equal(t, test.inTheWay, owners)
-			if test.unmet.Constraint == "" {
-				require.Nil(t, e.Unmet)
-				return
+		case "has":
+			var devices []int
+			for _, word := range words[1:] {
+				device, err := strconv.Atoi(word)
+				require.NoError(t, err)
+				devices = append(devices, device)
 			}
-			require.Equal(t, []any{test.unmet.Claim, test.unmet.Constraint, test.unmet.Line, test.unmet.Column},
-				[]any{e.Unmet.Claim, e.Unmet.Constraint, e.Unmet.Line, e.Unmet.Column})
-		})
+			namespace, name, isForeign := strings.Cut(words[0], "/")
+			claim := owning(words[0], devices...)
+			if isForeign {
+				claim.Namespace, claim.Name = namespace, name
+			}
+			p.Allocated = append(p.Allocated, claim)
+		case "match":
+			p.Claims[last] = matching(p.Claims[last], words[0])
+		case "such":
+			p.Claims[last] = such(p.Claims[last], words[0], expression)
+		case "default":
+			class, err := p.Classes.Get(driver)
+			require.NoError(t, err)
+			raw := fmt.Appendf(nil, `{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": %q, "default": true, "expression": %q}`, words[0], expression)
+			class.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: configuration(raw)}}
+		case "names":
+			p.NamesAll = true
+		default:
+			t.Fatalf("no such statement: %s", statement)
+		}
 	}
+	before := len(p.Claims[0].Spec.Devices.Constraints)
+	e, err := p.Node(t.Context(), node)
+	require.Len(t, p.Claims[0].Spec.Devices.Constraints, before, "the claim is as it was")
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	text := e.String()
+	require.Equal(t, text == "the claims fit", e.Fits)
+	require.Equal(t, strings.Contains(text, "it would not fit either"), e.Never)
+	require.Equal(t, e.Unmet != nil, strings.Contains(text, "no set satisfies"))
+	if e.Unmet != nil && e.Unmet.Line > 0 {
+		require.Contains(t, text, fmt.Sprintf("no set satisfies constraint %s, line %d, column %d: ", e.Unmet.Constraint, e.Unmet.Line, e.Unmet.Column))
+	}
+	return text
 }
 
 // An owner with admin access keeps nobody from a device, and of a shared device an owner
@@ -124,25 +111,7 @@ func TestOwners(t *testing.T) {
 	require.True(t, e.Fits, e)
 }
 
-// What is wrong with a claim on every node is an error.
-func TestErrors(t *testing.T) {
-	for name, test := range map[string]struct {
-		claim *resourceapi.ResourceClaim
-		want  string
-	}{
-		"does not compile": {such(wanting("c", 2), "bad", "devices.foo()"), "undeclared reference to 'foo'"},
-		"no definition":    {matching(wanting("c", 2), "celset.dev/none"), "no CELDeviceConstraint of that name"},
-		"fails":            {such(wanting("c", 2), "fails", "devices.all(d, d.attributes['mla.example.com'].none == 1)"), "no such key: none"},
-		"too expensive": {such(wanting("c", 4), "slow", "devices.map(d, string(d.attributes['mla.example.com'].index)).join(',') == 'x'"),
-			"budget"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := problem(t, ring(t, 40), test.claim)
-			p.Options = append(p.Options, allocator.WithStepBudget(100))
-			_, err := p.Node(t.Context(), node)
-			require.ErrorContains(t, err, test.want)
-		})
-	}
+func TestContextEnds(t *testing.T) {
 	p := problem(t, ring(t, 4), such(wanting("c", 2), "ring", contiguous))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -83,11 +83,16 @@ func such(claim *resourceapi.ResourceClaim, name, expression string) *resourceap
 		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + name)),
 	})
 	claim.Spec.Devices.Config = append(claim.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{
-		DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
-			Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
-		}},
+		DeviceConfiguration: configuration(raw),
 	})
 	return claim
+}
+
+// configuration is one of ours.
+func configuration(raw []byte) resourceapi.DeviceConfiguration {
+	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
+	}}
 }
 
 // matching adds an attribute constraint to a claim.

@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
@@ -30,7 +29,7 @@ func preferenceOf(name, expression string) resourceapi.DeviceConfiguration {
 	if err != nil {
 		panic(err)
 	}
-	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}}}
+	return configuration(raw)
 }
 
 // preferring adds a preference to a claim.

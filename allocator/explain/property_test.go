@@ -4,6 +4,7 @@
 package explain_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,4 +110,56 @@ func requireMinimal(rt *rapid.T, e *explain.Explanation, allocated []*resourceap
 	for i := range e.InTheWay {
 		require.False(rt, solvable(without(slices.Delete(slices.Clone(e.InTheWay), i, i+1))), "%s need not be named", e.InTheWay[i].Claim)
 	}
+}
+
+// TestNothingIsSaidOfOtherNamespaces: whatever is in the way, neither text nor data has a word
+// of it, and the number is right.
+func TestNothingIsSaidOfOtherNamespaces(t *testing.T) {
+	told := 0
+	cases.Check(t, func(rt *rapid.T) {
+		p := problem(t, ring(t, 8), such(wanting("c", rapid.Int64Range(2, 5).Draw(rt, "count")), "shape", contiguous))
+		p.Allocated = drawOwners(rt)
+		foreign := map[string]bool{}
+		for i, claim := range p.Allocated {
+			if rapid.Bool().Draw(rt, "foreign") {
+				claim.Namespace, claim.Name = fmt.Sprint("hidden-", i%2), fmt.Sprint("secret-", i)
+				foreign[claim.Namespace+"/"+claim.Name] = true
+			}
+		}
+		e, err := p.Node(t.Context(), node)
+		require.NoError(rt, err)
+		raw, err := json.Marshal(e)
+		require.NoError(rt, err)
+		for _, text := range []string{e.String(), string(raw)} {
+			require.False(rt, strings.Contains(text, "hidden") || strings.Contains(text, "secret"), text)
+		}
+		p.NamesAll = true
+		all, err := p.Node(t.Context(), node)
+		require.NoError(rt, err)
+		require.Nil(rt, all.OthersInTheWay)
+		var others explain.Others
+		var own []string
+		for _, owner := range all.InTheWay {
+			if foreign[owner.Claim] {
+				others.Claims++
+				others.Devices = append(others.Devices, owner.Devices...)
+			} else {
+				own = append(own, owner.Claim)
+			}
+		}
+		var named []string
+		for _, owner := range e.InTheWay {
+			named = append(named, owner.Claim)
+		}
+		require.Equal(rt, own, named)
+		if others.Claims == 0 {
+			require.Nil(rt, e.OthersInTheWay)
+			return
+		}
+		told++
+		require.Equal(rt, others.Claims, e.OthersInTheWay.Claims)
+		require.ElementsMatch(rt, others.Devices, e.OthersInTheWay.Devices)
+		require.IsIncreasing(rt, append([]string{""}, e.OthersInTheWay.Devices...))
+	})
+	require.Positive(t, told, "the generator has lost a case")
 }

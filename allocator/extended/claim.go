@@ -48,6 +48,26 @@ func Claim(pod *v1.Pod, classOf ClassOf) *resourceapi.ResourceClaim {
 	return claim
 }
 
+// Waiting are the claims of pods that are to be scheduled and have no claim for their extended resources yet.
+func Waiting(pods []*v1.Pod, classOf ClassOf) []*resourceapi.ResourceClaim {
+	var claims []*resourceapi.ResourceClaim
+	for _, pod := range pods {
+		if !Waits(pod) {
+			continue
+		}
+		if claim := Claim(pod, classOf); claim != nil {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// Waits reports whether a pod is to be scheduled, and has no claim for extended resources.
+func Waits(pod *v1.Pod) bool {
+	hasEnded := pod.DeletionTimestamp != nil || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+	return pod.Spec.NodeName == "" && !hasEnded && pod.Status.ExtendedResourceClaimStatus == nil
+}
+
 // Resources are the names of the resources that the claim is for.
 func Resources(pod *v1.Pod, classOf ClassOf) []v1.ResourceName {
 	var names []v1.ResourceName

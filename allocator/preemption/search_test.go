@@ -54,45 +54,33 @@ func searched(t require.TestingT, problem Problem) *Found {
 	return found
 }
 
-// TestNotWhoComesFirst: to keep the most important in the middle of the one set costs two others.
-func TestNotWhoComesFirst(t *testing.T) {
-	found := searched(t, Problem{Victims: single(5, 5, 5, 5), Fits: anyOf([]int{0}, []int{1, 2, 3})})
-	require.Equal(t, []int{0}, found.Removed)
-	require.True(t, found.Exact)
-	require.Equal(t, 1, found.Cost.Pods)
-}
-
-func TestLowPrioritiesGoInNumbers(t *testing.T) {
-	found := searched(t, Problem{Victims: single(9, 1, 1, 1), Fits: anyOf([]int{0}, []int{1, 2, 3})})
-	require.Equal(t, []int{1, 2, 3}, found.Removed)
-}
-
-func TestBudgetsCountMost(t *testing.T) {
-	victims := single(9, 1, 1)
-	victims[1][0].Budgets, victims[2][0].Budgets = []int{0}, []int{0}
-	problem := Problem{Victims: victims, Allowed: []int32{1}, Fits: anyOf([]int{0}, []int{1, 2})}
-	require.Equal(t, []int{0}, searched(t, problem).Removed)
-	problem.Allowed = []int32{2}
-	require.Equal(t, []int{1, 2}, searched(t, problem).Removed)
-}
-
-func TestGroupsGoAsAWhole(t *testing.T) {
+func TestWhoIsRemoved(t *testing.T) {
+	counting := single(9, 1, 1)
+	counting[1][0].Budgets, counting[2][0].Budgets = []int{0}, []int{0}
 	group := Victim{{Priority: 3}, {Priority: 3}, {Priority: 3}}
-	found := searched(t, Problem{Victims: []Victim{group, {{Priority: 3}}, {{Priority: 3}}}, Fits: anyOf([]int{0}, []int{1, 2})})
-	require.Equal(t, []int{1, 2}, found.Removed)
-	require.Equal(t, 2, found.Cost.Pods)
-}
-
-func TestNobodyToRemove(t *testing.T) {
-	require.Nil(t, searched(t, Problem{Victims: single(1, 2), Fits: anyOf()}))
-	found := searched(t, Problem{Victims: single(1, 2), Fits: anyOf(nil)})
-	require.Empty(t, found.Removed)
-}
-
-func TestLateStartersGo(t *testing.T) {
-	victims := single(1, 1)
-	require.Equal(t, []int{0}, searched(t, Problem{Victims: victims, Fits: anyOf([]int{0}, []int{1})}).Removed,
-		"the first started last")
+	for name, test := range map[string]struct {
+		victims []Victim
+		allowed []int32
+		sets    [][]int
+		want    []int
+	}{
+		// To keep the most important in the middle of the one set costs two others.
+		"not who comes first":          {single(5, 5, 5, 5), nil, [][]int{{0}, {1, 2, 3}}, []int{0}},
+		"low priorities go in numbers": {single(9, 1, 1, 1), nil, [][]int{{0}, {1, 2, 3}}, []int{1, 2, 3}},
+		"budgets count most":           {counting, []int32{1}, [][]int{{0}, {1, 2}}, []int{0}},
+		"budgets that allow it":        {counting, []int32{2}, [][]int{{0}, {1, 2}}, []int{1, 2}},
+		"groups go as a whole":         {[]Victim{group, {{Priority: 3}}, {{Priority: 3}}}, nil, [][]int{{0}, {1, 2}}, []int{1, 2}},
+		"late starters go":             {single(1, 1), nil, [][]int{{0}, {1}}, []int{0}},
+		"nobody has to go":             {single(1, 2), nil, [][]int{nil}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := searched(t, Problem{Victims: test.victims, Allowed: test.allowed, Fits: anyOf(test.sets...)})
+			require.ElementsMatch(t, test.want, found.Removed)
+			require.True(t, found.Exact)
+			require.Equal(t, len(test.want), found.Cost.Pods)
+		})
+	}
+	require.Nil(t, searched(t, Problem{Victims: single(1, 2), Fits: anyOf()}), "nobody can help")
 }
 
 func TestErrorsEndIt(t *testing.T) {
@@ -103,12 +91,9 @@ func TestErrorsEndIt(t *testing.T) {
 	cancel()
 	_, err = Search(ctx, Problem{Victims: single(1), Fits: anyOf(nil)})
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-// TestOverEndsIt: though nothing is asked any more.
-func TestOverEndsIt(t *testing.T) {
+	// Though nothing is asked any more.
 	over := errors.New("over")
-	_, err := Search(t.Context(), Problem{Victims: single(1, 1), Fits: anyOf([]int{0}), MaxQuestions: 10, Over: func() error { return over }})
+	_, err = Search(t.Context(), Problem{Victims: single(1, 1), Fits: anyOf([]int{0}), MaxQuestions: 10, Over: func() error { return over }})
 	require.ErrorIs(t, err, over)
 }
 

@@ -32,93 +32,6 @@ func byClaims(requirements ...requirement) clusterv1beta1.ClusterSelector {
 	return clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: requirements}}
 }
 
-func TestLabelsAndClaims(t *testing.T) {
-	const region = "region.open-cluster-management.io"
-	both := byLabels(requirement{Key: "cloud", Operator: "In", Values: []string{"aws"}})
-	both.ClaimSelector = byClaims(requirement{Key: region, Operator: "Exists"}).ClaimSelector
-	all := *both.DeepCopy()
-	all.CelSelector = expressions(`managedCluster.spec.leaseDurationSeconds == 61`).CelSelector
-	for name, test := range map[string]struct {
-		selector clusterv1beta1.ClusterSelector
-		want     bool
-	}{
-		"empty":                 {want: true},
-		"label in":              {byLabels(requirement{Key: "cloud", Operator: "In", Values: []string{"gcp", "aws"}}), true},
-		"label not in":          {byLabels(requirement{Key: "cloud", Operator: "NotIn", Values: []string{"gcp", "aws"}}), false},
-		"absent label not in":   {byLabels(requirement{Key: "rack", Operator: "NotIn", Values: []string{"1"}}), true},
-		"label exists":          {byLabels(requirement{Key: "cloud", Operator: "Exists"}), true},
-		"label does not exist":  {byLabels(requirement{Key: "cloud", Operator: "DoesNotExist"}), false},
-		"labels are ANDed":      {byLabels(requirement{Key: "cloud", Operator: "Exists"}, requirement{Key: "rack", Operator: "Exists"}), false},
-		"match labels":          {clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}, true},
-		"claim in":              {byClaims(requirement{Key: region, Operator: "In", Values: []string{"eu-central-1"}}), true},
-		"claim not in":          {byClaims(requirement{Key: region, Operator: "NotIn", Values: []string{"eu-central-1"}}), false},
-		"absent claim not in":   {byClaims(requirement{Key: "rack", Operator: "NotIn", Values: []string{"1"}}), true},
-		"claim exists":          {byClaims(requirement{Key: region, Operator: "Exists"}), true},
-		"claim does not exist":  {byClaims(requirement{Key: region, Operator: "DoesNotExist"}), false},
-		"a label is no claim":   {byClaims(requirement{Key: "cloud", Operator: "Exists"}), false},
-		"label and claim":       {both, true},
-		"label, claim and CEL":  {all, false},
-		"CEL expressions: both": {expressions("true", "managedCluster.size() > 0"), true},
-		"CEL expressions: one":  {expressions("true", "false"), false},
-		"the first one decides": {expressions("has(managedCluster.metadata.annotations)", "managedCluster.metadata.annotations.size() > 0"), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			verdict, err := compile(t, test.selector).Match(t.Context(), cluster.New(cluster1()), cluster.Hub{})
-			require.NoError(t, err)
-			require.Equal(t, test.want, verdict.Matches)
-			if len(test.selector.CelSelector.CelExpressions) == 0 {
-				require.Zero(t, verdict.Cost)
-			}
-		})
-	}
-}
-
-func TestLastOfEqualClaimsCounts(t *testing.T) {
-	object := cluster1()
-	object.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "a", Value: "1"}, {Name: "a", Value: "2"}}
-	of := map[string]cluster.Cluster{"typed": cluster.New(object)}
-	var err error
-	of["unstructured"], err = cluster.Of(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"clusterClaims": []any{
-		map[string]any{"name": "a", "value": "1"}, map[string]any{"name": "a", "value": "2"}}}}})
-	require.NoError(t, err)
-	for name, of := range of {
-		for value, want := range map[string]bool{"1": false, "2": true} {
-			verdict, err := compile(t, byClaims(requirement{Key: "a", Operator: "In", Values: []string{value}})).Match(t.Context(), of, cluster.Hub{})
-			require.NoError(t, err)
-			require.Equal(t, want, verdict.Matches, name)
-		}
-	}
-}
-
-func TestCompileErrors(t *testing.T) {
-	path := field.NewPath("spec", "predicates").Index(1).Child("requiredClusterSelector")
-	for name, test := range map[string]struct {
-		selector clusterv1beta1.ClusterSelector
-		message  string
-	}{
-		"label operator": {byLabels(requirement{Key: "a", Operator: "Gt", Values: []string{"1"}}),
-			`spec.predicates[1].requiredClusterSelector.labelSelector: "Gt" is not a valid label selector operator`},
-		"claim operator": {byClaims(requirement{Key: "a", Operator: "Lt", Values: []string{"1"}}),
-			`spec.predicates[1].requiredClusterSelector.claimSelector: "Lt" is not a valid label selector operator`},
-		"claim value": {byClaims(requirement{Key: "a", Operator: "In", Values: []string{"https://x y"}}), "a valid label must be"},
-		"no values":   {byLabels(requirement{Key: "a", Operator: "In"}), "values set can't be empty"},
-		"label key":   {byLabels(requirement{Key: "a b", Operator: "Exists"}), "name part must consist of"},
-		"syntax": {expressions("true", "managedCluster =="),
-			"spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[1]: ERROR: <input>:1:18: Syntax error"},
-		"unknown name":     {expressions("cluster.name == 'a'"), "undeclared reference to 'cluster'"},
-		"empty expression": {expressions(""), "Syntax error"},
-		"text":             {expressions("'true'"), "the expression must return bool, it returns string"},
-		"list":             {expressions("managedCluster.scores('a')"), "it returns list(dyn)"},
-		"the whole":        {expressions("managedCluster"), "it returns map(string, dyn)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			selector, err := environment.Compile(t.Context(), test.selector, path)
-			require.Nil(t, selector)
-			require.ErrorContains(t, err, test.message)
-		})
-	}
-}
-
 // The limits of CEL's parser are those of expressions: none is exceeded with more
 // than an error.
 func TestLongExpressions(t *testing.T) {
@@ -320,14 +233,6 @@ func TestVerdictsSayWhatDoesNotMatch(t *testing.T) {
 		require.Equal(t, want, verdict.Unmatched.String())
 		require.Equal(t, want == "<nil>", verdict.Matches)
 	}
-}
-
-func TestLabelsAndClaimsOfAnyCluster(t *testing.T) {
-	of := cluster.New(cluster1())
-	require.Equal(t, "aws", of.Labels().Get("cloud"))
-	require.Equal(t, "eu-central-1", of.Claims().Get("region.open-cluster-management.io"))
-	require.Nil(t, cluster.Cluster{}.Labels())
-	require.Nil(t, cluster.Cluster{}.Claims())
 }
 
 // Maps are gone through in the order of their keys: the answer is the same each

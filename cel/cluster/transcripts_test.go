@@ -18,6 +18,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/cel"
@@ -37,12 +39,14 @@ func TestExpiredScores(t *testing.T)                   { selectors(t, "expired")
 func TestQuantities(t *testing.T)                      { selectors(t, "quantities") }
 func TestScoresReceiver(t *testing.T)                  { selectors(t, "receiver") }
 func TestExponentsAreCut(t *testing.T)                 { selectors(t, "exponents") }
+func TestLabelsAndClaims(t *testing.T)                 { selectors(t, "labels") }
+func TestCompileErrors(t *testing.T)                   { selectors(t, "compileerrors") }
 
 // TestNow has what an answer is, and whether it depends on the time.
 func TestNow(t *testing.T) { selectors(t, "now") }
 
-// selectors evaluates the expressions of a transcript. Lines before them say on what: "on" has
-// changes of [cluster1], "score" those of a score that there is besides, "at" is the time.
+// selectors evaluates the expressions of a transcript, and whole selectors, which "select" has. Lines before them
+// say on what: "on" has changes of [cluster1], "score" those of a score that there is besides, "at" is the time.
 func selectors(t *testing.T, name string) {
 	t.Helper()
 	var object metav1.Object = cluster1()
@@ -82,9 +86,14 @@ func selectors(t *testing.T, name string) {
 // in JSON.
 func selected(t *testing.T, expression string, object metav1.Object, on cluster.Hub) string {
 	t.Helper()
-	selector, err := environment.Compile(t.Context(), expressions(expression), nil)
+	said := expressions(expression)
+	if text, is := strings.CutPrefix(expression, "select "); is {
+		said = clusterv1beta1.ClusterSelector{}
+		require.NoError(t, yaml.UnmarshalStrict([]byte(text), &said))
+	}
+	selector, err := environment.Compile(t.Context(), said, nil)
 	if err != nil {
-		return "does not compile: " + toldOf(t, err)
+		return "does not compile: " + toldOf(err)
 	}
 	content, err := json.Marshal(object)
 	require.NoError(t, err)
@@ -95,10 +104,11 @@ func selected(t *testing.T, expression string, object metav1.Object, on cluster.
 		of, err := cluster.Of(form)
 		require.NoError(t, err)
 		verdict, err := selector.Match(t.Context(), of, on)
+		require.True(t, len(said.CelSelector.CelExpressions) > 0 || verdict.Cost == 0, "it costs nothing without CEL")
 		result := fmt.Sprint(verdict.Matches)
 		if err != nil {
 			require.False(t, verdict.Matches)
-			result = toldOf(t, err)
+			result = toldOf(err)
 		}
 		if verdict.Timed {
 			result += ", at this time"
@@ -109,14 +119,82 @@ func selected(t *testing.T, expression string, object metav1.Object, on cluster.
 	return results[0]
 }
 
-// toldOf is the reason, the place if there is one, and the first line of the message.
-func toldOf(t *testing.T, err error) string {
-	t.Helper()
+// toldOf is the reason, the place if there is one, and the first line of the message, if it is about CEL.
+func toldOf(err error) string {
 	failure, ok := errors.AsType[*cel.Error](err)
-	require.True(t, ok, "%v", err)
+	if !ok {
+		return err.Error()
+	}
 	message, _, _ := strings.Cut(failure.Message, "\n")
 	if failure.Line == 0 {
 		return fmt.Sprintf("%s: %s", failure.Reason, message)
 	}
 	return fmt.Sprintf("%s at %d:%d: %s", failure.Reason, failure.Line, failure.Column, message)
+}
+
+func item(name string, value int32) clusterv1alpha1.AddOnPlacementScoreItem {
+	return clusterv1alpha1.AddOnPlacementScoreItem{Name: name, Value: value}
+}
+
+func TestScoresThatAreNoneFail(t *testing.T) {
+	_, err := matches(t, `managedCluster.scores("broken").size() == 0`, cluster.New(cluster1()), hub())
+	require.ErrorIs(t, err, errBroken)
+	_, err = matches(t, `managedCluster.scores("default").size() == 0`, cluster.New(cluster1()), cluster.Hub{})
+	require.ErrorContains(t, err, "not found")
+}
+
+func TestScoresExpireByTheClockIfNoTimeIsGiven(t *testing.T) {
+	for offset, want := range map[time.Duration]bool{time.Hour: true, -time.Hour: false} {
+		scores := score("default")
+		scores.Status.ValidUntil = &metav1.Time{Time: time.Now().Add(offset)}
+		on := hub(scores)
+		on.Now = time.Time{}
+		matched, _ := matches(t, `managedCluster.scores("default") == []`, cluster.New(cluster1()), on)
+		require.Equal(t, want, matched)
+	}
+}
+
+func TestScoreNames(t *testing.T) {
+	for name, test := range map[string]struct {
+		expressions []string
+		names       []string
+		computed    bool
+	}{
+		"none":               {expressions: []string{`managedCluster.metadata.name == "scores"`}},
+		"no CEL":             {},
+		"one":                {expressions: []string{`managedCluster.scores("a").size() == 1`}, names: []string{"a"}},
+		"several":            {expressions: []string{`managedCluster.scores("a") == managedCluster.scores("b")`, `managedCluster.scores("c") == []`}, names: []string{"a", "b", "c"}},
+		"in a macro":         {expressions: []string{`[managedCluster].all(c, c.scores("a") == [])`}, names: []string{"a"}},
+		"never evaluated":    {expressions: []string{`true || managedCluster.scores("a") == []`}, names: []string{"a"}},
+		"computed":           {expressions: []string{`managedCluster.scores("a" + "b") == []`}, computed: true},
+		"computed and known": {expressions: []string{`["a", "b"].all(n, managedCluster.scores(n) == []) && managedCluster.scores("c") == []`}, names: []string{"c"}, computed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names := compile(t, expressions(test.expressions...)).ScoreNames()
+			require.ElementsMatch(t, test.names, names.Names.UnsortedList())
+			require.Equal(t, test.computed, names.Computed)
+			for _, known := range test.names {
+				require.True(t, names.Has(known))
+			}
+			require.Equal(t, test.computed, names.Has("other"))
+		})
+	}
+}
+
+func bravelion() *profilev1alpha1.ClusterProfile {
+	return &profilev1alpha1.ClusterProfile{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "bravelion", Labels: map[string]string{"cloud": "azure"}},
+		Spec:       profilev1alpha1.ClusterProfileSpec{ClusterManager: profilev1alpha1.ClusterManager{Name: "fleet"}},
+		Status: profilev1alpha1.ClusterProfileStatus{
+			Version: profilev1alpha1.ClusterVersion{Kubernetes: "v1.33.1"},
+			Properties: []profilev1alpha1.Property{
+				{Name: "sku.node.k8s.io", Value: "g6.xlarge,Standard_NC48ads_H100,m3-ultramem-32"},
+				// The commas that the example of the proposal lacks are added.
+				{Name: "sku.gpu.kubernetes-fleet.io", Value: `{
+					"H100": [{"Standard_NC48ads_H100_v4": 10}, {"Standard_NC96ads_H100_v4": 2}],
+					"A100": [{"Standard_NC48ads_A100_v4": 50}, {"Standard_NC96ads_A100_v4": 20}]
+				}`},
+			},
+		},
+	}
 }

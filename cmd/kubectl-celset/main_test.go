@@ -4,14 +4,25 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/cmd/kubectl-celset/cli"
+	"github.com/celset/celset/internal/topology/machine"
 )
 
 func TestMain(m *testing.M) {
@@ -62,5 +73,125 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// writeMachine writes what is published on node-4, an hgx-h100, and the claim finetune, which
+// has a GPU of it and the rail beside it, as "kubectl get -o yaml" would.
+func writeMachine(path string) error {
+	m, err := machine.ByName("hgx-h100")
+	if err != nil {
+		return err
+	}
+	slices, err := m.ResourceSlices("node-4")
+	if err != nil {
+		return err
+	}
+	has := func(driver, device string) resourceapi.DeviceRequestAllocationResult {
+		return resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: driver, Pool: "node-4", Device: device}
+	}
+	objects := []any{&resourceapi.ResourceClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: resourceapi.SchemeGroupVersion.String(), Kind: "ResourceClaim"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "finetune"},
+		Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
+			Results: []resourceapi.DeviceRequestAllocationResult{has("gpu.nvidia.com", "gpu-5"), has("dra.net", "pci-0000-d4-00-0")},
+		}}},
+	}}
+	for _, slice := range slices {
+		objects = append(objects, slice)
+	}
+	var content bytes.Buffer
+	for _, object := range objects {
+		document, err := yaml.Marshal(object)
+		if err != nil {
+			return err
+		}
+		content.WriteString("---\n")
+		content.Write(document)
+	}
+	return os.WriteFile(path, content.Bytes(), 0o600)
+}
+
+var example = regexp.MustCompile("(?s)```\n\\$ kubectl celset ([^\n]*)\n(.*?)```")
+
+// What the pages show is what the commands print for the clusters of the scripts. A line
+// that ends with dots is the beginning of one, and lines may be left out.
+func TestPagesShowWhatIsPrinted(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	machine := filepath.Join(t.TempDir(), "machine.yaml")
+	require.NoError(t, writeMachine(machine))
+	requireShown(t, "kubectl.md", 5, "-f", filepath.Join("testdata", "cluster"), "-f", machine)
+	requireShown(t, "preferences.md", 2, "-f", filepath.Join("testdata", "fragmented"))
+}
+
+func requireShown(t *testing.T, name string, count int, files ...string) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+	require.NoError(t, err)
+	examples := example.FindAllStringSubmatch(string(page), -1)
+	require.Len(t, examples, count)
+	for _, match := range examples {
+		t.Run(match[1], func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			cli.Run(t.Context(), append(strings.Fields(match[1]), files...), genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})
+			printed := strings.Split(stdout.String(), "\n")
+			for line := range strings.Lines(match[2]) {
+				line = strings.TrimRight(line, "\n")
+				begin, isCut := strings.CutSuffix(line, "...")
+				for len(printed) > 0 && printed[0] != line && (!isCut || !strings.HasPrefix(printed[0], begin)) {
+					printed = printed[1:]
+				}
+				require.NotEmpty(t, printed, "%q is not printed, or not there:\n%s%s", line, &stdout, &stderr)
+				printed = printed[1:]
+			}
+		})
+	}
+}
+
+// krewPlugin is the manifest of a plugin as krew v1alpha2 has it.
+type krewPlugin struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Version          string `json:"version"`
+		Homepage         string `json:"homepage"`
+		ShortDescription string `json:"shortDescription"`
+		Description      string `json:"description"`
+		Caveats          string `json:"caveats"`
+		Platforms        []struct {
+			Selector struct {
+				MatchLabels map[string]string `json:"matchLabels"`
+			} `json:"selector"`
+			URI    string `json:"uri"`
+			SHA256 string `json:"sha256"`
+			Bin    string `json:"bin"`
+		} `json:"platforms"`
+	} `json:"spec"`
+}
+
+// krew wants a short description of at most 50 characters, and an archive with its
+// checksum for each platform.
+func TestKrewManifest(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "manifests", "krew", "celset.yaml"))
+	require.NoError(t, err)
+	var plugin krewPlugin
+	require.NoError(t, yaml.UnmarshalStrict(raw, &plugin))
+	require.Equal(t, "krew.googlecontainertools.github.com/v1alpha2", plugin.APIVersion)
+	require.Equal(t, "Plugin", plugin.Kind)
+	require.Equal(t, "celset", plugin.Metadata.Name)
+	require.LessOrEqual(t, len(plugin.Spec.ShortDescription), 50)
+	require.NotEmpty(t, plugin.Spec.Platforms)
+	seen := make(map[string]bool)
+	for _, platform := range plugin.Spec.Platforms {
+		labels := platform.Selector.MatchLabels
+		key := labels["os"] + "_" + labels["arch"]
+		require.False(t, seen[key], key)
+		seen[key] = true
+		require.Equal(t, plugin.Spec.Homepage+"/releases/download/"+plugin.Spec.Version+"/kubectl-celset_"+key+".tar.gz", platform.URI)
+		require.Len(t, platform.SHA256, 64)
+		require.Equal(t, labels["os"] == "windows", strings.HasSuffix(platform.Bin, ".exe"))
+		require.Equal(t, "kubectl-celset", strings.TrimSuffix(platform.Bin, ".exe"))
 	}
 }

@@ -4,6 +4,7 @@
 package clusterstate
 
 import (
+	"cmp"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ func setDefaults(object runtime.Object) {
 	case *resourceapi.ResourceClaimTemplate:
 		setClaimDefaults(&object.Spec.Spec.Devices)
 	case *corev1.Pod:
+		object.Spec.SchedulerName = cmp.Or(object.Spec.SchedulerName, corev1.DefaultSchedulerName)
 		setRequests(object.Spec.InitContainers)
 		setRequests(object.Spec.Containers)
 	}

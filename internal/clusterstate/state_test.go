@@ -5,14 +5,19 @@ package clusterstate_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/clusterstate"
@@ -113,4 +118,168 @@ func TestNodesAndClasses(t *testing.T) {
 	all, err := state.Classes().List()
 	require.NoError(t, err)
 	require.Equal(t, []*resourceapi.DeviceClass{class}, all)
+}
+
+func subjects() *clusterstate.State {
+	pod := &corev1.Pod{ObjectMeta: named("ns", "train"), Spec: corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{
+		{Name: "own", ResourceClaimName: ptr.To("mine")},
+		{Name: "made", ResourceClaimTemplateName: ptr.To("t")},
+		{Name: "yet", ResourceClaimTemplateName: ptr.To("t")},
+		{Name: "needless", ResourceClaimTemplateName: ptr.To("t")},
+	}}}
+	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{
+		{Name: "made", ResourceClaimName: ptr.To("train-made-abcde")}, {Name: "needless"},
+	}
+	lost := &corev1.Pod{ObjectMeta: named("ns", "lost"), Spec: corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{
+		{Name: "x", ResourceClaimName: ptr.To("nobody")},
+	}}}
+	lostToo := &corev1.Pod{ObjectMeta: named("ns", "lost-too"), Spec: corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{
+		{Name: "x", ResourceClaimTemplateName: ptr.To("nothing")},
+	}}}
+	return clusterstate.New(&clusterstate.Objects{
+		Pods: []*corev1.Pod{pod, lost, lostToo},
+		Claims: []*resourceapi.ResourceClaim{
+			owning("mine", resourceapi.DeviceRequestAllocationResult{Device: "a"}),
+			{ObjectMeta: named("ns", "train-made-abcde")}, {ObjectMeta: named("ns", "train")}, {ObjectMeta: named("other", "far")},
+		},
+		Templates: []*resourceapi.ResourceClaimTemplate{{
+			ObjectMeta: named("ns", "t"), Spec: resourceapi.ResourceClaimTemplateSpec{Spec: wants("r")},
+		}},
+	})
+}
+
+func TestClaimsOfAPod(t *testing.T) {
+	state := subjects()
+	subject, err := state.Subject("pod/train", "ns")
+	require.NoError(t, err)
+	require.Equal(t, "Pod ns/train", subject.String())
+	require.Equal(t, []string{"ns/mine", "ns/train-made-abcde", "ns/train-yet"}, names(subject.Claims))
+	require.Equal(t, []string{"ns/train-made-abcde", "ns/train-yet"}, names(subject.Pending()))
+	require.Equal(t, wants("r"), subject.Claims[2].Spec)
+	subject.Claims[2].Spec.Devices.Requests[0].Name = "changed"
+	require.Equal(t, wants("r"), state.Templates[0].Spec.Spec, "a claim is a copy")
+}
+
+func TestSubject(t *testing.T) {
+	state := subjects()
+	for argument, want := range map[string]string{
+		"claim/train":             "ResourceClaim ns/train",
+		"resourceclaims/mine":     "ResourceClaim ns/mine",
+		"t":                       "ResourceClaim ns/t",
+		"ResourceClaimTemplate/t": "ResourceClaim ns/t",
+		"resourceclaim.resource.k8s.io/train-made-abcde": "ResourceClaim ns/train-made-abcde",
+	} {
+		subject, err := state.Subject(argument, "ns")
+		require.NoError(t, err, argument)
+		require.Equal(t, want, subject.String())
+	}
+	for argument, want := range map[string]string{
+		"train":        "several objects have the name \"train\"",
+		"far":          "there is no pod, claim or template \"far\" in namespace \"ns\"",
+		"node/n":       "must be NAME or pod/NAME, claim/NAME, template/NAME",
+		"pod/":         "must be NAME or",
+		"pod/lost":     "pod ns/lost: there is no ResourceClaim \"nobody\"",
+		"pod/lost-too": "pod ns/lost-too: there is no ResourceClaimTemplate \"nothing\"",
+		"":             "there are 3 pods, pending claims and templates",
+	} {
+		_, err := state.Subject(argument, "ns")
+		require.ErrorContains(t, err, want, argument)
+	}
+}
+
+// Without an argument the only pod is meant, or else the only claim that has no devices.
+func TestTheOnlySubject(t *testing.T) {
+	objects := &clusterstate.Objects{Claims: []*resourceapi.ResourceClaim{
+		owning("mine", resourceapi.DeviceRequestAllocationResult{Device: "a"}), {ObjectMeta: named("ns", "pending")},
+	}}
+	subject, err := clusterstate.New(objects).Subject("", "elsewhere")
+	require.NoError(t, err)
+	require.Equal(t, "ResourceClaim ns/pending", subject.String())
+	objects.Pods = []*corev1.Pod{{ObjectMeta: named("ns", "p")}}
+	subject, err = clusterstate.New(objects).Subject("", "elsewhere")
+	require.NoError(t, err)
+	require.Equal(t, "Pod ns/p", subject.String())
+}
+
+func wanting(name string, resources ...corev1.ResourceName) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: named("ns", name)}
+	list := corev1.ResourceList{}
+	for _, r := range resources {
+		list[r] = resource.MustParse("2")
+	}
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: list}}}
+	return pod
+}
+
+// TestClassOfAnExtendedResource has classes that stand for the same resource, and compares with what
+// kube-scheduler knows of them.
+func TestClassOfAnExtendedResource(t *testing.T) {
+	now := time.Now()
+	var classes []*resourceapi.DeviceClass
+	for name, age := range map[string]time.Duration{"old": time.Hour, "new-b": 0, "new-a": 0, "older": 2 * time.Hour} {
+		class := &resourceapi.DeviceClass{ObjectMeta: named("", name)}
+		class.CreationTimestamp = metav1.NewTime(now.Add(-age))
+		class.Spec.ExtendedResourceName = ptr.To("example.com/mla")
+		classes = append(classes, class)
+	}
+	known := extendedresourcecache.NewExtendedResourceCache(klog.Background())
+	var handler cache.ResourceEventHandler = known
+	for _, class := range classes {
+		handler.OnAdd(class, true)
+	}
+	for _, name := range []corev1.ResourceName{"example.com/mla", "deviceclass.resource.kubernetes.io/new-a"} {
+		state := clusterstate.New(&clusterstate.Objects{Classes: classes, Pods: []*corev1.Pod{wanting("p", name)}})
+		subject, err := state.Subject("pod/p", "ns")
+		require.NoError(t, err)
+		require.Equal(t, known.GetDeviceClass(name).Name, subject.Claims[0].Spec.Devices.Requests[0].Exactly.DeviceClassName)
+	}
+	state := clusterstate.New(&clusterstate.Objects{Classes: classes, Pods: []*corev1.Pod{wanting("p", "example.com/other", "cpu")}})
+	subject, err := state.Subject("pod/p", "ns")
+	require.NoError(t, err)
+	require.Empty(t, subject.Claims)
+}
+
+// TestExtendedClaimOnNodes: what a node has by itself is not requested there.
+func TestExtendedClaimOnNodes(t *testing.T) {
+	class := func(name string) *resourceapi.DeviceClass {
+		return &resourceapi.DeviceClass{ObjectMeta: named("", name), Spec: resourceapi.DeviceClassSpec{ExtendedResourceName: ptr.To("example.com/" + name)}}
+	}
+	state := clusterstate.New(&clusterstate.Objects{
+		Classes: []*resourceapi.DeviceClass{class("a"), class("b")},
+		Pods:    []*corev1.Pod{wanting("p", "example.com/a", "example.com/b")},
+	})
+	subject, err := state.Subject("pod/p", "ns")
+	require.NoError(t, err)
+	for provided, want := range map[corev1.ResourceName][]string{
+		"":              {"container-0-request-0", "container-0-request-1"},
+		"example.com/a": {"container-0-request-1"},
+		"example.com/b": {"container-0-request-0"},
+	} {
+		node := &corev1.Node{Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{provided: resource.MustParse("8")}}}
+		var got []string
+		for _, request := range state.PendingOn(subject, node)[0].Spec.Devices.Requests {
+			got = append(got, request.Name)
+		}
+		require.Equal(t, want, got)
+	}
+	both := &corev1.Node{Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+		"example.com/a": resource.MustParse("8"), "example.com/b": resource.MustParse("8"),
+	}}}
+	require.Empty(t, state.PendingOn(subject, both))
+}
+
+// TestExtendedClaimThatWasMade is the one in the pod's status.
+func TestExtendedClaimThatWasMade(t *testing.T) {
+	pod := wanting("p", "deviceclass.resource.kubernetes.io/c")
+	pod.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "made"}
+	objects := &clusterstate.Objects{
+		Classes: []*resourceapi.DeviceClass{{ObjectMeta: named("", "c")}}, Pods: []*corev1.Pod{pod},
+		Claims: []*resourceapi.ResourceClaim{{ObjectMeta: named("ns", "made")}},
+	}
+	subject, err := clusterstate.New(objects).Subject("pod/p", "ns")
+	require.NoError(t, err)
+	require.Equal(t, []string{"ns/made"}, names(subject.Claims))
+	objects.Claims = nil
+	_, err = clusterstate.New(objects).Subject("pod/p", "ns")
+	require.ErrorContains(t, err, `there is no ResourceClaim "made"`)
 }

@@ -19,7 +19,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 )
@@ -311,4 +314,130 @@ func requireNoChildren(t *testing.T, dir string) {
 			require.NotContains(t, string(cmdline), dir, "still running")
 		}
 	}
+}
+
+const applyManifest = `# A comment alone is no object.
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: apply}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: apply}
+data: {key: value}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: apply, namespace: kube-system}
+`
+
+func testApply(t *testing.T, cp *ControlPlane) {
+	configMaps := cp.Client().CoreV1().ConfigMaps
+
+	applied, err := Apply(t.Context(), cp.RESTConfig(), []byte(applyManifest), ApplyOptions{DryRun: true})
+	require.NoError(t, err)
+	require.Len(t, applied, 3)
+	_, err = configMaps("default").Get(t.Context(), "apply", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "a dry run stores nothing: %v", err)
+
+	for range 2 { // applying again changes nothing
+		_, err = Apply(t.Context(), cp.RESTConfig(), []byte(applyManifest), ApplyOptions{})
+		require.NoError(t, err)
+	}
+	_, err = cp.Client().ResourceV1().DeviceClasses().Get(t.Context(), "apply", metav1.GetOptions{})
+	require.NoError(t, err)
+	stored, err := configMaps("default").Get(t.Context(), "apply", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"key": "value"}, stored.Data)
+	_, err = configMaps("kube-system").Get(t.Context(), "apply", metav1.GetOptions{})
+	require.NoError(t, err)
+
+	for manifest, want := range map[string]string{
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wrong}\nfield: 1": "ConfigMap wrong",
+		"apiVersion: v2\nkind: Unknown\nmetadata: {name: wrong}":             "Unknown wrong",
+		"{": "document 1 of the manifest",
+	} {
+		_, err := Apply(t.Context(), cp.RESTConfig(), []byte(manifest), ApplyOptions{})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestOptionsValidate(t *testing.T) {
+	for name, test := range map[string]struct {
+		options Options
+		err     string
+	}{
+		"zero": {},
+		"users": {options: Options{Users: []User{
+			{Name: "a", Groups: []string{"g", "h"}}, {Name: "b"},
+		}}},
+		"nameless user": {
+			options: Options{Users: []User{{Name: "a"}, {}}},
+			err:     "Users[1]: Name is empty",
+		},
+		"same user twice": {
+			options: Options{Users: []User{{Name: "a"}, {Name: "a"}}},
+			err:     `Users[1]: Name "a" is taken`,
+		},
+		"the administrator's name": {
+			options: Options{Users: []User{{Name: AdminUser}}},
+			err:     `Users[0]: Name "celset-admin" is taken`,
+		},
+		"group with a comma": {
+			options: Options{Users: []User{{Name: "a", Groups: []string{"g,system:masters"}}}},
+			err:     `Users[0] (a): group "g,system:masters" is not usable`,
+		},
+		"service accounts that nobody creates": {
+			options: Options{ServiceAccountAdmission: true, SkipControllerManager: true},
+			err:     "ServiceAccountAdmission needs the controller manager",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := test.options.validate()
+			if test.err == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.err)
+			_, err = Start(t.Context(), test.options)
+			require.ErrorContains(t, err, test.err, "before anything is started")
+		})
+	}
+}
+
+func TestFeatureGateArgs(t *testing.T) {
+	require.Empty(t, featureGateArgs(nil))
+	require.Equal(t, []string{"--feature-gates=A=true,B=false,C=true"},
+		featureGateArgs(map[string]bool{"C": true, "A": true, "B": false}))
+}
+
+func TestAPIServerArgs(t *testing.T) {
+	cp := &ControlPlane{apiServerPort: 1234, etcdURL: "http://127.0.0.1:1", options: Options{
+		FeatureGates:  map[string]bool{"G": true},
+		APIServerArgs: []string{"--secure-port=4321"},
+	}}
+	args := cp.apiServerArgs()
+	require.Contains(t, args, "--secure-port=1234")
+	require.Contains(t, args, "--etcd-servers=http://127.0.0.1:1")
+	require.Contains(t, args, "--feature-gates=G=true")
+	require.Contains(t, args, "--disable-admission-plugins=TaintNodesByCondition,ServiceAccount")
+	require.Equal(t, "--secure-port=4321", args[len(args)-1], "the caller's flags come last, so they win")
+
+	cp.options.ServiceAccountAdmission = true
+	require.Contains(t, cp.apiServerArgs(), "--disable-admission-plugins=TaintNodesByCondition")
+}
+
+func TestNodesThatNobodyManagesStayUnready(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	client, looks := fake.NewClientset(), 0
+	client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if looks++; looks == 2 {
+			cancel()
+		}
+		return false, nil, nil
+	})
+	_, err := CreateNodes(ctx, client, 1, NodeOptions{})
+	require.ErrorContains(t, err, "1 are not, is kwok running?")
 }

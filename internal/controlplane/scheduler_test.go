@@ -5,6 +5,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/testing/transcript"
 )
 
 // TestSchedulers uses the stock scheduler, so that it tells about this package
@@ -99,6 +102,10 @@ func TestSchedulers(t *testing.T) {
 				options: SchedulerOptions{User: user, Kubeconfig: cp.Kubeconfig()},
 				want:    []string{"scheduler kube-scheduler: both User and Kubeconfig are given"},
 			},
+			"two configurations": {
+				options: SchedulerOptions{ConfigFile: "config.yaml", Config: []byte("kind: Pod")},
+				want:    []string{"both ConfigFile and Config"},
+			},
 			"no such file": {
 				options: SchedulerOptions{ConfigFile: "no-such.yaml"},
 				want:    []string{"scheduler kube-scheduler: open no-such.yaml"},
@@ -132,4 +139,68 @@ func requireScheduled(t *testing.T, cp *ControlPlane, name, scheduler string) {
 		pod, err = pods.Get(t.Context(), name, metav1.GetOptions{})
 		return err == nil && pod.Spec.NodeName == "node-0" && pod.Status.Phase == corev1.PodPending
 	}, patience, 100*time.Millisecond, "%s does not schedule %s", scheduler, name)
+}
+
+// TestLocalSchedulerConfig has configurations in a file, with what becomes of them where a control plane runs.
+func TestLocalSchedulerConfig(t *testing.T) {
+	transcript.Run(t, filepath.Join("testdata", "schedulerconfig.txt"), func(_ *testing.T, input string) string {
+		got, err := localSchedulerConfig([]byte(input), "/k")
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		return string(got)
+	})
+}
+
+func TestRestartKeepsWhatIsStored(t *testing.T) {
+	t.Parallel()
+	cp := start(t, Options{DataDir: t.TempDir(), SkipControllerManager: true, SkipKwok: true})
+	ctx, namespaces := t.Context(), cp.Client().CoreV1().Namespaces()
+	for name, restart := range map[string]func(context.Context, func()) error{Etcd: cp.RestartEtcd, KubeAPIServer: cp.RestartAPIServer} {
+		_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "before-" + name}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		before := cp.Running(name).PID()
+		err = restart(ctx, func() {
+			require.Nil(t, cp.Running(name))
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			_, err := namespaces.Create(short, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "without-" + name}}, metav1.CreateOptions{})
+			require.Error(t, err)
+		})
+		require.NoError(t, err)
+		require.NotEqual(t, before, cp.Running(name).PID())
+		require.Eventually(t, func() bool {
+			_, err := namespaces.Get(ctx, "before-"+name, metav1.GetOptions{})
+			return err == nil
+		}, patience, 100*time.Millisecond)
+	}
+	cp.Stop()
+	require.ErrorContains(t, cp.RestartEtcd(ctx, nil), "restart etcd: it does not run")
+	select {
+	case err := <-cp.supervisor.failed:
+		t.Fatalf("who is restarted has not failed: %v", err)
+	default:
+	}
+}
+
+func TestPausedProcess(t *testing.T) {
+	t.Parallel()
+	cp := start(t, Options{DataDir: t.TempDir(), SkipControllerManager: true, SkipKwok: true})
+	server := cp.Running(KubeAPIServer)
+	require.NoError(t, server.Pause())
+	require.Eventually(t, func() bool { // it may answer once more
+		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err := server.Get(short, "/readyz")
+		return errors.Is(err, context.DeadlineExceeded)
+	}, patience, time.Millisecond)
+	require.NoError(t, server.Continue())
+	_, err := server.Get(t.Context(), "/livez")
+	require.NoError(t, err)
+
+	require.NoError(t, server.Pause())
+	server.Stop()
+	require.NoError(t, server.Err())
+	require.ErrorContains(t, server.Pause(), "has ended")
+	require.ErrorContains(t, server.Continue(), "has ended")
 }

@@ -4,6 +4,7 @@
 package topology_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,25 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 )
-
-func TestString(t *testing.T) {
-	for want, topo := range map[string]topology.Topology{
-		"ring of 8 mla.example.com":                        ring(t, 8),
-		"2x4 mesh of mla.example.com":                      mesh(t, 2, 4),
-		"4x3 torus of mla.example.com":                     torus(t, 4, 3),
-		"4 bridged pairs of gpu.example.com":               bridgePairs(t, 8),
-		"3 couples of gpu.example.com and nic.example.com": couples(t, 3),
-		"hybrid cube mesh of 8 mla.example.com":            cubeMesh(t, topology.PeersAsString),
-	} {
-		require.Equal(t, want, topo.String())
-	}
-}
 
 // TestInvariants holds for every kind of topology.
 func TestInvariants(t *testing.T) {
@@ -103,43 +92,6 @@ func text(d topology.Device, name resourceapi.QualifiedName) string {
 	return *d.Attributes[name].StringValue
 }
 
-func TestAttributes(t *testing.T) {
-	number := func(n int64) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{IntValue: &n} }
-	text := func(s string) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{StringValue: &s} }
-	peers := []string{"mla-1", "mla-4", "mla-6", "mla-7"}
-	tests := map[string]struct {
-		topology topology.Topology
-		device   string
-		driver   string
-		want     map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
-	}{
-		"ring": {ring(t, 4), "mla-3", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"index": number(3)}},
-		"mesh": {mesh(t, 2, 3), "mla-5", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"row": number(1), "col": number(2)}},
-		"torus": {torus(t, 2, 3), "mla-2", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"row": number(0), "col": number(2)}},
-		"pairs": {bridgePairs(t, 4), "gpu-3", "gpu.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"bridge": text("bridge-1")}},
-		"couples": {couples(t, 18), "nic-17", "nic.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"resource.kubernetes.io/pcieRoot": text("pci0001:10")}},
-		"cube mesh": {cubeMesh(t, topology.PeersAsString), "mla-5", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
-				"id": text("mla-5"), "peers": text(strings.Join(peers, ","))}},
-		"cube mesh with lists": {cubeMesh(t, topology.PeersAsStringAndList), "mla-5", "mla.example.com",
-			map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
-				"id": text("mla-5"), "peers": text(strings.Join(peers, ",")), "peerList": {StringValues: peers}}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			d, found := test.topology.Device(test.device)
-			require.True(t, found)
-			require.Equal(t, test.driver, d.Driver)
-			require.Empty(t, cmp.Diff(test.want, d.Attributes))
-		})
-	}
-}
-
 func TestBadInput(t *testing.T) {
 	refused := func(topo topology.Topology, err error) error {
 		require.Empty(t, cmp.Diff(topology.Topology{}, topo))
@@ -164,5 +116,246 @@ func TestBadInput(t *testing.T) {
 		`attribute "peers" of mmmmmmmmmmmmmm-0 has 67 characters, the API allows 64`:                 refused(topology.NewHybridCubeMesh(named(mla.Driver, strings.Repeat("m", 14)), topology.PeersAsString)),
 	} {
 		require.ErrorContains(t, err, want)
+	}
+}
+
+var (
+	mla = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
+	gpu = topology.Family{Driver: "gpu.example.com", Prefix: "gpu"}
+	nic = topology.Family{Driver: "nic.example.com", Prefix: "nic"}
+)
+
+func ring(t require.TestingT, n int) topology.Topology {
+	topo, err := topology.NewRing(mla, n)
+	require.NoError(t, err)
+	return topo
+}
+
+func mesh(t require.TestingT, rows, cols int) topology.Topology {
+	topo, err := topology.NewMesh(mla, rows, cols)
+	require.NoError(t, err)
+	return topo
+}
+
+func torus(t require.TestingT, rows, cols int) topology.Topology {
+	topo, err := topology.NewTorus(mla, rows, cols)
+	require.NoError(t, err)
+	return topo
+}
+
+func bridgePairs(t require.TestingT, n int) topology.Topology {
+	topo, err := topology.NewBridgePairs(gpu, n)
+	require.NoError(t, err)
+	return topo
+}
+
+func couples(t require.TestingT, n int) topology.Topology {
+	topo, err := topology.NewCouples(gpu, nic, n)
+	require.NoError(t, err)
+	return topo
+}
+
+func cubeMesh(t require.TestingT, form topology.PeerForm) topology.Topology {
+	topo, err := topology.NewHybridCubeMesh(mla, form)
+	require.NoError(t, err)
+	return topo
+}
+
+// anyTopology draws a topology of any kind and of moderate size.
+func anyTopology() *rapid.Generator[topology.Topology] {
+	return rapid.OneOf(anyRing(), anyGrid(),
+		rapid.Custom(func(t *rapid.T) topology.Topology {
+			return bridgePairs(t, 2*rapid.IntRange(1, 80).Draw(t, "pairs"))
+		}),
+		rapid.Custom(func(t *rapid.T) topology.Topology {
+			return couples(t, rapid.IntRange(1, 150).Draw(t, "couples"))
+		}),
+		rapid.Custom(func(t *rapid.T) topology.Topology {
+			forms := []topology.PeerForm{topology.PeersAsString, topology.PeersAsStringAndList}
+			return cubeMesh(t, rapid.SampledFrom(forms).Draw(t, "form"))
+		}),
+	)
+}
+
+func anyRing() *rapid.Generator[topology.Topology] {
+	return rapid.Custom(func(t *rapid.T) topology.Topology {
+		return ring(t, rapid.IntRange(3, 150).Draw(t, "n"))
+	})
+}
+
+// anyGrid draws a mesh or a torus.
+func anyGrid() *rapid.Generator[topology.Topology] {
+	return rapid.Custom(func(t *rapid.T) topology.Topology {
+		if rapid.Bool().Draw(t, "torus") {
+			return torus(t, rapid.IntRange(2, 12).Draw(t, "rows"), rapid.IntRange(2, 12).Draw(t, "cols"))
+		}
+		return mesh(t, rapid.IntRange(1, 12).Draw(t, "rows"), rapid.IntRange(1, 12).Draw(t, "cols"))
+	})
+}
+
+// anyDevice draws one device of a topology.
+func anyDevice(t *rapid.T, topo topology.Topology, label string) topology.Device {
+	return rapid.SampledFrom(topo.Devices).Draw(t, label)
+}
+
+// anySet draws a set of at least one device, by name and in any order. Devices
+// near each other come up more often than a uniform choice would have it, so
+// that sets with a shape are not rare.
+func anySet(t *rapid.T, topo topology.Topology, most int) []string {
+	names := []string{anyDevice(t, topo, "first").Name}
+	for range rapid.IntRange(0, most-1).Draw(t, "more") {
+		from, _ := topo.Device(rapid.SampledFrom(names).Draw(t, "from"))
+		next := anyDevice(t, topo, "device").Name
+		if len(from.Neighbors) > 0 && rapid.IntRange(0, 9).Draw(t, "near") > 0 {
+			next = rapid.SampledFrom(from.Neighbors).Draw(t, "neighbor")
+		}
+		names = append(names, next)
+	}
+	return rapid.Permutation(distinct(names)).Draw(t, "set")
+}
+
+func distinct(names []string) []string {
+	var result []string
+	seen := map[string]bool{}
+	for _, name := range names {
+		if !seen[name] {
+			seen[name] = true
+			result = append(result, name)
+		}
+	}
+	return result
+}
+
+func TestResourceSlices(t *testing.T) {
+	got, err := couples(t, 1).ResourceSlices("node-1")
+	require.NoError(t, err)
+	slice := func(family topology.Family) *resourceapi.ResourceSlice {
+		return &resourceapi.ResourceSlice{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceSlice"},
+			ObjectMeta: metav1.ObjectMeta{Name: "node-1-" + family.Driver + "-0"},
+			Spec: resourceapi.ResourceSliceSpec{
+				Driver:   family.Driver,
+				Pool:     resourceapi.ResourcePool{Name: "node-1", Generation: 1, ResourceSliceCount: 1},
+				NodeName: new("node-1"),
+				Devices: []resourceapi.Device{{
+					Name: family.Prefix + "-0",
+					Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+						"resource.kubernetes.io/pcieRoot": {StringValue: new("pci0000:00")},
+					},
+				}},
+			},
+		}
+	}
+	want := []*resourceapi.ResourceSlice{slice(gpu), slice(nic)}
+	require.Empty(t, cmp.Diff(want, got))
+}
+
+func TestResourceSlicesSplit(t *testing.T) {
+	withList := ring(t, 130)
+	withList.Devices[129].Attributes["list"] = resourceapi.DeviceAttribute{IntValues: []int64{1, 2}}
+	tests := map[string]struct {
+		topology topology.Topology
+		want     []int
+	}{
+		"one slice, full":  {ring(t, 128), []int{128}},
+		"one device more":  {ring(t, 129), []int{128, 1}},
+		"three slices":     {torus(t, 20, 20), []int{128, 128, 128, 16}},
+		"list attribute":   {withList, []int{64, 64, 2}},
+		"pool by pool":     {couples(t, 130), []int{128, 2, 128, 2}},
+		"pools of one":     {couples(t, 1), []int{1, 1}},
+		"peers with lists": {cubeMesh(t, topology.PeersAsStringAndList), []int{8}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			slices, err := test.topology.ResourceSlices("node-1")
+			require.NoError(t, err)
+			var sizes []int
+			for _, slice := range slices {
+				sizes = append(sizes, len(slice.Spec.Devices))
+			}
+			require.Equal(t, test.want, sizes)
+		})
+	}
+}
+
+// TestResourceSlicesProperties checks what the API server would: that it accepts
+// the slices and that the pools are complete.
+func TestResourceSlicesProperties(t *testing.T) {
+	cases.Check(t, func(t *rapid.T) {
+		topo := anyTopology().Draw(t, "topology")
+		slices, err := topo.ResourceSlices("node-1.example.com")
+		require.NoError(t, err)
+		var devices []string
+		names := map[string]bool{}
+		perDriver := map[string]int64{}
+		for _, slice := range slices {
+			require.Empty(t, validation.IsDNS1123Subdomain(slice.Name))
+			require.False(t, names[slice.Name], "%s occurs twice", slice.Name)
+			names[slice.Name] = true
+			perDriver[slice.Spec.Driver]++
+			requireSpec(t, slice.Spec)
+			for _, device := range slice.Spec.Devices {
+				devices = append(devices, slice.Spec.Driver+"/"+device.Name)
+			}
+		}
+		for _, slice := range slices {
+			require.Equal(t, perDriver[slice.Spec.Driver], slice.Spec.Pool.ResourceSliceCount)
+		}
+		var want []string
+		for _, d := range topo.Devices {
+			want = append(want, d.Driver+"/"+d.Name)
+		}
+		require.Equal(t, want, devices)
+	})
+}
+
+func requireSpec(t require.TestingT, spec resourceapi.ResourceSliceSpec) {
+	require.Equal(t, "node-1.example.com", *spec.NodeName)
+	require.Equal(t, "node-1.example.com", spec.Pool.Name)
+	require.Equal(t, int64(1), spec.Pool.Generation)
+	require.NotEmpty(t, spec.Devices)
+	limit := resourceapi.ResourceSliceMaxDevices
+	for _, device := range spec.Devices {
+		values := 0
+		for name, attribute := range device.Attributes {
+			require.LessOrEqual(t, len(name), resourceapi.DeviceMaxDomainLength+1+resourceapi.DeviceMaxIDLength)
+			if attribute.StringValue != nil {
+				require.LessOrEqual(t, len(*attribute.StringValue), resourceapi.DeviceAttributeMaxValueLength)
+			}
+			if attribute.StringValues != nil {
+				limit = resourceapi.ResourceSliceMaxDevicesWithAdvancedFeatures
+			}
+			values += max(1, len(attribute.StringValues))
+		}
+		require.LessOrEqual(t, len(device.Attributes), resourceapi.ResourceSliceMaxAttributesAndCapacitiesPerDevice)
+		require.LessOrEqual(t, values, resourceapi.ResourceSliceMaxAttributeValuesPerDevice)
+	}
+	require.LessOrEqual(t, len(spec.Devices), limit)
+}
+
+func TestResourceSlicesShareNothing(t *testing.T) {
+	topo := cubeMesh(t, topology.PeersAsStringAndList)
+	first, err := topo.ResourceSlices("node-1")
+	require.NoError(t, err)
+	want := fmt.Sprint(topo)
+	attributes := first[0].Spec.Devices[0].Attributes
+	*attributes["id"].StringValue = "changed"
+	attributes["peerList"].StringValues[0] = "changed"
+	delete(attributes, "peers")
+	*first[0].Spec.NodeName = "changed"
+	require.Equal(t, want, fmt.Sprint(topo))
+	require.Empty(t, cmp.Diff(cubeMesh(t, topology.PeersAsStringAndList), topo))
+}
+
+func TestResourceSlicesBadNode(t *testing.T) {
+	tests := map[string]string{
+		"":                       `node name "": a lowercase RFC 1123 subdomain must consist of`,
+		"Node":                   `node name "Node": a lowercase RFC 1123 subdomain must consist of`,
+		strings.Repeat("n", 240): `the name of its ResourceSlice would be "nnn`,
+	}
+	for nodeName, want := range tests {
+		slices, err := ring(t, 4).ResourceSlices(nodeName)
+		require.ErrorContains(t, err, want)
+		require.Empty(t, slices)
 	}
 }

@@ -200,6 +200,8 @@ func testKubelet(t *testing.T, client kubernetes.Interface) {
 	require.ErrorContains(t, drivers.Ready(httpRequest(t)), "the kubelet has not registered it")
 	kubelet.register(t, true)
 	require.NoError(t, drivers.Ready(httpRequest(t)))
+	kubelet.register(t, false)
+	require.Error(t, drivers.Ready(httpRequest(t)))
 	require.NoError(t, drivers.Healthy(httpRequest(t)))
 
 	first := createClaim(t, client, allocatedClaim("first", "mla-2", "mla-3"))

@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
+	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1"
 
 	"github.com/celset/celset/internal/topology"
 )
@@ -189,10 +189,47 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestMetricsOnce(t *testing.T) {
-	registry := metrics.NewKubeRegistry()
-	_, err := NewMetrics(registry, driver)
-	require.NoError(t, err)
-	_, err = NewMetrics(registry, driver)
-	require.ErrorContains(t, err, "register metric celset_topology_driver_prepared_claims")
+func TestHealthy(t *testing.T) {
+	f := newFixture(t, ring(t, 8))
+	drivers := f.start(t)
+	d := drivers.all[0]
+	require.NoError(t, drivers.Healthy(httpRequest(t)))
+
+	require.NoError(t, os.WriteFile(d.checkpoint.Path(), []byte("{"), 0o600))
+	require.ErrorContains(t, drivers.Healthy(httpRequest(t)), "checkpoint "+d.checkpoint.Path(), "a driver that can't prepare is not healthy")
+	require.NoError(t, os.Remove(d.checkpoint.Path()))
+	require.NoError(t, drivers.Healthy(httpRequest(t)))
+
+	require.NoError(t, os.Remove(d.sockets.registration))
+	require.ErrorContains(t, drivers.Healthy(httpRequest(t)), "driver mla.example.com: socket "+d.sockets.registration)
+}
+
+func TestDeviceHealth(t *testing.T) {
+	f := newFixture(t, ring(t, 3))
+	drivers := f.start(t)
+
+	t.Run("over the socket", func(t *testing.T) {
+		kubelet := newKubelet(t, drivers.all[0])
+		stream, err := kubelet.health.NodeWatchResources(t.Context(), &healthapi.NodeWatchResourcesRequest{})
+		require.NoError(t, err)
+		response, err := stream.Recv()
+		require.NoError(t, err)
+		require.Len(t, response.Devices, 3)
+		for _, device := range response.Devices {
+			require.Equal(t, healthapi.HealthStatus_HEALTHY, device.Health)
+			require.Equal(t, node, device.Device.PoolName)
+		}
+	})
+	t.Run("again and again", func(t *testing.T) {
+		d := f.driver(t)
+		d.healthEvery = healthInterval(time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		reports, done := make(chan kubeletplugin.DeviceHealthReport), make(chan error, 1)
+		go func() { done <- d.WatchHealthStatus(ctx, reports) }()
+		first, second := <-reports, <-reports
+		require.Len(t, first.Devices, 3)
+		require.True(t, second.Devices[0].LastUpdated.After(first.Devices[0].LastUpdated))
+		cancel()
+		require.NoError(t, <-done)
+	})
 }

@@ -5,6 +5,7 @@ package topologydriver
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics/testutil"
@@ -22,6 +23,8 @@ import (
 	cdispec "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/topologydriver/cdi"
 	"github.com/celset/celset/internal/topologydriver/checkpoint"
 )
 
@@ -167,18 +170,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestOtherAllocationOfAPreparedClaim(t *testing.T) {
-	f := newFixture(t, ring(t, 8))
-	d := f.driver(t)
-	_, err := prepareOne(t, d, allocatedClaim("a", "mla-0", "mla-1"))
-	require.NoError(t, err)
-	_, err = prepareOne(t, d, allocatedClaim("a", "mla-4", "mla-5"))
-	require.ErrorContains(t, err, "is prepared with mla-0, mla-1, but its allocation now has mla-4, mla-5: it must be unprepared first")
-	require.NoError(t, unprepareOne(t, d, allocatedClaim("a")))
-	_, err = prepareOne(t, d, allocatedClaim("a", "mla-4", "mla-5"))
-	require.NoError(t, err)
-}
-
 func TestDoubleAllocation(t *testing.T) {
 	f := newFixture(t, ring(t, 8))
 	_, err := prepareOne(t, f.driver(t), allocatedClaim("a", "mla-0", "mla-1", "mla-2"))
@@ -215,33 +206,6 @@ func TestDoubleAllocation(t *testing.T) {
 	require.NoError(t, unprepareOne(t, f.driver(t), allocatedClaim("d")))
 	_, err = prepareOne(t, f.driver(t), claims[1])
 	require.NoError(t, err)
-}
-
-// TestAdminAccess: an administrator's claim is beside the one that has the device, in
-// either order, and both are told of the device.
-func TestAdminAccess(t *testing.T) {
-	admin := allocatedClaim("admin", "mla-0", "mla-1")
-	for i := range admin.Status.Allocation.Devices.Results {
-		admin.Status.Allocation.Devices.Results[i].AdminAccess = ptr.To(true)
-	}
-	for _, order := range [][]*resourceapi.ResourceClaim{{admin, allocatedClaim("a", "mla-0")}, {allocatedClaim("a", "mla-0"), admin}} {
-		f := newFixture(t, ring(t, 8))
-		d := f.driver(t)
-		for _, claim := range order {
-			_, err := prepareOne(t, d, claim)
-			require.NoError(t, err)
-		}
-		require.Len(t, f.environment(t, admin.UID), 2)
-		require.Equal(t, f.environment(t, "uid-a")[0], f.environment(t, admin.UID)[0])
-		state, err := d.load()
-		require.NoError(t, err)
-		require.Equal(t, 1, state.Devices())
-		_, err = prepareOne(t, d, allocatedClaim("b", "mla-0"))
-		require.ErrorContains(t, err, "prepared for claim default/a")
-		_, err = prepareOne(t, d, allocatedClaim("c", "mla-1"))
-		require.NoError(t, err)
-		require.NoError(t, unprepareOne(t, d, admin))
-	}
 }
 
 // TestDeviceInTwoRequests: an administrator may ask for a device in several requests of
@@ -317,31 +281,110 @@ func TestFailingWrites(t *testing.T) {
 	require.ErrorContains(t, err, "directory of CDI specs")
 }
 
-func TestUnknownClaimIsUnprepared(t *testing.T) {
-	f := newFixture(t, ring(t, 8))
-	require.NoError(t, unprepareOne(t, f.driver(t), &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{UID: "never-seen"}}))
+func machineNamed(t *testing.T, name string) topology.Topology {
+	t.Helper()
+	m, err := machine.ByName(name)
+	require.NoError(t, err)
+	return m.Topology(node)
 }
 
-// TestCouples prepares a claim of two drivers: each does its part, in one container
-// without overwriting the other's.
-func TestCouples(t *testing.T) {
-	wired, err := Wiring{Kind: topology.Couples, Devices: 8}.Topology()
+// claimOf is a claim that was given these.
+func claimOf(name string, results ...resourceapi.DeviceRequestAllocationResult) *resourceapi.ResourceClaim {
+	claim := allocatedClaim(name)
+	claim.Status.Allocation.Devices.Results = results
+	return claim
+}
+
+// told is what a container reads that has all devices of a claim, by variable.
+func (f *fixture) told(t *testing.T, driver string, claim types.UID) map[string]cdi.Told {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(f.options.CDIDir, driver+"-device_"+string(claim)+".json"))
 	require.NoError(t, err)
-	f := newFixture(t, wired)
-	claim := allocatedClaim("a")
-	for _, name := range []string{"gpu", "nic"} {
-		claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results, resourceapi.DeviceRequestAllocationResult{
-			Request: name, Driver: name + ".example.com", Pool: node, Device: name + "-1",
-		})
+	var spec cdispec.Spec
+	require.NoError(t, json.Unmarshal(content, &spec))
+	result := map[string]cdi.Told{}
+	for _, device := range spec.Devices {
+		for _, pair := range device.ContainerEdits.Env {
+			variable, value, _ := strings.Cut(pair, "=")
+			result[variable], err = cdi.Parse(value)
+			require.NoError(t, err)
+		}
 	}
-	for _, name := range []string{"gpu", "nic"} {
-		d, err := f.options.newDriver(name+".example.com", nil)
-		require.NoError(t, err)
-		devices, err := prepareOne(t, d, claim)
-		require.NoError(t, err)
-		require.Equal(t, []string{name + ".example.com/device=uid-a-" + name + "-1"}, devices[0].CDIDeviceIDs)
-		content, err := os.ReadFile(d.specs.Path(claim.UID))
-		require.NoError(t, err)
-		require.Contains(t, string(content), "resource.kubernetes.io/pcieRoot=pci0000:10")
+	return result
+}
+
+// TestPrepareMachines: whatever attributes and capacities the devices of a machine have or
+// lack, containers are told of all.
+func TestPrepareMachines(t *testing.T) {
+	for _, m := range machine.All() {
+		f := newFixture(t, m.Topology(node))
+		for i, name := range m.Drivers() {
+			d, err := f.options.newDriver(name, func(error) {})
+			require.NoError(t, err)
+			claim := claimOf(fmt.Sprint(m.Name, i))
+			devices := devicesOf(f.options.Topology, name)
+			for device := range devices {
+				claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results,
+					resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: name, Pool: node, Device: device})
+			}
+			_, err = prepareOne(t, d, claim)
+			require.NoError(t, err)
+			told := f.told(t, name, claim.UID)
+			require.Len(t, told, len(devices))
+			for _, one := range told {
+				require.Len(t, one.Attributes, len(devices[one.Device].Attributes))
+				require.Len(t, one.Capacity, len(devices[one.Device].Capacity))
+			}
+		}
 	}
+}
+
+func TestWhatIsToldOfMachines(t *testing.T) {
+	f := newFixture(t, machineNamed(t, "hgx-h100-cpu"))
+	gpus, err := f.options.newDriver("gpu.nvidia.com", func(error) {})
+	require.NoError(t, err)
+	claim := claimOf("gpu", resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: "gpu.nvidia.com", Pool: node, Device: "gpu-0"})
+	_, err = prepareOne(t, gpus, claim)
+	require.NoError(t, err)
+	gpu := f.told(t, "gpu.nvidia.com", claim.UID)["CELSET_DEVICE_GPU_NVIDIA_COM__GPU_0"]
+	require.Equal(t, "NVIDIA H100 80GB HBM3", gpu.Attributes["productName"])
+	require.Equal(t, map[string]string{"memory": "81559Mi"}, gpu.Capacity)
+
+	cpus, err := f.options.newDriver("dra.cpu", func(error) {})
+	require.NoError(t, err)
+	claim = claimOf("cpu", cpuShare("share-1", "4"))
+	_, err = prepareOne(t, cpus, claim)
+	require.NoError(t, err)
+	cpu := f.told(t, "dra.cpu", claim.UID)["CELSET_DEVICE_DRA_CPU__CPUDEVNUMA000__SHARE_1"]
+	require.Equal(t, map[string]string{"dra.cpu/cpu": "4"}, cpu.Capacity, "what the claim has")
+	require.Equal(t, "share-1", cpu.Share)
+	require.Equal(t, "pci0000:a0,pci0000:aa,pci0000:b4,pci0000:be", cpu.Attributes["resource.kubernetes.io/pcieRoot"])
+}
+
+func cpuShare(share types.UID, cpus string) resourceapi.DeviceRequestAllocationResult {
+	return resourceapi.DeviceRequestAllocationResult{
+		Request: "r", Driver: "dra.cpu", Pool: node, Device: "cpudevnuma000", ShareID: ptr.To(share),
+		ConsumedCapacity: map[resourceapi.QualifiedName]resource.Quantity{"dra.cpu/cpu": resource.MustParse(cpus)},
+	}
+}
+
+// TestShares: a device that is shared is not allocated twice, but a share may be.
+func TestShares(t *testing.T) {
+	f := newFixture(t, machineNamed(t, "cpu-numa"))
+	d := f.driver(t)
+	first := claimOf("a", cpuShare("share-1", "4"), cpuShare("share-2", "8"))
+	for range 2 {
+		devices, err := prepareOne(t, d, first)
+		require.NoError(t, err)
+		require.Len(t, devices, 2)
+		require.Equal(t, types.UID("share-2"), *devices[1].ShareID)
+		require.Len(t, f.told(t, "dra.cpu", first.UID), 2)
+	}
+	_, err := prepareOne(t, d, claimOf("b", cpuShare("share-3", "4")))
+	require.NoError(t, err)
+	_, err = prepareOne(t, d, claimOf("c", cpuShare("share-2", "8")))
+	require.ErrorContains(t, err, "double allocation: device cpudevnuma000")
+	require.NoError(t, unprepareOne(t, d, first))
+	_, err = prepareOne(t, d, claimOf("c", cpuShare("share-2", "8")))
+	require.NoError(t, err)
 }

@@ -235,16 +235,6 @@ func (l *leader) finish() {
 	}
 }
 
-// until lets requests be done until one that is wanted.
-func (l *leader) until(group, verb, name string) bool {
-	for l.start(); l.deciding; l.answer(done) {
-		if l.waits.group == group && l.waits.verb == verb && l.waits.name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // give refuses what he waits for until he has given up.
 func (l *leader) give() {
 	for l.deciding {

@@ -15,14 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	"pgregory.net/rapid"
 	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
 
@@ -81,84 +79,6 @@ func (p *publisher) objects(t require.TestingT) []profilev1alpha1.PlacementDecis
 	var list profilev1alpha1.PlacementDecisionList
 	require.NoError(t, p.client.List(context.Background(), &list, client.InNamespace("ns"), client.MatchingLabels{profilev1alpha1.DecisionKeyLabel: "p"}))
 	return list.Items
-}
-
-// present are the clusters in any object.
-func (p *publisher) present(t require.TestingT) map[string]bool {
-	result := map[string]bool{}
-	for _, object := range p.objects(t) {
-		for _, decision := range object.Decisions {
-			result[decision.ClusterProfileRef.Name] = true
-		}
-	}
-	return result
-}
-
-// read are the slices as a consumer reads them, by the index.
-func (p *publisher) read(t require.TestingT) map[string][]string {
-	result := map[string][]string{}
-	for _, object := range p.objects(t) {
-		names := []string{}
-		for _, decision := range object.Decisions {
-			require.Equal(t, "fleet", decision.ClusterProfileRef.Namespace)
-			names = append(names, decision.ClusterProfileRef.Name)
-		}
-		result[object.Labels[profilev1alpha1.DecisionIndexLabel]] = names
-	}
-	return result
-}
-
-var errDied = errors.New("died")
-
-// However clusters move between slices, and whenever the controller dies in between: those that
-// stay selected are in some object after each write, and the next attempt completes it.
-func TestPublishedClustersAreNeverMissing(t *testing.T) {
-	died := 0
-	cases.Until(t, cases.Of(50, 1000), func() bool { return died > 0 }, func(t *rapid.T) {
-		p := newPublisher(t)
-		draw := func(what string) [][]string {
-			result := make([][]string, rapid.IntRange(1, 4).Draw(t, what))
-			for i := range 6 {
-				if at := rapid.IntRange(-1, len(result)-1).Draw(t, fmt.Sprint(what, i)); at >= 0 {
-					result[at] = append(result[at], fmt.Sprintf("c%d", i))
-				}
-			}
-			return result
-		}
-		require.NoError(t, p.publish(t.Context(), draw("former")))
-		before, wanted := p.present(t), draw("wanted")
-		stays := map[string]bool{}
-		for _, names := range wanted {
-			for _, name := range names {
-				stays[name] = before[name]
-			}
-		}
-		left := rapid.IntRange(0, 8).Draw(t, "writes")
-		p.after = func() error {
-			present := p.present(t)
-			for name, stays := range stays {
-				require.True(t, !stays || present[name], "%s is missing", name)
-			}
-			if left--; left < 0 {
-				left = 100
-				return errDied
-			}
-			return nil
-		}
-		if err := p.publish(t.Context(), wanted); err != nil {
-			require.ErrorIs(t, err, errDied)
-			died++
-			require.NoError(t, p.publish(t.Context(), wanted))
-		}
-		want := map[string][]string{}
-		for i, names := range wanted {
-			want[fmt.Sprint(i)] = append([]string{}, names...)
-		}
-		require.Equal(t, want, p.read(t))
-		p.after = func() error { return errors.New("there is nothing to write") }
-		require.NoError(t, p.publish(t.Context(), wanted))
-	})
-	require.NotZero(t, died)
 }
 
 func TestPublishedObjects(t *testing.T) {

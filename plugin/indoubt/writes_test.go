@@ -10,6 +10,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,12 +25,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/celset/celset/internal/testing/transcript"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,6 +47,8 @@ type desk struct {
 	clock     *clocktesting.FakeClock
 	outcomes  []Outcome
 	activated []string
+	// answers are those to writes that were told.
+	answers []*resourceapi.ResourceClaim
 }
 
 func newDesk(t interface{ Cleanup(func()) }) *desk {
@@ -66,12 +75,6 @@ func (d *desk) hearAll() {
 	}
 }
 
-func (d *desk) hearIf(is bool) {
-	if is {
-		d.hearAll()
-	}
-}
-
 // writeAs writes an allocation, which meets the fate.
 func (d *desk) writeAs(ctx context.Context, how fate, claim *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
 	d.next = how
@@ -84,144 +87,132 @@ func (d *desk) from(own types.UID) []string {
 	return namesOf(d.From(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other"}}, own, func(pod *v1.Pod) { d.activated = append(d.activated, pod.Name) }))
 }
 
-func TestWhatBecomesOfAWrite(t *testing.T) {
-	for name, test := range map[string]struct {
-		fate fate
-		// then is what happens before it is looked at.
-		then     func(*desk, *resourceapi.ResourceClaim)
-		doubtful bool
-		want     []Outcome
-		// allocated tells that it is stored, and heard that the watch has told of that.
-		allocated, heard bool
-	}{
-		"told":             {},
-		"refused":          {fate: refused},
-		"not sent":         {fate: notSent},
-		"answer lost":      {fate: answerLost, doubtful: true, want: []Outcome{Stored}, allocated: true},
-		"request late":     {fate: requestLate, doubtful: true, want: []Outcome{NotStored}},
-		"can't be changed": {fate: requestLate, doubtful: true, then: func(d *desk, _ *resourceapi.ResourceClaim) { d.fences = requestLate }},
-		"given up": {fate: requestLate, doubtful: true, want: []Outcome{GivenUp}, then: func(d *desk, _ *resourceapi.ResourceClaim) {
-			d.fences = requestLate
-			d.clock.Step(untilGivenUp + 1)
-		}},
-		"not given up yet": {fate: requestLate, doubtful: true, then: func(d *desk, _ *resourceapi.ResourceClaim) {
-			d.fences = requestLate
-			d.clock.Step(untilGivenUp)
-		}},
-		"written by others": {fate: requestLate, doubtful: true, want: []Outcome{NotStored}, then: func(d *desk, claim *resourceapi.ResourceClaim) {
-			d.store(claim)
-		}},
-		"carried out late": {fate: requestLate, doubtful: true, want: []Outcome{Stored}, allocated: true, then: func(d *desk, _ *resourceapi.ResourceClaim) {
-			_, _ = d.apply(d.late[0])
-		}},
-		"gone":       {fate: answerLost, doubtful: true, want: []Outcome{Gone}, then: func(d *desk, claim *resourceapi.ResourceClaim) { d.remove(claim.Name) }},
-		"made anew":  {fate: answerLost, doubtful: true, want: []Outcome{Gone}, then: func(d *desk, claim *resourceapi.ResourceClaim) { d.create(claim.Name) }},
-		"no answers": {fate: answerLost, doubtful: true, then: func(d *desk, _ *resourceapi.ResourceClaim) { d.readFails = 1 }},
-		"not known of yet": {fate: answerLost, doubtful: true, want: []Outcome{Stored}, allocated: true, then: func(d *desk, claim *resourceapi.ResourceClaim) {
-			delete(d.known.claims, claim.Name)
-		}},
-		"heard of already": {fate: answerLost, doubtful: true, want: []Outcome{Stored}, heard: true, then: func(d *desk, _ *resourceapi.ResourceClaim) {
-			d.known.hear(d.server)
-		}},
-		"conflict":  {fate: conflict, doubtful: true, then: func(d *desk, claim *resourceapi.ResourceClaim) { d.store(claim) }, want: []Outcome{NotStored}},
-		"throttled": {fate: throttled, doubtful: true, want: []Outcome{NotStored}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			claim := d.created("claim")
-			_, err := d.writeAs(t.Context(), test.fate, with(claim, "1", "2"))
-			require.Equal(t, test.fate != told, err != nil)
-			d.hearIf(test.fate == told)
-			if !test.doubtful {
-				require.Empty(t, d.from(""))
-				require.Zero(t, d.queue.Len())
-				require.False(t, d.Any())
-				return
-			}
-			require.Equal(t, []string{"1", "2"}, d.from(""))
-			require.True(t, d.Any())
-			require.Equal(t, 1, d.queue.Len(), "it is looked at")
-			require.Empty(t, d.from(claim.UID), "it may have again what it may have")
-			if test.then != nil {
-				test.then(d, claim)
-			}
-			none, _ := d.settle(t.Context(), claim.UID)
-			require.Equal(t, test.want, d.outcomes)
-			require.EqualValues(t, len(test.want), d.Ends())
-			if test.want == nil {
-				require.False(t, none)
-				require.Equal(t, []string{"1", "2"}, d.from(""), "it is in doubt as before")
-				require.Empty(t, d.activated)
-				return
-			}
-			require.Equal(t, []string{"other"}, d.activated)
-			if test.allocated {
-				require.Equal(t, []string{"1", "2"}, d.from(""), "until the watch tells of it")
-				d.hearAll()
-			}
-			require.Empty(t, d.from(""))
-			require.Equal(t, test.allocated || test.heard, d.known.claims["claim"] != nil && d.known.claims["claim"].Status.Allocation != nil)
-			none, err = d.settle(t.Context(), claim.UID)
-			require.NoError(t, err)
-			require.True(t, none)
-		})
-	}
+var fateOf = map[string]fate{
+	"told": told, "answer-lost": answerLost, "request-late": requestLate, "conflict": conflict, "throttled": throttled, "refused": refused, "not-sent": notSent,
 }
 
-// TestFence: a claim without devices is changed, so that what was sent is refused when it comes.
-func TestFence(t *testing.T) {
-	d := newDesk(t)
-	claim := d.created("claim")
-	_, err := d.writeAs(t.Context(), requestLate, with(claim, "1"))
-	require.Error(t, err)
-	d.fences = answerLost
-	none, err := d.settle(t.Context(), claim.UID)
-	require.ErrorContains(t, err, "change claim default/claim so that its allocation can't be stored any more: unexpected EOF")
-	require.False(t, none, "whether it was changed is not known either")
-	none, err = d.settle(t.Context(), claim.UID)
-	require.NoError(t, err)
-	require.True(t, none)
-	require.Equal(t, []Outcome{NotStored}, d.outcomes)
-	require.Equal(t, []string{"example.com/other"}, d.stored["claim"].Finalizers)
-	_, err = d.apply(d.late[0])
-	require.True(t, apierrors.IsConflict(err))
-
-	// Without the finalizer there is nothing to change.
-	claim = d.stored["claim"].DeepCopy()
-	_, err = d.writeAs(t.Context(), requestLate, with(claim, "1"))
-	require.Error(t, err)
-	none, err = d.settle(t.Context(), claim.UID)
-	require.NoError(t, err)
-	require.False(t, none)
-	d.clock.Step(untilGivenUp + 1)
-	none, _ = d.settle(t.Context(), claim.UID)
-	require.True(t, none)
-	require.Equal(t, []Outcome{NotStored, GivenUp}, d.outcomes)
+// TestWhatBecomesOfWrites has commands in a file. Behind each stands what it came to: its error, how doubts have
+// ended, whether the pod that waits is tried again, the devices that are kept from others, and those that the scheduler
+// knows the claim to have.
+func TestWhatBecomesOfWrites(t *testing.T) {
+	transcript.Run(t, filepath.Join("testdata", "writes.txt"), func(t *testing.T, input string) string {
+		d, uids := newDesk(t), map[string]types.UID{}
+		var lines []string
+		for command := range strings.SplitSeq(input, ", ") {
+			words := append(strings.Fields(command), "", "")
+			args := words[min(2, len(words)-2) : len(words)-2]
+			outcomes, activated := len(d.outcomes), len(d.activated)
+			var said []string
+			err := d.do(t, uids, words[0], words[1], args)
+			if err != nil {
+				said = append(said, err.Error())
+			}
+			for _, outcome := range d.outcomes[outcomes:] {
+				said = append(said, string(outcome))
+			}
+			if len(d.activated) > activated {
+				said = append(said, "tried again")
+			}
+			if kept := d.from(""); len(kept) > 0 {
+				said = append(said, "kept "+strings.Join(kept, " "))
+			}
+			require.Equal(t, len(d.from("")) > 0, d.Any())
+			require.False(t, words[0] == "write" && err != nil && d.Any() && d.queue.Len() == 0, "nobody looks at it")
+			require.LessOrEqual(t, uint64(len(d.outcomes)), d.Ends())
+			if own := d.from(uids[words[1]]); len(uids) == 1 && uids[words[1]] != "" && len(own) > 0 {
+				said = append(said, "also from itself")
+			}
+			if has := devicesOf(d.known.claims[words[1]]); has != nil {
+				said = append(said, "has "+strings.Join(has, " "))
+			}
+			if words[0] == "create" && len(said) == 0 {
+				continue
+			}
+			lines = append(lines, command+": "+strings.Join(append(said, "-")[:max(1, len(said))], "; "))
+		}
+		return strings.Join(lines, "\n")
+	})
 }
 
-// TestALaterWriteEndsTheDoubt: of two writes of the same version one is stored at most.
-func TestALaterWriteEndsTheDoubt(t *testing.T) {
-	d := newDesk(t)
-	claim := d.created("claim")
-	_, err := d.writeAs(t.Context(), requestLate, with(claim, "1"))
-	require.Error(t, err)
-	_, err = d.writeAs(t.Context(), requestLate, with(claim, "1"))
-	require.Error(t, err)
-	require.Equal(t, []string{"1"}, d.from(""), "twice the same is once")
-	_, err = d.writeAs(t.Context(), requestLate, with(claim, "2"))
-	require.Error(t, err)
-	require.Equal(t, []string{"1", "2"}, d.from(""))
-	_, err = d.writeAs(t.Context(), told, with(claim, "3"))
-	require.NoError(t, err)
-	require.Equal(t, []string{"3"}, d.from(""))
-	d.hearAll()
-	require.Empty(t, d.from(""))
-	require.Equal(t, []Outcome{NotStored, NotStored}, d.outcomes)
-	for _, late := range d.late {
-		_, err = d.apply(late)
-		require.True(t, apierrors.IsConflict(err))
+// do does what a command says of a claim.
+func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, args []string) error {
+	var claim *resourceapi.ResourceClaim
+	if stored := d.stored[name]; stored != nil {
+		claim = stored.DeepCopy()
 	}
-	require.Equal(t, []string{"3"}, namesOf(d.stored["claim"].Status.Allocation.Devices.Results))
+	switch verb {
+	case "create":
+		if made := d.create(name); uids[name] == "" {
+			uids[name] = made.UID
+		}
+	case "touch":
+		d.store(claim)
+	case "deallocate":
+		claim.Status.Allocation = nil
+		d.store(claim)
+	case "allocate": // by somebody else
+		d.store(with(claim, args...))
+	case "remove":
+		d.remove(name)
+	case "write":
+		devices := args[1:]
+		if len(devices) > 0 {
+			claim = with(claim, devices...)
+		}
+		got, err := d.writeAs(t.Context(), fateOf[args[0]], claim)
+		if err == nil {
+			d.answers = append(d.answers, got)
+		}
+		return err
+	case "answer-again": // an answer, or a read, from before
+		i, err := strconv.Atoi(name)
+		require.NoError(t, err)
+		d.keepUntilHeard(d.answers[i])
+	case "carry-out":
+		late := d.late[0]
+		d.late = d.late[1:]
+		_, err := d.apply(late)
+		return err
+	case "changes-are":
+		d.fences = fateOf[name]
+	case "reads-fail":
+		d.readFails = 1
+	case "pass":
+		took, err := time.ParseDuration(name)
+		require.NoError(t, err)
+		d.clock.Step(took)
+	case "hear":
+		d.hearAll()
+	case "relist":
+		d.known.relist(d.server)
+	case "assume":
+		return d.known.assume(claim)
+	case "unknown":
+		delete(d.known.claims, name)
+	case "catch-up":
+		return d.CatchUp(t.Context())
+	case "settle":
+		known, err := d.settle(t.Context(), uids[name])
+		switch {
+		case known:
+			return errors.New("settled") // also if the claim can't be changed
+		case err == nil:
+			return errors.New("not settled yet")
+		}
+		return err
+	case "check", "check-admin":
+		if len(args) == 0 {
+			return d.Check(claim)
+		}
+		claim = with(claim, args...)
+		for i := range claim.Status.Allocation.Devices.Results {
+			claim.Status.Allocation.Devices.Results[i].AdminAccess = new(verb == "check-admin")
+		}
+		return d.Check(claim)
+	default:
+		t.Fatalf("no command %q", verb)
+	}
+	return nil
 }
 
 // TestOneClaimHasABound: what a claim keeps from others, and what is remembered of it, ends somewhere.
@@ -245,118 +236,6 @@ func TestOneClaimHasABound(t *testing.T) {
 	_, err = d.settle(t.Context(), claim.UID)
 	require.NoError(t, err)
 	require.Len(t, d.activated, maxWaiting)
-}
-
-func TestNothingButAllocationsIsLookedAt(t *testing.T) {
-	d := newDesk(t)
-	_, err := d.writeAs(t.Context(), answerLost, d.created("claim"))
-	require.Error(t, err)
-	require.Empty(t, d.from(""))
-}
-
-// TestCatchUp: an earlier leader has written what the watch has not told.
-func TestCatchUp(t *testing.T) {
-	d := newDesk(t)
-	heard, late := d.created("heard"), d.created("late")
-	d.store(with(heard, "0"))
-	d.hearAll()
-	d.store(with(late, "1"))
-	unknown := d.create("unknown")
-	d.store(with(unknown, "2"))
-	d.readFails = 1
-	require.ErrorIs(t, d.CatchUp(t.Context()), io.ErrUnexpectedEOF)
-	require.NoError(t, d.CatchUp(t.Context()))
-	require.Equal(t, []string{"1"}, namesOf(d.known.claims["late"].Status.Allocation.Devices.Results), "it is assumed")
-	require.Equal(t, []string{"1", "2"}, d.from(""), "until the watch has told of them")
-
-	none, err := d.settle(t.Context(), unknown.UID)
-	require.NoError(t, err)
-	require.False(t, none)
-	d.hearAll()
-	none, err = d.settle(t.Context(), unknown.UID)
-	require.NoError(t, err)
-	require.True(t, none)
-	require.Empty(t, d.from(""))
-
-	d.readFails = 1
-	require.NoError(t, d.CatchUp(t.Context()), "it is done once")
-}
-
-// TestStoredAndNotHeard: an allocation is stored, and the watch has not told of it. Upstream's plugin may have had
-// the scheduler's list say so, or given it up because the pod is gone.
-func TestStoredAndNotHeard(t *testing.T) {
-	for name, test := range map[string]struct {
-		then func(*desk)
-		none bool
-	}{
-		"the watch is late":  {then: func(*desk) {}},
-		"it is assumed":      {then: func(d *desk) { require.NoError(t, d.known.assume(d.stored["claim"])) }},
-		"the watch has told": {then: func(d *desk) { d.hearAll() }, none: true},
-		"it has no devices any more": {none: true, then: func(d *desk) {
-			claim := d.stored["claim"].DeepCopy()
-			claim.Status.Allocation = nil
-			d.store(claim)
-		}},
-		"it is gone":       {then: func(d *desk) { d.remove("claim") }, none: true},
-		"it was made anew": {then: func(d *desk) { d.remove("claim"); d.create("claim") }, none: true},
-		"nobody answers":   {then: func(d *desk) { d.readFails = 1 }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			claim := d.create("claim")
-			d.known.hear(d.server)
-			_, err := d.writeAs(t.Context(), told, with(claim, "1"))
-			require.NoError(t, err)
-			require.Equal(t, []string{"1"}, d.from(""))
-			test.then(d)
-			none, _ := d.settle(t.Context(), claim.UID)
-			require.Equal(t, test.none, none)
-			require.Equal(t, test.none, !d.Any())
-			require.Empty(t, d.outcomes, "nothing was in doubt")
-			if test.none {
-				require.EqualValues(t, 1, d.Ends())
-			} else {
-				require.Equal(t, []string{"1"}, d.from(""))
-			}
-		})
-	}
-}
-
-// TestCheck: a watch has missed that a device went from one claim to another one. What comes of that takes it for
-// free, though the claim is known that has it.
-func TestCheck(t *testing.T) {
-	d := newDesk(t)
-	d.store(with(d.created("first"), "1"))
-	second, third := d.created("second"), d.created("third")
-	require.True(t, d.known.listed.Has("1"))
-	d.remove("first")
-	d.store(with(second, "1"))
-	d.known.relist(d.server)
-	require.False(t, d.known.listed.Has("1"), "upstream takes it for free")
-	require.NoError(t, d.Check(third), "it gets nothing")
-	require.NoError(t, d.Check(with(third, "2")))
-	require.NoError(t, d.Check(with(second, "1")), "it is its own")
-	require.False(t, d.Any())
-	require.EqualError(t, d.Check(with(third, "2", "1")),
-		"device d/p/1 was about to go to claim default/third, but claim default/second has it: it is tried again with another one")
-	require.Equal(t, []string{"1"}, d.from(""), "nobody gets it from now on")
-	require.Empty(t, d.from(second.UID))
-	d.remove("second")
-	d.hearAll()
-	require.Empty(t, d.from(""))
-	require.False(t, d.Any())
-
-	shared := with(third, "2")
-	shared.Status.Allocation.Devices.Results[0].AdminAccess = new(true)
-	d.store(with(d.created("fourth"), "2"))
-	d.hearAll()
-	require.NoError(t, d.Check(shared), "who administers a device takes it from nobody")
-
-	// Also what is stored and not heard of.
-	fifth := d.created("fifth")
-	_, err := d.writeAs(t.Context(), told, with(fifth, "3"))
-	require.NoError(t, err)
-	require.ErrorContains(t, d.Check(with(third, "3")), "claim default/fifth has it")
 }
 
 // TestIndex looks up claims in an informer's store.
@@ -425,20 +304,42 @@ func TestMayBeStored(t *testing.T) {
 	}
 }
 
-// An answer that arrives after that to a later write says nothing: the claim has other devices since.
-func TestOlderAnswersSayNothing(t *testing.T) {
-	d := newDesk(t)
-	first, err := d.writeAs(t.Context(), told, with(d.created("claim"), "1"))
-	require.NoError(t, err)
-	without := d.stored["claim"].DeepCopy()
-	without.Status.Allocation = nil
-	second, err := d.writeAs(t.Context(), told, with(d.store(without), "2"))
-	require.NoError(t, err)
-	require.Equal(t, []string{"2"}, d.from(""))
-
-	// So is a read of before.
-	d.keepUntilHeard(first)
-	require.Equal(t, []string{"2"}, d.from(""))
-	d.keepUntilHeard(second)
-	require.Equal(t, []string{"2"}, d.from(""))
+// Claims of a pod that is bound are neither changed nor deleted, those that were made in vain are.
+func TestKeeping(t *testing.T) {
+	claim := func(name string) *resourceapi.ResourceClaim {
+		return &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Finalizers: []string{resourceapi.Finalizer}}}
+	}
+	for name, kept := range map[string]bool{"kept": true, "vain": false} {
+		t.Run(name, func(t *testing.T) {
+			api := fake.NewClientset(claim("kept"), claim("vain"))
+			writes := New(api, nil, nil, clock.RealClock{}, nil)
+			t.Cleanup(writes.queue.ShutDown)
+			claims := writes.Client().ResourceV1().ResourceClaims("default")
+			ctx := Keeping(t.Context(), sets.New("kept"))
+			changed := claim(name)
+			changed.Finalizers = nil
+			patch := []byte(`{"metadata": {"labels": {"a": "b"}}}`)
+			_, updated := claims.Update(ctx, changed, metav1.UpdateOptions{})
+			_, patched := claims.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+			_, written := claims.UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+			deleted := claims.Delete(ctx, name, metav1.DeleteOptions{})
+			list, err := api.ResourceV1().ResourceClaims("default").List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			for _, err := range []error{updated, patched, written, deleted} {
+				if kept {
+					require.EqualError(t, err, "claim kept is kept: the pod that it is for is bound")
+				} else {
+					require.NoError(t, err)
+				}
+			}
+			if !kept {
+				require.Len(t, list.Items, 1)
+				return
+			}
+			require.Len(t, list.Items, 2)
+			require.Equal(t, *claim("kept"), list.Items[0])
+			_, err = claims.Update(t.Context(), changed, metav1.UpdateOptions{})
+			require.NoError(t, err, "whoever does not know the pod as bound may")
+		})
+	}
 }

@@ -4,12 +4,14 @@
 package docs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/machine"
 )
 
 // Judges of sets, by the facts of the machines and not by the expressions of the pages.
@@ -221,4 +223,82 @@ func isBlockOfItsSize(set []topology.Device) bool {
 	default:
 		return isHalfOfTorus(set)
 	}
+}
+
+// gpusAndCores has the GPUs of an HGX H100, and of each socket the first cores with a device for
+// each of their CPUs: fewer than there are, since sets of more than 64 devices don't fit.
+func gpusAndCores() topology.Topology {
+	const coresOfEach = 4
+	var devices []topology.Device
+	for _, name := range []string{"hgx-h100", "cpu-each"} {
+		m, err := machine.ByName(name)
+		if err != nil {
+			panic(err) // the names are constants
+		}
+		devices = append(devices, m.Topology(nodeName).Devices...)
+	}
+	devices = slices.DeleteFunc(devices, func(d topology.Device) bool {
+		return d.Driver != "gpu.nvidia.com" && (d.Driver != "dra.cpu" || coreOf(d).number >= coresOfEach)
+	})
+	return topology.Topology{Kind: topology.Machine, Devices: devices}
+}
+
+type core struct{ socket, number int64 }
+
+func coreOf(d topology.Device) core {
+	return core{intOf(d, "dra.cpu/socketID"), intOf(d, "dra.cpu/coreID")}
+}
+
+func areWholeCores(set []topology.Device) bool {
+	for _, threads := range tally(set, coreOf) {
+		if threads != 2 {
+			return false
+		}
+	}
+	return true
+}
+
+func allCPUsAtGPUs(set []topology.Device) bool {
+	socket := int64(socketOfHGX(ofDriver(set, "gpu.nvidia.com")[0]))
+	return !slices.ContainsFunc(ofDriver(set, "dra.cpu"), func(d topology.Device) bool { return coreOf(d).socket != socket })
+}
+
+const numaNodeAttribute = resourceapi.QualifiedName("resource.kubernetes.io/numaNode")
+
+// twoSockets is a server of which each socket has two NUMA nodes. One driver publishes where a
+// device is as a number, the other as a list, as package deviceattribute of Kubernetes does: the
+// own NUMA node and then the other one of the socket, which is as near.
+func twoSockets() topology.Topology {
+	const numaNodes, gpusOfEach = 4, 2
+	var devices []topology.Device
+	for i := range numaNodes * gpusOfEach {
+		devices = append(devices, topology.Device{
+			Driver: "gpu.example.com", Name: fmt.Sprintf("gpu-%d", i),
+			Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+				numaNodeAttribute: {IntValue: new(int64(i / gpusOfEach))},
+			},
+		})
+	}
+	for i := range int64(numaNodes) {
+		devices = append(devices, topology.Device{
+			Driver: "nic.example.com", Name: fmt.Sprintf("nic-%d", i),
+			Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+				numaNodeAttribute: {IntValues: []int64{i, i ^ 1}},
+			},
+		})
+	}
+	return topology.Topology{Kind: topology.Machine, Devices: devices}
+}
+
+// haveNUMANodeInCommon knows both types.
+func haveNUMANodeInCommon(set []topology.Device) bool {
+	nodes := func(d topology.Device) []int64 {
+		if value := d.Attributes[numaNodeAttribute]; value.IntValue != nil {
+			return []int64{*value.IntValue}
+		}
+		return d.Attributes[numaNodeAttribute].IntValues
+	}
+	return slices.ContainsFunc(nodes(set[0]), func(node int64) bool {
+		return !slices.ContainsFunc(set, func(d topology.Device) bool { return !slices.Contains(nodes(d), node) })
+	})
 }

@@ -4,13 +4,17 @@
 package docs
 
 import (
-	"fmt"
+	"encoding/json"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
@@ -65,6 +69,62 @@ type want struct {
 func (w want) may(d topology.Device) bool {
 	return d.Driver == w.driver && (w.of == nil || w.of(d))
 }
+
+// judges are the functions that testdata/asks.yaml names, and models those that make a topology.
+var (
+	judges = map[string]func([]topology.Device) bool{
+		"allCPUsAtGPUs": allCPUsAtGPUs, "areWholeCores": areWholeCores, "cpusAtGPUs": cpusAtGPUs, "cpusAtGPUsAndRails": cpusAtGPUsAndRails,
+		"efasOfNeurons": efasOfNeurons, "haveNUMANodeInCommon": haveNUMANodeInCommon, "interfacesHalfOnEach": interfacesHalfOnEach,
+		"interfacesOfOneNUMANode": interfacesOfOneNUMANode, "isBlockOfItsSize": isBlockOfItsSize, "isHalfOfTorus": isHalfOfTorus,
+		"isSquareOfTorus": isSquareOfTorus, "ofOneCPUOfGaudi": ofOneCPUOfGaudi, "ofOneCPUOfGaudiIfThereIsRoom": ofOneCPUOfGaudiIfThereIsRoom,
+		"ofOneProfile": ofOneProfile, "ofOneRoot": ofOneRoot, "onFewRoots": onFewRoots, "oneInterfaceEach": oneInterfaceEach,
+		"onOneNUMANodeOfTray": onOneNUMANodeOfTray, "onOneSocketOfHGXIfThereIsRoom": onOneSocketOfHGXIfThereIsRoom, "twoGPUsEach": twoGPUsEach,
+	}
+	models = map[string]func() topology.Topology{"gpusAndCores": gpusAndCores, "twoSockets": twoSockets}
+)
+
+// asks are those of testdata/asks.yaml, in the order of the pages.
+var asks = func() (asks []ask) {
+	var said []struct {
+		Page, Template, Machine, Model, Title, What, Holds, Today, PinnedTo string
+
+		Seed         uint64
+		Also         [][]int
+		Plain, Drawn bool
+		Fragmented   []string
+		Wants        []struct {
+			Driver, Alone string
+			Count         int
+			CPUs          int64
+			RDMA          bool
+		}
+	}
+	content, err := os.ReadFile(filepath.Join("testdata", "asks.yaml"))
+	if err == nil {
+		err = yaml.UnmarshalStrict(content, &said)
+	}
+	if err != nil {
+		panic(err)
+	}
+	judge := func(name string) func([]topology.Device) bool {
+		if name != "" && judges[name] == nil {
+			panic("no judge " + name)
+		}
+		return judges[name]
+	}
+	for _, s := range said {
+		a := ask{
+			page: s.Page, template: s.Template, seed: s.Seed, machine: s.Machine, on: models[s.Model], title: s.Title, what: s.What, also: s.Also,
+			plain: s.Plain, holds: judge(s.Holds), fragmented: s.Fragmented, drawn: s.Drawn, today: s.Today, pinnedTo: s.PinnedTo,
+		}
+		for _, w := range s.Wants {
+			of := map[bool]func(topology.Device) bool{true: isRDMA}[w.RDMA]
+			a.wants = append(a.wants, want{driver: w.Driver, count: w.Count, cpus: w.CPUs, of: of, alone: judge(w.Alone)})
+		}
+		asks = append(asks, a)
+	}
+	return asks
+}()
 
 // sized is the ask with other counts.
 func (a ask) sized(counts []int) ask {
@@ -278,11 +338,51 @@ func (b *bench) hitting() []string {
 	return b.names(inUse)
 }
 
-func TestAsksAreNamedOnce(t *testing.T) {
-	seen := map[string]bool{}
-	for _, a := range asks {
-		name := fmt.Sprint(a.page, " ", a.template)
-		require.False(t, seen[name], name)
-		seen[name] = true
+// ofOneDevice are attributes of which there is one value for each device, and numberOf finds a
+// number that somebody wrote down of devices or of their NUMA nodes.
+var (
+	ofOneDevice = []resourceapi.QualifiedName{
+		"resource.kubernetes.io/pciBusID", "dra.net/pciAddress", "pciAddress", "pciAddr",
+		"uuid", "serial", "deviceID", "dra.net/ifName", "dra.net/rdmaDevice",
 	}
+	numberOf = regexp.MustCompile(`(numaNode|numa|deviceId|moduleIdx|index|cardIndex)\)? (==|\\u003c|\\u003e|in) ?\[?\d`)
+)
+
+// TestAsksNameNoDevice: a claim that names a device, or has its address or number, is one that
+// waits for it.
+func TestAsksNameNoDevice(t *testing.T) {
+	today := todaysTemplates(t)
+	pinned := 0
+	for _, a := range asks {
+		b := newBench(t, a)
+		require.Empty(t, b.pins(t, readHardwarePage(t, a.page).templates[a.template]), "%s: %s", a.page, a.template)
+		if a.today != "" && len(b.pins(t, today[a.today])) > 0 {
+			pinned++
+		}
+	}
+	require.Greater(t, pinned, 10, "today's claims are pinned, else this test shows nothing")
+}
+
+// pins are what in a claim speaks of one device.
+func (b *bench) pins(t *testing.T, template *resourceapi.ResourceClaimTemplate) []string {
+	t.Helper()
+	require.NotNil(t, template)
+	content, err := json.Marshal(template.Spec)
+	require.NoError(t, err)
+	pins := numberOf.FindAllString(string(content), -1)
+	for _, d := range b.topology.Devices {
+		values := []string{d.Name}
+		for _, name := range ofOneDevice {
+			if value := d.Attributes[name].StringValue; value != nil {
+				values = append(values, *value)
+			}
+		}
+		for _, value := range values {
+			if regexp.MustCompile(`\b` + regexp.QuoteMeta(value) + `\b`).Match(content) {
+				pins = append(pins, value)
+			}
+		}
+	}
+	slices.Sort(pins)
+	return slices.Compact(pins)
 }

@@ -294,13 +294,18 @@ var anchorOf = regexp.MustCompile(`<a id="([a-z0-9-]+)"></a>`)
 // punctuation is left out of anchors.
 var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-func TestParse(t *testing.T) {
-	found, err := parse("page", "a\n```yaml\nb: 1\n```\n1. c\n\n   ```\n   d\n     e\n\n   ```\n")
+// TestIndexHasEveryPage: a page that docs/README.md does not link to is found by
+// nobody.
+func TestIndexHasEveryPage(t *testing.T) {
+	index := filepath.Join("docs", "README.md")
+	content, err := os.ReadFile(filepath.Join("..", "..", index))
 	require.NoError(t, err)
-	require.Equal(t, []block{
-		{page: "page", line: 2, language: "yaml", text: "b: 1\n"},
-		{page: "page", line: 7, text: "d\n  e\n\n"},
-	}, found)
-	_, err = parse("page", "```yaml\nb: 1\n")
-	require.ErrorContains(t, err, "page:1: the block is never closed")
+	for _, page := range pages {
+		if page == index || page == "README.md" {
+			continue
+		}
+		relative, err := filepath.Rel("docs", page)
+		require.NoError(t, err)
+		require.Contains(t, string(content), "]("+filepath.ToSlash(relative)+")", "%s has no link to %s", index, page)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,12 +39,13 @@ type elsewhere struct {
 var notForTheAPIServer = []elsewhere{
 	// What it renders is applied in test/manifests.
 	{what: "kustomization", is: hasAPIVersion("kustomize.config.k8s.io/"), check: checkKustomization},
-	// So is what it patches.
-	{what: "patch", is: isPatch, check: checkPatch},
+	// So is what it patches: that kustomize can apply it is known then.
+	{what: "patch", is: isPatch, check: checkYAML},
 	{what: "scheduler configuration", is: hasAPIVersion("kubescheduler.config.k8s.io/"), check: checkSchedulerConfiguration},
 	{what: "part of a scheduler profile", is: func(b block) bool { return strings.HasPrefix(b.text, "pluginConfig:") }, check: checkPluginConfig},
 	{what: "configuration of kind", is: hasAPIVersion("kind.x-k8s.io/"), check: checkKind},
-	{what: "krew plugin", is: hasAPIVersion("krew.googlecontainertools.github.com/"), check: checkKrew},
+	// Its fields are checked in cmd/kubectl-celset.
+	{what: "krew plugin", is: hasAPIVersion("krew.googlecontainertools.github.com/"), check: checkYAML},
 	// What becomes of it on the decisions of a hub is in test/integration/placement.
 	{what: "ApplicationSet", is: hasAPIVersion("argoproj.io/"), check: checkYAML},
 	// The chart is rendered, and what comes out is applied, in test/manifests.
@@ -108,13 +110,6 @@ func isPatch(b block) bool {
 	return err == nil && kustomization.Unmarshal(content) == nil && slices.ContainsFunc(kustomization.Patches, func(patch types.Patch) bool {
 		return patch.Path == path.Base(b.page)
 	})
-}
-
-// checkPatch only has to see that it is YAML: that kustomize can apply it is known when
-// the kustomization is rendered.
-func checkPatch(t *testing.T, b block) {
-	var content any
-	require.NoError(t, yaml.UnmarshalStrict([]byte(b.text), &content))
 }
 
 // checkSchedulerConfiguration does what the scheduler does when it starts.
@@ -186,42 +181,6 @@ func checkKind(t *testing.T, b block) {
 	}
 }
 
-// krewPlugin has the fields of a plugin that krew's index takes.
-type krewPlugin struct {
-	APIVersion string                `json:"apiVersion"`
-	Kind       string                `json:"kind"`
-	Metadata   struct{ Name string } `json:"metadata"`
-	Spec       struct {
-		Version          string `json:"version"`
-		Homepage         string `json:"homepage"`
-		ShortDescription string `json:"shortDescription"`
-		Description      string `json:"description"`
-		Caveats          string `json:"caveats"`
-		Platforms        []struct {
-			Selector any                         `json:"selector"`
-			URI      string                      `json:"uri"`
-			SHA256   string                      `json:"sha256"`
-			Bin      string                      `json:"bin"`
-			Files    []struct{ From, To string } `json:"files"`
-		} `json:"platforms"`
-	} `json:"spec"`
-}
-
-// checkKrew knows what krew's index asks of a plugin.
-func checkKrew(t *testing.T, b block) {
-	var plugin krewPlugin
-	require.NoError(t, yaml.UnmarshalStrict([]byte(b.text), &plugin))
-	require.Equal(t, "krew.googlecontainertools.github.com/v1alpha2 Plugin", plugin.APIVersion+" "+plugin.Kind)
-	require.NotEmpty(t, plugin.Metadata.Name)
-	require.Regexp(t, `^v\d+\.\d+\.\d+`, plugin.Spec.Version)
-	require.NotEmpty(t, plugin.Spec.ShortDescription)
-	require.NotEmpty(t, plugin.Spec.Platforms)
-	for _, platform := range plugin.Spec.Platforms {
-		require.NotEmpty(t, platform.URI)
-		require.NotEmpty(t, platform.Bin)
-	}
-}
-
 const charts = "manifests/charts/"
 
 func inChart(b block) bool { return strings.HasPrefix(b.page, charts) }
@@ -237,9 +196,54 @@ func checkInChart(t *testing.T, b block) {
 	require.Contains(t, sets.New("templates", "files", "ci"), path.Dir(inside), fmt.Sprintf("%s is nowhere used", b))
 }
 
-func TestWhatIsCheckedElsewhereCanFail(t *testing.T) {
-	require.Contains(t, utilfeature.DefaultMutableFeatureGate.GetAll(), featuregate.Feature("DRAExtendedResource"))
-	require.NotContains(t, utilfeature.DefaultMutableFeatureGate.GetAll(), featuregate.Feature("DRAExtendedResources"))
-	var kustomization types.Kustomization
-	require.Error(t, kustomization.Unmarshal([]byte("resource: [a]\n")))
+// pinned is an action that nobody can exchange, with its version for those who read it.
+var pinned = regexp.MustCompile(`^\s*-?\s*uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+
+// TestActionsArePinned: a tag can be moved to other code. That workflows are well-formed
+// actionlint finds out, in "make lint".
+func TestActionsArePinned(t *testing.T) {
+	seen := 0
+	for _, file := range below(".github/workflows", ".yaml") {
+		var workflow map[string]any
+		content, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(content, &workflow), file)
+		require.Contains(t, workflow, "permissions", "%s has all rights", file)
+		for line := range strings.Lines(string(content)) {
+			if strings.Contains(line, "uses:") {
+				seen++
+				require.Regexp(t, pinned, strings.TrimRight(line, "\n"), file)
+			}
+		}
+	}
+	require.Positive(t, seen)
+}
+
+// TestUpdatesKnowEveryModule: tools that nobody updates grow old unseen. The older versions of
+// Kubernetes are to stay what they are.
+func TestUpdatesKnowEveryModule(t *testing.T) {
+	var config struct {
+		Updates []struct {
+			Ecosystem   string   `json:"package-ecosystem"`
+			Directory   string   `json:"directory"`
+			Directories []string `json:"directories"`
+		} `json:"updates"`
+	}
+	content, err := os.ReadFile(filepath.Join(root, ".github", "dependabot.yml"))
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(content, &config))
+	var updated []string
+	for _, update := range config.Updates {
+		if update.Ecosystem == "gomod" {
+			updated = append(updated, append(update.Directories, update.Directory)...)
+		}
+	}
+	updated = slices.DeleteFunc(updated, func(folder string) bool { return folder == "" })
+	want := []string{"/"}
+	for _, file := range below("hack/tools", "go.mod") {
+		if folder := filepath.Dir(file); !strings.Contains(folder, "kubernetes-") {
+			want = append(want, "/"+filepath.ToSlash(folder))
+		}
+	}
+	require.ElementsMatch(t, want, updated)
 }

@@ -4,11 +4,20 @@
 package docs
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cmd/kubectl-celset/check"
 	"github.com/celset/celset/internal/clusterstate"
 )
@@ -85,4 +94,125 @@ func requireUnderstood(t *testing.T, where string, found *clusterstate.Objects) 
 		}
 	}
 	return constraints
+}
+
+// TestUpstreamHasNoDevices is what autoscalers believe: with all devices free,
+// Kubernetes' allocator has none for a claim with a constraint, and has some for the same
+// claim without. What a class holds them to by default it does not see, and has some.
+func TestUpstreamHasNoDevices(t *testing.T) {
+	unseen := 0
+	for page, examples := range hardwarePages(t) {
+		p := readHardwarePage(t, page)
+		for _, e := range examples {
+			t.Run(e.template, func(t *testing.T) {
+				problem := p.problem(t, e, 0)
+				a, err := structured.NewAllocator(t.Context(), problem.Features, structured.AllocatedState{},
+					problem.Classes, problem.Slices, problem.Selectors)
+				require.NoError(t, err)
+				results, err := a.Allocate(t.Context(), node, problem.Claims)
+				require.NoError(t, err)
+				if !v1alpha1.HasReference(problem.Claims[0]) {
+					unseen++
+					require.Len(t, results, 1)
+					return
+				}
+				require.Empty(t, results)
+
+				plain := problem.Claims[0].DeepCopy()
+				plain.Spec.Devices.Constraints = nil
+				problem.Claims[0] = plain
+				results, err = a.Allocate(t.Context(), node, problem.Claims)
+				require.NoError(t, err)
+				require.Len(t, results, 1)
+			})
+		}
+	}
+	require.Positive(t, unseen, "no claim with a default")
+}
+
+const driver = "x.example.com"
+
+// published makes a device with an attribute and a capacity, either of which may be
+// missing.
+func published(name string, row *int64, memory string) *device.Device {
+	d := &resourceapi.Device{Name: name, Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
+	if row != nil {
+		d.Attributes["row"] = resourceapi.DeviceAttribute{IntValue: row}
+	}
+	if memory != "" {
+		d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"memory": {Value: resource.MustParse(memory)}}
+	}
+	return device.New(driver, d)
+}
+
+// withRoots makes a device that says the same as a scalar and as a list.
+func withRoots(name string) *device.Device {
+	return device.New(driver, &resourceapi.Device{Name: name, Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+		"root":  {StringValue: new("pci0000:10")},
+		"roots": {StringValues: []string{"pci0000:10", "pci0000:20"}},
+	}})
+}
+
+// TestTraps holds the page about writing constraints to what it says of CEL.
+func TestTraps(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "..", "docs", "constraints.md"))
+	require.NoError(t, err)
+	begin, end := strings.Index(string(content), "## The traps"), strings.Index(string(content), "## What makes it fast")
+	require.Greater(t, end, begin)
+	section := regexp.MustCompile(`\s+`).ReplaceAllString(string(content)[begin:end], " ")
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	rows := []*device.Device{published("a", new(int64(1)), "40Gi"), published("b", new(int64(1)), "500m")}
+	without := append([]*device.Device{published("c", nil, "")}, rows...)
+	lists := []*device.Device{withRoots("d"), withRoots("e")}
+	for _, trap := range []struct {
+		says       string // in the page
+		expression string
+		devices    []*device.Device
+		want       string
+	}{
+		{"`d == o` asks whether they are the same device", `devices[0] == devices[1]`, rows, "false"},
+		{"`exists_one` counts one too many", `devices.all(d, devices.exists_one(o, d.attributes['x.example.com'].row == o.attributes['x.example.com'].row))`, rows, "false"},
+		{"`&&` and `||` forgive an error if the other side decides", `devices[0].attributes['x.example.com'].row == 1 && false`, without, "false"},
+		{"whichever side that is", `false && devices[0].attributes['x.example.com'].row == 1`, without, "false"},
+		{"Missing attributes** are errors", `true && devices[0].attributes['x.example.com'].row == 1`, without, "no such key"},
+		{"`all` and `exists` do as well", `devices.exists(d, d.attributes['x.example.com'].row == 1)`, without, "true"},
+		{"`exists_one`, `map`", `devices.exists_one(d, d.attributes['x.example.com'].row == 1)`, without, "no such key"},
+		{"`map`, `filter`", `devices.filter(d, d.attributes['x.example.com'].row == 1).size() == 1`, without, "no such key"},
+		{"a string is false", `devices[0].attributes['x.example.com'].row == '1'`, rows, "false"},
+		{"and `<` an error", `devices[0].attributes['x.example.com'].row < '1'`, rows, "no such overload"},
+		{"`==` of a list with a scalar is never true", `devices[0].attributes['x.example.com'].roots == devices[1].attributes['x.example.com'].root`, lists, "false"},
+		{"never true, and no error", `devices[0].attributes['x.example.com'].root == devices[1].attributes['x.example.com'].roots`, lists, "false"},
+		{"`list.includes(value)` is right for both", `devices[0].attributes['x.example.com'].roots.includes(devices[1].attributes['x.example.com'].root)`, lists, "true"},
+		{"of a scalar it is `==`", `devices[0].attributes['x.example.com'].root.includes(devices[1].attributes['x.example.com'].root)`, lists, "true"},
+		{"a list is never in a list of scalars", `devices[0].attributes['x.example.com'].roots.includes(devices[1].attributes['x.example.com'].roots)`, lists, "false"},
+		{"`'10' < '9'`", `'10' < '9'`, rows, "true"},
+		{"`sum()`, `max()`", `devices.map(d, d.capacity['x.example.com'].memory).sum() > quantity('1')`, rows, "found no matching overload"},
+		{"`asInteger()` is an error for `500m`", `devices[1].capacity['x.example.com'].memory.asInteger() == 1`, rows, "cannot convert value to integer"},
+		{"`-1 % 4` is -1", `-1 % 4 == -1`, rows, "true"},
+		{"of an empty list are errors", `devices.filter(d, false).map(d, d.attributes['x.example.com'].row).max() == 1`, rows, "empty list"},
+	} {
+		t.Run(trap.says, func(t *testing.T) {
+			require.Contains(t, section, trap.says)
+			require.Contains(t, outcome(t, environment, trap.expression, trap.devices), trap.want)
+		})
+	}
+}
+
+// outcome is the verdict, or the error.
+func outcome(t *testing.T, environment *device.Environment, expression string, devices []*device.Device) string {
+	t.Helper()
+	compiled, err := environment.Compile(t.Context(), expression)
+	if err != nil {
+		return err.Error()
+	}
+	satisfied, err := compiled.Satisfied(t.Context(), devices, nil)
+	switch {
+	case err != nil:
+		return err.Error()
+	case satisfied:
+		return "true"
+	default:
+		return "false"
+	}
 }

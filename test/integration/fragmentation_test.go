@@ -25,7 +25,7 @@ func TestSetsOfDevicesAreCounted(t *testing.T) {
 	index := "attributes['" + driver + "'].index / devices.size()"
 	l.CreateNamedClass(t, class, driver, env.Definition("block", "devices.all(d, d."+index+" == devices[0]."+index+")"))
 	l.CreateClaim(t, "waits", env.Request("mla", class, 8), env.Refer("block"))
-	scheduler := startScheduler(t, countingProfile, configBeside(t, countingProfile, "{fragmentationInterval: 1s}"))
+	scheduler := startScheduler(t, countingProfile, celsetConfig(t, countingProfile, "{fragmentationInterval: 1s}"))
 	requireSets := func(now, packed, idle float64) {
 		t.Helper()
 		want := fmt.Sprint("now ", now, ", packed ", packed, ", idle ", idle)

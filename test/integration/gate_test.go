@@ -19,22 +19,9 @@ import (
 // gateOffProfile is the one profile of a scheduler that runs without the gate.
 const gateOffProfile = "celset-gate-off"
 
-// celsetConfig is the scheduler configuration in manifests with our profile only,
-// under another name and with other plugin arguments, if any are given.
+// celsetConfig is the scheduler configuration in manifests with our profile only, under another name and with other
+// plugin arguments, if any are given. The scheduler that all tests share has the lease.
 func celsetConfig(t *testing.T, profile, args string) []byte {
-	t.Helper()
-	// As in a cluster; what tests control planes with turns it off by default.
-	return configOf(t, profile, args, true)
-}
-
-// configBeside is celsetConfig for a scheduler that doesn't wait for the lease, which
-// another may have.
-func configBeside(t *testing.T, profile, args string) []byte {
-	t.Helper()
-	return configOf(t, profile, args, false)
-}
-
-func configOf(t *testing.T, profile, args string, elects bool) []byte {
 	t.Helper()
 	config, err := readSchedulerConfig(t)
 	require.NoError(t, err)
@@ -47,7 +34,7 @@ func configOf(t *testing.T, profile, args string, elects bool) []byte {
 		require.NoError(t, err)
 		config.Profiles[0].PluginConfig[0].Args.Raw = raw
 	}
-	config.LeaderElection.LeaderElect = ptr.To(elects)
+	config.LeaderElection.LeaderElect = ptr.To(false)
 	content, err := yaml.Marshal(config)
 	require.NoError(t, err)
 	return content

@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
-	"github.com/celset/celset/cmd/kubectl-celset/simulate"
+	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/internal/testing/env"
 )
 
@@ -47,7 +47,7 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	driver := ring.Drivers()[0]
 	claim := l.CreateClaim(t, "ring", env.Request("mla", driver, 4), env.Constrained("ring4", env.Contiguous(driver, 4)))
 
-	var result simulate.Result
+	var result fit.Report
 	raw := l.celset(t, cli.ExitOK, nil, "simulate", "claim/ring", "-o", "json", "--node", l.Nodes[0], "--node", l.Nodes[1])
 	require.NoError(t, json.Unmarshal([]byte(raw), &result))
 	require.Len(t, result.Nodes, 2)
@@ -63,6 +63,16 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	require.Contains(t, explained, "in the way: claim "+l.Namespace+"/")
 	require.Equal(t, claim.ResourceVersion, l.Claim(t, "ring").ResourceVersion)
 
+	var names bytes.Buffer
+	require.Equal(t, cli.ExitOK, cli.Run(t.Context(), []string{"__complete", "explain", "--kubeconfig=" + cluster.Kubeconfig(), "--namespace=" + l.Namespace, "claim/ri"},
+		genericiooptions.IOStreams{Out: &names, ErrOut: io.Discard}))
+	require.Equal(t, "claim/ring\n:4\n", names.String())
+
+	l.CreatePod(t, "elsewhere", "other-scheduler", "ring")
+	explained = l.celset(t, cli.ExitNegative, nil, "explain", "pod/elsewhere")
+	require.Contains(t, explained, `no: spec.schedulerName: no celset-scheduler has a profile "other-scheduler", so the claims stay unallocated: use celset-`)
+	require.Contains(t, explained, "node "+l.Nodes[1]+": yes")
+
 	l.CreatePod(t, "ring", env.CelsetProfile, "ring")
 	l.RequireRunning(t, "ring")
 	require.Equal(t, l.Nodes[1], l.Pod(t, "ring").Spec.NodeName)
@@ -70,6 +80,7 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	require.Contains(t, l.celset(t, cli.ExitOK, nil, "draw", "claim/ring"), "["+predicted[0]+" *]")
 	require.Contains(t, l.celset(t, cli.ExitOK, nil, "draw", "node/"+l.Nodes[1], "-o", "svg"), l.Namespace+"/ring")
 	require.Contains(t, l.celset(t, cli.ExitOK, nil, "simulate", "pod/ring"), "has been allocated: mla: "+predicted[0])
+	require.NotContains(t, l.celset(t, cli.ExitOK, nil, "explain", "pod/ring"), "not checked")
 }
 
 // A claim in the form of the KEP is refused as it is, and stored when it was converted.

@@ -89,8 +89,6 @@ func sharedSchedulerConfig(t testing.TB) ([]byte, error) {
 	// would wait for.
 	config.ClientConnection.QPS = 1000
 	config.ClientConnection.Burst = 2000
-	// Others are started beside it and want the lease.
-	config.LeaderElection.LeaderElect = ptr.To(false)
 	return yaml.Marshal(config)
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -68,6 +69,8 @@ type script struct {
 	topologies map[string]topology.Topology // by the prefix of their devices
 	// words are what braces stand for.
 	words map[string]string
+	// kept are allocations that must not change, by claim.
+	kept map[string]*resourceapi.AllocationResult
 }
 
 // key is that of the story in a script.
@@ -77,8 +80,8 @@ const key = "script"
 const finalizer = "celset.dev/test"
 
 func newScript(t testing.TB, v variant) *script {
-	return &script{TB: t, variant: v, topologies: map[string]topology.Topology{}, words: map[string]string{
-		"frugalCost": fmt.Sprint(frugalCost), "briefSteps": fmt.Sprint(briefSteps),
+	return &script{TB: t, variant: v, topologies: map[string]topology.Topology{}, kept: map[string]*resourceapi.AllocationResult{}, words: map[string]string{
+		"line": "\n", "frugalCost": fmt.Sprint(frugalCost), "briefSteps": fmt.Sprint(briefSteps),
 	}}
 }
 
@@ -270,6 +273,10 @@ func (a *arguments) publish(t topology.Topology, err error) {
 		prefix, _, _ := strings.Cut(driver, ".")
 		a.words[prefix], a.topologies[prefix] = driver, t
 	}
+	for a.option("-without") {
+		attribute := resourceapi.QualifiedName(a.next())
+		delete(a.device(a.next()).Attributes, attribute)
+	}
 	nodes := a.Nodes
 	if a.option("-on") {
 		nodes = strings.Split(a.next(), ",")
@@ -392,7 +399,19 @@ var scriptCommands = map[string]func(*script, []string){
 		require.Equal(s, args[1:], s.DevicesOf(s, args[0]))
 	},
 	"for": func(s *script, args []string) { require.Equal(s, args[1:], requestsOf(s.Claim(s, args[0]))) },
-	"at":  func(s *script, args []string) { require.Equal(s, args[1], s.Pod(s, args[0]).Spec.NodeName) },
+	"admin": func(s *script, args []string) {
+		for _, result := range s.Claim(s, args[0]).Status.Allocation.Devices.Results {
+			require.True(s, ptr.Deref(result.AdminAccess, false), result.Device)
+		}
+	},
+	"keeps": func(s *script, args []string) {
+		now := s.Claim(s, args[0]).Status.Allocation
+		if before := s.kept[args[0]]; before != nil {
+			require.Empty(s, cmp.Diff(before, now))
+		}
+		s.kept[args[0]] = now
+	},
+	"at": func(s *script, args []string) { require.Equal(s, args[1], s.Pod(s, args[0]).Spec.NodeName) },
 	"users": func(s *script, args []string) {
 		require.Len(s, s.Claim(s, args[0]).Status.ReservedFor, int(s.number(args[1])))
 	},

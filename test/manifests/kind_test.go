@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
@@ -61,6 +62,23 @@ func runKindDemo(t *testing.T, without string, env ...string) (calls []string, a
 		applied += string(content) + "\n---\n"
 	}
 	return calls, applied, string(printed), err
+}
+
+// TestNodesOfKindHaveDevices: each overlay of the topology driver selects a node of the cluster.
+func TestNodesOfKindHaveDevices(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "..", "manifests", "kind", "cluster.yaml"))
+	require.NoError(t, err)
+	var config struct {
+		Nodes []struct{ Labels map[string]string }
+	}
+	require.NoError(t, yaml.Unmarshal(content, &config))
+	for _, overlay := range []string{"ring", "mesh"} {
+		set := find(t, rendered(t, "overlays/topology-driver-"+overlay), "DaemonSet", "celset-topology-driver-"+overlay)
+		selector, _, err := unstructured.NestedStringMap(set.Object, "spec", "template", "spec", "nodeSelector")
+		require.NoError(t, err)
+		require.NotEmpty(t, selector)
+		require.Contains(t, config.Nodes, struct{ Labels map[string]string }{selector}, overlay)
+	}
 }
 
 func TestKindDemo(t *testing.T) {

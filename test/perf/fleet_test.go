@@ -66,18 +66,14 @@ type fleet struct {
 	state structured.AllocatedState
 	// selectors are compiled once, as in a scheduler.
 	selectors *dracel.Cache
-	// unfinished has, by the name of the claim, how many nodes a search without pruning
-	// could do in the time it had, if not all.
-	unfinished map[string]int
 }
 
 // occupied uses as many nodes as there are occupancies.
 func (h *hardware) occupied(occupancies []shape.Set) *fleet {
 	f := &fleet{
-		hardware:   h,
-		nodes:      h.nodes[:len(occupancies)],
-		unfinished: make(map[string]int),
-		state:      structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()},
+		hardware: h,
+		nodes:    h.nodes[:len(occupancies)],
+		state:    structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID]()},
 		selectors: dracel.NewCache(10, dracel.Features{
 			EnableConsumableCapacity: true, EnableListTypeAttributes: true,
 		}),
@@ -108,33 +104,11 @@ func (f *fleet) exhaustive(ctx context.Context) (*allocator.Allocator, error) {
 	return f.celset(ctx, allocator.WithExhaustiveSearch(), allocator.WithCostBudget(math.MaxUint64))
 }
 
-// upstream is Kubernetes' allocator with what its alpha features can do.
-func (f *fleet) upstream(ctx context.Context) (structured.Allocator, error) {
-	features := features
-	features.DerivedAttributes, features.ListTypeAttributes = true, true
-	return structured.NewAllocator(ctx, features, f.state, f.classes, f.slices, f.selectors)
-}
-
 // newCache is the option for allocators to share what they find out: a new one each
 // time is cold, one for all becomes warm.
 func newCache() allocator.Option { return allocator.WithCache(allocator.NewCache()) }
 
-// allocate asks for all nodes, one after the other, as a scheduler's Filter does.
-func (f *fleet) allocate(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) error {
-	claims := []*resourceapi.ResourceClaim{claim}
-	for i, node := range f.nodes {
-		results, err := a.Allocate(ctx, node, claims)
-		if err != nil {
-			return err
-		}
-		if (len(results) == 1) != (f.want[i] != 0) {
-			return fmt.Errorf("%s, free %v: %d results, expected devices %v", node.Name, f.Names(f.free[i]), len(results), f.Names(f.want[i]))
-		}
-	}
-	return nil
-}
-
-// verify is allocate with a look at the devices. It returns the number of nodes that
+// verify asks for all nodes, one after the other, as a scheduler's Filter does. It returns the number of nodes that
 // it came to an end with.
 func (f *fleet) verify(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) (int, error) {
 	for i, node := range f.nodes {
@@ -158,10 +132,4 @@ func devicesOf(results []resourceapi.AllocationResult) []string {
 		}
 	}
 	return names
-}
-
-// unseen returns an expression that means the same and was not compiled before, if i
-// is new: a comment makes it different.
-func unseen(expression string, i int) string {
-	return fmt.Sprintf("// %d\n%s", i, expression)
 }

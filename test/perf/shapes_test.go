@@ -30,7 +30,6 @@ func TestShapes(t *testing.T) {
 				t.Run("work", f.testWork)
 				t.Run("warm", f.testWarm)
 				t.Run("reference", f.testReference)
-				t.Run("upstream", f.testUpstream)
 			})
 		}
 	}
@@ -128,22 +127,6 @@ func (f *fleet) testReference(t *testing.T) {
 	if f.Enough(f.free[0]) {
 		require.Equal(t, f.Sets(f.free[0]).Int64(), a.Stats().Evaluations)
 	}
-}
-
-// testUpstream: where upstream's constraints express the shape, they express this
-// one.
-func (f *fleet) testUpstream(t *testing.T) {
-	claim := upstreamClaim(f.Scenario)
-	if claim == nil {
-		t.Skip("can't be expressed")
-	}
-	if f.Name == "block-8x8-16" && f.free[0] != f.All() {
-		// It tries what has a corner in common in all combinations.
-		t.Skip("takes minutes")
-	}
-	a, err := f.upstream(t.Context())
-	require.NoError(t, err)
-	f.requireVerified(t, a, claim)
 }
 
 // TestShapesOnManyNodes: the answers on nodes with other devices in use.

@@ -4,6 +4,7 @@
 package constraint_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,10 +41,6 @@ func candidatesOf(colors ...any) []*inventory.Candidate {
 	}
 	return result
 }
-
-func text(s string) *inventory.Candidate { return candidatesOf(s)[0] }
-
-func list(values ...int64) *inventory.Candidate { return candidatesOf(values)[0] }
 
 // published has the attributes that devices publish.
 type published struct{}
@@ -90,81 +87,51 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-func TestMatchAttributeUndo(t *testing.T) {
-	red, blue := text("red"), text("blue")
-	m := newConstraint(t, resourceapi.DeviceConstraint{MatchAttribute: &color}, false)
-	requireAdd(t, m, red, true)
-	requireAdd(t, m, blue, false)
-	requireAdd(t, m, red, true)
-	m.Remove(red)
-	requireAdd(t, m, blue, false)
-	m.Remove(red)
-	require.Zero(t, m.Len())
-	requireAdd(t, m, blue, true)
-	requireAdd(t, m, red, false)
-}
-
-func TestMatchAttributeListUndo(t *testing.T) {
-	all, low, high := list(1, 2, 3), list(1, 2), list(2, 3)
-	m := newConstraint(t, resourceapi.DeviceConstraint{MatchAttribute: &color}, true)
-	requireAdd(t, m, all, true)
-	requireAdd(t, m, low, true)
-	requireAdd(t, m, list(3), false)
-	requireAdd(t, m, high, true)
-	requireAdd(t, m, list(1), false)
-	m.Remove(high)
-	requireAdd(t, m, list(1), true)
-	m.Remove(list(1))
-	m.Remove(low)
-	requireAdd(t, m, list(3), true)
-	m.Remove(list(3))
-	m.Remove(all)
-	require.Zero(t, m.Len())
-	requireAdd(t, m, list(4), true)
-}
-func TestDistinctAttributeUndo(t *testing.T) {
-	red, blue := text("red"), text("blue")
-	d := newConstraint(t, resourceapi.DeviceConstraint{DistinctAttribute: &color}, false)
-	requireAdd(t, d, red, true)
-	requireAdd(t, d, blue, true)
-	requireAdd(t, d, red, false)
-	d.Remove(blue)
-	requireAdd(t, d, red, false)
-	requireAdd(t, d, blue, true)
-	d.Remove(blue)
-	d.Remove(red)
-	require.Zero(t, d.Len())
-	requireAdd(t, d, red, true)
-}
-
-func TestDistinctAttributeListUndo(t *testing.T) {
-	d := newConstraint(t, resourceapi.DeviceConstraint{DistinctAttribute: &color}, true)
-	requireAdd(t, d, list(1, 2), true)
-	requireAdd(t, d, list(2, 3), false)
-	requireAdd(t, d, list(3), true)
-	d.Remove(list(3))
-	requireAdd(t, d, list(3, 4), true)
-	d.Remove(list(3, 4))
-	d.Remove(list(1, 2))
-	require.Zero(t, d.Len())
+// TestUndo adds devices and removes them, in reverse order: +1 is a device that is added, !1 one that is
+// refused, and -1 one that is removed. In the end nothing is left.
+func TestUndo(t *testing.T) {
+	match, distinct := resourceapi.DeviceConstraint{MatchAttribute: &color}, resourceapi.DeviceConstraint{DistinctAttribute: &color}
+	for name, test := range map[string]struct {
+		api   resourceapi.DeviceConstraint
+		lists bool
+		steps string
+	}{
+		"match":          {match, false, "+1 !2 +1 -1 !2 -1 +2 !1 -2"},
+		"match lists":    {match, true, "+1,2,3 +1,2 !3 +2,3 !1 -2,3 +1 -1 -1,2 +3 -3 -1,2,3 +4 -4"},
+		"distinct":       {distinct, false, "+1 +2 !1 -2 !1 +2 -2 -1 +1 -1"},
+		"distinct lists": {distinct, true, "+1,2 !2,3 +3 -3 +3,4 -3,4 -1,2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newConstraint(t, test.api, test.lists)
+			for step := range strings.FieldsSeq(test.steps) {
+				var values []int64
+				for _, digit := range strings.Split(step[1:], ",") {
+					values = append(values, int64(digit[0]-'0'))
+				}
+				device := candidatesOf(int(values[0]))[0]
+				if test.lists {
+					device = candidatesOf(values)[0]
+				}
+				if step[0] == '-' {
+					c.Remove(device)
+				} else {
+					requireAdd(t, c, device, step[0] == '+')
+				}
+			}
+			require.Zero(t, c.Len())
+		})
+	}
 }
 
 // What constraints admit is what they add, and most is never less than can be
 // added together.
 func TestBoundingConstraints(t *testing.T) {
 	one, two := []int64{1}, []int64{1, 2}
-	match := func() constraint.Constraint {
-		return newConstraint(t, resourceapi.DeviceConstraint{MatchAttribute: &color}, false)
+	of := func(api resourceapi.DeviceConstraint, lists bool) func() constraint.Constraint {
+		return func() constraint.Constraint { return newConstraint(t, api, lists) }
 	}
-	matchList := func() constraint.Constraint {
-		return newConstraint(t, resourceapi.DeviceConstraint{MatchAttribute: &color}, true)
-	}
-	distinct := func() constraint.Constraint {
-		return newConstraint(t, resourceapi.DeviceConstraint{DistinctAttribute: &color}, false)
-	}
-	distinctList := func() constraint.Constraint {
-		return newConstraint(t, resourceapi.DeviceConstraint{DistinctAttribute: &color}, true)
-	}
+	match, matchList := of(resourceapi.DeviceConstraint{MatchAttribute: &color}, false), of(resourceapi.DeviceConstraint{MatchAttribute: &color}, true)
+	distinct, distinctList := of(resourceapi.DeviceConstraint{DistinctAttribute: &color}, false), of(resourceapi.DeviceConstraint{DistinctAttribute: &color}, true)
 	for name, test := range map[string]struct {
 		constraint constraint.Constraint
 		devices    []*inventory.Candidate

@@ -18,6 +18,8 @@ type lease struct {
 	resourcelock.Interface
 	// duration is for how long others leave it alone after it was renewed.
 	duration time.Duration
+	// acquired is called each time that the lease is taken, nil if nothing is to be done then.
+	acquired func()
 	// until is when others may take it, nil if they may.
 	until atomic.Pointer[time.Time]
 }
@@ -57,7 +59,9 @@ func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRec
 	until := time.Now().Add(l.duration)
 	err := write(ctx, record)
 	if err == nil && record.HolderIdentity == l.Identity() {
-		l.until.Store(&until)
+		if l.until.Swap(&until) == nil && l.acquired != nil {
+			go l.acquired()
+		}
 	} else if err == nil {
 		l.until.Store(nil)
 	}

@@ -34,7 +34,11 @@ func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, schedul
 	w := &watched{guard: guard, dog: dog}
 	guard.Watch(scheduler.SchedulingQueue)
 	if elected := config.LeaderElection; elected != nil {
-		held := &lease{Interface: elected.Lock, duration: elected.LeaseDuration}
+		publish, err := publisher(ctx, config)
+		if err != nil {
+			return err
+		}
+		held := &lease{Interface: elected.Lock, duration: elected.LeaseDuration, acquired: publish}
 		elected.Lock = held
 		guard.Lead(held.check)
 	}

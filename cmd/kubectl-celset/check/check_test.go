@@ -160,48 +160,50 @@ func TestTooExpensiveToRead(t *testing.T) {
 	}
 }
 
-func TestMistakesAreWhereTheyAre(t *testing.T) {
-	report := run(t, state("true &&\n devces.size() > 1", nil, exactly("a", 2)))
-	require.False(t, report.Valid())
-	failure := report.Objects[0].Constraints[0].Error
-	require.Equal(t, 2, failure.Line)
-	require.Equal(t, 2, failure.Column)
-	require.Contains(t, failure.Text, "devces.size() > 1\n")
-	require.Contains(t, failure.Text, "^")
-
-	s := state("true", []string{"b"}, exactly("a", 2))
-	report = run(t, s)
-	require.False(t, report.Valid())
-	require.Contains(t, report.Objects[0].Errors[0], "spec.devices.constraints[0].requests[0]: Not found: \"b\"")
-	require.Len(t, report.Objects[0].Constraints, 1, "the definition is looked at all the same")
-	require.True(t, report.Objects[0].Constraints[0].Assumed)
-}
-
-func TestUnreferencedAndOrdered(t *testing.T) {
-	s := state("true", nil, exactly("a", 2))
-	claim := s.Claims[0]
-	claim.Spec.Devices.Config = append(claim.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{
-		DeviceConfiguration: definition("idle", "devices[0].attributes['x.example.com'].index == 0"),
+func preference(name, expression string, requests ...string) resourceapi.DeviceConfiguration {
+	raw, _ := json.Marshal(&v1alpha1.CELDevicePreference{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind},
+		Name:     name, Expression: expression, Requests: requests,
 	})
-	object := run(t, s).Objects[0]
-	require.Equal(t, []string{"spec.devices.config[1]: no constraint refers to idle: it does nothing"}, object.Warnings)
-	require.Len(t, object.Constraints, 2)
-	require.Equal(t, []int{3}, object.Constraints[1].Devices)
-	require.NotNil(t, object.Constraints[1].Ordered)
-	var text strings.Builder
-	require.NoError(t, (&check.Report{Objects: []check.Object{object}}).Print(&text))
-	require.Contains(t, text.String(), "speaks of the order of devices")
+	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
+	}}
 }
 
-// TestDefaultsAreChecked: of the class and of the claims that it is about.
-func TestDefaultsAreChecked(t *testing.T) {
-	s := state("true", nil, exactly("a", 2))
-	s.Objects.Classes[0].Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: definition("far", "devices.size() > 1")}}
-	raw := &s.Objects.Classes[0].Spec.Config[0].Opaque.Parameters.Raw
-	*raw = append((*raw)[:len(*raw)-1], `,"default":true}`...)
+// preferring is the report on a claim with the requests and a preference, and on a class with one.
+func preferring(t *testing.T, own, ofClass resourceapi.DeviceConfiguration, requests ...resourceapi.DeviceRequest) (claim, class check.Object) {
+	t.Helper()
+	s := state("true", nil, requests...)
+	s.Claims[0].Spec.Devices.Config = append(s.Claims[0].Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: own})
+	s.Objects.Classes[0].Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: ofClass}}
 	report := run(t, s)
+	require.Len(t, report.Objects, 2)
+	return report.Objects[1], report.Objects[0]
+}
+
+func TestPreferences(t *testing.T) {
+	const indices = "devices.map(d, d.attributes['x.example.com'].index)"
+	const unreadable = "devices.map(d, d.driver).join(',').size()"
+	claim, class := preferring(t, preference("p", indices+".max()", "a"), preference("q", unreadable), exactly("a", 2), firstOf("b", 3, 1))
+	require.Len(t, claim.Constraints, 1, "preferences are no constraints")
+	require.Empty(t, claim.Warnings)
+	require.Len(t, claim.Preferences, 3)
+	p := claim.Preferences[0]
+	require.Equal(t, "ResourceClaim ns/c spec.devices.config[1]", p.Source)
+	require.Equal(t, []int{2}, p.Devices)
+	require.True(t, p.Read)
+	require.Equal(t, []check.Attribute{{Domain: driver, Name: "index", Types: map[string]int{"int": 5, "string": 1}}}, p.Reads)
+	require.Equal(t, "10", p.Nodes[0].FreeSets.String())
+	for i, q := range claim.Preferences[1:] {
+		require.Equal(t, "DeviceClass x spec.config[0]", q.Source)
+		require.Equal(t, []string{fmt.Sprint("b/alt", i)}, q.Requests, "the claim's own is about the other request")
+		require.Equal(t, "int", q.Type)
+		require.False(t, q.Read)
+		require.Positive(t, q.Cost)
+	}
+	require.Equal(t, []int{3}, class.Preferences[0].Devices)
+	require.True(t, class.Preferences[0].Assumed)
 	var text strings.Builder
-	require.NoError(t, report.Print(&text))
-	require.Regexp(t, `(?s)DeviceClass x\n  constraint far\n    defined    DeviceClass x spec.config\[0\] \(default\)\n.*`+
-		`ResourceClaim ns/c\n.*  constraint far\n    defined    DeviceClass x spec.config\[0\] \(default\)\n    used       spec.devices.requests\[a\]: request a\n`, text.String())
+	require.NoError(t, (&check.Report{Objects: []check.Object{class, claim}}).Print(&text))
+	require.Contains(t, text.String(), "search     not understood: one set after the other is evaluated, as many as the budget allows for\n")
 }

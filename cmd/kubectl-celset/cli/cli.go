@@ -30,6 +30,9 @@ const (
 // errNegative is returned by commands that have printed a negative answer.
 var errNegative = errors.New("negative answer")
 
+// errIncomplete is returned by commands that have printed what was known when the time was over.
+var errIncomplete = errors.New("the answer is incomplete")
+
 // Run runs the program with its arguments and returns its exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	streams.Out, streams.ErrOut = &terminal{to: streams.Out}, &terminal{to: streams.ErrOut}
@@ -64,7 +67,10 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
 	for _, add := range []func(*options) *cobra.Command{newCheckCommand, newConvertCommand, newSimulateCommand, newExplainCommand, newDrawCommand, newFragmentationCommand} {
-		command.AddCommand(add(newOptions(streams)))
+		o := newOptions(streams)
+		one := add(o)
+		o.addCompletion(one)
+		command.AddCommand(one)
 	}
 	return command
 }

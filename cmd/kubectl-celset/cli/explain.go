@@ -4,198 +4,235 @@
 package cli
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/dynamic-resource-allocation/structured"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
 
-	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cmd/internal/served"
+	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-const explainLong = `Tell node by node why a pod or a claim gets no devices: how many devices match and are free,
-the first condition that no set of them satisfies, and the claims that stand in the way. The
-conditions are the constraints of the claims in their order, and of a CEL constraint its
-conjuncts.
+const fitLong = `
+The allocator of the scheduler is asked for each node, with the slices, classes and allocations
+that were read, and with the budgets that the scheduler publishes in its Lease. A template stands
+for a claim made from it. Nothing is created.
 
-Nodes without any device for the claims are left out, unless all are.
+Of a pod its claims, the claim that the scheduler makes for extended resources, node selector,
+node affinity, tolerations, scheduling gates and scheduler name count. What else a scheduler looks
+at, such as CPU, memory and what device plugins provide, does not: what the scheduler has said of
+it in the condition PodScheduled and in events is quoted.
+`
 
-Of a claim that has its devices, tell what its preferences say of them, of the best set among the
-free devices and its own, and of the best if no device of the node were in use.
+const simulateLong = `Show on which nodes the claims of a pod, or a claim, would get devices now, and which.
+` + fitLong + `
+Where a preference is about the devices, its value is shown, and whether no set of the node is
+better or the search ended before it was through.
+` + exitCodes
+
+const simulateExample = `  # A pod that waits
+  kubectl celset simulate pod/train
+  # A template that is not in the cluster yet, on its devices
+  kubectl celset simulate -f template.yaml --with-cluster
+  # Everything from files
+  kubectl celset simulate -f claims.yaml -f slices.yaml -f classes.yaml claim/mine`
+
+const explainLong = `Show on which nodes a pod or a claim gets devices, and why on the others it does not: how many
+devices match and are free, the first condition that no set of them satisfies, and the claims that
+are in the way. The conditions are the constraints of the claims in their order, and of a CEL
+constraint its conjuncts. Nodes without any device for the claims are counted.
+` + fitLong + `
+Of a claim that has its devices, show the values of its preferences for them, for the best set
+among the free devices and its own, and for the best if no device of the node were in use.
 ` + exitCodes
 
 const explainExample = `  kubectl celset explain pod/train
   kubectl celset explain claim/mine --node node-1 -o yaml`
 
+func newSimulateCommand(o *options) *cobra.Command {
+	return newFitCommand(o, &cobra.Command{
+		Use:     "simulate [NAME | pod/NAME | claim/NAME | template/NAME]",
+		Short:   "Show where a claim or a pod would get devices, and which",
+		Long:    simulateLong,
+		Example: simulateExample,
+	}, false)
+}
+
 func newExplainCommand(o *options) *cobra.Command {
-	timeout := time.Minute
-	var nodes []string
-	command := &cobra.Command{
+	return newFitCommand(o, &cobra.Command{
 		Use:     "explain [NAME | pod/NAME | claim/NAME | template/NAME]",
-		Short:   "Tell why a pod or a claim gets no devices, node by node, or how good those are that it has",
+		Short:   "Show why a pod or a claim gets no devices, node by node",
 		Long:    explainLong,
 		Example: explainExample,
-		Args:    cobra.MaximumNArgs(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			state, subject, err := o.subject(command.Context(), args)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(command.Context(), timeout)
-			defer cancel()
-			result, err := explainAll(ctx, state, subject, o.gates.features(), nodes)
-			if err != nil {
-				return err
-			}
-			if len(subject.Pending()) == 0 && result.Error == "" && len(result.Allocated) == 0 {
-				_, _ = fmt.Fprintf(o.ErrOut, "%s: all claims have been allocated\n", subject)
-				return nil
-			}
-			return written(o.data(result, result.print), o.Out, result.fits())
-		},
+	}, true)
+}
+
+// newFitCommand completes a command that asks where claims fit.
+func newFitCommand(o *options, command *cobra.Command, why bool) *cobra.Command {
+	f := &fitOptions{options: o, args: &configv1alpha1.DynamicResourcesCELArgs{}, timeout: time.Minute}
+	configv1alpha1.SetDefaults(f.args)
+	f.asked.Why = why
+	command.Args = cobra.MaximumNArgs(1)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		return f.run(command.Context(), command.Flags(), args)
 	}
-	o.addFlags(command, "json", "yaml")
-	o.gates.addFlag(command.Flags())
-	command.Flags().StringSliceVar(&nodes, "node", nil, "Explain these nodes only.")
-	command.Flags().DurationVar(&timeout, "timeout", timeout, "Time for all nodes together.")
+	f.addFlags(command)
 	return command
 }
 
-// explanation is what is said of all nodes.
-type explanation struct {
-	Subject string `json:"subject"`
-	// Error keeps the claims from being allocated anywhere.
-	Error string `json:"error,omitempty"`
-	// Allocated are claims with preferences that have their devices.
-	Allocated []*explain.Score       `json:"allocated,omitempty"`
-	Nodes     []*explain.Explanation `json:"nodes"`
-	// allAllocated: there is nothing to be allocated.
-	allAllocated bool
+// fitOptions are those of simulate and explain.
+type fitOptions struct {
+	*options
+	asked fit.Options
+	// args are the plugin's: the defaults, and what flags say.
+	args *configv1alpha1.DynamicResourcesCELArgs
+	// schedulers is the namespace in which they have their Leases.
+	schedulers string
+	timeout    time.Duration
 }
 
-func explainAll(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject, features structured.Features, names []string) (*explanation, error) {
-	problem := explain.Problem{
-		Problem:  state.Problem(subject, features, allocator.WithCache(allocator.NewCache())),
-		NamesAll: true, // they were read with the rights of who asks
+func (f *fitOptions) addFlags(command *cobra.Command) {
+	f.options.addFlags(command, "json", "yaml")
+	flags := command.Flags()
+	f.gates.addFlag(flags)
+	flags.StringSliceVar(&f.asked.Nodes, "node", nil, "Ask for these nodes only.")
+	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time for all nodes together.")
+	flags.StringVar(&f.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which schedulers publish what they serve.")
+	flags.DurationVar(&f.args.FilterTimeout.Duration, "filter-timeout", f.args.FilterTimeout.Duration, "Time for one node; what the scheduler has, unless it is given.")
+	flags.Int64Var(f.args.Budget.Cost, "cost-budget", *f.args.Budget.Cost, "budget.cost of the plugin's arguments, in CEL cost units; what the scheduler has, unless it is given.")
+	flags.Int64Var(f.args.Budget.Steps, "step-budget", *f.args.Budget.Steps, "budget.steps of the plugin's arguments; what the scheduler has, unless it is given.")
+	flags.Int64Var(f.args.PreferenceBudget.Cost, "preference-cost-budget", *f.args.PreferenceBudget.Cost, "What searching for better sets may cost on one node, in CEL cost units; what the scheduler has, unless it is given.")
+	flags.Int64Var(f.args.PreferenceBudget.Steps, "preference-step-budget", *f.args.PreferenceBudget.Steps, "How many steps searching for better sets may take on one node; what the scheduler has, unless it is given.")
+	flags.StringVar((*string)(&f.args.DefaultPreference), "default-preference", "", fmt.Sprintf("The policy, one of %v, for claims without a preference; what the scheduler has, unless it is given.", v1alpha1.PreferencePolicies))
+}
+
+// validate refuses values that the plugin would not take.
+func (f *fitOptions) validate() error {
+	if policy := f.args.DefaultPreference; policy != "" && !slices.Contains(v1alpha1.PreferencePolicies, policy) {
+		return fmt.Errorf("--default-preference %s: must be one of %v", policy, v1alpha1.PreferencePolicies)
 	}
-	nodes, err := state.ChosenNodes(names)
+	if *f.args.Budget.Cost < 1 || *f.args.Budget.Steps < 1 || *f.args.PreferenceBudget.Cost < 0 || *f.args.PreferenceBudget.Steps < 0 {
+		return errors.New("--cost-budget and --step-budget must be positive, --preference-cost-budget and --preference-step-budget may be 0")
+	}
+	return nil
+}
+
+func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
+	state, subject, err := f.subject(ctx, args)
+	if err != nil {
+		return err
+	}
+	if len(subject.Claims) == 0 {
+		return fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
+	}
+	known, err := f.knownOf(ctx, state, subject)
+	if err != nil {
+		return err
+	}
+	f.asked.Features, f.asked.Args = f.gates.features(), f.argsWith(known.profile, flags)
+	progress := f.newProgress("nodes")
+	defer progress.end()
+	f.asked.Progress = progress.at
+	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout %s is over", f.timeout))
+	defer cancel()
+	report, err := fit.Run(ctx, state, subject, f.asked)
+	if err != nil {
+		return err
+	}
+	progress.end()
+	known.addTo(report, state, subject)
+	if err := f.data(report, report.Print)(f.Out); err != nil {
+		return err
+	}
+	switch {
+	case report.Incomplete != "":
+		return errIncomplete
+	case !report.Fits():
+		return errNegative
+	default:
+		return nil
+	}
+}
+
+// argsWith are the arguments of the profile, if it is known, but for what flags say.
+func (f *fitOptions) argsWith(profile *served.Profile, flags *pflag.FlagSet) *configv1alpha1.DynamicResourcesCELArgs {
+	if profile == nil {
+		return f.args
+	}
+	args := profile.Args
+	for flag, take := range map[string]func(){
+		"filter-timeout":         func() { args.FilterTimeout = f.args.FilterTimeout },
+		"cost-budget":            func() { args.Budget.Cost = f.args.Budget.Cost },
+		"step-budget":            func() { args.Budget.Steps = f.args.Budget.Steps },
+		"preference-cost-budget": func() { args.PreferenceBudget.Cost = f.args.PreferenceBudget.Cost },
+		"preference-step-budget": func() { args.PreferenceBudget.Steps = f.args.PreferenceBudget.Steps },
+		"default-preference":     func() { args.DefaultPreference = f.args.DefaultPreference },
+	} {
+		if flags.Changed(flag) {
+			take()
+		}
+	}
+	return &args
+}
+
+// known is what a cluster has about a pod besides devices.
+type known struct {
+	namespace  string
+	schedulers served.Schedulers
+	profile    *served.Profile
+	events     []corev1.Event
+	err        error
+}
+
+// knownOf reads what schedulers publish, and the events of the pod. That these can't be read is no error.
+func (f *fitOptions) knownOf(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject) (*known, error) {
+	k := &known{namespace: f.schedulers}
+	if subject.Pod == nil {
+		return k, nil
+	}
+	if f.readsFiles() && !f.withCluster {
+		k.err = errNoCluster
+		return k, nil
+	}
+	config, err := f.config.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	result := &explanation{Subject: subject.String(), Nodes: []*explain.Explanation{}, allAllocated: len(subject.Pending()) == 0}
-	for _, claim := range subject.Claims {
-		if claim.Status.Allocation == nil || !problem.Prefers(claim) {
-			continue
-		}
-		score, err := problem.Score(ctx, nodes, claim)
-		if score != nil {
-			result.Allocated = append(result.Allocated, score)
-		}
-		if err != nil {
-			result.Error = err.Error()
-			return result, nil
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	k.schedulers, k.err = served.Read(ctx, client, f.schedulers)
+	_, k.profile = k.schedulers.Profile(subject.Pod.Spec.SchedulerName)
+	if subject.Pod.UID != "" {
+		about := fields.Set{"involvedObject.uid": string(subject.Pod.UID)}.AsSelector().String()
+		if list, err := client.CoreV1().Events(subject.Pod.Namespace).List(ctx, metav1.ListOptions{FieldSelector: about, Limit: maxEvents}); err == nil {
+			k.events = list.Items
 		}
 	}
-	if result.allAllocated {
-		return result, nil
-	}
-	for _, node := range nodes {
-		onNode := problem
-		onNode.Claims = state.PendingOn(subject, node)
-		one, err := onNode.Node(ctx, node)
-		if one != nil {
-			result.Nodes = append(result.Nodes, one)
-		}
-		if err != nil {
-			result.Error = err.Error()
-			break
-		}
-	}
-	result.leaveOut()
-	return result, nil
+	return k, nil
 }
 
-// leaveOut removes the nodes that have no device for any request, if there are others.
-func (e *explanation) leaveOut() {
-	infeasible := func(one *explain.Explanation) bool {
-		return !one.Fits && !slices.ContainsFunc(one.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
-	}
-	if slices.ContainsFunc(e.Nodes, func(one *explain.Explanation) bool { return !infeasible(one) }) {
-		e.Nodes = slices.DeleteFunc(e.Nodes, infeasible)
-	}
-}
+// maxEvents is how many are read.
+const maxEvents = 100
 
-func (e *explanation) fits() bool {
-	return e.Error == "" && (e.allAllocated || slices.ContainsFunc(e.Nodes, func(one *explain.Explanation) bool { return one.Fits }))
-}
+var errNoCluster = errors.New("no cluster was read")
 
-func (e *explanation) print(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintln(&b, e.Subject)
-	for _, score := range e.Allocated {
-		printScore(&b, score)
-	}
-	for _, one := range e.Nodes {
-		printNode(&b, one)
-	}
-	if e.Error != "" {
-		fmt.Fprintf(&b, "  error: %s\n", strings.ReplaceAll(strings.TrimSpace(e.Error), "\n", "\n    "))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func printNode(b *strings.Builder, one *explain.Explanation) {
-	fits := "no"
-	if one.Fits {
-		fits = "yes"
-	}
-	fmt.Fprintf(b, "  node %s: %s\n", one.Node, fits)
-	for _, r := range one.Requests {
-		fmt.Fprintf(b, "    claim %s, request %s: wants %d, %d match, %d free\n", r.Claim, r.Name, r.Wanted, r.Matching, r.Free)
-	}
-	if one.Unmet != nil {
-		fmt.Fprintf(b, "    no set satisfies %s\n", one.Unmet)
-	} else if one.Reason != "" {
-		fmt.Fprintf(b, "    %s\n", one.Reason)
-	}
-	for _, owner := range one.InTheWay {
-		fmt.Fprintf(b, "    in the way: claim %s with %s\n", owner.Claim, strings.Join(owner.Devices, ", "))
-	}
-	if one.Never {
-		fmt.Fprintln(b, "    it would not fit either if all devices of the node were free")
-	}
-}
-
-func printScore(b *strings.Builder, score *explain.Score) {
-	fmt.Fprintf(b, "  claim %s has its devices on node %s: %s\n", score.Claim, score.Node, cmp.Or(values(score.Has), "no preference tells a value of them"))
-	printBest(b, "of the free devices and its own", score.Free)
-	printBest(b, "if no device of the node were in use", score.Ever)
-}
-
-func printBest(b *strings.Builder, of string, best explain.Best) {
-	if best.Reason != "" {
-		fmt.Fprintf(b, "    %s: none: %s\n", of, best.Reason)
-		return
-	}
-	fmt.Fprintf(b, "    %s: %s: %s: %s\n", of, cmp.Or(string(best.Outcome), "any"), values(best.Values), strings.Join(best.Devices, ", "))
-}
-
-// values are those of preferences, the most important one first.
-func values(of []explain.Value) string {
-	texts := make([]string, len(of))
-	for i, value := range of {
-		texts[i] = value.Name + " " + allocator.DescribeValue(value.Value, value.Losses)
-		if value.Error != "" {
-			texts[i] = fmt.Sprintf("%s fails: %s", value.Name, strings.Join(strings.Fields(value.Error), " "))
-		}
-	}
-	return strings.Join(texts, ", ")
+func (k *known) addTo(report *fit.Report, state *clusterstate.State, subject *clusterstate.Subject) {
+	report.AddServed(state, subject, k.schedulers, k.namespace, k.err)
+	report.AddEvents(k.events)
 }

@@ -59,6 +59,8 @@ func newFragmentationCommand(o *options) *cobra.Command {
 					return fmt.Errorf("--count %d: must be from 1 to %d", count, resourceapi.AllocationResultsMaxSize)
 				}
 			}
+			// Pods of all namespaces may wait.
+			o.allNamespaces = true
 			state, err := o.state(command.Context())
 			if err != nil {
 				return err
@@ -95,6 +97,7 @@ type fragmented struct{ *fragmentation.Report }
 
 func fragmentationOf(ctx context.Context, state *clusterstate.State, features structured.Features, nodes []*corev1.Node, settings fragmentation.Options) (fragmented, error) {
 	problem := state.Problem(nil, features, allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentation.DefaultCost, fragmentation.DefaultSteps)))
+	problem.Allocated = append(slices.Clone(problem.Allocated), state.Waiting()...)
 	report, err := fragmentation.New(ctx, problem, nodes, settings)
 	return fragmented{report}, err
 }

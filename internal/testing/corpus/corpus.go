@@ -106,11 +106,10 @@ func read(file []byte) []Expression {
 	}
 	var result []Expression
 	for _, block := range blocks {
-		i := slices.IndexFunc(nodes, func(h Hardware) bool { return h.Name == block.Node })
-		if i < 0 {
+		node, known := nodes()[block.Node]
+		if !known {
 			panic(fmt.Sprintf("there is no node %q", block.Node))
 		}
-		node := nodes[i]
 		drivers := node.Drivers()
 		for _, written := range block.Expressions {
 			for name, text := range block.Let {

@@ -4,168 +4,158 @@
 package corpus
 
 import (
+	_ "embed"
 	"fmt"
+	"reflect"
+	"sync"
 
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/topology"
 )
 
-// nodes are those that expressions are for.
-var nodes = []Hardware{
-	ring, mesh, torus, board, bridged, cube, coupled, server, partitioned, pod, host, sockets,
-	rack, chipTorus, neurons, accelerators, rails,
+//go:embed nodes.yaml
+var nodesFile []byte
+
+// part is the devices of one driver, as nodes.yaml has them.
+type part struct {
+	Driver, Prefix, As             string
+	Count                          int
+	Attributes, Versions, Capacity map[resourceapi.QualifiedName]string
 }
 
-// Kinds of nodes that package topology wires.
-var (
-	ring = wired("ring", func() (topology.Topology, error) {
-		return topology.NewRing(mla, 8)
-	})
-	mesh = wired("mesh", func() (topology.Topology, error) {
-		return topology.NewMesh(mla, 3, 3)
-	})
-	torus = wired("torus", func() (topology.Topology, error) {
-		return topology.NewTorus(mla, 3, 3)
-	})
-	board = wired("board", func() (topology.Topology, error) {
-		return topology.NewMesh(mla, 2, 4)
-	})
-	bridged = wired("bridged", func() (topology.Topology, error) {
-		return topology.NewBridgePairs(topology.Family{Driver: "gpu.example.com", Prefix: "gpu"}, 8)
-	})
-	cube = wired("cube", func() (topology.Topology, error) {
-		return topology.NewHybridCubeMesh(topology.Family{Driver: "gpu.example.com", Prefix: "gpu"}, topology.PeersAsStringAndList)
-	})
-	coupled = wired("coupled", func() (topology.Topology, error) {
-		return topology.NewCouples(topology.Family{Driver: "gpu.example.com", Prefix: "gpu"},
-			topology.Family{Driver: "nic.example.com", Prefix: "nic"}, 4)
-	})
-
-	mla = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
-)
-
-func wired(name string, make func() (topology.Topology, error)) Hardware {
-	return Hardware{Name: name, Devices: func() []Device {
-		t, err := make()
-		if err != nil {
-			panic(err) // the arguments are constants, and a test asks for all of them
-		}
-		var devices []Device
-		for _, d := range t.Devices {
-			devices = append(devices, Device{d.Driver, resourceapi.Device{Name: d.Name, Attributes: d.Attributes}})
-		}
-		return devices
-	}}
-}
-
-// Kinds of nodes with the attributes that drivers publish.
-var (
-	// server has GPUs of two kinds below four PCIe switches on two NUMA nodes.
-	server = Hardware{Name: "server", Devices: func() []Device {
-		return devices("gpu.nvidia.com", "gpu", 8, func(i int) attributes {
-			model := pick(i < 6, "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-40GB")
-			return attributes{
-				"productName": model, "architecture": pick(i < 6, "Hopper", "Ampere"), "index": i, "uuid": fmt.Sprintf("GPU-%08x", i*2654435761%(1<<32)),
-				"driverVersion": version("550.54.15"), "cudaComputeCapability": version(pick(i < 6, "9.0.0", "8.0.0")),
-				"resource.kubernetes.io/pcieRoot": fmt.Sprintf("pci0000:%02x", i/2*16), "resource.kubernetes.io/numaNode": i / 4,
-				"switch": fmt.Sprintf("sw-%d", i/2), "healthy": i != 5,
-				"memory": resource.MustParse(pick(i < 6, "80Gi", "40Gi")),
+// nodes are those that expressions are for, by name. It panics over mistakes, as read does.
+var nodes = sync.OnceValue(func() map[string]Hardware {
+	result := map[string]Hardware{}
+	add := func(name string, make func() []Device) {
+		made := sync.OnceValue(make)
+		result[name] = Hardware{Name: name, Devices: func() []Device {
+			var copies []Device
+			for _, d := range made() {
+				copies = append(copies, Device{d.Driver, *d.DeepCopy()})
 			}
-		})
-	}}
-
-	// partitioned has parts of two GPUs.
-	partitioned = Hardware{Name: "partitioned", Devices: func() []Device {
-		return devices("mig.example.com", "part", 8, func(i int) attributes {
-			profile := []string{"1g.10gb", "1g.10gb", "2g.20gb", "3g.40gb"}[i%4]
-			return attributes{
-				"profile": profile, "parentUUID": fmt.Sprintf("GPU-%d", i/4), "parentIndex": i / 4, "placement": i % 4,
-				"memory": resource.MustParse([]string{"10Gi", "10Gi", "20Gi", "40Gi"}[i%4]), "slices": resource.MustParse([]string{"1", "1", "2", "3"}[i%4]),
-			}
-		})
-	}}
-
-	// pod has TPU chips in a cube of two by two by two, with coordinates as text.
-	pod = Hardware{Name: "pod", Devices: func() []Device {
-		return devices("tpu.example.com", "chip", 8, func(i int) attributes {
-			return attributes{
-				"coords": fmt.Sprintf("%d,%d,%d", i&1, i>>1&1, i>>2), "x": i & 1, "y": i >> 1 & 1, "z": i >> 2,
-				"tpuGen": pick(i == 7, "v5p", "v5e"), "tray": fmt.Sprintf("tray-%d/slot-%d", i/4, i%4),
-			}
-		})
-	}}
-
-	// host has network interfaces with functions, some of them fast.
-	host = Hardware{Name: "host", Devices: func() []Device {
-		return devices("dra.net", "net", 8, func(i int) attributes {
-			return attributes{
-				"ifName": fmt.Sprintf("eth%d", i), "rdma": i%2 == 0, "numaNode": i / 4, "pfName": fmt.Sprintf("ens%df0", i/2),
-				"speedMbps": []int{100000, 25000, 200000, 100000}[i%4], "mtu": pick(i == 3, 1500, 9000), "rails": []int64{int64(i % 4), int64((i + 1) % 4)},
-				"bandwidth": resource.MustParse(pick(i%2 == 0, "100G", "25G")), "firmware": version(fmt.Sprintf("22.%d.1", 30+i/3)),
-			}
-		})
-	}}
-
-	// sockets has CPU cores of two kinds.
-	sockets = Hardware{Name: "sockets", Devices: func() []Device {
-		return devices("cpu.example.com", "core", 9, func(i int) attributes {
-			return attributes{
-				"coreID": i, "socketID": i / 5, "numaNodeID": i / 3, "cacheID": i / 2,
-				"coreType": pick(i%3 == 2, "e-core", "p-core"), "siblings": []string{fmt.Sprintf("core-%d", i^1)}, "id": fmt.Sprintf("core-%d", i),
-			}
-		})
-	}}
-)
-
-// attributes are attributes as Go values, and capacities as quantities.
-type attributes map[resourceapi.QualifiedName]any
-
-type version string
-
-func pick[V any](first bool, a, b V) V {
-	if first {
-		return a
+			return copies
+		}}
 	}
-	return b
+	mla, gpu := topology.Family{Driver: "mla.example.com", Prefix: "mla"}, topology.Family{Driver: "gpu.example.com", Prefix: "gpu"}
+	nic := topology.Family{Driver: "nic.example.com", Prefix: "nic"}
+	for name, wired := range map[string]func() (topology.Topology, error){
+		"ring":    func() (topology.Topology, error) { return topology.NewRing(mla, 8) },
+		"mesh":    func() (topology.Topology, error) { return topology.NewMesh(mla, 3, 3) },
+		"torus":   func() (topology.Topology, error) { return topology.NewTorus(mla, 3, 3) },
+		"board":   func() (topology.Topology, error) { return topology.NewMesh(mla, 2, 4) },
+		"bridged": func() (topology.Topology, error) { return topology.NewBridgePairs(gpu, 8) },
+		"cube": func() (topology.Topology, error) {
+			return topology.NewHybridCubeMesh(gpu, topology.PeersAsStringAndList)
+		},
+		"coupled": func() (topology.Topology, error) { return topology.NewCouples(gpu, nic, 4) },
+	} {
+		add(name, func() (devices []Device) {
+			for _, d := range must(wired()).Devices {
+				devices = append(devices, Device{d.Driver, resourceapi.Device{Name: d.Name, Attributes: d.Attributes}})
+			}
+			return devices
+		})
+	}
+	var written []struct {
+		Name  string
+		Parts []part
+	}
+	if err := yaml.UnmarshalStrict(nodesFile, &written); err != nil {
+		panic(err)
+	}
+	for _, node := range written {
+		add(node.Name, func() (devices []Device) {
+			for _, p := range node.Parts {
+				devices = append(devices, p.devices()...)
+			}
+			return devices
+		})
+	}
+	return result
+})
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }
 
-// devices makes n devices named prefix-<number>.
-func devices(driver, prefix string, n int, of func(int) attributes) []Device {
-	result := make([]Device, n)
+func (p part) devices() []Device {
+	result := make([]Device, p.Count)
 	for i := range result {
-		result[i] = Device{driver, resourceapi.Device{
-			Name:       fmt.Sprintf("%s-%d", prefix, i),
+		result[i] = Device{p.Driver, resourceapi.Device{
+			Name:       fmt.Sprintf("%s-%d", p.Prefix, i),
 			Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{},
 			Capacity:   map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{},
 		}}
-		for name, value := range of(i) {
-			if amount, ok := value.(resource.Quantity); ok {
-				result[i].Capacity[name] = resourceapi.DeviceCapacity{Value: amount}
-				continue
-			}
-			result[i].Attributes[name] = attribute(value)
-		}
 	}
+	p.each(p.Versions, func(i int, name resourceapi.QualifiedName, value ref.Val) {
+		result[i].Attributes[name] = resourceapi.DeviceAttribute{VersionValue: new(value.Value().(string))}
+	})
+	p.each(p.Capacity, func(i int, name resourceapi.QualifiedName, value ref.Val) {
+		result[i].Capacity[name] = resourceapi.DeviceCapacity{Value: resource.MustParse(value.Value().(string))}
+	})
+	p.each(p.Attributes, func(i int, name resourceapi.QualifiedName, value ref.Val) {
+		result[i].Attributes[name] = attribute(value)
+	})
 	return result
 }
 
-func attribute(value any) resourceapi.DeviceAttribute {
-	switch value := value.(type) {
-	case int:
-		return resourceapi.DeviceAttribute{IntValue: new(int64(value))}
-	case bool:
-		return resourceapi.DeviceAttribute{BoolValue: &value}
-	case string:
-		return resourceapi.DeviceAttribute{StringValue: &value}
-	case version:
-		return resourceapi.DeviceAttribute{VersionValue: new(string(value))}
-	case []string:
-		return resourceapi.DeviceAttribute{StringValues: value}
-	case []int64:
-		return resourceapi.DeviceAttribute{IntValues: value}
-	default:
-		panic(fmt.Sprintf("no attribute of type %T", value)) // in the tables above
+var environment = sync.OnceValue(func() *celgo.Env {
+	printf := celgo.Function("printf", celgo.Overload("printf", []*celgo.Type{celgo.StringType, celgo.ListType(celgo.IntType)}, celgo.StringType,
+		celgo.BinaryBinding(func(format, list ref.Val) ref.Val {
+			var values []any
+			for _, value := range must(list.ConvertToNative(reflect.TypeFor[[]int64]())).([]int64) {
+				values = append(values, value)
+			}
+			return types.String(fmt.Sprintf(format.Value().(string), values...))
+		})))
+	return must(celgo.NewEnv(celgo.Variable("i", celgo.IntType), printf))
+})
+
+// each evaluates what is said of each device.
+func (p part) each(said map[resourceapi.QualifiedName]string, f func(i int, name resourceapi.QualifiedName, value ref.Val)) {
+	evaluate := func(expression string) func(i any) ref.Val {
+		ast, issues := environment().Compile(expression)
+		if issues.Err() != nil {
+			panic(issues.Err())
+		}
+		program := must(environment().Program(ast))
+		return func(i any) ref.Val {
+			value, _, err := program.Eval(map[string]any{"i": i})
+			return must(value, err)
+		}
 	}
+	as := func(i any) ref.Val { return types.Int(i.(int)) }
+	if p.As != "" {
+		as = evaluate(p.As)
+	}
+	for name, expression := range said {
+		of := evaluate(expression)
+		for i := range p.Count {
+			f(i, name, of(as(i)))
+		}
+	}
+}
+
+func attribute(value ref.Val) resourceapi.DeviceAttribute {
+	switch v := value.Value().(type) {
+	case int64:
+		return resourceapi.DeviceAttribute{IntValue: &v}
+	case bool:
+		return resourceapi.DeviceAttribute{BoolValue: &v}
+	case string:
+		return resourceapi.DeviceAttribute{StringValue: &v}
+	}
+	if ints, err := value.ConvertToNative(reflect.TypeFor[[]int64]()); err == nil {
+		return resourceapi.DeviceAttribute{IntValues: ints.([]int64)}
+	}
+	return resourceapi.DeviceAttribute{StringValues: must(value.ConvertToNative(reflect.TypeFor[[]string]())).([]string)}
 }

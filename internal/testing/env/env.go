@@ -24,16 +24,27 @@ package env
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
@@ -222,4 +233,67 @@ func RequireNothingForbidden(t testing.TB, p *controlplane.Process) {
 	require.NoError(t, err)
 	require.NotEmpty(t, log)
 	require.NotContains(t, strings.ToLower(string(log)), "forbidden", "the manifests give all rights that it takes")
+}
+
+// Proxy stands between programs and the API server at a URL: requests go through the transport, which
+// adds credentials. A request that fails is one without an answer. Its owner closes it.
+func Proxy(api *url.URL, transport http.RoundTripper) *httptest.Server {
+	return httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(api) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		// Watches that end are nothing to tell of.
+		ErrorLog: log.New(io.Discard, "", 0),
+	})
+}
+
+// Kubeconfig writes one for a server that asks for no credentials.
+func Kubeconfig(t testing.TB, server string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"proxy": {Server: server}},
+		Contexts:       map[string]*clientcmdapi.Context{"proxy": {Cluster: "proxy"}},
+		CurrentContext: "proxy",
+	}, path))
+	return path
+}
+
+const (
+	// Patience is how long a test waits for what must come. It is below the five minutes after
+	// which a scheduler tries pods again that nothing has happened for: what succeeds in time was
+	// woken up.
+	Patience = 3 * time.Minute
+
+	pollPeriod = 50 * time.Millisecond
+)
+
+// Eventually waits until check has nothing to complain about. An error is final.
+func Eventually(t testing.TB, what string, check func(context.Context) (complaint string, err error)) {
+	t.Helper()
+	complaint := ""
+	err := wait.PollUntilContextTimeout(t.Context(), pollPeriod, Patience, true, func(ctx context.Context) (_ bool, err error) {
+		complaint, err = check(ctx)
+		return err == nil && complaint == "", err
+	})
+	require.NoError(t, err, "%s: %s", what, complaint)
+}
+
+// Until waits until a condition holds. An error is final.
+func Until(t testing.TB, what string, condition func(context.Context) (bool, error)) {
+	t.Helper()
+	require.NoError(t, wait.PollUntilContextTimeout(t.Context(), pollPeriod, Patience, true, condition), what)
+}
+
+// Becomes waits until two values are equal, and shows their difference if they don't become it.
+func Becomes[T any](t testing.TB, want T, get func() T) {
+	t.Helper()
+	var difference string
+	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
+		if difference = cmp.Diff(want, get()); difference == "" {
+			return
+		}
+	}
+	t.Fatalf("(-want +got):\n%s", difference)
 }

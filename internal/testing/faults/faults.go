@@ -1,6 +1,24 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package faults breaks what a program and the API server say to each other, in the ways
+// in which networks and API servers break it:
+//
+//	f := faults.New(seed, transport)
+//	proxy := env.Proxy(api, f)
+//	f.Set(faults.Usual)      // from here on
+//	f.Partition()            // nothing gets through,
+//	f.Set(faults.None)       // and everything is well again
+//	f.Counts()               // what was done
+//
+// What a program is told may be untrue only in that it does not know what has happened: an
+// answer that says "conflict" or "too many requests" is given in place of the API server's,
+// which has not seen the request. No watch misses what it does not say it has missed: one
+// that was silent ends, and the next is told that its version is too old. An API server
+// that lies is nothing a program could be expected to survive.
+//
+// Which request meets which fault is drawn from the seed, in the order in which requests
+// come. That order is not the same the next time.
 package faults
 
 import (
@@ -8,13 +26,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -46,19 +61,6 @@ func New(seed uint64, next http.RoundTripper) *Faults {
 		next: next, random: rand.New(rand.NewPCG(seed, 23)), mix: None, counts: map[Kind]int{},
 		partitioned: make(chan struct{}), tooOld: sets.New[string](),
 	}
-}
-
-// Serve starts a server that forwards to the API server at a URL, with the credentials that
-// the transport adds. The caller closes it.
-func (f *Faults) Serve(api *url.URL) *httptest.Server {
-	return httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(api) },
-		Transport:     f,
-		FlushInterval: -1,
-		// The connection ends without an answer, as those do that are lost.
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		ErrorLog:     log.New(io.Discard, "", 0),
-	})
 }
 
 // Set sets the mix from now on, and ends a partition.
@@ -176,3 +178,164 @@ func answer(r *http.Request, code int, reason, message string) *http.Response {
 	response.Request = r
 	return response
 }
+
+// Kind is a way in which a request fails.
+type Kind string
+
+// The faults that a request can meet. One meets at most one of them.
+const (
+	// Conflict answers a write with 409, in place of the API server.
+	Conflict Kind = "conflict"
+	// Throttled answers 429 with Retry-After.
+	Throttled Kind = "throttled"
+	// Failed answers 500, 502, 503 or 504.
+	Failed Kind = "failed"
+	// Delayed waits up to a second before the request goes on.
+	Delayed Kind = "delayed"
+	// RequestLost ends the connection, and the API server has seen nothing.
+	RequestLost Kind = "request lost"
+	// AnswerLost ends the connection after the API server has answered.
+	AnswerLost Kind = "answer lost"
+	// WatchEnded ends a watch after up to ten seconds.
+	WatchEnded Kind = "watch ended"
+	// WatchHeld keeps back what a watch tells, for up to three seconds.
+	WatchHeld Kind = "watch held"
+	// WatchSkipped loses what a watch tells for up to three seconds. Then it ends, and the
+	// next watch of the same is too old.
+	WatchSkipped Kind = "watch skipped"
+	// WatchTooOld answers a watch with 410.
+	WatchTooOld Kind = "watch too old"
+	// Partitioned is what happens to all requests while nothing gets through.
+	Partitioned Kind = "partitioned"
+)
+
+// Mix is how many of a thousand requests meet a fault. Those of writes are for writes, those
+// of watches for watches, the others for all requests but watches.
+type Mix map[Kind]int
+
+// Kinds in the order in which a mix is drawn from.
+var (
+	ofWrites  = []Kind{Conflict, AnswerLost}
+	ofAll     = []Kind{Throttled, Failed, Delayed, RequestLost}
+	ofWatches = []Kind{WatchEnded, WatchHeld, WatchSkipped, WatchTooOld}
+)
+
+// None lets everything through.
+var None = Mix{}
+
+// Usual is some of everything, Storm so much of it that most of what takes several requests
+// fails at first.
+var (
+	Usual = Mix{
+		Conflict: 20, AnswerLost: 20, Throttled: 10, Failed: 10, Delayed: 30, RequestLost: 10,
+		WatchEnded: 200, WatchHeld: 200, WatchSkipped: 100, WatchTooOld: 50,
+	}
+	Storm = Mix{
+		Conflict: 200, AnswerLost: 100, Throttled: 100, Failed: 50, Delayed: 100, RequestLost: 50,
+		WatchEnded: 400, WatchHeld: 300, WatchSkipped: 100, WatchTooOld: 100,
+	}
+)
+
+// draw is the kind that a number from 0 to 999 stands for, empty for none.
+func (m Mix) draw(number int, kinds ...Kind) Kind {
+	for _, kind := range kinds {
+		if number -= m[kind]; number < 0 {
+			return kind
+		}
+	}
+	return ""
+}
+
+// How long watches go on at most, and how long they may be silent.
+const (
+	maxWatch   = 10 * time.Second
+	maxSilence = 3 * time.Second
+)
+
+// watched is the body of a watch that ends early, or is silent for a while.
+type watched struct {
+	body io.ReadCloser
+	// silent is closed when nothing is told for a while, loud when that ends.
+	silent, loud chan struct{}
+	done         chan struct{}
+	close        func() error
+}
+
+// watch returns the body of a watch that has the fault, and that ends with a partition.
+func (f *Faults) watch(drawn fault, path string, body io.ReadCloser) io.ReadCloser {
+	w := &watched{body: body, silent: make(chan struct{}), loud: make(chan struct{}), done: make(chan struct{})}
+	w.close = sync.OnceValue(func() error {
+		close(w.done)
+		return body.Close()
+	})
+	go w.interrupt(f, drawn, path)
+	return w
+}
+
+// interrupt does to the watch what is to be done, at a time before maxWatch.
+func (w *watched) interrupt(f *Faults, drawn fault, path string) {
+	at := time.Duration(drawn.part * float64(maxWatch))
+	switch drawn.kind {
+	case WatchEnded:
+		if w.wait(at, drawn.cut) {
+			_ = w.close()
+		}
+	case WatchHeld, WatchSkipped:
+		if !w.wait(at, drawn.cut) {
+			return
+		}
+		close(w.silent)
+		if !w.wait(time.Duration((1-drawn.part)*float64(maxSilence)), drawn.cut) {
+			return
+		}
+		if drawn.kind == WatchHeld {
+			close(w.loud)
+			w.wait(-1, drawn.cut)
+			return
+		}
+		f.mu.Lock()
+		f.tooOld.Insert(path)
+		f.mu.Unlock()
+		_ = w.close()
+	default:
+		w.wait(-1, drawn.cut)
+	}
+}
+
+// wait waits for a time, for ever if it is negative, and returns false if the watch has
+// ended meanwhile. It ends with a partition.
+func (w *watched) wait(d time.Duration, cut <-chan struct{}) bool {
+	var over <-chan time.Time
+	if d >= 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+		return true
+	case <-w.done:
+		return false
+	case <-cut:
+		_ = w.close()
+		return false
+	}
+}
+
+// Read hands out what was told, later if it is held, never if the watch ends before.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.body.Read(p)
+	select {
+	case <-w.silent:
+		select {
+		case <-w.loud:
+		case <-w.done:
+			return 0, io.ErrUnexpectedEOF
+		}
+	default:
+	}
+	return n, err
+}
+
+// Close ends the watch.
+func (w *watched) Close() error { return w.close() }

@@ -7,8 +7,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -56,7 +58,10 @@ func newServer(t *testing.T) *server {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	s.Faults = New(1, transport)
-	proxy := s.Serve(target)
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: s, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	})
 	t.Cleanup(proxy.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	s.url = proxy.URL

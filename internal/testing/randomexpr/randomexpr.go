@@ -7,17 +7,22 @@
 //	text := randomexpr.Condition(t, randomexpr.Attributes{Domain: "d", Ints: []string{"x", "y"}, String: "s"})
 //
 // About half of what is joined by "&&" are relations as people write them, such as
-// neighbours, spreads and groups, with random conditions in them ([generator.relation]).
-// The rest is anything that the grammar allows: macros with one and two variables
-// in any nesting, over the set, filters of it and lists of values; cel.bind around
-// everything; arithmetic, aggregates, sets, strings, quantities, versions,
-// optional values, conditionals. Many expressions fail for some devices, and a few
-// don't compile.
+// neighbours, spreads and groups, with random conditions in them. The rest is anything
+// that grammar.txt allows: macros with one and two variables in any nesting, over the
+// set, filters of it and lists of values; cel.bind around everything; arithmetic,
+// aggregates, sets, strings, quantities, versions, optional values, conditionals. Many
+// expressions fail for some devices, and a few don't compile.
 package randomexpr
 
 import (
+	_ "embed"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"pgregory.net/rapid"
 )
@@ -50,70 +55,203 @@ const size = 24
 // Condition draws an expression that is a conjunction of up to three conditions. It
 // need not compile: types are known at run time only, but not all of them.
 func Condition(t *rapid.T, attributes Attributes) string {
-	g := &generator{t: t, attributes: attributes, left: size}
+	a := attributes
+	scope := map[string][]string{
+		"whole": {"devices"}, "Domain": {a.Domain}, "First": a.Ints[:1], "Driver": a.Drivers,
+		"Int": append(slices.Repeat(a.Ints[len(a.Ints)-1:], 7), a.Ints[0]),
+	}
+	for kind, name := range map[string]string{"String": a.String, "List": a.Strings, "Version": a.Version, "Bool": a.Bool, "Capacity": a.Capacity} {
+		if name != "" {
+			scope[kind] = []string{name}
+		}
+	}
+	g := conditions().generator(t, size, scope)
 	conjuncts := make([]string, rapid.SampledFrom([]int{1, 1, 1, 2, 2, 3}).Draw(t, "conjuncts"))
 	for i := range conjuncts {
 		switch g.int(0, 5) {
 		case 0, 1:
-			conjuncts[i] = g.relation()
+			conjuncts[i] = g.rule("relation", 1)
 		case 2:
-			conjuncts[i] = "(" + g.relation() + " || " + g.relation() + ")"
+			conjuncts[i] = "(" + g.rule("relation", 1) + " || " + g.rule("relation", 1) + ")"
 		default:
-			conjuncts[i] = g.condition(g.int(1, 3))
+			conjuncts[i] = g.rule("condition", g.int(1, 3))
 		}
 	}
 	return strings.Join(conjuncts, " && ")
 }
 
+//go:embed grammar.txt
+var text string
+
+var conditions = sync.OnceValue(func() Grammar { return Parse(text) })
+
+// Grammar is what texts are made of, by the names of its rules. The head of grammar.txt explains it.
+type Grammar map[string]*alternatives
+
+// alternatives are those of a rule. Where there are plain ones, the rule counts as a part.
+type alternatives struct{ plain, all []string }
+
+// Parse reads a grammar.
+func Parse(text string) Grammar {
+	result := Grammar{}
+	var last *alternatives
+	for line := range strings.SplitSeq(text, "\n") {
+		text, isAlternative := strings.CutPrefix(line, "  ")
+		switch {
+		case text == "--":
+			last.plain = last.all
+		case isAlternative:
+			times := 1
+			if weight, rest, ok := strings.Cut(text, " "); ok && strings.HasPrefix(weight, "*") {
+				times, _ = strconv.Atoi(weight[1:])
+				text = rest
+			}
+			last.all = append(last.all, slices.Repeat([]string{text}, times)...)
+		case line != "" && line[0] != '#':
+			last = &alternatives{}
+			result[line] = last
+		}
+	}
+	return result
+}
+
+// Write draws what a rule without plain alternatives writes. The scope is what may be asked for, by kind.
+func (g Grammar) Write(t *rapid.T, rule string, scope map[string][]string) string {
+	return g.generator(t, size, scope).rule(rule, 1)
+}
+
+func (g Grammar) generator(t *rapid.T, size int, scope map[string][]string) *generator {
+	return &generator{Grammar: g, t: t, left: size, known: map[string]string{}, scope: scope}
+}
+
+var (
+	parts = regexp.MustCompile(`\$\?(\w+)|\$(\w+):(\??[a-zA-Z]+)(\d?)(?:<([^<>]*)>)?|\$(\w+)([+*!])(\w+)|\$(\w+)=|\$([a-zA-Z]+)(\d?)(?:<([^<>]*)>)?|\{([^{}]*)\}`)
+	asked = regexp.MustCompile(`[$:]\?([A-Za-z]\w*)`)
+)
+
 type generator struct {
-	t          *rapid.T
-	attributes Attributes
-	scope      scope
+	Grammar
+	t *rapid.T
+	// scope is the variables that may be used and the attributes, by kind, known what stands for
+	// names in alternatives.
+	scope map[string][]string
+	known map[string]string
 	// named is how many variables there were, left how many parts there may still be.
 	named, left int
 }
 
-// scope is the variables that may be used, by what they stand for.
-type scope struct {
-	devices, sets, ints, strings, intLists []string
-	// hidden: "devices" is one of them and not the set.
-	hidden bool
-}
-
-func (g *generator) choose(options ...func() string) string {
-	return options[rapid.IntRange(0, len(options)-1).Draw(g.t, "choice")]()
-}
-
 func (g *generator) int(least, most int) int { return rapid.IntRange(least, most).Draw(g.t, "int") }
 
-func (g *generator) number(least, most int) string { return fmt.Sprint(g.int(least, most)) }
+func (g *generator) one(options []string) string { return rapid.SampledFrom(options).Draw(g.t, "one") }
 
-func (g *generator) one(options ...string) string {
-	return rapid.SampledFrom(options).Draw(g.t, "one")
-}
-
-func (g *generator) oneIn(n int) bool { return g.int(0, n-1) == n-1 }
-
-// isSpent tells that the expression is long enough.
-func (g *generator) isSpent() bool {
-	g.left--
-	return g.left < 0
-}
-
-// within calls f with one more variable in scope, among the given ones.
-func (g *generator) within(variables *[]string, f func(variable string) string) string {
-	return g.withinAs(g.newName(), variables, f)
-}
-
-// withinHiding is within, but now and then the name is that of a variable which is in
-// scope already, or of the set. f must not use what was written before.
-func (g *generator) withinHiding(variables *[]string, f func(variable string) string) string {
-	name, outer := g.newName(), g.scope
-	defer func() { g.scope = outer }()
-	if g.oneIn(30) {
-		name = g.hide(name)
+// rule writes an alternative that can be chosen. What it declares ends with it.
+func (g *generator) rule(name string, depth int) string {
+	r := g.Grammar[name]
+	if r == nil {
+		panic("the grammar has no rule " + name)
 	}
-	return g.withinAs(name, variables, f)
+	options := r.all
+	if r.plain != nil {
+		if g.left--; g.left < 0 || depth <= 0 {
+			options = r.plain
+		}
+		depth--
+	}
+	var possible []string
+	for _, option := range options {
+		if !slices.ContainsFunc(asked.FindAllStringSubmatch(option, -1), func(kind []string) bool { return len(g.scope[kind[1]]) == 0 }) {
+			possible = append(possible, option)
+		}
+	}
+	scope, known := g.scope, g.known
+	defer func() { g.scope, g.known = scope, known }()
+	g.scope, g.known = maps.Clone(scope), maps.Clone(known)
+	return g.write(g.one(possible), depth)
+}
+
+func (g *generator) write(text string, depth int) string {
+	var result strings.Builder
+	for text != "" {
+		at := parts.FindStringSubmatchIndex(text)
+		if at == nil {
+			break
+		}
+		group := func(i int) string {
+			if at[2*i] < 0 {
+				return ""
+			}
+			return text[at[2*i]:at[2*i+1]]
+		}
+		result.WriteString(text[:at[0]])
+		switch {
+		case group(1) != "":
+			result.WriteString(g.one(g.scope[group(1)]))
+		case group(2) != "":
+			delete(g.known, group(3))
+			g.known[group(2)] = g.meant(group(3), group(4), group(5), depth)
+		case group(6) != "":
+			result.WriteString(g.declare(group(6), group(7), group(8)))
+		case group(9) != "":
+			g.known[group(9)] = g.newName()
+			result.WriteString(g.known[group(9)])
+		case group(10) != "":
+			result.WriteString(g.meant(group(10), group(11), group(12), depth))
+		default:
+			result.WriteString(g.choice(group(13), depth))
+		}
+		text = text[at[1]:]
+	}
+	return result.String() + text
+}
+
+// meant is what a name in an alternative stands for: what is known by it, a variable of a kind or a rule.
+func (g *generator) meant(name, depthOf, d string, depth int) string {
+	if kind, ok := strings.CutPrefix(name, "?"); ok {
+		return g.one(g.scope[kind])
+	}
+	if text, ok := g.known[name]; ok {
+		return text
+	}
+	if depthOf != "" {
+		depth, _ = strconv.Atoi(depthOf)
+	}
+	if d != "" {
+		outer := g.known
+		defer func() { g.known = outer }()
+		d = g.write(d, depth)
+		g.known = maps.Clone(outer)
+		g.known["d"] = d
+	}
+	return g.rule(name, depth)
+}
+
+// choice writes one of what stands in braces.
+func (g *generator) choice(of string, depth int) string {
+	if least, most, ok := strings.Cut(of, ".."); ok {
+		from, _ := strconv.Atoi(least)
+		to, _ := strconv.Atoi(most)
+		return fmt.Sprint(g.int(from, to))
+	}
+	return g.write(g.one(strings.Split(of, ";")), depth)
+}
+
+// declare puts a variable into scope. It writes the name of one that had none.
+func (g *generator) declare(variable, how, kind string) (written string) {
+	if how != "!" {
+		g.known[variable] = g.newName()
+		if how == "*" && g.int(0, 29) == 29 {
+			g.known[variable] = g.one(append([]string{"devices"}, g.scope["device"]...))
+		}
+		written = g.known[variable]
+	}
+	name := g.known[variable]
+	for other, names := range g.scope {
+		if other[0] >= 'a' {
+			g.scope[other] = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
+		}
+	}
+	g.scope[kind] = append(slices.Clone(g.scope[kind]), name)
+	return written
 }
 
 func (g *generator) newName() string {
@@ -123,35 +261,4 @@ func (g *generator) newName() string {
 	}
 	g.named++
 	return name
-}
-
-func (g *generator) withinAs(name string, variables *[]string, f func(variable string) string) string {
-	outer := g.scope
-	*variables = append(without(*variables, name), name)
-	defer func() { g.scope = outer }()
-	return f(name)
-}
-
-// hide picks a name that hides another one, if there is one to hide.
-func (g *generator) hide(name string) string {
-	switch {
-	case g.oneIn(4):
-		name = "devices"
-		g.scope.hidden = true
-	case len(g.scope.devices) > 0:
-		name = g.one(g.scope.devices...)
-		g.scope.devices = without(g.scope.devices, name)
-	}
-	return name
-}
-
-// without is a new slice.
-func without(names []string, name string) []string {
-	var result []string
-	for _, n := range names {
-		if n != name {
-			result = append(result, n)
-		}
-	}
-	return result
 }

@@ -52,3 +52,20 @@ func TestSolveEager(t *testing.T) {
 		})
 	}
 }
+
+// firstAvailable makes a request whose alternatives, called "n2" for two devices
+// and so on, want the given counts, or all devices for -1.
+func firstAvailable(name string, counts ...int64) resourceapi.DeviceRequest {
+	request := resourceapi.DeviceRequest{Name: name}
+	for _, count := range counts {
+		sub := resourceapi.DeviceSubRequest{
+			Name: "n" + string(rune('0'+count)), DeviceClassName: "gpu",
+			AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
+		}
+		if count < 0 {
+			sub.Name, sub.AllocationMode, sub.Count = "all", resourceapi.DeviceAllocationModeAll, 0
+		}
+		request.FirstAvailable = append(request.FirstAvailable, sub)
+	}
+	return request
+}

@@ -4,7 +4,6 @@
 package bruteforce
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,7 +75,6 @@ func attributeClaim(constraint resourceapi.DeviceConstraint, requests ...resourc
 func index(d string) string { return d + ".attributes['" + driver + "'].index" }
 
 func TestSolve(t *testing.T) {
-	indexName := ptr.To(resourceapi.FullyQualifiedName(driver + "/index"))
 	for name, test := range map[string]struct {
 		slices    []*resourceapi.ResourceSlice
 		claims    []*resourceapi.ResourceClaim
@@ -92,12 +90,6 @@ func TestSolve(t *testing.T) {
 		"no set fits": {
 			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1, 2)},
 			claims: []*resourceapi.ResourceClaim{celClaim("devices.exists(d, "+index("d")+" > 2)", nil, exactly("r", 2))},
-		},
-		"in use": {
-			slices:    []*resourceapi.ResourceSlice{gpus("p", 0, 1)},
-			claims:    []*resourceapi.ResourceClaim{celClaim("true", nil, exactly("r", 1))},
-			allocated: []string{"a"},
-			want:      []string{"b"},
 		},
 		"a set has one order": {
 			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1)},
@@ -133,21 +125,6 @@ func TestSolve(t *testing.T) {
 			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 0)},
 			claims: []*resourceapi.ResourceClaim{celClaim("devices[0] != devices[1] && devices[0] == devices[0]", nil, exactly("r", 2))},
 			want:   []string{"a", "b"},
-		},
-		"match attribute": {
-			slices: []*resourceapi.ResourceSlice{gpus("p", 0, 1, 1)},
-			claims: []*resourceapi.ResourceClaim{attributeClaim(resourceapi.DeviceConstraint{MatchAttribute: indexName}, exactly("r", 2))},
-			want:   []string{"b", "c"},
-		},
-		"distinct attribute": {
-			slices: []*resourceapi.ResourceSlice{gpus("p", 1, 1, 0)},
-			claims: []*resourceapi.ResourceClaim{attributeClaim(resourceapi.DeviceConstraint{DistinctAttribute: indexName}, exactly("r", 2))},
-			want:   []string{"a", "c"},
-		},
-		"pools by name": {
-			slices: []*resourceapi.ResourceSlice{gpus("q", 5), gpus("p", 6)},
-			claims: []*resourceapi.ResourceClaim{celClaim(index("devices[0]")+" == 6", nil, exactly("r", 1), exactly("s", 1))},
-			want:   []string{"a", "a"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,70 +202,5 @@ func TestSolveErrors(t *testing.T) {
 				require.NotErrorAs(t, err, &evaluation)
 			}
 		})
-	}
-}
-
-func TestSolvePools(t *testing.T) {
-	wrongCount := gpus("p", 0)
-	wrongCount.Spec.Pool.ResourceSliceCount = 2
-	old := gpus("p", 0, 1)
-	old.Name = "old"
-	old.Spec.Pool.Generation = 0
-	twice := gpus("p", 0, 1)
-	twice.Spec.Devices[1].Name = twice.Spec.Devices[0].Name
-	elsewhere := gpus("p", 0)
-	elsewhere.Spec.AllNodes, elsewhere.Spec.NodeName = nil, ptr.To("other")
-	binding := gpus("p", 0)
-	binding.Spec.Devices[0].BindingConditions = []string{"example.com/ready"}
-	for name, test := range map[string]struct {
-		slices  []*resourceapi.ResourceSlice
-		want    []string
-		invalid bool
-	}{
-		"incomplete":         {slices: []*resourceapi.ResourceSlice{wrongCount}},
-		"old generation":     {slices: []*resourceapi.ResourceSlice{old, gpus("p", 0)}, want: []string{"p"}},
-		"duplicate name":     {slices: []*resourceapi.ResourceSlice{twice}, invalid: true},
-		"another node":       {slices: []*resourceapi.ResourceSlice{elsewhere}},
-		"binding conditions": {slices: []*resourceapi.ResourceSlice{binding, gpus("q", 1)}, want: []string{"q", "p"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := problem(test.slices, nil)
-			var names []string
-			invalid := false
-			for _, pool := range visiblePools(&p) {
-				invalid = invalid || pool.invalid
-				if len(pool.devices) > 0 {
-					names = append(names, pool.name)
-				}
-			}
-			require.Equal(t, test.want, names)
-			require.Equal(t, test.invalid, invalid)
-		})
-	}
-}
-
-// TestCombinations: every set of four of six devices once, in lexical order.
-func TestCombinations(t *testing.T) {
-	r := &request{count: 4}
-	for range 6 {
-		r.selected = append(r.selected, &device{})
-		r.usable = append(r.usable, true)
-	}
-	var sets [][]int
-	_, err := r.subsets(func(devices []*device) (bool, error) {
-		var positions []int
-		for _, d := range devices {
-			positions = append(positions, slices.Index(r.selected, d))
-		}
-		sets = append(sets, positions)
-		return true, nil
-	})
-	require.NoError(t, err)
-	require.Len(t, sets, 15)
-	require.Equal(t, []int{0, 1, 2, 3}, sets[0])
-	require.Equal(t, []int{2, 3, 4, 5}, sets[14])
-	require.True(t, slices.IsSortedFunc(sets, slices.Compare[[]int]))
-	for _, set := range sets {
-		require.True(t, slices.IsSorted(set))
 	}
 }

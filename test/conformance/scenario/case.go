@@ -1,10 +1,34 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package scenario makes inputs for allocators: nodes, resource slices, device
+// classes, claims, and what is in use already.
+//
+//	rapid.Check(t, func(t *rapid.T) {
+//		c := scenario.Cases(scenario.Alpha).Draw(t, "case")
+//		...
+//	})
+//
+// A [Case] is everything that an allocator is given. It can be stored as YAML and
+// loaded again. [Cases] draws random ones within a [Profile], which says what
+// the allocators under test understand. Names and values come from small sets, so
+// that claims and devices meet: about half of the claims can be allocated. Each
+// case has a theme, of which it has much, and a little of everything else.
+//
+// [Gates] lists the optional features and [Traits] what else may make a case
+// interesting. Tests count them, because a generator that no longer produces what it was written for fails nobody.
+//
+// Everything is drawn so that the smallest draw is the plainest thing: shrinking then leaves only
+// what a failure needs.
 package scenario
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,6 +40,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 )
 
 // Case is the input of one allocation.
@@ -129,71 +154,103 @@ func cloneAll[T interface{ DeepCopy() T }](from []T) []T {
 	return result
 }
 
-// Devices calls visit for each device of each slice, of all nodes and
-// generations, until it returns false.
-func (c *Case) Devices(visit func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) {
+// Devices calls visit for each device of each slice, of all nodes and generations.
+func (c *Case) Devices(visit func(*resourceapi.ResourceSlice, *resourceapi.Device)) {
 	for _, slice := range c.Slices {
 		for i := range slice.Spec.Devices {
-			if !visit(slice, &slice.Spec.Devices[i]) {
-				return
-			}
+			visit(slice, &slice.Spec.Devices[i])
 		}
 	}
 }
 
-// Requests calls visit for each request that is of the kind "exactly", until it
-// returns false.
-func (c *Case) Requests(visit func(*resourceapi.ResourceClaim, *resourceapi.ExactDeviceRequest) bool) {
-	for _, claim := range c.Claims {
-		for i := range claim.Spec.Devices.Requests {
-			if exactly := claim.Spec.Devices.Requests[i].Exactly; exactly != nil && !visit(claim, exactly) {
-				return
-			}
+// fileHeader stands at the top of stored cases.
+const fileHeader = `# Copyright The celset Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+`
+
+// String is the case as YAML, without fields that are empty but always encoded.
+func (c *Case) String() string {
+	encoded, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Sprintf("case %q can't be printed: %v", c.Description, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	var fields map[string]any
+	if err := decoder.Decode(&fields); err != nil {
+		return fmt.Sprintf("case %q can't be printed: %v", c.Description, err)
+	}
+	prune(fields)
+	text, err := yaml.Marshal(fields)
+	if err != nil {
+		return fmt.Sprintf("case %q can't be printed: %v", c.Description, err)
+	}
+	return string(text)
+}
+
+// prune removes features that are off and status that says nothing.
+func prune(fields map[string]any) {
+	if features, ok := fields["features"].(map[string]any); ok {
+		maps.DeleteFunc(features, func(_ string, on any) bool { return on == false })
+	}
+	if node, ok := fields["node"].(map[string]any); ok {
+		delete(node, "spec")
+		if status, ok := node["status"].(map[string]any); ok {
+			maps.DeleteFunc(status, func(name string, _ any) bool { return name != "declaredFeatures" })
+			deleteEmpty(node, "status")
+		}
+	}
+	if claims, ok := fields["claims"].([]any); ok {
+		for _, claim := range claims {
+			deleteEmpty(claim.(map[string]any), "status")
 		}
 	}
 }
 
-// EditRequests calls edit for each request, and for each alternative as if it were
-// a request of its own, and says whether any call returned true.
-func (c *Case) EditRequests(edit func(*resourceapi.ExactDeviceRequest) bool) bool {
-	changed := false
-	for _, claim := range c.Claims {
-		for i := range claim.Spec.Devices.Requests {
-			request := &claim.Spec.Devices.Requests[i]
-			if request.Exactly != nil {
-				changed = edit(request.Exactly) || changed
-			}
-			for j := range request.FirstAvailable {
-				exactly := asRequest(&request.FirstAvailable[j])
-				changed = edit(exactly) || changed
-				request.FirstAvailable[j] = asAlternative(request.FirstAvailable[j].Name, exactly)
-			}
-		}
-	}
-	return changed
-}
-
-func asRequest(alternative *resourceapi.DeviceSubRequest) *resourceapi.ExactDeviceRequest {
-	return &resourceapi.ExactDeviceRequest{
-		DeviceClassName:   alternative.DeviceClassName,
-		Selectors:         alternative.Selectors,
-		AllocationMode:    alternative.AllocationMode,
-		Count:             alternative.Count,
-		Tolerations:       alternative.Tolerations,
-		Capacity:          alternative.Capacity,
-		DerivedAttributes: alternative.DerivedAttributes,
+func deleteEmpty(fields map[string]any, name string) {
+	if value, ok := fields[name].(map[string]any); ok && len(value) == 0 {
+		delete(fields, name)
 	}
 }
 
-func asAlternative(name string, request *resourceapi.ExactDeviceRequest) resourceapi.DeviceSubRequest {
-	return resourceapi.DeviceSubRequest{
-		Name:              name,
-		DeviceClassName:   request.DeviceClassName,
-		Selectors:         request.Selectors,
-		AllocationMode:    request.AllocationMode,
-		Count:             request.Count,
-		Tolerations:       request.Tolerations,
-		Capacity:          request.Capacity,
-		DerivedAttributes: request.DerivedAttributes,
+// GoString makes test frameworks print YAML instead of pointers.
+func (c *Case) GoString() string { return "\n" + c.String() }
+
+// Parse reads a case from YAML. It refuses unknown fields.
+func Parse(text []byte) (*Case, error) {
+	c := &Case{}
+	if err := yaml.UnmarshalStrict(text, c); err != nil {
+		return nil, fmt.Errorf("parse case: %w", err)
 	}
+	if c.Node == nil {
+		return nil, fmt.Errorf("parse case: field node is missing: a case is about one node")
+	}
+	return c, nil
+}
+
+// Load reads a case from a YAML file.
+func Load(path string) (*Case, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Store writes the case into a YAML file, whose folder is created if need be. A
+// file with the same content is left alone.
+func (c *Case) Store(path string) error {
+	text := []byte(fileHeader + c.String())
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
 }

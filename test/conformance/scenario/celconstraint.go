@@ -4,13 +4,20 @@
 package scenario
 
 import (
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
 // celConstraints adds one or two CEL constraints to a claim, at any place among
@@ -66,15 +73,12 @@ func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, n
 
 // classOf returns the class that a request or its first alternative has.
 func (g *generator) classOf(devices *resourceapi.DeviceClaim, name string) *resourceapi.DeviceClass {
-	var result *resourceapi.DeviceClass
-	byName(devices.Requests, name, func(r *resourceapi.ExactDeviceRequest) {
-		for _, class := range g.Classes {
-			if class.Name == r.DeviceClassName && result == nil {
-				result = class
-			}
+	for _, a := range byName(devices.Requests, name) {
+		if i := slices.IndexFunc(g.Classes, func(c *resourceapi.DeviceClass) bool { return c.Name == a.class }); i >= 0 {
+			return g.Classes[i]
 		}
-	})
-	return result
+	}
+	return nil
 }
 
 func requestNames(devices *resourceapi.DeviceClaim) []string {
@@ -95,13 +99,135 @@ func wantedBy(devices *resourceapi.DeviceClaim, names []string) int {
 	wanted := 0
 	for _, name := range names {
 		one := 0
-		byName(devices.Requests, name, func(r *resourceapi.ExactDeviceRequest) {
-			one = int(r.Count)
-			if r.AllocationMode == resourceapi.DeviceAllocationModeAll {
+		for _, a := range byName(devices.Requests, name) {
+			one = int(a.count)
+			if a.all {
 				one = 2
 			}
-		})
+		}
 		wanted += one
 	}
 	return wanted
+}
+
+// definition draws a definition for a set of about so many devices.
+func (g *generator) definition(name string, wanted int) *v1alpha1.CELDeviceConstraint {
+	definition := &v1alpha1.CELDeviceConstraint{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
+		Name:     name, Expression: g.expression(wanted),
+	}
+	if g.maybe() {
+		g.nameParts(definition)
+	}
+	if g.FailingExpression && g.maybe() {
+		definition.OnError = v1alpha1.OnErrorNodeDoesNotFit
+	}
+	return definition
+}
+
+// nameParts has the expression read attributes as variables. What it asks for with has() stays.
+func (g *generator) nameParts(definition *v1alpha1.CELDeviceConstraint) {
+	add := func(name, expression string) {
+		definition.Variables = append(definition.Variables, v1alpha1.Variable{Name: name, Expression: expression})
+	}
+	// A variable may be a map, and others may read it.
+	own := "device.attributes[device.driver]"
+	if g.maybe() {
+		add("own", own)
+		own = "variables.own"
+	}
+	text := definition.Expression
+	replace := func(part, name string) (found bool) {
+		found = strings.Contains(text, part)
+		text = strings.ReplaceAll(text, part, name)
+		return found
+	}
+	for _, id := range []string{attributeIndex, attributeRow, attributeCol, attributeGroup} {
+		found := false
+		for _, device := range []string{"devices[size(devices) - 1]", "devices[0]", "other", "d"} {
+			found = replace(of(device, id), device+".variables."+id) || found
+		}
+		if !found {
+			continue
+		}
+		add(id, own+"."+id)
+		// What fails may fail in a variable.
+		if replace("6 / d.variables."+id, "d.variables.share") {
+			add("share", "6 / variables."+id)
+		}
+	}
+	if replace("d.attributes['"+sharedDomain+"']."+attributeRack, "d.variables.rack") {
+		add("rack", "device.attributes['"+sharedDomain+"']."+attributeRack)
+	}
+	definition.Expression = text
+}
+
+// parametersOf has the fields in the order of their names, as they are when they were read from YAML.
+func parametersOf(definition *v1alpha1.CELDeviceConstraint) resourceapi.DeviceConfiguration {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(definition)
+	if err != nil {
+		panic(err) // texts can always be encoded
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	return opaque(v1alpha1.DriverName, string(text))
+}
+
+// Definition is one that was drawn, nil of other configurations.
+func Definition(configuration resourceapi.DeviceConfiguration) *v1alpha1.CELDeviceConstraint {
+	if configuration.Opaque == nil || configuration.Opaque.Driver != v1alpha1.DriverName {
+		return nil
+	}
+	definition := &v1alpha1.CELDeviceConstraint{}
+	if err := json.Unmarshal(configuration.Opaque.Parameters.Raw, definition); err != nil {
+		return nil
+	}
+	return definition
+}
+
+// Definitions are all of a case.
+func (c *Case) Definitions() (all []*v1alpha1.CELDeviceConstraint) {
+	edit("{Classes.Spec,Claims.Spec.Devices}.Config.DeviceConfiguration", func(configuration *resourceapi.DeviceConfiguration) bool {
+		if definition := Definition(*configuration); definition != nil {
+			all = append(all, definition)
+		}
+		return false
+	})(c)
+	return all
+}
+
+// of is an attribute of a device of any driver.
+func of(device, id string) string { return device + ".attributes[" + device + ".driver]." + id }
+
+//go:embed expressions.txt
+var expressions string
+
+var grammar = sync.OnceValue(func() randomexpr.Grammar { return randomexpr.Parse(expressions) })
+
+// expression draws an expression over devices for a set of about so many.
+func (g *generator) expression(wanted int) string {
+	if g.FailingExpression {
+		return grammar().Write(g.T, "failingExpression", nil)
+	}
+	scope := map[string][]string{}
+	// Requests may want 2^62 devices: of a long range the least numbers are written, and the greatest.
+	add := func(kind string, from, to int) {
+		for n := from; n <= to && n-from < 100; n++ {
+			scope[kind] = append(scope[kind], fmt.Sprint(n))
+		}
+		if to-from >= 100 {
+			scope[kind] = append(scope[kind], fmt.Sprint(to))
+		}
+	}
+	add("wanted", wanted, wanted)
+	add("more", wanted+1, wanted+1)
+	add("fewer", max(0, wanted-1), max(0, wanted-1))
+	add("sums", wanted, max(wanted, 3*wanted))
+	add("least", 0, max(0, wanted))
+	if wanted > 1 {
+		scope["several"] = []string{""}
+	}
+	return grammar().Write(g.T, "expression", scope)
 }

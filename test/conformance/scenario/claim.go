@@ -5,10 +5,16 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // claims draws one to three claims, rarely none.
@@ -52,4 +58,397 @@ func (g *generator) addRequest(devices *resourceapi.DeviceClaim, name string) {
 		g.requests++
 		devices.Requests = append(devices.Requests, request)
 	}
+}
+
+// classes draws one to three classes. The first takes every device.
+func (g *generator) classes() {
+	for i := range g.between(1, 3) {
+		class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("class-%d", i+1)}}
+		if i > 0 && g.maybe() {
+			class.Spec.Selectors = g.selectors()
+		}
+		for range pick(g, 0, 0, 1, 2) {
+			class.Spec.Config = append(class.Spec.Config,
+				resourceapi.DeviceClassConfiguration{DeviceConfiguration: g.configuration()})
+		}
+		g.Classes = append(g.Classes, class)
+	}
+}
+
+func (g *generator) className() string {
+	switch {
+	case g.fault():
+		return "class-missing"
+	case g.fault():
+		return ""
+	default:
+		return pick(g, g.Classes...).Name
+	}
+}
+
+// configuration draws parameters for a driver. Allocators don't read them.
+func (g *generator) configuration() resourceapi.DeviceConfiguration {
+	return opaque(pick(g, drivers...), fmt.Sprintf(`{"value":%d}`, g.between(0, 9)))
+}
+
+func opaque(driver, parameters string) resourceapi.DeviceConfiguration {
+	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+		Driver:     driver,
+		Parameters: runtime.RawExtension{Raw: []byte(parameters)},
+	}}
+}
+
+// claimConfiguration draws configuration for all requests of a claim, some of
+// them, or for one that does not exist.
+func (g *generator) claimConfiguration(requests []resourceapi.DeviceRequest) []resourceapi.DeviceClaimConfiguration {
+	var config []resourceapi.DeviceClaimConfiguration
+	for range pick(g, 0, 0, 1, 2) {
+		c := resourceapi.DeviceClaimConfiguration{DeviceConfiguration: g.configuration()}
+		switch {
+		case g.rarely():
+			c.Requests = []string{"request-missing"}
+		case g.maybe():
+			c.Requests = some(g, g.references(requests))
+		}
+		config = append(config, c)
+	}
+	return config
+}
+
+// request draws a request of one kind or the other.
+func (g *generator) request(name string) resourceapi.DeviceRequest {
+	if g.hasAlternatives() {
+		return resourceapi.DeviceRequest{Name: name, FirstAvailable: g.alternatives()}
+	}
+	exactly := g.exactly()
+	g.amount(exactly)
+	exactly.AdminAccess = g.adminAccess()
+	g.addFault(exactly)
+	return resourceapi.DeviceRequest{Name: name, Exactly: exactly}
+}
+
+// exactly draws what requests and alternatives have in common, but for the amount.
+func (g *generator) exactly() *resourceapi.ExactDeviceRequest {
+	return &resourceapi.ExactDeviceRequest{
+		DeviceClassName:   g.className(),
+		Selectors:         g.selectors(),
+		AllocationMode:    resourceapi.DeviceAllocationModeExactCount,
+		Tolerations:       g.tolerations(),
+		Capacity:          g.capacityRequest(),
+		DerivedAttributes: g.derivedAttributes(),
+	}
+}
+
+// amount draws how many devices are wanted.
+func (g *generator) amount(exactly *resourceapi.ExactDeviceRequest) {
+	switch {
+	case g.rarely():
+		exactly.AllocationMode = resourceapi.DeviceAllocationModeAll
+	case g.fault():
+		exactly.Count = g.tooMany()
+	default:
+		exactly.Count = g.count()
+	}
+}
+
+// count draws a number of devices.
+func (g *generator) count() int64 {
+	count := pick(g, 1, 1, 2, 1, 1, 2, 1, 3, 1, 2, 1, 4)
+	switch {
+	case g.Scarce && g.sometimes():
+		count = max(1, g.devices-1+g.between(0, 2))
+	case g.isAbout(scarceTheme):
+		count = pick(g, 1, 2, 1, 3, 4, 5, 6)
+	case g.isAbout(listTheme):
+		count = pick(g, 2, 1, 2, 3)
+	}
+	count = min(count, g.MaxWanted-g.wanted)
+	if g.oneIn2To(6) {
+		count = 0
+	}
+	g.wanted += count
+	return int64(count)
+}
+
+// tooMany draws a number of devices that exceeds the limit of a claim, or would
+// together with few more.
+func (g *generator) tooMany() int64 {
+	if g.crowded {
+		// A number that could be met had to be looked for.
+		return pick[int64](g, 33, 1<<62)
+	}
+	return pick[int64](g, 33, 32, 31, 1<<62)
+}
+
+// adminAccess is not nil only if that is an error or the feature is on.
+func (g *generator) adminAccess() *bool {
+	switch {
+	case !g.Features.AdminAccess && !(g.Faults && g.oneIn2To(6)):
+		return nil
+	case g.oneIn2To(3):
+		return ptr.To(true)
+	case g.rarely():
+		return ptr.To(false)
+	default:
+		return nil
+	}
+}
+
+// addFault asks for what is from the future.
+func (g *generator) addFault(exactly *resourceapi.ExactDeviceRequest) {
+	switch {
+	case g.fault():
+		exactly.AllocationMode = "Most"
+	case g.fault():
+		exactly.Selectors = append(exactly.Selectors, resourceapi.DeviceSelector{})
+	}
+}
+
+// setsFor returns in how many ways a request can be met by the devices that there
+// are, in the worst case.
+func (g *generator) setsFor(request *resourceapi.DeviceRequest) float64 {
+	devices := g.devices
+	if g.crowded {
+		devices += crowdSize
+	}
+	if request.Exactly != nil {
+		return binomial(devices, request.Exactly.AllocationMode, request.Exactly.Count)
+	}
+	total := 0.0
+	for _, alternative := range request.FirstAvailable {
+		total += binomial(devices, alternative.AllocationMode, alternative.Count)
+	}
+	return total
+}
+
+// binomial also counts sets that are begun: wanting more than half of the devices is
+// not less work than wanting half of them.
+func binomial(devices int, mode resourceapi.DeviceAllocationMode, count int64) float64 {
+	if mode != resourceapi.DeviceAllocationModeExactCount || count > resourceapi.AllocationResultsMaxSize {
+		return 1
+	}
+	result := 1.0
+	for i := range min(int(count), devices/2) {
+		result *= float64(devices-i) / float64(i+1)
+	}
+	return result
+}
+
+// hasAlternatives decides whether a request is a prioritized list. If the feature
+// is off that is an error.
+func (g *generator) hasAlternatives() bool {
+	if !g.Features.PrioritizedList {
+		return g.Faults && g.isAbout(alternativesTheme) && g.oneIn2To(3) || g.fault()
+	}
+	return g.mostly(alternativesTheme)
+}
+
+// alternatives draws one to three alternatives. They may want more devices than a
+// claim may get, but only faults make the last one do so.
+func (g *generator) alternatives() []resourceapi.DeviceSubRequest {
+	count := pick(g, 2, 1, 3, 2)
+	before, most := g.wanted, g.wanted
+	var result []resourceapi.DeviceSubRequest
+	for i := range count {
+		g.wanted = before
+		exactly := g.exactly()
+		if i+1 < count && g.oneIn2To(2) {
+			exactly.Count = g.tooMany()
+		} else {
+			g.amount(exactly)
+		}
+		if g.crowded && i+1 < count && g.maybe() {
+			exactly.AllocationMode, exactly.Count = resourceapi.DeviceAllocationModeAll, 0
+		}
+		most = max(most, g.wanted)
+		result = append(result, resourceapi.DeviceSubRequest{
+			Name: fmt.Sprintf("alternative-%d", i+1), DeviceClassName: exactly.DeviceClassName, Selectors: exactly.Selectors,
+			AllocationMode: exactly.AllocationMode, Count: exactly.Count, Tolerations: exactly.Tolerations,
+			Capacity: exactly.Capacity, DerivedAttributes: exactly.DerivedAttributes,
+		})
+	}
+	g.wanted = most
+	return result
+}
+
+// references draws a list of names with which a constraint or configuration can
+// refer to requests: of a prioritized list its own or those of some alternatives.
+func (g *generator) references(requests []resourceapi.DeviceRequest) []string {
+	var names []string
+	for i := range requests {
+		if alternatives := alternativeNames(&requests[i]); len(alternatives) > 0 && g.maybe() {
+			names = append(names, some(g, alternatives)...)
+		} else {
+			names = append(names, requests[i].Name)
+		}
+	}
+	return names
+}
+
+func alternativeNames(request *resourceapi.DeviceRequest) []string {
+	var names []string
+	for _, alternative := range request.FirstAvailable {
+		names = append(names, request.Name+"/"+alternative.Name)
+	}
+	return names
+}
+
+// asked is what a request or an alternative asks for.
+type asked struct {
+	class string
+	all   bool
+	count int64
+}
+
+// byName is what a name refers to: a request, all alternatives of one, or one alternative.
+func byName(requests []resourceapi.DeviceRequest, name string) (result []asked) {
+	for i := range requests {
+		request := &requests[i]
+		if e := request.Exactly; e != nil && request.Name == name {
+			result = append(result, asked{e.DeviceClassName, e.AllocationMode == resourceapi.DeviceAllocationModeAll, e.Count})
+		}
+		for j, full := range alternativeNames(request) {
+			if a := request.FirstAvailable[j]; request.Name == name || full == name {
+				result = append(result, asked{a.DeviceClassName, a.AllocationMode == resourceapi.DeviceAllocationModeAll, a.Count})
+			}
+		}
+	}
+	return result
+}
+
+// selectors draws the selectors of a class or a request.
+func (g *generator) selectors() []resourceapi.DeviceSelector {
+	var selectors []resourceapi.DeviceSelector
+	count := pick(g, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 2)
+	if g.FailingSelectors {
+		count = pick(g, 0, 1)
+	}
+	for range count {
+		selectors = append(selectors, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: g.selector()}})
+	}
+	return selectors
+}
+
+func (g *generator) selector() string {
+	rule := "selector"
+	switch {
+	case g.FailingSelectors && g.maybe():
+		rule = "failingSelector"
+	case g.fault():
+		rule = "faultySelector"
+	}
+	return grammar().Write(g.T, rule, map[string][]string{"driver": {g.driver()}})
+}
+
+// attributeConstraints draws constraints that compare attributes. Together with
+// requests for all devices they are errors, not conditions, so without faults
+// they don't cover such requests.
+func (g *generator) attributeConstraints(requests []resourceapi.DeviceRequest) []resourceapi.DeviceConstraint {
+	coverable, all := g.references(requests), true
+	if !g.Faults {
+		coverable, all = namesWithCount(requests, coverable)
+	}
+	if len(coverable) == 0 {
+		return nil
+	}
+	count := pick(g, 0, 0, 0, 1, 0, 1, 0, 2)
+	if g.isAbout(listTheme, derivedTheme, scarceTheme) {
+		count = pick(g, 1, 1, 0, 2)
+	}
+	var constraints []resourceapi.DeviceConstraint
+	for range count {
+		if g.fault() {
+			constraints = append(constraints, resourceapi.DeviceConstraint{})
+			continue
+		}
+		constraint := g.attributeConstraint()
+		if !all || g.maybe() {
+			constraint.Requests = some(g, coverable)
+		}
+		constraints = append(constraints, constraint)
+	}
+	return constraints
+}
+
+// namesWithCount leaves out names of requests for all devices, and says whether
+// there are no such requests.
+func namesWithCount(requests []resourceapi.DeviceRequest, names []string) (kept []string, all bool) {
+	withCount := func(name string) bool {
+		return !slices.ContainsFunc(byName(requests, name), func(a asked) bool { return a.all })
+	}
+	for _, name := range names {
+		if withCount(name) {
+			kept = append(kept, name)
+		}
+	}
+	all = true
+	for _, request := range requests {
+		all = all && withCount(request.Name)
+	}
+	return kept, all
+}
+
+func (g *generator) attributeConstraint() resourceapi.DeviceConstraint {
+	if g.maybe() {
+		return resourceapi.DeviceConstraint{DistinctAttribute: g.attributeOf(attributeIndex, attributeCol, attributeGroup, attributeHealthy, attributeModel)}
+	}
+	return resourceapi.DeviceConstraint{MatchAttribute: g.attributeOf(attributeHealthy, attributeRow, attributeModel, attributeGroup, attributeVersion)}
+}
+
+// attributeOf names an attribute of a driver, or the one that all drivers share,
+// or rarely one that nobody has.
+func (g *generator) attributeOf(ids ...string) *resourceapi.FullyQualifiedName {
+	name := g.driver() + "/" + pick(g, ids...)
+	switch {
+	case g.isAbout(derivedTheme) && !g.sometimes():
+		name = derivedKind
+	case g.isAbout(listTheme) && !g.sometimes():
+		name = sharedDomain + "/" + attributeLinks
+	case g.sometimes():
+		name = sharedDomain + "/" + attributeRack
+	case g.oneIn2To(6):
+		name = gpuDriver + "/missing"
+	case g.fault():
+		// Not qualified: finds only what has the same unqualified name.
+		name = pick(g, ids...)
+	}
+	return ptr.To(resourceapi.FullyQualifiedName(name))
+}
+
+// isReference tells whether a constraint refers to a CEL device constraint.
+func isReference(constraint resourceapi.DeviceConstraint) bool {
+	return constraint.MatchAttribute != nil && strings.HasPrefix(string(*constraint.MatchAttribute), v1alpha1.AttributeDomain+"/")
+}
+
+const derivedKind = "derived.example.com/kind"
+
+// derivedAttributes draws the derived attributes of a request, one of which may
+// take the place of a published one. If the feature is off they are an error.
+func (g *generator) derivedAttributes() []resourceapi.DeviceDerivedAttribute {
+	if g.Simple {
+		return nil
+	}
+	if !g.Features.DerivedAttributes {
+		if !g.fault() && !(g.Faults && g.isAbout(derivedTheme) && g.oneIn2To(5)) {
+			return nil
+		}
+	} else if !g.mostly(derivedTheme) {
+		return nil
+	}
+	result := []resourceapi.DeviceDerivedAttribute{{Name: derivedKind, Expression: g.derivation()}}
+	if g.sometimes() {
+		result = append(result, resourceapi.DeviceDerivedAttribute{
+			Name:       resourceapi.FullyQualifiedName(gpuDriver + "/" + pick(g, attributeGroup, attributeModel)),
+			Expression: g.derivation(),
+		})
+	}
+	return result
+}
+
+// derivation draws an expression of any type that an attribute may have.
+func (g *generator) derivation() string {
+	if g.Faults && g.oneIn2To(4) {
+		return grammar().Write(g.T, "faultyDerivation", nil)
+	}
+	return grammar().Write(g.T, "derivation", nil)
 }

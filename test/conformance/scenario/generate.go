@@ -6,6 +6,7 @@ package scenario
 import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 )
 
@@ -77,16 +78,215 @@ func (g *generator) allocated() {
 	if g.maybe() && !g.isAbout(counterTheme, groupTheme) {
 		return
 	}
-	g.Devices(func(slice *resourceapi.ResourceSlice, device *resourceapi.Device) bool {
+	g.Devices(func(slice *resourceapi.ResourceSlice, device *resourceapi.Device) {
 		d := Device{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: device.Name}
 		if g.isShared(device) {
 			g.shares(d, device)
 		} else if g.oneIn2To(3) || g.isAbout(counterTheme) && g.oneIn2To(3) {
 			g.Allocated = append(g.Allocated, d)
 		}
-		return true
 	})
 	if g.rarely() {
 		g.Allocated = append(g.Allocated, Device{Driver: gpuDriver, Pool: poolNames[0], Device: "removed"})
 	}
+}
+
+// Profile says what kinds of cases are drawn.
+type Profile struct {
+	// Faults allows input for which allocators return an error: missing classes,
+	// selectors that fail or don't compile, features that are needed and off,
+	// amounts that can't be represented, values from the future. Without it such
+	// input is not drawn at all.
+	Faults bool
+	// FailingSelectors makes selectors that fail at run time on some devices common.
+	FailingSelectors bool
+	// Alpha lets the features be on that only upstream's experimental variant knows.
+	Alpha bool
+	// Simple leaves out derived attributes, compatibility groups and request
+	// policies: what the brute force search does not know.
+	Simple bool
+	// CELConstraints adds references to CEL device constraints and their definitions.
+	CELConstraints bool
+	// FailingExpression lets each case have exactly one CEL constraint, one that fails
+	// at run time for some sets.
+	FailingExpression bool
+	// Scarce makes all cases want about as many devices as there are.
+	Scarce bool
+
+	// MaxDevices bounds the devices of the latest generation of all pools, but for
+	// crowds: rare slices with many devices of which claims want few.
+	MaxDevices int
+	// MaxRequests bounds the requests of all claims of a case.
+	MaxRequests int
+	// MaxWanted bounds the devices wanted by all requests with an exact count, the
+	// largest of alternatives, not counting absurd counts.
+	MaxWanted int
+	// MaxSets bounds the ways to choose devices for all requests if nothing were in
+	// use and everything matched.
+	MaxSets float64
+}
+
+// The sizes keep an exhaustive search short: in the first profiles one that
+// prunes by attribute constraints, in the others one that prunes nothing.
+var (
+	// Beta is everything that upstream's incubating variant understands.
+	Beta = Profile{Faults: true, MaxDevices: 10, MaxRequests: 5, MaxWanted: 7, MaxSets: 20_000}
+	// Alpha is everything that upstream's experimental variant understands.
+	Alpha = Profile{Faults: true, Alpha: true, MaxDevices: 10, MaxRequests: 5, MaxWanted: 7, MaxSets: 20_000}
+	// Hopeless has too few devices for most cases, and selectors that fail on some.
+	Hopeless = Profile{Faults: true, Alpha: true, FailingSelectors: true, Scarce: true, MaxDevices: 9, MaxRequests: 4, MaxWanted: 11, MaxSets: 100_000}
+	// Sound is without what leads to an error.
+	Sound = Profile{Alpha: true, Simple: true, MaxDevices: 8, MaxRequests: 4, MaxWanted: 6, MaxSets: 4_000}
+	// CEL is Sound with CEL constraints.
+	CEL = Profile{Alpha: true, Simple: true, CELConstraints: true, MaxDevices: 8, MaxRequests: 4, MaxWanted: 6, MaxSets: 4_000}
+	// FailingCEL has CEL constraints whose expressions fail at run time.
+	FailingCEL = Profile{Alpha: true, Simple: true, CELConstraints: true, FailingExpression: true,
+		MaxDevices: 6, MaxRequests: 3, MaxWanted: 4, MaxSets: 1_000}
+	// HopelessCEL is FailingCEL with too few devices for most cases.
+	HopelessCEL = Profile{Alpha: true, Simple: true, CELConstraints: true, FailingExpression: true, Scarce: true,
+		MaxDevices: 6, MaxRequests: 4, MaxWanted: 7, MaxSets: 4_000}
+)
+
+// features draws which features are on: most, but those that a case is about and
+// that allocators can ignore only half of the time.
+func (g *generator) features() {
+	on := func(about ...theme) bool {
+		if g.Faults && g.isAbout(about...) {
+			return g.maybe()
+		}
+		return !g.sometimes()
+	}
+	g.Features = structured.Features{
+		AdminAccess:             on(),
+		ConsumableCapacity:      g.isAbout(fractionTheme) || on(),
+		DeviceBindingAndStatus:  on(usabilityTheme),
+		DeviceTaints:            on(usabilityTheme),
+		FractionalCapacityRange: on(fractionTheme),
+		PartitionableDevices:    g.isAbout(groupTheme) || on(),
+		PrioritizedList:         on(),
+	}
+	if g.Alpha {
+		g.Features.CompatibilityGroups = on()
+		g.Features.DerivedAttributes = on()
+		g.Features.ListTypeAttributes = on()
+		g.Features.OptionalNodeOperations = on(usabilityTheme)
+	}
+}
+
+// theme is what a case has much of. Everything else occurs too, but rarely: were
+// everything frequent, hardly anything could be allocated, and were nothing
+// frequent, features would not meet themselves.
+type theme int
+
+const (
+	mixedTheme theme = iota
+	alternativesTheme
+	counterTheme
+	groupTheme
+	capacityTheme
+	fractionTheme
+	listTheme
+	derivedTheme
+	usabilityTheme
+	scarceTheme
+)
+
+func (g *generator) drawTheme() theme {
+	themes := []theme{mixedTheme, alternativesTheme, counterTheme, capacityTheme, listTheme, usabilityTheme, scarceTheme, usabilityTheme}
+	if !g.Simple {
+		themes = append(themes, fractionTheme, usabilityTheme, fractionTheme, groupTheme, derivedTheme, listTheme)
+	}
+	if g.Alpha && !g.Simple {
+		themes = append(themes, groupTheme, listTheme, listTheme)
+	}
+	return themes[g.fairly(6)%len(themes)]
+}
+
+func (g *generator) isAbout(themes ...theme) bool {
+	for _, t := range themes {
+		if g.theme == t {
+			return true
+		}
+	}
+	return false
+}
+
+// mostly is true in three of four draws in cases of the themes, in others rarely.
+func (g *generator) mostly(themes ...theme) bool {
+	if g.isAbout(themes...) {
+		return !g.sometimes()
+	}
+	return g.rarely()
+}
+
+// often is true in half of the draws in cases of the themes, in others in one of
+// 32.
+func (g *generator) often(themes ...theme) bool {
+	if g.isAbout(themes...) {
+		return g.maybe()
+	}
+	return g.oneIn2To(5)
+}
+
+// The generators of rapid for numbers prefer small ones, so odds are built from
+// coins, which are fair. All of them shrink to "no".
+
+// maybe is true in one of two draws.
+func (g *generator) maybe() bool { return rapid.Bool().Draw(g.T, "") }
+
+// oneIn2To is true in one of 2^bits draws.
+func (g *generator) oneIn2To(bits int) bool {
+	for range bits {
+		if !g.maybe() {
+			return false
+		}
+	}
+	return true
+}
+
+// fairly draws a number below 2^bits, all as likely.
+func (g *generator) fairly(bits int) int {
+	result := 0
+	for range bits {
+		result *= 2
+		if g.maybe() {
+			result++
+		}
+	}
+	return result
+}
+
+// sometimes is true in one of 4 draws.
+func (g *generator) sometimes() bool { return g.oneIn2To(2) }
+
+// rarely is true in one of 16 draws.
+func (g *generator) rarely() bool { return g.oneIn2To(4) }
+
+// fault is true in one of 256 draws, and only if the profile allows faults.
+func (g *generator) fault() bool { return g.Faults && g.oneIn2To(8) }
+
+// between draws a number, both ends included.
+func (g *generator) between(low, high int) int {
+	return rapid.IntRange(low, max(low, high)).Draw(g.T, "")
+}
+
+// pick draws one of the items. The first ones are a little more likely, and the
+// first is what shrinking ends with.
+func pick[T any](g *generator, items ...T) T {
+	return rapid.SampledFrom(items).Draw(g.T, "")
+}
+
+// some draws a part of the items, in their order, not empty unless there are no
+// items.
+func some[T any](g *generator, items []T) []T {
+	var result []T
+	for _, item := range items {
+		if g.maybe() {
+			result = append(result, item)
+		}
+	}
+	if len(result) == 0 && len(items) > 0 {
+		result = append(result, items[0])
+	}
+	return result
 }

@@ -33,7 +33,7 @@ func checkCases(t *testing.T, property func(*rapid.T, Profile, *Case)) {
 func TestCasesKeepLimits(t *testing.T) {
 	checkCases(t, func(t *rapid.T, profile Profile, c *Case) {
 		devices, requests := 0, 0
-		c.Devices(func(*resourceapi.ResourceSlice, *resourceapi.Device) bool { devices++; return true })
+		c.Devices(func(*resourceapi.ResourceSlice, *resourceapi.Device) { devices++ })
 		limit := profile.MaxDevices
 		if profile.Faults && devices > limit {
 			limit += crowdSize
@@ -59,11 +59,11 @@ func TestNothingPanicsUpstream(t *testing.T) {
 				require.True(t, request.Exactly != nil || len(request.FirstAvailable) > 0)
 			}
 		}
-		c.EditRequests(func(r *resourceapi.ExactDeviceRequest) bool {
-			require.GreaterOrEqual(t, r.Count, int64(0))
+		edit(allRequests+".Count", func(count *int64) bool {
+			require.GreaterOrEqual(t, *count, int64(0))
 			return false
-		})
-		eachRange(func(r *resourceapi.CapacityRequestPolicyRange) bool {
+		})(c)
+		edit(allRanges, func(r *resourceapi.CapacityRequestPolicyRange) bool {
 			require.True(t, r.Step == nil || r.Step.Sign() > 0 && r.Min != nil)
 			return false
 		})(c)
@@ -107,13 +107,11 @@ func TestSelectorsCompile(t *testing.T) {
 		if profile.Faults {
 			return
 		}
-		c.EditRequests(func(r *resourceapi.ExactDeviceRequest) bool {
-			for _, selector := range r.Selectors {
-				compiled := cache.GetOrCompile(selector.CEL.Expression)
-				require.Nil(t, compiled.Error, selector.CEL.Expression)
-			}
+		edit(allRequests+".Selectors", func(s *resourceapi.DeviceSelector) bool {
+			compiled := cache.GetOrCompile(s.CEL.Expression)
+			require.Nil(t, compiled.Error, s.CEL.Expression)
 			return false
-		})
+		})(c)
 	})
 }
 
@@ -133,9 +131,6 @@ func TestPlainest(t *testing.T) {
 		exactly := c.Claims[0].Spec.Devices.Requests[0].Exactly
 		require.Equal(t, int64(1), exactly.Count)
 		require.Empty(t, exactly.Selectors)
-		c.Devices(func(_ *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
-			require.Empty(t, d.Taints)
-			return true
-		})
+		require.False(t, has(allDevices+".Taints")(c))
 	})(t, make([]byte, 1<<16))
 }

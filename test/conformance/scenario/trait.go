@@ -4,9 +4,13 @@
 package scenario
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Trait is something that may make a case interesting.
@@ -26,57 +30,210 @@ var rareTraits = []string{
 	"alternative over the limit", "second counter set", "counters of devices for other nodes", "shares without capacity",
 }
 
+// Paths of what traits are about. A path goes through pointers, all elements of lists and all values
+// of maps; {a,b} stands for either.
+const (
+	allClaims    = "Claims.Spec.Devices."
+	allRequests  = allClaims + "Requests.{Exactly,FirstAvailable}"
+	alternatives = allClaims + "Requests.FirstAvailable"
+	allSlices    = "Slices.Spec."
+	allDevices   = allSlices + "Devices"
+	policies     = allDevices + ".Capacity.RequestPolicy"
+	allRanges    = policies + ".ValidRange"
+)
+
 // Traits are all traits that are known.
 var Traits = []Trait{
-	{"several claims", stripClaims},
-	{"several requests", eachClaim(stripRequests)},
-	{"count above one", eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return replace(&r.Count, min(r.Count, 1)) })},
-	{"count zero", eachRequest(stripZero)},
-	{"all devices", eachRequest(stripAll)},
-	{"alternatives", eachClaim(stripAlternatives)},
-	{"second alternatives", eachClaim(stripSecondAlternatives)},
-	{"alternative over the limit", eachClaim(stripLargeAlternatives)},
-	{"reference to an alternative", eachClaim(stripAlternativeNames)},
-	{"admin access", stripAdminAccess},
-	{"request selectors", eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return empty(&r.Selectors) })},
-	{"class selectors", stripClassSelectors},
-	{"class configuration", stripClassConfiguration},
-	{"claim configuration", eachClaim(func(d *resourceapi.DeviceClaim) bool { return empty(&d.Config) })},
-	{"match attribute", eachClaim(stripConstraints(func(c resourceapi.DeviceConstraint) bool { return c.MatchAttribute != nil && !isReference(c) }))},
-	{"distinct attribute", eachClaim(stripConstraints(func(c resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil }))},
-	{"CEL constraint", eachClaim(stripConstraints(isReference))},
-	{"default constraint", stripDefaults},
-	{"constraint over some requests", eachClaim(stripConstraints(func(c resourceapi.DeviceConstraint) bool { return len(c.Requests) > 0 }))},
-	{"derived attributes", eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return empty(&r.DerivedAttributes) })},
-	{"list attributes", eachDevice(stripLists)},
-	{"allocated devices", func(c *Case) bool { return empty(&c.Allocated) }},
-	{"taints", eachDevice(func(d *resourceapi.Device) bool { return empty(&d.Taints) })},
-	{"tolerations", stripTolerations},
-	{"binding conditions", eachDevice(stripBindingConditions)},
-	{"binds to node", eachDevice(func(d *resourceapi.Device) bool { return replace(&d.BindsToNode, nil) })},
-	{"skip node operations", eachSlice(func(s *resourceapi.ResourceSliceSpec) bool { return empty(&s.SkipNodeOperations) })},
-	{"per-device node selection", eachSlice(stripPerDevice)},
-	{"node selector", eachSlice(stripNodeSelector)},
-	{"slices for other nodes", eachSlice(stripElsewhere)},
-	{"several pools", stripPools},
-	{"order of slice names", stripSliceNames},
-	{"older generation", eachSlice(stripOlder)},
-	{"newer generation", stripNewer},
-	{"shared counters", stripCounters},
-	{"second counter set", eachDevice(stripSecondCounterSet)},
-	{"counters of allocated devices", stripAllocatedConsumers},
-	{"counters of devices for other nodes", stripConsumersElsewhere},
-	{"compatibility groups", eachDevice(stripGroups)},
-	{"multiple allocations", eachDevice(func(d *resourceapi.Device) bool {
-		return isTrue(d.AllowMultipleAllocations) && replace(&d.AllowMultipleAllocations, nil)
+	{"several claims", first("Claims")},
+	{"several requests", first(allClaims + "Requests")},
+	{"count above one", eachAmount(func(_ *resourceapi.DeviceAllocationMode, n *int64) bool { return replace(n, min(*n, 1)) })},
+	{"count zero", eachAmount(func(mode *resourceapi.DeviceAllocationMode, n *int64) bool {
+		return *mode == resourceapi.DeviceAllocationModeExactCount && replace(n, max(*n, 1))
 	})},
-	{"capacity requests", eachRequest(func(r *resourceapi.ExactDeviceRequest) bool { return replace(&r.Capacity, nil) })},
-	{"request policies", eachCapacity(func(c *resourceapi.DeviceCapacity) bool { return replace(&c.RequestPolicy, nil) })},
-	{"valid values", eachPolicy(func(p *resourceapi.CapacityRequestPolicy) bool { return empty(&p.ValidValues) })},
-	{"steps", eachRange(func(r *resourceapi.CapacityRequestPolicyRange) bool { return replace(&r.Step, nil) })},
-	{"maximum", eachRange(func(r *resourceapi.CapacityRequestPolicyRange) bool { return replace(&r.Max, nil) })},
-	{"shares", func(c *Case) bool { return empty(&c.Shares) }},
-	{"shares without capacity", stripBareShares},
+	{"all devices", eachAmount(func(mode *resourceapi.DeviceAllocationMode, n *int64) bool {
+		changed := *mode == resourceapi.DeviceAllocationModeAll
+		if changed {
+			*mode, *n = resourceapi.DeviceAllocationModeExactCount, 1
+		}
+		return changed
+	})},
+	{"alternatives", edit(allClaims+"Requests", stripAlternatives)},
+	{"second alternatives", first(alternatives)},
+	// Of such alternatives a claim can't get enough.
+	{"alternative over the limit", edit(alternatives+".Count", func(count *int64) bool {
+		return *count > resourceapi.AllocationResultsMaxSize-2 && replace(count, 1)
+	})},
+	{"reference to an alternative", edit(allClaims+"{Constraints,Config}.Requests", stripAlternativeNames)},
+	{"admin access", edit(allClaims+"Requests.Exactly.AdminAccess", func(is *bool) bool { return replace(is, false) })},
+	{"request selectors", no(allRequests + ".Selectors")},
+	{"class selectors", no("Classes.Spec.Selectors")},
+	{"class configuration", no("Classes.Spec.Config")},
+	{"claim configuration", no(allClaims + "Config")},
+	{"match attribute", stripConstraints(func(c resourceapi.DeviceConstraint) bool { return c.MatchAttribute != nil && !isReference(c) })},
+	{"distinct attribute", stripConstraints(func(c resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil })},
+	{"CEL constraint", stripConstraints(isReference)},
+	{"default constraint", edit("Classes.Spec.Config.DeviceConfiguration", stripDefault)},
+	{"constraint over some requests", stripConstraints(func(c resourceapi.DeviceConstraint) bool { return len(c.Requests) > 0 })},
+	{"derived attributes", no(allRequests + ".DerivedAttributes")},
+	{"list attributes", edit(allDevices+".Attributes", stripList)},
+	{"allocated devices", no("Allocated")},
+	{"taints", no(allDevices + ".Taints")},
+	{"tolerations", func(c *Case) bool { return has(allDevices+".Taints")(c) && no(allRequests+".Tolerations")(c) }},
+	{"binding conditions", both(no(allDevices+".BindingFailureConditions"), no(allDevices+".BindingConditions"))},
+	{"binds to node", no(allDevices + ".BindsToNode")},
+	{"skip node operations", no(allSlices + "SkipNodeOperations")},
+	{"per-device node selection", edit("Slices.Spec", func(s *resourceapi.ResourceSliceSpec) bool {
+		return replace(&s.PerDeviceNodeSelection, nil) && replace(&s.AllNodes, ptr.To(true))
+	})},
+	{"node selector", edit("Slices.Spec", func(s *resourceapi.ResourceSliceSpec) bool {
+		return replace(&s.NodeSelector, nil) && replace(&s.AllNodes, ptr.To(true))
+	})},
+	{"slices for other nodes", edit(allSlices+"NodeName", func(name *string) bool { return replace(name, nodeName) })},
+	{"several pools", stripSlices(func(s *resourceapi.ResourceSlice) bool {
+		return s.Spec.Driver != gpuDriver || s.Spec.Pool.Name != poolNames[0]
+	})},
+	{"order of slice names", stripSliceNames},
+	// Old slices get current. Deleting them should not matter at all.
+	{"older generation", edit(allSlices+"Pool.Generation", func(g *int64) bool { return replace(g, max(*g, latestGeneration)) })},
+	{"newer generation", stripSlices(func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Generation > latestGeneration })},
+	{"shared counters", both(no(allSlices+"SharedCounters"), no(allDevices+".ConsumesCounters"))},
+	{"second counter set", first(allDevices + ".ConsumesCounters")},
+	{"counters of allocated devices", stripConsumers(func(*resourceapi.ResourceSlice, *resourceapi.Device) bool { return true })},
+	{"counters of devices for other nodes", stripConsumers(isElsewhere)},
+	{"compatibility groups", no(allDevices + ".ConsumesCounters.CompatibilityGroups")},
+	{"multiple allocations", edit(allDevices+".AllowMultipleAllocations", func(is *bool) bool { return replace(is, false) })},
+	{"capacity requests", no(allRequests + ".Capacity")},
+	{"request policies", no(policies)},
+	{"valid values", no(policies + ".ValidValues")},
+	{"steps", no(allRanges + ".Step")},
+	{"maximum", no(allRanges + ".Max")},
+	{"shares", no("Shares")},
+	// Devices that only have such shares are unshared then.
+	{"shares without capacity", func(c *Case) bool {
+		before := len(c.Shares)
+		c.Shares = slices.DeleteFunc(c.Shares, func(s Share) bool { return s.Consumed == nil })
+		return len(c.Shares) < before
+	}},
+}
+
+// Gate is an optional feature.
+type Gate struct {
+	Name string
+	// IsUsed tells whether the case has anything to which the feature can matter.
+	IsUsed func(*Case) bool
+}
+
+// Gates are all optional features, by the names of their fields. Comparing the outcomes with a feature
+// on and off shows whether it mattered.
+var Gates = []Gate{
+	{"AdminAccess", has(allClaims + "Requests.Exactly.AdminAccess")},
+	{"CompatibilityGroups", has(allDevices + ".ConsumesCounters.CompatibilityGroups")},
+	{"ConsumableCapacity", func(*Case) bool { return true }},
+	{"DerivedAttributes", has(allRequests + ".DerivedAttributes")},
+	{"DeviceBindingAndStatus", has(allDevices + ".BindingConditions")},
+	{"DeviceTaints", has(allDevices + ".Taints")},
+	{"FractionalCapacityRange", has(policies)},
+	{"ListTypeAttributes", func(c *Case) bool { return has(allRequests+".DerivedAttributes")(c) || usesLists(c) }},
+	{"OptionalNodeOperations", has(allSlices + "SkipNodeOperations")},
+	{"PartitionableDevices", has(allSlices + "{PerDeviceNodeSelection,SharedCounters,Devices.ConsumesCounters}")},
+	{"PrioritizedList", has(alternatives)},
+}
+
+// Flip returns the case with the feature off if it was on, and the reverse. The
+// copy is shallow.
+func (gate Gate) Flip(c *Case) *Case {
+	result := *c
+	on := reflect.ValueOf(&result.Features).Elem().FieldByName(gate.Name)
+	on.SetBool(!on.Bool())
+	return &result
+}
+
+// visit calls f with what each field at a path has, and says whether any call returned true.
+func visit(v reflect.Value, path string, f func(reflect.Value) bool) (found bool) {
+	if before, inner, ok := strings.Cut(path, "{"); ok && before == "" {
+		inner, after, _ := strings.Cut(inner, "}")
+		for option := range strings.SplitSeq(inner, ",") {
+			found = visit(v, option+after, f) || found
+		}
+		return found
+	}
+	return elements(v, func(v reflect.Value) bool {
+		field, rest, goesOn := strings.Cut(path, ".")
+		v = v.FieldByName(field)
+		return !goesOn && f(v) || goesOn && visit(v, rest, f)
+	}, reflect.Struct)
+}
+
+// elements calls f with all values of some kinds in pointers, lists and maps.
+func elements(v reflect.Value, f func(reflect.Value) bool, kinds ...reflect.Kind) (found bool) {
+	switch {
+	case slices.Contains(kinds, v.Kind()):
+		return f(v)
+	case v.Kind() == reflect.Pointer:
+		return !v.IsNil() && elements(v.Elem(), f, kinds...)
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			found = elements(v.Index(i), f, kinds...) || found
+		}
+	case v.Kind() == reflect.Map:
+		for _, key := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			if elements(value, f, kinds...) {
+				v.SetMapIndex(key, value)
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+func isEmpty(v reflect.Value) bool { return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 }
+
+// has tells whether anything is at a path.
+func has(path string) func(*Case) bool {
+	return func(c *Case) bool {
+		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool { return !isEmpty(v) })
+	}
+}
+
+// no empties what is at a path.
+func no(path string) func(*Case) bool {
+	return func(c *Case) bool {
+		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool {
+			changed := !isEmpty(v)
+			v.SetZero()
+			return changed
+		})
+	}
+}
+
+// first leaves one element of the lists at a path.
+func first(path string) func(*Case) bool {
+	return func(c *Case) bool {
+		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool {
+			changed := v.Len() > 1
+			v.Set(v.Slice(0, min(v.Len(), 1)))
+			return changed
+		})
+	}
+}
+
+// edit calls strip with all values of a type in what is at a path.
+func edit[T any](path string, strip func(*T) bool) func(*Case) bool {
+	kind := reflect.TypeFor[T]().Kind()
+	return func(c *Case) bool {
+		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool {
+			return elements(v, func(v reflect.Value) bool { return strip(v.Addr().Interface().(*T)) }, kind)
+		})
+	}
+}
+
+func both(one, other func(*Case) bool) func(*Case) bool {
+	return func(c *Case) bool {
+		changed := one(c)
+		return other(c) || changed
+	}
 }
 
 // replace sets a field and says whether that changed it.
@@ -86,65 +243,140 @@ func replace[T comparable](field *T, value T) bool {
 	return changed
 }
 
-// empty empties a list and says whether it was not empty.
-func empty[T any](field *[]T) bool {
-	changed := len(*field) > 0
-	*field = nil
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func eachAmount(strip func(*resourceapi.DeviceAllocationMode, *int64) bool) func(*Case) bool {
+	of := func(r *resourceapi.DeviceRequest) (changed bool) {
+		if r.Exactly != nil {
+			changed = strip(&r.Exactly.AllocationMode, &r.Exactly.Count)
+		}
+		for i := range r.FirstAvailable {
+			changed = strip(&r.FirstAvailable[i].AllocationMode, &r.FirstAvailable[i].Count) || changed
+		}
+		return changed
+	}
+	return edit(allClaims+"Requests", of)
+}
+
+// stripAlternatives turns prioritized lists into plain requests for what comes
+// first.
+func stripAlternatives(r *resourceapi.DeviceRequest) bool {
+	if len(r.FirstAvailable) == 0 {
+		return false
+	}
+	a := r.FirstAvailable[0]
+	r.FirstAvailable, r.Exactly = nil, &resourceapi.ExactDeviceRequest{
+		DeviceClassName: a.DeviceClassName, Selectors: a.Selectors, AllocationMode: a.AllocationMode, Count: a.Count,
+		Tolerations: a.Tolerations, Capacity: a.Capacity, DerivedAttributes: a.DerivedAttributes,
+	}
+	return true
+}
+
+// stripAlternativeNames makes constraints and configurations for alternatives
+// apply to nothing.
+func stripAlternativeNames(names *[]string) bool {
+	changed := slices.ContainsFunc(*names, func(name string) bool { return strings.Contains(name, "/") })
+	if changed {
+		*names = []string{"request-missing"}
+	}
 	return changed
 }
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
-func eachClaim(strip func(*resourceapi.DeviceClaim) bool) func(*Case) bool {
-	return func(c *Case) bool {
-		changed := false
-		for _, claim := range c.Claims {
-			changed = strip(&claim.Spec.Devices) || changed
-		}
-		return changed
-	}
-}
-
-func eachRequest(strip func(*resourceapi.ExactDeviceRequest) bool) func(*Case) bool {
-	return func(c *Case) bool { return c.EditRequests(strip) }
-}
-
-func eachDevice(strip func(*resourceapi.Device) bool) func(*Case) bool {
-	return func(c *Case) bool {
-		changed := false
-		c.Devices(func(_ *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
-			changed = strip(d) || changed
-			return true
-		})
-		return changed
-	}
-}
-
-func eachSlice(strip func(*resourceapi.ResourceSliceSpec) bool) func(*Case) bool {
-	return func(c *Case) bool {
-		changed := false
-		for _, slice := range c.Slices {
-			changed = strip(&slice.Spec) || changed
-		}
-		return changed
-	}
-}
-
-func eachCapacity(strip func(*resourceapi.DeviceCapacity) bool) func(*Case) bool {
-	return eachDevice(func(d *resourceapi.Device) bool {
-		changed := false
-		for name, capacity := range d.Capacity {
-			changed = strip(&capacity) || changed
-			d.Capacity[name] = capacity
-		}
-		return changed
+func stripConstraints(of func(resourceapi.DeviceConstraint) bool) func(*Case) bool {
+	return edit(allClaims+"Constraints", func(list *[]resourceapi.DeviceConstraint) bool {
+		before := len(*list)
+		*list = slices.DeleteFunc(*list, of)
+		return len(*list) < before
 	})
 }
 
-func eachPolicy(strip func(*resourceapi.CapacityRequestPolicy) bool) func(*Case) bool {
-	return eachCapacity(func(c *resourceapi.DeviceCapacity) bool { return c.RequestPolicy != nil && strip(c.RequestPolicy) })
+// stripDefault has the definition of a class hold for those only who refer to it.
+func stripDefault(configuration *resourceapi.DeviceConfiguration) bool {
+	definition := Definition(*configuration)
+	if definition == nil || !definition.Default {
+		return false
+	}
+	definition.Default = false
+	*configuration = parametersOf(definition)
+	return true
 }
 
-func eachRange(strip func(*resourceapi.CapacityRequestPolicyRange) bool) func(*Case) bool {
-	return eachPolicy(func(p *resourceapi.CapacityRequestPolicy) bool { return p.ValidRange != nil && strip(p.ValidRange) })
+// stripList replaces a list by its first element.
+func stripList(a *resourceapi.DeviceAttribute) bool {
+	before := *a
+	switch {
+	case len(a.StringValues) > 0:
+		*a = stringAttribute(before.StringValues[0])
+	case len(a.IntValues) > 0:
+		*a = intAttribute(before.IntValues[0])
+	case len(a.BoolValues) > 0:
+		*a = resourceapi.DeviceAttribute{BoolValue: &before.BoolValues[0]}
+	case len(a.VersionValues) > 0:
+		*a = resourceapi.DeviceAttribute{VersionValue: &before.VersionValues[0]}
+	default:
+		return false
+	}
+	return true
+}
+
+// usesLists also counts attributes of no known type, which have no elements.
+func usesLists(c *Case) bool {
+	return edit(allDevices+".Attributes", func(a *resourceapi.DeviceAttribute) bool {
+		return a.StringValue == nil && a.IntValue == nil && a.BoolValue == nil && a.VersionValue == nil
+	})(c)
+}
+
+func stripSlices(of func(*resourceapi.ResourceSlice) bool) func(*Case) bool {
+	return func(c *Case) bool {
+		before := len(c.Slices)
+		c.Slices = slices.DeleteFunc(c.Slices, of)
+		return len(c.Slices) < before
+	}
+}
+
+// stripSliceNames orders the names as the slices are listed.
+func stripSliceNames(c *Case) bool {
+	names := make([]string, len(c.Slices))
+	for i, slice := range c.Slices {
+		names[i] = slice.Name
+	}
+	changed := !slices.IsSorted(names)
+	slices.Sort(names)
+	for i, slice := range c.Slices {
+		slice.Name = names[i]
+	}
+	return changed
+}
+
+// isElsewhere knows the placements that are drawn.
+func isElsewhere(s *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
+	name, all, selector := s.Spec.NodeName, s.Spec.AllNodes, s.Spec.NodeSelector
+	if isTrue(s.Spec.PerDeviceNodeSelection) {
+		name, all, selector = d.NodeName, d.AllNodes, d.NodeSelector
+	}
+	if selector == nil {
+		return ptr.Deref(name, "") != nodeName && !isTrue(all)
+	}
+	return !slices.ContainsFunc(selector.NodeSelectorTerms, func(term v1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(term.MatchExpressions, func(r v1.NodeSelectorRequirement) bool {
+			return slices.Contains(r.Values, "zone-1")
+		})
+	})
+}
+
+// stripConsumers makes allocated devices consume nothing.
+func stripConsumers(of func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) func(*Case) bool {
+	return func(c *Case) (changed bool) {
+		allocated := slices.Clone(c.Allocated)
+		for _, share := range c.Shares {
+			allocated = append(allocated, share.Device)
+		}
+		c.Devices(func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) {
+			id := Device{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: d.Name}
+			if of(slice, d) && slices.Contains(allocated, id) && len(d.ConsumesCounters) > 0 {
+				d.ConsumesCounters, changed = nil, true
+			}
+		})
+		return changed
+	}
 }

@@ -5,10 +5,6 @@
 // with instances that are killed, and with objects in which everything is wrong. Each
 // has a real API server of its own. In short mode there are fewer of everything.
 //
-// How long it takes until decisions follow the change of one cluster is a benchmark:
-//
-//	go test ./test/hub/scale -run '^$' -bench Settle -benchtime 20x
-//
 // The tests pin what does not depend on the machine: how many clusters are evaluated,
 // how much is written, and what an observer of the PlacementDecisions sees.
 package scale

@@ -54,7 +54,7 @@ func (h *hub) keep(ctx context.Context, t *testing.T, binary string, seed uint64
 	api, err := url.Parse(config.Host)
 	require.NoError(t, err)
 	k := &kept{faults: faults.New(seed, transport), ended: make(chan struct{})}
-	server := k.faults.Serve(api)
+	server := env.Proxy(api, k.faults)
 	path := env.Kubeconfig(t, server.URL)
 	k.start = func() *instance {
 		return start(t, binary, path, "--leader-elect-resource-namespace="+namespace, "--kube-api-qps=1000", "--kube-api-burst=1000",

@@ -131,3 +131,10 @@ func readAudit(t testing.TB, path string) []auditv1.Event {
 	})
 	return result
 }
+
+// requireEvent waits for the event with number n from now.
+func (o *observer) requireEvent(t *testing.T, n int) {
+	t.Helper()
+	since := o.count()
+	require.Eventually(t, func() bool { return o.count() > since+n }, env.Patience, time.Millisecond, "the program does not write, although there is always something to write")
+}

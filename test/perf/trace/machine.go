@@ -4,17 +4,24 @@
 package trace
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"sync"
 
 	"github.com/NVIDIA/go-gpuallocator/gpuallocator"
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
@@ -193,4 +200,152 @@ func (m *Machine) claim(size int) *resourceapi.ResourceClaim {
 		}
 	}
 	return claim
+}
+
+// features are those that are on by default in Kubernetes 1.37.
+var features = structured.Features{
+	AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true,
+	FractionalCapacityRange: true, PartitionableDevices: true, PrioritizedList: true,
+}
+
+// classes are the one that there is.
+type classes struct{ *resourceapi.DeviceClass }
+
+// List implements [structured.DeviceClassLister].
+func (c classes) List() ([]*resourceapi.DeviceClass, error) {
+	return []*resourceapi.DeviceClass{c.DeviceClass}, nil
+}
+
+// Get implements [structured.DeviceClassLister].
+func (c classes) Get(string) (*resourceapi.DeviceClass, error) { return c.DeviceClass, nil }
+
+// asked has the allocator choose on a node, as a scheduler has it: one for each decision, with a cache
+// for all.
+func (m *Machine) asked(options ...allocator.Option) (chooser, error) {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	published, err := m.topology.ResourceSlices(node.Name)
+	if err != nil {
+		return nil, err
+	}
+	if len(published) != 1 {
+		return nil, errors.New("the devices of a node are not one slice")
+	}
+	class, err := m.class()
+	if err != nil {
+		return nil, err
+	}
+	places := map[string]int{}
+	for i, d := range m.topology.Devices {
+		places[d.Name] = i
+	}
+	selectors := dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
+	options = append(options, allocator.WithCache(allocator.NewCache()))
+	return func(free shape.Set, size int) (choice, error) {
+		inUse := sets.New[structured.DeviceID]()
+		for i := range (m.all() &^ free).All() {
+			inUse.Insert(structured.MakeDeviceID(className, published[0].Spec.Pool.Name, m.topology.Devices[i].Name))
+		}
+		ctx := context.Background()
+		a, err := allocator.NewAllocator(ctx, features, structured.AllocatedState{AllocatedDevices: inUse}, classes{class}, published, selectors, options...)
+		if err != nil {
+			return choice{}, err
+		}
+		results, details, err := a.AllocateWithDetails(ctx, node, []*resourceapi.ResourceClaim{m.claim(size)})
+		if err != nil || len(results) == 0 {
+			return choice{}, err
+		}
+		var c choice
+		for _, result := range results[0].Devices.Results {
+			c.set |= shape.Set(1) << places[result.Device]
+		}
+		for _, value := range details.Preferences {
+			c.values = append(c.values, value.Value)
+		}
+		return c, nil
+	}, nil
+}
+
+// keepWhole are the options with which sets are kept whole: the shapes are those that the claims of
+// the trace have.
+func (m *Machine) keepWhole() []allocator.Option {
+	var shapes []allocator.Shape
+	for _, c := range m.constraints {
+		shapes = append(shapes, allocator.Shape{Class: className, Constraint: c.name, Count: c.size})
+	}
+	return []allocator.Option{allocator.WithDefaultPreference(v1alpha1.PolicyKeepWhole), allocator.WithShapes(shapes)}
+}
+
+// bestEffort asks the best-effort policy of NVIDIA's go-gpuallocator, which its device plugin has the
+// kubelet ask: the free GPUs of the node are divided into sets of the wanted size such that the scores
+// of the links in all of them add up to the most, as if everybody wanted as many; of these sets the
+// best is taken. What does not fill a set is left over, but its links count in the sum. For one GPU that
+// is the first. It knows of no constraint: what does not satisfy it is passed over.
+func (m *Machine) bestEffort(free shape.Set, size int) (choice, error) {
+	available := make([]*gpuallocator.Device, 0, free.Len())
+	for i := range free.All() {
+		available = append(available, m.gpus[i])
+	}
+	var chosen choice
+	for _, gpu := range gpuallocator.NewBestEffortPolicy().Allocate(available, nil, size) {
+		if gpu == nil {
+			return choice{}, fmt.Errorf("of %b the policy chose what is left over from sets of %d", free, size)
+		}
+		chosen.set |= 1 << gpu.Index
+	}
+	if !slices.Contains(m.sets[size], chosen.set) {
+		return choice{}, nil
+	}
+	return chosen, nil
+}
+
+// The kinds of links, for which the policy counts 10, 30, 50, 100 and 200. Their names are not exported.
+var (
+	ofTwoCPUs   = gpuallocator.P2PLink{Type: 1}
+	atOneCPU    = gpuallocator.P2PLink{Type: 3}
+	atOneSwitch = gpuallocator.P2PLink{Type: 5}
+	nvLink      = [...]gpuallocator.P2PLink{1: {Type: 7}, 2: {Type: 8}}
+)
+
+const gpusPerSwitch, gpusPerCPU = 2, 4
+
+// nvLinks has the number of NVLink's links between each two GPUs of a DGX-1 with eight V100, as
+// "nvidia-smi topo -m" shows it.
+var nvLinks = [8][8]int{
+	{0, 1, 1, 2, 2, 0, 0, 0},
+	{1, 0, 2, 1, 0, 2, 0, 0},
+	{1, 2, 0, 2, 0, 0, 1, 0},
+	{2, 1, 2, 0, 0, 0, 0, 1},
+	{2, 0, 0, 0, 0, 1, 1, 2},
+	{0, 2, 0, 0, 1, 0, 2, 1},
+	{0, 0, 1, 0, 1, 2, 0, 2},
+	{0, 0, 0, 1, 2, 1, 2, 0},
+}
+
+// cubeMeshGPUs are those of the hybrid cube mesh as NVIDIA's policies know them.
+func cubeMeshGPUs() []*gpuallocator.Device {
+	gpus := make([]*gpuallocator.Device, len(nvLinks))
+	for i := range gpus {
+		gpus[i] = &gpuallocator.Device{Index: i, Links: map[int][]gpuallocator.P2PLink{}}
+	}
+	for i, gpu := range gpus {
+		for j, n := range nvLinks[i] {
+			if i == j {
+				continue
+			}
+			link := ofTwoCPUs
+			switch {
+			case i/gpusPerSwitch == j/gpusPerSwitch:
+				link = atOneSwitch
+			case i/gpusPerCPU == j/gpusPerCPU:
+				link = atOneCPU
+			}
+			link.GPU = gpus[j]
+			gpu.Links[j] = append(gpu.Links[j], link)
+			if n > 0 {
+				link.Type = nvLink[n].Type
+				gpu.Links[j] = append(gpu.Links[j], link)
+			}
+		}
+	}
+	return gpus
 }

@@ -1,0 +1,390 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
+)
+
+// answer is all that a caller gets from an Allocate call, share ids aside.
+type answer struct {
+	Results []resourceapi.AllocationResult
+	Err     string
+	// onNode: the error is a reason why the claims don't fit.
+	onNode bool
+}
+
+// withoutReason leaves out why the claims don't fit: the more a search knows about
+// the devices, the more it can say.
+func (a answer) withoutReason() answer {
+	if a.onNode {
+		a.Err = ""
+	}
+	return a
+}
+
+func (s scenario) answer(t testing.TB, opts ...Option) (answer, Stats) {
+	t.Helper()
+	s.opts = append(opts, WithReasons())
+	a := s.allocator(t)
+	return answerOf(a.Allocate(t.Context(), s.onNode(), s.apiClaims())), a.Stats()
+}
+
+func answerOf(results []resourceapi.AllocationResult, err error) answer {
+	for _, result := range results {
+		for i := range result.Devices.Results {
+			result.Devices.Results[i].ShareID = nil
+		}
+	}
+	if err != nil {
+		return answer{Err: err.Error(), onNode: errors.Is(err, structured.ErrFailedAllocationOnNode)}
+	}
+	return answer{Results: results}
+}
+
+// Bounds change nothing but the number of steps: not the devices, not which error is met, with all
+// its text, nor what is left behind. Only the reason why the claims don't fit may be a better one.
+func TestBoundsChangeNothing(t *testing.T) {
+	seen, outcomes := map[string]int{}, map[string]int{}
+	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
+		s := randomScenario(rt)
+		outcomes[requireNothingLeft(rt, s.searchIfValid(t))]++
+		want, all := s.answer(t, WithExhaustiveSearch())
+		got, some := s.answer(t)
+		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+		require.LessOrEqual(rt, some.Evaluations+some.CacheHits, all.Evaluations)
+		require.LessOrEqual(rt, some.Steps, all.Steps)
+		switch {
+		case want.Results == nil && some.Steps < all.Steps:
+			seen["cut, not found"]++
+		case want.Results == nil:
+			seen["not found"]++
+		case some.Steps < all.Steps:
+			seen["cut, found nevertheless"]++
+		default:
+			seen["found"]++
+		}
+	})
+	for _, outcome := range []string{"cut, not found", "not found", "found"} {
+		require.NotZero(t, seen[outcome], "the generator has lost %q: %v", outcome, seen)
+	}
+	require.Len(t, outcomes, 4, "the generator has lost an outcome: %v", outcomes)
+}
+
+// Where a glance at the ordinary devices tells that there are plenty, a look at each device tells the
+// same, and learns nothing that was not known.
+func TestPlentyIsEnough(t *testing.T) {
+	seen := map[string]int{}
+	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
+		s := randomFreeDevices(rt).search(t)
+		r := s.requests[0][0][0]
+		for _, c := range s.inventory.Candidates {
+			if !oneIn(rt, 3, "skipped") {
+				continue
+			}
+			eligible, err := s.isEligible(0, r, c)
+			require.NoError(rt, err)
+			if eligible && len(s.solution.choices) < r.Count {
+				_, _, err := s.take(0, r, c)
+				require.NoError(rt, err)
+			}
+		}
+		switch rapid.IntRange(0, 2).Draw(rt, "judged") {
+		case 1:
+			s.lookahead.look(r)
+		case 2:
+			s.lookahead.look(r)
+			r.group.lookedAhead = false
+		}
+		from := rapid.IntRange(0, len(s.inventory.Candidates)).Draw(rt, "from")
+		p := place{device: len(s.solution.choices), from: from}
+		wanted := rapid.IntRange(1, 70).Draw(rt, "wanted")
+		plenty, known := s.lookahead.hasPlenty(p, r, wanted), slices.Clone(r.group.selectors.Known())
+		left, _ := s.lookahead.devicesLeft(p, r)
+		enough, ordinary := s.lookahead.isEnough(r, left, wanted), 0
+		for _, c := range left {
+			if r.IsSimple(c) {
+				ordinary++
+			}
+		}
+		switch {
+		case plenty:
+			seen["plenty"]++
+			require.True(rt, enough)
+			require.Equal(rt, known, r.group.selectors.Known())
+		case ordinary >= wanted && len(r.bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.group.selectors.Known()):
+			rt.Fatal("there are plenty")
+		case enough:
+			seen["enough"]++
+		default:
+			seen["too few"]++
+		}
+	})
+	require.Len(t, seen, 3, "the generator has lost an outcome: %v", seen)
+}
+
+// randomFreeDevices has one request, and devices of which some are in use.
+func randomFreeDevices(t *rapid.T) scenario {
+	s := scenario{}
+	devices := make([]resourceapi.Device, rapid.SampledFrom([]int{1, 5, 63, 64, 65, 127, 128, 129}).Draw(t, "devices"))
+	inUse, others := rapid.IntRange(1, 10).Draw(t, "free, of ten"), rapid.Bool().Draw(t, "some are not ordinary")
+	for i := range devices {
+		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"root": rapid.IntRange(0, 3).Draw(t, "root"), "kind": rapid.SampledFrom([]string{"gpu", "nic"}).Draw(t, "kind")})
+		switch {
+		case others && oneIn(t, 4, "shared"):
+			shared(&devices[i])
+		case others && oneIn(t, 4, "tainted"):
+			devices[i].Taints = []resourceapi.DeviceTaint{{Key: "k", Effect: resourceapi.DeviceTaintEffectNoSchedule}}
+		case rapid.IntRange(1, 10).Draw(t, "in use") > inUse:
+			s.inUse = append(s.inUse, devices[i].Name)
+		}
+	}
+	s.slices = []*sliceBuilder{slice("1", devices...)}
+	c := claim("c").want("x", rapid.Int64Range(1, 32).Draw(t, "count"), rapid.SampledFrom([][]string{nil, {kind("gpu")}}).Draw(t, "selectors")...)
+	if oneIn(t, 6, "admin") {
+		c.admin()
+	}
+	if oneIn(t, 4, "match") {
+		c.match("root")
+	}
+	if oneIn(t, 6, "capacity") {
+		c.capacity("memory", "1Gi")
+	}
+	s.claims = []*claimBuilder{c}
+	return s
+}
+
+// Sets of requests that must match, and devices that hardly suffice.
+func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
+	seen := map[string]int{}
+	cases.CheckN(t, cases.Of(100, 500), func(rt *rapid.T) {
+		s := randomMatching(rt)
+		want, all := s.answer(t, WithExhaustiveSearch())
+		got, some := s.answer(t)
+		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+		require.LessOrEqual(rt, some.Steps, all.Steps)
+		switch {
+		case want.Results != nil:
+			seen["found"]++
+		case some.Steps < all.Steps:
+			seen["cut"]++
+		}
+	})
+	require.NotZero(t, seen["found"], "%v", seen)
+	require.NotZero(t, seen["cut"], "%v", seen)
+}
+
+// randomMatching has GPUs and NICs on few roots, and requests for one or two of
+// them which are to be on one root or on different roots.
+func randomMatching(t *rapid.T) scenario {
+	s := scenario{}
+	lists := oneIn(t, 3, "list attributes")
+	if lists {
+		s.features = listsOn
+	}
+	devices := make([]resourceapi.Device, rapid.IntRange(3, 8).Draw(t, "devices"))
+	for i := range devices {
+		root := any(rapid.IntRange(0, 3).Draw(t, "root"))
+		if lists && oneIn(t, 3, "several roots") {
+			root = []int64{int64(root.(int)), rapid.Int64Range(0, 3).Draw(t, "other root")}
+		}
+		devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"root": root, "kind": rapid.SampledFrom([]string{"gpu", "nic"}).Draw(t, "kind")})
+		if oneIn(t, 8, "shared") {
+			shared(&devices[i])
+		}
+	}
+	s.slices = []*sliceBuilder{slice("1", devices...)}
+	c := claim("c")
+	n := rapid.IntRange(2, 6).Draw(t, "requests")
+	for i := range n {
+		c.want(fmt.Sprintf("x-%d", i), rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 0}).Draw(t, "count"), rapid.SampledFrom([][]string{
+			{kind("gpu")}, {kind("gpu")}, {kind("nic")}, {kind("nic")}, nil,
+		}).Draw(t, "selectors")...)
+		if oneIn(t, 12, "admin") {
+			c.admin()
+		}
+	}
+	for range rapid.IntRange(1, 4).Draw(t, "constraints") {
+		add := rapid.SampledFrom([]func(string, ...string) *claimBuilder{c.match, c.match, c.match, c.distinct}).Draw(t, "constraint")
+		covered := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 1, 3, rapid.ID).Draw(t, "covered")
+		var names []string
+		for _, i := range covered {
+			names = append(names, fmt.Sprintf("x-%d", i))
+		}
+		add(driver+"/root", names...)
+	}
+	s.claims = []*claimBuilder{c}
+	return s
+}
+
+// kind selects devices by the attribute of that name.
+func kind(value string) string {
+	return fmt.Sprintf("device.attributes['%s'].kind == '%s'", driver, value)
+}
+
+// Requests are of one kind if the same devices can be had for them.
+func TestSameKind(t *testing.T) {
+	plain := func() *claimBuilder { return claim("c").want("x", 1, "true") }
+	for name, test := range map[string]struct {
+		other *claimBuilder
+		same  bool
+	}{
+		"same":         {plain(), true},
+		"count":        {claim("c").want("x", 3, "true"), true},
+		"all":          {claim("c").wantAll("x", "true"), true},
+		"alternative":  {claim("c").firstAvailable("x", sub("a", 1, "true")), true},
+		"selectors":    {claim("c").want("x", 1), false},
+		"class":        {plain().class("other"), false},
+		"admin access": {plain().admin(), false},
+		"capacity":     {plain().capacity("memory", "1"), false},
+		"tolerations": {plain().edit(func(r *resourceapi.ExactDeviceRequest) {
+			r.Tolerations = []resourceapi.DeviceToleration{{Operator: resourceapi.DeviceTolerationOpExists}}
+		}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{classes: []*resourceapi.DeviceClass{classOf("other")}, claims: []*claimBuilder{plain(), test.other}}.search(t)
+			one, other := s.requests[0][0][0], s.requests[1][0][0]
+			require.Equal(t, test.same, sameKind(one, other))
+			require.Equal(t, test.same, one.group == other.group)
+		})
+	}
+}
+
+// Sets of devices are words of 64 bits: what is before and after a device is so across
+// words too.
+func TestPruningOfManyDevices(t *testing.T) {
+	for _, n := range []int{63, 64, 65, 70, 130} {
+		for name, c := range map[string]*claimBuilder{
+			"last two":     claim("c").want("x", 2).cel("far").define("far", fmt.Sprintf("%s.min() >= %d", indices, n-2)),
+			"two requests": claim("c").want("x", 1, index+" > 60").want("y", 2).cel("far").define("far", fmt.Sprintf("%s.sum() == %d && %s.min() > 0", indices, n+2, indices)),
+			"a row":        claim("c").want("x", 3).cel("row").define("row", inARow+fmt.Sprintf(" && devices.exists(d, d.attributes['mla.example.com'].index == %d)", n-2)),
+			"far apart":    claim("c").want("x", 2).cel("far").define("far", fmt.Sprintf("%s == %d", width("index"), n-2)),
+			"never":        claim("c").want("x", 2).cel("far").define("far", fmt.Sprintf("%s.min() >= %d", indices, n-1)),
+		} {
+			t.Run(fmt.Sprintf("%d, %s", n, name), func(t *testing.T) {
+				s := scenario{slices: []*sliceBuilder{slice("1", ring(n)...)}, inUse: []string{"mla-0", "mla-62"}, claims: []*claimBuilder{c}}
+				if name != "a row" { // as many sets as there are are too many
+					want, _ := s.answer(t, WithExhaustiveSearch(), WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
+					got, _ := s.answer(t)
+					require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+					return
+				}
+				got, stats := s.answer(t)
+				require.Less(t, stats.Steps, int64(20))
+				if n == 64 || n == 65 {
+					require.Empty(t, got.Results, "mla-62 is in use")
+					return
+				}
+				require.Equal(t, []string{fmt.Sprintf("x=mla-%d", n-4), fmt.Sprintf("x=mla-%d", n-3), fmt.Sprintf("x=mla-%d", n-2)}, devicesOf(got.Results))
+			})
+		}
+	}
+}
+
+// nested is true for all sets, and costs about the number of devices to the given power.
+func nested(loops int, text string) string {
+	for i := range loops {
+		text = fmt.Sprintf("devices.all(d%d, %s)", i, text)
+	}
+	return text
+}
+
+// An evaluation that crosses the limit of its cost fails, although the bounds know what the
+// result would be. Where that can't be excluded they are not asked.
+func TestPruningKnowsTheCostLimit(t *testing.T) {
+	const small, none = indices + ".min() > 0", indices + ".sum() < 0"
+	const contains = "d0.attributes['mla.example.com'].text.contains(d1.attributes['mla.example.com'].text)"
+	every := nested(2, strings.Repeat(contains+" && ", 100)+"true")
+	short, long := "x", strings.Repeat("x", 64)
+	for name, test := range map[string]struct {
+		text       string
+		devices    int
+		expression string
+		fails      bool
+		tables     bool
+	}{
+		"cut":             {long, 14, every + " && " + none, true, false},
+		"cut, but cheap":  {short, 14, every + " && " + none, false, true},
+		"cut before":      {long, 14, none + " && " + every, false, true},
+		"one cut":         {long, 15, every + " && " + small, true, false},
+		"one proven":      {short, 15, every + " && " + small, false, true},
+		"proven":          {long, 14, every, true, false},
+		"proven on fewer": {long, 6, every, false, true},
+		"loops":           {short, 14, nested(5, "d0.attributes['mla.example.com'].index >= 0"), true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			devices := ring(test.devices + 1)
+			for i := range devices {
+				devices[i].Attributes["text"] = resourceapi.DeviceAttribute{StringValue: &test.text}
+			}
+			s := scenario{
+				slices: []*sliceBuilder{slice("1", devices...)}, inUse: []string{fmt.Sprintf("mla-%d", test.devices)},
+				claims: []*claimBuilder{claim("c").want("x", int64(min(test.devices, 14))).cel("x").define("x", test.expression)},
+			}
+			want, _ := s.answer(t, WithExhaustiveSearch(), WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
+			got, stats := s.answer(t, WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
+			require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+			require.Equal(t, test.fails, !got.onNode && got.Results == nil)
+			if test.fails {
+				require.Contains(t, got.Err, "one evaluation exceeds the cost limit of 1000000")
+			}
+			require.Equal(t, test.tables, stats.TableBuilds > 0, "%+v", stats)
+		})
+	}
+}
+
+// TestSharedDevicesOfOneRequestArePruned: CPUs that several claims have a part of, next to GPUs. Only
+// where two requests may have the same of them, a set may have it twice, and is tried.
+func TestSharedDevicesOfOneRequestArePruned(t *testing.T) {
+	const all = `class mla.example.com if device.driver == 'mla.example.com'; class cpu if device.driver == 'cpu.example.com'
+slice 1; devices 4 gpu-# resource.kubernetes.io/numa=0; devices 4 more-# resource.kubernetes.io/numa=1
+slice 2 driver=cpu.example.com; device cpu-0 resource.kubernetes.io/numa=0 +shared; device cpu-1 resource.kubernetes.io/numa=0 +shared; device cpu-2 resource.kubernetes.io/numa=1 +shared; device cpu-3 resource.kubernetes.io/numa=1 +shared
+claim c; `
+	const near = "; cel near = devices.all(d, devices.all(o, d.attributes['resource.kubernetes.io'].numa == o.attributes['resource.kubernetes.io'].numa))"
+	for name, test := range map[string]struct {
+		requests string
+		pruned   bool
+	}{
+		"one request":              {"want gpu 2; want cpu 1 class=cpu", true},
+		"several of them":          {"want gpu 2; want cpu 2 class=cpu", true},
+		"CPUs first":               {"want cpu 2 class=cpu; want gpu 3", true},
+		"two requests for CPUs":    {"want gpu 2; want cpu 1 class=cpu; want more 1 class=cpu", false},
+		"two that can't be shared": {"want gpu 2; want other 1; want cpu 1 class=cpu", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, 2))
+			for range 40 {
+				s := given(t, all+test.requests+near)
+				for _, d := range s.slices[0].Spec.Devices {
+					if random.IntN(2) == 0 {
+						s.inUse = append(s.inUse, d.Name)
+					}
+				}
+				want, _ := s.answer(t, WithExhaustiveSearch())
+				got, stats := s.answer(t)
+				require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+				if test.pruned {
+					require.Zero(t, stats.Evaluations)
+					require.LessOrEqual(t, stats.Steps, int64(12))
+				} else if got.Results != nil {
+					require.NotZero(t, stats.Evaluations)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,256 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/cel"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what is expected in testdata/transcripts anew")
+
+// TestTranscripts reads the files in testdata/transcripts. A case begins with "--" and its name,
+// a group of cases with "==" and its title. What is given for a group is given for each of its
+// cases; statements_test.go and statements_slices_test.go have the statements. What the allocator answers follows, in lines that
+// begin with ">". Lines that begin with "#" are comments. -rewrite writes the answers anew.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "transcripts", "*.txt"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			got := transcript(t, string(text))
+			if *rewrite {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+			}
+		})
+	}
+}
+
+// transcript goes through the cases of a file. The result has the answers that they get.
+func transcript(t *testing.T, text string) string {
+	t.Helper()
+	var result, group, given, want []string
+	title, name := "", ""
+	flush := func() {
+		if name == "" {
+			return
+		}
+		t.Run(name, func(t *testing.T) {
+			got := answered(t, slices.Concat(group, given))
+			if !*rewrite {
+				require.Equal(t, strings.Join(want, "\n"), strings.Join(got, "\n"), "-rewrite writes it anew")
+			}
+			result = append(result, got...)
+		})
+		name, given, want = "", nil, nil
+	}
+	blank := 0
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		switch {
+		case strings.HasPrefix(line, ">"):
+			want = append(want, line)
+			continue
+		case line == "":
+			blank++
+			continue
+		case want != nil || strings.HasPrefix(line, "==") || strings.HasPrefix(line, "--"):
+			flush()
+		}
+		result = append(result, append(make([]string, blank), line)...)
+		blank = 0
+		of, isCase := strings.CutPrefix(line, "-- ")
+		switch {
+		case isCase:
+			name = title + ", " + of
+		case strings.HasPrefix(line, "=="):
+			title, group = strings.TrimPrefix(line, "== "), nil
+		case strings.HasPrefix(line, "#"):
+		case name == "":
+			group = append(group, line)
+		default:
+			given = append(given, line)
+		}
+	}
+	flush()
+	return strings.Join(result, "\n") + "\n"
+}
+
+// answered is what a case shows. Whatever the case is about: the exhaustive search has the same
+// answer, a search with a cache has it too, and again, a mistake in a claim is found without a search,
+// nothing is left of a search that found nothing, and nothing that is given is changed.
+func answered(t *testing.T, lines []string) []string {
+	t.Helper()
+	d := draftOf(t, lines)
+	s := d.scenario
+	given := s.copyOf()
+	reasons := append(slices.Clone(s.opts), WithReasons())
+	a := s.with(WithReasons()).allocator(t)
+	results, details, err := a.AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
+	got, failure := answerOf(results, err), err
+	require.Empty(t, got.Err == "" && results == nil)
+
+	plain, err := s.allocate(t)
+	require.Equal(t, devicesOf(got.Results), devicesOf(plain))
+	if err != nil || got.Err != "" && !got.onNode {
+		require.EqualError(t, err, got.Err)
+	}
+	if checked := a.CheckConstraints(s.apiClaims()); checked != nil {
+		require.Equal(t, got.Err, checked.Error())
+	}
+	if !d.limited {
+		want, _ := s.answer(t, append(reasons, WithExhaustiveSearch())...)
+		require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})), "the exhaustive search")
+	}
+	cached := append(reasons, WithCache(NewCache()))
+	for range 2 {
+		again, _ := s.answer(t, cached...)
+		require.Empty(t, cmp.Diff(got, again, cmp.AllowUnexported(answer{})), "with a cache")
+	}
+	requireNothingLeft(t, s.searchIfValid(t))
+	result := d.shown(t, got, details, failure)
+	require.True(t, reflect.DeepEqual(given.slices, s.slices) && reflect.DeepEqual(given.claims, s.claims))
+	if d.also != "" {
+		once := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, "also ") })
+		require.Equal(t, result, answered(t, append(once, "with "+d.also)), "with %s", d.also)
+	}
+	return result
+}
+
+func (d *draft) shown(t *testing.T, got answer, details Details, err error) []string {
+	t.Helper()
+	var text string
+	switch {
+	case got.onNode:
+		text = "no: " + got.Err
+	case got.Err != "":
+		text = "error: " + got.Err
+	default:
+		text = byRequest(got.Results)
+	}
+	text += fmt.Sprintf("\nsteps %d", details.Steps)
+	if details.Evaluations > 0 {
+		text += fmt.Sprintf(", evaluations %d", details.Evaluations)
+	}
+	if details.Cuts > 0 {
+		text += fmt.Sprintf(", cuts %d", details.Cuts)
+	}
+	if failure, is := errors.AsType[*cel.Error](err); is {
+		text += fmt.Sprintf(", reason %s", failure.Reason)
+	}
+	for _, what := range d.shows {
+		var part any
+		switch what {
+		case "results":
+			part = got.Results
+		case "pools":
+			part = describePools(t, d.scenario)
+		case "preferences":
+			part = preferences(details)
+		case "stats":
+			part = fmt.Sprintf("%+v", details.Stats)
+		case "shapes":
+			part = ShapesOf(d.claims[0].ResourceClaim, d.lister())
+		default:
+			of := strings.Split(what, "/")
+			require.Len(t, of, 3, what)
+			count := d.count(t, Shape{of[0], of[1], int(number(t, of[2]))})
+			part = fmt.Sprintf("%s: %d sets, all of them: %t", what, count.Sets, count.IsMost)
+		}
+		written, err := yaml.Marshal(part)
+		require.NoError(t, err)
+		text += "\n" + strings.TrimSuffix(string(written), "\n")
+	}
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, strings.TrimSuffix("> "+line, " "))
+	}
+	return lines
+}
+
+// byRequest lists devices by request, in order.
+func byRequest(results []resourceapi.AllocationResult) string {
+	var parts []string
+	for _, result := range results {
+		last := ""
+		for _, d := range result.Devices.Results {
+			if d.Request != last {
+				parts, last = append(parts, d.Request+"="+d.Device), d.Request
+			} else {
+				parts[len(parts)-1] += "," + d.Device
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, " ")
+}
+
+// preferences are the values of the preferences, after the outcome.
+func preferences(details Details) []string {
+	result := []string{string(details.Outcome)}
+	for _, p := range details.Preferences {
+		result = append(result, fmt.Sprintf("claim %d, preference %d, %s: %s", p.Claim, p.Preference, p.Name, p))
+	}
+	return result
+}
+
+// describePools lists the devices of the node by pool, and what is wrong with pools.
+func describePools(t *testing.T, s scenario) []string {
+	t.Helper()
+	a := s.allocator(t)
+	features := allOn
+	if s.features != nil {
+		features = *s.features
+	}
+	has, err := inventory.New(features, s.onNode(), a.allSlices, a.allSlices)
+	require.NoError(t, err)
+	result := []string{}
+	for _, p := range has.Pools {
+		line := p.String()
+		switch {
+		case p.Incomplete:
+			line += " incomplete"
+		case p.Invalid != "":
+			line += " invalid (" + p.Invalid + ")"
+		}
+		for _, c := range has.Candidates {
+			if c.Pool == p {
+				line += " " + c.ID.Device.String()
+			}
+		}
+		result = append(result, line)
+	}
+	return result
+}
+
+// withFeatures changes the features.
+func (s scenario) withFeatures(change func(*structured.Features)) scenario {
+	features := allOn
+	if s.features != nil {
+		features = *s.features
+	}
+	change(&features)
+	s.features = &features
+	return s
+}

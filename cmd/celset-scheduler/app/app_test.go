@@ -1,0 +1,275 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/watchdog"
+)
+
+// bench is a scheduler whose queue has what is put there, on a clock that stands still.
+type bench struct {
+	*scheduler.Scheduler
+	*watched
+	clock *clocktesting.FakePassiveClock
+	queue []*v1.Pod
+	err   error
+}
+
+func (b *bench) PodsInActiveQ() []*v1.Pod { return b.queue }
+
+func newBench(t *testing.T, clock *clocktesting.FakePassiveClock) *bench {
+	t.Helper()
+	b := &bench{clock: clock}
+	g := guard.New(clock)
+	g.Configure(guard.Limits{SharePercent: 20, ShareBurst: time.Second, BackOffInitial: time.Second, BackOffMax: time.Minute})
+	b.watched = &watched{guard: g, dog: watchdog.New(clock, 30*time.Second, func() {})}
+	g.Watch(b)
+	b.Scheduler = &scheduler.Scheduler{
+		NextEntity: func(klog.Logger) (framework.QueuedEntityInfo, error) {
+			if len(b.queue) == 0 {
+				return nil, b.err
+			}
+			pod := b.queue[0]
+			b.queue = b.queue[1:]
+			info, err := framework.NewPodInfo(pod)
+			return &framework.QueuedPodInfo{PodInfo: info}, err
+		},
+		SchedulePod: func(context.Context, framework.Framework, fwk.CycleState, *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
+			return scheduler.ScheduleResult{SuggestedHost: "node"}, nil
+		},
+	}
+	b.wrap(b.Scheduler)
+	return b
+}
+
+func pod(namespace, name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name)}}
+}
+
+func (b *bench) admit(p *v1.Pod) *guard.Refusal {
+	_, refusal := b.guard.Admit(guard.Request{Pod: p, Claims: []types.UID{"claim-of-" + p.UID}, Activate: func(*v1.Pod) {}})
+	return refusal
+}
+
+func newClock() *clocktesting.FakePassiveClock {
+	return clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+}
+
+// Guard and watchdog see when cycles begin and end.
+func TestCyclesAreWatched(t *testing.T) {
+	clock := newClock()
+	b := newBench(t, clock)
+	pass := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
+	b.queue = []*v1.Pod{pod("a", "1"), pod("a", "2"), pod("b", "3")}
+	_, err := b.NextEntity(klog.Background())
+	require.NoError(t, err)
+	require.Nil(t, b.admit(pod("a", "1")))
+	pass(29 * time.Second)
+	require.NoError(t, b.dog.Check())
+	result, err := b.SchedulePod(t.Context(), nil, nil, &framework.QueuedPodInfo{PodInfo: &framework.PodInfo{Pod: pod("a", "another of the group")}})
+	require.NoError(t, err)
+	require.Equal(t, "node", result.SuggestedHost)
+	pass(29 * time.Second)
+	require.NoError(t, b.dog.Check(), "there was progress")
+	pass(time.Second)
+	require.Error(t, b.dog.Check())
+
+	_, err = b.NextEntity(klog.Background())
+	require.NoError(t, err)
+	require.NoError(t, b.dog.Check(), "that is the next cycle")
+	require.Equal(t, guard.ReasonShare, b.admit(pod("a", "2")).Reason, "the last one was the namespace's, and another waits")
+
+	b.queue, b.err = nil, errors.New("closed")
+	entity, err := b.NextEntity(klog.Background())
+	require.ErrorIs(t, err, b.err)
+	require.Nil(t, entity)
+	pass(time.Hour)
+	require.NoError(t, b.dog.Check(), "nothing is being tried")
+}
+
+func TestCommand(t *testing.T) {
+	cmd := NewCommand()
+	flag := cmd.Flags().Lookup("cycle-timeout")
+	require.Equal(t, "30s", flag.DefValue)
+	for _, name := range []string{"config", "feature-gates", "secure-port", "leader-elect", "v", "version"} {
+		require.NotNil(t, cmd.Flags().Lookup(name), name)
+	}
+	cmd.SetArgs([]string{"--cycle-timeout=-1s"})
+	require.ErrorContains(t, cmd.Execute(), "--cycle-timeout=-1s: must be zero, for no limit, or positive")
+}
+
+// ask sends a request through the filters that kube-scheduler's server has.
+func ask(t *testing.T, a authorizer.Authorizer, path string) (int, string) {
+	t.Helper()
+	handler := genericapifilters.WithAuthorization(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }), a, scheme.Codecs)
+	handler = genericapifilters.WithRequestInfo(handler, &request.RequestInfoFactory{})
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return answer.Code, answer.Body.String()
+}
+
+func TestLivezFailsWithCheck(t *testing.T) {
+	var failure error
+	a := newLivez(nil, func() error { return failure })
+	for _, path := range []string{"/livez", "/healthz", "/readyz", "/metrics"} {
+		code, body := ask(t, a, path)
+		require.Equal(t, http.StatusOK, code, path)
+		require.Equal(t, "ok", body)
+	}
+	failure = errors.New("a scheduling cycle has made no progress")
+	for _, path := range []string{"/livez", "/livez?verbose", "/healthz"} {
+		code, body := ask(t, a, path)
+		require.Equal(t, http.StatusInternalServerError, code, path)
+		require.Contains(t, body, "a scheduling cycle has made no progress")
+	}
+	for _, path := range []string{"/readyz", "/metrics"} {
+		code, _ := ask(t, a, path)
+		require.Equal(t, http.StatusOK, code, "what is wrong is to be found out: %s", path)
+	}
+}
+
+// Who may ask for what is the inner authorizer's matter.
+func TestLivezAsksInner(t *testing.T) {
+	a := newLivez(authorizerfactory.NewAlwaysDenyAuthorizer(), func() error { return nil })
+	code, _ := ask(t, a, "/livez")
+	require.Equal(t, http.StatusForbidden, code)
+	require.False(t, a.ConditionsAwareAuthorize(t.Context(), authorizer.AttributesRecord{Path: "/metrics"}).IsAllow())
+}
+
+// lock is a lease without an API server.
+type lock struct {
+	mutex  sync.Mutex
+	holder string
+	took   time.Duration
+	err    error
+}
+
+func (l *lock) set(holder string, err error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.holder, l.err = holder, err
+}
+
+func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: l.holder, LeaseDurationSeconds: 15}, []byte(l.holder), nil
+}
+
+func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.Update(ctx, record)
+}
+
+func (l *lock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	time.Sleep(l.took)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.err == nil {
+		l.holder = record.HolderIdentity
+	}
+	return l.err
+}
+
+func (l *lock) RecordEvent(string) {}
+
+func (l *lock) Identity() string { return "us" }
+
+func (l *lock) Describe() string { return "lock" }
+
+func TestLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under := &lock{}
+		held := &lease{Interface: under, duration: 15 * time.Second}
+		write := func(holder string) {
+			_ = held.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: holder})
+		}
+		require.ErrorIs(t, held.check(), errNotHeld, "it was never held")
+		require.NoError(t, held.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}))
+		require.NoError(t, held.check())
+		time.Sleep(10 * time.Second)
+		under.took = 4 * time.Second
+		write("us")
+		time.Sleep(10 * time.Second)
+		require.NoError(t, held.check(), "it was renewed")
+		under.took, under.err = 0, errors.New("conflict")
+		write("us")
+		require.NoError(t, held.check(), "others still leave it alone")
+		time.Sleep(time.Second)
+		require.ErrorIs(t, held.check(), errNotHeld, "it counts from before the request")
+		under.err = nil
+		write("us")
+		require.NoError(t, held.check())
+		under.set("another", nil)
+		_, _, err := held.Get(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, held.check(), errNotHeld, "another one has it")
+		write("us")
+		write("")
+		require.ErrorIs(t, held.check(), errNotHeld, "it was released")
+	})
+}
+
+// TestStoppedLeader: a leader goes on after another one has taken its lease. The elector finds nothing wrong, and ends
+// after its renew deadline.
+func TestStoppedLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under := &lock{}
+		held := &lease{Interface: under, duration: 15 * time.Second}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		leading := make(chan struct{})
+		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock: held, LeaseDuration: held.duration, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: func(context.Context) { close(leading) }, OnStoppedLeading: func() {},
+			},
+		})
+		require.NoError(t, err)
+		ended := make(chan struct{})
+		go func() {
+			elector.Run(ctx)
+			close(ended)
+		}()
+		<-leading
+		time.Sleep(time.Minute)
+		require.NoError(t, held.check())
+		under.set("another", errors.New("conflict"))
+		time.Sleep(4 * time.Second)
+		require.NoError(t, elector.Check(0), "what the elector says")
+		require.ErrorIs(t, held.check(), errNotHeld)
+		select {
+		case <-ended:
+			t.Error("the elector has ended")
+		default:
+		}
+		<-ended
+	})
+}

@@ -1,0 +1,141 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	draclient "k8s.io/dynamic-resource-allocation/client"
+
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// CompleteName is the name under which kubectl looks for a program that completes the arguments of this plugin. It is the
+// plugin itself, by a link.
+const CompleteName = "kubectl_complete-celset"
+
+const (
+	// completeTimeout is how long the cluster is asked, completeLimit how many names are read of a kind.
+	completeTimeout = 2 * time.Second
+	completeLimit   = 500
+)
+
+// names lists the objects of a kind in a namespace.
+type names func(ctx context.Context, client kubernetes.Interface, namespace string, options metav1.ListOptions) (runtime.Object, error)
+
+var namesOf = map[string]names{
+	clusterstate.PodKind: func(ctx context.Context, client kubernetes.Interface, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Pods(namespace).List(ctx, options)
+	},
+	clusterstate.NodeKind: func(ctx context.Context, client kubernetes.Interface, _ string, options metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Nodes().List(ctx, options)
+	},
+	clusterstate.ClaimKind: func(ctx context.Context, client kubernetes.Interface, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+		return draclient.New(client).ResourceClaims(namespace).List(ctx, options)
+	},
+	clusterstate.TemplateKind: func(ctx context.Context, client kubernetes.Interface, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+		return draclient.New(client).ResourceClaimTemplates(namespace).List(ctx, options)
+	},
+	namespaceKind: func(ctx context.Context, client kubernetes.Interface, _ string, options metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Namespaces().List(ctx, options)
+	},
+	clusterstate.ClassKind: func(ctx context.Context, client kubernetes.Interface, _ string, options metav1.ListOptions) (runtime.Object, error) {
+		return draclient.New(client).DeviceClasses().List(ctx, options)
+	},
+}
+
+// namespaceKind is completed for a flag only.
+const namespaceKind = "namespace"
+
+// argumentKinds are the kinds that commands take as arguments, flagKinds those of which flags take names.
+var (
+	argumentKinds = map[string][]string{
+		"check":    {clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind},
+		"draw":     {clusterstate.NodeKind, clusterstate.ClaimKind},
+		"explain":  {clusterstate.PodKind, clusterstate.ClaimKind, clusterstate.TemplateKind},
+		"simulate": {clusterstate.PodKind, clusterstate.ClaimKind, clusterstate.TemplateKind},
+	}
+	flagKinds = map[string]string{"node": clusterstate.NodeKind, "class": clusterstate.ClassKind, namespaceKind: namespaceKind, "scheduler-namespace": namespaceKind}
+)
+
+// addCompletion has shells complete the arguments of a command, and the flags that it has.
+func (o *options) addCompletion(command *cobra.Command) {
+	if kinds := argumentKinds[command.Name()]; kinds != nil {
+		command.ValidArgsFunction = o.complete(kinds...)
+	}
+	for flag, kind := range flagKinds {
+		if command.Flags().Lookup(flag) != nil {
+			_ = command.RegisterFlagCompletionFunc(flag, o.completeName(kind))
+		}
+	}
+	if command.Flags().Lookup("output") != nil {
+		_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// complete completes "kind/name" of the kinds.
+func (o *options) complete(kinds ...string) cobra.CompletionFunc {
+	return func(command *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		kind, _, hasName := strings.Cut(typed, "/")
+		if !hasName {
+			var prefixes []string
+			for _, kind := range kinds {
+				if strings.HasPrefix(kind, typed) {
+					prefixes = append(prefixes, kind+"/")
+				}
+			}
+			return prefixes, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		}
+		of, _, err := clusterstate.Split(kind+"/any", kinds...)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return o.namesWith(command.Context(), of, kind+"/", typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeName completes the name of an object of the kind.
+func (o *options) completeName(kind string) cobra.CompletionFunc {
+	return func(command *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return o.namesWith(command.Context(), kind, "", typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// namesWith are the objects of the cluster whose name, after the prefix, begins with what was typed. Errors have no place in
+// a completion.
+func (o *options) namesWith(ctx context.Context, kind, prefix, typed string) []string {
+	config, err := o.config.ToRESTConfig()
+	if err != nil {
+		return nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
+	defer cancel()
+	list, err := namesOf[kind](ctx, client, namespace, metav1.ListOptions{Limit: completeLimit})
+	if err != nil {
+		return nil
+	}
+	var found []string
+	_ = meta.EachListItem(list, func(object runtime.Object) error {
+		if accessor, err := meta.Accessor(object); err == nil && strings.HasPrefix(prefix+accessor.GetName(), typed) {
+			found = append(found, prefix+accessor.GetName())
+		}
+		return nil
+	})
+	return found
+}

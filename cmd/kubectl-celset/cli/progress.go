@@ -1,0 +1,50 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// progressAfter is when a command begins to show how far it is.
+const progressAfter = 2 * time.Second
+
+// progress shows in one line of stderr how far a command is that takes long, if stderr is a terminal.
+type progress struct {
+	to      io.Writer
+	what    string
+	begun   time.Time
+	isShown bool
+}
+
+// newProgress returns one that shows nothing unless stderr is a terminal.
+func (o *options) newProgress(what string) *progress {
+	p := &progress{what: what, begun: time.Now()}
+	if file, ok := unwrapped(o.ErrOut).(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		p.to = file
+	}
+	return p
+}
+
+// at shows how many of them are done.
+func (p *progress) at(done, all int) {
+	if p.to == nil || time.Since(p.begun) < progressAfter {
+		return
+	}
+	p.isShown = true
+	_, _ = fmt.Fprintf(p.to, "\r\x1b[K%d of %d %s", done, all, p.what)
+}
+
+// end removes the line.
+func (p *progress) end() {
+	if p.isShown {
+		_, _ = fmt.Fprint(p.to, "\r\x1b[K")
+		p.isShown = false
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// excluded says why the node can't be the pod's whatever devices it has; empty if it can.
+func excluded(ctx context.Context, subject *clusterstate.Subject, node *corev1.Node) (string, error) {
+	if reason, err := subject.KeptFrom(node); reason != "" || err != nil {
+		return reason, err
+	}
+	if subject.Pod == nil {
+		return "", nil
+	}
+	return excludedForPod(ctx, subject.Pod, node)
+}
+
+func excludedForPod(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (string, error) {
+	if pod.Spec.NodeName != "" && pod.Spec.NodeName != node.Name {
+		return "the pod is on node " + pod.Spec.NodeName, nil
+	}
+	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	if err != nil {
+		return "", fmt.Errorf("pod %s: node affinity: %w", klog.KObj(pod), err)
+	}
+	if !matches {
+		return "the pod's node selector or affinity does not match", nil
+	}
+	taints := node.Spec.Taints
+	if node.Spec.Unschedulable {
+		taints = append([]corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}, taints...)
+	}
+	repels := func(taint *corev1.Taint) bool { return taint.Effect != corev1.TaintEffectPreferNoSchedule }
+	if taint, found := corev1helpers.FindMatchingUntoleratedTaint(klog.FromContext(ctx), taints, pod.Spec.Tolerations, repels, false); found {
+		return fmt.Sprintf("the pod does not tolerate the taint %s", taint.ToString()), nil
+	}
+	return "", nil
+}

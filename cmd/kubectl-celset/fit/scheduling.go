@@ -1,0 +1,128 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cmd/internal/served"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// Scheduling is what is known of the scheduling of a pod besides its devices.
+type Scheduling struct {
+	// Refused keep the pod from every node, whatever devices there are.
+	Refused []string `json:"refused,omitempty"`
+	// NotChecked is what is not known.
+	NotChecked []string `json:"notChecked,omitempty"`
+	// Said is what schedulers have said of the pod: its condition PodScheduled, and its latest events.
+	Said []string `json:"said,omitempty"`
+}
+
+// schedulingOf is what the pod itself says. It is empty for nil.
+func schedulingOf(pod *corev1.Pod) (s Scheduling) {
+	if pod == nil {
+		return s
+	}
+	if pod.DeletionTimestamp != nil {
+		s.Refused = append(s.Refused, "the pod is being deleted")
+	}
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		s.Refused = append(s.Refused, fmt.Sprintf("the pod has ended: status.phase is %s", pod.Status.Phase))
+	}
+	if gates := pod.Spec.SchedulingGates; len(gates) > 0 {
+		names := make([]string, len(gates))
+		for i, gate := range gates {
+			names[i] = gate.Name
+		}
+		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulingGates has %s: the pod is not scheduled before they are removed", strings.Join(names, ", ")))
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			s.Said = append(s.Said, fmt.Sprintf("PodScheduled is False (%s): %s", condition.Reason, condition.Message))
+		}
+	}
+	return s
+}
+
+// maxEvents is how many events are quoted.
+const maxEvents = 3
+
+// AddEvents quotes the latest warnings about the pod that its condition does not have.
+func (s *Scheduling) AddEvents(events []corev1.Event) {
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return lastOf(b).Compare(lastOf(a)) })
+	quoted := 0
+	for _, event := range events {
+		isNew := !slices.ContainsFunc(s.Said, func(said string) bool { return strings.HasSuffix(said, event.Message) })
+		if event.Type == corev1.EventTypeWarning && isNew && quoted < maxEvents {
+			s.Said = append(s.Said, fmt.Sprintf("event %s: %s", event.Reason, event.Message))
+			quoted++
+		}
+	}
+}
+
+// lastOf is when an event occurred last.
+func lastOf(event corev1.Event) time.Time {
+	switch {
+	case event.Series != nil:
+		return event.Series.LastObservedTime.Time
+	case !event.EventTime.IsZero():
+		return event.EventTime.Time
+	default:
+		return event.LastTimestamp.Time
+	}
+}
+
+// AddServed checks whether the scheduler that the pod names serves constraints. Schedulers are those that were found in
+// Leases of the namespace, with the error of reading them.
+func (s *Scheduling) AddServed(state *clusterstate.State, subject *clusterstate.Subject, schedulers served.Schedulers, namespace string, err error) {
+	if subject.Pod == nil || !needsConstraints(state, subject) {
+		return
+	}
+	name := subject.Pod.Spec.SchedulerName
+	scheduler, profile := schedulers.Profile(name)
+	switch {
+	case err != nil:
+		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether scheduler %q serves constraints: %v", name, err))
+	case len(schedulers) == 0:
+		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether scheduler %q serves constraints: no Lease in namespace %s says what a celset-scheduler serves", name, namespace))
+	case profile == nil:
+		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: no celset-scheduler has a profile %q, so the claims stay unallocated: use %s",
+			name, orNone(schedulers.Names())))
+	case !scheduler.Constraints:
+		s.Refused = append(s.Refused, fmt.Sprintf("the feature gate DRACELDeviceConstraint of the scheduler with Lease %s is off", scheduler.Lease))
+	case !profile.Serves():
+		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: profile %q has allocator: Upstream, which serves no constraints: use %s", name, orNone(schedulers.Names())))
+	case time.Since(scheduler.Until) > 0:
+		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether a scheduler runs: Lease %s expired %s ago", scheduler.Lease, duration.HumanDuration(time.Since(scheduler.Until))))
+	}
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "a profile that does (there is none)"
+	}
+	return strings.Join(names, " or ")
+}
+
+// needsConstraints reports whether a CEL constraint holds for a claim of the subject.
+func needsConstraints(state *clusterstate.State, subject *clusterstate.Subject) bool {
+	hasDefaults := func(name string) bool {
+		class, err := state.Classes().Get(name)
+		return err == nil && v1alpha1.HasDefaults(class)
+	}
+	for _, claim := range subject.Claims {
+		if v1alpha1.HasConstraints(claim, hasDefaults) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,94 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cmd/internal/served"
+	"github.com/celset/celset/cmd/kubectl-celset/fit"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// Of a pod whose claims have constraints, the answer is yes only if a scheduler serves them.
+func TestServed(t *testing.T) {
+	s := state()
+	claim := s.Claims[1]
+	constraint := resourceapi.FullyQualifiedName("celset.dev/row")
+	claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: &constraint}}
+	claim.Spec.Devices.Config = []resourceapi.DeviceClaimConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: []byte(`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "row", "expression": "true"}`)},
+	}}}}
+	upstream := configv1alpha1.DynamicResourcesCELArgs{Allocator: configv1alpha1.AllocatorUpstream}
+	until := time.Now().Add(time.Hour)
+	serving := func(constraints bool, until time.Time) served.Schedulers {
+		return served.Schedulers{{Lease: "kube-system/l", Until: until, Constraints: constraints, Profiles: []served.Profile{
+			{SchedulerName: "default-scheduler", Args: upstream}, {SchedulerName: "celset-scheduler"},
+		}}}
+	}
+	for _, c := range []struct {
+		name, scheduler     string
+		schedulers          served.Schedulers
+		err                 error
+		refused, notChecked string
+	}{
+		{name: "served", scheduler: "celset-scheduler", schedulers: serving(true, until)},
+		{name: "other scheduler", scheduler: "volcano", schedulers: serving(true, until), refused: `spec.schedulerName: no celset-scheduler has a profile "volcano", so the claims stay unallocated: use celset-scheduler`},
+		{name: "profile without", scheduler: "default-scheduler", schedulers: serving(true, until), refused: `spec.schedulerName: profile "default-scheduler" has allocator: Upstream, which serves no constraints: use celset-scheduler`},
+		{name: "gate", scheduler: "celset-scheduler", schedulers: serving(false, until), refused: "the feature gate DRACELDeviceConstraint of the scheduler with Lease kube-system/l is off"},
+		{name: "expired", scheduler: "celset-scheduler", schedulers: serving(true, time.Now().Add(-2*time.Hour)), notChecked: "whether a scheduler runs: Lease kube-system/l expired 120m ago"},
+		{name: "nothing published", scheduler: "celset-scheduler", notChecked: `whether scheduler "celset-scheduler" serves constraints: no Lease in namespace kube-system says what a celset-scheduler serves`},
+		{name: "no rights", scheduler: "celset-scheduler", err: errors.New("leases is forbidden"), notChecked: `whether scheduler "celset-scheduler" serves constraints: leases is forbidden`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.Pods[0].Spec.SchedulerName = c.scheduler
+			subject, err := s.Subject("pod/p", "ns")
+			require.NoError(t, err)
+			report := fit.Report{Nodes: []fit.Node{{Name: "node-1", Fits: true}}}
+			report.AddServed(s, subject, c.schedulers, "kube-system", c.err)
+			require.Equal(t, c.refused == "", report.Fits())
+			require.Equal(t, texts(c.refused), report.Refused)
+			require.Equal(t, texts(c.notChecked), report.NotChecked)
+		})
+	}
+	// Any scheduler allocates a claim without constraints.
+	claim.Spec.Devices.Constraints = nil
+	subject, err := s.Subject("pod/p", "ns")
+	require.NoError(t, err)
+	report := fit.Report{}
+	report.AddServed(s, subject, nil, "kube-system", errors.New("leases is forbidden"))
+	require.Empty(t, report.NotChecked)
+}
+
+func texts(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+// The latest warnings are quoted, once each.
+func TestEvents(t *testing.T) {
+	at := func(minute int, kind, message string) corev1.Event {
+		return corev1.Event{Type: kind, Reason: "FailedScheduling", Message: message, LastTimestamp: metav1.NewTime(time.Unix(int64(60*minute), 0))}
+	}
+	s := fit.Scheduling{Said: []string{"PodScheduled is False (Unschedulable): no devices"}}
+	s.AddEvents([]corev1.Event{
+		at(1, corev1.EventTypeWarning, "oldest"), at(5, corev1.EventTypeWarning, "no devices"), at(4, corev1.EventTypeNormal, "normal"),
+		at(3, corev1.EventTypeWarning, "newer"), at(2, corev1.EventTypeWarning, "older"), at(6, corev1.EventTypeWarning, "newest"),
+	})
+	require.Equal(t, []string{
+		"PodScheduled is False (Unschedulable): no devices", "event FailedScheduling: newest", "event FailedScheduling: newer", "event FailedScheduling: older",
+	}, s.Said)
+}

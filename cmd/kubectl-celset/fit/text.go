@@ -1,0 +1,184 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/explain"
+)
+
+// Print writes the report for people.
+func (r *Report) Print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, r.Subject)
+	r.Scheduling.print(&b)
+	for _, claim := range r.Allocated {
+		fmt.Fprintf(&b, "  claim %s has been allocated: %s\n", claim.Name, claim.DevicesByRequest())
+	}
+	for _, score := range r.Scores {
+		printScore(&b, score)
+	}
+	shown := r.shown()
+	for _, node := range shown {
+		node.print(&b)
+	}
+	if left := len(r.Nodes) - len(shown); left > 0 {
+		fmt.Fprintf(&b, "  %s without a device for the claims\n", counted(int64(left), "more node"))
+	}
+	switch {
+	case r.Error != "":
+		fmt.Fprintf(&b, "  error: %s\n", strings.ReplaceAll(strings.TrimSpace(r.Error), "\n", "\n    "))
+	case r.Incomplete != "":
+		fmt.Fprintf(&b, "  incomplete: %s\n", r.Incomplete)
+	case len(r.Nodes) == 0:
+		fmt.Fprintln(&b, "  there are no nodes")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// shown leaves out the nodes that have no device for any request, if there are others and the reasons are asked for.
+func (r *Report) shown() []Node {
+	shown := slices.DeleteFunc(slices.Clone(r.Nodes), func(n Node) bool {
+		return n.Why != nil && !slices.ContainsFunc(n.Why.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
+	})
+	if len(shown) == 0 {
+		return r.Nodes
+	}
+	return shown
+}
+
+func (s *Scheduling) print(b *strings.Builder) {
+	for _, reason := range s.Refused {
+		fmt.Fprintf(b, "  no: %s\n", reason)
+	}
+	for _, what := range s.NotChecked {
+		fmt.Fprintf(b, "  not checked: %s\n", what)
+	}
+	for _, said := range s.Said {
+		fmt.Fprintf(b, "  %s\n", strings.Join(strings.Fields(said), " "))
+	}
+}
+
+func (n *Node) print(b *strings.Builder) {
+	if !n.Fits {
+		fmt.Fprintf(b, "  node %s: no: %s\n", n.Name, n.Reason)
+		if n.Why != nil {
+			n.Why.print(b)
+		}
+		return
+	}
+	effort := ""
+	if n.Evaluations+n.Proven > 0 {
+		effort = fmt.Sprintf(" (%s, %s)", counted(n.Steps, "step"), counted(n.Evaluations, "evaluation"))
+	}
+	fmt.Fprintf(b, "  node %s: yes%s\n", n.Name, effort)
+	for _, claim := range n.Claims {
+		fmt.Fprintf(b, "    claim %s: %s\n", claim.Name, claim.DevicesByRequest())
+	}
+	n.printPreferences(b)
+}
+
+func (y *Why) print(b *strings.Builder) {
+	for _, r := range y.Requests {
+		fmt.Fprintf(b, "    claim %s, request %s: wants %d, %d match, %d free\n", r.Claim, r.Name, r.Wanted, r.Matching, r.Free)
+	}
+	if y.Unmet != nil {
+		fmt.Fprintf(b, "    no set satisfies %s\n", y.Unmet)
+	}
+	for _, owner := range y.InTheWay {
+		fmt.Fprintf(b, "    in the way: claim %s with %s\n", owner.Claim, strings.Join(owner.Devices, ", "))
+	}
+	if y.Never {
+		fmt.Fprintln(b, "    it would not fit either if all devices of the node were free")
+	}
+	if y.Unknown != "" {
+		fmt.Fprintf(b, "    not known: %s\n", y.Unknown)
+	}
+}
+
+func printScore(b *strings.Builder, score *explain.Score) {
+	fmt.Fprintf(b, "  claim %s has its devices on node %s: %s\n", score.Claim, score.Node, cmp.Or(values(score.Has), "no preference is about them"))
+	printBest(b, "of the free devices and its own", score.Free)
+	printBest(b, "if no device of the node were in use", score.Ever)
+}
+
+func printBest(b *strings.Builder, of string, best explain.Best) {
+	if best.Reason != "" {
+		fmt.Fprintf(b, "    %s: none: %s\n", of, best.Reason)
+		return
+	}
+	fmt.Fprintf(b, "    %s: %s: %s: %s\n", of, cmp.Or(string(best.Outcome), "any"), values(best.Values), strings.Join(best.Devices, ", "))
+}
+
+// values are those of preferences, the most important one first.
+func values(of []explain.Value) string {
+	texts := make([]string, len(of))
+	for i, value := range of {
+		texts[i] = value.Name + " " + allocator.DescribeValue(value.Value, value.Losses)
+		if value.Error != "" {
+			texts[i] = fmt.Sprintf("%s fails: %s", value.Name, strings.Join(strings.Fields(value.Error), " "))
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// printPreferences says how good the devices are, by what, the most important one first.
+func (n *Node) printPreferences(b *strings.Builder) {
+	if n.Outcome == "" {
+		return
+	}
+	fmt.Fprintf(b, "    %s", n.Outcome)
+	for i, p := range n.Preferences {
+		by := ", then "
+		if i == 0 {
+			by = " by "
+		}
+		fmt.Fprint(b, by, p.Name)
+		if len(n.Claims) > 1 {
+			fmt.Fprintf(b, " (claim %s)", p.Claim)
+		}
+		fmt.Fprint(b, ": ", allocator.DescribeValue(p.Value, p.Losses))
+	}
+	if n.Outcome == allocator.PreferenceBestFound {
+		fmt.Fprint(b, "; the search for better ones ended before it was through")
+	}
+	fmt.Fprintln(b)
+}
+
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// DevicesByRequest lists the devices by request, with drivers and pools if there are several.
+func (c Claim) DevicesByRequest() string {
+	mixed := slices.ContainsFunc(c.Devices, func(d Device) bool {
+		return d.Pool != c.Devices[0].Pool || d.Driver != c.Devices[0].Driver
+	})
+	var parts []string
+	for i, device := range c.Devices {
+		name := device.Device
+		if mixed {
+			name = device.Driver + "/" + device.Pool + "/" + device.Device
+		}
+		if i > 0 && device.Request == c.Devices[i-1].Request {
+			parts[len(parts)-1] += ", " + name
+		} else {
+			parts = append(parts, fmt.Sprintf("%s: %s", device.Request, name))
+		}
+	}
+	if len(parts) == 0 {
+		return "no devices"
+	}
+	return strings.Join(parts, "; ")
+}

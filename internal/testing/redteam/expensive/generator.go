@@ -1,0 +1,431 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package expensive makes expressions that may take more time, or allocate more, than their cost in CEL
+// says, for fuzzing.
+//
+// The cost is all that limits what an expression does, so it has to be about proportional to the time. For
+// each overload of each function of an environment there are calls with operands of all sizes, nested and
+// in loops. Which one is made is a function of a string of bytes, so that Go's fuzzing looks for such strings:
+//
+//	make fuzz-expensive FUZZTIME=1h
+package expensive
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/decls"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// Calls are all overloads of an environment that an expression can name.
+type Calls struct {
+	all       []*Call
+	functions map[string]*decls.FunctionDecl
+}
+
+// NewCalls lists the overloads of functions, in a fixed order. Those that only macros can
+// call are left out, and those of the authorizer, of which expressions here have none.
+func NewCalls(functions map[string]*decls.FunctionDecl) *Calls {
+	result := &Calls{functions: functions}
+	for _, name := range slices.Sorted(maps.Keys(functions)) {
+		if strings.Contains(name, "@") || strings.HasPrefix(name, "__not") || name == operators.OldIn || name == "in" {
+			continue
+		}
+		overloads := slices.Clone(functions[name].OverloadDecls())
+		slices.SortFunc(overloads, func(a, b *decls.OverloadDecl) int { return cmp.Compare(a.ID(), b.ID()) })
+		for _, overload := range overloads {
+			if !slices.ContainsFunc(overload.ArgTypes(), authorization) {
+				result.all = append(result.all, &Call{name, overload})
+			}
+		}
+	}
+	return result
+}
+
+func authorization(t *types.Type) bool {
+	return strings.HasPrefix(t.TypeName(), "kubernetes.authorization.")
+}
+
+// All returns the overloads.
+func (c *Calls) All() []*Call { return c.all }
+
+func (c *Calls) has(function string) bool { return c.functions[function] != nil }
+
+// returning are the calls that make a value of a type.
+func (c *Calls) returning(t *types.Type) []*Call {
+	var result []*Call
+	for _, call := range c.all {
+		if of := call.Overload.ResultType(); of.Kind() == t.Kind() && of.TypeName() == t.TypeName() && fits(of, t) {
+			result = append(result, call)
+		}
+	}
+	return result
+}
+
+// fits tells whether type parameters can make one type the other.
+func fits(parameter, t *types.Type) bool {
+	if parameter.Kind() == types.TypeParamKind {
+		return true
+	}
+	if parameter.Kind() != t.Kind() || len(parameter.Parameters()) != len(t.Parameters()) {
+		return false
+	}
+	for i, inner := range parameter.Parameters() {
+		if !fits(inner, t.Parameters()[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Expression makes an expression around a call, from any bytes. It need not compile, and
+// there is none, "", if a parameter is of a type that nothing makes.
+func (c *Calls) Expression(call *Call, genome []byte) string {
+	g := &generator{calls: c, genome: genome}
+	text, ok := g.root(call)
+	if !ok || len(text) > 2*mostLength {
+		return ""
+	}
+	return text
+}
+
+const (
+	// mostDepth is how deep calls are nested.
+	mostDepth = 3
+	// mostLength is about how long an expression gets, so that it can be a constraint.
+	mostLength = 8000
+	// mostWritten is how many elements are written out.
+	mostWritten = 40
+)
+
+// generator makes one expression. Its choices are bytes: the same ones make the same
+// expression, and where there are no more the simplest is chosen.
+type generator struct {
+	calls  *Calls
+	genome []byte
+	// length is that of all parts so far, names is how many variables were bound.
+	length, names int
+	// loops is how many loops are around this place.
+	loops int
+}
+
+func (g *generator) choose(n int) int {
+	if len(g.genome) == 0 || n <= 1 {
+		return 0
+	}
+	choice := int(g.genome[0]) % n
+	g.genome = g.genome[1:]
+	return choice
+}
+
+func (g *generator) one(options ...string) string {
+	result := options[g.choose(len(options))]
+	g.length += len(result)
+	return result
+}
+
+// repetitions is how often a text of some length is repeated.
+func (g *generator) repetitions(of int) int {
+	n := []int{1, 2, 10, 50, 200, 1000, 3000}[g.choose(7)]
+	return max(1, min(n, (mostLength-g.length)/max(1, of)))
+}
+
+// name returns one that no other variable has.
+func (g *generator) name() string {
+	g.names++
+	return fmt.Sprintf("v%d", g.names)
+}
+
+// root is a bool: the call, often, and nothing else that costs much.
+func (g *generator) root(c *Call) (string, bool) {
+	loops, size := g.choose(3), []int{1, 10, 30}[g.choose(3)]
+	var before, after strings.Builder
+	for range loops {
+		fmt.Fprintf(&before, "[%s].all(l%d, ", strings.TrimSuffix(strings.Repeat("1,", size), ","), g.loops)
+		after.WriteString(")")
+		g.loops++
+	}
+	g.length += before.Len()
+	call, ok := g.call(c, map[string]*types.Type{}, mostDepth)
+	if !ok {
+		return "", false
+	}
+	// Whatever the result is, a list of it has a size.
+	return before.String() + "[" + call + "].size() == 1" + after.String(), true
+}
+
+// call is a call with operands that fit.
+func (g *generator) call(c *Call, bound map[string]*types.Type, depth int) (string, bool) {
+	parameters := c.Overload.ArgTypes()
+	arguments := make([]string, len(parameters))
+	for i, t := range parameters {
+		var ok bool
+		if arguments[i], ok = g.value(g.concrete(t, bound), depth-1); !ok {
+			return "", false
+		}
+	}
+	return written(c, arguments), true
+}
+
+// concrete replaces type parameters, by the same types in one call.
+func (g *generator) concrete(t *types.Type, bound map[string]*types.Type) *types.Type {
+	switch t.Kind() {
+	case types.TypeParamKind:
+		name := t.TypeName()
+		if bound[name] == nil {
+			bound[name] = []*types.Type{types.IntType, types.StringType, types.NewListType(types.IntType), types.BoolType, types.DoubleType}[g.choose(5)]
+		}
+		return bound[name]
+	case types.ListKind:
+		return types.NewListType(g.concrete(t.Parameters()[0], bound))
+	case types.MapKind:
+		return types.NewMapType(g.concrete(t.Parameters()[0], bound), g.concrete(t.Parameters()[1], bound))
+	case types.OpaqueKind:
+		if optional(t) {
+			return types.NewOptionalType(g.concrete(t.Parameters()[0], bound))
+		}
+	}
+	return t
+}
+
+// written is a call as it stands in a text.
+func written(c *Call, arguments []string) string {
+	name := c.Function
+	if symbol, ok := operators.FindReverseBinaryOperator(name); ok && len(arguments) == 2 {
+		return "(" + arguments[0] + " " + symbol + " " + arguments[1] + ")"
+	}
+	switch name {
+	case operators.Conditional:
+		return "(" + arguments[0] + " ? " + arguments[1] + " : " + arguments[2] + ")"
+	case operators.Index:
+		return arguments[0] + "[" + arguments[1] + "]"
+	case operators.OptIndex:
+		return arguments[0] + "[?" + arguments[1] + "]"
+	case operators.OptSelect:
+		return arguments[0] + ".?a"
+	case operators.LogicalNot:
+		return "!" + arguments[0]
+	case "scores":
+		return "managedCluster.scores(" + arguments[1] + ")" // only it has any
+	case operators.Negate:
+		return "-" + arguments[0]
+	}
+	if c.Overload.IsMemberFunction() {
+		return arguments[0] + "." + name + "(" + strings.Join(arguments[1:], ", ") + ")"
+	}
+	return name + "(" + strings.Join(arguments, ", ") + ")"
+}
+
+// Call is what a search is about: one overload of a function.
+type Call struct {
+	Function string
+	Overload *decls.OverloadDecl
+}
+
+// String is the name of the overload with its function.
+func (c *Call) String() string { return c.Function + " " + c.Overload.ID() }
+
+// value is an operand of a type: written out, doubled a few times, or the result of a call.
+func (g *generator) value(t *types.Type, depth int) (string, bool) {
+	if depth > 0 && g.length < mostLength {
+		switch g.choose(6) {
+		case 1, 2:
+			if of := g.calls.returning(t); len(of) > 0 {
+				c := of[g.choose(len(of))]
+				if text, ok := g.call(c, bind(c.Overload.ResultType(), t), depth); ok {
+					return text, true
+				}
+			}
+		case 3:
+			if text, ok := g.doubled(t, depth); ok {
+				return text, true
+			}
+		}
+	}
+	return g.literal(t, depth)
+}
+
+// doubled adds a value to itself.
+func (g *generator) doubled(t *types.Type, depth int) (string, bool) {
+	switch t.Kind() {
+	case types.StringKind, types.ListKind, types.BytesKind:
+	default:
+		return "", false
+	}
+	v, ok := g.literal(t, depth-1)
+	if !ok {
+		return "", false
+	}
+	var text strings.Builder
+	n := []int{1, 3, 6, 9, 12, 15}[g.choose(6)]
+	last := g.name()
+	fmt.Fprintf(&text, "cel.bind(%s, %s, ", last, v)
+	for range n {
+		next := g.name()
+		fmt.Fprintf(&text, "cel.bind(%s, %s + %s, ", next, last, last)
+		last = next
+	}
+	g.length += text.Len()
+	return text.String() + last + strings.Repeat(")", n+1), true
+}
+
+// literal is a value without calls, but for types that have no other ones.
+func (g *generator) literal(t *types.Type, depth int) (string, bool) {
+	switch t.Kind() {
+	case types.BoolKind:
+		return g.one("true", "false"), true
+	case types.IntKind:
+		if g.loops > 0 && g.choose(3) == 1 {
+			return fmt.Sprintf("l%d", g.choose(g.loops)), true
+		}
+		return g.one("1", "0", "2", "7", "100", "1000", "100000", "-1", "9223372036854775807", "1700000000"), true
+	case types.UintKind:
+		return g.one("1u", "0u", "1000u", "18446744073709551615u"), true
+	case types.DoubleKind:
+		return g.one("1.5", "0.0", "1e308", "1e-308", "0.1", "-1.0"), true
+	case types.StringKind:
+		return g.text(), true
+	case types.BytesKind:
+		return "b" + g.text(), true
+	case types.NullTypeKind:
+		return "null", true
+	case types.DurationKind:
+		return g.one("duration('1h')", "duration('1h1m1s1ms1us1ns')", "duration('-1.5s')"), true
+	case types.TimestampKind:
+		return g.one("timestamp('2026-01-01T00:00:00Z')", "timestamp(0)", "timestamp('9999-12-31T23:59:59.999999999+12:00')"), true
+	case types.TypeKind:
+		return g.one("int", "type(1)", "list"), true
+	case types.ListKind:
+		return g.list(t.Parameters()[0], depth)
+	case types.MapKind:
+		return g.mapOf(t.Parameters()[0], t.Parameters()[1], depth)
+	case types.DynKind, types.AnyKind, types.TypeParamKind:
+		of := []*types.Type{types.IntType, types.StringType, types.NewListType(types.IntType), types.NewMapType(types.StringType, types.IntType)}[g.choose(4)]
+		text, ok := g.literal(of, depth)
+		return "dyn(" + text + ")", ok
+	}
+	if optional(t) {
+		text, ok := g.value(t.Parameters()[0], depth-1)
+		return "optional.of(" + text + ")", ok
+	}
+	return g.named(t)
+}
+
+// named are types that only functions make, by their names.
+func (g *generator) named(t *types.Type) (string, bool) {
+	switch t.TypeName() {
+	case "kubernetes.Quantity":
+		return g.one("quantity('1')", "quantity('1.5Gi')", "quantity('1e18')", "quantity('1e1000')", "quantity('123456789012345678901234567890')", "quantity('1e-9')"), true
+	case "kubernetes.URL":
+		return "url('https://user@example.com:80/" + strings.Repeat("a", g.repetitions(1)) + "?a=1&b=2&a=3#f')", true
+	case "net.IP":
+		return g.one("ip('10.1.2.3')", "ip('fe80::1')"), true
+	case "net.CIDR":
+		return g.one("cidr('10.0.0.0/8')", "cidr('fe80::/10')"), true
+	case "kubernetes.Semver":
+		return g.one("semver('1.2.3')", "semver('1.2.3-a.b.c.1.2.3+d.e.f')", "semver('1.0.0-"+strings.Repeat("a.", 300)+"a')"), true
+	case "kubernetes.NamedFormat":
+		return g.one("format.dns1123Label()", "format.dns1123Subdomain()", "format.uri()", "format.uuid()", "format.datetime()", "format.qualifiedName()", "format.byte()"), true
+	}
+	return "", false
+}
+
+// fragments are what texts are made of: what functions read, and what patterns are.
+var fragments = []string{
+	"a", "a,", " ", "1", "9", "é", "😀", "%s", "%d%x", "1.", "/a", "a=1&", "[", "[1],", "1h", "%20", "A",
+	"(a|b)*", "a?", ".*", "[a-z]+", "a{9}", "(a+)+", "\\\\pL", "b|", "\\\\\\\\", "-", "x.",
+}
+
+// whole are texts that have a meaning.
+var whole = []string{
+	"2026-01-01T00:00:00Z", "10.0.0.0/8", "10.1.2.3", "fe80::1", "1.2.3", "v1.2", "1e9", "1e1000", "1Gi", "America/New_York", "+12:00",
+	"https://example.com/a?b=c", "%.9f", "true", "dns1123Label", "{\"a\": [1, 2.5, null]}", "(?i)\\\\pL{99}", "((a{9}){9}){9}", "1h2m3s", "-0x1",
+}
+
+// text is a literal.
+func (g *generator) text() string {
+	if g.choose(4) == 1 {
+		return "'" + g.one(whole...) + "'"
+	}
+	var text strings.Builder
+	for range 1 + g.choose(2) {
+		of := fragments[g.choose(len(fragments))]
+		text.WriteString(strings.Repeat(of, g.repetitions(len(of))))
+	}
+	g.length += text.Len()
+	return "'" + text.String() + "'"
+}
+
+func (g *generator) list(of *types.Type, depth int) (string, bool) {
+	element, ok := g.value(of, depth-1)
+	if !ok {
+		return "", false
+	}
+	switch g.choose(4) {
+	case 1:
+		if of.Kind() == types.IntKind && g.calls.has("lists.range") {
+			return fmt.Sprintf("lists.range(%s)", g.one("10", "100", "1000", "5000", "20000", "100000")), true
+		}
+	case 2:
+		v := g.name()
+		g.length += len(element)
+		return fmt.Sprintf("[1,2,3,4,5,6,7,8,9,10].map(%s, %s)", v, element), true
+	case 3:
+		other, ok := g.value(of, 0)
+		return "[" + element + ", " + other + "]", ok
+	}
+	// Long lists are made by doubling: written out, it is the compiler that is measured.
+	n := min(mostWritten, g.repetitions(len(element)+1))
+	g.length += n * (len(element) + 1)
+	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]", true
+}
+
+func (g *generator) mapOf(key, value *types.Type, depth int) (string, bool) {
+	v, ok := g.value(value, depth-1)
+	if !ok {
+		return "", false
+	}
+	switch key.Kind() {
+	case types.StringKind, types.DynKind, types.TypeParamKind:
+		n := min(mostWritten, g.repetitions(len(v)+8))
+		entries := make([]string, n)
+		for i := range entries {
+			entries[i] = fmt.Sprintf("'k%d': %s", i, v)
+		}
+		entries[0] = "'a': " + v
+		g.length += n * (len(v) + 8)
+		return "{" + strings.Join(entries, ", ") + "}", true
+	default:
+		k, ok := g.value(key, depth-1)
+		return "{" + k + ": " + v + "}", ok
+	}
+}
+
+// bind says what the parameters of a type stand for where it is another type.
+func bind(parameter, t *types.Type) map[string]*types.Type {
+	bound := map[string]*types.Type{}
+	var match func(p, t *types.Type)
+	match = func(p, t *types.Type) {
+		if p.Kind() == types.TypeParamKind {
+			bound[p.TypeName()] = t
+			return
+		}
+		for i, inner := range p.Parameters() {
+			if i < len(t.Parameters()) {
+				match(inner, t.Parameters()[i])
+			}
+		}
+	}
+	match(parameter, t)
+	return bound
+}
+
+func optional(t *types.Type) bool {
+	return t.Kind() == types.OpaqueKind && t.TypeName() == "optional_type"
+}

@@ -1,0 +1,296 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shape
+
+import (
+	"math/bits"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// stretchSearch looks for contiguous devices of a ring. The first device of a set
+// says where the stretch begins, except for device 0, which may also be in one
+// that began at the end of the ring.
+type stretchSearch struct {
+	ring, size int
+	// wraps: the stretch may reach over the place where the ring closes.
+	wraps bool
+}
+
+func (s stretchSearch) first(free Set) (Set, int) {
+	steps := 1
+	for rest := free; rest != 0; rest &= rest - 1 {
+		start := rest.lowest()
+		steps++
+		if start+s.size <= s.ring {
+			if stretch := first(s.size) << start; stretch&^free == 0 {
+				return stretch, steps + s.size - 1
+			}
+		}
+		if start > 0 || !s.wraps {
+			continue
+		}
+		// Those with more devices from the beginning come first in order.
+		for head := s.size - 1; head > 0; head-- {
+			steps++
+			tail := first(s.size-head) << (s.ring - s.size + head)
+			if stretch := first(head) | tail; stretch&^free == 0 {
+				return stretch, steps + s.size - 1
+			}
+		}
+	}
+	return 0, steps
+}
+
+// pairSearch looks for a number of whole pairs in a topology in which each device
+// is linked to exactly one other: two GPUs at a bridge, a GPU and a NIC at a PCIe
+// root. A pair never spoils another one, so nothing is ever given back.
+type pairSearch struct {
+	pairs int
+	links [maxDevices]Set
+}
+
+func newPairSearch(t topology.Topology, pairs int) *pairSearch {
+	return &pairSearch{pairs: pairs, links: linksOf(t)}
+}
+
+func (s *pairSearch) first(free Set) (Set, int) {
+	steps := 1
+	var chosen Set
+	for left := s.pairs; left > 0; {
+		if free == 0 {
+			return 0, steps
+		}
+		steps++
+		d := free & -free
+		partner := s.links[d.lowest()&(maxDevices-1)] & free
+		free &^= d | partner
+		if partner != 0 {
+			steps++
+			chosen |= d | partner
+			left--
+		}
+	}
+	return chosen, steps
+}
+
+// cliqueSearch looks for devices that are all linked to each other: what is
+// possible beside a chosen device is what it is linked to.
+type cliqueSearch struct {
+	size  int
+	links [maxDevices]Set
+}
+
+func newCliqueSearch(t topology.Topology, size int) *cliqueSearch {
+	return &cliqueSearch{size: size, links: linksOf(t)}
+}
+
+func (s *cliqueSearch) first(free Set) (Set, int) {
+	steps := 1
+	return s.extend(0, free, s.size, &steps), steps
+}
+
+func (s *cliqueSearch) extend(chosen, possible Set, left int, steps *int) Set {
+	if left == 0 {
+		return chosen
+	}
+	for possible.Len() >= left {
+		d := possible & -possible
+		possible &^= d
+		*steps++
+		beside := possible & s.links[d.lowest()&(maxDevices-1)]
+		if found := s.extend(chosen|d, beside, left-1, steps); found != 0 {
+			return found
+		}
+	}
+	return 0
+}
+
+// blockSearch looks for full rectangles of a mesh: of size rows x cols, or, if
+// turned, also of cols x rows.
+//
+// Devices are numbered row by row, so the first device of a set is the top left
+// corner of its rectangle, and everything else follows from it.
+type blockSearch struct {
+	// wide and high have, for each corner, the rectangle in the orientation with
+	// more columns and in the other one; empty where it would not fit on the mesh,
+	// or if the orientation is not wanted. For the same corner the wide one comes
+	// first in order: it has more of the corner's row.
+	wide, high [maxDevices]Set
+}
+
+func newBlockSearch(meshRows, meshCols, rows, cols int, turned bool) *blockSearch {
+	s := &blockSearch{}
+	for corner := range meshRows * meshCols {
+		s.wide[corner] = block(meshRows, meshCols, corner, rows, cols)
+		if turned {
+			s.high[corner] = block(meshRows, meshCols, corner, cols, rows)
+		}
+	}
+	return s
+}
+
+// block is the rectangle below and to the right of a corner, empty if it does not
+// fit on the mesh.
+func block(meshRows, meshCols, corner, rows, cols int) Set {
+	if corner/meshCols+rows > meshRows || corner%meshCols+cols > meshCols {
+		return 0
+	}
+	var set Set
+	for row := range rows {
+		set |= first(cols) << (corner + row*meshCols)
+	}
+	return set
+}
+
+func (s *blockSearch) first(free Set) (Set, int) {
+	steps := 1
+	for rest := free; rest != 0; rest &= rest - 1 {
+		steps++
+		corner := rest.lowest() & (maxDevices - 1)
+		for _, block := range [...]Set{s.wide[corner], s.high[corner]} {
+			if block != 0 && block&^free == 0 {
+				return block, steps + block.Len() - 1
+			}
+		}
+	}
+	return 0, steps
+}
+
+// neighbourSearch looks for sets in a mesh or torus in which each device has at
+// least two neighbours.
+//
+// Who has two neighbours in a set is found for all devices at once, by shifting
+// the set by one place and by one row in both directions. Whatever has fewer than
+// two among the devices chosen and possible is no part of an answer; what a chosen
+// device can't do without belongs to every answer.
+type neighbourSearch struct {
+	rows, cols int
+	wraps      bool
+	size       int
+	// firstCol and lastCol are the devices of these columns.
+	firstCol, lastCol, all Set
+	// links are the neighbours of each device.
+	links [maxDevices]Set
+}
+
+func newNeighbourSearch(t topology.Topology, size int) *neighbourSearch {
+	s := &neighbourSearch{
+		rows: t.Rows, cols: t.Cols, wraps: t.Kind == topology.Torus,
+		size: size, all: first(t.Rows * t.Cols), links: linksOf(t),
+	}
+	for row := range t.Rows {
+		s.firstCol |= bit(row * t.Cols)
+		s.lastCol |= bit(row*t.Cols + t.Cols - 1)
+	}
+	return s
+}
+
+// linksOf has the neighbours of each device as a set.
+func linksOf(t topology.Topology) [maxDevices]Set {
+	order := make(map[string]int, len(t.Devices))
+	for i, d := range t.Devices {
+		order[d.Name] = i
+	}
+	var links [maxDevices]Set
+	for i, d := range t.Devices {
+		for _, neighbor := range d.Neighbors {
+			links[i] |= bit(order[neighbor])
+		}
+	}
+	return links
+}
+
+// withTwo are the devices that have two or more neighbours in the set, whether
+// they are in it themselves or not.
+func (s *neighbourSearch) withTwo(set Set) Set {
+	left, right := set<<1&^s.firstCol, set>>1&^s.lastCol
+	above, below := set<<s.cols, set>>s.cols
+	if s.wraps {
+		left |= set >> (s.cols - 1) & s.firstCol
+		right |= set << (s.cols - 1) & s.lastCol
+		above |= set >> (s.cols * (s.rows - 1))
+		below |= set << (s.cols * (s.rows - 1))
+	}
+	return (left&right | above&below | (left|right)&(above|below)) & s.all
+}
+
+func (s *neighbourSearch) first(free Set) (Set, int) {
+	steps := 1
+	return s.extend(0, free, s.size, &steps), steps
+}
+
+// extend adds left of the possible devices to the chosen ones. The lowest possible
+// device is tried first, then it is left out: so the first answer is the first in
+// order, although devices that follow from others are chosen ahead of it.
+func (s *neighbourSearch) extend(chosen, possible Set, left int, steps *int) Set {
+	for {
+		var ok bool
+		if chosen, possible, left, ok = s.propagate(chosen, possible, left, steps); !ok {
+			return 0
+		}
+		if left == 0 {
+			return chosen
+		}
+		next := possible & -possible
+		possible &^= next
+		*steps++
+		if found := s.extend(chosen|next, possible, left-1, steps); found != 0 {
+			return found
+		}
+	}
+}
+
+// propagate drops possible devices and chooses others, as long as one follows from
+// the other. It is false if there is no answer.
+func (s *neighbourSearch) propagate(chosen, possible Set, left int, steps *int) (Set, Set, int, bool) {
+	for {
+		dropped := (chosen | possible) &^ s.withTwo(chosen|possible)
+		if dropped&chosen != 0 {
+			return 0, 0, 0, false
+		}
+		possible &^= dropped
+		if dropped != 0 {
+			continue
+		}
+		if possible.Len() < left {
+			return 0, 0, 0, false
+		}
+		forced, near, ok := s.follow(chosen, possible, left)
+		if !ok {
+			return 0, 0, 0, false
+		}
+		if forced == 0 && near == possible {
+			return chosen, possible, left, true
+		}
+		*steps += forced.Len()
+		left -= forced.Len()
+		chosen |= forced
+		possible = near &^ forced
+	}
+}
+
+// follow looks at the chosen devices that lack neighbours: forced are the possible
+// devices that they can't do without, near is what of the possible devices remains
+// when one of them needs all that are left to choose.
+func (s *neighbourSearch) follow(chosen, possible Set, left int) (forced, near Set, ok bool) {
+	for lacking := chosen &^ s.withTwo(chosen); lacking != 0; lacking &= lacking - 1 {
+		links := s.links[lacking.lowest()&(maxDevices-1)]
+		need := 2 - bits.OnesCount64(uint64(links&chosen))
+		if need > left {
+			return 0, 0, false
+		}
+		if need == left {
+			possible &= links
+		}
+		switch available := (links & possible).Len(); {
+		case available < need:
+			return 0, 0, false
+		case available == need:
+			forced |= links & possible
+		}
+	}
+	// What was forced before another device narrowed the choice may be out of it.
+	return forced, possible, forced&^possible == 0 && forced.Len() <= left
+}

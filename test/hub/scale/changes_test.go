@@ -1,0 +1,76 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/placement"
+)
+
+// core is the label of the clusters that every Placement selects, however it changes.
+const core = "core"
+
+// keepChanging changes a Placement or a cluster at a time until the context ends.
+func (h *hub) keepChanging(ctx context.Context, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int) error {
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		var err error
+		if random.IntN(3) == 0 {
+			err = h.relabel(ctx, nameOf(random.IntN(clusters)), "cloud", []string{"Amazon", "Azure", "Google"}[random.IntN(3)])
+		} else {
+			object := placements[random.IntN(len(placements))]
+			wanted := anySpec(random)
+			err = env.Change(ctx, h, object, func(p *clusterv1beta1.Placement) { p.Spec = wanted })
+		}
+		if ctx.Err() == nil && client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anySpec is a spec that selects at least the core clusters, and does not depend on
+// what was selected before.
+func anySpec(random *rand.Rand) clusterv1beta1.PlacementSpec {
+	spec := clusterv1beta1.PlacementSpec{
+		PrioritizerPolicy: exactly(builtIn(placement.ResourceAllocatableCPU, int32(random.IntN(5)-2)), room(int32(random.IntN(5)-2))),
+		SortBy:            []clusterv1beta1.PlacementSortByType{clusterv1beta1.PlacementSortByClusterName, clusterv1beta1.PlacementSortByScore}[random.IntN(2)],
+		ScoreRateLimit:    "0s",
+	}
+	cloud := []string{"Amazon", "Azure", "Google"}[random.IntN(3)]
+	selector := []clusterv1beta1.ClusterSelector{
+		{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"cloud": cloud}}},
+		{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "kubeversion.open-cluster-management.io", Operator: metav1.LabelSelectorOpIn, Values: []string{"1.29.0", "1.30.1", "1.31.2"}},
+		}}},
+		expression(`managedCluster.metadata.labels["cloud"] == %q || managedCluster.scores("room").exists(s, s.value > %d)`, cloud, random.IntN(100)),
+		{},
+	}[random.IntN(4)]
+	spec.Predicates = []clusterv1beta1.ClusterPredicate{
+		{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{core: "yes"}}}},
+		{RequiredClusterSelector: selector},
+	}
+	spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = []intstr.IntOrString{
+		intstr.FromString("100%"), intstr.FromInt32(30), intstr.FromString("20%"),
+	}[random.IntN(3)]
+	if random.IntN(2) == 0 {
+		spec.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{GroupName: cloud, ClusterSelector: clusterv1beta1.GroupClusterSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"cloud": cloud}},
+		}}}
+	}
+	if random.IntN(4) == 0 {
+		// Everything, so no core cluster is left out.
+		spec.NumberOfClusters = ptr.To[int32](1000)
+	}
+	return spec
+}

@@ -33,6 +33,8 @@ func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes
 		j.references(ctx, classes)
 	}
 	j.preferences(ctx, classes)
+	j.misspelt()
+	j.counts(classes)
 	return j.Verdict
 }
 
@@ -61,7 +63,7 @@ func (j *judgement) own(ctx context.Context, definitions []v1alpha1.Definition) 
 		case err != nil && unreferenced[definition.Name]:
 			j.warn("%s: no constraint refers to %q, and its expression does not compile: %s", definition.Source.Field, definition.Name, briefly(err))
 		case err != nil:
-			j.refuseExpression(compileError(definition.Source, definition.Variables, err), textOf(definition.Expression, definition.Variables))
+			j.refuseExpression(compileError(definition.Source, definition.Variables, err), textOf(definition.Expression, definition.Variables), err)
 		case unreferenced[definition.Name]:
 			j.warn("%s: no constraint refers to %q, so it does nothing; add matchAttribute: %s/%s to %s",
 				definition.Source.Field, definition.Name, v1alpha1.AttributeDomain, definition.Name, j.devices.Child("constraints"))
@@ -91,7 +93,7 @@ func (j *judgement) references(ctx context.Context, classes v1alpha1.ClassGetter
 			j.Warnings = append(j.Warnings, j.constraintWarnings(path, constraint, expression)...)
 		case constraint.Source.Object != j.carrier.Object:
 			j.refuseExpression(field.Invalid(path.Child(attribute), field.OmitValueType{},
-				shortened(fmt.Sprintf("%s: %s", constraint.Source, err))), textOf(constraint.Expression, constraint.Variables))
+				shortened(fmt.Sprintf("%s: %s", constraint.Source, err))), textOf(constraint.Expression, constraint.Variables), err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -58,16 +59,30 @@ type Verdict struct {
 	Undecided bool
 
 	// expressions are those that errors are about.
-	expressions map[*field.Error]string
+	expressions map[*field.Error]failedExpression
 }
 
-// refuseExpression records that an expression does not compile.
-func (v *Verdict) refuseExpression(err *field.Error, expression string) {
+type failedExpression struct {
+	text         string
+	line, column int
+}
+
+// refuseExpression records that an expression does not compile, and why.
+func (v *Verdict) refuseExpression(err *field.Error, expression string, why error) {
 	v.Errors = append(v.Errors, err)
 	if v.expressions == nil {
-		v.expressions = map[*field.Error]string{}
+		v.expressions = map[*field.Error]failedExpression{}
 	}
-	v.expressions[err] = expression
+	failed := failedExpression{text: expression}
+	if failure, ok := errors.AsType[*cel.Error](why); ok {
+		failed.line, failed.column = failure.Line, failure.Column
+	}
+	v.expressions[err] = failed
+}
+
+// Place is where one of the errors is in its expression, counted from 1; zero if it is not about one.
+func (v *Verdict) Place(err *field.Error) (line, column int) {
+	return v.expressions[err].line, v.expressions[err].column
 }
 
 // NewChecker returns a Checker.
@@ -118,12 +133,17 @@ func (c *Checker) class(ctx context.Context, class *resourceapi.DeviceClass) Ver
 	for _, definition := range definitions {
 		expression, err := c.options.Environment.Compile(ctx, definition.Expression, definition.Variables...)
 		if err != nil {
-			result.refuseExpression(compileError(definition.Source, definition.Variables, err), textOf(definition.Expression, definition.Variables))
+			result.refuseExpression(compileError(definition.Source, definition.Variables, err), textOf(definition.Expression, definition.Variables), err)
 			continue
 		}
 		result.Warnings = append(result.Warnings, defaultWarning(definition)...)
 		result.Warnings = append(result.Warnings, orderWarning(definition.Source.Field, definition.Name, "verdict", expression)...)
 	}
 	c.classPreferences(ctx, class, &result)
+	for i := range class.Spec.Config {
+		if err := misspeltDriver(class.Spec.Config[i].DeviceConfiguration, field.NewPath("spec", "config").Index(i)); err != nil {
+			result.Errors = append(result.Errors, err)
+		}
+	}
 	return result
 }

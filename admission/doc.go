@@ -7,11 +7,11 @@
 //
 // [Checker] is the check alone. What it refuses is what the scheduler would call an error
 // for every node, found by the same code: package apis/celset/v1alpha1 decodes and
-// resolves, package cel/device compiles. [Register] hosts it, and a warning about pods,
-// on a webhook server that may have others:
+// resolves, package cel/device compiles. Package webhook hosts it on a server, and "kubectl celset
+// check" prints what it finds:
 //
 //	checker, err := admission.NewChecker(admission.Options{})
-//	err = admission.Register(server, checker, admission.Readers{Cached: cache, Live: live})
+//	verdict, err := checker.Claim(ctx, claim, classes)
 //
 // # What is refused
 //
@@ -22,6 +22,9 @@
 //   - a reference in distinctAttribute, of an invalid name, to unknown requests, to a name
 //     that is defined nowhere or by two classes differently;
 //   - a derived attribute in the domain of the constraints;
+//   - a definition under another driver, and a reference in a domain that differs from celset.dev in a
+//     character or two;
+//   - more devices than a claim can have, for a request or for all together;
 //   - a preference that can't be decoded, is there twice, has neither expression nor policy or both,
 //     names unknown requests, or does not compile to an int.
 //

@@ -67,7 +67,7 @@ func (j *judgement) preferenceOfClass(ctx context.Context, p preferenceOfClass) 
 	expression, err := j.options.Environment.CompileInt(ctx, p.Expression, p.Variables...)
 	if err != nil {
 		j.refuseExpression(field.Invalid(path.Child("deviceClassName"), field.OmitValueType{},
-			shortened(fmt.Sprintf("%s: %s", p.Source, err))), textOf(p.Expression, p.Variables))
+			shortened(fmt.Sprintf("%s: %s", p.Source, err))), textOf(p.Expression, p.Variables), err)
 		return
 	}
 	j.valueWarnings(path.String(), p.Label(), expression, p.asked)
@@ -92,7 +92,7 @@ func (c *Checker) preferenceExpression(ctx context.Context, preference v1alpha1.
 	}
 	expression, err := c.options.Environment.CompileInt(ctx, preference.Expression, preference.Variables...)
 	if err != nil {
-		verdict.refuseExpression(compileError(preference.Source, preference.Variables, err), textOf(preference.Expression, preference.Variables))
+		verdict.refuseExpression(compileError(preference.Source, preference.Variables, err), textOf(preference.Expression, preference.Variables), err)
 		return nil, false
 	}
 	return expression, true

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ratcheted is the verdict on an update, given those on the stored object and on the new
+// Ratcheted is the verdict on an update, given those on the stored object and on the new
 // one: mistakes that were there before are warnings, and warnings that were there before
 // are not repeated.
-func ratcheted(before, after Verdict) Verdict {
+func Ratcheted(before, after Verdict) Verdict {
 	result := Verdict{Undecided: after.Undecided}
 	stored := map[string]int{}
 	for _, err := range before.Errors {
@@ -41,5 +41,5 @@ var places = regexp.MustCompile(`\[\d+\]`)
 
 // identity of a mistake. One in an expression is another as soon as the expression is.
 func (v *Verdict) identity(err *field.Error) string {
-	return places.ReplaceAllString(fmt.Sprintf("%s %s %v %s", err.Type, err.Field, err.BadValue, err.Detail), "[]") + v.expressions[err]
+	return places.ReplaceAllString(fmt.Sprintf("%s %s %v %s", err.Type, err.Field, err.BadValue, err.Detail), "[]") + v.expressions[err].text
 }

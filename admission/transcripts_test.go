@@ -70,7 +70,7 @@ func TestUpdatesOfClasses(t *testing.T) {
 		judge := func(config string) Verdict {
 			return judged(checker.Class(t.Context(), classOf(t, "mla", "config: "+config)))
 		}
-		return told(ratcheted(judge(before), judge(after)))
+		return told(Ratcheted(judge(before), judge(after)))
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
@@ -73,6 +74,10 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 			got := judged(checker.Claim(t.Context(), w.claim, w.classes))
 			require.Equal(t, before, w.claim, "it is not written to")
 			err := schedulersVerdict(t, environment, w)
+			// The scheduler counts devices later, on a node.
+			isCount := func(e *field.Error) bool { return strings.Contains(e.Detail, "a claim has at most 32") }
+			counted := slices.ContainsFunc(got.Errors, isCount)
+			got.Errors = slices.DeleteFunc(got.Errors, isCount)
 			require.Equal(t, err != nil, len(got.Errors) > 0 || got.Undecided, "scheduler: %v\nwebhook: %v, %v", err, got.Errors, got.Warnings)
 			requireSameWords(t, err, got)
 			switch {
@@ -94,7 +99,8 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 				require.NotContains(t, text, "\n")
 			}
 			template := judged(checker.Template(t.Context(), templateOf(w.claim), w.classes))
-			require.Len(t, template.Errors, len(got.Errors))
+			require.Equal(t, counted, slices.ContainsFunc(template.Errors, isCount))
+			require.Len(t, slices.DeleteFunc(template.Errors, isCount), len(got.Errors))
 			require.Len(t, template.Warnings, len(got.Warnings))
 			require.Equal(t, got.Undecided, template.Undecided)
 		}
@@ -151,7 +157,7 @@ func TestSameVerdictOnClasses(t *testing.T) {
 		}
 		got := judged(checker.Class(t.Context(), class))
 		require.Equal(t, err != nil, len(got.Errors) > 0, "scheduler: %v\nwebhook: %v", err, got.Errors)
-		require.Empty(t, ratcheted(got, judged(checker.Class(t.Context(), class.DeepCopy()))).Errors, "nothing got worse")
+		require.Empty(t, Ratcheted(got, judged(checker.Class(t.Context(), class.DeepCopy()))).Errors, "nothing got worse")
 		if err != nil {
 			refused++
 		} else {

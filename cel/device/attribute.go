@@ -30,6 +30,14 @@ func IsAttribute(checked *ast.AST, expr ast.Expr) bool {
 	return ok && checked.GetType(of.ID()).Kind() == types.StructKind
 }
 
+// NameOf is the name of the attribute that a part speaks of, if it is written in full. isRead: the
+// part is the attribute itself, and not an optional value or what asks whether there is one.
+func NameOf(expr ast.Expr) (name AttributeName, isRead, ok bool) {
+	name, _, ok = attribute(expr)
+	member, isMember := tree.MemberOf(expr)
+	return name, isMember && member.Read, ok
+}
+
 // attribute recognizes an attribute that is written in full, and of what it is one. It may be
 // read, also as an optional value, or asked for with has or in.
 func attribute(expr ast.Expr) (name AttributeName, of ast.Expr, ok bool) {

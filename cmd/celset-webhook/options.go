@@ -25,6 +25,7 @@ import (
 
 	"github.com/celset/celset/admission"
 	"github.com/celset/celset/admission/guard/server"
+	"github.com/celset/celset/admission/webhook"
 	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/internal/serving/managed"
 	placementadmission "github.com/celset/celset/placement/admission"
@@ -121,7 +122,7 @@ func (o *options) register(mgr manager.Manager) error {
 		return fmt.Errorf("cache of device classes: %w", err)
 	}
 	hooks := mgr.GetWebhookServer()
-	if err := admission.Register(hooks, checker, admission.Readers{Cached: mgr.GetCache(), Live: mgr.GetAPIReader()}); err != nil {
+	if err := webhook.Register(hooks, checker, webhook.Readers{Cached: mgr.GetCache(), Live: mgr.GetAPIReader()}); err != nil {
 		return err
 	}
 	if o.placements {

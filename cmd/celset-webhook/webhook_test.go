@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/features"
 
-	"github.com/celset/celset/admission"
+	"github.com/celset/celset/admission/webhook"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/minor"
 	placementadmission "github.com/celset/celset/placement/admission"
@@ -84,7 +84,7 @@ func TestWebhook(t *testing.T) {
 	t.Run("what was stored earlier", func(t *testing.T) { requireRatcheted(t, c) })
 	t.Run("the other webhooks", func(t *testing.T) {
 		for path, status := range map[string]int{
-			admission.ClaimPath: http.StatusOK, admission.PodPath: http.StatusOK, placementadmission.Path: http.StatusOK, "/": http.StatusNotFound,
+			webhook.ClaimPath: http.StatusOK, webhook.PodPath: http.StatusOK, placementadmission.Path: http.StatusOK, "/": http.StatusNotFound,
 		} {
 			require.Equal(t, status, post(t, o, files["ca.crt"], path), path)
 		}

@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,9 +20,13 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
+	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/internal/topology/machine"
 )
 
@@ -74,6 +79,35 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+	ts.Check(conforms(ts.ReadFile("stdout")))
+}
+
+// conforms compares structured output with the schema of its kind. Text, and objects of Kubernetes, have none.
+func conforms(stdout string) error {
+	var document map[string]any
+	if yaml.Unmarshal([]byte(stdout), &document) != nil || document["apiVersion"] != output.APIVersion {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join("output", fmt.Sprint(document["kind"], ".yaml")))
+	if err != nil {
+		return err
+	}
+	schema := &spec.Schema{}
+	if err := yaml.UnmarshalStrict(text, schema); err != nil {
+		return err
+	}
+	result := validate.NewSchemaValidator(schema, nil, "", strfmt.Default).Validate(document)
+	return result.AsError()
+}
+
+// TestSchemasRefuse what the commands do not print.
+func TestSchemasRefuse(t *testing.T) {
+	for _, kind := range []string{output.CheckReport, output.Explanation, output.FragmentationReport} {
+		begin := "apiVersion: " + output.APIVersion + "\nkind: " + kind + "\n"
+		require.ErrorContains(t, conforms(begin), "is required")
+		require.ErrorContains(t, conforms(begin+"else: 1"), "else in body is a forbidden property")
+	}
+	require.Error(t, conforms("apiVersion: "+output.APIVersion+"\nkind: Other\n"))
 }
 
 // writeMachine writes what is published on node-4, an hgx-h100, and the claim finetune, which

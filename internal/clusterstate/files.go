@@ -74,7 +74,7 @@ func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Docum
 	return documents, nil
 }
 
-// ReadFiles reads the objects that matter and passes over all others. In claims, templates
+// ReadFiles reads the objects that matter, and names the others that it passes over. In claims, templates
 // and classes an unknown field is an error, as it is for kubectl apply.
 func ReadFiles(filenames resource.FilenameOptions, stdin io.Reader, namespace string) (*Objects, error) {
 	documents, err := ReadDocuments(filenames, stdin)
@@ -105,7 +105,9 @@ func ClassesIn(documents []Document) (*Objects, error) {
 
 func (o *Objects) addDocument(document Document, namespace string) error {
 	kind := document.Object.GroupVersionKind()
+	passedOver := strings.Join(strings.Fields(fmt.Sprintf("%s: %s %s", document.Source, kind.Kind, document.Object.GetName())), " ")
 	if !scheme.Recognizes(kind) {
+		o.PassedOver = append(o.PassedOver, passedOver)
 		return nil
 	}
 	decoder := lenient
@@ -118,7 +120,9 @@ func (o *Objects) addDocument(document Document, namespace string) error {
 		return fmt.Errorf("%s: %s %s: %w%s", document.Source, kind.Kind, document.Object.GetName(), err, hint(err))
 	}
 	setDefaults(object)
-	o.add(object, namespace)
+	if !o.add(object, namespace) {
+		o.PassedOver = append(o.PassedOver, passedOver)
+	}
 	return nil
 }
 

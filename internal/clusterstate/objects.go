@@ -26,6 +26,8 @@ type Objects struct {
 	TaintRules []*resourceapi.DeviceTaintRule
 	Nodes      []*corev1.Node
 	Pods       []*corev1.Pod
+	// PassedOver names the documents in files that are of no kind that matters.
+	PassedOver []string
 	// Warnings say what could not be read but is not needed by everybody.
 	Warnings []string
 }
@@ -50,6 +52,7 @@ func (o *Objects) Overlay(other *Objects) *Objects {
 		TaintRules: overlay(o.TaintRules, other.TaintRules),
 		Nodes:      overlay(o.Nodes, other.Nodes),
 		Pods:       overlay(o.Pods, other.Pods),
+		PassedOver: slices.Concat(o.PassedOver, other.PassedOver),
 		Warnings:   slices.Concat(o.Warnings, other.Warnings),
 	}
 }
@@ -80,9 +83,9 @@ func sortObjects[T metav1.Object](objects []T) {
 	})
 }
 
-// add takes an object of a kind that matters, and ignores the others. namespace is for
+// add takes an object of a kind that matters, and is false for others. namespace is for
 // those that should have one and don't.
-func (o *Objects) add(object runtime.Object, namespace string) {
+func (o *Objects) add(object runtime.Object, namespace string) bool {
 	switch object := object.(type) {
 	case *resourceapi.ResourceClaim:
 		o.Claims = append(o.Claims, inNamespace(object, namespace))
@@ -98,7 +101,10 @@ func (o *Objects) add(object runtime.Object, namespace string) {
 		o.Nodes = append(o.Nodes, object)
 	case *corev1.Pod:
 		o.Pods = append(o.Pods, inNamespace(object, namespace))
+	default:
+		return false
 	}
+	return true
 }
 
 func inNamespace[T metav1.Object](object T, namespace string) T {

@@ -47,14 +47,14 @@ var budgets = []budget{
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12050},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 2650},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 7100},
-	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2750},
+	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3025},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4600},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5660},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 7100},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8250},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12950},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10800},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 77700},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 78100},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -65,6 +66,20 @@ func nameInDomain(name *resourceapi.FullyQualifiedName) (id string, ok bool) {
 // attribute is the matchAttribute that refers to the definition of a name.
 func attribute(name string) string {
 	return AttributeDomain + "/" + name
+}
+
+// LooksUp returns the names that the carrier looks up in a class, because it does not define them
+// itself, each once.
+func (c Carrier) LooksUp(class string) []string {
+	own, _ := c.Definitions()
+	var names []string
+	for _, reference := range References(c.Spec) {
+		if find(own, reference.Name) == nil && !slices.Contains(names, reference.Name) &&
+			slices.Contains(coveredClasses(&c.Spec.Devices, reference.Requests), class) {
+			names = append(names, reference.Name)
+		}
+	}
+	return names
 }
 
 // coveredClasses lists the device classes of the requests that a constraint

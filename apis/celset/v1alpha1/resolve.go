@@ -6,12 +6,15 @@ package v1alpha1
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/apis/nearest"
 )
 
 // ClassGetter gives access to device classes. The device class lister of the
@@ -196,8 +199,24 @@ func (r *resolver) notFound(name string, classNames []string, path *field.Path) 
 		places = append(places, "spec.config of DeviceClass "+className)
 	}
 	err := field.NotFound(path, attribute(name))
-	err.Detail = fmt.Sprintf("no %s of that name in %s: define it in one of them", Kind, strings.Join(places, ", "))
+	err.Detail = fmt.Sprintf("no %s of that name in %s: define it in one of them", Kind, strings.Join(places, ", ")) +
+		nearest.DidYouMean(AttributeDomain+"/", name, r.names(classNames))
 	return err
+}
+
+// names are those that are defined in the claim and in the classes.
+func (r *resolver) names(classNames []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		all := slices.Clone(r.own)
+		for _, className := range classNames {
+			all = append(all, r.classes[className].definitions...)
+		}
+		for i := range all {
+			if !yield(all[i].Name) {
+				return
+			}
+		}
+	}
 }
 
 // conflict is an error if the definitions, one per class, are not all the same.

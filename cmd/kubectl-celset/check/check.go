@@ -5,25 +5,47 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/admission"
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
 // Options say what the objects don't.
 type Options struct {
-	// Count is assumed for definitions that no claim refers to.
+	// Count is assumed for definitions that no claim refers to. 0 is [defaultCount], and any number of
+	// devices when a set is looked for.
 	Count int
 	// Features are those of the scheduler.
 	Features structured.Features
+	// AllClasses: a DeviceClass that was not read does not exist.
+	AllClasses bool
+	// Timeout ends looking for sets.
+	Timeout time.Duration
+}
+
+// maxPassedOver is how many documents are named that are not checked.
+const maxPassedOver = 20
+
+// defaultCount is a usual number of devices.
+const defaultCount = 4
+
+func (o Options) count() int {
+	if o.Count == 0 {
+		return defaultCount
+	}
+	return o.Count
 }
 
 // checker holds what all objects are checked with.
@@ -31,13 +53,67 @@ type checker struct {
 	Options
 	state       *clusterstate.State
 	environment *device.Environment
+	judge       *admission.Checker
 	nodes       *nodes
+	// idle allocates as if all devices were free, and searching ends it.
+	idle      *allocator.Allocator
+	searching context.Context
 }
 
 // Run checks the objects for which wanted is true: *ResourceClaim, *ResourceClaimTemplate
 // and *DeviceClass. Objects that have nothing to do with constraints are left out. The
 // error is about checking, not about the objects.
 func Run(ctx context.Context, state *clusterstate.State, wanted func(object any) bool, options Options) (*Report, error) {
+	c, err := newChecker(ctx, state, options)
+	if err != nil {
+		return nil, err
+	}
+	if options.Timeout > 0 {
+		var cancel context.CancelFunc
+		c.searching, cancel = context.WithTimeout(ctx, options.Timeout)
+		defer cancel()
+	}
+	report := &Report{Meta: output.NewMeta(output.CheckReport), Objects: []Object{}}
+	for i, passed := range state.PassedOver {
+		if i == maxPassedOver {
+			report.Warnings = append(report.Warnings, Finding{Message: fmt.Sprintf("%d more documents of kinds that check does not know", len(state.PassedOver)-i)})
+			break
+		}
+		report.Warnings = append(report.Warnings, Finding{Message: passed + ": check does not know this kind"})
+	}
+	add := func(object Object, err error) error {
+		if len(object.Errors)+len(object.Warnings)+len(object.Constraints)+len(object.Preferences) > 0 {
+			report.Objects = append(report.Objects, object)
+		}
+		return err
+	}
+	for _, class := range state.Objects.Classes {
+		if wanted(class) {
+			if err := add(c.class(ctx, class)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, template := range state.Templates {
+		if wanted(template) {
+			verdict, err := c.judge.Template(ctx, template, state.Classes())
+			if err := add(c.claim(ctx, v1alpha1.TemplateCarrier(template), clusterstate.Instantiate(template, template.Name), verdict), err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, claim := range state.Claims {
+		if wanted(claim) {
+			verdict, err := c.judge.Claim(ctx, claim, state.Classes())
+			if err := add(c.claim(ctx, v1alpha1.ClaimCarrier(claim), claim, verdict), err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return report, ctx.Err()
+}
+
+func newChecker(ctx context.Context, state *clusterstate.State, options Options) (*checker, error) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	if err != nil {
 		return nil, err
@@ -46,93 +122,100 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{Options: options, state: state, environment: environment, nodes: nodes}
-	report := &Report{Objects: []Object{}}
-	add := func(object Object) {
-		if len(object.Errors)+len(object.Warnings)+len(object.Constraints)+len(object.Preferences) > 0 {
-			report.Objects = append(report.Objects, object)
-		}
+	judge, err := admission.NewChecker(admission.Options{Environment: environment, Devices: nodes.largestPool})
+	if err != nil {
+		return nil, err
 	}
-	for _, class := range state.Objects.Classes {
-		if wanted(class) {
-			add(c.class(ctx, class))
-		}
-	}
-	for _, template := range state.Templates {
-		if wanted(template) {
-			add(c.claim(ctx, v1alpha1.TemplateCarrier(template), clusterstate.Instantiate(template, template.Name)))
-		}
-	}
-	for _, claim := range state.Claims {
-		if wanted(claim) {
-			add(c.claim(ctx, v1alpha1.ClaimCarrier(claim), claim))
-		}
-	}
-	return report, ctx.Err()
+	problem := state.Problem(nil, options.Features, allocator.WithCache(allocator.NewCache()), allocator.WithEnvironment(environment),
+		allocator.WithReasons(), allocator.WithoutPreferences(), allocator.WithoutDefaultConstraints(),
+		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps))
+	problem.Allocated = nil
+	idle, err := problem.NewAllocator(ctx)
+	return &checker{Options: options, state: state, environment: environment, judge: judge, nodes: nodes, idle: idle, searching: ctx}, err
 }
 
-func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) Object {
+func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Object, error) {
 	result := Object{Kind: "DeviceClass", Name: class.Name}
-	definitions, err := v1alpha1.ClassDefinitions(class)
-	result.addErrors(err)
-	for _, definition := range definitions {
-		result.Constraints = append(result.Constraints, c.unreferenced(ctx, definition))
+	verdict, err := c.judge.Class(ctx, class)
+	result.judged(verdict)
+	definitions, _ := v1alpha1.ClassDefinitions(class)
+	preferences, _ := v1alpha1.ClassPreferences(class)
+	if len(definitions)+len(preferences) == 0 {
+		return result, err
 	}
-	c.classPreferences(ctx, &result, class)
-	return result
+	claim := claimOfClass(class.Name, c.count())
+	covered := coveredRequests(&claim.Spec.Devices, nil)
+	for _, definition := range definitions {
+		constraint := newUnreferenced(definition)
+		candidates := c.candidates(ctx, &constraint.Facts, claim, covered)
+		constraint.Assumed = true
+		said := len(result.Errors) + len(result.Warnings)
+		expression := c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, candidates, c.publishedFor(definition, candidates))
+		for _, on := range candidates {
+			constraint.Nodes = append(constraint.Nodes, on.sets(covered))
+		}
+		// What tells drivers apart may be for devices of several classes.
+		isOfClass := expression != nil && (c.Count > 0 || definition.Default || !readsDriver(expression))
+		if isOfClass && c.nodes.areKnown() && said == len(result.Errors)+len(result.Warnings) {
+			c.satisfiableForClass(&result, &constraint, definition, mostOn(candidates))
+		}
+		result.Constraints = append(result.Constraints, constraint)
+	}
+	for _, p := range preferences {
+		found := newPreference(p)
+		candidates := c.candidates(ctx, &found.Facts, claim, covered)
+		found.Assumed = true
+		c.value(ctx, &result, &found, p.Source.Field, p, candidates, publishedBy(candidates))
+		result.Preferences = append(result.Preferences, found)
+	}
+	return result, err
 }
 
-func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim) Object {
+func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim, verdict admission.Verdict) Object {
 	result := Object{Kind: carrier.Object.Kind, Namespace: carrier.Object.Namespace, Name: carrier.Object.Name}
+	result.judged(verdict)
+	c.unknownClasses(&result, carrier)
+	// What is wrong so far keeps the allocator from searching, and what has devices has a set.
+	isSearched := c.nodes.areKnown() && len(result.Errors) == 0 && claim.Status.Allocation == nil
 	own, err := carrier.Definitions()
-	result.addErrors(err)
 	var resolved []v1alpha1.Constraint
 	if err == nil {
-		resolved, err = carrier.Resolve(c.state.Classes())
-		result.addErrors(err)
+		resolved, _ = carrier.Resolve(c.state.Classes())
 	}
 	for _, constraint := range resolved {
-		result.Constraints = append(result.Constraints, c.referenced(ctx, carrier, claim, constraint))
+		result.Constraints = append(result.Constraints, c.referenced(ctx, &result, carrier, claim, constraint, isSearched))
+	}
+	if len(result.Errors) == 0 && isSearched {
+		c.together(&result, carrier, claim, resolved)
 	}
 	names := v1alpha1.Unreferenced(carrier.Spec)
 	for _, definition := range own {
-		isUnreferenced := slices.Contains(names, definition.Name)
-		if isUnreferenced {
-			result.Warnings = append(result.Warnings, fmt.Sprintf("%s: no constraint refers to %s: it does nothing",
-				definition.Source.Field, definition.Name))
-		}
-		if isUnreferenced || len(resolved) == 0 {
-			result.Constraints = append(result.Constraints, c.unreferenced(ctx, definition))
+		if slices.Contains(names, definition.Name) || len(resolved) == 0 {
+			constraint := newUnreferenced(definition)
+			constraint.Devices, constraint.Assumed = []int{c.count()}, true
+			c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, nil, nil)
+			result.Constraints = append(result.Constraints, constraint)
 		}
 	}
 	c.preferences(ctx, &result, carrier, claim)
 	return result
 }
 
-// addErrors takes the mistakes one by one.
-func (o *Object) addErrors(err error) {
-	if failure, ok := errors.AsType[*v1alpha1.Error](err); ok {
-		for _, one := range failure.Errors {
-			o.Errors = append(o.Errors, one.Error())
-		}
-	} else if err != nil {
-		o.Errors = append(o.Errors, err.Error())
+// publishedFor is what the devices publish that a definition of a class may be about: those of the class for a
+// default, and otherwise any. Without a device of the class nothing is known.
+func (c *checker) publishedFor(definition v1alpha1.Definition, ofClass []candidates) published {
+	if definition.Default || len(ofClass) == 0 {
+		return publishedBy(ofClass)
 	}
+	return c.nodes.published
 }
 
-// unreferenced is for a definition of which nobody says for how many devices it is.
-func (c *checker) unreferenced(ctx context.Context, definition v1alpha1.Definition) Constraint {
-	result := Constraint{
-		Name:    definition.Name,
-		Source:  definition.Source.String(),
-		Default: definition.Default,
-		Facts:   Facts{Devices: []int{c.Count}, Assumed: true},
-	}
-	c.expression(ctx, &result, definition.Expression, definition.Variables, nil)
-	return result
+// newUnreferenced is for a definition of which nothing says for how many devices it is.
+func newUnreferenced(definition v1alpha1.Definition) Constraint {
+	return Constraint{Name: definition.Name, Source: definition.Source.String(), Default: definition.Default}
 }
 
-func (c *checker) referenced(ctx context.Context, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim, constraint v1alpha1.Constraint) Constraint {
+func (c *checker) referenced(ctx context.Context, object *Object, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim, constraint v1alpha1.Constraint, isSearched bool) Constraint {
 	result := Constraint{
 		Name:     constraint.Name,
 		Field:    carrier.Path.Child("devices", "constraints").Index(constraint.Index).String(),
@@ -145,9 +228,14 @@ func (c *checker) referenced(ctx context.Context, carrier v1alpha1.Carrier, clai
 	}
 	covered := coveredRequests(&claim.Spec.Devices, constraint.Requests)
 	candidates := c.candidates(ctx, &result.Facts, claim, covered)
-	c.expression(ctx, &result, constraint.Expression, constraint.Variables, candidates)
+	errors := len(object.Errors)
+	expression := c.expression(ctx, object, &result, result.Field, constraint.Expression, constraint.Variables, candidates, publishedBy(candidates))
 	for _, on := range candidates {
 		result.Nodes = append(result.Nodes, on.sets(covered))
+	}
+	// What is wrong for all devices needs no search.
+	if expression != nil && isSearched && len(object.Errors) == errors {
+		c.satisfiable(object, &result, result.Field, claim, constraint)
 	}
 	return result
 }
@@ -156,12 +244,12 @@ func (c *checker) referenced(ctx context.Context, carrier v1alpha1.Carrier, clai
 func (c *checker) candidates(ctx context.Context, facts *Facts, claim *resourceapi.ResourceClaim, covered coverage) []candidates {
 	candidates, err := c.nodes.candidates(ctx, claim, covered)
 	if err != nil {
-		// What keeps the scheduler from looking for devices is for simulate to tell.
+		// What keeps the scheduler from looking for devices is for simulate to say.
 		candidates = nil
 	}
 	facts.Devices = covered.sizes(candidates)
 	if len(facts.Devices) == 0 {
-		facts.Devices, facts.Assumed = []int{c.Count}, true
+		facts.Devices, facts.Assumed = []int{c.count()}, true
 	}
 	return candidates
 }

@@ -6,7 +6,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -17,12 +16,12 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// expression fills in what can be told of the expression for sets of the sizes.
-func (c *checker) expression(ctx context.Context, result *Constraint, text string, variables []v1alpha1.Variable, candidates []candidates) {
+// expression fills in what is known of the expression for sets of the sizes. It is nil if it does not compile,
+// which admission has said.
+func (c *checker) expression(ctx context.Context, object *Object, result *Constraint, where, text string, variables []v1alpha1.Variable, candidates []candidates, has published) *device.Expression {
 	expression, err := c.environment.Compile(ctx, text, variables...)
 	if err != nil {
-		result.Error = expressionError(err)
-		return
+		return nil
 	}
 	size := slices.Max(result.Devices)
 	analysis := bound.Analyze(expression, size)
@@ -30,6 +29,8 @@ func (c *checker) expression(ctx context.Context, result *Constraint, text strin
 	result.TooExpensive = analysis.Understood() && !result.Pruned
 	result.Conjuncts = c.conjuncts(ctx, expression, variables, size)
 	result.tell(expression, size, candidates)
+	(&attributes{published: has, drivers: c.nodes.drivers, object: object, where: where, name: result.Name, expression: expression, text: text}).check()
+	return expression
 }
 
 // tell fills in what has nothing to do with what the expression returns.
@@ -38,13 +39,11 @@ func (f *Facts) tell(expression *device.Expression, size int, candidates []candi
 	if cost, err := expression.EstimateCost(size); err == nil {
 		f.Cost, f.CostLimit = cost, cel.DefaultCostLimit
 	}
-	if place, found := expression.OrderDependence(); found {
-		f.Ordered = &Position{Line: place.Line, Column: place.Column}
-	}
 	read := expression.ReadSet()
 	f.ReadsAll = read.All
+	has, missing := publishedBy(candidates), len(devicesOf(candidates))
 	for name := range read.Attributes {
-		f.Reads = append(f.Reads, attribute(name, candidates))
+		f.Reads = append(f.Reads, has.attribute(name, missing))
 	}
 	slices.SortFunc(f.Reads, func(a, b Attribute) int {
 		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name))
@@ -61,16 +60,6 @@ func devicesOf(candidates []candidates) []*device.Device {
 		}
 	}
 	return devices
-}
-
-func expressionError(err error) *ExpressionError {
-	failure, ok := errors.AsType[*cel.Error](err)
-	if !ok {
-		return &ExpressionError{Message: err.Error(), Text: err.Error()}
-	}
-	return &ExpressionError{
-		Variable: failure.Variable, Line: failure.Line, Column: failure.Column, Message: failure.Message, Text: failure.Error(),
-	}
 }
 
 // conjuncts says what the search understands of each conjunct by itself.
@@ -98,25 +87,6 @@ func (c *checker) understanding(ctx context.Context, text string, variables []v1
 	default:
 		return Understood
 	}
-}
-
-// attribute looks at what the candidates publish.
-func attribute(name device.AttributeName, candidates []candidates) Attribute {
-	result := Attribute{Domain: name.Domain, Name: name.ID}
-	for _, on := range candidates {
-		for _, one := range on.devices {
-			value, found := one.attribute(name)
-			if !found {
-				result.Missing++
-				continue
-			}
-			if result.Types == nil {
-				result.Types = make(map[string]int)
-			}
-			result.Types[typeOf(value)]++
-		}
-	}
-	return result
 }
 
 func typeOf(value resourceapi.DeviceAttribute) string {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -23,20 +22,45 @@ type nodes struct {
 	all       []*corev1.Node
 	allocator *allocator.Allocator
 	devices   map[structured.DeviceID]*resourceapi.Device
+	// published is what all devices publish, drivers are those that have devices.
+	published published
+	drivers   []string
+	// largestPool is the number of devices of the largest pool, 0 if none is known.
+	largestPool int
 }
 
 func newNodes(ctx context.Context, state *clusterstate.State, features structured.Features) (*nodes, error) {
-	n := &nodes{all: state.Nodes(), devices: make(map[structured.DeviceID]*resourceapi.Device)}
+	n := &nodes{all: state.Nodes(), devices: make(map[structured.DeviceID]*resourceapi.Device), published: published{}}
 	problem := state.Problem(nil, features)
+	pools := map[[2]string]int{}
 	for _, slice := range problem.Slices {
+		if !slices.Contains(n.drivers, slice.Spec.Driver) {
+			n.drivers = append(n.drivers, slice.Spec.Driver)
+		}
+		pool := [2]string{slice.Spec.Driver, slice.Spec.Pool.Name}
+		pools[pool] += len(slice.Spec.Devices)
+		n.largestPool = max(n.largestPool, pools[pool])
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
+			n.published.add(slice.Spec.Driver, d)
 			n.devices[structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name)] = d
 		}
 	}
 	var err error
 	n.allocator, err = problem.NewAllocator(ctx)
 	return n, err
+}
+
+// areKnown tells whether there are nodes with devices.
+func (n *nodes) areKnown() bool { return len(n.all) > 0 && len(n.devices) > 0 }
+
+// mostOn is the largest number of candidates of a node.
+func mostOn(all []candidates) int {
+	most := 0
+	for _, on := range all {
+		most = max(most, len(on.devices))
+	}
+	return most
 }
 
 // candidates are the devices of one node that match the covered requests.
@@ -52,15 +76,6 @@ type candidates struct {
 type candidate struct {
 	id     structured.DeviceID
 	device *resourceapi.Device
-}
-
-// attribute finds an attribute as expressions name it.
-func (c candidate) attribute(name device.AttributeName) (resourceapi.DeviceAttribute, bool) {
-	if value, found := c.device.Attributes[resourceapi.QualifiedName(name.Domain+"/"+name.ID)]; found {
-		return value, true
-	}
-	value, found := c.device.Attributes[resourceapi.QualifiedName(name.ID)]
-	return value, found && name.Domain == c.id.Driver.String()
 }
 
 // candidates looks at each node, and leaves out those that have nothing for the claim.

@@ -7,11 +7,15 @@ import (
 	"math/big"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cmd/kubectl-celset/output"
 )
 
-// Report is what was found out, object by object.
+// Report is what was found out, object by object. CheckReport.yaml in package output is its schema.
 type Report struct {
-	Objects []Object `json:"objects"`
+	output.Meta
+	// Warnings are about what was read and is no object that can be checked.
+	Warnings []Finding `json:"warnings,omitempty"`
+	Objects  []Object  `json:"objects"`
 }
 
 // Object is a claim, a template or a class that refers to constraints or defines some, or has
@@ -20,10 +24,10 @@ type Object struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Errors keep the claim from being allocated; those about an expression stand there.
-	Errors []string `json:"errors,omitempty"`
-	// Warnings are about what is allowed but hardly meant.
-	Warnings    []string     `json:"warnings,omitempty"`
+	// Errors keep the claim from being allocated, Warnings are about what is allowed and hardly meant:
+	// what admission says, and what the devices say.
+	Errors      []Finding    `json:"errors,omitempty"`
+	Warnings    []Finding    `json:"warnings,omitempty"`
 	Constraints []Constraint `json:"constraints,omitempty"`
 	// Preferences hold for the claim, in their order, or are those of the class.
 	Preferences []Preference `json:"preferences,omitempty"`
@@ -49,6 +53,10 @@ type Constraint struct {
 	TooExpensive bool `json:"tooExpensive,omitempty"`
 	// Pruned: the search can rule out sets without evaluating them.
 	Pruned bool `json:"pruned"`
+	// Search is what looking for a set ended with, as if all devices were free, empty if there was no search.
+	Search Outcome `json:"search,omitempty"`
+	// NotKnown is why a search has no answer.
+	NotKnown string `json:"notKnown,omitempty"`
 	// Nodes have candidates for the sets.
 	Nodes []NodeSets `json:"nodes,omitempty"`
 }
@@ -62,8 +70,6 @@ type Preference struct {
 	Requests []string `json:"requests,omitempty"`
 	// Policy is what it is built in for; nothing of Facts is known then but the sizes.
 	Policy v1alpha1.PreferencePolicy `json:"policy,omitempty"`
-	// OneSet: it has no effect, because all devices of a node are wanted.
-	OneSet bool `json:"oneSet,omitempty"`
 	Facts
 	// Read: the search can tell what a value can still become, and leaves out sets that can't be
 	// better. If not, it evaluates one set after the other until its budget for preferences ends.
@@ -72,15 +78,14 @@ type Preference struct {
 	Nodes []NodeSets `json:"nodes,omitempty"`
 }
 
-// Facts are what can be told of the expression of a constraint or a preference.
+// Facts are what is known of the expression of a constraint or a preference. Of one that does not compile they are
+// the sizes.
 type Facts struct {
 	// Devices are the sizes that a set can have, in ascending order: several if
 	// alternatives ask for different counts, none if the node decides. Assumed: nothing
 	// says how many, and the option Count was taken.
 	Devices []int `json:"devices,omitempty"`
 	Assumed bool  `json:"assumed,omitempty"`
-	// Error is why the expression does not compile; nothing of what follows is known then.
-	Error *ExpressionError `json:"error,omitempty"`
 	// Type is that of the result: bool, of a preference int, or dyn if only an evaluation can tell.
 	Type string `json:"type,omitempty"`
 	// Reads are the attributes that the expression reads; ReadsAll: it can't be told which.
@@ -90,27 +95,6 @@ type Facts struct {
 	// cost units; math.MaxUint64 if there is no limit. CostLimit ends an evaluation that does cost more.
 	Cost      uint64 `json:"cost,omitempty"`
 	CostLimit uint64 `json:"costLimit,omitempty"`
-	// Ordered is where the expression first speaks of the order of the devices. It is
-	// evaluated in one order only.
-	Ordered *Position `json:"ordered,omitempty"`
-}
-
-// ExpressionError is a mistake in an expression.
-type ExpressionError struct {
-	// Variable is that in which the mistake is, empty if it is in the expression itself.
-	Variable string `json:"variable,omitempty"`
-	// Line and Column count from 1; 0 if there is no such place.
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
-	Message string `json:"message"`
-	// Text shows the place in the source with a caret below it.
-	Text string `json:"text"`
-}
-
-// Position is a place in an expression, counted from 1; 0 if it is not known.
-type Position struct {
-	Line   int `json:"line"`
-	Column int `json:"column"`
 }
 
 // Attribute is an attribute that an expression reads.
@@ -153,21 +137,14 @@ type NodeSets struct {
 	FreeSets *big.Int `json:"freeSets"`
 }
 
-// Valid tells that nothing is wrong with any object.
-func (r *Report) Valid() bool {
+// Valid tells that nothing is wrong with any object; with strict, that there are no warnings either.
+func (r *Report) Valid(strict bool) bool {
+	if strict && len(r.Warnings) > 0 {
+		return false
+	}
 	for _, object := range r.Objects {
-		if len(object.Errors) > 0 {
+		if len(object.Errors) > 0 || strict && len(object.Warnings) > 0 {
 			return false
-		}
-		for _, constraint := range object.Constraints {
-			if constraint.Error != nil {
-				return false
-			}
-		}
-		for _, preference := range object.Preferences {
-			if preference.Error != nil {
-				return false
-			}
 		}
 	}
 	return true

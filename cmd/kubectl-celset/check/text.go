@@ -23,8 +23,9 @@ const maxLine = 100
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{w: w}
+	p.findings(0, nil, r.Warnings)
 	for i, object := range r.Objects {
-		if i > 0 {
+		if i > 0 || len(r.Warnings) > 0 {
 			p.line(0, "")
 		}
 		p.object(object)
@@ -56,18 +57,28 @@ func (p *printer) object(o Object) {
 		name = o.Namespace + "/" + name
 	}
 	p.line(0, "%s %s", o.Kind, name)
-	for _, text := range o.Errors {
-		p.line(1, "error: %s", text)
-	}
-	for _, text := range o.Warnings {
-		p.line(1, "warning: %s", text)
-	}
+	p.findings(1, o.Errors, o.Warnings)
 	for _, constraint := range o.Constraints {
 		p.constraint(constraint)
 	}
 	for _, preference := range o.Preferences {
 		p.preference(preference)
 	}
+}
+
+// findings may have several lines.
+func (p *printer) findings(indent int, errors, warnings []Finding) {
+	show := func(level string, of []Finding) {
+		for _, finding := range of {
+			first, rest, _ := strings.Cut(finding.Message, "\n")
+			p.line(indent, "%s: %s", level, first)
+			for line := range strings.Lines(rest) {
+				p.line(indent+1, "%s", strings.TrimRight(line, "\n"))
+			}
+		}
+	}
+	show("error", errors)
+	show("warning", warnings)
 }
 
 func (p *printer) constraint(c Constraint) {
@@ -80,11 +91,14 @@ func (p *printer) constraint(c Constraint) {
 	if c.Field != "" {
 		p.entry("used", "%s: %s", c.Field, covers(c.Requests))
 	}
-	if p.failure(c.Error) {
+	if c.Type == "" {
 		return
 	}
 	p.facts(&c.Facts)
 	p.conjuncts(c)
+	if c.Search == NotKnown {
+		p.entry("search", "not known: %s", c.NotKnown)
+	}
 	p.nodes(c.Nodes)
 }
 
@@ -101,16 +115,10 @@ func (p *printer) preference(of Preference) {
 	if !of.Assumed || len(of.Requests) > 0 {
 		p.entry("about", "%s", covers(of.Requests))
 	}
-	if p.failure(of.Error) {
-		return
-	}
-	if of.OneSet {
-		p.entry("effect", "none: allocationMode: All leaves nothing to choose")
-	}
 	if of.Policy != "" {
 		p.sizes(&of.Facts)
 		p.entry("policy", "%s", of.Policy)
-	} else {
+	} else if of.Type != "" {
 		p.facts(&of.Facts)
 		p.entry("search", "%s", of.search())
 	}
@@ -122,18 +130,6 @@ func (of Preference) search() string {
 		return "understood: sets that can't be better are left out"
 	}
 	return "not understood: one set after the other is evaluated, as many as the budget allows for"
-}
-
-// failure tells whether there is one.
-func (p *printer) failure(failure *ExpressionError) bool {
-	if failure == nil {
-		return false
-	}
-	p.line(2, "error: does not compile")
-	for line := range strings.Lines(failure.Text) {
-		p.line(3, "%s", strings.TrimRight(line, "\n"))
-	}
-	return true
 }
 
 func (p *printer) sizes(c *Facts) {
@@ -152,9 +148,6 @@ func (p *printer) facts(c *Facts) {
 	}
 	if c.ReadsAll {
 		p.entry(labelOf("reads", len(c.Reads)), "attributes that are not written in full: any may be meant")
-	}
-	if c.Ordered != nil {
-		p.entry("order", "%d:%d speaks of the order of devices: a set is tried in one order only", c.Ordered.Line, c.Ordered.Column)
 	}
 	estimate := "at most " + number(c.Cost) + " by estimate"
 	if c.Cost == math.MaxUint64 {

@@ -4,8 +4,12 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	resourceapi "k8s.io/api/resource/v1"
@@ -16,54 +20,85 @@ import (
 
 const checkLong = `Check the constraints of ResourceClaims, ResourceClaimTemplates and DeviceClasses:
 
-- whether references are defined and expressions compile, with line, column and caret;
-- what type they have and which attributes they read, with the types that devices publish;
+- what the webhook says of them: whether references are defined and expressions compile, with
+  line, column and caret;
+- whether there is a set of devices, as if all were free, that satisfies each constraint;
+- which attributes expressions read, with the types that devices publish: one that no device
+  has, and a comparison of types that are never equal, are mistakes;
 - what an evaluation may cost for as many devices as the claim asks for, by estimate;
 - how many sets of devices there are on each node, of all that match and of the free ones;
 - what the search understands of each conjunct, so that it need not try all sets.
 
 Without arguments everything that was read is checked. Nodes and their devices are known if
 ResourceSlices are.
-` + exitCodes
+
+Exit codes: 0 there are no errors, 1 there are some, 2 there is no answer (wrong usage,
+unreadable input, nothing to check, no connection). With --strict warnings count as errors.`
 
 const checkExample = `  # Everything in the namespace, with the devices of the cluster
   kubectl celset check
-  # A file, without a cluster
-  kubectl celset check -f claim.yaml
+  # Files in a pipeline
+  kubectl celset check -f manifests/ -R --strict
   # A file before it is applied, with the classes and devices of the cluster
   kubectl celset check -f claim.yaml --with-cluster template/4-connected-devices`
 
 func newCheckCommand(o *options) *cobra.Command {
-	count := 0
+	settings, strict := check.Options{Timeout: time.Minute}, false
 	command := &cobra.Command{
 		Use:     "check [NAME | claim/NAME | template/NAME | class/NAME]...",
 		Short:   "Check constraints: compile, types, cost, number of sets, what the search understands",
 		Long:    checkLong,
 		Example: checkExample,
 		RunE: func(command *cobra.Command, args []string) error {
-			if count < 1 || count > resourceapi.AllocationResultsMaxSize {
-				return fmt.Errorf("--count %d: must be from 1 to %d", count, resourceapi.AllocationResultsMaxSize)
+			if command.Flags().Changed("count") && (settings.Count < 1 || settings.Count > resourceapi.AllocationResultsMaxSize) {
+				return fmt.Errorf("--count %d: must be from 1 to %d", settings.Count, resourceapi.AllocationResultsMaxSize)
 			}
 			state, err := o.state(command.Context())
 			if err != nil {
 				return err
 			}
+			if o.readsFiles() && len(state.Constrained()) == 0 {
+				return nothingToCheck(state)
+			}
 			wanted, err := o.wanted(state, args)
 			if err != nil {
 				return err
 			}
-			report, err := check.Run(command.Context(), state, wanted, check.Options{Count: count, Features: o.gates.features()})
+			settings.Features, settings.AllClasses = o.gates.features(), !o.readsFiles() || o.withCluster
+			report, err := check.Run(command.Context(), state, wanted, settings)
 			if err != nil {
 				return err
 			}
-			return written(o.data(report, report.Print), o.Out, report.Valid())
+			if len(report.Objects) == 0 {
+				_, _ = fmt.Fprintln(o.ErrOut, "no constraints and no preferences to check in the objects that were read")
+			}
+			return written(o.data(report, report.Print), o.Out, report.Valid(strict))
 		},
 	}
 	o.addFlags(command, "json", "yaml")
 	o.gates.addFlag(command.Flags())
-	command.Flags().IntVar(&count, "count", 4, "Number of devices to assume for definitions that no claim refers to.")
+	command.Flags().IntVar(&settings.Count, "count", 0, "Number of devices to assume for definitions that no claim refers to. Without it facts are those of 4, and a set may have any number.")
+	command.Flags().BoolVar(&strict, "strict", false, "End with exit code 1 if there are warnings, too.")
+	command.Flags().DurationVar(&settings.Timeout, "timeout", settings.Timeout, "Time to look for sets.")
 	command.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Check the claims and templates of all namespaces.")
 	return command
+}
+
+// nothingToCheck is the error for files without anything that can have constraints. It names what was read.
+func nothingToCheck(state *clusterstate.State) error {
+	read := slices.Clone(state.PassedOver[:min(5, len(state.PassedOver))])
+	for kind, count := range map[string]int{
+		"ResourceSlice": len(state.Objects.Slices), "Node": len(state.Objects.Nodes), "Pod": len(state.Pods), "DeviceTaintRule": len(state.TaintRules),
+	} {
+		if count > 0 {
+			read = append(read, fmt.Sprintf("%d of kind %s", count, kind))
+		}
+	}
+	slices.Sort(read)
+	if more := len(state.PassedOver) - 5; more > 0 {
+		read = append(read, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("nothing to check: there is no ResourceClaim, ResourceClaimTemplate or DeviceClass; read: %s", cmp.Or(strings.Join(read, ", "), "nothing"))
 }
 
 // wanted selects the objects that the arguments name, all in the namespace if there are

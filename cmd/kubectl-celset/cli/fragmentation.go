@@ -20,6 +20,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/fragmentation"
+	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -93,13 +94,16 @@ func newFragmentationCommand(o *options) *cobra.Command {
 }
 
 // fragmented is a report for people.
-type fragmented struct{ *fragmentation.Report }
+type fragmented struct {
+	output.Meta
+	*fragmentation.Report
+}
 
 func fragmentationOf(ctx context.Context, state *clusterstate.State, features structured.Features, nodes []*corev1.Node, settings fragmentation.Options) (fragmented, error) {
 	problem := state.Problem(nil, features, allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentation.DefaultCost, fragmentation.DefaultSteps)))
 	problem.Allocated = append(slices.Clone(problem.Allocated), state.Waiting()...)
 	report, err := fragmentation.New(ctx, problem, nodes, settings)
-	return fragmented{report}, err
+	return fragmented{output.NewMeta(output.FragmentationReport), report}, err
 }
 
 // isComplete tells whether all shapes could be counted.

@@ -24,6 +24,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -42,6 +43,7 @@ type Options struct {
 
 // Report is the answer.
 type Report struct {
+	output.Meta
 	// Subject is the pod or the claim.
 	Subject string `json:"subject"`
 	// Scheduling is what is known of a pod besides its devices.
@@ -141,7 +143,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 		NamesAll: true, // they were read with the rights of the caller
 	}
 	q.problem.Options = append(q.problem.Options, allocator.WithShapes(askedShapes(&q.problem.Problem)))
-	report := &Report{Subject: subject.String(), Scheduling: schedulingOf(subject.Pod), Nodes: []Node{}}
+	report := &Report{Meta: output.NewMeta(output.Explanation), Subject: subject.String(), Scheduling: schedulingOf(subject.Pod), Nodes: []Node{}}
 	if err := q.allocated(ctx, report, nodes); err != nil {
 		report.Error = err.Error()
 		return report, nil

@@ -1,7 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+// Package webhook hosts the checks of package admission on a webhook server, which may have others:
+//
+//	err := webhook.Register(server, checker, webhook.Readers{Cached: cache, Live: live})
+package webhook
 
 import (
 	"context"
@@ -18,8 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/celset/celset/admission"
 	"github.com/celset/celset/cel/fairness"
 )
 
@@ -45,38 +49,38 @@ const (
 type Readers struct {
 	// Cached may be a little behind. It is asked first for device classes.
 	Cached client.Reader
-	// Live is asked for device classes before something is refused because of one, and
-	// for the claims and templates of pods.
+	// Live is asked for device classes before something is refused because of one, for the claims and
+	// templates of pods, and for those that refer to what a class does not define any more.
 	Live client.Reader
 }
 
 // Register has a server answer at the four paths. The server may have other webhooks.
-func Register(server webhook.Server, checker *Checker, readers Readers) error {
+func Register(server webhook.Server, checker *admission.Checker, readers Readers) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), resourceapi.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("admission of CEL device constraints: %w", err)
 	}
 	turns := fairness.NewTurns(maxJudged, maxWaiting)
-	server.Register(ClaimPath, admission.WithValidator(scheme, validator[*resourceapi.ResourceClaim]{
+	server.Register(ClaimPath, ctrladmission.WithValidator(scheme, validator[*resourceapi.ResourceClaim]{
 		kind: "ResourceClaim", turns: turns,
 		spec: func(claim *resourceapi.ResourceClaim) any { return &claim.Spec },
-		check: func(ctx context.Context, claim *resourceapi.ResourceClaim) (Verdict, error) {
-			return readers.judge(ctx, func(classes *classGetter) (Verdict, error) { return checker.Claim(ctx, claim, classes) })
+		check: func(ctx context.Context, claim *resourceapi.ResourceClaim) (admission.Verdict, error) {
+			return readers.judge(ctx, func(classes *classGetter) (admission.Verdict, error) { return checker.Claim(ctx, claim, classes) })
 		},
 	}))
-	server.Register(TemplatePath, admission.WithValidator(scheme, validator[*resourceapi.ResourceClaimTemplate]{
+	server.Register(TemplatePath, ctrladmission.WithValidator(scheme, validator[*resourceapi.ResourceClaimTemplate]{
 		kind: "ResourceClaimTemplate", turns: turns,
 		spec: func(template *resourceapi.ResourceClaimTemplate) any { return &template.Spec },
-		check: func(ctx context.Context, template *resourceapi.ResourceClaimTemplate) (Verdict, error) {
-			return readers.judge(ctx, func(classes *classGetter) (Verdict, error) { return checker.Template(ctx, template, classes) })
+		check: func(ctx context.Context, template *resourceapi.ResourceClaimTemplate) (admission.Verdict, error) {
+			return readers.judge(ctx, func(classes *classGetter) (admission.Verdict, error) { return checker.Template(ctx, template, classes) })
 		},
 	}))
-	server.Register(ClassPath, admission.WithValidator(scheme, validator[*resourceapi.DeviceClass]{
+	server.Register(ClassPath, ctrladmission.WithValidator(scheme, classValidator{live: readers.Live, validator: validator[*resourceapi.DeviceClass]{
 		kind: "DeviceClass", turns: turns,
 		spec:  func(class *resourceapi.DeviceClass) any { return &class.Spec },
 		check: checker.Class,
-	}))
-	server.Register(PodPath, admission.WithValidator(scheme, podValidator{checker, readers.Live, fairness.NewTurns(maxJudged, maxWaiting)}))
+	}}))
+	server.Register(PodPath, ctrladmission.WithValidator(scheme, podValidator{checker, readers.Live, fairness.NewTurns(maxJudged, maxWaiting)}))
 	return nil
 }
 
@@ -110,7 +114,7 @@ func (g *classGetter) Get(name string) (*resourceapi.DeviceClass, error) {
 
 // judge asks the API server itself where the cache has no good answer: a class is often
 // created, or mended, just before the claim that needs it.
-func (r Readers) judge(ctx context.Context, check func(*classGetter) (Verdict, error)) (Verdict, error) {
+func (r Readers) judge(ctx context.Context, check func(*classGetter) (admission.Verdict, error)) (admission.Verdict, error) {
 	verdict, asked, err := judgeWith(ctx, r.Cached, check)
 	if err != nil || !asked || len(verdict.Errors) == 0 && !verdict.Undecided {
 		return verdict, err
@@ -119,7 +123,7 @@ func (r Readers) judge(ctx context.Context, check func(*classGetter) (Verdict, e
 	return verdict, err
 }
 
-func judgeWith(ctx context.Context, reader client.Reader, check func(*classGetter) (Verdict, error)) (verdict Verdict, asked bool, err error) {
+func judgeWith(ctx context.Context, reader client.Reader, check func(*classGetter) (admission.Verdict, error)) (verdict admission.Verdict, asked bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	classes := &classGetter{ctx: ctx, reader: reader, byName: map[string]classRead{}}
@@ -132,13 +136,13 @@ type validator[T client.Object] struct {
 	kind  string
 	turns *fairness.Turns
 	spec  func(T) any
-	check func(context.Context, T) (Verdict, error)
+	check func(context.Context, T) (admission.Verdict, error)
 }
 
 // judge checks an object for its namespace, a class for its author.
-func (v validator[T]) judge(ctx context.Context, object T) (Verdict, error) {
+func (v validator[T]) judge(ctx context.Context, object T) (admission.Verdict, error) {
 	tenant := ""
-	if request, err := admission.RequestFromContext(ctx); err == nil {
+	if request, err := ctrladmission.RequestFromContext(ctx); err == nil {
 		tenant = "user " + request.UserInfo.Username
 		if request.Namespace != "" {
 			tenant = "namespace " + request.Namespace
@@ -147,15 +151,15 @@ func (v validator[T]) judge(ctx context.Context, object T) (Verdict, error) {
 	end, err := v.turns.Take(ctx, tenant)
 	switch {
 	case errors.Is(err, fairness.ErrTooMany):
-		return Verdict{}, apierrors.NewTooManyRequests(fmt.Sprintf("%d objects of %s wait to be checked; try again", maxWaiting, tenant), 1)
+		return admission.Verdict{}, apierrors.NewTooManyRequests(fmt.Sprintf("%d objects of %s wait to be checked; try again", maxWaiting, tenant), 1)
 	case err != nil:
-		return Verdict{}, fmt.Errorf("wait to be checked: %w", err)
+		return admission.Verdict{}, fmt.Errorf("wait to be checked: %w", err)
 	}
 	defer end()
 	return v.check(fairness.WithTenant(ctx, tenant), object)
 }
 
-func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
+func (v validator[T]) ValidateCreate(ctx context.Context, object T) (ctrladmission.Warnings, error) {
 	verdict, err := v.judge(ctx, object)
 	if err != nil {
 		return nil, err
@@ -163,7 +167,7 @@ func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.W
 	return v.answer(object, verdict)
 }
 
-func (v validator[T]) ValidateUpdate(ctx context.Context, old, object T) (admission.Warnings, error) {
+func (v validator[T]) ValidateUpdate(ctx context.Context, old, object T) (ctrladmission.Warnings, error) {
 	if object.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(v.spec(old), v.spec(object)) {
 		return nil, nil
 	}
@@ -175,14 +179,16 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, old, object T) (admiss
 	if err != nil {
 		return nil, err
 	}
-	return v.answer(object, ratcheted(before, after))
+	return v.answer(object, admission.Ratcheted(before, after))
 }
 
 // ValidateDelete has nothing against it.
-func (validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+func (validator[T]) ValidateDelete(context.Context, T) (ctrladmission.Warnings, error) {
+	return nil, nil
+}
 
 // answer is of the kind Invalid, as if the API server's own validation had found it.
-func (v validator[T]) answer(object T, verdict Verdict) (admission.Warnings, error) {
+func (v validator[T]) answer(object T, verdict admission.Verdict) (ctrladmission.Warnings, error) {
 	if len(verdict.Errors) == 0 {
 		return verdict.Warnings, nil
 	}
@@ -196,16 +202,16 @@ func (v validator[T]) answer(object T, verdict Verdict) (admission.Warnings, err
 
 // podValidator warns. It has nothing against any pod.
 type podValidator struct {
-	checker *Checker
+	checker *admission.Checker
 	live    client.Reader
 	turns   *fairness.Turns
 }
 
-func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (admission.Warnings, error) {
+func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (ctrladmission.Warnings, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	namespace := pod.Namespace
-	if request, err := admission.RequestFromContext(ctx); err == nil {
+	if request, err := ctrladmission.RequestFromContext(ctx); err == nil {
 		namespace = request.Namespace
 	}
 	// What pods of one namespace have read is not to delay others. Where too many wait there is no warning.
@@ -233,11 +239,11 @@ func read[T client.Object](ctx context.Context, from client.Reader, namespace, n
 }
 
 // ValidateUpdate has nothing to say: the scheduler's name can't be changed.
-func (podValidator) ValidateUpdate(context.Context, *corev1.Pod, *corev1.Pod) (admission.Warnings, error) {
+func (podValidator) ValidateUpdate(context.Context, *corev1.Pod, *corev1.Pod) (ctrladmission.Warnings, error) {
 	return nil, nil
 }
 
 // ValidateDelete has nothing against it.
-func (podValidator) ValidateDelete(context.Context, *corev1.Pod) (admission.Warnings, error) {
+func (podValidator) ValidateDelete(context.Context, *corev1.Pod) (ctrladmission.Warnings, error) {
 	return nil, nil
 }

@@ -1,18 +1,20 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package webhook
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
@@ -29,8 +31,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/celset/celset/admission"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/internal/testing/cases"
 )
@@ -42,6 +45,19 @@ type reader struct {
 	classes fakeClasses
 	claims  map[string]*resourceapi.ResourceClaim
 	reads   int
+	// list answers what is listed, nil with an error.
+	list func(client.ObjectList)
+}
+
+func (r *reader) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	deadline, limited := ctx.Deadline()
+	require.True(r.t, limited && time.Until(deadline) <= listTimeout, "no answer waits for long")
+	require.Contains(r.t, options, client.Limit(maxListed))
+	if r.list == nil {
+		return errors.New("forbidden")
+	}
+	r.list(into)
+	return nil
 }
 
 func (r *reader) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
@@ -70,7 +86,7 @@ func newServer(t testing.TB, cached, live *reader) http.Handler {
 	t.Helper()
 	log.SetLogger(logr.Discard())
 	server := webhook.NewServer(webhook.Options{})
-	require.NoError(t, Register(server, newChecker(t, Options{}), Readers{Cached: cached, Live: live}))
+	require.NoError(t, Register(server, newChecker(t), Readers{Cached: cached, Live: live}))
 	return server.WebhookMux()
 }
 
@@ -177,6 +193,39 @@ func TestWhoIsAskedForClasses(t *testing.T) {
 	}
 }
 
+// TestRemovedConstraints: a class that defines one no more is allowed, and what refers to it is named.
+func TestRemovedConstraints(t *testing.T) {
+	more := ""
+	live := &reader{t: t, list: func(into client.ObjectList) {
+		switch into := into.(type) {
+		case *resourceapi.ResourceClaimTemplateList:
+			into.Continue = more
+			into.Items = append(into.Items, *templateOf(claimOf(t, asking(4))), *templateOf(claimOf(t, asking(4, defined("a", "true")))), *templateOf(claimOf(t, "{}")))
+		case *resourceapi.ResourceClaimList:
+			for range 6 {
+				into.Items = append(into.Items, *claimOf(t, asking(4)))
+			}
+			allocated := claimOf(t, asking(4))
+			allocated.Status.Allocation = &resourceapi.AllocationResult{}
+			into.Items = append(into.Items, *allocated)
+		}
+	}}
+	server := newServer(t, &reader{t: t}, live)
+	old := classOf(t, "mla", "config: ["+defined("a", "true")+", "+defined("b", "true")+"]")
+	update := func(server http.Handler, config string) []string {
+		answer := ask(t, server, ClassPath, reviewOf(t, classOf(t, "mla", "config: ["+config+"]"), old))
+		require.True(t, answer.Allowed)
+		return answer.Warnings
+	}
+	text := "spec.config: 7 objects refer to constraint a, which is defined no more, and pods that use them will wait: ResourceClaimTemplate default/four, " +
+		strings.Repeat("ResourceClaim default/four, ", 3) + "ResourceClaim default/four and 2 more; define it again, or change them"
+	require.Equal(t, []string{text}, update(server, defined("renamed", "true")+", "+defined("b", "true")))
+	require.Empty(t, update(server, defined("a", "devices.size() > 0")), "what nothing refers to")
+	more = "more"
+	require.Equal(t, []string{strings.Replace(text, "7", "at least 7", 1)}, update(server, ""))
+	require.Empty(t, update(newServer(t, &reader{t: t}, &reader{t: t}), ""), "what can't be listed")
+}
+
 func TestPodsAreAllowed(t *testing.T) {
 	live := &reader{t: t, claims: map[string]*resourceapi.ResourceClaim{"constrained": claimOf(t, asking(4))}}
 	server := newServer(t, &reader{t: t}, live)
@@ -192,7 +241,7 @@ func TestPodsAreAllowed(t *testing.T) {
 // TestPodsTakeTurns: a pod whose turn does not come is allowed, and nothing is read for it.
 func TestPodsTakeTurns(t *testing.T) {
 	live := &reader{t: t, claims: map[string]*resourceapi.ResourceClaim{"constrained": claimOf(t, asking(4))}}
-	v := podValidator{newChecker(t, Options{}), live, fairness.NewTurns(1, 1)}
+	v := podValidator{newChecker(t), live, fairness.NewTurns(1, 1)}
 	end, err := v.turns.Take(t.Context(), "default")
 	require.NoError(t, err)
 	object := podOf("default-scheduler", corev1.PodResourceClaim{Name: "r", ResourceClaimName: ptr.To("constrained")})
@@ -239,14 +288,8 @@ func TestMalformedReviews(t *testing.T) {
 		}
 	}
 	cases.Check(t, func(t *rapid.T) {
-		w := worldGen().Draw(t, "world")
-		for i := range w.claim.Spec.Devices.Config {
-			// Raw JSON that is none can't be sent.
-			if opaque := w.claim.Spec.Devices.Config[i].Opaque; opaque != nil && !json.Valid(opaque.Parameters.Raw) {
-				opaque.Parameters.Raw = []byte("[]")
-			}
-		}
-		body := string(reviewOf(t, w.claim, templateOf(w.claim)))
+		claim := claimOf(t, rapid.SampledFrom([]string{"{}", asking(4), asking(33), asking(4, defined("a", "devices[0]"), preferred("b", "1"))}).Draw(t, "claim"))
+		body := string(reviewOf(t, claim, templateOf(claim)))
 		ask(t, server, rapid.SampledFrom(paths).Draw(t, "path"), []byte(damaged(t, body)))
 		ask(t, server, rapid.SampledFrom(paths).Draw(t, "path"), []byte(strings.Replace(body, `"UPDATE"`, `"CREATE"`, 1)))
 	})
@@ -258,14 +301,14 @@ func TestObjectsTakeTurns(t *testing.T) {
 		begun, goOn := make(chan string, 10), make(chan struct{})
 		v := validator[*resourceapi.ResourceClaim]{
 			kind: "ResourceClaim", turns: fairness.NewTurns(2, 1),
-			check: func(ctx context.Context, _ *resourceapi.ResourceClaim) (Verdict, error) {
+			check: func(ctx context.Context, _ *resourceapi.ResourceClaim) (admission.Verdict, error) {
 				begun <- fairness.TenantIn(ctx)
 				<-goOn
-				return Verdict{}, nil
+				return admission.Verdict{}, nil
 			},
 		}
 		create := func(ctx context.Context, namespace string) error {
-			ctx = admission.NewContextWithRequest(ctx, admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+			ctx = ctrladmission.NewContextWithRequest(ctx, ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 				Namespace: namespace, UserInfo: authenticationv1.UserInfo{Username: "u"},
 			}})
 			_, err := v.ValidateCreate(ctx, &resourceapi.ResourceClaim{})

@@ -1,0 +1,100 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+const (
+	// listTimeout is how long an answer is delayed by looking for those that refer to a constraint.
+	listTimeout = 300 * time.Millisecond
+	// maxListed is how many claims, and how many templates, are looked at.
+	maxListed = 500
+	// maxNamed is how many of them a warning names.
+	maxNamed = 5
+)
+
+// classValidator warns of constraints that a class does not define any more.
+type classValidator struct {
+	validator[*resourceapi.DeviceClass]
+	live client.Reader
+}
+
+func (v classValidator) ValidateUpdate(ctx context.Context, old, class *resourceapi.DeviceClass) (ctrladmission.Warnings, error) {
+	warnings, err := v.validator.ValidateUpdate(ctx, old, class)
+	if removed := removedFrom(old, class); err == nil && len(removed) > 0 {
+		warnings = append(warnings, v.removed(ctx, class.Name, removed)...)
+	}
+	return warnings, err
+}
+
+// removedFrom returns the names that are defined no more.
+func removedFrom(old, class *resourceapi.DeviceClass) []string {
+	before, _ := v1alpha1.ClassDefinitions(old)
+	after, _ := v1alpha1.ClassDefinitions(class)
+	var names []string
+	for _, definition := range before {
+		if !slices.ContainsFunc(after, func(d v1alpha1.Definition) bool { return d.Name == definition.Name }) {
+			names = append(names, definition.Name)
+		}
+	}
+	return names
+}
+
+// removed says of each name what refers to it. There is no warning of what can't be listed.
+func (v classValidator) removed(ctx context.Context, class string, names []string) []string {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	users := map[string][]string{}
+	add := func(carrier v1alpha1.Carrier) {
+		for _, name := range carrier.LooksUp(class) {
+			users[name] = append(users[name], carrier.Object.String())
+		}
+	}
+	var templates resourceapi.ResourceClaimTemplateList
+	var claims resourceapi.ResourceClaimList
+	if v.live.List(ctx, &templates, client.Limit(maxListed)) == nil {
+		for i := range templates.Items {
+			add(v1alpha1.TemplateCarrier(&templates.Items[i]))
+		}
+	}
+	if v.live.List(ctx, &claims, client.Limit(maxListed)) == nil {
+		for i := range claims.Items {
+			if claims.Items[i].Status.Allocation == nil {
+				add(v1alpha1.ClaimCarrier(&claims.Items[i]))
+			}
+		}
+	}
+	atLeast := ""
+	if templates.Continue != "" || claims.Continue != "" {
+		atLeast = "at least "
+	}
+	var result []string
+	for _, name := range names {
+		if by := users[name]; len(by) > 0 {
+			result = append(result, fmt.Sprintf("spec.config: %s%d objects refer to constraint %s, which is defined no more, and pods that use them will wait: %s; define it again, or change them",
+				atLeast, len(by), name, listed(by)))
+		}
+	}
+	return result
+}
+
+// listed names some, and counts the others.
+func listed(all []string) string {
+	if len(all) <= maxNamed {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
+}

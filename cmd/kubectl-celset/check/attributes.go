@@ -1,0 +1,297 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/apis/nearest"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
+)
+
+// maxPlaces bounds what is said of one expression.
+const maxPlaces = 10
+
+// published is what devices publish: how many of them an attribute with which type.
+type published map[device.AttributeName]map[string]int
+
+func publishedBy(candidates []candidates) published {
+	result := published{}
+	for _, on := range candidates {
+		for _, one := range on.devices {
+			result.add(one.id.Driver.String(), one.device)
+		}
+	}
+	return result
+}
+
+func (p published) add(driver string, of *resourceapi.Device) {
+	for name, value := range of.Attributes {
+		domain, id, found := strings.Cut(string(name), "/")
+		if !found {
+			domain, id = driver, string(name)
+		}
+		name := device.AttributeName{Domain: domain, ID: id}
+		if p[name] == nil {
+			p[name] = map[string]int{}
+		}
+		p[name][typeOf(value)]++
+	}
+}
+
+// attribute counts how many of so many devices publish one.
+func (p published) attribute(name device.AttributeName, missing int) Attribute {
+	for _, count := range p[name] {
+		missing -= count
+	}
+	return Attribute{Domain: name.Domain, Name: name.ID, Types: p[name], Missing: max(0, missing)}
+}
+
+// nearest asks for the name that devices do have: in the domain, or else in the nearest one.
+func (p published) nearest(name device.AttributeName) string {
+	ids := map[string][]string{}
+	for _, of := range slices.SortedFunc(maps.Keys(p), func(a, b device.AttributeName) int {
+		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.ID, b.ID))
+	}) {
+		ids[of.Domain] = append(ids[of.Domain], of.ID)
+	}
+	domain := name.Domain
+	if ids[domain] == nil {
+		if domain = nearest.Name(domain, slices.Values(slices.Sorted(maps.Keys(ids)))); domain == "" {
+			return ""
+		}
+		if slices.Contains(ids[domain], name.ID) {
+			return fmt.Sprintf("; did you mean %q?", domain+"/"+name.ID)
+		}
+	}
+	return nearest.DidYouMean(domain+"/", name.ID, slices.Values(ids[domain]))
+}
+
+// attributes says of an expression what can't be true of any of the candidates: an attribute that none
+// of them has, and a comparison of types that are never equal.
+type attributes struct {
+	published
+	// drivers are those of all devices.
+	drivers     []string
+	object      *Object
+	where, name string
+	expression  *device.Expression
+	text        string
+	missing     map[device.AttributeName]bool
+	places      int
+}
+
+func (a *attributes) check() {
+	a.missing = map[device.AttributeName]bool{}
+	if len(a.published) > 0 {
+		// What may fail without a guard is said first, once for each attribute.
+		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) { a.read(expr, guarded, false) })
+		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) {
+			a.read(expr, guarded, true)
+			a.comparison(expr, guarded)
+			a.driver(expr)
+		})
+	}
+}
+
+// visit calls f with each part, and whether what is around it may keep its value, or its failure, from
+// deciding.
+func (a *attributes) visit(expr ast.Expr, guarded bool, f func(ast.Expr, bool)) {
+	f(expr, guarded)
+	parts := tree.Parts(expr)
+	switch {
+	case tree.IsCall(expr, operators.LogicalOr, operators.LogicalAnd):
+		for i, part := range parts {
+			sibling := parts[1-i]
+			// The accumulator of a loop is no condition.
+			spares := sibling.Kind() != ast.IdentKind && (tree.IsCall(expr, operators.LogicalOr) || asks(sibling))
+			a.visit(part, guarded || spares, f)
+		}
+	case tree.IsCall(expr, operators.Conditional):
+		a.visit(parts[0], guarded, f)
+		// filter and exists_one are conditionals, too.
+		a.visit(parts[1], true, f)
+		a.visit(parts[2], true, f)
+	case expr.Kind() == ast.ComprehensionKind:
+		ofSome := guarded || expr.AsComprehension().IterRange().Kind() == ast.ComprehensionKind
+		a.visit(parts[0], guarded, f)
+		for _, part := range parts[1:] {
+			a.visit(part, ofSome, f)
+		}
+	default:
+		for _, part := range parts {
+			a.visit(part, guarded, f)
+		}
+	}
+}
+
+// asks tells whether a condition tells devices apart by what they have, or by their driver.
+func asks(condition ast.Expr) bool {
+	found := false
+	tree.Visit(condition, func(part ast.Expr, _ tree.Names) {
+		_, isRead, isAttribute := device.NameOf(part)
+		found = found || isAttribute && !isRead || tree.IsCall(part, "type") ||
+			part.Kind() == ast.SelectKind && (part.AsSelect().IsTestOnly() || part.AsSelect().FieldName() == "driver")
+	})
+	return found
+}
+
+// readsDriver tells whether the expression asks for the driver of a device.
+func readsDriver(expression *device.Expression) bool {
+	found := false
+	tree.Visit(expression.AST().Expr(), func(part ast.Expr, _ tree.Names) {
+		found = found || part.Kind() == ast.SelectKind && part.AsSelect().FieldName() == "driver"
+	})
+	return found
+}
+
+// read reports an attribute that no candidate has, once.
+func (a *attributes) read(expr ast.Expr, guarded, withGuarded bool) {
+	name, isRead, ok := device.NameOf(expr)
+	guarded = guarded || !isRead
+	if !ok || a.published[name] != nil || a.missing[name] || guarded && !withGuarded {
+		return
+	}
+	a.missing[name] = true
+	a.report(expr, guarded, fmt.Sprintf("no matching device has the attribute %q%s", name.Domain+"/"+name.ID, a.nearest(name)))
+}
+
+// driver warns of a comparison with a driver of which there is no device, if one has nearly that name.
+func (a *attributes) driver(expr ast.Expr) {
+	if !tree.IsCall(expr, operators.Equals, operators.NotEquals) {
+		return
+	}
+	args := expr.AsCall().Args()
+	for i, arg := range args {
+		name, ok := tree.Literal[types.String](arg)
+		other := args[1-i]
+		if !ok || other.Kind() != ast.SelectKind || other.AsSelect().FieldName() != "driver" || slices.Contains(a.drivers, string(name)) {
+			continue
+		}
+		if near := nearest.DidYouMean("", string(name), slices.Values(a.drivers)); near != "" {
+			a.report(expr, true, fmt.Sprintf("no device is of the driver %q%s", string(name), near))
+		}
+	}
+}
+
+// effects are those of comparing what is never of the same type.
+var effects = map[string]string{
+	operators.Equals: "== is never true", operators.NotEquals: "!= is always true", operators.In: "in is never true",
+	operators.Less: "< fails", operators.LessEquals: "<= fails", operators.Greater: "> fails", operators.GreaterEquals: ">= fails",
+}
+
+// comparison reports one in which no type of one side is one of the other.
+func (a *attributes) comparison(expr ast.Expr, guarded bool) {
+	if expr.Kind() != ast.CallKind || effects[expr.AsCall().FunctionName()] == "" || len(expr.AsCall().Args()) != 2 {
+		return
+	}
+	function, args := expr.AsCall().FunctionName(), expr.AsCall().Args()
+	left, right := a.side(args[0], false), a.side(args[1], function == operators.In)
+	isMap := function == operators.In && a.expression.AST().GetType(args[1].ID()).Kind() == types.MapKind
+	if isMap || !left.isAttribute && !right.isAttribute || len(left.types) == 0 || len(right.types) == 0 ||
+		slices.ContainsFunc(left.types, func(t string) bool { return slices.Contains(right.types, t) }) {
+		return
+	}
+	effect := effects[function]
+	if slices.Contains(right.types, noList) {
+		effect = "in needs a list"
+	}
+	a.report(expr, guarded, fmt.Sprintf("%s, and %s: %s", left.text, right.text, effect))
+}
+
+// side is one of a comparison.
+type side struct {
+	// types are those that it can have, empty if they are not known. They are those of elements if it is a list
+	// in which something is looked for.
+	types       []string
+	text        string
+	isAttribute bool
+}
+
+func (a *attributes) side(expr ast.Expr, ofElements bool) side {
+	if name, isRead, ok := device.NameOf(expr); ok && isRead {
+		result := side{isAttribute: true}
+		names := slices.Sorted(maps.Keys(a.published[name]))
+		for _, t := range names {
+			result.types = append(result.types, category(t, ofElements))
+		}
+		result.text = fmt.Sprintf("%q is %s", name.Domain+"/"+name.ID, strings.Join(names, " or "))
+		return result
+	}
+	t := a.expression.AST().GetType(expr.ID())
+	if ofElements {
+		if t.Kind() != types.ListKind || len(t.Parameters()) != 1 {
+			return side{}
+		}
+		t = t.Parameters()[0]
+	}
+	known := ""
+	switch t.Kind() {
+	case types.IntKind, types.UintKind, types.DoubleKind:
+		known = "number"
+	case types.StringKind:
+		known = "string"
+	case types.BoolKind:
+		known = "bool"
+	case types.ListKind:
+		known = "list"
+	case types.OpaqueKind, types.StructKind:
+		if t.TypeName() == "kubernetes.Semver" {
+			known = "version"
+		}
+	}
+	if known == "" {
+		return side{}
+	}
+	return side{types: []string{known}, text: map[bool]string{false: "the other side is a ", true: "elements of the list are of type "}[ofElements] + known}
+}
+
+// noList is what has no elements.
+const noList = "no list"
+
+// category is what values of the types that devices publish have in common if they may be equal.
+func category(published string, ofElements bool) string {
+	element, isList := strings.CutPrefix(published, "list(")
+	switch {
+	case isList && !ofElements:
+		return "list"
+	case !isList && ofElements:
+		return noList
+	}
+	if element = strings.TrimSuffix(element, ")"); element == "int" {
+		return "number"
+	}
+	return element
+}
+
+// report is an error, or a warning if something guards the place.
+func (a *attributes) report(expr ast.Expr, guarded bool, message string) {
+	if a.places++; a.places > maxPlaces {
+		return
+	}
+	at := a.expression.AST().SourceInfo().GetStartLocation(expr.ID())
+	found := Finding{Message: fmt.Sprintf("%s: %s: %s", a.where, a.name, message)}
+	if at.Line() > 0 {
+		found.Line, found.Column = at.Line(), at.Column()+1
+		shown := (&common.Error{Location: at}).ToDisplayString(common.NewTextSource(a.text))
+		_, place, _ := strings.Cut(shown, "\n")
+		found.Message = fmt.Sprintf("%s: %s, line %d, column %d: %s\n%s", a.where, a.name, found.Line, found.Column, message, place)
+	}
+	if guarded {
+		a.object.Warnings = append(a.object.Warnings, found)
+	} else {
+		a.object.Errors = append(a.object.Errors, found)
+	}
+}

@@ -1,0 +1,73 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/admission"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/nearest"
+)
+
+// Finding is a mistake, or what is allowed and hardly meant.
+type Finding struct {
+	// Field is the path of the field that it is about, empty if only the message names it.
+	Field string `json:"field,omitempty"`
+	// Line and Column are the place in an expression, counted from 1; 0 if there is none.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
+	// Message names the field, too. It has several lines if it shows the place.
+	Message string `json:"message"`
+}
+
+func (o *Object) fail(format string, args ...any) {
+	o.Errors = append(o.Errors, Finding{Message: fmt.Sprintf(format, args...)})
+}
+
+func (o *Object) warn(format string, args ...any) {
+	o.Warnings = append(o.Warnings, Finding{Message: fmt.Sprintf(format, args...)})
+}
+
+// judged takes over what admission says of the object.
+func (o *Object) judged(verdict admission.Verdict) {
+	for _, err := range verdict.Errors {
+		line, column := verdict.Place(err)
+		o.Errors = append(o.Errors, Finding{Field: err.Field, Line: line, Column: column, Message: err.Error()})
+	}
+	for _, text := range verdict.Warnings {
+		o.Warnings = append(o.Warnings, Finding{Message: text})
+	}
+}
+
+// unknownClasses are those that requests name and that were not read. They are a mistake if all classes were read, or if
+// one has nearly that name. Of claims that have nothing to do with celset only the latter are.
+func (c *checker) unknownClasses(object *Object, carrier v1alpha1.Carrier) {
+	var names []string
+	for _, class := range c.state.Objects.Classes {
+		names = append(names, class.Name)
+	}
+	concerned := len(object.Errors)+len(object.Warnings)+len(v1alpha1.References(carrier.Spec)) > 0
+	look := func(path *field.Path, name string) {
+		near := nearest.DidYouMean("", name, slices.Values(names))
+		if slices.Contains(names, name) || near == "" && !(concerned && c.AllClasses) {
+			return
+		}
+		err := field.NotFound(path.Child("deviceClassName"), name)
+		err.Detail = "there is no DeviceClass of that name: create it, or correct the name" + near
+		object.Errors = append(object.Errors, Finding{Field: err.Field, Message: err.Error()})
+	}
+	for i := range carrier.Spec.Devices.Requests {
+		request, path := &carrier.Spec.Devices.Requests[i], carrier.Path.Child("devices", "requests").Index(i)
+		if request.Exactly != nil {
+			look(path.Child("exactly"), request.Exactly.DeviceClassName)
+		}
+		for k := range request.FirstAvailable {
+			look(path.Child("firstAvailable").Index(k), request.FirstAvailable[k].DeviceClassName)
+		}
+	}
+}

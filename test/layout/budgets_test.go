@@ -38,7 +38,7 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 2500},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 2575},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3310},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2320},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2550},
@@ -49,8 +49,8 @@ var budgets = []budget{
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 7100},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3025},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4600},
-	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5660},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8250},
+	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5700},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8300},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12950},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10800},

@@ -15,12 +15,14 @@ import (
 	"k8s.io/klog/v2"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/report"
 )
 
 // Answer is how a Placement was decided.
 type Answer struct {
+	output.Meta
 	*report.Report
 	// Selected are the clusters that would be selected, Added and Removed those that differ from the PlacementDecisions that
 	// there are. They are empty if the former decision stands.
@@ -45,7 +47,7 @@ func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now 
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Report: report.New(object, result, nil, report.Options{All: true}), Selected: []string{}, name: klog.KObj(object).String(), result: result, why: why}
+	a := &Answer{Meta: output.NewMeta(output.PlacementDecided), Report: report.New(object, result, nil, report.Options{All: true}), Selected: []string{}, name: klog.KObj(object).String(), result: result, why: why}
 	if result.Decision == nil {
 		return a, nil
 	}
@@ -101,7 +103,7 @@ func (a *Answer) Print(w io.Writer) error {
 	}
 	if a.why || a.Stands || len(a.Selected) == 0 {
 		for line := range strings.Lines(a.result.Describe()) {
-			fmt.Fprintf(&b, "%s", strings.TrimRight("  "+line, " "))
+			fmt.Fprintln(&b, strings.TrimRight("  "+line, " \n"))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -165,7 +165,9 @@ func keep[T any](into *[]*T, object *unstructured.Unstructured, strictly bool) e
 }
 
 func (h *Hub) sort() {
-	slices.SortFunc(h.placements, func(a, b *clusterv1beta1.Placement) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(h.placements, func(a, b *clusterv1beta1.Placement) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	slices.SortFunc(h.clusters, func(a, b *clusterv1.ManagedCluster) int { return cmp.Compare(a.Name, b.Name) })
 	slices.Sort(h.Warnings)
 }
@@ -197,4 +199,3 @@ func (h *Hub) snapshot() *placement.Snapshot {
 		}),
 	}
 }
-

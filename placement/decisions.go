@@ -45,9 +45,15 @@ type objectsOf struct {
 type former struct {
 	// decisions are those of all objects by cluster. An empty name is no decision; of
 	// several on one cluster the one in the last object counts.
-	decisions map[string]clusterv1beta1.ClusterDecision
+	decisions map[string]formerDecision
 	// slices are the objects that have the name of a slice, in order of their numbers.
 	slices []formerSlice
+}
+
+// formerDecision is the decision on a cluster, and how many there are.
+type formerDecision struct {
+	clusterv1beta1.ClusterDecision
+	times int
 }
 
 // NewDecisions returns what the objects say.
@@ -139,16 +145,20 @@ func add(counts map[string]int, name string, n int) {
 
 // former returns what the objects of one Placement say.
 func (d *Decisions) former(placement types.NamespacedName) *former {
-	result := &former{decisions: map[string]clusterv1beta1.ClusterDecision{}}
 	if d == nil {
-		return result
+		return &former{}
 	}
 	d.mutex.RLock()
 	defer d.mutex.RUnlock()
-	for _, object := range d.of(placement) {
+	objects, n := d.of(placement), 0
+	for _, object := range objects {
+		n += len(object.decisions)
+	}
+	result := &former{decisions: make(map[string]formerDecision, n)}
+	for _, object := range objects {
 		for _, decision := range object.decisions {
-			if decision.ClusterName != "" {
-				result.decisions[decision.ClusterName] = decision
+			if name := decision.ClusterName; name != "" {
+				result.decisions[name] = formerDecision{decision, result.decisions[name].times + 1}
 			}
 		}
 		if object.number > 0 {
@@ -172,28 +182,22 @@ func (d *Decisions) of(placement types.NamespacedName) []counted {
 	return result
 }
 
-// others returns how often other Placements chose the clusters of candidates, and the most that they chose any
-// cluster.
-func (d *Decisions) others(placement types.NamespacedName, candidates []*Candidate) (counts []int, most int) {
+// others returns how often other Placements than one with these decisions chose the clusters of candidates, and the
+// most that they chose any cluster.
+func (d *Decisions) others(own *former, candidates []*Candidate) (counts []int, most int) {
 	counts = make([]int, len(candidates))
 	if d == nil {
 		return counts, 0
 	}
 	d.mutex.RLock()
 	defer d.mutex.RUnlock()
-	own := map[string]int{}
-	for _, object := range d.of(placement) {
-		for _, decision := range object.decisions {
-			own[decision.ClusterName]++
-		}
-	}
 	for name, n := range d.total {
 		if name != "" && n > most {
-			most = max(most, n-own[name])
+			most = max(most, n-own.decisions[name].times)
 		}
 	}
 	for i, c := range candidates {
-		counts[i] = d.total[c.Cluster.Name] - own[c.Cluster.Name]
+		counts[i] = d.total[c.Cluster.Name] - own.decisions[c.Cluster.Name].times
 	}
 	return counts, most
 }

@@ -28,7 +28,7 @@ func steady(r *run, candidates []*Candidate) ([]int64, error) {
 // -100 for the most that any cluster of the hub has, candidate or not. It is even,
 // for so it is rounded on any hub.
 func balance(r *run, candidates []*Candidate) ([]int64, error) {
-	counts, most := r.snapshot.Decisions.others(r.key, candidates)
+	counts, most := r.snapshot.Decisions.others(r.former, candidates)
 	result := make([]int64, len(candidates))
 	for i, count := range counts {
 		result[i] = MaxScore

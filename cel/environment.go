@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
-	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/decls"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -75,9 +74,6 @@ type Config struct {
 	// Costs knows what functions cost and how large the inputs are; nil means what
 	// Base says.
 	Costs CostEstimator
-	// Watch returns what is told of the calls of an expression while it is evaluated, by the
-	// ids of the calls; nil means nobody is.
-	Watch func(checked *ast.AST) map[int64]meter.Watch
 	// Advice is added to errors about costs.
 	Advice Advice
 	// CacheBytes is what the compilations that are remembered may take, in bytes of
@@ -100,7 +96,6 @@ type Environment struct {
 	maxLength int
 	limits    meter.Limits
 	costs     CostEstimator
-	watch     func(*ast.AST) map[int64]meter.Watch
 	advice    Advice
 	cache     *compilations
 	observer  Observer
@@ -130,7 +125,6 @@ func NewEnvironment(config Config) (*Environment, error) {
 		maxLength: config.MaxLength,
 		limits:    meter.Limits{Cost: config.CostLimit, Bytes: config.MemoryLimit},
 		costs:     config.Costs,
-		watch:     config.Watch,
 		advice:    config.Advice,
 		cache:     newCompilations(config.CacheBytes),
 		observer:  config.Observer,
@@ -324,16 +318,12 @@ func (e *Environment) parse(text string) (*cel.Ast, *Error) {
 
 // plan returns the program of a checked expression.
 func (e *Environment) plan(checked *cel.Ast) (*meter.Program, error) {
-	var watches map[int64]meter.Watch
-	if e.watch != nil {
-		watches = e.watch(checked.NativeRep())
-	}
 	if e.constants == lateConstants {
-		if program, err := e.planner.PlanWatched(checked.NativeRep(), true, watches); err == nil {
+		if program, err := e.planner.Plan(checked.NativeRep(), true); err == nil {
 			return program, nil
 		}
 	}
-	return e.planner.PlanWatched(checked.NativeRep(), e.constants == earlyConstants, watches)
+	return e.planner.Plan(checked.NativeRep(), e.constants == earlyConstants)
 }
 
 // resultType is what an expression has to evaluate to.

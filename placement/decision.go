@@ -4,6 +4,9 @@
 package placement
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +14,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
 )
 
 // MaxSliceLength is how many clusters one PlacementDecision may have.
@@ -196,4 +204,108 @@ func (d *Decision) status() []clusterv1beta1.DecisionGroupStatus {
 		}
 	}
 	return result
+}
+
+// group is a decision group that the Placement asks for.
+type group struct {
+	name     string
+	selector *cluster.Selector
+}
+
+func groupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupStrategy, wrong *misconfigurations) []group {
+	path := field.NewPath("spec", "decisionStrategy", "groupStrategy")
+	if _, err := groupLength(strategy.ClustersPerDecisionGroup, 1); err != nil {
+		wrong.add(DecisionGroups, path.Child("clustersPerDecisionGroup"), err.Error()+"; use a number or a percentage")
+	}
+	var result []group
+	for i, from := range strategy.DecisionGroups {
+		at := path.Child("decisionGroups").Index(i)
+		if from.GroupName == "" {
+			wrong.add(DecisionGroups, at.Child("groupName"), "a decision group must have a name")
+		}
+		for _, message := range validation.IsValidLabelValue(from.GroupName) {
+			wrong.add(DecisionGroups, at.Child("groupName"), fmt.Sprintf("%q: %s", from.GroupName, message))
+		}
+		// It has no expressions, which would have to be waited for.
+		selector, err := environment.Compile(context.Background(), clusterv1beta1.ClusterSelector{
+			LabelSelector: from.ClusterSelector.LabelSelector,
+			ClaimSelector: from.ClusterSelector.ClaimSelector,
+		}, at.Child("groupClusterSelector"))
+		if err := wrong.addSelector(DecisionGroups, err); err != nil {
+			wrong.add(DecisionGroups, at.Child("groupClusterSelector"), err.Error())
+		}
+		result = append(result, group{from.GroupName, selector})
+	}
+	return result
+}
+
+// groupLength is how many of the selected clusters a group may have: all of them
+// if nothing sensible is said.
+func groupLength(of intstr.IntOrString, selected int) (int, error) {
+	length, err := intstr.GetScaledValueFromIntOrPercent(&of, selected, true)
+	if err != nil {
+		return 0, err
+	}
+	if length <= 0 || length > selected {
+		length = selected
+	}
+	return length, nil
+}
+
+// piece is a decision group that has its clusters.
+type piece struct {
+	name    string
+	members []member
+}
+
+// member is a selected cluster with the decision on it.
+type member struct {
+	candidate *Candidate
+	decision  clusterv1beta1.ClusterDecision
+}
+
+// divide makes groups of the selected clusters: those that the Placement asks for,
+// in its order, then one of the others, each cut to the length of groups. There is
+// always a group, if need be an empty one.
+func (r *run) divide(members []member) []piece {
+	length, err := groupLength(r.placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup, len(members))
+	if err != nil {
+		length = len(members)
+	}
+	r.order(members)
+	var result []piece
+	cut := func(name string, members []member) {
+		for part := range slices.Chunk(members, max(1, length)) {
+			result = append(result, piece{name, part})
+		}
+	}
+	for _, group := range r.plan.groups {
+		var taken []member
+		taken, members = r.split(group.selector, members)
+		cut(group.name, taken)
+	}
+	cut("", members)
+	if len(result) == 0 {
+		result = []piece{{}}
+	}
+	return result
+}
+
+// split separates the members that a selector without CEL matches; it can't fail.
+func (r *run) split(selector *cluster.Selector, members []member) (matching, others []member) {
+	for _, m := range members {
+		if verdict, err := selector.Match(r.ctx, cluster.New(m.candidate.Cluster), cluster.Hub{Now: r.now}); err == nil && verdict.Matches {
+			matching = append(matching, m)
+		} else {
+			others = append(others, m)
+		}
+	}
+	return matching, others
+}
+
+// order sorts members, which are sorted by name, as spec.sortBy says.
+func (r *run) order(members []member) {
+	if r.placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore {
+		slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(b.decision.Score, a.decision.Score) })
+	}
 }

@@ -21,10 +21,10 @@ type Decisions struct {
 	mutex sync.RWMutex
 	// objects has every object as it was counted.
 	objects map[types.NamespacedName]counted
-	// placements has, of every Placement with objects, how often it chose each
-	// cluster. total is the sum over all. Neither has zeros.
-	placements map[types.NamespacedName]*chosen
-	total      map[string]int
+	// placements has every Placement with objects.
+	placements map[types.NamespacedName]*objectsOf
+	// total is how often each cluster was chosen. It has no zeros.
+	total map[string]int
 	// version is another one after each change.
 	version uint64
 }
@@ -34,31 +34,33 @@ type counted struct {
 	formerSlice
 }
 
-type chosen struct {
-	objects map[string]struct{}
-	counts  map[string]int
-	// former is what the objects say; nil if it must be collected anew. It is never
-	// modified.
-	former *former
+// objectsOf are the objects of one Placement.
+type objectsOf struct {
+	names map[string]struct{}
+	// version is that of the last change of one of them.
+	version uint64
 }
 
 // former is what the PlacementDecisions of one Placement say.
 type former struct {
 	// decisions are those of all objects by cluster. An empty name is no decision; of
 	// several on one cluster the one in the last object counts.
-	decisions map[string]clusterv1beta1.ClusterDecision
+	decisions map[string]formerDecision
 	// slices are the objects that have the name of a slice, in order of their numbers.
 	slices []formerSlice
 }
 
-// noFormer is that of a Placement without objects.
-var noFormer = &former{}
+// formerDecision is the decision on a cluster, and how many there are.
+type formerDecision struct {
+	clusterv1beta1.ClusterDecision
+	times int
+}
 
 // NewDecisions returns what the objects say.
 func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	d := &Decisions{
 		objects:    map[types.NamespacedName]counted{},
-		placements: map[types.NamespacedName]*chosen{},
+		placements: map[types.NamespacedName]*objectsOf{},
 		total:      map[string]int{},
 	}
 	for _, object := range objects {
@@ -89,12 +91,11 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 	d.objects[key] = entry
 	own := d.placements[entry.placement]
 	if own == nil {
-		own = &chosen{objects: map[string]struct{}{}, counts: map[string]int{}}
+		own = &objectsOf{names: map[string]struct{}{}}
 		d.placements[entry.placement] = own
 	}
-	own.objects[object.Name], own.former = struct{}{}, nil
+	own.names[object.Name], own.version = struct{}{}, d.version
 	for _, decision := range entry.decisions {
-		add(own.counts, decision.ClusterName, 1)
 		add(d.total, decision.ClusterName, 1)
 	}
 }
@@ -107,14 +108,17 @@ func (d *Decisions) Delete(namespace, name string) {
 	d.remove(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
-// current tells the states apart.
-func (d *Decisions) current() uint64 {
+// versions tell the states of all objects apart, and those of one Placement. The latter is zero if it has none.
+func (d *Decisions) versions(placement types.NamespacedName) (all, own uint64) {
 	if d == nil {
-		return 0
+		return 0, 0
 	}
 	d.mutex.RLock()
 	defer d.mutex.RUnlock()
-	return d.version
+	if of := d.placements[placement]; of != nil {
+		own = of.version
+	}
+	return d.version, own
 }
 
 func (d *Decisions) remove(key types.NamespacedName) {
@@ -124,12 +128,11 @@ func (d *Decisions) remove(key types.NamespacedName) {
 	}
 	delete(d.objects, key)
 	own := d.placements[entry.placement]
-	own.former = nil
+	own.version = d.version
 	for _, decision := range entry.decisions {
-		add(own.counts, decision.ClusterName, -1)
 		add(d.total, decision.ClusterName, -1)
 	}
-	if delete(own.objects, key.Name); len(own.objects) == 0 {
+	if delete(own.names, key.Name); len(own.names) == 0 {
 		delete(d.placements, entry.placement)
 	}
 }
@@ -143,27 +146,19 @@ func add(counts map[string]int, name string, n int) {
 // former returns what the objects of one Placement say.
 func (d *Decisions) former(placement types.NamespacedName) *former {
 	if d == nil {
-		return noFormer
+		return &former{}
 	}
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	own := d.placements[placement]
-	if own == nil {
-		return noFormer
+	d.mutex.RLock()
+	defer d.mutex.RUnlock()
+	objects, n := d.of(placement), 0
+	for _, object := range objects {
+		n += len(object.decisions)
 	}
-	if own.former == nil {
-		own.former = d.collect(placement.Namespace, own)
-	}
-	return own.former
-}
-
-func (d *Decisions) collect(namespace string, own *chosen) *former {
-	result := &former{decisions: make(map[string]clusterv1beta1.ClusterDecision, len(own.counts))}
-	for _, name := range slices.Sorted(maps.Keys(own.objects)) {
-		object := d.objects[types.NamespacedName{Namespace: namespace, Name: name}]
+	result := &former{decisions: make(map[string]formerDecision, n)}
+	for _, object := range objects {
 		for _, decision := range object.decisions {
-			if decision.ClusterName != "" {
-				result.decisions[decision.ClusterName] = decision
+			if name := decision.ClusterName; name != "" {
+				result.decisions[name] = formerDecision{decision, result.decisions[name].times + 1}
 			}
 		}
 		if object.number > 0 {
@@ -174,26 +169,35 @@ func (d *Decisions) collect(namespace string, own *chosen) *former {
 	return result
 }
 
-// others returns how often other Placements chose the named clusters, of which there are n, and
-// the most that they chose any cluster.
-func (d *Decisions) others(placement types.NamespacedName, n int, names func(yield func(string) bool)) (counts []int, most int) {
-	if d == nil {
-		return make([]int, n), 0
+// of returns the objects of a Placement, sorted by name.
+func (d *Decisions) of(placement types.NamespacedName) []counted {
+	own := d.placements[placement]
+	if own == nil {
+		return nil
 	}
-	counts = make([]int, 0, n)
+	result := make([]counted, 0, len(own.names))
+	for _, name := range slices.Sorted(maps.Keys(own.names)) {
+		result = append(result, d.objects[types.NamespacedName{Namespace: placement.Namespace, Name: name}])
+	}
+	return result
+}
+
+// others returns how often other Placements than one with these decisions chose the clusters of candidates, and the
+// most that they chose any cluster.
+func (d *Decisions) others(own *former, candidates []*Candidate) (counts []int, most int) {
+	counts = make([]int, len(candidates))
+	if d == nil {
+		return counts, 0
+	}
 	d.mutex.RLock()
 	defer d.mutex.RUnlock()
-	var own map[string]int
-	if p := d.placements[placement]; p != nil {
-		own = p.counts
-	}
 	for name, n := range d.total {
 		if name != "" && n > most {
-			most = max(most, n-own[name])
+			most = max(most, n-own.decisions[name].times)
 		}
 	}
-	for name := range names {
-		counts = append(counts, d.total[name]-own[name])
+	for i, c := range candidates {
+		counts[i] = d.total[c.Cluster.Name] - own.decisions[c.Cluster.Name].times
 	}
 	return counts, most
 }

@@ -53,9 +53,10 @@
 //
 // A [Scheduler] remembers, for each generation of a Placement, what its predicates
 // say of each version of a cluster, and of the AddOnPlacementScores that they looked
-// at: after a change of one cluster one is evaluated. What expressions say of now() is
-// remembered as long as it holds. The results are those of a new Scheduler. Where time was
+// at: after a change of one cluster one is evaluated. What was said at a tick of now() is
+// asked again at the next one. The results are those of a new Scheduler. Where time was
 // too short for all clusters, the next call goes on with the others, and with the now() of
 // the first one. [Result.Requeue] is when to ask again though nothing changed,
-// [Result.Reads] which scores to watch.
+// [Result.Reads] which scores to watch. [Scheduler.Unchanged] reports whether the last
+// result stands, without a new one.
 package placement

@@ -5,36 +5,30 @@ package placement
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Remembered is the memory of all Schedulers.
-var Remembered = remembered
+// Memberships are how many combinations of sets a Scheduler remembers.
+func Memberships(s *Scheduler) int { return len(s.memberships.known) }
 
-// Decided is the memory of what follows the predicates.
-var Decided = decided
+// ForgetAll empties the memory of a Scheduler.
+func ForgetAll(s *Scheduler) { s.memory.Forget() }
 
-// Resumed tells whether a result has what follows the predicates from the last run.
-func Resumed(r *Result) bool { return r.resumed }
+// Used is what the memory of a Scheduler is said to take.
+func Used(s *Scheduler) int64 { return s.memory.Used() }
 
-// Joints are how many combinations of sets a Scheduler remembers.
-func Joints(s *Scheduler) int { return len(s.joints.known) }
-
-// ForgetAll empties all memories of Placements.
-func ForgetAll() {
-	remembered.Forget()
-	selectedByLabels.Forget()
-	decided.Forget()
-	standings.Forget()
-}
-
-// Used is what all memories of Placements say that they take.
-func Used() int64 {
-	return remembered.Used() + selectedByLabels.Used() + decided.Used() + standings.Used()
-}
-
-// Findings are how many different ones are remembered of a Placement.
-func Findings(s *Scheduler, placement types.UID) int {
-	distinct := map[*finding]bool{}
-	for _, a := range s.memories[placement].look().answers {
-		distinct[a.finding] = true
+// Verdicts are how many different ones are remembered of a Placement.
+func Verdicts(s *Scheduler, placement types.UID) int {
+	distinct := map[*verdict]bool{}
+	for _, v := range s.memories[placement].look().verdicts.on {
+		distinct[v] = true
 	}
 	return len(distinct)
+}
+
+// Compiled is what the expressions of all Placements that are remembered are said to take.
+func Compiled(s *Scheduler) (bytes int64) {
+	for _, m := range s.memories {
+		for _, part := range m.look().plan.parts {
+			bytes += int64(part.Bytes)
+		}
+	}
+	return bytes
 }

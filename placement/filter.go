@@ -4,39 +4,20 @@
 package placement
 
 import (
+	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
-
-// judge asks the predicates about all available clusters, or remembers what they say.
-func (r *run) judge(memory *memory) error {
-	defer r.observe(KindFilter, Predicate)()
-	if len(r.plan.predicates) == 0 {
-		memory.answers, memory.begun = nil, begun{}
-		return r.interrupted()
-	}
-	answers, err := r.matches(memory, r.result.Available.Clusters)
-	if err != nil {
-		return err
-	}
-	memory.answers, memory.begun = answers, begun{}
-	if r.result.Overrun != nil {
-		memory.begun.Time = r.clock
-	}
-	r.result.Remembered = len(answers) - r.result.Evaluated - r.skipped
-	return nil
-}
 
 // filter returns the clusters that pass both filters, in order of their names, and
 // those of the removed ones that could not be evaluated.
-func (r *run) filter(memory *memory) (passed []*Candidate, failed []Removal) {
-	if len(r.plan.predicates) == 0 {
-		passed = r.unfiltered()
-	} else {
-		passed = r.filterByPredicates(memory.answers)
-	}
+func (r *run) filter(verdicts []*verdict) (passed []*Candidate, failed []Removal) {
+	passed = r.filterByPredicates(verdicts)
 	for _, removal := range r.result.Filters[0].Removed {
 		if _, ok := removal.Reason.(*Failed); ok {
 			failed = append(failed, removal)
@@ -49,70 +30,53 @@ func (r *run) filter(memory *memory) (passed []*Candidate, failed []Removal) {
 	return passed, failed
 }
 
-// batchLength is how many candidates are made at once.
-const batchLength = 32
+// unfiltered is the verdict of no predicates.
+var unfiltered = &verdict{match: match{predicate: -1}}
 
-// batch makes candidates some at a time: one by one takes longer, and all together would stay
-// in memory with their clusters as long as anybody knows one of them.
-type batch struct{ made []Candidate }
-
-// next is an empty one of those that are still to be made.
-func (b *batch) next(left int) *Candidate {
-	if len(b.made) == 0 {
-		b.made = make([]Candidate, min(batchLength, left))
-	}
-	next := &b.made[0]
-	b.made = b.made[1:]
-	return next
-}
-
-// unfiltered are all available clusters, for a Placement without predicates.
-func (r *run) unfiltered() []*Candidate {
-	available := r.result.Available
-	passed, batch := make([]*Candidate, len(available.Clusters)), batch{}
-	for i, c := range available.Clusters {
-		passed[i] = batch.next(len(passed) - i)
-		passed[i].Cluster, passed[i].ClusterSet, passed[i].Predicate, passed[i].at = c, available.Eligible[available.sets[i]], -1, i
-	}
-	r.result.Filters = append(r.result.Filters, Filtered{Filter: Predicate})
-	return passed
-}
-
-func (r *run) filterByPredicates(answers []answer) []*Candidate {
+// filterByPredicates makes a candidate of each available cluster that passes. There are no verdicts for a Placement
+// without predicates.
+func (r *run) filterByPredicates(verdicts []*verdict) []*Candidate {
 	available, filtered := r.result.Available, Filtered{Filter: Predicate}
-	passing := 0
-	for i := range answers {
-		r.result.TotalCost += answers[i].match.cost
-		if answers[i].match.reason == nil {
-			passing++
+	passing := len(available.Clusters)
+	for _, v := range verdicts {
+		r.note(v)
+		if v.reason != nil {
+			passing--
 		}
 	}
-	if removed := len(answers) - passing; removed > 0 {
+	if removed := len(verdicts) - passing; removed > 0 {
 		filtered.Removed = make([]Removal, 0, removed)
 	}
-	batch, passed := batch{}, make([]*Candidate, 0, passing)
-	for i := range answers {
-		a := &answers[i]
-		if a.match.holds != nil {
-			r.result.Timed = true
-			r.horizon.at(a.match.holds.Until)
+	made, passed := make([]Candidate, passing), make([]*Candidate, 0, passing)
+	for i, cluster := range available.Clusters {
+		v := unfiltered
+		if len(verdicts) > 0 {
+			v = verdicts[i]
 		}
-		for _, read := range a.reads {
-			if !read.until.IsZero() {
-				r.horizon.after(read.until)
-			}
-		}
-		if a.match.reason != nil {
-			filtered.Removed = append(filtered.Removed, Removal{a.object.Name, a.match.reason})
+		if v.reason != nil {
+			filtered.Removed = append(filtered.Removed, Removal{cluster.Name, v.reason})
 			continue
 		}
-		c := batch.next(passing - len(passed))
-		c.Cluster, c.ClusterSet, c.Predicate = available.Clusters[i], available.Eligible[available.sets[i]], a.match.predicate
-		c.at = i
+		c := &made[len(passed)]
+		c.Cluster, c.ClusterSet, c.Predicate = cluster, available.Eligible[available.sets[i]], v.predicate
 		passed = append(passed, c)
 	}
 	r.result.Filters = append(r.result.Filters, filtered)
 	return passed
+}
+
+// note adds what a verdict cost, and when it may be another one.
+func (r *run) note(v *verdict) {
+	r.result.TotalCost += v.cost
+	if v.timed {
+		r.result.Timed = true
+		r.horizon.at(r.clock.Add(r.tick))
+	}
+	for _, read := range v.reads {
+		if !read.until.IsZero() {
+			r.horizon.after(read.until)
+		}
+	}
 }
 
 func (r *run) filterByTaints(candidates []*Candidate) []*Candidate {
@@ -126,15 +90,9 @@ func (r *run) filterByTaints(candidates []*Candidate) []*Candidate {
 			continue
 		}
 		r.horizon.at(verdict.until.time)
-		// They move up in their batches, so that these stay full.
-		if candidates[passed] != c {
-			*candidates[passed] = *c
-		}
-		candidates[passed].Avoided = verdict.avoids
+		c.Avoided = verdict.avoids
+		candidates[passed] = c
 		passed++
-	}
-	for _, c := range candidates[passed:] {
-		*c = Candidate{}
 	}
 	r.result.Filters = append(r.result.Filters, filtered)
 	return candidates[:passed]
@@ -163,4 +121,98 @@ func (r *run) tolerable(name string) bool {
 		r.horizon.at(verdict.until.time)
 	}
 	return verdict.keeps == nil
+}
+
+func validateTolerations(tolerations []clusterv1beta1.Toleration, wrong *misconfigurations) {
+	for i, toleration := range tolerations {
+		path := field.NewPath("spec", "tolerations").Index(i)
+		exists := toleration.Operator == clusterv1beta1.TolerationOpExists
+		switch {
+		case toleration.Key == "" && !exists:
+			wrong.add(TaintToleration, path.Child("operator"), "If the key is empty, operator must be Exists.")
+		case toleration.Value != "" && exists:
+			wrong.add(TaintToleration, path.Child("value"), "If the operator is Exists, the value should be empty.")
+		}
+	}
+}
+
+// tainted is what the taints of a cluster mean for a Placement.
+type tainted struct {
+	// keeps is the first taint that keeps the cluster from being selected, avoids the
+	// first one that makes it less wanted; nil if there is none.
+	keeps, avoids *clusterv1.Taint
+	// until is when a toleration ends and this may change, zero if none does.
+	until horizon
+}
+
+// taints tells what the taints of a cluster mean. A cluster that is selected
+// already stays in spite of the effect NoSelectIfNew.
+func taints(cluster *clusterv1.ManagedCluster, tolerations []clusterv1beta1.Toleration, selected bool, now time.Time) tainted {
+	var result tainted
+	for i := range cluster.Spec.Taints {
+		taint := &cluster.Spec.Taints[i]
+		if selected && taint.Effect == clusterv1.TaintEffectNoSelectIfNew {
+			continue
+		}
+		tolerated, until := tolerate(taint, tolerations, now)
+		result.until.at(until)
+		switch {
+		case tolerated:
+		case taint.Effect == clusterv1.TaintEffectPreferNoSelect:
+			if result.avoids == nil {
+				result.avoids = taint
+			}
+		case result.keeps == nil:
+			result.keeps = taint
+		}
+	}
+	return result
+}
+
+// tolerate tells whether some toleration matches, and until when; zero is forever.
+func tolerate(taint *clusterv1.Taint, tolerations []clusterv1beta1.Toleration, now time.Time) (tolerated bool, until time.Time) {
+	for i := range tolerations {
+		toleration := &tolerations[i]
+		if !matchesTaint(toleration, taint) {
+			continue
+		}
+		end, ends := endOf(toleration, taint)
+		switch {
+		case !ends:
+			return true, time.Time{}
+		case now.Before(end):
+			tolerated = true
+			if end.After(until) {
+				until = end
+			}
+		}
+	}
+	return tolerated, until
+}
+
+func matchesTaint(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint) bool {
+	if toleration.Effect != "" && toleration.Effect != taint.Effect {
+		return false
+	}
+	if toleration.Key != "" && toleration.Key != taint.Key {
+		return false
+	}
+	switch toleration.Operator {
+	case clusterv1beta1.TolerationOpExists:
+		return true
+	case "", clusterv1beta1.TolerationOpEqual:
+		return toleration.Value == taint.Value
+	default:
+		return false
+	}
+}
+
+// endOf is when a toleration of a taint ends, if it does. What a Duration can't
+// say, 292 years, does not end, and what is as far in the past has ended.
+func endOf(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint) (end time.Time, ends bool) {
+	const most = math.MaxInt64 / int64(time.Second)
+	if toleration.TolerationSeconds == nil || *toleration.TolerationSeconds > most {
+		return time.Time{}, false
+	}
+	return taint.TimeAdded.Add(time.Duration(max(*toleration.TolerationSeconds, -most)) * time.Second), true
 }

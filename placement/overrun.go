@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -100,9 +101,9 @@ func (r *run) overran(limit *Deadline) *Overrun {
 	return r.result.Overrun
 }
 
-// late is what is known of a cluster that was not evaluated in time. It has no version,
-// so that it is evaluated next time. failure is nil if nothing was begun.
-func (r *run) late(of *clusterv1.ManagedCluster, failure error) answer {
+// late is the verdict on a cluster that was not evaluated in time: it is evaluated next time. failure is nil if
+// nothing was begun.
+func (r *run) late(of *clusterv1.ManagedCluster, failure error) *verdict {
 	reason := &Late{}
 	if failure == nil {
 		r.skipped++
@@ -110,7 +111,7 @@ func (r *run) late(of *clusterv1.ManagedCluster, failure error) answer {
 		r.tooLong(of.Name, failure, reason)
 	}
 	r.result.Overrun.Pending++
-	return answer{of, &finding{fleeting: true, match: match{predicate: -1, reason: reason}}}
+	return &verdict{fleeting: true, match: match{predicate: -1, reason: reason}}
 }
 
 // tooLong notes that an evaluation was ended, and by what.
@@ -149,4 +150,99 @@ func (o *Overrun) message(available int) string {
 	}
 	texts = append(texts, fmt.Sprintf("%d of %d clusters are evaluated", available-o.Pending, available))
 	return strings.Join(texts, "\n")
+}
+
+const (
+	// DefaultEvaluationTimeout is how long the expressions of one predicate may take on
+	// one cluster. It is for what a limit on cost does not foresee. Most take some
+	// microseconds, a usual one that costs all that it may about 50 milliseconds of one
+	// core; cost alone would allow a quarter of a second.
+	DefaultEvaluationTimeout = 100 * time.Millisecond
+	// DefaultTimeout is how long all evaluations of one decision may take. Those of a
+	// usual Placement on thousands of clusters take milliseconds; regular expressions on
+	// ten thousand take half a second, and three times that on a machine that is busy.
+	DefaultTimeout = 5 * time.Second
+)
+
+// Deadline is the cause of a context that ends because something takes too long, and
+// not because the program does. Where it ends evaluations, that is no error of
+// [Scheduler.Schedule] but an [Overrun].
+type Deadline struct {
+	// Limit is how long it may take.
+	Limit time.Duration
+}
+
+// Error names the limit.
+func (d *Deadline) Error() string { return fmt.Sprintf("it takes longer than %s", d.Limit) }
+
+// WithDeadline returns a context that ends after a while because of a limit, which is
+// longer where this is only a part of what is limited.
+func WithDeadline(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.WithValue(ctx, undeadlined{}, ctx), after, &Deadline{limit})
+}
+
+type undeadlined struct{}
+
+// withoutDeadline returns the context that [WithDeadline] was given: compiling is no evaluation.
+func withoutDeadline(ctx context.Context) context.Context {
+	if parent, ok := ctx.Value(undeadlined{}).(context.Context); ok {
+		return parent
+	}
+	return ctx
+}
+
+// deadlineIn finds the Deadline that an error comes from, nil if there is none.
+func deadlineIn(err error) *Deadline {
+	if err == nil {
+		return nil
+	}
+	var result *Deadline
+	if errors.As(err, &result) {
+		return result
+	}
+	return nil
+}
+
+// alarm gives evaluations that come one after another a context that ends when one
+// takes too long. Most don't: they share a context and a timer, since to make both for
+// each would cost as much as a short evaluation.
+type alarm struct {
+	parent context.Context
+	// limit is for each of them; zero is none.
+	limit time.Duration
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+// start returns the context of the next evaluation.
+func (a *alarm) start() context.Context {
+	switch {
+	case a.limit <= 0:
+		return a.parent
+	case a.ctx != nil:
+		a.timer.Reset(a.limit)
+	default:
+		ctx, cancel := context.WithCancelCause(a.parent)
+		a.ctx, a.cancel = ctx, cancel
+		a.timer = time.AfterFunc(a.limit, func() { cancel(&Deadline{a.limit}) })
+	}
+	return a.ctx
+}
+
+// stop ends an evaluation. What the timer has ended, or is about to, is not used again.
+func (a *alarm) stop() {
+	if a.ctx != nil && !a.timer.Stop() {
+		a.close()
+	}
+}
+
+// close frees the context. There may be further evaluations all the same.
+func (a *alarm) close() {
+	if a.ctx != nil {
+		a.timer.Stop()
+		a.cancel(nil)
+		a.ctx = nil
+	}
 }

@@ -16,7 +16,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
-	"github.com/celset/celset/cel/cluster/clock"
+	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
 )
 
@@ -202,11 +202,11 @@ func TestWhatIsNoOverrun(t *testing.T) {
 func TestOneDecisionHasOneTime(t *testing.T) {
 	clusters := numbered(0, 50)
 	for _, expression := range []string{`now() == timestamp("2026-08-01T12:00:00Z")`, `now().getMilliseconds() == 0 && now().getSeconds() == 0`, `string(now()) == "2026-08-01T12:00:00Z"`} {
-		for _, after := range []time.Duration{0, time.Nanosecond, clock.Tick - time.Nanosecond} {
+		for _, after := range []time.Duration{0, time.Nanosecond, cluster.DefaultTick - time.Nanosecond} {
 			result, err := newScheduler(t).Schedule(t.Context(), placed(t, withExpressions(expression)), newHub(clusters...).snapshot(), now.Add(after))
 			require.NoError(t, err)
 			require.Len(t, selected(t, result), len(clusters))
-			require.Equal(t, now.Add(clock.Tick), result.Requeue, expression)
+			require.Equal(t, now.Add(cluster.DefaultTick), result.Requeue, expression)
 		}
 	}
 }
@@ -224,7 +224,7 @@ func TestAttemptsAtOneDecisionHaveOneTime(t *testing.T) {
 		result := h.scheduleAt(t, s, object, all, now.Add(30*time.Second))
 		require.Nil(t, result.Overrun)
 		require.Equal(t, []string{"a", "b", "c"}, selected(t, result))
-		require.Equal(t, now.Add(clock.Tick), result.Requeue, "which is over: it is to be decided again at once")
+		require.Equal(t, now.Add(cluster.DefaultTick), result.Requeue, "which is over: it is to be decided again at once")
 		require.Empty(t, selected(t, h.scheduleAt(t, s, object, all, now.Add(30*time.Second))), "now the time goes on")
 	})
 }

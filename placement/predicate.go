@@ -16,14 +16,13 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/cel/cluster/clock"
 )
 
 // predicates are ORed; no predicate at all matches everything.
 type predicates []*cluster.Selector
 
-// timed tells whether a Placement has an expression, which takes time.
-func timed(spec *clusterv1beta1.PlacementSpec) bool {
+// hasExpressions reports whether a Placement has an expression, which takes time.
+func hasExpressions(spec *clusterv1beta1.PlacementSpec) bool {
 	return slices.ContainsFunc(spec.Predicates, func(p clusterv1beta1.ClusterPredicate) bool {
 		return len(p.RequiredClusterSelector.CelSelector.CelExpressions) > 0
 	})
@@ -38,8 +37,8 @@ type match struct {
 	reason Reason
 	// cost is that of all evaluations, in CEL cost units.
 	cost uint64
-	// holds is how long all of this stays so while time passes; nil is forever.
-	holds *clock.Period
+	// timed is set if an expression has read now().
+	timed bool
 }
 
 // What a Placement says is compiled for it, so that all of it together is bounded.
@@ -139,7 +138,7 @@ func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluste
 		verdict, err := selector.Match(alarm.start(), object, hub)
 		alarm.stop()
 		result.cost += verdict.Cost
-		result.holds = result.holds.And(verdict.Holds)
+		result.timed = result.timed || verdict.Timed
 		switch {
 		case deadlineIn(err) != nil:
 			return result, err

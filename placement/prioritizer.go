@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
@@ -46,9 +47,12 @@ type scorer func(r *run, candidates []*Candidate) ([]int64, error)
 var builtIn = map[string]scorer{
 	Steady:                    steady,
 	Balance:                   balance,
-	ResourceAllocatableCPU:    allocatable(ResourceAllocatableCPU, "cpu"),
-	ResourceAllocatableMemory: allocatable(ResourceAllocatableMemory, "memory"),
+	ResourceAllocatableCPU:    allocatable(ResourceAllocatableCPU),
+	ResourceAllocatableMemory: allocatable(ResourceAllocatableMemory),
 }
+
+// amountsOf are the resources that prioritizers read.
+var amountsOf = map[string]clusterv1.ResourceName{ResourceAllocatableCPU: clusterv1.ResourceCPU, ResourceAllocatableMemory: clusterv1.ResourceMemory}
 
 // additive are the weights of a policy that does not say otherwise.
 var additive = []string{Balance, Steady}

@@ -47,10 +47,9 @@ type Candidate struct {
 	// Reason says why it is not selected; nil if it is.
 	Reason Reason
 
-	// tie is what it drew, index its place among the candidates in order of their names, and at the one
-	// among the available clusters.
-	tie       uint64
-	index, at int
+	// tie is what it drew, index its place among the candidates in order of their names.
+	tie   uint64
+	index int
 }
 
 // rank returns the candidates from the most to the least wanted. They are in order of

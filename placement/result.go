@@ -4,7 +4,11 @@
 package placement
 
 import (
+	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,11 +38,10 @@ type Result struct {
 	// Misconfigurations are what is wrong with the Placement.
 	Misconfigurations []*Misconfiguration
 	// Requeue is when the outcome may change though no object does: a toleration ends,
-	// a score expires or may be recorded, or an expression says something else of now().
-	// Zero is never.
+	// a score expires or may be recorded, or the next tick is due because an expression
+	// has read now(). Zero is never.
 	Requeue time.Time
-	// Timed tells that an expression has asked for now(). Then the outcome may be another
-	// one, too, if the clock is put back.
+	// Timed reports that an expression has read now().
 	Timed bool
 	// Reads are the AddOnPlacementScores that decide, in expressions or as
 	// prioritizers: when one of them changes, for any cluster, so may the outcome.
@@ -68,10 +71,8 @@ type Result struct {
 	Overrun *Overrun
 
 	now time.Time
-	// resumed tells that what follows the predicates is that of the last run.
-	resumed bool
-	// fixpoint is what the decision was made from, nil if it may change by itself.
-	fixpoint *fixpoint
+	// last is what the result was made from, nil if that is not remembered.
+	last *lastResult
 }
 
 // Time is when the decision was made, or is to be thought of as made.
@@ -118,4 +119,91 @@ func (r *Result) replace(placement *clusterv1beta1.Placement, wrong *Misconfigur
 	to := &report{r, placement, r.now}
 	to.configured(r.Misconfigurations)
 	return to
+}
+
+// horizon is the earliest of several times, zero if there is none.
+type horizon struct {
+	time time.Time
+}
+
+// at adds a time; zero adds nothing.
+func (h *horizon) at(t time.Time) {
+	if !t.IsZero() && (h.time.IsZero() || t.Before(h.time)) {
+		h.time = t
+	}
+}
+
+// after adds the first moment after a time.
+func (h *horizon) after(t time.Time) { h.at(t.Add(time.Nanosecond)) }
+
+// Describe explains the result as text with tables: conditions, what each filter
+// removed and why, and all candidates with their scores in the order of their rank.
+func (r *Result) Describe() string {
+	var text strings.Builder
+	for _, condition := range r.Conditions {
+		fmt.Fprintf(&text, "%s=%s %s: %s\n", condition.Type, condition.Status, condition.Reason, condition.Message)
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&text, "warning: %s: %s\n", warning.Plugin, warning.Message)
+	}
+	if r.Available != nil {
+		fmt.Fprintf(&text, "\nsets %s: %d clusters\n", strings.Join(r.Available.Eligible, ", "), len(r.Available.Clusters))
+	}
+	for _, filtered := range r.Filters {
+		fmt.Fprintf(&text, "%s removed %d\n", filtered.Filter, len(filtered.Removed))
+		for _, removal := range filtered.Removed {
+			fmt.Fprintf(&text, "  %s %s\n", removal.Cluster, strings.ReplaceAll(removal.Reason.String(), "\n", "\n    "))
+		}
+	}
+	if len(r.Candidates) > 0 {
+		fmt.Fprintln(&text)
+		r.describeCandidates(&text)
+	}
+	return text.String()
+}
+
+func (r *Result) describeCandidates(to io.Writer) {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	columns := []string{"CLUSTER", "TOTAL"}
+	for _, p := range r.Prioritizers {
+		columns = append(columns, fmt.Sprintf("%s*%d", p.Name, p.Weight))
+	}
+	fmt.Fprintln(table, strings.Join(append(columns, "VERDICT"), "\t"))
+	for _, c := range r.Candidates {
+		columns := []string{c.Cluster.Name, fmt.Sprint(c.Total)}
+		for _, score := range c.Scores {
+			columns = append(columns, fmt.Sprint(score))
+		}
+		fmt.Fprintln(table, strings.Join(append(columns, c.verdict()), "\t"))
+	}
+	table.Flush()
+}
+
+func (c *Candidate) verdict() string {
+	verdict := "selected"
+	if !c.Selected {
+		verdict = c.Reason.String()
+	}
+	if c.Avoided != nil {
+		verdict += ", avoided for " + describeTaint(c.Avoided)
+	}
+	return verdict
+}
+
+// scoreSummaryLength is where the note of an event ends.
+const scoreSummaryLength = 1000
+
+// ScoreSummary lists the totals of all candidates, sorted by name, as events do:
+// "cluster1:100 cluster2:0 ", cut after 1000 bytes.
+func (r *Result) ScoreSummary() string {
+	var text strings.Builder
+	candidates := slices.Clone(r.Candidates)
+	sortByName(candidates)
+	for _, c := range candidates {
+		fmt.Fprintf(&text, "%s:%d ", c.Cluster.Name, c.Total)
+		if text.Len() > scoreSummaryLength {
+			return text.String()[:scoreSummaryLength] + "......"
+		}
+	}
+	return text.String()
 }

@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/cel/cluster/clock"
+	"github.com/celset/celset/cel/memo"
 )
 
 // Kinds of what an [Observer] sees.
@@ -39,6 +39,9 @@ type Observer interface {
 	ObserveSchedule() (end func(*Result, error))
 }
 
+// DefaultTick is how far apart two values of now() are.
+const DefaultTick = cluster.DefaultTick
+
 // Config describes a [Scheduler].
 type Config struct {
 	// Environment compiles the selectors; nil means one with defaults.
@@ -49,19 +52,24 @@ type Config struct {
 	// cluster; zero is without limit, for those who trust the expressions. How long all
 	// may take together is said by the context, see [WithDeadline].
 	EvaluationTimeout time.Duration
+	// Tick is how far apart two values of now() in expressions are, in whole seconds: a Placement that reads it
+	// is decided again at each. Zero is [DefaultTick].
+	Tick time.Duration
 }
 
-// Scheduler decides Placements. It remembers what predicates say of clusters, and
-// nothing else: the same input has the same result on every Scheduler. It is safe
-// for concurrent use; calls for the same Placement wait for each other.
+// Scheduler decides Placements. What it remembers makes no difference: the same input
+// has the same result on every Scheduler. It is safe for concurrent use; calls for the
+// same Placement wait for each other.
 type Scheduler struct {
 	environment *cluster.Environment
 	observer    Observer
 	timeout     time.Duration
+	tick        time.Duration
 
-	joints   joints
-	mutex    sync.Mutex
-	memories map[types.UID]*memory
+	memberships memberships
+	memory      *memo.Memory
+	mutex       sync.Mutex
+	memories    map[types.UID]*memory
 }
 
 // NewScheduler returns a Scheduler that remembers nothing yet.
@@ -75,7 +83,7 @@ func NewScheduler(config Config) (*Scheduler, error) {
 	}
 	return &Scheduler{
 		environment: config.Environment, observer: config.Observer, timeout: config.EvaluationTimeout,
-		memories: map[types.UID]*memory{},
+		tick: cmp.Or(config.Tick, DefaultTick), memory: memo.New(memoryBytes), memories: map[types.UID]*memory{},
 	}, nil
 }
 
@@ -86,36 +94,26 @@ type run struct {
 	placement *clusterv1beta1.Placement
 	key       types.NamespacedName
 	snapshot  *Snapshot
-	// jointOf is what is known of some sets.
-	jointOf func([]*clusterv1beta2.ManagedClusterSet) *joint
-	now     time.Time
-	// clock is the time in expressions: that of the attempt which this one goes on with.
-	clock time.Time
-	plan  *plan
+	// memberships are of the clusters of the snapshot.
+	memberships *memberships
+	now         time.Time
+	// begunAt is the time of the attempt which this one goes on with, clock what now() is, and tick how long.
+	begunAt, clock time.Time
+	tick           time.Duration
+	plan           *plan
 	// former is what the PlacementDecisions say now.
 	former   *former
 	recorder recorder
 	alarm    alarm
-	// period is that of the last answer that depends on the time, reasons are those of clusters
-	// that do not match.
-	period  *clock.Period
-	reasons []Reason
-	// findings are those that clusters share, last is the one that was found last.
-	findings []*finding
-	last     *finding
+	// shared are verdicts that clusters share.
+	shared []*verdict
 	// skipped is how many clusters were not evaluated, for lack of time.
 	skipped int
-	// renewed are the answers that were replaced where all others are remembered; unsure tells
-	// that there are other ones.
-	renewed []renewed
-	unsure  bool
-	// places are those of the ranked candidates, if it is spread over them.
-	places []int32
-	// version is that of all PlacementDecisions, if they matter.
-	version uint64
-	horizon horizon
-	result  *Result
-	report  report
+	// all and own are the versions of all PlacementDecisions and of those of the Placement.
+	all, own uint64
+	horizon  horizon
+	result   *Result
+	report   report
 }
 
 // Schedule decides one Placement. Neither it nor the snapshot is modified.
@@ -141,16 +139,16 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	r := s.newRun(ctx, placement, snapshot, now)
 	defer r.alarm.close()
-	memory, err := s.memoryOf(withoutDeadline(ctx), placement)
+	memory, known, err := s.memoryOf(withoutDeadline(ctx), placement)
 	if err != nil {
 		return r.result, fmt.Errorf("scheduling was interrupted: %w", err)
 	}
-	defer memory.release()
-	if memory.kept == nil {
+	defer memory.release(known)
+	if memory.slot == nil {
 		// Objects of which nothing is remembered may be those of a list that is read for one decision.
-		r.jointOf = newJoint
+		r.memberships = &memberships{}
 	}
-	if err = r.schedule(memory); err != nil {
+	if err = r.schedule(known); err != nil {
 		r.report.stand(err)
 	}
 	r.result.Requeue = r.horizon.time
@@ -159,7 +157,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 
 func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) *run {
 	r := &run{
-		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, jointOf: s.joints.of, now: now, clock: now,
+		ctx: ctx, observer: s.observer, placement: placement, snapshot: snapshot, memberships: &s.memberships, now: now, tick: s.tick,
 		key:      types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name},
 		recorder: recorder{snapshot: snapshot, now: now},
 		alarm:    alarm{parent: ctx, limit: s.timeout},
@@ -169,21 +167,32 @@ func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placem
 	return r
 }
 
-func (r *run) schedule(memory *memory) error {
-	r.plan = memory.plan
-	r.clock = memory.begun.orNow(r.now)
+// begin takes what is known of the Placement.
+func (r *run) begin(known *remembered) {
+	r.plan = known.plan
+	r.begunAt = known.begun.orNow(r.now)
+	r.clock = cluster.Moment(r.begunAt, r.tick)
+	r.all, r.own = r.snapshot.Decisions.versions(r.key)
+}
+
+// available finds what there is to choose from.
+func (r *run) available() (*Availability, error) {
+	available, err := r.memberships.available(r.placement, r.snapshot)
+	r.result.Available = available
+	return available, err
+}
+
+func (r *run) schedule(known *remembered) error {
+	r.begin(known)
+	known.last = nil
 	r.result.Reads, r.result.Prioritizers = r.plan.reads, r.plan.prioritizers
 	wrong := append(misconfigurations(nil), r.plan.wrong...)
 	wrong = append(wrong, wrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
 	r.report.configured(wrong)
-	if r.plan.balances {
-		r.version = r.snapshot.Decisions.current()
-	}
 	r.former = r.snapshot.Decisions.former(r.key)
 	r.result.Standing = len(r.former.decisions)
-	available, err := available(r.placement, r.snapshot, r.jointOf)
-	r.result.Available = available
+	_, err := r.available()
 	switch {
 	case r.report.nothing(err):
 		r.report.evaluated(nil)
@@ -198,7 +207,7 @@ func (r *run) schedule(memory *memory) error {
 		r.report.misconfigured()
 		return nil
 	default:
-		return r.choose(memory)
+		return r.choose(known)
 	}
 }
 
@@ -228,16 +237,14 @@ func (r *report) stand(err error) {
 }
 
 // choose filters, ranks and picks.
-func (r *run) choose(memory *memory) error {
-	last := memory.last()
-	if err := r.judge(memory); err != nil {
+func (r *run) choose(known *remembered) error {
+	end := r.observe(KindFilter, Predicate)
+	err := r.judge(known, false)
+	end()
+	if err != nil {
 		return err
 	}
-	if r.resume(memory, last) {
-		r.result.fixpoint = r.standingOn()
-		return r.interrupted()
-	}
-	candidates, failed := r.filter(memory)
+	candidates, failed := r.filter(known.verdicts.on)
 	if r.result.Overrun != nil {
 		r.report.overrun()
 		return nil
@@ -247,7 +254,10 @@ func (r *run) choose(memory *memory) error {
 	}
 	ranked := r.rank(candidates)
 	r.result.Candidates = ranked
-	limit := r.limit(len(candidates))
+	limit := len(candidates)
+	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil {
+		limit = min(limit, int(*wanted))
+	}
 	r.pick(ranked, limit)
 	selected := make([]*Candidate, 0, limit)
 	for _, c := range candidates {
@@ -263,10 +273,8 @@ func (r *run) choose(memory *memory) error {
 	}
 	r.report.scheduled(len(selected))
 	r.result.Decision = r.decide(selected)
-	if len(failed) == 0 {
-		r.settle(memory, candidates)
-		r.result.fixpoint = r.standingOn()
-	}
+	known.last = r.made()
+	r.result.last = known.last
 	return r.interrupted()
 }
 

@@ -4,8 +4,13 @@
 package placement
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/celset/celset/cel/cluster"
@@ -24,8 +29,8 @@ type Snapshot struct {
 	// the Placement.
 	Bindings []*clusterv1beta2.ManagedClusterSetBinding
 	// Scores finds AddOnPlacementScores; nil finds none. An error is taken for a
-	// failure of the snapshot, not for a missing object. What is equal finds the same in every
-	// snapshot.
+	// failure of the snapshot, not for a missing object. For [Scheduler.Unchanged], what is equal finds the
+	// same in every snapshot.
 	Scores cluster.ScoreFinder
 	// Decisions are the PlacementDecisions of all Placements; nil are none.
 	Decisions *Decisions
@@ -35,5 +40,70 @@ func (s *Snapshot) score(namespace, name string) (*clusterv1alpha1.AddOnPlacemen
 	if s.Scores == nil {
 		return nil, nil
 	}
-	return s.Scores.FindScore(namespace, name)
+	object, err := s.Scores.FindScore(namespace, name)
+	if err != nil {
+		return nil, fmt.Errorf("get AddOnPlacementScore %s/%s: %w", namespace, name, err)
+	}
+	return object, nil
+}
+
+// Availability is what a Placement may choose from.
+type Availability struct {
+	// Bound are the names of the ManagedClusterSets that exist and are bound to the
+	// namespace of the Placement, sorted.
+	Bound []string
+	// Eligible are those of them that the Placement wants, sorted.
+	Eligible []string
+	// Clusters are the ManagedClusters of the eligible sets that are not being
+	// deleted, sorted by name.
+	Clusters []*clusterv1.ManagedCluster
+	// sets has for each of Clusters the index of the first of Eligible that it is in.
+	sets []int32
+	// fleeting is set if one of the clusters may be changed without being replaced.
+	fleeting bool
+}
+
+// Available returns what a Placement may choose from. A ManagedClusterSet that
+// can't be understood is an error if it is eligible.
+func Available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
+	return (&memberships{}).available(placement, snapshot)
+}
+
+// available finds the clusters in the memberships that are known.
+func (m *memberships) available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
+	sets := boundSets(placement.Namespace, snapshot)
+	result := &Availability{}
+	var eligible []*clusterv1beta2.ManagedClusterSet
+	for _, set := range sets {
+		result.Bound = append(result.Bound, set.Name)
+		if len(placement.Spec.ClusterSets) == 0 || slices.Contains(placement.Spec.ClusterSets, set.Name) {
+			result.Eligible = append(result.Eligible, set.Name)
+			eligible = append(eligible, set)
+		}
+	}
+	found, err := m.of(snapshot.Clusters, eligible)
+	if err == nil {
+		result.Clusters, result.sets, result.fleeting = found.clusters, found.sets, found.fleeting
+	}
+	return result, err
+}
+
+// boundSets are looked up by the names of the bindings: spec.clusterSet is equal to
+// it, or the binding is not valid.
+func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedClusterSet {
+	bound := map[string]bool{}
+	for _, binding := range snapshot.Bindings {
+		if binding != nil && binding.Namespace == namespace {
+			bound[binding.Name] = true
+		}
+	}
+	var result []*clusterv1beta2.ManagedClusterSet
+	for _, set := range snapshot.ClusterSets {
+		if set != nil && bound[set.Name] {
+			result = append(result, set)
+			delete(bound, set.Name)
+		}
+	}
+	slices.SortFunc(result, func(a, b *clusterv1beta2.ManagedClusterSet) int { return strings.Compare(a.Name, b.Name) })
+	return result
 }

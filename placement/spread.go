@@ -4,11 +4,16 @@
 package placement
 
 import (
+	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
 )
 
 // Spreading picks candidates one by one, always the best ranked one of those that
@@ -75,8 +80,13 @@ func spreadConstraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.
 	}
 }
 
-// topology is what the constraint spreads over.
-func (s *spreadConstraint) topology() topologyKey { return topologyKey{s.key, s.claims} }
+// topology is the value of a cluster that the constraint spreads over.
+func (s *spreadConstraint) topology(of *clusterv1.ManagedCluster) (value string, present bool) {
+	if s.claims {
+		return cluster.New(of).Claims().Lookup(s.key)
+	}
+	return cluster.New(of).Labels().Lookup(s.key)
+}
 
 // pick marks the candidates that are selected, at most limit, and says of the
 // others why they are not. The candidates are ranked.
@@ -90,8 +100,7 @@ func (r *run) pick(candidates []*Candidate, limit int) {
 		return
 	}
 	defer r.observe(KindSpread, Spread)()
-	r.places = placesOf(candidates)
-	s := newSpreading(r.plan.spread, r.result.Available, r.places, len(candidates))
+	s := newSpreading(r.plan.spread, candidates)
 	for _, rank := range s.pick(limit) {
 		candidates[rank].Selected = true
 	}
@@ -110,19 +119,197 @@ func (p *plan) spreads(limit, candidates int) bool {
 	return slices.ContainsFunc(p.spread, func(s spreadConstraint) bool { return s.hard || limit < candidates })
 }
 
-// placesOf are the places among the available clusters.
-func placesOf(candidates []*Candidate) []int32 {
-	places := make([]int32, len(candidates))
-	for i, c := range candidates {
-		places[i] = int32(c.at)
-	}
-	return places
-}
-
 func (r *run) surplus() Reason {
 	wanted := 0
 	if r.placement.Spec.NumberOfClusters != nil {
 		wanted = int(*r.placement.Spec.NumberOfClusters)
 	}
 	return &Surplus{wanted}
+}
+
+// spreading is the state of picking candidates, which are known by their ranks.
+type spreading struct {
+	constraints []spreadConstraint
+	topologies  []topologies
+	// classes that have candidates left, in order of the rank of the first of these.
+	classes []*class
+}
+
+// topologies are those of one constraint, by the index that their values got.
+type topologies struct {
+	indexes map[string]int32
+	values  []string
+	// counts are how many clusters of each are picked, least is the smallest of them
+	// and few how many there are of the smallest.
+	counts     []int
+	least, few int
+}
+
+// absent is in place of the index of a cluster that is in no topology.
+const absent = -1
+
+// class is the candidates that are in the same topologies.
+type class struct {
+	// in has for each constraint the index of the topology, absent for none.
+	in []int32
+	// ranks are those of the candidates not yet picked, in order.
+	ranks  []int32
+	reason Reason
+}
+
+// newSpreading has candidates, in order of their rank, to pick from.
+func newSpreading(constraints []spreadConstraint, candidates []*Candidate) *spreading {
+	s := &spreading{constraints: constraints, topologies: make([]topologies, len(constraints))}
+	for i := range s.topologies {
+		s.topologies[i].indexes = map[string]int32{}
+	}
+	s.classify(candidates)
+	for i := range s.topologies {
+		t := &s.topologies[i]
+		t.counts, t.few = make([]int, len(t.values)), len(t.values)
+	}
+	return s
+}
+
+// classify finds the classes.
+func (s *spreading) classify(candidates []*Candidate) {
+	classes := map[string]*class{}
+	in, key := make([]int32, len(s.constraints)), make([]byte, 0, 4*len(s.constraints))
+	for rank, c := range candidates {
+		key = key[:0]
+		for i := range s.topologies {
+			in[i] = absent
+			if value, present := s.constraints[i].topology(c.Cluster); present {
+				in[i] = s.topologies[i].index(value)
+			}
+			key = binary.BigEndian.AppendUint32(key, uint32(in[i]))
+		}
+		of := classes[string(key)]
+		if of == nil {
+			of = &class{in: slices.Clone(in)}
+			s.classes, classes[string(key)] = append(s.classes, of), of
+		}
+		of.ranks = append(of.ranks, int32(rank))
+	}
+}
+
+// index returns the index of the topology with a value.
+func (t *topologies) index(value string) int32 {
+	i, known := t.indexes[value]
+	if !known {
+		i = int32(len(t.values))
+		t.indexes[value], t.values = i, append(t.values, value)
+	}
+	return i
+}
+
+// pick returns the ranks of the candidates that are selected, at most limit, in the order in which they are picked.
+func (s *spreading) pick(limit int) []int32 {
+	picked := make([]int32, 0, limit)
+	for range limit {
+		best := s.best()
+		if best < 0 {
+			break
+		}
+		picked = append(picked, s.take(best))
+	}
+	return picked
+}
+
+// best returns the index of the class to pick from, -1 if no class is allowed. The
+// first class that fits is best: none exceeds a maxSkew less.
+func (s *spreading) best() int {
+	best := -1
+	var least, excess [maxSpreadConstraints]int
+	for i, class := range s.classes {
+		allowed, fits := s.judge(class, &excess)
+		switch {
+		case !allowed:
+		case fits:
+			return i
+		case best < 0 || slices.Compare(excess[:], least[:]) < 0:
+			best, least = i, excess
+		}
+	}
+	return best
+}
+
+// nowhere is the excess of a cluster that is in no topology.
+const nowhere = int(^uint(0) >> 1)
+
+// judge tells whether a cluster of the class may be picked, and by how much it
+// would exceed each maxSkew; fits if it does not.
+func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allowed, fits bool) {
+	fits = true
+	for i := range s.constraints {
+		excess[i] = 0
+		if over := s.over(i, class); over > 0 {
+			if s.constraints[i].hard {
+				return false, false
+			}
+			excess[i], fits = over, false
+		}
+	}
+	return true, fits
+}
+
+// over is by how much the skew of a constraint would exceed maxSkew if a cluster of
+// the class were picked, at most 0 if it would not. The fewest of a topology are
+// those before: the only topology that has so few may always have one more.
+func (s *spreading) over(i int, class *class) int {
+	in := class.in[i]
+	if in == absent {
+		return nowhere
+	}
+	t := &s.topologies[i]
+	return t.counts[in] + 1 - t.least - s.constraints[i].maxSkew
+}
+
+// take picks the first candidate of a class, and returns its rank.
+func (s *spreading) take(i int) int32 {
+	of := s.classes[i]
+	picked := of.ranks[0]
+	of.ranks = of.ranks[1:]
+	for j, in := range of.in {
+		if in != absent {
+			s.topologies[j].pick(in)
+		}
+	}
+	s.classes = slices.Delete(s.classes, i, i+1)
+	if len(of.ranks) > 0 {
+		at, _ := slices.BinarySearchFunc(s.classes, of.ranks[0], func(c *class, rank int32) int { return cmp.Compare(c.ranks[0], rank) })
+		s.classes = slices.Insert(s.classes, at, of)
+	}
+	return picked
+}
+
+func (t *topologies) pick(in int32) {
+	t.counts[in]++
+	if t.counts[in]-1 > t.least {
+		return
+	}
+	if t.few--; t.few > 0 {
+		return
+	}
+	t.least = slices.Min(t.counts)
+	for _, count := range t.counts {
+		if count == t.least {
+			t.few++
+		}
+	}
+}
+
+// refusal says which constraint does not allow a class, nil if all do.
+func (s *spreading) refusal(of *class) Reason {
+	for i := range s.constraints {
+		c, t := &s.constraints[i], &s.topologies[i]
+		if !c.hard || s.over(i, of) <= 0 {
+			continue
+		}
+		if of.in[i] == absent {
+			return &NoTopology{Constraint: c.path, Key: c.key}
+		}
+		return &Skewed{c.path, c.key, t.values[of.in[i]], t.counts[of.in[i]], t.least, c.maxSkew}
+	}
+	return nil
 }

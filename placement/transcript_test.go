@@ -38,7 +38,7 @@ import (
 //	each      does so for each line
 //	decide    decides it again
 //	forget    forgets what expressions say of clusters
-//	unmoved   tells whether it is known to stand as it is, without a decision
+//	unchanged tells whether its last result is known to stand, without a decision
 //	validate  names the places that are wrong in a spec
 //
 // The argument at=... sets the time, after [now]; apply records the result on the hub. Other arguments
@@ -55,8 +55,7 @@ func TestAddOnScores(t *testing.T)  { replayFile(t, "scores") }
 func TestDecisions(t *testing.T)    { replayFile(t, "decisions") }
 func TestSlices(t *testing.T)       { replayFile(t, "slices") }
 func TestTime(t *testing.T)         { replayFile(t, "time") }
-func TestUnmoved(t *testing.T)      { replayFile(t, "unmoved") }
-func TestResumed(t *testing.T)      { replayFile(t, "resumed") }
+func TestUnchanged(t *testing.T)    { replayFile(t, "unchanged") }
 func TestRemembered(t *testing.T)   { replayFile(t, "remembered") }
 
 // transcript is a hub, with a Scheduler that goes on from decision to decision.
@@ -99,12 +98,12 @@ func replayFile(t *testing.T, name string) {
 				places = append(places, one.Plugin+" "+one.Path.String())
 			}
 			return strings.Join(places, "\n")
-		case "unmoved":
+		case "unchanged":
 			before := evaluations.n
-			unmoved, _ := x.scheduler.Unmoved(t.Context(), x.object, x.snapshot(), x.at)
-			return fmt.Sprintf("%t, evaluated %d", unmoved, evaluations.n-before)
+			unchanged, _ := x.scheduler.Unchanged(t.Context(), x.object, x.snapshot(), x.at)
+			return fmt.Sprintf("%t, evaluated %d", unchanged, evaluations.n-before)
 		case "forget":
-			placement.Remembered.Forget()
+			placement.ForgetAll(x.scheduler)
 			return ""
 		case "decide":
 		default:
@@ -163,7 +162,7 @@ func (x *transcript) decide(t *testing.T, d *datadriven.TestData, separator stri
 		before := x.object.DeepCopy()
 		x.steps = x.apply(x.object, result)
 		if result.Decision != nil && len(x.steps) == 0 && equality.Semantic.DeepEqual(before.Status, x.object.Status) {
-			x.scheduler.Stands(before, result)
+			x.scheduler.Confirm(before, result)
 		} else {
 			x.touch()
 		}
@@ -225,8 +224,6 @@ func (x *transcript) view(name string, r *placement.Result) string {
 		return fmt.Sprint(r.Warnings, r.OutOfRange)
 	case "evaluated":
 		return fmt.Sprintf("evaluated %d, remembered %d", r.Evaluated, r.Remembered)
-	case "resumed":
-		return fmt.Sprintf("resumed %t", placement.Resumed(r))
 	case "requeue":
 		if r.Requeue.IsZero() {
 			return "never again"

@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-
-	"github.com/celset/celset/cel/cluster/clock"
 )
 
 // Cluster is an object that stands for a cluster, ready to be matched. The object
@@ -173,7 +171,8 @@ type input struct {
 
 // seen is what the expressions have seen besides the cluster. All of them see the same.
 type seen struct {
-	clock  clock.Reading
+	// now is whether now() was read.
+	now    bool
 	scores scoresSeen
 }
 
@@ -187,7 +186,7 @@ func (i *input) looks() *seen {
 func newInput(cluster Cluster, hub Hub) *input {
 	clock := hub.Clock
 	if clock.IsZero() {
-		clock = hub.Now
+		clock = Moment(orNow(hub.Now), DefaultTick)
 	}
 	result := &input{
 		name: cluster.name, scores: hub.Scores,
@@ -227,8 +226,9 @@ func (i *input) ResolveName(name string) (any, bool) {
 	switch name {
 	case clusterVariable:
 		return i, true
-	case clock.Variable:
-		return i.looks().clock.Read(func() time.Time { return orNow(time.Unix(i.clock, 0)) }), true
+	case nowVariable:
+		i.looks().now = true
+		return types.Timestamp{Time: time.Unix(i.clock, 0).UTC()}, true
 	default:
 		return nil, false
 	}
@@ -237,17 +237,8 @@ func (i *input) ResolveName(name string) (any, bool) {
 // hub is what the input was made from, but for the clock.
 func (i *input) hub() Hub { return Hub{Scores: i.scores, Now: time.Unix(i.now, i.nanos).UTC()} }
 
-// Clock is the time of all evaluations on the cluster.
-func (i *input) Clock() *clock.Reading { return &i.looks().clock }
-
-// holds is the period of what was evaluated so far, nil if the time was not read.
-func (i *input) holds() *clock.Period {
-	if i.seen == nil || !i.seen.clock.WasRead() {
-		return nil
-	}
-	period := i.seen.clock.Period()
-	return &period
-}
+// timed reports whether an expression has read now().
+func (i *input) timed() bool { return i.seen != nil && i.seen.now }
 
 // Parent returns nil: there is none.
 func (i *input) Parent() celgo.Activation { return nil }

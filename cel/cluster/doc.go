@@ -34,9 +34,8 @@
 //
 //	'{"H100": [{"count": 2}]}'.parseJSON().H100[0].count == 2
 //
-// now() is the time in steps of ten seconds. Each verdict says until when it holds, found from
-// the expression; package [github.com/celset/celset/cel/cluster/clock] says how. The time is
-// that of the [Hub], so that the same input has the same answer.
+// now() is the time in steps of ten seconds ([Moment]). A verdict says whether it depends on
+// it. The time is that of the [Hub], so that the same input has the same answer.
 //
 //	now() - timestamp(managedCluster.metadata.creationTimestamp) > duration("24h")
 //	now().getDayOfWeek("Europe/Berlin") in [0, 6]

@@ -8,13 +8,11 @@ import (
 	"unicode/utf8"
 
 	celgo "github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/celset/celset/cel"
-	"github.com/celset/celset/cel/cluster/clock"
 	"github.com/celset/celset/cel/meter"
 )
 
@@ -61,7 +59,6 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 		MaxLength:         maxCharacters * utf8.UTFMax,
 		CostLimit:         config.CostLimit,
 		Costs:             newCosts(),
-		Watch:             func(checked *ast.AST) map[int64]meter.Watch { return clock.Follow(checked).Watches },
 		Advice:            advice,
 		CacheBytes:        config.CacheBytes,
 		Observer:          config.Observer,
@@ -100,7 +97,7 @@ func libraries() []celgo.EnvOption {
 func declarations() []celgo.EnvOption {
 	scored := []*celgo.Type{celgo.MapType(celgo.StringType, celgo.DynType), celgo.StringType}
 	text := []*celgo.Type{celgo.StringType}
-	return append(clock.Declarations(),
+	return append(nowDeclarations(),
 		celgo.Variable(clusterVariable, scored[0]),
 		celgo.Function(scoresFunction,
 			celgo.MemberOverload("cluster_scores_string", scored, celgo.ListType(celgo.DynType), celgo.BinaryBinding(scores))),

@@ -31,8 +31,8 @@ type Hub struct {
 	Scores ScoreFinder
 	// Now is the time that validUntil is compared with; zero means the current time.
 	Now time.Time
-	// Clock is what now() is, down to a tick of package clock; zero means Now. Who asks about
-	// many clusters, one after another, has the same for all of them.
+	// Clock is what now() is, see [Moment]; zero means Now rounded down to [DefaultTick]. All
+	// clusters of one decision have the same.
 	Clock time.Time
 }
 

@@ -14,7 +14,6 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel"
-	"github.com/celset/celset/cel/cluster/clock"
 )
 
 // Selector tells which clusters satisfy a label selector, a claim selector and a
@@ -34,9 +33,6 @@ type Selector struct {
 type expression struct {
 	path    *field.Path
 	program *cel.Program
-	// stepwise tells that the answer may be another at each tick of the clock, if it was
-	// read.
-	stepwise bool
 }
 
 // Error says which part of a selector is wrong, or failed.
@@ -62,9 +58,9 @@ type Verdict struct {
 	// Unmatched leads to the first part that does not match; nil if all do, if the
 	// evaluation failed and if the selector does not come from an object.
 	Unmatched *field.Path
-	// Holds is how long the answer, or the failure, stays the same if nothing changes but
-	// the time; nil if no expression has read that.
-	Holds *clock.Period
+	// Timed reports that an expression has read now(): the answer, or the failure, is that of
+	// the Clock of the [Hub].
+	Timed bool
 }
 
 // ForLabels returns a selector of clusters by labels only. It takes the operators
@@ -102,7 +98,7 @@ func (e *Environment) Compile(ctx context.Context, from clusterv1beta1.ClusterSe
 			failures = append(failures, &Error{at, err})
 			continue
 		}
-		result.expressions = append(result.expressions, expression{at, program, clock.Follow(program.AST()).Stepwise})
+		result.expressions = append(result.expressions, expression{at, program})
 		result.scores.add(program.AST())
 	}
 	if len(failures) > 0 {
@@ -163,15 +159,12 @@ func (s *Selector) evaluate(ctx context.Context, input *input) (Verdict, error) 
 	budget := cel.NewBudget(ClusterCostLimit)
 	for i := range s.expressions {
 		matches, err := s.expressions[i].program.Evaluate(ctx, input, budget)
-		if s.expressions[i].stepwise {
-			input.Clock().Step()
-		}
 		if err != nil {
-			return Verdict{Cost: budget.Spent(), Holds: input.holds()}, &Error{s.expressions[i].path, &failure{input.name, err}}
+			return Verdict{Cost: budget.Spent(), Timed: input.timed()}, &Error{s.expressions[i].path, &failure{input.name, err}}
 		}
 		if !matches {
-			return Verdict{Cost: budget.Spent(), Unmatched: s.expressions[i].path, Holds: input.holds()}, nil
+			return Verdict{Cost: budget.Spent(), Unmatched: s.expressions[i].path, Timed: input.timed()}, nil
 		}
 	}
-	return Verdict{Matches: true, Cost: budget.Spent(), Holds: input.holds()}, nil
+	return Verdict{Matches: true, Cost: budget.Spent(), Timed: input.timed()}, nil
 }

@@ -24,22 +24,20 @@ type call struct {
 	load           loader
 	// pattern is the regular expression of the call if that is a constant.
 	pattern *pattern
-	// watch is told of the call, nil if nobody is.
-	watch Watch
 }
 
 // call makes a step of our own of a planned call.
 func (b *builder) call(of interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
 	function := of.Function()
 	if function == operators.Equals || function == operators.NotEquals {
-		return &equality{of, of.Args(), function == operators.NotEquals, b.chargeOf(of, nil), b.watch(of.ID())}, nil
+		return &equality{of, of.Args(), function == operators.NotEquals, b.chargeOf(of, nil)}, nil
 	}
 	if either := alternativeOf(of); either != nil {
 		return either, nil
 	}
 	result := &call{
 		InterpretableCall: of, args: of.Args(), implementation: b.implementation(of),
-		load: b.loaderOf(of), watch: b.watch(of.ID()),
+		load: b.loaderOf(of),
 	}
 	if b.optimize {
 		var err error
@@ -94,9 +92,6 @@ func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 			account.load(c.load(account, c, values), c.Function(), c.ID())
 		}
 		failure = c.make(values)
-		if c.watch != nil {
-			watched(frame, c.watch, values, failure)
-		}
 	}
 	// CEL charges for a call that was not made because an argument has no value, if all
 	// arguments were evaluated.
@@ -206,7 +201,6 @@ type equality struct {
 	args   []interpreter.InterpretableV2
 	not    bool
 	charge charge
-	watch  Watch
 }
 
 // Exec compares.
@@ -227,9 +221,6 @@ func (e *equality) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		result = types.Equal(values.first, values.second)
 		if e.not {
 			result = types.Bool(result != types.True)
-		}
-		if e.watch != nil {
-			watched(frame, e.watch, values, result)
 		}
 	}
 	account.charge(e.charge(values, result))

@@ -22,7 +22,7 @@ func (b *builder) isPlain(c *call) bool {
 		return false
 	}
 	isCELs := b.config.Estimator == nil || b.config.OperatorsAsCEL
-	return isCELs && len(c.args) == 1 && c.implementation != nil && c.implementation.Unary != nil && c.load == nil && c.watch == nil
+	return isCELs && len(c.args) == 1 && c.implementation != nil && c.implementation.Unary != nil && c.load == nil
 }
 
 // Exec evaluates the operand, makes the call and charges.

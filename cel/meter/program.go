@@ -72,16 +72,7 @@ func NewPlanner(env *cel.Env, config Config) (*Planner, error) {
 // conversions of constants, memberships in lists of constants, regular expressions. An
 // error says which of them can't be.
 func (p *Planner) Plan(checked *ast.AST, optimize bool) (*Program, error) {
-	return p.PlanWatched(checked, optimize, nil)
-}
-
-// PlanWatched is Plan with watches of calls of functions and operators, by the ids of their
-// expressions. What is no call of that kind can't be watched, and is an error.
-func (p *Planner) PlanWatched(checked *ast.AST, optimize bool, watches map[int64]Watch) (*Program, error) {
-	b := &builder{
-		Planner: p, optimize: optimize, presence: map[int64]bool{}, conditionals: map[int64]bool{},
-		watches: watches, attached: map[int64]bool{},
-	}
+	b := &builder{Planner: p, optimize: optimize, presence: map[int64]bool{}, conditionals: map[int64]bool{}}
 	b.recognize(checked.Expr())
 	options := []interpreter.PlannerOption{}
 	if optimize {
@@ -91,9 +82,6 @@ func (p *Planner) PlanWatched(checked *ast.AST, optimize bool, watches map[int64
 	root, err := p.interpreter.NewInterpretable(checked, options...)
 	if err != nil {
 		return nil, err
-	}
-	if len(b.attached) < len(watches) {
-		return nil, fmt.Errorf("plan an expression: %d of %d calls can't be watched", len(watches)-len(b.attached), len(watches))
 	}
 	return &Program{root: root}, nil
 }
@@ -105,18 +93,6 @@ type builder struct {
 	// presence and conditionals are the ids of tests of presence, and of conditionals: an
 	// attribute does not tell whether it is one.
 	presence, conditionals map[int64]bool
-	// watches are by the ids of calls; attached are those that have found theirs.
-	watches  map[int64]Watch
-	attached map[int64]bool
-}
-
-// watch is nil if nobody watches the call.
-func (b *builder) watch(id int64) Watch {
-	of := b.watches[id]
-	if of != nil {
-		b.attached[id] = true
-	}
-	return of
 }
 
 func (b *builder) recognize(expr ast.Expr) {

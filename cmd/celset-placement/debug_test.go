@@ -30,6 +30,7 @@ import (
 
 	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/placement/debug"
+	"github.com/celset/celset/placement/report"
 )
 
 // rights are those of reader and author in the namespace default.
@@ -83,11 +84,11 @@ func (d *debugged) call(t *testing.T, method, path, who, body string) (int, stri
 }
 
 // report makes a request that is answered with a report.
-func (d *debugged) report(t *testing.T, method, path, who, body string) *debug.Report {
+func (d *debugged) report(t *testing.T, method, path, who, body string) *report.Report {
 	t.Helper()
 	code, content := d.call(t, method, path, who, body)
 	require.Equal(t, http.StatusOK, code, content)
-	report := &debug.Report{}
+	report := &report.Report{}
 	require.NoError(t, json.Unmarshal([]byte(content), report))
 	return report
 }

@@ -36,6 +36,7 @@ type options struct {
 	bindings   bool
 	workers    int
 	timeouts   controller.Timeouts
+	tick       time.Duration
 	debug      string
 	debugCerts string
 	// inventory is the kind of object that stands for a cluster, and inventoryNamespace where
@@ -58,8 +59,8 @@ func newOptions() *options {
 	return &options{
 		ManagerOptions: program.NewManagerOptions(500),
 		workers:        controller.DefaultWorkers, debug: program.NoAddress,
-		inventory: managedClusters,
-		timeouts:  controller.Timeouts{Evaluation: placement.DefaultEvaluationTimeout, Turn: controller.DefaultTurn, Total: placement.DefaultTimeout},
+		inventory: managedClusters, tick: placement.DefaultTick,
+		timeouts: controller.Timeouts{Evaluation: placement.DefaultEvaluationTimeout, Turn: controller.DefaultTurn, Total: placement.DefaultTimeout},
 		election: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -78,6 +79,7 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.timeouts.Evaluation, "evaluation-timeout", o.timeouts.Evaluation, "How long the CEL expressions of one predicate of a Placement may take on one cluster.")
 	flags.DurationVar(&o.timeouts.Turn, "evaluation-turn", o.timeouts.Turn, "How long the CEL expressions of a Placement are evaluated before others are. What takes longer goes on in a queue with one worker.")
 	flags.DurationVar(&o.timeouts.Total, "placement-timeout", o.timeouts.Total, "How long the CEL expressions of a Placement may take on all clusters. What takes longer is tried again after a while, from where it ended.")
+	flags.DurationVar(&o.tick, "now-tick", o.tick, "How far apart two values of now() in CEL expressions are, in whole seconds. A Placement that reads it is decided again at each.")
 	flags.StringVar(&o.debug, "debug-bind-address", o.debug, "Address of /debug/placements, which tells over TLS why a Placement selects what it selects, to those who may get it; 0 for none.")
 	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. Without it, a self-signed certificate is made.")
 	flags.StringVar(&o.inventory, "inventory", o.inventory, "The kind of object that stands for a cluster: ManagedCluster of Open Cluster Management, or ClusterProfile of SIG Multicluster.")
@@ -94,6 +96,9 @@ func (o *options) validate() error {
 	}
 	if t := o.timeouts; t.Evaluation <= 0 || t.Turn < t.Evaluation || t.Total < t.Turn {
 		errs = append(errs, fmt.Errorf("--evaluation-timeout %s must be positive and at most --evaluation-turn %s, and that at most --placement-timeout %s", t.Evaluation, t.Turn, t.Total))
+	}
+	if o.tick < time.Second || o.tick%time.Second != 0 {
+		errs = append(errs, fmt.Errorf("--now-tick: %s must be whole seconds, at least 1s", o.tick))
 	}
 	if e := o.election; e.LeaderElect && (e.RetryPeriod.Duration <= 0 || e.RenewDeadline.Duration <= e.RetryPeriod.Duration || e.LeaseDuration.Duration <= e.RenewDeadline.Duration) {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration %s must be longer than --leader-elect-renew-deadline %s, and that longer than --leader-elect-retry-period %s",
@@ -173,6 +178,7 @@ func (o *options) addControllers(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
+	scheduling.Tick = o.tick
 	if err := o.addDebugging(mgr); err != nil {
 		return err
 	}
@@ -187,7 +193,7 @@ func (o *options) addDebugging(mgr manager.Manager) error {
 	if o.debug == program.NoAddress {
 		return nil
 	}
-	preview, err := controller.NewPreview(mgr.GetClient(), controller.Options{Timeouts: o.timeouts, Inventory: o.where()})
+	preview, err := controller.NewPreview(mgr.GetClient(), controller.Options{Scheduler: placement.Config{Tick: o.tick}, Timeouts: o.timeouts, Inventory: o.where()})
 	if err != nil {
 		return err
 	}

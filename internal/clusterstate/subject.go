@@ -66,6 +66,8 @@ const (
 	TemplateKind = "template"
 	ClassKind    = "class"
 	NodeKind     = "node"
+	// PlacementKind is of a hub, and no part of a State.
+	PlacementKind = "placement"
 )
 
 // kindNames are the names by which kubectl knows the kinds, and the short ones.
@@ -75,6 +77,7 @@ var kindNames = map[string]string{
 	"template": TemplateKind, "resourceclaimtemplate": TemplateKind, "resourceclaimtemplates": TemplateKind,
 	"class": ClassKind, "deviceclass": ClassKind, "deviceclasses": ClassKind,
 	"node": NodeKind, "nodes": NodeKind, "no": NodeKind,
+	"placement": PlacementKind, "placements": PlacementKind,
 }
 
 // Split takes "kind/name" or "name" apart. The kind is empty if none is given, and else

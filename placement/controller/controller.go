@@ -69,7 +69,7 @@ type Observer interface {
 	// written, and what it returns with the error, if any, when that ends.
 	ObserveWriting() (end func(error))
 	// ObserveTurn is called when a Placement was evaluated, by the worker of the slow queue
-	// or one of the usual, with one of [TurnDone], [TurnContinued], [TurnFailed] and [TurnUnmoved].
+	// or one of the usual, with one of [TurnDone], [TurnContinued], [TurnFailed] and [TurnUnchanged].
 	ObserveTurn(turn string, slow bool)
 }
 

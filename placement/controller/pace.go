@@ -81,8 +81,8 @@ const (
 	TurnContinued = "continued"
 	// TurnFailed is one that ends because the evaluations take too long.
 	TurnFailed = "failed"
-	// TurnUnmoved is one that is not needed: the clusters that have changed make no difference.
-	TurnUnmoved = "unmoved"
+	// TurnUnchanged is one that is not needed: the clusters that have changed make no difference.
+	TurnUnchanged = "unchanged"
 )
 
 // slow tells whether a Placement belongs to the slow queue. A new one does not.

@@ -70,10 +70,10 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		r.prepare(request, object.UID)
 		return reconcile.Result{}, nil
 	}
-	if unmoved, requeue, err := r.unmoved(ctx, object); err != nil {
+	if unchanged, requeue, err := r.unchanged(ctx, object); err != nil {
 		return reconcile.Result{}, err
-	} else if unmoved {
-		r.observer.ObserveTurn(TurnUnmoved, r.paces.slow(request.NamespacedName))
+	} else if unchanged {
+		r.observer.ObserveTurn(TurnUnchanged, r.paces.slow(request.NamespacedName))
 		return r.outcome(&placement.Result{Requeue: requeue}, nil)
 	}
 	result, written, err := r.settle(ctx, object)
@@ -88,7 +88,7 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		r.observer.ObserveTurn(verdict.turn, r.paces.slow(request.NamespacedName))
 	}
 	if err == nil && result != nil && verdict.turn == TurnDone && !written {
-		r.scheduler.Stands(object, result)
+		r.scheduler.Confirm(object, result)
 	}
 	r.paces.move(object, verdict.slow)
 	if verdict.turn == TurnContinued && verdict.delay == 0 {
@@ -120,9 +120,9 @@ func (r *reconciler) prepare(request reconcile.Request, uid types.UID) {
 	}, func() { r.usual.add(request) })
 }
 
-// unmoved tells whether there is nothing to decide: the hub has what was decided last, and
+// unchanged reports whether there is nothing to decide: the hub has what was decided last, and
 // clusters that have changed since make no difference. Time that was spent in vain counts.
-func (r *reconciler) unmoved(ctx context.Context, object *clusterv1beta1.Placement) (unmoved bool, requeue time.Time, err error) {
+func (r *reconciler) unchanged(ctx context.Context, object *clusterv1beta1.Placement) (unchanged bool, requeue time.Time, err error) {
 	if r.profiles != "" {
 		if published, err := r.isPublished(ctx, object); err != nil || !published {
 			return false, time.Time{}, err
@@ -135,10 +135,10 @@ func (r *reconciler) unmoved(ctx context.Context, object *clusterv1beta1.Placeme
 	start := r.now()
 	limited, cancel := placement.WithDeadline(ctx, r.paces.turn(object, start), r.paces.timeouts.Total)
 	defer cancel()
-	if unmoved, requeue = r.scheduler.Unmoved(limited, object, snapshot, start); !unmoved {
+	if unchanged, requeue = r.scheduler.Unchanged(limited, object, snapshot, start); !unchanged {
 		r.paces.spend(object, r.now().Sub(start), false)
 	}
-	return unmoved, requeue, nil
+	return unchanged, requeue, nil
 }
 
 // verdictOf is what becomes of a Placement. What was not decided for another reason than
@@ -174,10 +174,8 @@ func (r *reconciler) outcome(result *placement.Result, err error) (reconcile.Res
 		return reconcile.Result{RequeueAfter: behind}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, nil
-	case err != nil || result.Requeue.IsZero() && !result.Timed:
+	case err != nil || result.Requeue.IsZero():
 		return reconcile.Result{}, err
-	case result.Requeue.IsZero():
-		return reconcile.Result{RequeueAfter: longestSleep}, nil
 	default:
 		return reconcile.Result{RequeueAfter: min(max(result.Requeue.Sub(r.now()), time.Millisecond), longestSleep)}, nil
 	}

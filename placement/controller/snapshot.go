@@ -23,11 +23,11 @@ import (
 
 // Cache returns the options of a manager's cache. What is only read is handed out
 // without a copy: nothing in the manager may modify objects of these kinds that come
-// from the cache.
+// from the cache. Managed fields are left out, but for those of clusters, which expressions may read.
 func Cache() cache.Options {
-	shared := cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true)}
+	shared := cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true), Transform: cache.TransformStripManagedFields()}
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&clusterv1.ManagedCluster{}:                shared,
+		&clusterv1.ManagedCluster{}:                {UnsafeDisableDeepCopy: ptr.To(true)},
 		&clusterv1beta2.ManagedClusterSet{}:        shared,
 		&clusterv1beta2.ManagedClusterSetBinding{}: shared,
 		&clusterv1alpha1.AddOnPlacementScore{}:     shared,

@@ -149,10 +149,7 @@ func TestRequeue(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got.RequeueAfter)
 	}
-	got, err := r.outcome(&placement.Result{Timed: true}, nil)
-	require.NoError(t, err)
-	require.Equal(t, longestSleep, got.RequeueAfter, "the clock may be put back")
-	got, err = r.outcome(&placement.Result{}, nil)
+	got, err := r.outcome(&placement.Result{}, nil)
 	require.NoError(t, err)
 	require.Zero(t, got)
 }

@@ -20,6 +20,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/fairness"
+	"github.com/celset/celset/placement/report"
 )
 
 const (
@@ -66,13 +67,13 @@ func decode(w http.ResponseWriter, request *http.Request, user string) (*cluster
 	}
 	decoded, kind, err := decoder.Decode(body, nil, &clusterv1beta1.Placement{})
 	if err != nil {
-		return nil, refusalOf(apierrors.NewBadRequest("the body is no Placement: " + clip(err.Error(), maxMessage)))
+		return nil, refusalOf(apierrors.NewBadRequest("the body is no Placement: " + report.Clip(err.Error(), report.MaxMessage)))
 	}
 	object, ok := decoded.(*clusterv1beta1.Placement)
 	if !ok {
 		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf("the body is a %s; give a Placement of %s", kind, clusterv1beta1.GroupVersion)))
 	}
-	setDefaults(object, body)
+	report.SetDefaults(object, body)
 	object.Status, object.ManagedFields = clusterv1beta1.PlacementStatus{}, nil
 	return object, named(object)
 }
@@ -100,10 +101,10 @@ func decoderOf(header http.Header) (runtime.Decoder, error) {
 // which former decisions are its own, depends on it.
 func named(object *clusterv1beta1.Placement) error {
 	if wrong := validation.IsDNS1123Label(object.Namespace); len(wrong) > 0 {
-		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace: %q: %s", clip(object.Namespace, maxReason), strings.Join(wrong, ", "))))
+		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace: %q: %s", report.Clip(object.Namespace, report.MaxReason), strings.Join(wrong, ", "))))
 	}
 	if wrong := validation.IsDNS1123Subdomain(object.Name); len(wrong) > 0 {
-		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.name: %q: %s", clip(object.Name, maxReason), strings.Join(wrong, ", "))))
+		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.name: %q: %s", report.Clip(object.Name, report.MaxReason), strings.Join(wrong, ", "))))
 	}
 	return nil
 }

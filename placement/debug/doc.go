@@ -41,7 +41,7 @@
 //
 // # Answers
 //
-// The body is a [Report]: everything that the decision comes from, also where the
+// The body is a [report.Report]: everything that the decision comes from, also where the
 // Placement is misconfigured and its former decision stands. A decision that could not
 // be made is a Report with an error and the status 500. What can't be answered has a
 // Status of the Kubernetes API as its body: 400 for what is no Placement, 401 and 403

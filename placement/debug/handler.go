@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/report"
 )
 
 // Path is where the handler expects to be served, with everything below it.
@@ -94,20 +94,20 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(request.Context(), h.Timeout)
 	defer cancel()
-	report, err := h.answer(w, request.WithContext(ctx))
+	answer, err := h.answer(w, request.WithContext(ctx))
 	if err != nil {
 		refuse(ctx, w, err)
 		return
 	}
 	status := http.StatusOK
-	if report.Error != "" {
+	if answer.Error != "" {
 		status = http.StatusInternalServerError
 	}
-	reply(ctx, w, status, report)
+	reply(ctx, w, status, answer)
 }
 
 // answer asks who it is before anything else is said, even that there is no such path.
-func (h *handler) answer(w http.ResponseWriter, request *http.Request) (*Report, error) {
+func (h *handler) answer(w http.ResponseWriter, request *http.Request) (*report.Report, error) {
 	who, err := h.authenticate(request)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (h *handler) answer(w http.ResponseWriter, request *http.Request) (*Report,
 }
 
 // get decides a Placement of the hub.
-func (h *handler) get(w http.ResponseWriter, request *http.Request, who user.Info, key types.NamespacedName) (*Report, error) {
+func (h *handler) get(w http.ResponseWriter, request *http.Request, who user.Info, key types.NamespacedName) (*report.Report, error) {
 	if err := allow(w, request, http.MethodGet); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (h *handler) get(w http.ResponseWriter, request *http.Request, who user.Inf
 }
 
 // post decides a Placement that may not be on the hub.
-func (h *handler) post(w http.ResponseWriter, request *http.Request, who user.Info) (*Report, error) {
+func (h *handler) post(w http.ResponseWriter, request *http.Request, who user.Info) (*report.Report, error) {
 	if err := allow(w, request, http.MethodPost); err != nil {
 		return nil, err
 	}
@@ -169,14 +169,14 @@ func timeOf(query url.Values) (time.Time, error) {
 	if err != nil || at.Year() < 1970 {
 		return time.Time{}, refusalOf(apierrors.NewBadRequest(fmt.Sprintf(
 			"the parameter %s is %q; give a time from 1970 on, such as 2026-08-01T12:00:00Z, or 2026-08-01T14:00:00%%2B02:00 with the + of its offset escaped",
-			nowParameter, clip(given, maxReason))))
+			nowParameter, report.Clip(given, report.MaxReason))))
 	}
 	return at.UTC(), nil
 }
 
 // decide waits for its turn. How long it takes then is bounded by who decides, and all
 // of it by the context.
-func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement) (*Report, error) {
+func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement) (*report.Report, error) {
 	object, err := without(object, request.URL.Query())
 	if err != nil {
 		return nil, err
@@ -199,5 +199,5 @@ func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement
 	if result == nil {
 		return nil, fmt.Errorf("decide Placement %s/%s: %w", object.Namespace, object.Name, err)
 	}
-	return report{object: object, result: result, only: sets.New(request.URL.Query()[clusterParameter]...)}.make(err, h.All), nil
+	return report.New(object, result, err, report.Options{Clusters: request.URL.Query()[clusterParameter], All: h.All}), nil
 }

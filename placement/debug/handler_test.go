@@ -25,6 +25,7 @@ import (
 
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/debug"
+	"github.com/celset/celset/placement/report"
 )
 
 func TestLongRequests(t *testing.T) {
@@ -139,20 +140,21 @@ func TestPage(t *testing.T) {
 // However many clusters are removed, for however long reasons, the answer is bounded;
 // and every one of them can be asked for.
 func TestBounds(t *testing.T) {
+	const maxRemoved = report.MaxRemoved
 	b := newBench(t)
-	for i := range 3 * debug.MaxRemoved {
+	for i := range 3 * maxRemoved {
 		b.snapshot.Clusters = append(b.snapshot.Clusters, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("many-%06d", i)}})
 	}
 	long := fmt.Sprintf(`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["%s"] == ""']}}}]`, strings.Repeat("ü", 5000))
 	response := b.call(t, http.MethodPost, debug.Path+"/", "author", "application/yaml", object("ns", "new", long))
 	require.Less(t, response.Body.Len(), 2<<20)
 	report := reportIn(t, response, http.StatusOK)
-	require.Len(t, report.Filters[0].Removed, debug.MaxRemoved)
-	require.Equal(t, 3*debug.MaxRemoved+3, report.Filters[0].Count)
+	require.Len(t, report.Filters[0].Removed, maxRemoved)
+	require.Equal(t, 3*maxRemoved+3, report.Filters[0].Count)
 	for _, removal := range report.Filters[0].Removed {
 		require.LessOrEqual(t, len(removal.Reason), 1<<10+3)
 	}
-	last := fmt.Sprintf("many-%06d", 3*debug.MaxRemoved-1)
+	last := fmt.Sprintf("many-%06d", 3*maxRemoved-1)
 	report = reportIn(t, b.call(t, http.MethodPost, debug.Path+"/?cluster="+last, "author", "application/yaml", object("ns", "new", long)), http.StatusOK)
 	require.Equal(t, last, report.Filters[0].Removed[0].Cluster)
 }

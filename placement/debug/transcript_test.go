@@ -34,6 +34,7 @@ import (
 
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/debug"
+	"github.com/celset/celset/placement/report"
 )
 
 // The files in testdata have requests with their answers, which "go test ./placement/debug -rewrite" writes anew.
@@ -298,10 +299,10 @@ func (b *bench) call(t *testing.T, method, path, who, contentType, body string) 
 	return response
 }
 
-func reportIn(t *testing.T, response *httptest.ResponseRecorder, code int) *debug.Report {
+func reportIn(t *testing.T, response *httptest.ResponseRecorder, code int) *report.Report {
 	t.Helper()
 	require.Equal(t, code, response.Code, response.Body)
-	report := &debug.Report{}
+	report := &report.Report{}
 	decoder := json.NewDecoder(response.Body)
 	decoder.DisallowUnknownFields()
 	require.NoError(t, decoder.Decode(report))
@@ -309,7 +310,7 @@ func reportIn(t *testing.T, response *httptest.ResponseRecorder, code int) *debu
 }
 
 // get returns the report on a stored Placement.
-func (b *bench) get(t *testing.T, path string) *debug.Report {
+func (b *bench) get(t *testing.T, path string) *report.Report {
 	t.Helper()
 	return reportIn(t, b.call(t, http.MethodGet, debug.Path+"/ns/"+path, "reader", "", ""), http.StatusOK)
 }

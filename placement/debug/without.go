@@ -11,6 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement/report"
 )
 
 // withoutParameter is the index of a predicate that is left out.
@@ -26,7 +28,7 @@ func without(object *clusterv1beta1.Placement, query url.Values) (*clusterv1beta
 	i, err := strconv.Atoi(text)
 	if err != nil || i < 0 || i >= len(predicates) {
 		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf(
-			"%s=%s names no predicate: the Placement has %d, counted from 0", withoutParameter, clip(text, maxReason), len(predicates))))
+			"%s=%s names no predicate: the Placement has %d, counted from 0", withoutParameter, report.Clip(text, report.MaxReason), len(predicates))))
 	}
 	changed := object.DeepCopy()
 	changed.Spec.Predicates = slices.Delete(changed.Spec.Predicates, i, i+1)

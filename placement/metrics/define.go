@@ -28,7 +28,7 @@ const (
 	done       = "done"
 	continued  = "continued"
 	overran    = "failed"
-	unmoved    = "unmoved"
+	unchanged  = "unchanged"
 	// addOn is what all prioritizers that read AddOnPlacementScores are called.
 	addOn = "AddOn"
 	// unknown is the reason of an evaluation that fails without one.
@@ -53,7 +53,7 @@ func (m *Metrics) define() {
 	m.matches = countBy("cluster_matches_total",
 		"Number of clusters that the predicates of a Placement were asked about, by the source of the answer: evaluated, or remembered since nothing that it depends on has changed.", "source")
 	m.turns = countBy("turns_total",
-		"Number of times that the CEL expressions of a Placement were evaluated, by the queue that it came from (usual, or slow if it is expensive) and the outcome: done, continued (it goes on when others had their turn), failed (it takes too long, so the former decision stands) or unmoved (the clusters that have changed make no difference to it, and no other cluster was looked at).", "queue", "outcome")
+		"Number of times that the CEL expressions of a Placement were evaluated, by the queue that it came from (usual, or slow if it is expensive) and the outcome: done, continued (it goes on when others had their turn), failed (it takes too long, so the former decision stands) or unchanged (the clusters that have changed make no difference to it, and no other cluster was looked at).", "queue", "outcome")
 	m.outOfRange = countBy("values_out_of_range_total",
 		"Number of values, counted each time that they are read, that are not in their range, by the prioritizer that reads them: an amount of a resource that is negative or too large to be true counts as missing, a score as the nearest one in the range.", "plugin_name")
 	m.evaluationTime = metrics.NewHistogram(&metrics.HistogramOpts{
@@ -99,7 +99,7 @@ func (m *Metrics) start() {
 		}
 	}
 	for _, queue := range []string{usual, slow} {
-		for _, outcome := range []string{done, continued, overran, unmoved} {
+		for _, outcome := range []string{done, continued, overran, unchanged} {
 			m.turns.WithLabelValues(queue, outcome)
 		}
 	}

@@ -19,7 +19,7 @@
 //   - celset_placement_cluster_matches_total{source}: how often predicates were
 //     evaluated on a cluster, and how often the answer was remembered.
 //   - celset_placement_turns_total{queue, outcome}: how often the expressions of a
-//     Placement were evaluated, done, continued, failed or unmoved, in the usual queue or
+//     Placement were evaluated, done, continued, failed or unchanged, in the usual queue or
 //     in the slow one.
 //   - celset_placement_values_out_of_range_total{plugin_name}: amounts and scores that
 //     prioritizers read and that can't be true.

@@ -64,7 +64,7 @@ func (m *Metrics) ObserveWriting() (end func(error)) {
 }
 
 // ObserveTurn is called when the expressions of a Placement were evaluated, with what
-// becomes of it: "done", "continued", "failed" or "unmoved".
+// becomes of it: "done", "continued", "failed" or "unchanged".
 func (m *Metrics) ObserveTurn(turn string, expensive bool) {
 	queue := usual
 	if expensive {

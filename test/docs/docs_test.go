@@ -25,7 +25,6 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/cel/cluster/clock"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/hub"
@@ -211,7 +210,7 @@ func TestPlacementsAreConfigured(t *testing.T) {
 
 // isAboutClusters tells whether an expression is one over a cluster, and not over devices.
 func isAboutClusters(expression string) bool {
-	return strings.Contains(expression, "managedCluster") || strings.Contains(expression, clock.Function+"()")
+	return strings.Contains(expression, "managedCluster") || strings.Contains(expression, cluster.NowFunction+"()")
 }
 
 // TestExpressionsCompile compiles every expression that stands alone. An empty line

@@ -30,7 +30,7 @@ func exercisePlacement(t *testing.T, r *recorder) {
 	measured.ObserveSchedule()(&placement.Result{OutOfRange: map[string]int{
 		placement.ResourceAllocatableCPU: 1, placement.ResourceAllocatableMemory: 1, "AddOn/resource/score": 1,
 	}}, nil)
-	for _, turn := range []string{controller.TurnDone, controller.TurnContinued, controller.TurnFailed, controller.TurnUnmoved} {
+	for _, turn := range []string{controller.TurnDone, controller.TurnContinued, controller.TurnFailed, controller.TurnUnchanged} {
 		measured.ObserveTurn(turn, false)
 		measured.ObserveTurn(turn, true)
 	}

@@ -29,6 +29,8 @@ const checkLong = `Check the constraints of ResourceClaims, ResourceClaimTemplat
 - how many sets of devices there are on each node, of all that match and of the free ones;
 - what the search understands of each conjunct, so that it need not try all sets.
 
+Of Placements, what the webhook refuses and warns of.
+
 Without arguments everything that was read is checked. Nodes and their devices are known if
 ResourceSlices are.
 
@@ -45,13 +47,16 @@ const checkExample = `  # Everything in the namespace, with the devices of the c
 func newCheckCommand(o *options) *cobra.Command {
 	settings, strict := check.Options{Timeout: time.Minute}, false
 	command := &cobra.Command{
-		Use:     "check [NAME | claim/NAME | template/NAME | class/NAME]...",
+		Use:     "check [NAME | claim/NAME | template/NAME | class/NAME]... | placements | placement/NAME...",
 		Short:   "Check constraints: compile, types, cost, number of sets, what the search understands",
 		Long:    checkLong,
 		Example: checkExample,
 		RunE: func(command *cobra.Command, args []string) error {
 			if command.Flags().Changed("count") && (settings.Count < 1 || settings.Count > resourceapi.AllocationResultsMaxSize) {
 				return fmt.Errorf("--count %d: must be from 1 to %d", settings.Count, resourceapi.AllocationResultsMaxSize)
+			}
+			if isAboutPlacements(args) {
+				return o.checkPlacements(command.Context(), args, strict)
 			}
 			state, err := o.state(command.Context())
 			if err != nil {

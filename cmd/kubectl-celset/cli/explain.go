@@ -33,6 +33,8 @@ Of a pod its claims, the claim that the scheduler makes for extended resources, 
 node affinity, tolerations, scheduling gates and scheduler name count. What else a scheduler looks
 at, such as CPU, memory and what device plugins provide, does not: what the scheduler has said of
 it in the condition PodScheduled and in events is quoted.
+
+Of a Placement, on a hub or in files, it is decided as celset-placement would now.
 `
 
 const simulateLong = `Show on which nodes the claims of a pod, or a claim, would get devices now, and which.
@@ -62,7 +64,7 @@ const explainExample = `  kubectl celset explain pod/train
 
 func newSimulateCommand(o *options) *cobra.Command {
 	return newFitCommand(o, &cobra.Command{
-		Use:     "simulate [NAME | pod/NAME | claim/NAME | template/NAME]",
+		Use:     "simulate [NAME | pod/NAME | claim/NAME | template/NAME | placement/NAME]",
 		Short:   "Show where a claim or a pod would get devices, and which",
 		Long:    simulateLong,
 		Example: simulateExample,
@@ -71,7 +73,7 @@ func newSimulateCommand(o *options) *cobra.Command {
 
 func newExplainCommand(o *options) *cobra.Command {
 	return newFitCommand(o, &cobra.Command{
-		Use:     "explain [NAME | pod/NAME | claim/NAME | template/NAME]",
+		Use:     "explain [NAME | pod/NAME | claim/NAME | template/NAME | placement/NAME]",
 		Short:   "Show why a pod or a claim gets no devices, node by node",
 		Long:    explainLong,
 		Example: explainExample,
@@ -131,6 +133,9 @@ func (f *fitOptions) validate() error {
 func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string) error {
 	if err := f.validate(); err != nil {
 		return err
+	}
+	if isAboutPlacements(args) {
+		return f.decide(ctx, args, f.asked.Why)
 	}
 	state, subject, err := f.subject(ctx, args)
 	if err != nil {

@@ -13,6 +13,8 @@ const (
 	CheckReport         = "CheckReport"
 	FragmentationReport = "FragmentationReport"
 	Explanation         = "Explanation"
+	PlacementReport     = "PlacementReport"
+	PlacementDecided    = "PlacementExplanation"
 )
 
 // Meta says what a document is.

@@ -53,7 +53,7 @@ func (m *meter) ObservePlugin(_, name string) func() {
 
 // ObserveTurn implements [controller.Observer].
 func (m *meter) ObserveTurn(turn string, _ bool) {
-	if turn == controller.TurnUnmoved {
+	if turn == controller.TurnUnchanged {
 		m.decisions.Add(1)
 	}
 }

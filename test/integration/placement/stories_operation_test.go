@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,12 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
@@ -125,6 +128,11 @@ func TestStory09HowADecisionIsMade(t *testing.T) {
 		{ClusterName: "a", Reason: reason}, {ClusterName: "b", Reason: reason, Score: 140},
 	}, s.decisions(t, "explained"))
 	env.Becomes(t, []string{"a:0 b:140 "}, func() []string { return s.notes(t, "explained", "ScoreUpdate") })
+	// The command line decides what the controller has decided.
+	var explained bytes.Buffer
+	require.Equal(t, cli.ExitOK, cli.Run(t.Context(), []string{"explain", "placement/explained", "--kubeconfig=" + s.Kubeconfig(), "--namespace=" + s.namespace},
+		genericiooptions.IOStreams{Out: &explained, ErrOut: &explained}), &explained)
+	require.Contains(t, explained.String(), "  selects 2 of 4 clusters: a, b\n  PlacementMisconfigured=False")
 	require.Greater(t, s.observed.count(placement.KindFilter, placement.TaintToleration), filters)
 	require.Greater(t, s.observed.count(placement.KindPrioritizer, "AddOn/default/cpuratio"), scorings)
 	env.Becomes(t, true, func() bool { return counted(t, total) > reconciled })

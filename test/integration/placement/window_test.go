@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-	"github.com/celset/celset/cel/cluster/clock"
+	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
@@ -22,8 +22,7 @@ func window(from, to time.Time) map[string]string {
 }
 
 // Clusters say when they may be worked on, and a Placement selects those of which it is true
-// now: nobody touches anything when a window opens or closes. Each of that is one evaluation,
-// of that cluster.
+// now: nobody touches anything when a window opens or closes. It is decided at each tick.
 func TestMaintenanceWindowsOpenAndClose(t *testing.T) {
 	cases.OnlyNightly(t, "waits for a window to open and to close")
 	const inWindow = `
@@ -47,22 +46,17 @@ predicates:
 
 	// A machine that is busy may need longer until the controller knows of a window.
 	var opens time.Time
-	for ahead := 30 * time.Second; time.Until(opens) < clock.Tick/2; ahead *= 2 {
+	for ahead := 30 * time.Second; time.Until(opens) < cluster.DefaultTick/2; ahead *= 2 {
 		require.Less(t, ahead, env.Patience)
 		evaluations := s.observed.evaluations()
-		opens = clock.Moment(time.Now().Add(ahead))
+		opens = cluster.Moment(time.Now().Add(ahead), cluster.DefaultTick)
 		changeStatus(t, s, soon, func(c *clusterv1.ManagedCluster) {
-			c.Status.ClusterClaims = claimsOf(window(opens, opens.Add(2*clock.Tick)))
+			c.Status.ClusterClaims = claimsOf(window(opens, opens.Add(2*cluster.DefaultTick)))
 		})
 		env.Becomes(t, true, func() bool { return s.observed.evaluations() > evaluations })
 	}
-	evaluations, decisions := s.observed.evaluations(), s.observed.count(placement.KindFilter, placement.Predicate)
 	s.requireSelected(t, "maintenance", "always", "soon")
 	require.False(t, time.Now().Before(opens), "it is selected before its window opens")
-	require.Equal(t, 1, s.observed.evaluations()-evaluations, "one answer is another")
 	s.requireSelected(t, "maintenance", "always")
-	require.False(t, time.Now().Before(opens.Add(2*clock.Tick)), "it goes before its window closes")
-	require.Equal(t, 2, s.observed.evaluations()-evaluations)
-	t.Logf("a window opened and closed: %d evaluations in %d decisions",
-		s.observed.evaluations()-evaluations, s.observed.count(placement.KindFilter, placement.Predicate)-decisions)
+	require.False(t, time.Now().Before(opens.Add(2*cluster.DefaultTick)), "it goes before its window closes")
 }

@@ -1,7 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package debug
+// Package report says in data how a Placement was decided: the debug endpoint of celset-placement and kubectl celset have
+// the same answer.
+//
+//	result, err := scheduler.Schedule(ctx, object, snapshot, now)
+//	answer := report.New(object, result, err, report.Options{All: true})
+package report
 
 import (
 	"strings"
@@ -15,10 +20,10 @@ const (
 	// MaxRemoved is how many removed clusters it lists for each filter, unless clusters
 	// are asked for by name.
 	MaxRemoved = 1000
-	// maxReason is how many bytes of a reason it quotes, which can have an expression
-	// in it, and maxMessage of what is said once.
-	maxReason  = 1 << 10
-	maxMessage = 32 << 10
+	// MaxReason is how many bytes of a reason it quotes, which can have an expression
+	// in it, and MaxMessage of what is said once.
+	MaxReason  = 1 << 10
+	MaxMessage = 32 << 10
 )
 
 // Report is how a Placement was decided. The names of fields that the debug server of
@@ -143,8 +148,8 @@ type Decision struct {
 	Clusters []clusterv1beta1.ClusterDecision `json:"decisions"`
 }
 
-// clip cuts what is longer than a number of bytes.
-func clip(text string, limit int) string {
+// Clip cuts what is longer than a number of bytes.
+func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}

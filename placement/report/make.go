@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package debug
+package report
 
 import (
 	"slices"
@@ -13,15 +13,28 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// report is what a Report is made from.
-type report struct {
+// Options say what is reported.
+type Options struct {
+	// Clusters are those that are listed, all if it is empty.
+	Clusters []string
+	// All Placements are decided by celset-placement, not only annotated ones.
+	All bool
+}
+
+// New reports how the Placement was decided. The error is that of the decision, nil if there was none.
+func New(object *clusterv1beta1.Placement, result *placement.Result, err error, options Options) *Report {
+	return maker{object, result, sets.New(options.Clusters...)}.make(err, options.All)
+}
+
+// maker has what a Report is made from.
+type maker struct {
 	object *clusterv1beta1.Placement
 	result *placement.Result
-	// only are the clusters to tell of, empty for all.
+	// only are the clusters that are listed, empty for all.
 	only sets.Set[string]
 }
 
-func (r report) make(err error, all bool) *Report {
+func (r maker) make(err error, all bool) *Report {
 	object := r.object.DeepCopy()
 	object.ManagedFields = nil
 	result := &Report{
@@ -39,11 +52,11 @@ func (r report) make(err error, all bool) *Report {
 		Cost:         r.result.Cost,
 	}
 	if err != nil {
-		result.Error = clip(err.Error(), maxMessage)
+		result.Error = Clip(err.Error(), MaxMessage)
 	}
 	for _, m := range r.result.Misconfigurations {
 		result.Misconfigurations = append(result.Misconfigurations,
-			Misconfiguration{m.Plugin, m.Path.String(), clip(m.Err.Error(), maxMessage)})
+			Misconfiguration{m.Plugin, m.Path.String(), Clip(m.Err.Error(), MaxMessage)})
 	}
 	for _, w := range r.result.Warnings {
 		result.Warnings = append(result.Warnings, Warning(w))
@@ -54,10 +67,10 @@ func (r report) make(err error, all bool) *Report {
 	return result
 }
 
-// tells says whether a cluster is to be told of.
-func (r report) tells(cluster string) bool { return len(r.only) == 0 || r.only.Has(cluster) }
+// lists reports whether a cluster is listed.
+func (r maker) lists(cluster string) bool { return len(r.only) == 0 || r.only.Has(cluster) }
 
-func (r report) available() Available {
+func (r maker) available() Available {
 	result := Available{Bound: []string{}, Eligible: []string{}}
 	missing := r.only.Clone()
 	if from := r.result.Available; from != nil {
@@ -72,7 +85,7 @@ func (r report) available() Available {
 	return result
 }
 
-func (r report) filters() []Filter {
+func (r maker) filters() []Filter {
 	result := []Filter{}
 	if r.result.Available == nil {
 		return result
@@ -82,12 +95,12 @@ func (r report) filters() []Filter {
 		filter := Filter{Name: from.Filter, Passed: []string{}, Removed: []Removal{}, Count: len(from.Removed)}
 		for _, one := range from.Removed {
 			removed.Insert(one.Cluster)
-			if r.tells(one.Cluster) && len(filter.Removed) < MaxRemoved {
-				filter.Removed = append(filter.Removed, Removal{one.Cluster, clip(one.Reason.String(), maxReason)})
+			if r.lists(one.Cluster) && len(filter.Removed) < MaxRemoved {
+				filter.Removed = append(filter.Removed, Removal{one.Cluster, Clip(one.Reason.String(), MaxReason)})
 			}
 		}
 		for _, cluster := range r.result.Available.Clusters {
-			if r.tells(cluster.Name) && !removed.Has(cluster.Name) {
+			if r.lists(cluster.Name) && !removed.Has(cluster.Name) {
 				filter.Passed = append(filter.Passed, cluster.Name)
 			}
 		}
@@ -96,12 +109,12 @@ func (r report) filters() []Filter {
 	return result
 }
 
-func (r report) prioritizers() []Prioritizer {
+func (r maker) prioritizers() []Prioritizer {
 	result := []Prioritizer{}
 	for i, from := range r.result.Prioritizers {
 		prioritizer := Prioritizer{Name: from.Name, Weight: from.Weight, Scores: map[string]int64{}}
 		for _, c := range r.result.Candidates {
-			if r.tells(c.Cluster.Name) {
+			if r.lists(c.Cluster.Name) {
 				prioritizer.Scores[c.Cluster.Name] = c.Scores[i]
 			}
 		}
@@ -110,15 +123,15 @@ func (r report) prioritizers() []Prioritizer {
 	return result
 }
 
-func (r report) candidates() []Candidate {
+func (r maker) candidates() []Candidate {
 	result := []Candidate{}
 	for _, from := range r.result.Candidates {
-		if !r.tells(from.Cluster.Name) {
+		if !r.lists(from.Cluster.Name) {
 			continue
 		}
 		candidate := Candidate{Cluster: from.Cluster.Name, Score: from.Total, Selected: from.Selected, ClusterSet: from.ClusterSet}
 		if from.Reason != nil {
-			candidate.Reason = clip(from.Reason.String(), maxReason)
+			candidate.Reason = Clip(from.Reason.String(), MaxReason)
 		}
 		if from.Predicate >= 0 {
 			candidate.Predicate = &from.Predicate
@@ -131,7 +144,7 @@ func (r report) candidates() []Candidate {
 	return result
 }
 
-func (r report) groups() []Group {
+func (r maker) groups() []Group {
 	result := []Group{}
 	if r.result.Decision == nil {
 		return result
@@ -139,7 +152,7 @@ func (r report) groups() []Group {
 	for i, from := range r.result.Decision.Groups {
 		group := Group{Index: i, Name: from.Name}
 		for _, slice := range from.Slices {
-			clusters := slices.DeleteFunc(slices.Clone(slice.Decisions), func(d clusterv1beta1.ClusterDecision) bool { return !r.tells(d.ClusterName) })
+			clusters := slices.DeleteFunc(slices.Clone(slice.Decisions), func(d clusterv1beta1.ClusterDecision) bool { return !r.lists(d.ClusterName) })
 			group.Decisions = append(group.Decisions, Decision{slice.Name, clusters})
 		}
 		result = append(result, group)

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package debug
+package report
 
 import (
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// setDefaults sets what the API server sets when a Placement is created, by the
+// SetDefaults sets what the API server sets when a Placement is created, by the
 // schema of its CustomResourceDefinition. body is what the object was read from: only
 // there a weight that is zero differs from none.
-func setDefaults(object *clusterv1beta1.Placement, body []byte) {
+func SetDefaults(object *clusterv1beta1.Placement, body []byte) {
 	spec := &object.Spec
 	orDefault(&spec.SortBy, clusterv1beta1.PlacementSortByClusterName)
 	orDefault(&spec.ScoreRateLimit, "1m")

@@ -1,0 +1,160 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cmd/kubectl-celset/output"
+	"github.com/celset/celset/cmd/kubectl-celset/placements"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// placementsArgument stands for all Placements of the namespace.
+const placementsArgument = "placements"
+
+// isAboutPlacements reports whether the arguments name Placements.
+func isAboutPlacements(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		kind, _, err := clusterstate.Split(arg, clusterstate.PlacementKind)
+		return arg == placementsArgument || err == nil && kind == clusterstate.PlacementKind
+	})
+}
+
+// hub reads Placements and what they are decided from, from files or from the cluster.
+func (o *options) hub(ctx context.Context) (*placements.Hub, error) {
+	if err := o.checkFormat(); err != nil {
+		return nil, err
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil, err
+	}
+	hub, err := o.readHub(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range hub.Warnings {
+		_, _ = fmt.Fprintln(o.ErrOut, "warning:", warning)
+	}
+	return hub, nil
+}
+
+func (o *options) readHub(ctx context.Context, namespace string) (*placements.Hub, error) {
+	if o.withCluster {
+		return nil, fmt.Errorf("--with-cluster: Placements are read from files, or from the hub")
+	}
+	if o.readsFiles() {
+		documents, err := clusterstate.ReadDocuments(o.files.ToOptions(), o.In)
+		if err != nil {
+			return nil, err
+		}
+		return placements.FromDocuments(documents, namespace)
+	}
+	config, err := o.config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return placements.ReadHub(ctx, client, namespace)
+}
+
+// placementsOf finds those that the arguments name.
+func (o *options) placementsOf(ctx context.Context, args []string) (*placements.Hub, []*clusterv1beta1.Placement, error) {
+	hub, err := o.hub(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil, nil, err
+	}
+	var found []*clusterv1beta1.Placement
+	for _, arg := range args {
+		if arg == placementsArgument {
+			found = append(found, hub.Placements()...)
+			continue
+		}
+		_, name, err := clusterstate.Split(arg, clusterstate.PlacementKind)
+		if err != nil {
+			return nil, nil, err
+		}
+		object, err := hub.Placement(name, namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, object)
+	}
+	if len(found) == 0 {
+		return nil, nil, fmt.Errorf("there are no Placements in namespace %q", namespace)
+	}
+	return hub, found, nil
+}
+
+// decide prints how a Placement is decided, for simulate and, with the reasons, for explain.
+func (o *options) decide(ctx context.Context, args []string, why bool) error {
+	hub, found, err := o.placementsOf(ctx, args)
+	if err != nil {
+		return err
+	}
+	if len(found) != 1 {
+		return fmt.Errorf("there are %d Placements: name one, as placement/NAME", len(found))
+	}
+	answer, err := hub.Decide(ctx, found[0], time.Now(), why)
+	if err != nil {
+		return err
+	}
+	return written(o.data(answer, answer.Print), o.Out, answer.Positive())
+}
+
+// placementReport is what is wrong with Placements.
+type placementReport struct {
+	output.Meta
+	Placements []placements.Verdict `json:"placements"`
+}
+
+// checkPlacements prints what is wrong with Placements. With strict, warnings count.
+func (o *options) checkPlacements(ctx context.Context, args []string, strict bool) error {
+	_, found, err := o.placementsOf(ctx, args)
+	if err != nil {
+		return err
+	}
+	verdicts, err := placements.Check(ctx, found)
+	if err != nil {
+		return err
+	}
+	isValid := !slices.ContainsFunc(verdicts, func(v placements.Verdict) bool { return len(v.Errors) > 0 || strict && len(v.Warnings) > 0 })
+	report := placementReport{output.NewMeta(output.PlacementReport), verdicts}
+	return written(o.data(report, report.print), o.Out, isValid)
+}
+
+func (r placementReport) print(w io.Writer) error {
+	var b strings.Builder
+	indented := func(what string, texts []string) {
+		for _, text := range texts {
+			fmt.Fprintf(&b, "  %s: %s\n", what, strings.ReplaceAll(text, "\n", "\n    "))
+		}
+	}
+	for _, verdict := range r.Placements {
+		fmt.Fprintf(&b, "Placement %s\n", verdict.Placement)
+		indented("error", verdict.Errors)
+		indented("warning", verdict.Warnings)
+		if len(verdict.Errors)+len(verdict.Warnings) == 0 {
+			fmt.Fprintln(&b, "  valid")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

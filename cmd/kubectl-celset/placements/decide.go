@@ -1,0 +1,146 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placements
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cmd/kubectl-celset/output"
+	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/report"
+)
+
+// Answer is how a Placement was decided.
+type Answer struct {
+	output.Meta
+	*report.Report
+	// Selected are the clusters that would be selected, Added and Removed those that differ from the PlacementDecisions that
+	// there are. They are empty if the former decision stands.
+	Selected []string `json:"selected"`
+	Added    []string `json:"added,omitempty"`
+	Removed  []string `json:"removed,omitempty"`
+
+	name   string
+	result *placement.Result
+	// Why prints what became of each cluster, too.
+	why bool
+}
+
+// Decide decides a Placement, as celset-placement would at the time. With why, Print says what became of each cluster. The error is
+// about deciding.
+func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now time.Time, why bool) (*Answer, error) {
+	scheduler, err := placement.NewScheduler(placement.Config{EvaluationTimeout: placement.DefaultEvaluationTimeout})
+	if err != nil {
+		return nil, err
+	}
+	result, err := scheduler.Schedule(ctx, object, h.snapshot(), now)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{Meta: output.NewMeta(output.PlacementDecided), Report: report.New(object, result, nil, report.Options{All: true}), Selected: []string{}, name: klog.KObj(object).String(), result: result, why: why}
+	if result.Decision == nil {
+		return a, nil
+	}
+	for _, group := range a.Groups {
+		for _, decision := range group.Decisions {
+			for _, one := range decision.Clusters {
+				a.Selected = append(a.Selected, one.ClusterName)
+			}
+		}
+	}
+	slices.Sort(a.Selected)
+	former, selected := h.former(object), sets.New(a.Selected...)
+	a.Added, a.Removed = sets.List(selected.Difference(former)), sets.List(former.Difference(selected))
+	return a, nil
+}
+
+// former are the clusters in the PlacementDecisions that there are.
+func (h *Hub) former(object *clusterv1beta1.Placement) sets.Set[string] {
+	former := sets.New[string]()
+	for _, decision := range h.decisions {
+		if decision.Namespace != object.Namespace || decision.Labels[clusterv1beta1.PlacementLabel] != object.Name {
+			continue
+		}
+		for _, one := range decision.Status.Decisions {
+			former.Insert(one.ClusterName)
+		}
+	}
+	return former
+}
+
+// Positive reports whether the Placement is decided, and selects a cluster.
+func (a *Answer) Positive() bool { return !a.Stands && len(a.Selected) > 0 }
+
+// Print writes the answer for people.
+func (a *Answer) Print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Placement %s\n", a.name)
+	switch {
+	case a.Stands:
+		fmt.Fprintln(&b, "  no decision: the former one stands")
+	case len(a.Selected) == 0:
+		fmt.Fprintln(&b, "  selects no cluster")
+	default:
+		fmt.Fprintf(&b, "  selects %d of %d clusters: %s\n", len(a.Selected), a.Available.Clusters, strings.Join(a.Selected, ", "))
+	}
+	for _, change := range []struct {
+		what  string
+		names []string
+	}{{"new", a.Added}, {"no longer selected", a.Removed}} {
+		if len(change.names) > 0 {
+			fmt.Fprintf(&b, "  %s: %s\n", change.what, strings.Join(change.names, ", "))
+		}
+	}
+	if a.why || a.Stands || len(a.Selected) == 0 {
+		for line := range strings.Lines(a.result.Describe()) {
+			fmt.Fprintln(&b, strings.TrimRight("  "+line, " \n"))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Verdict is what is wrong with a Placement.
+type Verdict struct {
+	Placement string   `json:"placement"`
+	Errors    []string `json:"errors,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// Check judges the Placements as the webhook does. The error is that of the context.
+func Check(ctx context.Context, objects []*clusterv1beta1.Placement) ([]Verdict, error) {
+	scheduler, err := placement.NewScheduler(placement.Config{})
+	if err != nil {
+		return nil, err
+	}
+	var verdicts []Verdict
+	for _, object := range objects {
+		verdict := Verdict{Placement: klog.KObj(object).String()}
+		wrong, err := scheduler.Validate(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range wrong {
+			verdict.Errors = append(verdict.Errors, fmt.Sprintf("%s: %v", one.Path, one.Err))
+		}
+		expensive, err := scheduler.Expensive(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range expensive {
+			verdict.Warnings = append(verdict.Warnings, one.Error())
+		}
+		verdicts = append(verdicts, verdict)
+	}
+	return verdicts, nil
+}

@@ -1,0 +1,201 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package placements decides a Placement of Open Cluster Management over what was read from a hub or from files, as
+// celset-placement would. Nothing is written.
+//
+//	hub, err := placements.ReadHub(ctx, client)              // or placements.FromDocuments(documents, namespace)
+//	object, err := hub.Placement("web", "default")
+//	answer, err := hub.Decide(ctx, object, time.Now())
+//	answer.Print(os.Stdout)
+package placements
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/report"
+)
+
+// Hub is what Placements are decided from.
+type Hub struct {
+	placements []*clusterv1beta1.Placement
+	clusters   []*clusterv1.ManagedCluster
+	sets       []*clusterv1beta2.ManagedClusterSet
+	bindings   []*clusterv1beta2.ManagedClusterSetBinding
+	decisions  []*clusterv1beta1.PlacementDecision
+	scores     map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
+	// Warnings name objects that were left out, because they can't be read or decoded.
+	Warnings []string
+}
+
+// kinds are what is read, with the resource of each.
+var kinds = map[schema.GroupVersionKind]string{
+	schema.GroupVersion(clusterv1.GroupVersion).WithKind("ManagedCluster"):                "managedclusters",
+	schema.GroupVersion(clusterv1beta2.GroupVersion).WithKind("ManagedClusterSet"):        "managedclustersets",
+	schema.GroupVersion(clusterv1beta2.GroupVersion).WithKind("ManagedClusterSetBinding"): "managedclustersetbindings",
+	schema.GroupVersion(clusterv1alpha1.GroupVersion).WithKind("AddOnPlacementScore"):     "addonplacementscores",
+	schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("Placement"):                "placements",
+	schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("PlacementDecision"):        "placementdecisions",
+}
+
+// maxObjects is how many objects of a kind are read at a time.
+const maxObjects = 500
+
+// ReadHub reads Placements of one namespace and what they are decided from. Objects that the caller may not read, and
+// those that can't be decoded, are left out with a warning; ManagedClusters are needed.
+func ReadHub(ctx context.Context, client dynamic.Interface, namespace string) (*Hub, error) {
+	hub := &Hub{scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{}}
+	for kind, resource := range kinds {
+		of := client.Resource(kind.GroupVersion().WithResource(resource))
+		var reader dynamic.ResourceInterface = of
+		if kind.Kind == "Placement" || kind.Kind == "ManagedClusterSetBinding" {
+			reader = of.Namespace(namespace)
+		}
+		err := hub.readAll(ctx, reader)
+		if apierrors.IsForbidden(err) && kind.Kind != "ManagedCluster" {
+			hub.Warnings = append(hub.Warnings, err.Error())
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %ss: %w", kind.Kind, err)
+		}
+	}
+	hub.sort()
+	return hub, nil
+}
+
+func (h *Hub) readAll(ctx context.Context, reader dynamic.ResourceInterface) error {
+	options := metav1.ListOptions{Limit: maxObjects}
+	for {
+		list, err := reader.List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			h.add(&list.Items[i])
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// FromDocuments takes the kinds that matter from files. Objects without a namespace are in the given one, and Placements
+// get the defaults of the API.
+func FromDocuments(documents []clusterstate.Document, namespace string) (*Hub, error) {
+	hub := &Hub{scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{}}
+	for _, document := range documents {
+		object := document.Object
+		if kinds[object.GroupVersionKind()] == "" {
+			continue
+		}
+		switch object.GetKind() {
+		case "Placement", "PlacementDecision", "ManagedClusterSetBinding", "AddOnPlacementScore":
+			object.SetNamespace(cmp.Or(object.GetNamespace(), namespace))
+		}
+		if err := hub.decode(object, true); err != nil {
+			return nil, fmt.Errorf("%s: %s %s: %w", document.Source, object.GetKind(), object.GetName(), err)
+		}
+	}
+	hub.sort()
+	return hub, nil
+}
+
+// add leaves out what can't be decoded, as celset-placement does.
+func (h *Hub) add(object *unstructured.Unstructured) {
+	if err := h.decode(object, false); err != nil {
+		h.Warnings = append(h.Warnings, fmt.Sprintf("%s %s is left out: %v", object.GetKind(), klog.KObj(object), err))
+	}
+}
+
+// decode keeps an object. Strictly, unknown fields are errors.
+func (h *Hub) decode(object *unstructured.Unstructured, strictly bool) error {
+	switch object.GetKind() {
+	case "ManagedCluster":
+		return keep(&h.clusters, object, strictly)
+	case "ManagedClusterSet":
+		return keep(&h.sets, object, strictly)
+	case "ManagedClusterSetBinding":
+		return keep(&h.bindings, object, strictly)
+	case "PlacementDecision":
+		return keep(&h.decisions, object, strictly)
+	case "AddOnPlacementScore":
+		var one []*clusterv1alpha1.AddOnPlacementScore
+		err := keep(&one, object, strictly)
+		for _, score := range one {
+			h.scores[types.NamespacedName{Namespace: score.Namespace, Name: score.Name}] = score
+		}
+		return err
+	}
+	if err := keep(&h.placements, object, strictly); err != nil {
+		return err
+	}
+	body, err := yaml.Marshal(object.Object)
+	report.SetDefaults(h.placements[len(h.placements)-1], body)
+	return err
+}
+
+func keep[T any](into *[]*T, object *unstructured.Unstructured, strictly bool) error {
+	decoded := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, decoded, strictly); err != nil {
+		return err
+	}
+	*into = append(*into, decoded)
+	return nil
+}
+
+func (h *Hub) sort() {
+	slices.SortFunc(h.placements, func(a, b *clusterv1beta1.Placement) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(h.clusters, func(a, b *clusterv1.ManagedCluster) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(h.Warnings)
+}
+
+// Placement finds one by its name, the only one for an empty name.
+func (h *Hub) Placement(name, namespace string) (*clusterv1beta1.Placement, error) {
+	if name == "" && len(h.placements) == 1 {
+		return h.placements[0], nil
+	}
+	if name == "" {
+		return nil, fmt.Errorf("there are %d Placements: name the one that you mean, as placement/NAME", len(h.placements))
+	}
+	for _, object := range h.placements {
+		if object.Name == name && object.Namespace == namespace {
+			return object, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no Placement %q in namespace %q", name, namespace)
+}
+
+// Placements are those that were read.
+func (h *Hub) Placements() []*clusterv1beta1.Placement { return h.placements }
+
+func (h *Hub) snapshot() *placement.Snapshot {
+	return &placement.Snapshot{
+		Clusters: h.clusters, ClusterSets: h.sets, Bindings: h.bindings, Decisions: placement.NewDecisions(h.decisions...),
+		Scores: cluster.ScoreFinderFunc(func(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+			return h.scores[types.NamespacedName{Namespace: namespace, Name: name}], nil
+		}),
+	}
+}

@@ -1,0 +1,162 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/memo"
+)
+
+// A Scheduler has one memory. It remembers of each Placement what its spec means (the plan), what its predicates
+// say of each version of a cluster (the verdicts), and what the last result was made from. What it remembers grows
+// with Placements times clusters, and with expressions, which tenants write. So it has a bound in bytes: what is
+// known of the Placement that was not decided for the longest time is forgotten first, and found again when that is
+// decided the next time. Nothing is remembered of a Placement without UID or generation, as dry runs have it.
+
+// memoryBytes is the bound of the memory of a Scheduler.
+const memoryBytes = 256 << 20
+
+// memory is that of one Placement. It is locked while the Placement is decided.
+type memory struct {
+	mutex sync.Mutex
+	// slot is nil if nothing is to be remembered.
+	slot *memo.Slot[remembered]
+}
+
+// remembered is what is known of one Placement.
+type remembered struct {
+	// generation is that of the spec that plan comes from.
+	generation int64
+	plan       *plan
+	verdicts   verdicts
+	// begun is when a decision was begun that is not made yet, for lack of time.
+	begun begun
+	// last is what the last result was made from. It is nil if something that was found since makes it another one.
+	last *lastResult
+}
+
+// memoryOf returns the memory of a Placement, locked, and what it has with the plan. The caller releases it. The
+// error is that of the context.
+func (s *Scheduler) memoryOf(ctx context.Context, placement *clusterv1beta1.Placement) (*memory, *remembered, error) {
+	m := &memory{}
+	if placement.UID != "" && placement.Generation != 0 {
+		s.mutex.Lock()
+		if before := s.memories[placement.UID]; before != nil {
+			m = before
+		} else {
+			m.slot = memo.NewSlot[remembered](s.memory)
+			s.memories[placement.UID] = m
+		}
+		s.mutex.Unlock()
+	}
+	m.mutex.Lock()
+	known := m.look()
+	if known.plan == nil || known.generation != placement.Generation {
+		plan, err := s.plan(ctx, placement)
+		if err != nil {
+			m.mutex.Unlock()
+			return nil, nil, err
+		}
+		known = remembered{generation: placement.Generation, plan: plan}
+	}
+	return m, &known, nil
+}
+
+// existing is the memory of a Placement, nil if there is none.
+func (s *Scheduler) existing(of types.UID) *memory {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.memories[of]
+}
+
+// look returns what is kept, nothing if that was forgotten.
+func (m *memory) look() remembered {
+	if m != nil && m.slot != nil {
+		if kept := m.slot.Look(); kept != nil {
+			return *kept
+		}
+	}
+	return remembered{}
+}
+
+// release keeps what is known if there is room, and unlocks the memory.
+func (m *memory) release(known *remembered) {
+	defer m.mutex.Unlock()
+	if m.slot != nil {
+		m.slot.Keep(known, known.size())
+	}
+}
+
+// Prepared reports whether it is known what the spec of a Placement means, so that deciding it compiles
+// nothing.
+func (s *Scheduler) Prepared(placement *clusterv1beta1.Placement) bool {
+	known := s.existing(placement.UID).look()
+	return !hasExpressions(&placement.Spec) || known.plan != nil && known.generation == placement.Generation
+}
+
+// Prepare finds out what the spec of a Placement means, for [Scheduler.Schedule]. Its expressions are
+// compiled in the turns of its namespace. The error is that of the context.
+func (s *Scheduler) Prepare(ctx context.Context, placement *clusterv1beta1.Placement) error {
+	memory, known, err := s.memoryOf(ctx, placement)
+	if err != nil {
+		return fmt.Errorf("prepare Placement %s/%s: %w", placement.Namespace, placement.Name, err)
+	}
+	memory.release(known)
+	return nil
+}
+
+// Forget frees what is remembered of a Placement. It must be called when one is
+// deleted.
+func (s *Scheduler) Forget(placement types.UID) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if forgotten := s.memories[placement]; forgotten != nil {
+		forgotten.slot.Forget()
+	}
+	delete(s.memories, placement)
+}
+
+// size is an estimate of what is known of a Placement. It has the compiled expressions, which Placements with the
+// same ones share, and lists of clusters, which those that choose from the same sets share. The clusters
+// themselves are those of the snapshot.
+func (k *remembered) size() memo.Size {
+	size := memo.Size{Bytes: planBytes + k.verdicts.bytes + int(unsafe.Sizeof(lastResult{})), Parts: k.plan.parts}
+	lists := [][]*clusterv1.ManagedCluster{k.verdicts.of}
+	if k.last != nil {
+		lists = append(lists, k.last.clusters)
+	}
+	for _, list := range lists {
+		if n := len(list); n > 0 {
+			size.Parts = append(slices.Clip(size.Parts), memo.Part{Of: &list[0], Bytes: 2 * n * wordBytes})
+		}
+	}
+	return size
+}
+
+const (
+	// planBytes is about what a plan takes besides its expressions.
+	planBytes = 4 << 10
+	wordBytes = int(unsafe.Sizeof(uintptr(0)))
+)
+
+// measure finds the expressions of the predicates. Decision groups have none.
+func (p *plan) measure() {
+	for _, selector := range p.predicates {
+		if selector == nil {
+			continue
+		}
+		for _, program := range selector.Programs() {
+			p.parts = append(p.parts, memo.Part{Of: program, Bytes: program.Size()})
+		}
+	}
+}

@@ -35,8 +35,13 @@ const (
 	ReasonEvaluationsSucceeded = "EvaluationsSucceeded"
 )
 
-// standing is what conditions say where the former decision stands.
-const standing = "the former decision stands"
+// standing is what conditions say where no decision is made.
+func (r *Result) standing() string {
+	if r.Standing == 0 {
+		return "no cluster is selected"
+	}
+	return "the former decision stands"
+}
 
 // report writes what a run has to say into its result: conditions and warnings.
 type report struct {
@@ -62,16 +67,20 @@ func (r *report) configured(wrong misconfigurations) {
 
 // misconfigured sets the condition PlacementSatisfied where the Placement can't be understood.
 func (r *report) misconfigured() {
-	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The Placement is misconfigured; "+standing)
+	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The Placement is misconfigured; "+r.result.standing())
 }
 
-// evaluated sets the condition PlacementEvaluationFailed.
-func (r *report) evaluated(failed []Removal) {
+// evaluated sets the condition PlacementEvaluationFailed. Where the former decision stands, the clusters may be selected.
+func (r *report) evaluated(failed []Removal, stands bool) {
 	if len(failed) == 0 {
 		r.condition(ConditionEvaluationFailed, metav1.ConditionFalse, ReasonEvaluationsSucceeded, "All evaluations succeeded")
 		return
 	}
-	texts := []string{fmt.Sprintf("The evaluation failed on %d clusters, which are not selected:", len(failed))}
+	which := ", which are not selected"
+	if stands {
+		which = ""
+	}
+	texts := []string{fmt.Sprintf("The evaluation failed on %d clusters%s:", len(failed), which)}
 	for _, removal := range failed[:min(named, len(failed))] {
 		texts = append(texts, fmt.Sprintf("%s %s", removal.Cluster, removal.Reason))
 	}

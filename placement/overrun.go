@@ -133,12 +133,12 @@ func (r *run) tooLong(name string, failure error, reason *Late) {
 // overrun sets the conditions where evaluations took too long.
 func (r *report) overrun() {
 	r.condition(ConditionEvaluationFailed, metav1.ConditionTrue, ReasonEvaluationFailed,
-		r.result.Overrun.message(len(r.result.Available.Clusters)))
-	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The evaluation takes too long; "+standing)
+		r.result.Overrun.message(r.result.standing(), len(r.result.Available.Clusters)))
+	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The evaluation takes too long; "+r.result.standing())
 }
 
 // message says what took too long, and what to do.
-func (o *Overrun) message(available int) string {
+func (o *Overrun) message(standing string, available int) string {
 	var texts []string
 	if o.Evaluations {
 		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on a cluster; %s. Write a cheaper expression, or put what is cheap and rules out much before it:", o.Limit.Limit, standing))

@@ -98,7 +98,11 @@ func requireOverrun(t *testing.T, result *placement.Result, message ...string) {
 		requireCondition(t, result, placement.ConditionEvaluationFailed, metav1.ConditionTrue, placement.ReasonEvaluationFailed, text)
 	}
 	requireCondition(t, result, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, placement.ReasonConfigured, "")
-	requireSatisfied(t, result, metav1.ConditionFalse, placement.ReasonNotScheduled, "The evaluation takes too long; the former decision stands")
+	stands := "the former decision stands"
+	if result.Standing == 0 {
+		stands = "no cluster is selected"
+	}
+	requireSatisfied(t, result, metav1.ConditionFalse, placement.ReasonNotScheduled, "The evaluation takes too long; "+stands)
 }
 
 const firstExpression = "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"

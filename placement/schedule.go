@@ -195,15 +195,15 @@ func (r *run) schedule(known *remembered) error {
 	_, err := r.available()
 	switch {
 	case r.report.nothing(err):
-		r.report.evaluated(nil)
+		r.report.evaluated(nil, false)
 		r.result.Decision = r.decide(nil)
 		return nil
 	case err != nil:
-		r.report.evaluated(nil)
-		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, standing))
+		r.report.evaluated(nil, false)
+		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
 		return nil
 	case len(wrong) > 0:
-		r.report.evaluated(nil)
+		r.report.evaluated(nil, false)
 		r.report.misconfigured()
 		return nil
 	default:
@@ -233,7 +233,7 @@ func (r *report) nothing(err error) bool {
 // stand replaces what the conditions say of a decision that was not made.
 func (r *report) stand(err error) {
 	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
-	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, standing))
+	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
 }
 
 // choose filters, ranks and picks.
@@ -265,10 +265,11 @@ func (r *run) choose(known *remembered) error {
 			selected = append(selected, c)
 		}
 	}
-	r.report.evaluated(failed)
-	if len(selected) == 0 && r.lost(failed) {
+	stands := len(selected) == 0 && r.lost(failed)
+	r.report.evaluated(failed, stands)
+	if stands {
 		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
-			"No cluster can be selected because the evaluation failed; "+standing+r.report.summary())
+			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary())
 		return nil
 	}
 	r.report.scheduled(len(selected))

@@ -46,7 +46,7 @@ func TestSnapshotThatCanNotBeRead(t *testing.T) {
 			require.EqualError(t, err, "get AddOnPlacementScore a/x: the cache is broken")
 			require.ErrorIs(t, err, h.broken)
 			require.Nil(t, result.Decision)
-			requireSatisfied(t, result, metav1.ConditionFalse, placement.ReasonNotScheduled, "the cache is broken; the former decision stands")
+			requireSatisfied(t, result, metav1.ConditionFalse, placement.ReasonNotScheduled, "the cache is broken; no cluster is selected")
 		})
 	}
 }

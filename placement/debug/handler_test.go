@@ -100,7 +100,7 @@ func TestTimeout(t *testing.T) {
 		report := reportIn(t, response, http.StatusInternalServerError)
 		require.Contains(t, report.Error, "scheduling was interrupted")
 		require.True(t, report.Stands)
-		require.Contains(t, report.Status.Conditions[len(report.Status.Conditions)-1].Message, "the former decision stands")
+		require.Contains(t, report.Status.Conditions[len(report.Status.Conditions)-1].Message, "no cluster is selected")
 	})
 }
 
@@ -288,5 +288,5 @@ func TestOverrun(t *testing.T) {
 	require.Equal(t, "is not evaluated yet", report.Filters[0].Removed[0].Reason)
 	condition := report.Status.Conditions[1]
 	require.Equal(t, placement.ConditionEvaluationFailed, condition.Type)
-	require.Contains(t, condition.Message, "The evaluation takes longer than 2s on all clusters together; the former decision stands")
+	require.Contains(t, condition.Message, "The evaluation takes longer than 2s on all clusters together; no cluster is selected")
 }

@@ -25,7 +25,7 @@ func TestFlags(t *testing.T) {
 		"placements of none":    {[]string{kubeconfig, "--all-placements"}, "give --placements, too"},
 		"guard without time":    {[]string{kubeconfig, "--guard-allocations", "--guard-grace=0s"}, "--guard-grace: 0s is too short"},
 		"lease of the guard":    {[]string{kubeconfig, "--guard-allocations", "--guard-renew-deadline=20s"}, "must be longer than the time for a renewal 20s"},
-		"address of the guard":  {[]string{kubeconfig, "--guard-allocations", "--guard-address=10.0.0.7"}, "--guard-address: address 10.0.0.7: missing port"},
+		"unknown certificates":  {[]string{kubeconfig, "--certificates=vault"}, `--certificates: "vault" is unknown; give self or files`},
 		"no API server":         {[]string{kubeconfig}, "connection refused"},
 	}
 	for name, test := range tests {

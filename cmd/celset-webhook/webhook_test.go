@@ -104,6 +104,9 @@ func requireApplicable(t *testing.T, c *cluster) {
 	_, err = c.apply(t, c.rendered(t, "secret", certificate(t)), controlplane.ApplyOptions{DryRun: true})
 	require.NoError(t, err)
 
+	_, err = c.apply(t, c.rendered(t, "default", nil), controlplane.ApplyOptions{DryRun: true})
+	require.NoError(t, err)
+
 	kinds := map[string]int{}
 	for _, object := range objectsIn(t, c.rendered(t, "cert-manager", nil)) {
 		kinds[object.GetKind()]++

@@ -105,8 +105,6 @@ func (o *Overlay) Ask(ctx context.Context, config *rest.Config, address string) 
 	hooks[0].(map[string]any)["clientConfig"] = map[string]any{
 		"url": "https://" + address + "/guard-allocations", "caBundle": base64.StdEncoding.EncodeToString(bundle),
 	}
-	// They are for cert-manager.
-	object.SetAnnotations(nil)
 	if err := unstructured.SetNestedSlice(object.Object, hooks, "webhooks"); err != nil {
 		return err
 	}

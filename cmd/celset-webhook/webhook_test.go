@@ -11,6 +11,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ import (
 
 	"github.com/celset/celset/admission"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 	placementadmission "github.com/celset/celset/placement/admission"
 )
@@ -51,6 +54,13 @@ func TestWebhook(t *testing.T) {
 			" |   devices.all(d, d.diver == 'mla')\n"+
 			" | ..................^")
 		require.True(t, apierrors.IsInvalid(err))
+		file := filepath.Join(t.TempDir(), "claim.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(claim("four", 4, "devices.size() == 4 &&\n  devices.all(d, d.diver == 'mla')")), 0o600))
+		command := exec.CommandContext(t.Context(), env.Program(t, controlplane.Kubectl), "--kubeconfig="+c.Kubeconfig(), "apply", "-f", "claim.yaml")
+		command.Dir = filepath.Dir(file)
+		output, err := command.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, readFile(t, "../../docs/install.md"), "\n$ kubectl apply -f claim.yaml\n"+string(output))
 	})
 	t.Run("what a user is warned of", func(t *testing.T) {
 		texts, err := c.apply(t, claim("warned", 4, "devices[0] != devices[1]"), controlplane.ApplyOptions{})

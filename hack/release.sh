@@ -62,10 +62,11 @@ bin/helm package "$work/celset" --version="${VERSION#v}" --app-version="$VERSION
 
 step "manifests"
 # webhook/secret is none of them: it takes a certificate that only the user has.
-for folder in manifests/overlays/* manifests/monitoring/* manifests/webhook/cert-manager manifests/placement/crds manifests/placement/profile-crds; do
+for folder in manifests/overlays/* manifests/monitoring/* manifests/webhook/default manifests/webhook/cert-manager manifests/placement/crds manifests/placement/profile-crds; do
   case $folder in
   manifests/monitoring/*) name=monitoring-${folder##*/} ;;
-  manifests/webhook/cert-manager) name=webhook ;;
+  manifests/webhook/default) name=webhook ;;
+  manifests/webhook/cert-manager) name=webhook-cert-manager ;;
   manifests/placement/crds) name=placement-crds ;;
   *) name=${folder##*/} ;;
   esac

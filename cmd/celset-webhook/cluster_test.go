@@ -127,12 +127,12 @@ func certificate(t *testing.T) map[string][]byte {
 	return map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}
 }
 
-// install applies the manifests with a given certificate. Nothing routes the addresses of
+// install applies an overlay, with a given certificate if it takes one. Nothing routes the addresses of
 // services here, so that the service is another name for this host, where the port is a
 // free one; and updates of claims are sent, too, to see what becomes of them.
-func (c *cluster) install(t *testing.T, files map[string][]byte, port int) {
+func (c *cluster) install(t *testing.T, overlay string, files map[string][]byte, port int) {
 	t.Helper()
-	asTheyAre := objectsIn(t, c.rendered(t, "secret", files))
+	asTheyAre := objectsIn(t, c.rendered(t, overlay, files))
 	var changed []*unstructured.Unstructured
 	for _, object := range asTheyAre {
 		switch object.GetKind() {
@@ -155,18 +155,31 @@ func (c *cluster) install(t *testing.T, files map[string][]byte, port int) {
 // called or the test ends.
 func (c *cluster) serve(t *testing.T, files map[string][]byte) (o *options, stop func()) {
 	t.Helper()
-	o = newOptions()
-	o.certDir, o.host, o.port = t.TempDir(), "localhost", freePort(t)
+	o = c.options(t)
+	o.certificates.from, o.certificates.dir = fromFiles, t.TempDir()
 	for name, content := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(o.certDir, name), content, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(o.certificates.dir, name), content, 0o600))
 	}
+	c.install(t, "secret", files, o.port)
+	return o, run(t, o)
+}
+
+// options are those of a replica.
+func (c *cluster) options(t *testing.T) *options {
+	t.Helper()
+	o := newOptions()
+	o.host, o.port = "localhost", freePort(t)
 	o.placements, o.Secure = true, false
 	o.Health, o.Metrics = localAddress(freePort(t)), localAddress(freePort(t))
 	var err error
 	o.Kubeconfig, err = c.KubeconfigFor(env.Webhook.Name)
 	require.NoError(t, err)
-	c.install(t, files, o.port)
+	return o
+}
 
+// run runs the program, and returns when it is ready.
+func run(t *testing.T, o *options) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- o.Run(ctx, o.manager) }()
@@ -177,7 +190,7 @@ func (c *cluster) serve(t *testing.T, files map[string][]byte) (o *options, stop
 	t.Cleanup(stop)
 	require.Eventually(t, func() bool { return answers("http://" + o.Health + "/readyz") }, 2*time.Minute, 50*time.Millisecond)
 	require.True(t, answers("http://"+o.Health+"/healthz"))
-	return o, stop
+	return stop
 }
 
 // waitForWebhook waits until the API server has heard of the webhook and asks it.

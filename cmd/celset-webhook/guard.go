@@ -6,7 +6,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 
@@ -20,27 +19,23 @@ import (
 	"github.com/celset/celset/admission/guard/server"
 )
 
-// authorityName is the file of what has signed the certificate, if there is one beside it.
-const authorityName = "ca.crt"
-
 // guardOptions are what the flags say of the guard against double allocation.
 type guardOptions struct {
 	enabled  bool
-	address  string
+	pod      string
 	grace    time.Duration
 	election server.Election
 }
 
 func newGuardOptions() guardOptions {
-	return guardOptions{grace: guard.DefaultGrace, election: server.DefaultElection("celset-system")}
+	return guardOptions{grace: guard.DefaultGrace, election: server.DefaultElection()}
 }
 
 func (o *guardOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.enabled, "guard-allocations", o.enabled, "Also refuse allocations of devices that another claim has, or was just admitted to have, whoever allocates.")
-	flags.StringVar(&o.address, "guard-address", o.address, "Host and port at which the other replicas reach the webhooks of this one, to have the active one judge. Without it they refuse while this one is active.")
+	flags.StringVar(&o.pod, "guard-pod", o.pod, "Name of the pod of this replica. It gets the label "+server.ActiveLabel+"="+server.Active+", which the Service of the guard selects, while this replica is the leader. Without it no label is written.")
 	flags.DurationVar(&o.grace, "guard-grace", o.grace, "How long after the guard has admitted it an allocation may still be stored. So long the guard waits when it takes over.")
-	flags.StringVar(&o.election.Namespace, "guard-lease-namespace", o.election.Namespace, "Namespace of the lease "+server.LeaseName+", by which replicas agree on the active one.")
-	flags.DurationVar(&o.election.LeaseDuration, "guard-lease-duration", o.election.LeaseDuration, "How long the other replicas wait for the active one to renew the lease.")
+	flags.DurationVar(&o.election.LeaseDuration, "guard-lease-duration", o.election.LeaseDuration, "How long the other replicas wait for the leader to renew the lease celset-guard.")
 	flags.DurationVar(&o.election.RenewDeadline, "guard-renew-deadline", o.election.RenewDeadline, "How long the active replica judges without renewing the lease.")
 	flags.DurationVar(&o.election.RetryPeriod, "guard-retry-period", o.election.RetryPeriod, "How often replicas try to get or to renew the lease.")
 }
@@ -54,16 +49,11 @@ func (o *guardOptions) validate() error {
 	if o.grace <= 0 {
 		errs = append(errs, fmt.Errorf("--guard-grace: %s is too short; API servers end what they store after 34s", o.grace))
 	}
-	if o.address != "" {
-		if _, _, err := net.SplitHostPort(o.address); err != nil {
-			errs = append(errs, fmt.Errorf("--guard-address: %w; give host and port, or leave it out", err))
-		}
-	}
 	return errors.Join(errs...)
 }
 
 // register adds the webhook, and its part in the election.
-func (o *guardOptions) register(mgr manager.Manager, certificates server.Certificates) error {
+func (o *guardOptions) register(mgr manager.Manager, namespace string) error {
 	// The API server waits for the answer, and knows itself whose requests come first.
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = -1, 0
@@ -76,7 +66,7 @@ func (o *guardOptions) register(mgr manager.Manager, certificates server.Certifi
 		return err
 	}
 	s, err := server.New(server.Options{
-		Client: client, Address: o.address, Certificates: certificates, Election: o.election, Grace: o.grace, Metrics: measured,
+		Client: client, Namespace: namespace, Pod: o.pod, Election: o.election, Grace: o.grace, Metrics: measured,
 	})
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -24,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/celset/celset/admission"
-	"github.com/celset/celset/admission/guard/server"
 	"github.com/celset/celset/admission/webhook"
 	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/internal/serving/managed"
@@ -36,9 +34,8 @@ type options struct {
 	program.ManagerOptions
 	host          string
 	port          int
-	certDir       string
-	certName      string
-	keyName       string
+	namespace     string
+	certificates  certificateOptions
 	schedulers    []string
 	devices       int
 	placements    bool
@@ -49,7 +46,7 @@ type options struct {
 func newOptions() *options {
 	return &options{
 		ManagerOptions: program.NewManagerOptions(100),
-		port:           9443, certDir: "/certificates", certName: "tls.crt", keyName: "tls.key",
+		port:           9443, namespace: "celset-system", certificates: newCertificateOptions(),
 		schedulers: []string{admission.DefaultSchedulerName}, devices: admission.DefaultDevices,
 		guard: newGuardOptions(),
 	}
@@ -59,9 +56,8 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.ManagerOptions.AddFlags(flags)
 	flags.StringVar(&o.host, "webhook-bind-host", o.host, "Host or IP address to serve the webhooks on; all if empty.")
 	flags.IntVar(&o.port, "webhook-port", o.port, "Port to serve the webhooks on.")
-	flags.StringVar(&o.certDir, "cert-dir", o.certDir, "Directory of the server's certificate and key. They are read again when they change.")
-	flags.StringVar(&o.certName, "cert-name", o.certName, "File name of the certificate.")
-	flags.StringVar(&o.keyName, "key-name", o.keyName, "File name of the key.")
+	flags.StringVar(&o.namespace, "namespace", o.namespace, "Namespace of the webhook's Services, of the Secret with the certificates that it makes, and of the lease of the guard.")
+	o.certificates.addFlags(flags)
 	flags.StringSliceVar(&o.schedulers, "scheduler-names", o.schedulers, "Names of the scheduler profiles that know CEL device constraints. Pods with such constraints under other names are warned of, and told to use the first.")
 	flags.IntVar(&o.devices, "devices-per-node", o.devices, "How many devices a node is taken to have for a request when sets are counted for a warning.")
 	flags.BoolVar(&o.placements, "placements", o.placements, "Also check Placements of Open Cluster Management, those that celset-placement decides.")
@@ -84,14 +80,17 @@ func (o *options) validate() error {
 	if o.allPlacements && !o.placements {
 		errs = append(errs, errors.New("--all-placements: nothing checks Placements; give --placements, too"))
 	}
-	errs = append(errs, o.guard.validate())
+	errs = append(errs, o.certificates.validate(), o.guard.validate())
 	return errors.Join(errs...)
 }
 
-// manager sets the webhooks up. Replicas know nothing of each other, unless they guard allocations: there is no
-// leader of the others.
+// manager sets the webhooks up. All replicas answer for them; one is the leader for the guard of allocations.
 func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	identity, ready, err := o.certificates.identity(config, o.namespace)
+	if err != nil {
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
@@ -101,18 +100,17 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme, Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
 		// Classes are all that is read by cache; what else is may not be listed.
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&resourceapi.DeviceClass{}: {}}, ReaderFailOnMissingInformer: true},
-		WebhookServer: managed.NewWebhooks(net.JoinHostPort(o.host, strconv.Itoa(o.port)),
-			filepath.Join(o.certDir, o.certName), filepath.Join(o.certDir, o.keyName)),
+		Cache:         cache.Options{ByObject: map[client.Object]cache.ByObject{&resourceapi.DeviceClass{}: {}}, ReaderFailOnMissingInformer: true},
+		WebhookServer: managed.NewWebhooks(net.JoinHostPort(o.host, strconv.Itoa(o.port)), identity),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return mgr, o.register(mgr)
+	return mgr, o.register(mgr, ready)
 }
 
 // register adds the webhooks, and the probes that wait for them.
-func (o *options) register(mgr manager.Manager) error {
+func (o *options) register(mgr manager.Manager, certificate healthz.Checker) error {
 	checker, err := admission.NewChecker(admission.Options{SchedulerNames: o.schedulers, Devices: o.devices})
 	if err != nil {
 		return err
@@ -131,16 +129,15 @@ func (o *options) register(mgr manager.Manager) error {
 		}
 	}
 	if o.guard.enabled {
-		if err := o.guard.register(mgr, server.Certificates{
-			Certificate: filepath.Join(o.certDir, o.certName), Authority: filepath.Join(o.certDir, authorityName),
-		}); err != nil {
+		if err := o.guard.register(mgr, o.namespace); err != nil {
 			return err
 		}
 	}
 	return o.Serve(mgr, program.Checks{
 		Live: map[string]healthz.Checker{"ping": healthz.Ping},
 		Ready: map[string]healthz.Checker{
-			"webhook": hooks.StartedChecker(),
+			"webhook":     hooks.StartedChecker(),
+			"certificate": certificate,
 			"classes": func(*http.Request) error {
 				if !classes.HasSynced() {
 					return errors.New("the device classes were not listed yet")

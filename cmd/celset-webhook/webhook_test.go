@@ -11,6 +11,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ import (
 
 	"github.com/celset/celset/admission/webhook"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 	placementadmission "github.com/celset/celset/placement/admission"
 )
@@ -51,6 +54,13 @@ func TestWebhook(t *testing.T) {
 			" |   devices.all(d, d.diver == 'mla')\n"+
 			" | ..................^")
 		require.True(t, apierrors.IsInvalid(err))
+		file := filepath.Join(t.TempDir(), "claim.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(claim("four", 4, "devices.size() == 4 &&\n  devices.all(d, d.diver == 'mla')")), 0o600))
+		command := exec.CommandContext(t.Context(), env.Program(t, controlplane.Kubectl), "--kubeconfig="+c.Kubeconfig(), "apply", "-f", "claim.yaml")
+		command.Dir = filepath.Dir(file)
+		output, err := command.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, readFile(t, "../../docs/install.md"), "\n$ kubectl apply -f claim.yaml\n"+string(output))
 	})
 	t.Run("what a user is warned of", func(t *testing.T) {
 		texts, err := c.apply(t, claim("warned", 4, "devices[0] != devices[1]"), controlplane.ApplyOptions{})
@@ -102,6 +112,9 @@ func requireApplicable(t *testing.T, c *cluster) {
 	_, err := c.apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: celset-system}}", controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	_, err = c.apply(t, c.rendered(t, "secret", certificate(t)), controlplane.ApplyOptions{DryRun: true})
+	require.NoError(t, err)
+
+	_, err = c.apply(t, c.rendered(t, "default", nil), controlplane.ApplyOptions{DryRun: true})
 	require.NoError(t, err)
 
 	kinds := map[string]int{}
@@ -273,7 +286,7 @@ func TestFlags(t *testing.T) {
 		"placements of none":    {[]string{kubeconfig, "--all-placements"}, "give --placements, too"},
 		"guard without time":    {[]string{kubeconfig, "--guard-allocations", "--guard-grace=0s"}, "--guard-grace: 0s is too short"},
 		"lease of the guard":    {[]string{kubeconfig, "--guard-allocations", "--guard-renew-deadline=20s"}, "must be longer than the time for a renewal 20s"},
-		"address of the guard":  {[]string{kubeconfig, "--guard-allocations", "--guard-address=10.0.0.7"}, "--guard-address: address 10.0.0.7: missing port"},
+		"unknown certificates":  {[]string{kubeconfig, "--certificates=vault"}, `--certificates: "vault" is unknown; give self or files`},
 		"no API server":         {[]string{kubeconfig}, "connection refused"},
 	}
 	for name, test := range tests {

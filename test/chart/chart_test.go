@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,9 +61,9 @@ func TestChart(t *testing.T) {
 
 	// What needs kinds that are not there changes nothing.
 	for values, kind := range map[string]string{
-		"monitoring.podMonitors=true": `no matches for kind "PodMonitor" in version "monitoring.coreos.com/v1"`,
-		"monitoring.rules=true":       `no matches for kind "PrometheusRule" in version "monitoring.coreos.com/v1"`,
-		"webhook.enabled=true":        `no matches for kind "Certificate" in version "cert-manager.io/v1"`,
+		"monitoring.podMonitors=true":                                 `no matches for kind "PodMonitor" in version "monitoring.coreos.com/v1"`,
+		"monitoring.rules=true":                                       `no matches for kind "PrometheusRule" in version "monitoring.coreos.com/v1"`,
+		"webhook.enabled=true,webhook.certificates.from=cert-manager": `no matches for kind "Certificate" in version "cert-manager.io/v1"`,
 	} {
 		output, err := c.deploy(t, "install", values)
 		require.Error(t, err)
@@ -119,7 +120,7 @@ func TestChart(t *testing.T) {
 	before = c.stored(t)
 	values := []string{
 		"scheduler.mode=second", "placement.enabled=true", "placement.crds=true", "webhook.enabled=true", "topologyDriver.enabled=true",
-		"monitoring.podMonitors=true", "monitoring.rules=true", "monitoring.labels.release=prometheus",
+		"webhook.certificates.from=cert-manager", "monitoring.podMonitors=true", "monitoring.rules=true", "monitoring.labels.release=prometheus",
 	}
 	output, err = c.deploy(t, "install", values...)
 	require.NoError(t, err, output)
@@ -128,6 +129,21 @@ func TestChart(t *testing.T) {
 	output, err = c.deploy(t, "upgrade", append(values, "webhook.replicas=1")...)
 	require.NoError(t, err, "what cert-manager has written into the configuration of the webhook is not helm's: %s", output)
 	c.requirePods(t, "celset-webhook", 1, "")
+
+	// Without cert-manager. What the program writes is not helm's.
+	values = append(values, "webhook.certificates.from=self")
+	output, err = c.deploy(t, "upgrade", values...)
+	require.NoError(t, err, output)
+	c.writeCertificate(t, certificate)
+	output, err = c.deploy(t, "upgrade", append(values, "webhook.replicas=1")...)
+	require.NoError(t, err, output)
+	secret, err := c.Client().CoreV1().Secrets(system).Get(t.Context(), "celset-webhook-certificates", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, certificate, secret.Data[corev1.TLSCertKey])
+	hooks, err := c.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "celset-webhook", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NotContains(t, hooks.Annotations, "cert-manager.io/inject-ca-from")
+	require.Equal(t, certificate, hooks.Webhooks[0].ClientConfig.CABundle)
 	c.uninstall(t, before)
 }
 
@@ -177,17 +193,36 @@ func (c cluster) requirePods(t *testing.T, program string, count int, arg string
 	})
 }
 
-// injectCertificate tells the API server of a certificate, as cert-manager does.
+// injectCertificate has API servers trust a certificate, as cert-manager does.
 func (c cluster) injectCertificate(t *testing.T, certificate []byte) {
 	t.Helper()
-	configurations := c.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	hooks, err := configurations.Get(t.Context(), "celset-webhook", metav1.GetOptions{})
+	hooks, err := c.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "celset-webhook", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Contains(t, hooks.Annotations, "cert-manager.io/inject-ca-from")
+	c.trust(t, hooks, certificate)
+}
+
+// writeCertificate writes what the program writes.
+func (c cluster) writeCertificate(t *testing.T, certificate []byte) {
+	t.Helper()
+	secrets := c.Client().CoreV1().Secrets(system)
+	secret, err := secrets.Get(t.Context(), "celset-webhook-certificates", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, secret.Data)
+	secret.Data = map[string][]byte{corev1.TLSCertKey: certificate}
+	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{FieldManager: "celset-webhook"})
+	require.NoError(t, err)
+	hooks, err := c.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "celset-webhook", metav1.GetOptions{})
+	require.NoError(t, err)
+	c.trust(t, hooks, certificate)
+}
+
+func (c cluster) trust(t *testing.T, hooks *admissionv1.ValidatingWebhookConfiguration, certificate []byte) {
+	t.Helper()
 	for i := range hooks.Webhooks {
 		hooks.Webhooks[i].ClientConfig.CABundle = certificate
 	}
-	_, err = configurations.Update(t.Context(), hooks, metav1.UpdateOptions{FieldManager: "cainjector"})
+	_, err := c.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(t.Context(), hooks, metav1.UpdateOptions{FieldManager: "any"})
 	require.NoError(t, err)
 }
 

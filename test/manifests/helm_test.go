@@ -21,7 +21,11 @@ import (
 	"github.com/celset/celset/internal/testing/render"
 )
 
-const chart = root + "/charts/celset"
+const (
+	chart = root + "/charts/celset"
+	// registry is what the chart is rendered with.
+	registry = "registry.example.com/celset"
+)
 
 // runHelm runs helm and returns what it printed.
 func runHelm(t *testing.T, args ...string) (output string, err error) {
@@ -32,7 +36,8 @@ func runHelm(t *testing.T, args ...string) (output string, err error) {
 // template renders the chart with values that are set as in "--set".
 func template(t *testing.T, values ...string) []*unstructured.Unstructured {
 	t.Helper()
-	output, err := runHelm(t, "template", "celset", chart, "--namespace=kube-system", "--kube-version=1.37.1", "--set="+strings.Join(values, ","))
+	output, err := runHelm(t, "template", "celset", chart, "--namespace=kube-system", "--kube-version=1.37.1",
+		"--set=image.registry="+registry, "--set="+strings.Join(values, ","))
 	require.NoError(t, err, output)
 	objects, err := render.Decode([]byte(output))
 	require.NoError(t, err)
@@ -51,7 +56,7 @@ var switches = map[string][][]string{
 		{"placement.crds=true", "placement.crds=false"},
 	},
 	"webhook": {
-		{"webhook.certificates.from=cert-manager", "webhook.certificates.from=secret"},
+		{"webhook.certificates.from=self", "webhook.certificates.from=cert-manager", "webhook.certificates.from=secret"},
 		{"webhook.policy=true", "webhook.policy=false"},
 	},
 }
@@ -61,7 +66,7 @@ var driverSwitches = [][]string{{"topologyDriver.topology=ring", "topologyDriver
 
 // allCombinations are those of the parts, each disabled or enabled with one choice of
 // each of its switches. The choices of the topology driver are dealt out to them: they
-// are three, and those of the others five, so that each meets each.
+// are three, and those of the others five or seven, so that each meets each.
 func allCombinations() [][]string {
 	result := [][]string{nil}
 	for _, part := range slices.Sorted(maps.Keys(switches)) {
@@ -117,7 +122,7 @@ func TestAPIServerTakesTheChart(t *testing.T) {
 	server := server(t)
 	seen := map[[sha256.Size]byte]bool{}
 	all := allCombinations()
-	require.Len(t, all, 5*5*5)
+	require.Len(t, all, 5*5*7)
 	for _, values := range all {
 		objects := template(t, append(slices.Clone(values), "webhook.certificates.caBundle="+bundle(t))...)
 		parts := slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !strings.HasSuffix(value, ".enabled=true") })
@@ -159,7 +164,7 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 			"--secure-port=10259", "--leader-elect-resource-name=kube-scheduler", "--v=4",
 		},
 		"celset-placement": {"--leader-elect-resource-namespace=celset-system", "--all-placements", "--workers=2"},
-		"celset-webhook":   {"--cert-dir=/certificates", "--scheduler-names=a,b", "--logging-format=json", "--placements", "--all-placements", "--guard-allocations", "--guard-address=$(POD_IP):9443", "--v=2"},
+		"celset-webhook":   {"--scheduler-names=a,b", "--logging-format=json", "--placements", "--all-placements", "--guard-allocations", "--guard-pod=$(POD_NAME)", "--v=2"},
 	} {
 		kind := "Deployment"
 		if strings.HasPrefix(name, "celset-topology-driver") {
@@ -206,7 +211,8 @@ func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 		"topology-driver-mesh":    {"scheduler.enabled=false", "topologyDriver.enabled=true", "topologyDriver.topology=mesh"},
 		"placement-webhook":       {"scheduler.enabled=false", "webhook.enabled=true", "webhook.placements=true"},
 		"webhook-guard":           {"scheduler.enabled=false", "webhook.enabled=true", "webhook.guard.enabled=true"},
-		"../webhook/cert-manager": {"scheduler.enabled=false", "webhook.enabled=true"},
+		"../webhook/default":      {"scheduler.enabled=false", "webhook.enabled=true"},
+		"../webhook/cert-manager": {"scheduler.enabled=false", "webhook.enabled=true", "webhook.certificates.from=cert-manager"},
 		"../webhook/secret": {"scheduler.enabled=false", "webhook.enabled=true", "webhook.certificates.from=secret",
 			"webhook.certificates.caBundle=" + bundle(t)},
 	} {
@@ -238,7 +244,8 @@ func normalized(t *testing.T, objects []*unstructured.Unstructured) []*unstructu
 			if len(object.GetAnnotations()) == 0 {
 				unstructured.RemoveNestedField(object.Object, "metadata", "annotations")
 			}
-		case "Deployment":
+		case "Deployment", "DaemonSet":
+			unnameRegistry(t, object)
 			unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations")
 			volumes, found, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "volumes")
 			require.NoError(t, err)
@@ -249,6 +256,18 @@ func normalized(t *testing.T, objects []*unstructured.Unstructured) []*unstructu
 		}
 	}
 	return objects
+}
+
+// unnameRegistry takes the registry away, which kustomizations leave to an overlay of the user's.
+func unnameRegistry(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	for _, container := range containers {
+		fields := container.(map[string]any)
+		fields["image"] = strings.TrimPrefix(fields["image"].(string), registry+"/")
+	}
+	require.NoError(t, unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers"))
 }
 
 // unwrapBundles takes the line breaks out of certificates, that kustomize leaves in. They
@@ -274,12 +293,14 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 		"no profiles":      {"placement.profileDecisions=true", "value must be false"},
 		"unknown part":     {"schedulers.enabled=true", "additional properties 'schedulers' not allowed"},
 		"gate that is not": {"scheduler.featureGates.DRACELDeviceConstraint=yes", "/scheduler/featureGates/DRACELDeviceConstraint"},
+		"unknown gate":     {"scheduler.featureGates.DRACELDeviceConstraints=true", "additional properties 'DRACELDeviceConstraints' not allowed"},
 		"no tag":           {"image.tag=", "/image/tag"},
+		"no registry":      {"image.registry=", "image.registry: this chart is none of a release, and names no registry; set image.registry"},
 		"no topology":      {"topologyDriver.topology=star", "/topologyDriver/topology"},
 		"no bundle":        {"webhook.enabled=true,webhook.certificates.from=secret", "webhook.certificates.caBundle: the API server needs it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			output, err := runHelm(t, "template", "celset", chart, "--set="+test.set)
+			output, err := runHelm(t, "template", "celset", chart, "--set=image.registry="+registry, "--set="+test.set)
 			require.Error(t, err)
 			require.Contains(t, output, test.err)
 		})

@@ -23,7 +23,7 @@ var watched = map[string]struct {
 }{
 	"scheduler":       {"overlays/default-scheduler", nil},
 	"placement":       {"overlays/placement", []string{"scheduler.enabled=false", "placement.enabled=true"}},
-	"webhook":         {"webhook/cert-manager", []string{"scheduler.enabled=false", "webhook.enabled=true"}},
+	"webhook":         {"webhook/default", []string{"scheduler.enabled=false", "webhook.enabled=true"}},
 	"topology-driver": {"overlays/topology-driver-ring", []string{"scheduler.enabled=false", "topologyDriver.enabled=true"}},
 }
 

@@ -67,13 +67,12 @@ func TestNetworkPoliciesOfTheChart(t *testing.T) {
 		rules := policyOf(t, objects, "celset-"+folder).Spec.Ingress
 		require.Equal(t, []string{"a", "b"}, rules[len(rules)-1].From[0].NamespaceSelector.MatchExpressions[0].Values)
 	}
-	replicas := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": "celset-webhook"}}}
 	block := func(cidr string, except ...string) networkingv1.NetworkPolicyPeer {
 		return networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr, Except: except}}
 	}
-	require.Equal(t, []networkingv1.NetworkPolicyPeer{replicas, block("10.0.0.0/28"), block("fd00::/64")}, policyOf(t, objects, "celset-webhook").Spec.Ingress[0].From)
+	require.Equal(t, []networkingv1.NetworkPolicyPeer{block("10.0.0.0/28"), block("fd00::/64")}, policyOf(t, objects, "celset-webhook").Spec.Ingress[0].From)
 	objects = template(t, "webhook.enabled=true", "networkPolicy.pods={10.244.0.0/16,10.245.0.0/16}")
-	require.Equal(t, []networkingv1.NetworkPolicyPeer{replicas, block("0.0.0.0/0", "10.244.0.0/16", "10.245.0.0/16"), block("::/0")},
+	require.Equal(t, []networkingv1.NetworkPolicyPeer{block("0.0.0.0/0", "10.244.0.0/16", "10.245.0.0/16"), block("::/0")},
 		policyOf(t, objects, "celset-webhook").Spec.Ingress[0].From)
 	server(t).dryRun(t, objects)
 }

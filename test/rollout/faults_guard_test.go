@@ -177,12 +177,12 @@ func (g *guards) killAll(ctx context.Context) error {
 	return g.requireClosed(ctx)
 }
 
-// probePeriod is how often it is looked whether replicas are ready, and how long they have to answer. In a cluster it is
+// probePeriod is how often it is looked which replicas judge, and how long they have to answer. In a cluster it is
 // longer: then the API server sends requests to one that hangs for longer, too.
 const probePeriod = time.Second
 
-// serveGuards stands for the Service of the overlay: each request goes to one of the replicas that were ready when they
-// were probed last, whether it judges or not.
+// serveGuards stands for the Service of the overlay: each request goes to one of the replicas that judged when they
+// were probed last, whether they still do or not.
 func serveGuards(t *testing.T, overlay *guarded.Overlay, replicas []*guardReplica) *httptest.Server {
 	t.Helper()
 	certificate, err := overlay.Certificate()
@@ -222,28 +222,28 @@ func serveGuards(t *testing.T, overlay *guarded.Overlay, replicas []*guardReplic
 type guardService struct {
 	replicas  []*guardReplica
 	transport *http.Transport
-	// ready are the addresses of those that are, turn is a number for the next of them.
-	ready atomic.Pointer[[]string]
-	turn  atomic.Uint64
+	// active are the addresses of those that judge, turn is a number for the next of them.
+	active atomic.Pointer[[]string]
+	turn   atomic.Uint64
 }
 
 // look probes all replicas.
 func (s *guardService) look(ctx context.Context) {
-	var ready []string
+	var active []string
 	for _, r := range s.replicas {
-		if r.says(ctx, (*guarded.Replica).IsReady) {
-			ready = append(ready, r.life.Load().Address)
+		if r.says(ctx, (*guarded.Replica).IsActive) {
+			active = append(active, r.life.Load().Address)
 		}
 	}
-	s.ready.Store(&ready)
+	s.active.Store(&active)
 }
 
 // RoundTrip sends a request to the replica whose turn it is.
 func (s *guardService) RoundTrip(r *http.Request) (*http.Response, error) {
-	ready := s.ready.Load()
-	if ready == nil || len(*ready) == 0 {
-		return nil, errors.New("no replica of the guard is ready")
+	active := s.active.Load()
+	if active == nil || len(*active) == 0 {
+		return nil, errors.New("no replica of the guard judges")
 	}
-	r.URL.Host = (*ready)[s.turn.Add(1)%uint64(len(*ready))]
+	r.URL.Host = (*active)[s.turn.Add(1)%uint64(len(*active))]
 	return s.transport.RoundTrip(r)
 }

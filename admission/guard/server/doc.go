@@ -4,7 +4,7 @@
 // Package server has a Guard judge what the API server asks a webhook about: updates of the status of
 // claims that give them devices.
 //
-//	s, err := server.New(server.Options{Client: client, Address: "10.0.0.7:9443", ...})
+//	s, err := server.New(server.Options{Client: client, Namespace: "celset-system", Pod: "celset-webhook-1", ...})
 //	err = manager.Add(s)
 //	hooks.Register(server.Path, s)
 //
@@ -19,6 +19,6 @@
 // and then lists all claims from etcd. It does not wait if the former one gave the lease away: it does so only when
 // it has seen what became of all that it had admitted.
 //
-// The Service leads to any replica. Those without the lease send requests on to the one that has it, whose address
-// is in the lease, and refuse if they can't: nobody else judges.
+// The leader labels its pod ([ActiveLabel]) and takes the label from others, so that the Service of the guard has one
+// endpoint. The label decides only where requests go: a replica that is asked while it does not lead refuses.
 package server

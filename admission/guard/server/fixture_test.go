@@ -4,19 +4,11 @@
 package server
 
 import (
-	"crypto/tls"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/component-base/metrics"
 )
-
-func serving(t *testing.T, certificate, key []byte) *tls.Config {
-	t.Helper()
-	pair, err := tls.X509KeyPair(certificate, key)
-	require.NoError(t, err)
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}
-}
 
 func gaugeOf(t *testing.T, registry metrics.KubeRegistry, name string) float64 {
 	t.Helper()

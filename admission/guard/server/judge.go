@@ -68,7 +68,7 @@ func (s *Server) judge(ctx context.Context, w *guard.Write) *guard.Refusal {
 	defer s.closing.RUnlock()
 	t := s.term.Load()
 	if t == nil || s.closed || !t.lease.isValid() {
-		return &guard.Refusal{Reason: inactive, Message: "no guard of allocations is active: one of its replicas is about to be, or the replica that is can't be reached; try again"}
+		return &guard.Refusal{Reason: inactive, Message: "this replica of the guard of allocations is not the leader, or will judge only when what was admitted before is stored; try again"}
 	}
 	refusal := t.guard.Judge(ctx, w)
 	if refusal == nil && !t.lease.isValid() {

@@ -17,15 +17,9 @@ const subsystem = "celset_guard"
 // admitted is the outcome of a judgement without a refusal.
 const admitted = "admitted"
 
-const (
-	answered = "answered"
-	failed   = "failed"
-)
-
 // Metrics are those of a process. All methods can be called on nil, and do nothing.
 type Metrics struct {
 	judgements *metrics.HistogramVec
-	sends      *metrics.CounterVec
 	// The others are about the Guard of this process, at the time that it was looked at last.
 	active, claims, unsettled, twice *metrics.Gauge
 }
@@ -38,16 +32,12 @@ func NewMetrics(registry metrics.Registerer) (*Metrics, error) {
 			Subsystem: subsystem, Name: "judgement_duration_seconds", Buckets: []float64{3e-5, 1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3}, StabilityLevel: metrics.ALPHA,
 			Help: "Time to judge one write that gives devices to a claim, by outcome.",
 		}, []string{"outcome"}),
-		sends: metrics.NewCounterVec(&metrics.CounterOpts{
-			Subsystem: subsystem, Name: "sent_on_total", StabilityLevel: metrics.ALPHA,
-			Help: "Number of requests that a replica has sent on to the active one, by outcome: answered or failed.",
-		}, []string{"outcome"}),
 		active:    gauge("active", "Whether this replica is the one that judges: 1 or 0."),
 		claims:    gauge("claims", "Number of claims that have devices or may get some any moment. It is 0 on a replica that does not judge."),
 		unsettled: gauge("unsettled_writes", "Number of writes that were admitted and of which it is not known yet what became of them."),
 		twice:     gauge("devices_allocated_twice", "Number of devices that several claims have as a whole: nobody judged one of the writes."),
 	}
-	for _, one := range []metrics.Registerable{m.judgements, m.sends, m.active, m.claims, m.unsettled, m.twice} {
+	for _, one := range []metrics.Registerable{m.judgements, m.active, m.claims, m.unsettled, m.twice} {
 		// They are made here, since the registry is none of Kubernetes, which would do it.
 		one.Create(nil)
 		if err := registry.Register(one); err != nil {
@@ -56,9 +46,6 @@ func NewMetrics(registry metrics.Registerer) (*Metrics, error) {
 	}
 	for _, outcome := range []string{admitted, string(guard.Overlaps), string(guard.Unconfirmed), string(guard.Overloaded), string(guard.Invalid), inactive} {
 		m.judgements.WithLabelValues(outcome)
-	}
-	for _, outcome := range []string{answered, failed} {
-		m.sends.WithLabelValues(outcome)
 	}
 	return m, nil
 }
@@ -92,15 +79,4 @@ func (m *Metrics) judged(refusal *guard.Refusal, took time.Duration) {
 		outcome = string(refusal.Reason)
 	}
 	m.judgements.WithLabelValues(outcome).Observe(took.Seconds())
-}
-
-func (m *Metrics) sent(err error) {
-	if m == nil {
-		return
-	}
-	outcome := answered
-	if err != nil {
-		outcome = failed
-	}
-	m.sends.WithLabelValues(outcome).Inc()
 }

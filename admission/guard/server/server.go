@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/celset/celset/admission/guard"
@@ -27,21 +25,19 @@ import (
 // Path is where the webhook is.
 const Path = "/guard-allocations"
 
-// LeaseName is that of the lease, in Election.Namespace.
+// LeaseName is that of the lease.
 const LeaseName = "celset-guard"
 
-// Election is how replicas agree on the one that judges.
+// Election is how replicas agree on the leader, which is the one that judges.
 type Election struct {
-	// Namespace is that of the lease.
-	Namespace string
 	// LeaseDuration is how long the others wait for a renewal, RenewDeadline how long a replica judges after one,
 	// and RetryPeriod how often it is tried. Each must be longer than the next.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
 // DefaultElection is that of Kubernetes' own programs.
-func DefaultElection(namespace string) Election {
-	return Election{Namespace: namespace, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
+func DefaultElection() Election {
+	return Election{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
 }
 
 // Validate says what is wrong.
@@ -55,15 +51,14 @@ func (e Election) Validate() error {
 
 // Options are those of a [Server].
 type Options struct {
-	// Client reads claims and slices, and keeps the lease. It should not wait for its turn: requests are answered
-	// while the API server waits.
+	// Client reads claims and slices, keeps the lease, and writes the label of pods. It should not wait for its turn:
+	// requests are answered while the API server waits.
 	Client kubernetes.Interface
-	// Address is where other replicas reach this one, host and port. Without it they refuse what they are asked.
-	Address string
-	// Certificates are the files that show other replicas by which certificate they know each other. They are
-	// read when they connect.
-	Certificates Certificates
-	Election     Election
+	// Namespace is that of the lease and of the pods.
+	Namespace string
+	// Pod is the name of the pod of this replica, empty if it is in none. See [ActiveLabel].
+	Pod      string
+	Election Election
 	// Grace is that of guard.Options.
 	Grace time.Duration
 	// Metrics may be nil.
@@ -81,10 +76,8 @@ type Server struct {
 	options  Options
 	identity string
 	judging  http.Handler
-	sending  *sender
-	// elector is that of the current attempt, term what this replica judges by: nil if it may not.
-	elector atomic.Pointer[leaderelection.LeaderElector]
-	term    atomic.Pointer[term]
+	// term is what this replica judges by: nil if it may not.
+	term atomic.Pointer[term]
 	// closing is held by judgements for reading. When it was held for writing, nothing is admitted any more.
 	closing sync.RWMutex
 	closed  bool
@@ -106,45 +99,16 @@ func New(options Options) (*Server, error) {
 	if err := resourceapi.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("guard of allocations: %w", err)
 	}
-	s := &Server{options: options, identity: options.Address + separator + string(uuid.NewUUID())}
+	s := &Server{options: options, identity: options.Pod + "_" + string(uuid.NewUUID())}
 	s.judging = &admission.Webhook{Handler: &judge{server: s, decoder: admission.NewDecoder(scheme)}}
-	s.sending = newSender(options.Certificates)
 	return s, nil
 }
-
-// separator ends the address in the identity of a replica.
-const separator = "_"
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: it elects by itself.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// ServeHTTP judges, or sends the request on to the replica that does.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.term.Load() == nil && r.Header.Get(sentOn) == "" {
-		if address := s.leader(); address != "" {
-			err := s.sending.send(w, r, address)
-			s.options.Metrics.sent(err)
-			if err == nil {
-				return
-			}
-		}
-	}
-	s.judging.ServeHTTP(w, r)
-}
-
-// leader is the address of another replica that has the lease, empty if none is known.
-func (s *Server) leader() string {
-	elector := s.elector.Load()
-	if elector == nil {
-		return ""
-	}
-	holder := elector.GetLeader()
-	if holder == s.identity {
-		return ""
-	}
-	address, _, _ := strings.Cut(holder, separator)
-	return address
-}
+// ServeHTTP judges, or refuses if this replica does not lead.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.judging.ServeHTTP(w, r) }
 
 // Start takes part in the election until the context ends. It returns when nothing is admitted any more.
 func (s *Server) Start(ctx context.Context) error {

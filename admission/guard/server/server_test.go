@@ -7,34 +7,31 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
-	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/utils/ptr"
 )
 
 // quick is an election for tests that don't wait. No lease ends because the machine is busy.
-var quick = Election{Namespace: "celset-system", LeaseDuration: 2 * patience, RenewDeadline: patience, RetryPeriod: 10 * time.Millisecond}
+var quick = Election{LeaseDuration: 2 * patience, RenewDeadline: patience, RetryPeriod: 10 * time.Millisecond}
 
 const patience = 2 * time.Minute
+
+const system = "celset-system"
 
 func aClaim(name, version string, devices ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{
@@ -83,7 +80,7 @@ func ask(t *testing.T, s http.Handler, former, claim *resourceapi.ResourceClaim,
 func newServer(t *testing.T, edit ...func(*Options)) (*Server, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(aClaim("owner", "1", "0"), aClaim("new", "2"))
-	options := Options{Client: client, Election: quick, Grace: 10 * time.Millisecond}
+	options := Options{Client: client, Namespace: system, Election: quick, Grace: 10 * time.Millisecond}
 	for _, one := range edit {
 		one(&options)
 	}
@@ -118,7 +115,7 @@ func TestAnswers(t *testing.T) {
 	answer := ask(t, s, aClaim("new", "2"), aClaim("new", "2", "1"))
 	require.False(t, answer.Allowed)
 	require.Equal(t, int32(http.StatusServiceUnavailable), answer.Result.Code)
-	require.Contains(t, answer.Result.Message, "no guard of allocations is active")
+	require.Contains(t, answer.Result.Message, "is not the leader")
 	require.False(t, s.NeedLeaderElection())
 
 	run(t, s)
@@ -184,8 +181,8 @@ func TestHandsOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// What was admitted stays possible for longer than the test, and nobody has to be waited for at its beginning.
 			s, client := newServer(t, func(o *Options) { o.Grace = time.Hour })
-			_, err := client.CoordinationV1().Leases("celset-system").Create(t.Context(), &coordinationv1.Lease{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "celset-system", Name: LeaseName},
+			_, err := client.CoordinationV1().Leases(system).Create(t.Context(), &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: LeaseName},
 				Spec:       coordinationv1.LeaseSpec{HolderIdentity: new(string), RenewTime: ptr.To(metav1.NowMicro())},
 			}, metav1.CreateOptions{})
 			require.NoError(t, err)
@@ -199,53 +196,51 @@ func TestHandsOver(t *testing.T) {
 			}
 			stop()
 			require.Equal(t, int32(http.StatusServiceUnavailable), ask(t, s, aClaim("third", "2"), aClaim("third", "2", "2")).Result.Code)
-			lease, err := client.CoordinationV1().Leases("celset-system").Get(t.Context(), LeaseName, metav1.GetOptions{})
+			lease, err := client.CoordinationV1().Leases(system).Get(t.Context(), LeaseName, metav1.GetOptions{})
 			require.NoError(t, err)
 			require.Equal(t, settled, *lease.Spec.HolderIdentity == "")
 		})
 	}
 }
 
-// A replica without the lease sends requests on to the one that has it.
-func TestSendsOn(t *testing.T) {
-	files, registry := t.TempDir(), metrics.NewKubeRegistry()
-	certificate, key, err := certutil.GenerateSelfSignedCertKey("webhook.example.com", nil, nil)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(files, "tls.crt"), certificate, 0o600))
-	certificates := Certificates{Certificate: filepath.Join(files, "tls.crt"), Authority: filepath.Join(files, "ca.crt")}
+// The leader's pod has the label, and no other one.
+func TestLabelsItsPod(t *testing.T) {
+	pod := func(name string, labels map[string]string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name, Labels: labels}}
+	}
+	registry := metrics.NewKubeRegistry()
 	measured, err := NewMetrics(registry.Registerer())
 	require.NoError(t, err)
-
-	mux := http.NewServeMux()
-	served := httptest.NewUnstartedServer(mux)
-	served.TLS = serving(t, certificate, key)
-	served.StartTLS()
-	t.Cleanup(served.Close)
-	first, client := newServer(t, func(o *Options) { o.Address, o.Metrics = served.Listener.Addr().String(), measured })
-	mux.Handle(Path, first)
+	first, client := newServer(t, func(o *Options) { o.Pod, o.Metrics = "first", measured })
+	for _, one := range []*corev1.Pod{pod("first", nil), pod("second", nil), pod("former", map[string]string{"a": "b", ActiveLabel: Active})} {
+		_, err := client.CoreV1().Pods(system).Create(t.Context(), one, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	requireLabelled := func(name string) {
+		require.Eventually(t, func() bool {
+			list, err := client.CoreV1().Pods(system).List(t.Context(), metav1.ListOptions{LabelSelector: ActiveLabel + "=" + Active})
+			return err == nil && len(list.Items) == 1 && list.Items[0].Name == name
+		}, patience, time.Millisecond)
+	}
 	stop := run(t, first)
+	requireLabelled("first")
+	former, err := client.CoreV1().Pods(system).Get(t.Context(), "former", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "b"}, former.Labels)
+	_, err = client.CoreV1().Pods(system).Patch(t.Context(), "first", types.MergePatchType, []byte(`{"metadata":{"labels":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	requireLabelled("first")
 	require.Eventually(t, isActive(first), patience, time.Millisecond)
-	second, err := New(Options{Client: client, Election: quick, Grace: time.Hour, Certificates: certificates, Metrics: measured, Address: "127.0.0.1:1"})
+	require.Eventually(t, func() bool { return gaugeOf(t, registry, "celset_guard_active") == 1 }, patience, time.Millisecond)
+
+	second, err := New(Options{Client: client, Namespace: system, Pod: "second", Election: quick, Grace: time.Hour})
 	require.NoError(t, err)
 	run(t, second)
-	require.Eventually(t, func() bool { return second.leader() != "" }, patience, time.Millisecond)
-	require.Empty(t, first.leader())
-
-	require.Contains(t, ask(t, second, aClaim("new", "2"), aClaim("new", "2", "0")).Result.Message, "claim default/owner")
-	require.True(t, ask(t, second, aClaim("new", "2"), aClaim("new", "2", "1")).Allowed)
-	require.Nil(t, second.term.Load())
-
-	require.NoError(t, os.WriteFile(certificates.Certificate, []byte("none"), 0o600))
-	second.sending.client.CloseIdleConnections()
-	require.Equal(t, int32(http.StatusServiceUnavailable), ask(t, second, aClaim("new", "2"), aClaim("new", "2", "1")).Result.Code)
-	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP celset_guard_sent_on_total [ALPHA] Number of requests that a replica has sent on to the active one, by outcome: answered or failed.
-# TYPE celset_guard_sent_on_total counter
-celset_guard_sent_on_total{outcome="answered"} 2
-celset_guard_sent_on_total{outcome="failed"} 1
-`), "celset_guard_sent_on_total"))
-	require.InDelta(t, 1, gaugeOf(t, registry, "celset_guard_active"), 0)
+	answer := ask(t, second, aClaim("new", "2"), aClaim("new", "2", "1"))
+	require.Equal(t, int32(http.StatusServiceUnavailable), answer.Result.Code)
+	require.Contains(t, answer.Result.Message, "is not the leader")
 	stop()
+	requireLabelled("second")
 	require.InDelta(t, 0, gaugeOf(t, registry, "celset_guard_active"), 0)
 }
 
@@ -254,30 +249,11 @@ func TestMistakes(t *testing.T) {
 	require.ErrorContains(t, err, "there is no client")
 	_, err = New(Options{Client: fake.NewClientset()})
 	require.ErrorContains(t, err, "must be longer than the time for a renewal")
-	require.NoError(t, DefaultElection("any").Validate())
+	require.NoError(t, DefaultElection().Validate())
 
 	registry := metrics.NewKubeRegistry()
 	_, err = NewMetrics(registry.Registerer())
 	require.NoError(t, err)
 	_, err = NewMetrics(registry.Registerer())
 	require.ErrorContains(t, err, "register metric celset_guard_")
-
-	files := t.TempDir()
-	certificates := Certificates{Certificate: filepath.Join(files, "tls.crt")}
-	_, err = certificates.config()
-	require.ErrorIs(t, err, os.ErrNotExist)
-	nameless, _, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(certificates.Certificate, nameless, 0o600))
-	_, err = certificates.config()
-	require.ErrorContains(t, err, "it is for no name of a host")
-
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, failing{})
-	require.ErrorContains(t, newSender(certificates).send(httptest.NewRecorder(), r, "127.0.0.1:1"), "can't be read")
-	r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, nil)
-	require.Error(t, newSender(certificates).send(httptest.NewRecorder(), r, "no host"))
 }
-
-type failing struct{}
-
-func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
@@ -35,7 +36,7 @@ func (s *Server) stand(ctx context.Context) error {
 	e := s.options.Election
 	l := &lease{
 		Interface: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: LeaseName}, Client: s.options.Client.CoordinationV1(),
+			LeaseMeta: metav1.ObjectMeta{Namespace: s.options.Namespace, Name: LeaseName}, Client: s.options.Client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: s.identity},
 		},
 		now: s.options.Now, valid: e.RenewDeadline, grace: s.options.Grace,
@@ -58,7 +59,6 @@ func (s *Server) stand(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("elect a guard of allocations: %w", err)
 	}
-	s.elector.Store(elector)
 	elector.Run(ctx)
 	// The election does not wait for what it started, whose context has ended now.
 	leading.Lock()
@@ -69,6 +69,9 @@ func (s *Server) stand(ctx context.Context) error {
 // lead judges until the context ends, when everything that others admitted is settled.
 func (s *Server) lead(ctx context.Context, l *lease) {
 	logger := klog.FromContext(ctx)
+	if s.options.Pod != "" {
+		go wait.UntilWithContext(ctx, s.selectPod, s.options.Election.RetryPeriod)
+	}
 	if !l.wasHandedOver() {
 		logger.Info("Guarding allocations soon, when all that was admitted before is stored or can't be any more", "after", s.options.Grace)
 		select {

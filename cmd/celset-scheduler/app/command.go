@@ -26,6 +26,7 @@ import (
 	kubeoptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/utils/clock"
 
+	"github.com/celset/celset/cmd/internal/version"
 	"github.com/celset/celset/internal/serving"
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/guard"
@@ -54,6 +55,11 @@ that enable it in place of DynamicResources, and the plugin DynamicResourcesCELP
 scores nodes for it. It takes kube-scheduler's flags and --cycle-timeout.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// With --version=raw it is Kubernetes' version with all that Kubernetes has of it.
+			if cmd.Flags().Lookup("version").Value.String() == "true" {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), cmd.Name(), "version", version.Text())
+				return err
+			}
 			verflag.PrintAndExitIfRequested()
 			if o.cycleTimeout < 0 {
 				return fmt.Errorf("--cycle-timeout=%v: must be zero, for no limit, or positive", o.cycleTimeout)

@@ -54,7 +54,7 @@ func NewCommand(use, short string, o Flags, run func(context.Context) error) *co
 	command := &cobra.Command{
 		Use:     use,
 		Short:   short,
-		Version: version.Get(),
+		Version: version.Text(),
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			command.SilenceUsage = true

@@ -70,7 +70,7 @@ func TestCommand(t *testing.T) {
 	command.SetOut(&said)
 	command.SetArgs([]string{"--version"})
 	require.NoError(t, command.Execute())
-	require.Equal(t, "any version "+version.Get()+"\n", said.String())
+	require.Equal(t, "any version "+version.Text()+"\n", said.String())
 	require.Nil(t, inRun)
 	require.NoError(t, command.Flags().Set("version", "false"))
 

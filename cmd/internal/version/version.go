@@ -1,11 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version tells which version of celset a program is. The scheduler does not say it
-// with --version, where a kube-scheduler says that of Kubernetes.
+// Package version has the versions of celset and of Kubernetes that a program was built from.
 package version
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"strings"
+)
 
 // unknown is what the go command calls the version of a module that it does not know.
 const unknown = "(devel)"
@@ -28,4 +30,29 @@ func of(info *debug.BuildInfo, ok bool) string {
 		return unknown
 	}
 	return info.Main.Version
+}
+
+// Text is what programs print with --version: the version of celset, and that of Kubernetes whose libraries
+// they have.
+func Text() string { return text(Get(), kubernetes(debug.ReadBuildInfo())) }
+
+func text(celset, kubernetes string) string {
+	if kubernetes == "" {
+		return celset
+	}
+	return celset + " (Kubernetes " + kubernetes + ")"
+}
+
+// kubernetes is empty if the program does not know. Kubernetes' libraries have the version v0.37.1 where
+// Kubernetes has v1.37.1.
+func kubernetes(info *debug.BuildInfo, ok bool) string {
+	if !ok {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if minor, found := strings.CutPrefix(module.Version, "v0."); found && module.Path == "k8s.io/client-go" {
+			return "v1." + minor
+		}
+	}
+	return ""
 }

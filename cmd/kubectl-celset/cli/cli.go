@@ -60,7 +60,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Long:          "kubectl celset looks at CEL device constraints in a cluster or in files. It changes nothing.\n" + exitCodes,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version.Get(),
+		Version:       version.Text(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl celset"},
 	}
 	command.SetIn(streams.In)

@@ -11,30 +11,45 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/celset/celset/internal/serving"
 )
 
+// Identity is how a server identifies itself. Start runs until the context ends.
+type Identity interface {
+	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Start(ctx context.Context) error
+}
+
+// Files is the identity of a certificate and its key, read again when they change. They must exist when a
+// server starts.
+func Files(certificate, key string) func() (Identity, error) {
+	return func() (Identity, error) { return certwatcher.New(certificate, key) }
+}
+
 // Webhooks is a server of webhooks with the bounds of package serving.
 type Webhooks struct {
 	webhook.Server
-	address, certificate, key string
-	listening                 atomic.Bool
+	address   string
+	identity  func() (Identity, error)
+	listening atomic.Bool
 }
 
-// NewWebhooks serves at an address, with the certificate and key of two files.
-func NewWebhooks(address, certificate, key string) *Webhooks {
-	return &Webhooks{Server: webhook.NewServer(webhook.Options{}), address: address, certificate: certificate, key: key}
+// NewWebhooks serves at an address. The server asks for its identity when it starts.
+func NewWebhooks(address string, identity func() (Identity, error)) *Webhooks {
+	return &Webhooks{Server: webhook.NewServer(webhook.Options{}), address: address, identity: identity}
 }
 
 // Start implements [webhook.Server].
 func (w *Webhooks) Start(ctx context.Context) error {
-	config, watcher, err := Certificate(w.certificate, w.key)
+	identity, err := w.identity()
 	if err != nil {
 		return err
 	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: identity.GetCertificate}
 	// Of HTTP/2 a connection has a hundred requests, each with its header and what was sent of its body.
 	config.NextProtos = []string{"http/1.1"}
 	listener, err := serving.Listen(ctx, w.address)
@@ -43,7 +58,7 @@ func (w *Webhooks) Start(ctx context.Context) error {
 	}
 	w.listening.Store(true)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return watcher.Start(ctx) })
+	group.Go(func() error { return identity.Start(ctx) })
 	group.Go(func() error {
 		handler := serving.NewBodies(w.WebhookMux())
 		return NewServer(context.WithoutCancel(ctx), "webhooks", tls.NewListener(listener, config), handler).Start(ctx)

@@ -25,7 +25,7 @@ func TestWebhooks(t *testing.T) {
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", nil, nil)
 	require.NoError(t, err)
 	certificateFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	webhooks := managed.NewWebhooks("127.0.0.1:0", certificateFile, keyFile)
+	webhooks := managed.NewWebhooks("127.0.0.1:0", managed.Files(certificateFile, keyFile))
 	require.Error(t, webhooks.StartedChecker()(nil))
 	require.ErrorContains(t, webhooks.Start(t.Context()), "tls.crt")
 	require.NoError(t, os.WriteFile(certificateFile, certificate, 0o600))

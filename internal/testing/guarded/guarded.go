@@ -137,8 +137,6 @@ func (o *Overlay) Ask(ctx context.Context, config *rest.Config, address string) 
 	hooks[0].(map[string]any)["clientConfig"] = map[string]any{
 		"url": "https://" + address + "/guard-allocations", "caBundle": base64.StdEncoding.EncodeToString(bundle),
 	}
-	// They are for cert-manager.
-	object.SetAnnotations(nil)
 	if err := unstructured.SetNestedSlice(object.Object, hooks, "webhooks"); err != nil {
 		return err
 	}
@@ -176,7 +174,6 @@ type Replica struct {
 	*controlplane.Process
 	// Address is where it serves the webhooks, host and port.
 	Address string
-	probes  string
 }
 
 // Start starts the program with the rendered flags, but for paths, addresses and times.
@@ -198,10 +195,10 @@ func (o *Overlay) Start(ctx context.Context, cp *controlplane.ControlPlane, opti
 	}
 	webhooks, probes, metrics := local(ports[0]), local(ports[1]), local(ports[2])
 	args = append(slices.DeleteFunc(args, func(arg string) bool {
-		return strings.HasPrefix(arg, "--cert-dir=") || strings.HasPrefix(arg, "--guard-address=")
+		return strings.HasPrefix(arg, "--guard-pod=")
 	}),
-		"--kubeconfig="+options.Kubeconfig, "--cert-dir="+o.certificates,
-		"--webhook-bind-host="+loopback.String(), fmt.Sprintf("--webhook-port=%d", ports[0]), "--guard-address="+webhooks,
+		"--kubeconfig="+options.Kubeconfig, "--certificates=files", "--cert-dir="+o.certificates,
+		"--webhook-bind-host="+loopback.String(), fmt.Sprintf("--webhook-port=%d", ports[0]),
 		"--health-probe-bind-address="+probes, "--metrics-bind-address="+metrics, "--metrics-secure=false",
 		"--guard-grace="+options.Grace.String(), "--guard-lease-duration="+options.Lease.String(),
 		"--guard-renew-deadline="+(options.Lease*4/5).String(), "--guard-retry-period=500ms",
@@ -219,15 +216,10 @@ func (o *Overlay) Start(ctx context.Context, cp *controlplane.ControlPlane, opti
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{Process: p, Address: webhooks, probes: probes}, nil
+	return &Replica{Process: p, Address: webhooks}, nil
 }
 
 func local(port int) string { return net.JoinHostPort(loopback.String(), strconv.Itoa(port)) }
-
-// IsReady tells whether a Service would lead to the replica.
-func (r *Replica) IsReady(ctx context.Context) bool {
-	return controlplane.Probe(ctx, "http://"+r.probes+"/readyz") == nil
-}
 
 // IsActive tells whether it is the replica that judges.
 func (r *Replica) IsActive(ctx context.Context) bool {

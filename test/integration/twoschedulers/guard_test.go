@@ -66,9 +66,15 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 	g := c.installGuard(t)
 	active := g.startReplica(t)
 	env.Until(t, "the first replica is active", func(ctx context.Context) (bool, error) { return active.IsActive(ctx), nil })
-	// All requests come to the replica that has to send them on.
 	other := g.startReplica(t)
 	g.ask(t, other)
+	misled := c.createUnallocated(t, "misled")
+	misled.Status.Allocation = guarded.Allocation("misled.example.com")
+	env.Until(t, "a replica that does not lead refuses", func(ctx context.Context) (bool, error) {
+		_, err := c.claims().UpdateStatus(ctx, misled, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), "is not the leader"), nil
+	})
+	g.ask(t, active)
 	g.waitUntilActive(t)
 
 	pods := c.compete(t, "ring.example.com")
@@ -96,6 +102,7 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 	t.Run("the replica that judges is killed", func(t *testing.T) {
 		active.Kill()
 		<-active.Done()
+		g.ask(t, other)
 		c.allocate(t, "after", "after.example.com")
 		require.Positive(t, g.judged(t, "admitted"), "by the other")
 		second := c.createUnallocated(t, "second")

@@ -44,9 +44,9 @@ func startGuard(tCtx ktesting.TContext) error {
 	if err != nil {
 		return err
 	}
-	election := server.DefaultElection("default")
+	election := server.DefaultElection()
 	election.RetryPeriod = 100 * time.Millisecond
-	s, err := server.New(server.Options{Client: client, Election: election, Grace: time.Millisecond, Metrics: measured})
+	s, err := server.New(server.Options{Client: client, Namespace: "default", Election: election, Grace: time.Millisecond, Metrics: measured})
 	if err != nil {
 		return err
 	}

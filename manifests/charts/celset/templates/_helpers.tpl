@@ -1,7 +1,8 @@
 {{/* The image of a program: (list . "celset-scheduler"). */}}
 {{- define "celset.image" -}}
 {{- $image := (index . 0).Values.image -}}
-{{- with $image.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ index . 1 }}:{{ $image.tag }}
+{{- $registry := required "image.registry: this chart is none of a release, and names no registry; set image.registry to the one that has your images, such as registry.example.com/celset" $image.registry -}}
+{{- trimSuffix "/" $registry }}/{{ index . 1 }}:{{ $image.tag }}
 {{- if eq $image.tag (index . 0).Chart.AppVersion }}
 {{- with index ($image.digests | default dict) (index . 1) }}@{{ . }}{{ end }}
 {{- end }}

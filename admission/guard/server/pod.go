@@ -1,0 +1,52 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+)
+
+// The pod of the leader has the label ActiveLabel with the value Active, which the Service of the guard selects.
+const (
+	ActiveLabel = "celset.dev/guard"
+	Active      = "active"
+)
+
+// selectPod has the Service of the guard lead to the pod of this replica, and to no other one.
+func (s *Server) selectPod(ctx context.Context) {
+	if err := s.label(ctx); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Labelling the pod of the guard's leader")
+	}
+}
+
+// label writes what differs: its own label first, since without any the Service leads nowhere. A former leader
+// may write its own once more, so this has to be repeated.
+func (s *Server) label(ctx context.Context) error {
+	pods := s.options.Client.CoreV1().Pods(s.options.Namespace)
+	labelled, err := pods.List(ctx, metav1.ListOptions{LabelSelector: ActiveLabel})
+	if err != nil {
+		return err
+	}
+	wanted := map[string]string{s.options.Pod: `"` + Active + `"`}
+	for i := range labelled.Items {
+		if pod := &labelled.Items[i]; pod.Name != s.options.Pod {
+			wanted[pod.Name] = "null"
+		} else if pod.Labels[ActiveLabel] == Active {
+			delete(wanted, pod.Name)
+		}
+	}
+	var errs []error
+	for name, value := range wanted {
+		patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, ActiveLabel, value)
+		_, err := pods.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

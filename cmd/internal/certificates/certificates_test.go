@@ -1,0 +1,173 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+)
+
+const (
+	namespace = "celset-system"
+	name      = "celset-webhook"
+	lifetime  = 300 * 24 * time.Hour
+)
+
+// newKeeper returns one with an empty Secret and a configuration that has a webhook of another program, too.
+func newKeeper(t *testing.T) (*Keeper, *fake.Clientset) {
+	t.Helper()
+	hook := func(name, service string) admissionv1.ValidatingWebhook {
+		return admissionv1.ValidatingWebhook{Name: name, ClientConfig: admissionv1.WebhookClientConfig{
+			Service: &admissionv1.ServiceReference{Namespace: namespace, Name: service}, CABundle: []byte("other"),
+		}}
+	}
+	client := fake.NewClientset(
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}},
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionv1.ValidatingWebhook{
+			hook("claims.celset.dev", name), hook("allocations.celset.dev", name+"-guard"), hook("other.example.com", "other"),
+		}},
+	)
+	return New(Options{
+		Client: client, Namespace: namespace, Secret: name, Configuration: name, Services: []string{name, name + "-guard"},
+		Lifetime: lifetime, Period: time.Minute,
+	}), client
+}
+
+// bundles are what the configuration trusts, by webhook.
+func bundles(t *testing.T, client *fake.Clientset) map[string]bundle {
+	t.Helper()
+	configuration, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	result := map[string]bundle{}
+	for _, hook := range configuration.Webhooks {
+		result[hook.Name] = parse(hook.ClientConfig.CABundle)
+	}
+	return result
+}
+
+func TestFromNothing(t *testing.T) {
+	k, client := newKeeper(t)
+	require.ErrorIs(t, k.Check(nil), errNone)
+	require.NoError(t, k.keep(t.Context()))
+	require.NoError(t, k.Check(nil))
+	shown, err := k.GetCertificate(nil)
+	require.NoError(t, err)
+	trusted := bundles(t, client)
+	require.Empty(t, trusted["other.example.com"])
+	for hook, service := range map[string]string{"claims.celset.dev": name, "allocations.celset.dev": name + "-guard"} {
+		roots := x509.NewCertPool()
+		for _, one := range trusted[hook] {
+			roots.AddCert(one)
+		}
+		_, err := shown.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: service + "." + namespace + ".svc"})
+		require.NoError(t, err)
+	}
+	// Another replica shows the same, and neither writes again.
+	other := New(k.options)
+	client.ClearActions()
+	require.NoError(t, other.keep(t.Context()))
+	require.NoError(t, k.keep(t.Context()))
+	for _, action := range client.Actions() {
+		require.Equal(t, "get", action.GetVerb())
+	}
+	require.Equal(t, shown.Leaf.Raw, other.current.Load().Leaf.Raw)
+}
+
+// TestRotation follows the certificates for some lifetimes: what is shown was trusted for a third of a lifetime, and
+// stays trusted for as long after.
+func TestRotation(t *testing.T) {
+	k, _ := newKeeper(t)
+	stored, now := &contents{}, time.Now()
+	changed, err := k.rotate(stored, now)
+	require.NoError(t, err)
+	require.True(t, changed)
+	for range 4 {
+		current, next := stored.current, stored.next
+		now = current.Leaf.NotAfter.Add(-lifetime/3 - time.Hour)
+		changed, err := k.rotate(stored, now)
+		require.NoError(t, err)
+		require.False(t, changed, "it lasts")
+		now = now.Add(2 * time.Hour)
+		changed, err = k.rotate(stored, now)
+		require.NoError(t, err)
+		require.True(t, changed)
+		require.Same(t, next, stored.current)
+		require.True(t, stored.bundle.contains(current.Leaf, next.Leaf, stored.next.Leaf))
+		require.LessOrEqual(t, len(stored.bundle), 4)
+	}
+	// None of the replicas ran for long.
+	now = now.Add(10 * lifetime)
+	changed, err = k.rotate(stored, now)
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Equal(t, bundle{stored.current.Leaf, stored.next.Leaf}, stored.bundle)
+	require.True(t, now.Before(stored.current.Leaf.NotAfter))
+}
+
+// What is missing or broken is made anew.
+func TestRepairs(t *testing.T) {
+	for name, edit := range map[string]func(data map[string][]byte){
+		"no certificate": func(data map[string][]byte) { delete(data, certificateKey) },
+		"wrong key":      func(data map[string][]byte) { data[privateKey] = data[nextPrivateKey] },
+		"no next":        func(data map[string][]byte) { delete(data, nextCertificateKey) },
+		"no bundle":      func(data map[string][]byte) { delete(data, bundleKey) },
+		"wrong bundle":   func(data map[string][]byte) { data[bundleKey] = []byte("none") },
+		"nothing":        func(data map[string][]byte) { clear(data) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, client := newKeeper(t)
+			require.NoError(t, k.keep(t.Context()))
+			secret, err := client.CoreV1().Secrets(namespace).Get(t.Context(), k.options.Secret, metav1.GetOptions{})
+			require.NoError(t, err)
+			edit(secret.Data)
+			_, err = client.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+			require.NoError(t, err)
+			require.NoError(t, k.keep(t.Context()))
+			stored, err := k.rotated(t.Context())
+			require.NoError(t, err)
+			require.True(t, stored.bundle.contains(stored.current.Leaf, stored.next.Leaf))
+			require.True(t, bundles(t, client)["claims.celset.dev"].contains(stored.bundle...))
+		})
+	}
+	require.Nil(t, readPair(nil, nil, nil))
+	p, err := newPair([]string{"a.example.com"}, time.Now(), lifetime)
+	require.NoError(t, err)
+	require.Nil(t, readPair(p.certificate, p.key, []string{"a.example.com", "b.example.com"}), "the Services have other names")
+}
+
+func TestFailures(t *testing.T) {
+	k, client := newKeeper(t)
+	conflict := apierrors.NewConflict(corev1.Resource("secrets"), name, errors.New("another replica was faster"))
+	fails := func(verb, resource string, err error) {
+		client.PrependReactor(verb, resource, func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	}
+	fails("update", "secrets", conflict)
+	require.True(t, apierrors.IsConflict(k.keep(t.Context())))
+	k, client = newKeeper(t)
+	fails("patch", "validatingwebhookconfigurations", errors.New("no connection"))
+	require.ErrorContains(t, k.keep(t.Context()), "no connection")
+	require.Error(t, k.Check(nil), "nothing is shown that is not trusted")
+
+	k, client = newKeeper(t)
+	require.NoError(t, client.CoreV1().Secrets(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	require.ErrorContains(t, k.keep(t.Context()), "apply the manifests again")
+	k, client = newKeeper(t)
+	require.NoError(t, client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), name, metav1.DeleteOptions{}))
+	require.ErrorContains(t, k.keep(t.Context()), "ValidatingWebhookConfiguration celset-webhook: ")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, k.Start(ctx))
+}

@@ -1,0 +1,38 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	_ "k8s.io/kubernetes/pkg/features" // the gates of kube-scheduler
+
+	"github.com/celset/celset/internal/testing/helm"
+	"github.com/celset/celset/plugin"
+)
+
+// TestSchemaHasTheGatesOfTheScheduler: the schema refuses what the program would not start with, and nothing else.
+func TestSchemaHasTheGatesOfTheScheduler(t *testing.T) {
+	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
+	require.NoError(t, plugin.AddFeatureGates(gates))
+	content, err := os.ReadFile(filepath.Join(helm.Chart(t), "values.schema.json"))
+	require.NoError(t, err)
+	var schema struct {
+		Definitions struct {
+			FeatureGates struct {
+				Properties map[featuregate.Feature]any `json:"properties"`
+			} `json:"featureGates"`
+		} `json:"definitions"`
+	}
+	require.NoError(t, json.Unmarshal(content, &schema))
+	require.Equal(t, slices.Sorted(maps.Keys(gates.GetAll())), slices.Sorted(maps.Keys(schema.Definitions.FeatureGates.Properties)))
+}

@@ -4,10 +4,11 @@
 package cel_test
 
 import (
-	"context"
 	"fmt"
+	"strings"
 	"testing"
 
+	celgo "github.com/google/cel-go/cel"
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/cel"
@@ -44,18 +45,6 @@ func TestDefaultCostLimit(t *testing.T) {
 	require.ErrorContains(t, err, "cost limit of 1000000")
 }
 
-func TestProgramIsSafeForConcurrentUse(t *testing.T) {
-	program := compile(t, newEnvironment(t, cel.Config{}), "numbers.exists(x, x == n)")
-	inParallel(8, func(i int) {
-		for n := range int64(40) {
-			verdict, err := program.Evaluate(context.Background(), input(t, n), cel.NewBudget(10_000))
-			if err != nil || verdict != (n < 20) {
-				t.Errorf("goroutine %d, n = %d: got %v, %v", i, n, verdict, err)
-			}
-		}
-	})
-}
-
 // An expression of type int is another program than one of type bool, also where both compile.
 func TestEvaluateInt(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
@@ -77,4 +66,36 @@ func TestEvaluateInt(t *testing.T) {
 	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, it returned string")
 	_, err = compile(t, environment, "anything").Evaluate(t.Context(), input(t, 1), nil)
 	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return bool, it returned string")
+}
+
+func TestNewEnvironmentRefusesUnusableOptions(t *testing.T) {
+	_, err := cel.NewEnvironment(cel.Config{
+		Name:    "broken",
+		Options: []celgo.EnvOption{celgo.Variable("x", celgo.IntType), celgo.Variable("x", celgo.StringType)},
+	})
+	require.ErrorContains(t, err, "for broken")
+}
+
+// padded returns a valid expression of so many bytes.
+func padded(length int) string {
+	return "true" + strings.Repeat(" ", length-len("true"))
+}
+
+// TestCompileErrors has texts that are too long for a transcript, or no texts.
+func TestCompileErrors(t *testing.T) {
+	environment := newEnvironment(t, cel.Config{})
+	require.Equal(t, padded(cel.MaxExpressionLength), compile(t, environment, padded(cel.MaxExpressionLength)).Expression())
+	for expression, want := range map[string]struct {
+		reason  cel.Reason
+		message string
+	}{
+		"":                                  {cel.ReasonInvalid, "Syntax error"},
+		padded(cel.MaxExpressionLength + 1): {cel.ReasonTooLong, "the expression has 10241 bytes, the limit is 10240"},
+		"n == 1 // \xff":                    {cel.ReasonInvalid, "not valid UTF-8"},
+		strings.Repeat("(", 4000) + "true" + strings.Repeat(")", 4000): {cel.ReasonInvalid, "recursion limit exceeded"},
+	} {
+		program, err := environment.Compile(t.Context(), expression)
+		require.Nil(t, program)
+		require.Contains(t, requireError(t, err, want.reason).Message, want.message)
+	}
 }

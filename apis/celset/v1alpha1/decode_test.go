@@ -18,17 +18,6 @@ import (
 
 const ring4 = `{"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint","name":"ring4","expression":"true"}`
 
-func TestDecode(t *testing.T) {
-	def, err := Decode([]byte(ring4))
-	require.NoError(t, err)
-	want := &CELDeviceConstraint{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "celset.dev/v1alpha1", Kind: "CELDeviceConstraint"},
-		Name:       "ring4",
-		Expression: "true",
-	}
-	require.Empty(t, cmp.Diff(want, def))
-}
-
 func TestDecodeErrors(t *testing.T) {
 	const typed = `"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint"`
 	const hint = " (field names are case-sensitive, each may be set once)"

@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -81,4 +82,20 @@ func TestValidatePreference(t *testing.T) {
 	}
 	errs := ValidatePreference(&CELDevicePreference{Name: "a", Expression: "1" + strings.Repeat(" ", MaxExpressionLength), Variables: variables}, field.NewPath("at"))
 	require.EqualError(t, errs.ToAggregate(), "[at.expression: Too long: may not be more than 10240 bytes, at.variables: Too many: 33: must have at most 32 items]")
+}
+
+func TestError(t *testing.T) {
+	cause := errors.New("cause")
+	required := field.Required(field.NewPath("spec", "a"), "")
+	invalid := field.Invalid(field.NewPath("spec", "b"), 3, "must be even")
+	err := &Error{
+		Object: ObjectReference{Kind: "ResourceClaim", Namespace: "ns", Name: "c"},
+		Errors: field.ErrorList{required, invalid},
+		Causes: []error{cause},
+	}
+	require.EqualError(t, err, "ResourceClaim ns/c: spec.a: Required value; spec.b: Invalid value: 3: must be even")
+	require.ErrorIs(t, err, required)
+	require.ErrorIs(t, err, invalid)
+	require.ErrorIs(t, err, cause)
+	require.EqualError(t, &Error{Errors: field.ErrorList{required}}, "spec.a: Required value")
 }

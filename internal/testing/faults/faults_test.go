@@ -210,22 +210,3 @@ func TestFaultsOfWatches(t *testing.T) {
 		})
 	}
 }
-
-// TestSameSeedSameFaults draws the same for the same requests.
-func TestSameSeedSameFaults(t *testing.T) {
-	met := func(seed uint64) (kinds []Kind) {
-		f := New(seed, nil)
-		f.Set(Usual)
-		for i := range 2000 {
-			info, err := requestInfo.NewRequestInfo(httptest.NewRequest([]string{http.MethodPut, http.MethodGet}[i%2], pods+"/a", nil))
-			require.NoError(t, err)
-			kinds = append(kinds, f.fault(info, pods).kind)
-		}
-		return kinds
-	}
-	require.Equal(t, met(1), met(1))
-	require.NotEqual(t, met(1), met(2))
-	for _, kind := range []Kind{Conflict, AnswerLost, Throttled, Failed, Delayed, RequestLost, ""} {
-		require.Contains(t, met(1), kind)
-	}
-}

@@ -6,7 +6,6 @@ package shape
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
@@ -87,19 +86,6 @@ func thinned(t *rapid.T, set Set, count int) Set {
 	return set
 }
 
-// TestHandWrittenOnAllOccupanciesOfEight goes through everything there is.
-func TestHandWrittenOnAllOccupanciesOfEight(t *testing.T) {
-	for _, s := range Scenarios() {
-		if len(s.Topology.Devices) > 8 {
-			continue
-		}
-		for free := range s.All() + 1 {
-			set, _ := s.HandWritten(free)
-			require.Equal(t, bruteForce(s, free), set, "%s: free %v", s.Name, s.Names(free))
-		}
-	}
-}
-
 // TestHandWrittenHolds: also with more free devices than brute force can do, the
 // sets found are free and have the shape, and they stay the answer when fewer
 // devices are free besides.
@@ -121,36 +107,5 @@ func TestHandWrittenHolds(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestStepsOfDesign has the figures of the plain recursive search that the
-// allocator's design was measured with: these searches take no more.
-func TestStepsOfDesign(t *testing.T) {
-	checkerboard := func(cols int) Set {
-		var set Set
-		for i := range maxDevices {
-			if (i/cols+i%cols)%2 == 0 {
-				set |= bit(i)
-			}
-		}
-		return set
-	}
-	most := map[string][2]int{ // on the empty occupancy, on a checkerboard
-		"grid-8x8-4":   {11, 1},
-		"grid-8x8-8":   {413, 1},
-		"torus-8x8-16": {17, 1},
-		"board-4x8-8":  {9, 17},
-		"block-8x8-16": {17, 33},
-	}
-	for _, s := range Scenarios() {
-		steps, listed := most[s.Name]
-		if !listed {
-			continue
-		}
-		_, onEmpty := s.HandWritten(s.All())
-		_, onCheckerboard := s.HandWritten(s.All() &^ checkerboard(s.Topology.Cols))
-		require.LessOrEqual(t, onEmpty, steps[0], s.Name)
-		require.LessOrEqual(t, onCheckerboard, steps[1], s.Name)
 	}
 }

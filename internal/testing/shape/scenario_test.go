@@ -9,21 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/cases"
 )
-
-func TestNamesAreUnique(t *testing.T) {
-	seen := make(map[string]bool)
-	for _, s := range Scenarios() {
-		require.False(t, seen[s.Name], s.Name)
-		seen[s.Name] = true
-		require.LessOrEqual(t, len(s.Topology.Devices), maxDevices)
-		require.True(t, s.Enough(s.All()), s.Name)
-	}
-}
 
 // TestExpressionsMeanTheShape compares the two definitions of each shape, the
 // expression and the check by the wiring, on sets that are answers, that nearly are
@@ -82,19 +71,4 @@ func drawSet(t *rapid.T, s Scenario) Set {
 		set |= thinned(t, ours&^set, 1)
 	}
 	return set
-}
-
-// TestClaim: the constraint is one that a claim may carry, and it is referenced.
-func TestClaim(t *testing.T) {
-	for _, s := range Scenarios() {
-		claim, err := s.Claim()
-		require.NoError(t, err)
-		require.Len(t, claim.Spec.Devices.Requests, len(s.Requests))
-		require.Len(t, claim.Spec.Devices.Config, 1)
-		constraint, err := v1alpha1.Decode(claim.Spec.Devices.Config[0].Opaque.Parameters.Raw)
-		require.NoError(t, err)
-		require.Equal(t, s.Expression, constraint.Expression)
-		require.Equal(t, v1alpha1.AttributeDomain+"/"+constraint.Name, string(*claim.Spec.Devices.Constraints[0].MatchAttribute))
-		require.Empty(t, s.PlainClaim().Spec.Devices.Constraints)
-	}
 }

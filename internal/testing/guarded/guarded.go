@@ -27,13 +27,13 @@ import (
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/render"
 )
 
@@ -42,7 +42,9 @@ const request = "one"
 
 // Claim is a claim that no scheduler allocates, to ask the guard about.
 func Claim(name string) *resourceapi.ResourceClaim {
-	return env.Claim(name, env.Request(request, "none", 1))
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: request, Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "none"}}}
+	return claim
 }
 
 // Allocation gives it the only device of a driver, which need not publish any.

@@ -4,7 +4,9 @@
 package device_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/randomexpr"
+	"github.com/celset/celset/internal/testing/transcript"
 )
 
 // reordered has a few other orders of a set.
@@ -30,15 +33,17 @@ func reordered(set []*device.Device) [][]*device.Device {
 	return result
 }
 
-// TestRealExpressionsInAnyOrder: what is not found to speak of the order does not depend
-// on it.
+// TestRealExpressionsInAnyOrder names those that are found to speak of the order. The others do
+// not depend on it.
 func TestRealExpressionsInAnyOrder(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
+	var dependent []string
 	for _, e := range corpus.Expressions() {
 		compiled, err := environment.Compile(t.Context(), e.Text)
 		require.NoError(t, err)
 		if _, found := compiled.OrderDependence(); found {
+			dependent = append(dependent, e.Name)
 			continue
 		}
 		for _, set := range setsOf(e) {
@@ -51,6 +56,13 @@ func TestRealExpressionsInAnyOrder(t *testing.T) {
 			}
 		}
 	}
+	require.Equal(t, []string{
+		"ring: sorted and without gaps", "ring: by place",
+		"coupled: the same roots in order", "coupled: by place", "pod: a plane",
+		"pod: one generation", "host: bandwidth as a quantity", "host: one MTU", "host: a common rail",
+		"host: no rail twice", "sockets: the last is on another socket",
+		"sockets: two requests on different sockets",
+	}, dependent)
 }
 
 // TestRandomExpressionsInAnyOrder is the same for what nobody would write. Whether an
@@ -94,4 +106,57 @@ func randomDevice(t *rapid.T) *device.Device {
 			"d/memory": {Value: *resource.NewQuantity(rapid.Int64Range(1, 4).Draw(t, "memory")<<30, resource.BinarySI)},
 		},
 	})
+}
+
+// TestExpressions has what is known of expressions without an evaluation.
+func TestExpressions(t *testing.T) {
+	transcript.Run(t, "testdata/expressions.txt", func(t *testing.T, text string) string {
+		expression, err := environment.Compile(t.Context(), text)
+		require.NoError(t, err)
+		var known []string
+		if returns := expression.OutputType(); returns != "bool" {
+			known = append(known, "returns "+returns)
+		}
+		if place, found := expression.OrderDependence(); found {
+			known = append(known, fmt.Sprintf("depends on the order at %d:%d", place.Line, place.Column))
+		}
+		switch read := expression.ReadSet(); {
+		case read.All:
+			known = append(known, "reads anything")
+		case len(read.Attributes) > 0:
+			known = append(known, "reads "+strings.Join(namesOf(read.Attributes), " "))
+		}
+		if conjuncts := expression.Conjuncts(); len(conjuncts) != 1 || conjuncts[0].Text != strings.ReplaceAll(text, "'", `"`) {
+			for _, c := range conjuncts {
+				known = append(known, fmt.Sprintf("%d:%d %s", c.Line, c.Column, c.Text))
+			}
+		}
+		return strings.Join(known, "\n")
+	})
+}
+
+func namesOf(attributes map[device.AttributeName]bool) []string {
+	var names []string
+	for name := range attributes {
+		names = append(names, name.Domain+"/"+name.ID)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Each conjunct of the corpus is an expression of its own, and it is its only conjunct.
+func TestConjunctsOfTheCorpusCompile(t *testing.T) {
+	e, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	for _, entry := range corpus.Expressions() {
+		whole, err := e.Compile(t.Context(), entry.Text)
+		require.NoError(t, err)
+		for _, conjunct := range whole.Conjuncts() {
+			part, err := e.Compile(t.Context(), conjunct.Text)
+			require.NoError(t, err, conjunct.Text)
+			again := part.Conjuncts()
+			require.Len(t, again, 1)
+			require.Equal(t, conjunct.Text, again[0].Text)
+		}
+	}
 }

@@ -92,18 +92,6 @@ func TestValuesGrow(t *testing.T) {
 	require.False(t, numbers.has(2), "what others grew by drove it out")
 }
 
-func TestNothingIsKeptWithoutRoom(t *testing.T) {
-	for _, limit := range []int64{-1, 0, 100} {
-		memory := New(limit)
-		numbers := In(memory, flat[int, int])
-		for range 2 {
-			require.Equal(t, 7, numbers.Get(1, func() int { return 7 }))
-		}
-		require.Zero(t, numbers.Len())
-		require.Zero(t, memory.Used())
-	}
-}
-
 // check compares what is counted with what there is.
 func (m *Memory) check(t require.TestingT, entries int) {
 	m.mutex.Lock()

@@ -182,51 +182,6 @@ func TestResolveTargets(t *testing.T) {
 	}
 }
 
-func TestAllBinaries(t *testing.T) {
-	root, err := ModuleRoot()
-	require.NoError(t, err)
-	names, err := allBinaries(root)
-	require.NoError(t, err)
-	require.Subset(t, names, []string{Etcd, KubeAPIServer, KubeControllerManager, Kubectl, Kwok, "devcluster"})
-	require.Subset(t, NodeBinaries(), []string{Kubelet, Containerd, ContainerdShim, Runc, Workload})
-	for _, name := range NodeBinaries() {
-		require.NotContains(t, names, name, "only Linux can build it")
-	}
-}
-
-func TestModuleRootAbove(t *testing.T) {
-	root := t.TempDir()
-	tool := filepath.Join(root, "hack", "tool")
-	require.NoError(t, os.MkdirAll(tool, 0o755))
-	write := func(dir, content string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(content), 0o600))
-	}
-	write(tool, "module "+modulePath+"/hack/tool\n")
-	_, err := moduleRootAbove(tool)
-	require.ErrorContains(t, err, "no go.mod of "+modulePath)
-
-	write(root, "// comment\nmodule "+modulePath+" // comment\n")
-	for _, dir := range []string{root, tool, filepath.Join(tool, "not", "there")} {
-		got, err := moduleRootAbove(dir)
-		require.NoError(t, err)
-		require.Equal(t, root, got)
-	}
-}
-
-func TestBinDir(t *testing.T) {
-	t.Setenv(BinDirEnv, "")
-	root, err := ModuleRoot()
-	require.NoError(t, err)
-	dir, err := BinDir()
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(root, "bin"), dir)
-
-	t.Setenv(BinDirEnv, "/somewhere/else")
-	dir, err = BinDir()
-	require.NoError(t, err)
-	require.Equal(t, "/somewhere/else", dir)
-}
-
 func TestProgress(t *testing.T) {
 	failure := errors.New("failure")
 	for name, test := range map[string]struct {

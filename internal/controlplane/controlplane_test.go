@@ -12,17 +12,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 )
@@ -223,28 +219,6 @@ func clientOf(t *testing.T, cp *ControlPlane, user string) kubernetes.Interface 
 	return client
 }
 
-func TestServiceAccountAdmission(t *testing.T) {
-	t.Parallel()
-	cp := start(t, Options{DataDir: t.TempDir(), ServiceAccountAdmission: true, SkipKwok: true})
-	pods := cp.Client().CoreV1().Pods("default")
-	var pod *corev1.Pod
-	require.Eventually(t, func() bool {
-		var err error
-		pod, err = pods.Create(t.Context(), boundPod("pod", ""), metav1.CreateOptions{})
-		return err == nil
-	}, patience, 100*time.Millisecond, "the service account controller creates the account the pod needs")
-	require.Equal(t, "default", pod.Spec.ServiceAccountName)
-	require.NotEmpty(t, pod.Spec.Containers[0].VolumeMounts, "the token is mounted")
-
-	token, err := cp.Client().CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	review, err := cp.Client().AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
-		Spec: authenticationv1.TokenReviewSpec{Token: token.Status.Token},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "system:serviceaccount:default:default", review.Status.User.Username)
-}
-
 func TestComponentThatDiesAtStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -255,15 +229,6 @@ func TestComponentThatDiesAtStart(t *testing.T) {
 	require.ErrorContains(t, err, "kube-controller-manager ended by itself: exit status 1")
 	require.ErrorContains(t, err, "is not in the list of known controllers")
 	require.ErrorContains(t, err, filepath.Join(dir, "logs", "kube-controller-manager.log"))
-	requireNoChildren(t, dir)
-}
-
-func TestComponentThatDoesNotGetReady(t *testing.T) {
-	dir := t.TempDir()
-	_, err := Start(t.Context(), Options{
-		DataDir: dir, Progress: t.Output(), ReadyTimeout: time.Nanosecond,
-	})
-	require.ErrorContains(t, err, "etcd did not get ready: timeout of 1ns; last answer:")
 	requireNoChildren(t, dir)
 }
 
@@ -404,40 +369,4 @@ func TestOptionsValidate(t *testing.T) {
 			require.ErrorContains(t, err, test.err, "before anything is started")
 		})
 	}
-}
-
-func TestFeatureGateArgs(t *testing.T) {
-	require.Empty(t, featureGateArgs(nil))
-	require.Equal(t, []string{"--feature-gates=A=true,B=false,C=true"},
-		featureGateArgs(map[string]bool{"C": true, "A": true, "B": false}))
-}
-
-func TestAPIServerArgs(t *testing.T) {
-	cp := &ControlPlane{apiServerPort: 1234, etcdURL: "http://127.0.0.1:1", options: Options{
-		FeatureGates:  map[string]bool{"G": true},
-		APIServerArgs: []string{"--secure-port=4321"},
-	}}
-	args := cp.apiServerArgs()
-	require.Contains(t, args, "--secure-port=1234")
-	require.Contains(t, args, "--etcd-servers=http://127.0.0.1:1")
-	require.Contains(t, args, "--feature-gates=G=true")
-	require.Contains(t, args, "--disable-admission-plugins=TaintNodesByCondition,ServiceAccount")
-	require.Equal(t, "--secure-port=4321", args[len(args)-1], "the caller's flags come last, so they win")
-
-	cp.options.ServiceAccountAdmission = true
-	require.Contains(t, cp.apiServerArgs(), "--disable-admission-plugins=TaintNodesByCondition")
-}
-
-func TestNodesThatNobodyManagesStayUnready(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	client, looks := fake.NewClientset(), 0
-	client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if looks++; looks == 2 {
-			cancel()
-		}
-		return false, nil, nil
-	})
-	_, err := CreateNodes(ctx, client, 1, NodeOptions{})
-	require.ErrorContains(t, err, "1 are not, is kwok running?")
 }

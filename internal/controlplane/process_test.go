@@ -98,20 +98,6 @@ func TestProcessStop(t *testing.T) {
 	}
 }
 
-func TestProcessKill(t *testing.T) {
-	c := shell(t, `trap 'echo bye; exit 0' TERM; echo up; while :; do :; done`)
-	c.grace = time.Minute
-	p := startShell(t, c)
-	waitForLine(t, p, "up")
-	p.Kill()
-	p.Kill()
-	p.Stop()
-	require.NoError(t, p.Err(), "it was asked for")
-	content, err := os.ReadFile(p.LogFile())
-	require.NoError(t, err)
-	require.Equal(t, "up\n", string(content))
-}
-
 func TestProcessStopReachesDescendants(t *testing.T) {
 	p := startShell(t, shell(t, "sleep 1000 & echo up; wait"))
 	waitForLine(t, p, "up")

@@ -47,14 +47,6 @@ func TestSchedulers(t *testing.T) {
 		requireScheduled(t, cp, "for-second", "second")
 	})
 
-	t.Run("metrics are readable, whatever the scheduler may do", func(t *testing.T) {
-		for _, p := range []*Process{first, second} {
-			body, err := p.Get(t.Context(), "/metrics")
-			require.NoError(t, err)
-			require.Contains(t, string(body), "scheduler_schedule_attempts_total")
-		}
-	})
-
 	t.Run("names are taken while they run", func(t *testing.T) {
 		_, err := cp.StartScheduler(t.Context(), SchedulerOptions{Binary: stock, Name: "second"})
 		require.ErrorContains(t, err, "start second: one of that name runs already")
@@ -70,15 +62,6 @@ func TestSchedulers(t *testing.T) {
 		require.Equal(t, filepath.Join(cp.LogDir(), "kube-scheduler.log"), first.LogFile())
 		require.Equal(t, filepath.Join(cp.LogDir(), "kube-scheduler-2.log"), again.LogFile())
 		requireScheduled(t, cp, "for-restarted", "default-scheduler")
-	})
-
-	t.Run("the context ends it", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		p, err := cp.StartScheduler(ctx, SchedulerOptions{Binary: stock, Name: "short"})
-		require.NoError(t, err)
-		cancel()
-		<-p.Done()
-		require.NoError(t, p.Err())
 	})
 
 	t.Run("errors", func(t *testing.T) {

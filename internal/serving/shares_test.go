@@ -6,8 +6,13 @@ package serving
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -95,5 +100,30 @@ func TestTakeWaits(t *testing.T) {
 		third := shares.Join("b", func() {})
 		require.ErrorIs(t, third.Take(ctx, 1), cause)
 		require.True(t, second.Keep())
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bodies := NewBodies(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		refused := func(body io.Reader) (status int, message string) {
+			recorder := httptest.NewRecorder()
+			bodies.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body))
+			return recorder.Code, strings.TrimSpace(recorder.Body.String())
+		}
+		status, message := refused(iotest.ErrReader(errors.New("time-out")))
+		require.Equal(t, http.StatusRequestTimeout, status)
+		require.Equal(t, errTooSlow.Error(), message)
+
+		all := bodies.small.Join("another", nil)
+		require.True(t, all.Try(smallBodies))
+		begun := time.Now()
+		status, message = refused(strings.NewReader("x"))
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		require.Equal(t, errTooMany.Error(), message)
+		require.Equal(t, patience, time.Since(begun))
+		all.Return()
+		status, _ = refused(strings.NewReader("x"))
+		require.Equal(t, http.StatusOK, status)
 	})
 }

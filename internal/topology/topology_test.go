@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
@@ -224,30 +223,6 @@ func distinct(names []string) []string {
 		}
 	}
 	return result
-}
-
-func TestResourceSlices(t *testing.T) {
-	got, err := couples(t, 1).ResourceSlices("node-1")
-	require.NoError(t, err)
-	slice := func(family topology.Family) *resourceapi.ResourceSlice {
-		return &resourceapi.ResourceSlice{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceSlice"},
-			ObjectMeta: metav1.ObjectMeta{Name: "node-1-" + family.Driver + "-0"},
-			Spec: resourceapi.ResourceSliceSpec{
-				Driver:   family.Driver,
-				Pool:     resourceapi.ResourcePool{Name: "node-1", Generation: 1, ResourceSliceCount: 1},
-				NodeName: new("node-1"),
-				Devices: []resourceapi.Device{{
-					Name: family.Prefix + "-0",
-					Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
-						"resource.kubernetes.io/pcieRoot": {StringValue: new("pci0000:00")},
-					},
-				}},
-			},
-		}
-	}
-	want := []*resourceapi.ResourceSlice{slice(gpu), slice(nic)}
-	require.Empty(t, cmp.Diff(want, got))
 }
 
 func TestResourceSlicesSplit(t *testing.T) {

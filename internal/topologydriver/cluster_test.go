@@ -110,26 +110,6 @@ func TestMachinesWithAPIServer(t *testing.T) {
 
 // testPublishing has an API server validate and store what is published.
 func testPublishing(t *testing.T, client kubernetes.Interface) {
-	all := map[string]Wiring{
-		"ring":              {Kind: topology.Ring, Devices: 8, Driver: "ring.example.com"},
-		"more than a slice": {Kind: topology.Mesh, Rows: 20, Columns: 13},
-		"torus":             {Kind: topology.Torus, Rows: 3, Columns: 3, Driver: "torus.example.com"},
-		"pairs":             {Kind: topology.BridgePairs, Devices: 4, Driver: "pairs.example.com"},
-		"couples":           {Kind: topology.Couples, Devices: 8},
-		"peers":             {Kind: topology.HybridCubeMesh, Driver: "peers.example.com"},
-	}
-	for name, wiring := range all {
-		t.Run(name, func(t *testing.T) {
-			wired, err := wiring.Topology()
-			require.NoError(t, err)
-			f := newFixture(t, wired)
-			f.options.Client = client
-			drivers := f.start(t)
-			requirePublished(t, client, wired)
-			require.NoError(t, drivers.Healthy(httpRequest(t)))
-		})
-	}
-
 	t.Run("another topology", func(t *testing.T) {
 		ring := func(devices int) topology.Topology {
 			wired, err := Wiring{Kind: topology.Ring, Devices: devices, Driver: "other.example.com"}.Topology()

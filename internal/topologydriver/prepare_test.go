@@ -339,28 +339,6 @@ func TestPrepareMachines(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldOfMachines(t *testing.T) {
-	f := newFixture(t, machineNamed(t, "hgx-h100-cpu"))
-	gpus, err := f.options.newDriver("gpu.nvidia.com", func(error) {})
-	require.NoError(t, err)
-	claim := claimOf("gpu", resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: "gpu.nvidia.com", Pool: node, Device: "gpu-0"})
-	_, err = prepareOne(t, gpus, claim)
-	require.NoError(t, err)
-	gpu := f.told(t, "gpu.nvidia.com", claim.UID)["CELSET_DEVICE_GPU_NVIDIA_COM__GPU_0"]
-	require.Equal(t, "NVIDIA H100 80GB HBM3", gpu.Attributes["productName"])
-	require.Equal(t, map[string]string{"memory": "81559Mi"}, gpu.Capacity)
-
-	cpus, err := f.options.newDriver("dra.cpu", func(error) {})
-	require.NoError(t, err)
-	claim = claimOf("cpu", cpuShare("share-1", "4"))
-	_, err = prepareOne(t, cpus, claim)
-	require.NoError(t, err)
-	cpu := f.told(t, "dra.cpu", claim.UID)["CELSET_DEVICE_DRA_CPU__CPUDEVNUMA000__SHARE_1"]
-	require.Equal(t, map[string]string{"dra.cpu/cpu": "4"}, cpu.Capacity, "what the claim has")
-	require.Equal(t, "share-1", cpu.Share)
-	require.Equal(t, "pci0000:a0,pci0000:aa,pci0000:b4,pci0000:be", cpu.Attributes["resource.kubernetes.io/pcieRoot"])
-}
-
 func cpuShare(share types.UID, cpus string) resourceapi.DeviceRequestAllocationResult {
 	return resourceapi.DeviceRequestAllocationResult{
 		Request: "r", Driver: "dra.cpu", Pool: node, Device: "cpudevnuma000", ShareID: ptr.To(share),

@@ -4,13 +4,17 @@
 package conformance
 
 import (
+	"flag"
+	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/test/conformance/scenario"
 )
 
@@ -45,3 +49,16 @@ func hasCELConstraints(c *scenario.Case) bool {
 	}
 	return false
 }
+
+// storeFolder is where a case that fails is stored, empty for nowhere.
+var storeFolder = flag.String("conformance.store", "", "folder to store the reduced case of a failure in, such as testdata")
+
+func TestMain(m *testing.M) {
+	// Many small allocations, little that lives long: collecting garbage less often
+	// saves time and costs little memory.
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// some is how many cases each test has, and each variant of upstream's allocator two and a half times of it.
+func some() int { return cases.Of(3000, 20_000) }

@@ -5,14 +5,19 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/realnode"
 )
 
 // sameContainer checks that a pod's container was not started again.
@@ -138,4 +143,133 @@ func waitContainerEnded(ctx context.Context, pod string) error {
 		p, err := client().CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
 		return err == nil && p.Status.ContainerStatuses[0].State.Terminated != nil, err
 	})
+}
+
+const (
+	churnPods = 30
+	// churnAtOnce pods want more than the two and four that fit at a time.
+	churnAtOnce = 8
+)
+
+// TestChurn has pods come and go on the node while kubelet and drivers are restarted.
+// That no device was given away twice is for the ledger and the drivers to say.
+func TestChurn(t *testing.T) {
+	before := cluster.ledger.Entries().Allocations
+	stories := []*told{ring, grid}
+	var pods []string
+	for i := range churnPods {
+		pods = append(pods, fmt.Sprintf("churn-%d", i))
+	}
+	removeAtEnd(t, pods...)
+
+	refusedBefore := map[*told]float64{}
+	for _, s := range stories {
+		refusedBefore[s] = refused(t, s)
+	}
+	var ended atomic.Int32
+	halfway := make(chan struct{})
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(churnAtOnce + 1) // and the one below
+	group.Go(func() error {
+		select {
+		case <-halfway:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		cluster.node.KillKubelet()
+		return startKubelet()
+	})
+	for i, name := range pods {
+		s := stories[i%len(stories)]
+		group.Go(func() error {
+			if err := s.comeAndGo(ctx, name); err != nil {
+				return err
+			}
+			if ended.Add(1) == churnPods/2 {
+				close(halfway)
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	for _, s := range stories {
+		require.Equal(t, refusedBefore[s], refused(t, s), "the driver was to prepare a device for two claims")
+	}
+	require.Eventually(t, func() bool { return cluster.ledger.Entries().Allocations-before >= churnPods }, patience, pollPeriod,
+		"the ledger has read as many allocations as there were pods")
+	require.NoError(t, cluster.ledger.Entries().Err())
+}
+
+// comeAndGo is the life of a pod. What it saw is checked when it has ended: others may
+// have its devices by then.
+func (s *told) comeAndGo(ctx context.Context, name string) error {
+	if err := s.create(ctx, name, ends("1s")); err != nil {
+		return err
+	}
+	if _, err := waitSucceeded(ctx, name); err != nil {
+		return err
+	}
+	if _, err := s.check(ctx, name); err != nil {
+		return err
+	}
+	return remove(ctx, name)
+}
+
+// TestDoubleAllocationIsRefused forges what no scheduler should do: another claim gets
+// the devices of a running pod. Without this test, it would mean little that the drivers
+// refuse nothing in the others.
+func TestDoubleAllocationIsRefused(t *testing.T) {
+	removeAtEnd(t, "holder", "intruder")
+	before := refused(t, ring)
+	devices := ring.mustRun(t, "holder")
+	holder, err := waitRunning(t.Context(), "holder")
+	require.NoError(t, err)
+	name, err := claimOf(holder)
+	require.NoError(t, err)
+	held, err := client().ResourceV1().ResourceClaims(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+
+	forged := forge(t, held)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "intruder"},
+		Spec: corev1.PodSpec{
+			// No scheduler is to look at it.
+			NodeName:       cluster.node.Name(),
+			ResourceClaims: []corev1.PodResourceClaim{{Name: "mla", ResourceClaimName: &forged.Name}},
+			Containers: []corev1.Container{{
+				Name:      "main",
+				Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "mla"}}},
+			}},
+		},
+	}
+	realnode.Adapt(&pod.Spec)
+	intruder, err := client().CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+	forged.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: intruder.Name, UID: intruder.UID}}
+	_, err = client().ResourceV1().ResourceClaims(namespace).UpdateStatus(t.Context(), forged, metav1.UpdateOptions{})
+	require.NoError(t, err)
+
+	require.NoError(t, waitEvent(t.Context(), "intruder", "FailedPrepareDynamicResources", "double allocation",
+		devices[0], forged.Name, held.Name))
+	require.Greater(t, refused(t, ring), before)
+	sameContainer(t, holder)
+	got, err := client().CoreV1().Pods(namespace).Get(t.Context(), "intruder", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, corev1.PodPending, got.Status.Phase)
+}
+
+// forge creates a claim with the devices of another one.
+func forge(t *testing.T, from *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	t.Helper()
+	claims := client().ResourceV1().ResourceClaims(namespace)
+	forged, err := claims.Create(t.Context(), &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: map[string]string{forgedLabel: ""}},
+		Spec:       from.Spec,
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, claims.Delete(context.Background(), forged.Name, metav1.DeleteOptions{}))
+	})
+	forged.Status.Allocation = from.Status.Allocation
+	return forged
 }

@@ -7,11 +7,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/internal/topology"
 )
 
 // cluster is what all tests share.
@@ -49,4 +56,73 @@ type lab struct{ *env.Lab }
 func newLab(t testing.TB, name string, n int) *lab {
 	t.Helper()
 	return &lab{cluster.NewLab(t, name, n)}
+}
+
+func newRing(t testing.TB, family topology.Family, n int) topology.Topology {
+	t.Helper()
+	ring, err := topology.NewRing(family, n)
+	require.NoError(t, err)
+	return ring
+}
+
+// prefer defines a preference in a claim.
+func prefer(name, expression string) env.Part {
+	return env.Configure(env.Parameters(map[string]string{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "expression": expression,
+	}))
+}
+
+// firstAvailable is a request with alternatives, the preferred one first.
+func firstAvailable(name string, alternatives ...resourceapi.DeviceSubRequest) env.Part {
+	return func(claim *resourceapi.DeviceClaim) {
+		claim.Requests = append(claim.Requests, resourceapi.DeviceRequest{Name: name, FirstAvailable: alternatives})
+	}
+}
+
+func alternative(name, class string, count int64) resourceapi.DeviceSubRequest {
+	return resourceapi.DeviceSubRequest{
+		Name: name, DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
+	}
+}
+
+// allocate gives a claim with one request devices of a node, past all schedulers.
+// It has to set the time as they do: where that is missing, a scheduler that
+// supports binding conditions adds it when a pod is to use the claim, and the API
+// server refuses any change of an allocation.
+func (l *lab) allocate(t testing.TB, claim *resourceapi.ResourceClaim, driver, node string, devices ...string) *resourceapi.ResourceClaim {
+	t.Helper()
+	claims := client().ResourceV1().ResourceClaims(l.Namespace)
+	claim.Finalizers = append(claim.Finalizers, resourceapi.Finalizer)
+	claim, err := claims.Update(t.Context(), claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	claim.Status.Allocation = &resourceapi.AllocationResult{AllocationTimestamp: ptr.To(metav1.Now()), NodeSelector: onlyNode(node)}
+	for _, device := range devices {
+		claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results, resourceapi.DeviceRequestAllocationResult{
+			Request: claim.Spec.Devices.Requests[0].Name, Driver: driver, Pool: node, Device: device,
+		})
+	}
+	claim, err = claims.UpdateStatus(t.Context(), claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	return claim
+}
+
+// onlyNode is the node selector of an allocation that holds on one node.
+func onlyNode(node string) *corev1.NodeSelector {
+	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
+		Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+	}}}}}
+}
+
+func (l *lab) addToClass(t testing.TB, name string, configuration resourceapi.DeviceConfiguration) {
+	t.Helper()
+	classes := client().ResourceV1().DeviceClasses()
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		class, err := classes.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: configuration})
+		_, err = classes.Update(t.Context(), class, metav1.UpdateOptions{})
+		return err
+	}))
 }

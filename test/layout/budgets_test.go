@@ -53,8 +53,8 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8300},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12950},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10800},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 78100},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10700},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 75400},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/testing/shape"
+	"github.com/celset/celset/internal/topology"
 )
 
 // few sets are so many that evaluating each takes part of a second.
@@ -142,5 +143,58 @@ func TestShapesOnManyNodes(t *testing.T) {
 				f.requireVerified(t, a, f.claim(t))
 			})
 		}
+	}
+}
+
+const driver = "mla.example.com"
+
+// features are those that are on by default in Kubernetes 1.37, so that upstream
+// uses its default variant.
+var features = structured.Features{
+	AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true,
+	FractionalCapacityRange: true, PartitionableDevices: true, PrioritizedList: true,
+}
+
+// ofMesh is a claim for so many devices of a mesh that satisfy an expression, where all are free.
+func ofMesh(rows, cols, count int, expression string) shape.Scenario {
+	mesh, err := topology.NewMesh(topology.Family{Driver: driver, Prefix: "mla"}, rows, cols)
+	if err != nil {
+		panic(err) // the sizes are constants
+	}
+	return shape.Scenario{Topology: mesh, Requests: []shape.Request{{Name: "mla", Driver: driver, Count: count}}, Expression: expression}
+}
+
+// asked is one node where all devices are free, and the claim.
+func asked(tb testing.TB, s shape.Scenario) (*fleet, []*resourceapi.ResourceClaim) {
+	tb.Helper()
+	claim, err := s.Claim()
+	require.NoError(tb, err)
+	return newHardware(tb, s, 1).occupied([]shape.Set{0}), []*resourceapi.ResourceClaim{claim}
+}
+
+// unread means ring-12-4 and is written so that nothing can be told from a part of a
+// set: lists of lists are not read.
+const unread = "[devices.map(d, d.attributes['mla.example.com'].index)].flatten().max() - " +
+	"[devices.map(d, d.attributes['mla.example.com'].index)].flatten().min() == 3"
+
+func ringOfTwelve(tb testing.TB) shape.Scenario {
+	tb.Helper()
+	s := scenarioNamed(tb, "ring-12-4")
+	s.Expression = unread
+	return s
+}
+
+// TestUnreadIsUnread: each set is evaluated, up to the answer.
+func TestUnreadIsUnread(t *testing.T) {
+	s := ringOfTwelve(t)
+	h := newHardware(t, s, 1)
+	for _, o := range s.Occupancies {
+		f := h.occupied([]shape.Set{o.InUse})
+		claim, err := f.Claim()
+		require.NoError(t, err)
+		a, err := f.celset(t.Context(), newCache())
+		require.NoError(t, err)
+		f.requireVerified(t, a, claim)
+		require.Equal(t, f.Sets(f.free[0]).Int64(), a.Stats().Evaluations, o.Name)
 	}
 }

@@ -7,14 +7,24 @@ package redteam
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/serving"
 	"github.com/celset/celset/internal/testing/env"
 )
 
@@ -164,5 +174,187 @@ func debugged(debug *debugger, name string, of texts, from int) shot {
 	return shot{name: "limits/debug/" + name, fire: func(ctx context.Context) error {
 		_, err := debug.ask(ctx, body)
 		return err
+	}}
+}
+
+// inNumbers are shots of many objects, or of many requests, none of which is much by itself. The harmless ones are
+// as many, and as large.
+func (l *lab) inNumbers(debug *debugger) []shot {
+	var all []shot
+	add := func(times int, make func(name string, harmless bool, from int) shot) {
+		for range times {
+			n := len(all)
+			s, harmless := make(fmt.Sprintf("number-%d", n), false, 1000*n), make(fmt.Sprintf("harmless-number-%d", n), true, 1000*n)
+			s.harmless = &harmless
+			all = append(all, s)
+		}
+	}
+	add(10, l.impossiblePods)
+	add(6, l.shortLived)
+	add(4, l.changing)
+	add(6, l.manyVariables)
+	for _, address := range []string{l.webhookAddress, debug.address} {
+		add(2, func(name string, harmless bool, _ int) shot { return l.slowClients(address, name, harmless) })
+	}
+	return all
+}
+
+// textsOf are slow to compile, or as long.
+func textsOf(harmless bool) texts {
+	slow := slowToCompile(100)
+	if harmless {
+		return asLong(slow)
+	}
+	return slow
+}
+
+// impossiblePods are thirty pods that fit nowhere: because of a constraint each, or without one.
+func (l *lab) impossiblePods(name string, harmless bool, from int) shot {
+	const count = 30
+	var pods []string
+	for i := range count {
+		pods = append(pods, fmt.Sprintf("%s-%d", name, i))
+	}
+	return shot{
+		name: "numbers/impossible-pods/" + name,
+		fire: func(ctx context.Context) error {
+			for i, name := range pods {
+				object := pod(unchecked, name, "celset-scheduler", name)
+				if harmless {
+					object = pod(unchecked, name, "celset-scheduler", "")
+					object.Spec.NodeSelector = map[string]string{"no": "node"}
+				} else if err := l.mallory.Create(ctx, claim(unchecked, name, 2, fmt.Sprintf("devices.all(d, d.driver == 'none-%d')", from+i))); err != nil {
+					return err
+				}
+				if err := l.mallory.Create(ctx, object); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		settled: l.podShot("", pod(unchecked, pods[count-1], "", ""), nil).settled,
+		undo:    func(ctx context.Context) error { return l.remove(ctx, unchecked, pods...) },
+	}
+}
+
+// shortLived are pods and claims that are deleted at once, again and again.
+func (l *lab) shortLived(name string, harmless bool, from int) shot {
+	return shot{
+		name: "numbers/short-lived/" + name,
+		fire: func(ctx context.Context) error {
+			for i := range 20 {
+				one := fmt.Sprintf("%s-%d", name, i)
+				c, p := claim(unchecked, one, 2, someOf(textsOf(harmless), from+16*i, 16)...), pod(unchecked, one, "celset-scheduler", one)
+				if err := errors.Join(l.mallory.Create(ctx, c), l.mallory.Create(ctx, p)); err != nil {
+					return err
+				}
+				if err := l.remove(ctx, unchecked, one); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		undo: func(ctx context.Context) error {
+			for i := range 20 {
+				if err := l.remove(ctx, unchecked, fmt.Sprintf("%s-%d", name, i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// changing is a Placement that gets twenty other expressions forty times.
+func (l *lab) changing(name string, harmless bool, from int) shot {
+	object := placementOf(unchecked, name, "true")
+	return shot{
+		name: "numbers/changing/" + name,
+		fire: func(ctx context.Context) error {
+			live := object.DeepCopy()
+			if err := l.mallory.Create(ctx, live); err != nil {
+				return err
+			}
+			for i := range 40 {
+				changed := live.DeepCopy()
+				changed.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = someOf(textsOf(harmless), from+20*i, 20)
+				if err := l.mallory.Patch(ctx, changed, client.MergeFrom(live)); err != nil {
+					return err
+				}
+				live = changed
+			}
+			return nil
+		},
+		undo: func(ctx context.Context) error {
+			return client.IgnoreNotFound(l.admin.Delete(ctx, &clusterv1beta1.Placement{ObjectMeta: object.ObjectMeta}))
+		},
+	}
+}
+
+// manyVariables is a pod with a claim of eight constraints with 24 variables each.
+func (l *lab) manyVariables(name string, harmless bool, from int) shot {
+	c := claim(unchecked, name, 2)
+	of := textsOf(true)
+	if !harmless {
+		of = slowToCompile(10)
+	}
+	for i := range 8 {
+		id := fmt.Sprintf("c%d", i)
+		parameters := map[string]any{"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind, "name": id}
+		var variables []map[string]string
+		var sum []string
+		for j := range 24 {
+			variables = append(variables, map[string]string{"name": fmt.Sprintf("v%d", j), "expression": short(of(from + 24*i + j))})
+			sum = append(sum, fmt.Sprintf("d.variables.v%d", j))
+		}
+		parameters["variables"], parameters["expression"] = variables, "devices.exists(d, "+strings.Join(sum, "||")+")"
+		raw, err := json.Marshal(parameters)
+		if err != nil {
+			panic(err) // strings always can be marshalled
+		}
+		env.Refer(id)(&c.Spec.Devices)
+		env.Configure(resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+			Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
+		}})(&c.Spec.Devices)
+	}
+	return l.podShot("numbers/variables/"+name, pod(unchecked, name, "celset-scheduler", name), c)
+}
+
+// short has room for 24 in the parameters of a constraint.
+func short(text string) string { return text[:min(len(text), 270)] }
+
+// slowClients are sixty that begin with a large request from another address and don't go on for three
+// seconds, beside a hundred that only connect; or that ask for something small.
+func (l *lab) slowClients(address, name string, harmless bool) shot {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}
+	return shot{name: "numbers/slow-clients/" + name, fire: func(ctx context.Context) error {
+		var group errgroup.Group
+		for i := range 160 {
+			group.Go(func() error {
+				conn, err := (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", address)
+				if err != nil {
+					return err
+				}
+				defer func() { _ = conn.Close() }()
+				switch {
+				case harmless:
+					_, err = fmt.Fprintf(conn, "GET /healthz HTTP/1.0\r\n\r\n")
+					return err
+				case i < 60:
+					_, err = fmt.Fprintf(conn, "POST /validate-resourceclaims HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+						serving.MaxBody, strings.Repeat("x", serving.MaxBody-100<<10))
+				}
+				if err != nil {
+					return err
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(3 * time.Second):
+				}
+				return nil
+			})
+		}
+		return group.Wait()
 	}}
 }

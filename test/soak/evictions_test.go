@@ -4,13 +4,21 @@
 package soak
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 )
 
 // choice is a line in a scheduler's log: for whom it has others evicted on a node.
@@ -192,4 +200,29 @@ func (e explained) unexplained() []string {
 		}
 	}
 	return all
+}
+
+// TestDecisionsAreReadFromLogs has the logger write what plugin/preemption.go and plugin/profiles.go do.
+func TestDecisionsAreReadFromLogs(t *testing.T) {
+	var log bytes.Buffer
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
+	pod := func(name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "soak", Name: name}}
+	}
+	logger.Info("Devices are held for a pod for which others are evicted", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"),
+		"devices", "mesh-1, mesh-2", "victims", klog.KObjSlice([]*corev1.Pod{pod("a"), pod("b")}), "cost", "any", "exact", true)
+	logger.Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"), "why", "pod soak/low-1 has some of them")
+	logger.Info("Something else", "pod", klog.KObj(pod("high")))
+	logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"), "end", "bound", "victims", 2)
+	var d decisions
+	for line := range bytes.Lines(log.Bytes()) {
+		d.enter(time.Now().Year(), string(line))
+	}
+	require.Len(t, d.choices, 1)
+	require.WithinDuration(t, time.Now(), d.choices[0].at, time.Minute)
+	d.choices[0].at = time.Time{}
+	require.Equal(t, choice{preemptor: "high", node: "node-1", victims: []string{"a", "b"}}, d.choices[0])
+	require.Len(t, d.ends, 2)
+	require.Equal(t, []string{"high", "not waited for: pod has some of them"}, []string{d.ends[0].pod, d.ends[0].how})
+	require.Equal(t, []string{"high", "bound"}, []string{d.ends[1].pod, d.ends[1].how})
 }

@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package versions has no code of its own. Its test asks a real API server what it has of DRA: kinds
-// that it serves, fields that it knows, and functions that selectors of devices may call. What the API
-// servers of all versions said is in testdata, and docs/versions.md has a table of it.
+// Package versions asks a real API server which kinds, fields and CEL functions of DRA it has. testdata has
+// the answers of all versions, and docs/versions.md a table of them.
 //
 //	go test ./test/versions -update                            # of the version in go.mod
 //	CELSET_KUBERNETES=1.34 go test ./test/versions -update     # of an older one

@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 )
 
@@ -61,4 +64,77 @@ func TestIndexByNode(t *testing.T) {
 	require.True(t, index.of("b").byDevice)
 	require.Equal(t, all[3:], index.other)
 	require.Empty(t, index.of("c").slices)
+}
+
+func named(name string) *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+
+// What is kept has a limit, and a new version of a node takes the place of the former one.
+func TestDependentInventoriesAreBounded(t *testing.T) {
+	var kept dependentInventories
+	none := structured.Features{}
+	half := &Inventory{Candidates: make([]*Candidate, maxDependentDevices/2-1)}
+	one, two, three := named("node-1"), named("node-2"), named("node-3")
+	kept.keep(none, one, half)
+	kept.keep(none, two, half)
+	require.Equal(t, maxDependentDevices, kept.size)
+	kept.keep(none, three, &Inventory{})
+	require.Nil(t, kept.get(none, three), "no room")
+	require.Same(t, half, kept.get(none, two))
+
+	newer := named("node-2")
+	kept.keep(none, newer, &Inventory{})
+	require.Nil(t, kept.get(none, two))
+	require.NotNil(t, kept.get(none, newer))
+	kept.keep(none, three, &Inventory{})
+	require.NotNil(t, kept.get(none, three), "there is room again")
+	require.Equal(t, maxDependentDevices/2+2, kept.size)
+}
+
+func TestDuplicateDevice(t *testing.T) {
+	slice := func(names ...string) *resourceapi.ResourceSlice {
+		s := &resourceapi.ResourceSlice{}
+		for _, name := range names {
+			s.Spec.Devices = append(s.Spec.Devices, resourceapi.Device{Name: name})
+		}
+		return s
+	}
+	one := slice("a", "b")
+	require.Empty(t, duplicateDevice([]*resourceapi.ResourceSlice{one}))
+	require.Equal(t, "duplicate device name a", duplicateDevice([]*resourceapi.ResourceSlice{one, slice("a")}))
+}
+
+func sliceOfPool(name, node string, generation, count int64, devices ...string) *resourceapi.ResourceSlice {
+	slice := &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.ResourceSliceSpec{
+		Driver: "driver", NodeName: ptr.To(node), Pool: resourceapi.ResourcePool{Name: "pool", Generation: generation, ResourceSliceCount: count},
+	}}
+	for _, device := range devices {
+		slice.Spec.Devices = append(slice.Spec.Devices, resourceapi.Device{Name: device})
+	}
+	return slice
+}
+
+// A whole pool has the devices of its latest generation, for whichever nodes they are.
+func TestWhole(t *testing.T) {
+	features := structured.Features{PartitionableDevices: true, CompatibilityGroups: true}
+	id := ID{Driver: "driver", Name: "pool"}
+	devices := func(p *Pool) (names []string) {
+		p.EachDevice(func(_ *resourceapi.ResourceSlice, d *resourceapi.Device) { names = append(names, d.Name) })
+		return names
+	}
+	require.Nil(t, Whole(features, id, nil))
+
+	former, first, second := sliceOfPool("0", "a", 1, 1, "x"), sliceOfPool("1", "a", 2, 2, "a"), sliceOfPool("2", "b", 2, 2, "b")
+	p := Whole(features, id, []*resourceapi.ResourceSlice{former, first, second})
+	require.False(t, p.Incomplete)
+	require.Empty(t, p.Invalid)
+	require.Equal(t, []string{"a", "b"}, devices(p))
+
+	p = Whole(features, id, []*resourceapi.ResourceSlice{former, first})
+	require.True(t, p.Incomplete)
+	require.Equal(t, []string{"a"}, devices(p))
+
+	second.Spec.Devices[0].ConsumesCounters = []resourceapi.DeviceCounterConsumption{{CounterSet: "none"}}
+	p = Whole(features, id, []*resourceapi.ResourceSlice{first, second})
+	require.Equal(t, "counter set none not found", p.Invalid)
+	require.Equal(t, []string{"a", "b"}, devices(p))
 }

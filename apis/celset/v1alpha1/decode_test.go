@@ -5,6 +5,9 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,17 +20,6 @@ import (
 )
 
 const ring4 = `{"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint","name":"ring4","expression":"true"}`
-
-func TestDecode(t *testing.T) {
-	def, err := Decode([]byte(ring4))
-	require.NoError(t, err)
-	want := &CELDeviceConstraint{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "celset.dev/v1alpha1", Kind: "CELDeviceConstraint"},
-		Name:       "ring4",
-		Expression: "true",
-	}
-	require.Empty(t, cmp.Diff(want, def))
-}
 
 func TestDecodeErrors(t *testing.T) {
 	const typed = `"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint"`
@@ -109,4 +101,90 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(def, again))
 	})
+}
+
+func TestValidateDefinition(t *testing.T) {
+	const identifier = "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_' " +
+		"(e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
+	for name, tc := range map[string]struct {
+		name, expression string
+		want             []string
+	}{
+		"valid":                 {name: "ring4", expression: "true"},
+		"shortest name":         {name: "_", expression: "true"},
+		"longest name":          {name: strings.Repeat("a", 32), expression: "true"},
+		"longest expression":    {name: "a", expression: strings.Repeat("x", 10240)},
+		"no name":               {expression: "true", want: []string{"at.name: Required value: claims refer to it as matchAttribute celset.dev/<name>"}},
+		"name too long":         {name: strings.Repeat("a", 33), expression: "true", want: []string{"at.name: Too long: may not be more than 32 bytes"}},
+		"name with domain":      {name: "celset.dev/a", expression: "true", want: []string{`at.name: Invalid value: "celset.dev/a": ` + identifier}},
+		"name with dash":        {name: "ring-4", expression: "true", want: []string{`at.name: Invalid value: "ring-4": ` + identifier}},
+		"name with digit first": {name: "4ring", expression: "true", want: []string{`at.name: Invalid value: "4ring": ` + identifier}},
+		"no expression":         {name: "a", want: []string{"at.expression: Required value: must be a CEL expression over `devices` that returns a bool"}},
+		"blank expression":      {name: "a", expression: " \n\t", want: []string{"at.expression: Required value: must be a CEL expression over `devices` that returns a bool"}},
+		"expression too long":   {name: "a", expression: strings.Repeat("x", 10241), want: []string{"at.expression: Too long: may not be more than 10240 bytes"}},
+		"length is in bytes":    {name: "a", expression: strings.Repeat("ü", 5121), want: []string{"at.expression: Too long: may not be more than 10240 bytes"}},
+		"nothing": {want: []string{
+			"at.name: Required value: claims refer to it as matchAttribute celset.dev/<name>",
+			"at.expression: Required value: must be a CEL expression over `devices` that returns a bool",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range ValidateDefinition(&CELDeviceConstraint{Name: tc.name, Expression: tc.expression}, field.NewPath("at")) {
+				got = append(got, err.Error())
+			}
+			require.Empty(t, cmp.Diff(tc.want, got))
+		})
+	}
+}
+
+func TestValidateVariables(t *testing.T) {
+	variable := func(name, expression string) Variable { return Variable{Name: name, Expression: expression} }
+	for name, tc := range map[string]struct {
+		variables []Variable
+		want      []string
+	}{
+		"none":          {},
+		"two":           {variables: []Variable{variable("a", "device.driver"), variable("b", "variables.a")}},
+		"as many as":    {variables: make([]Variable, 33), want: []string{"at.variables: Too many: 33: must have at most 32 items"}},
+		"no name":       {variables: []Variable{variable("", "1")}, want: []string{"at.variables[0].name: Required value: expressions read it as d.variables.<name>"}},
+		"a long name":   {variables: []Variable{variable(strings.Repeat("a", 33), "1")}, want: []string{"at.variables[0].name: Too long: may not be more than 32 bytes"}},
+		"twice":         {variables: []Variable{variable("a", "1"), variable("a", "2")}, want: []string{`at.variables[1].name: Duplicate value: "a"`}},
+		"no expression": {variables: []Variable{variable("a", " ")}, want: []string{"at.variables[0].expression: Required value: must be a CEL expression over `device`"}},
+		"a long one":    {variables: []Variable{variable("a", strings.Repeat("x", 10241))}, want: []string{"at.variables[0].expression: Too long: may not be more than 10240 bytes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range ValidateDefinition(&CELDeviceConstraint{Name: "a", Expression: "true", Variables: tc.variables}, field.NewPath("at")) {
+				got = append(got, err.Error())
+			}
+			require.Empty(t, cmp.Diff(tc.want, got))
+		})
+	}
+}
+
+// TestValidatePreference has what is too long for a transcript.
+func TestValidatePreference(t *testing.T) {
+	variables := make([]Variable, MaxVariables+1)
+	for i := range variables {
+		variables[i] = Variable{Name: fmt.Sprint("v", i), Expression: "1"}
+	}
+	errs := ValidatePreference(&CELDevicePreference{Name: "a", Expression: "1" + strings.Repeat(" ", MaxExpressionLength), Variables: variables}, field.NewPath("at"))
+	require.EqualError(t, errs.ToAggregate(), "[at.expression: Too long: may not be more than 10240 bytes, at.variables: Too many: 33: must have at most 32 items]")
+}
+
+func TestError(t *testing.T) {
+	cause := errors.New("cause")
+	required := field.Required(field.NewPath("spec", "a"), "")
+	invalid := field.Invalid(field.NewPath("spec", "b"), 3, "must be even")
+	err := &Error{
+		Object: ObjectReference{Kind: "ResourceClaim", Namespace: "ns", Name: "c"},
+		Errors: field.ErrorList{required, invalid},
+		Causes: []error{cause},
+	}
+	require.EqualError(t, err, "ResourceClaim ns/c: spec.a: Required value; spec.b: Invalid value: 3: must be even")
+	require.ErrorIs(t, err, required)
+	require.ErrorIs(t, err, invalid)
+	require.ErrorIs(t, err, cause)
+	require.EqualError(t, &Error{Errors: field.ErrorList{required}}, "spec.a: Required value")
 }

@@ -99,24 +99,6 @@ func FuzzPreferences(f *testing.F) {
 	})
 }
 
-// BenchmarkHasPreference is what each node asks, of a claim as large as the API allows.
-func BenchmarkHasPreference(b *testing.B) {
-	for name, text := range map[string]string{"no kind": "a", "kind as text": PreferenceKind + " "} {
-		b.Run(name, func(b *testing.B) {
-			claim := &resourceapi.ResourceClaim{}
-			entry := parameters(DriverName, `{"kind": "Other", "name": "`+strings.Repeat(text, 10_000/len(text))+`"}`)
-			for range resourceapi.DeviceConfigMaxSize {
-				claim.Spec.Devices.Config = append(claim.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: entry})
-			}
-			for b.Loop() {
-				if HasPreference(claim, nil) {
-					b.Fatal("it is another kind")
-				}
-			}
-		})
-	}
-}
-
 func TestRequestsWithout(t *testing.T) {
 	claim := preferring(t)
 	all := RequestsWithout(claim, nil)

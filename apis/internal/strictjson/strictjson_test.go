@@ -64,17 +64,6 @@ func TestUnmarshal(t *testing.T) {
 	}
 }
 
-func TestUnmarshalValue(t *testing.T) {
-	var into sample
-	raw := `{"apiVersion":"v1","kind":"Sample","name":"n","number":3,"inner":{"name":"i"}}`
-	require.Empty(t, Unmarshal([]byte(raw), &into, field.NewPath("at")))
-	want := sample{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Sample"},
-		Name:     "n", Number: 3, Inner: &sample{Name: "i"},
-	}
-	require.Empty(t, cmp.Diff(want, into))
-}
-
 func TestTypeMeta(t *testing.T) {
 	for name, tc := range map[string]struct {
 		raw      string

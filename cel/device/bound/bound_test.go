@@ -4,10 +4,14 @@
 package bound_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel"
@@ -124,4 +128,90 @@ func soundnessOf(t testing.TB, statistics *statistics, write func(*rapid.T) stri
 			}
 		}
 	}
+}
+
+// randomAttributes are those of the random devices: x may be missing or a string, list
+// may be a string.
+var randomAttributes = randomexpr.Attributes{
+	Domain: "d", Ints: []string{"x", "y"}, String: "s",
+	Strings: "list", Version: "version", Bool: "flag", Capacity: "memory", Drivers: []string{"d", "e"},
+}
+
+var letter = rapid.SampledFrom([]string{"a", "b", "c"})
+
+// devices draws n of them.
+func devices(t *rapid.T, n int) []*device.Device {
+	result := make([]*device.Device, n)
+	for i := range result {
+		d := &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+			"d/y": {IntValue: ptr.To(rapid.Int64Range(0, 4).Draw(t, "y"))},
+			"d/s": {StringValue: ptr.To(letter.Draw(t, "s"))},
+		}}
+		switch rapid.IntRange(0, 9).Draw(t, "x") {
+		case 0: // missing
+		case 1:
+			d.Attributes["d/x"] = resourceapi.DeviceAttribute{StringValue: ptr.To("x")}
+		default:
+			d.Attributes["d/x"] = resourceapi.DeviceAttribute{IntValue: ptr.To(rapid.Int64Range(0, 4).Draw(t, "x"))}
+		}
+		addRarelyRead(t, d)
+		result[i] = device.New(rapid.SampledFrom([]string{"d", "d", "d", "e"}).Draw(t, "driver"), d)
+	}
+	return result
+}
+
+func addRarelyRead(t *rapid.T, d *resourceapi.Device) {
+	list := resourceapi.DeviceAttribute{StringValues: rapid.SliceOfN(letter, 1, 2).Draw(t, "list")}
+	if rapid.IntRange(0, 11).Draw(t, "one string") == 11 {
+		list = resourceapi.DeviceAttribute{StringValue: ptr.To("a")}
+	}
+	d.Attributes["d/list"] = list
+	d.Attributes["d/version"] = resourceapi.DeviceAttribute{VersionValue: ptr.To(fmt.Sprintf("1.%d.0", rapid.IntRange(0, 2).Draw(t, "version")))}
+	d.Attributes["d/flag"] = resourceapi.DeviceAttribute{BoolValue: ptr.To(rapid.Bool().Draw(t, "flag"))}
+	d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+		"d/memory": {Value: *resource.NewQuantity(rapid.Int64Range(1, 4).Draw(t, "memory")<<30, resource.BinarySI)},
+	}
+}
+
+// line has n devices with the attribute y counting from zero, s alternating, v a version
+// and l a list.
+func line(n int) []*device.Device {
+	result := make([]*device.Device, n)
+	for i := range result {
+		result[i] = device.New("d", sourceOf(i))
+	}
+	return result
+}
+
+// sourceOf is the device at a place in the line.
+func sourceOf(i int) *resourceapi.Device {
+	return &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+		"y": {IntValue: ptr.To(int64(i))},
+		"s": {StringValue: ptr.To(string(rune('a' + i%2)))},
+		"l": {IntValues: []int64{int64(i), int64(i + 5)}},
+		"v": {VersionValue: ptr.To(fmt.Sprintf("1.%d.0", i/2))},
+	}}
+}
+
+func of(n int, positions ...int) bitset.Set {
+	result := bitset.New(n)
+	for _, i := range positions {
+		result.Add(i)
+	}
+	return result
+}
+
+// A candidate that is in no satisfactory completion is removed.
+func TestInfeasibleRemovesCandidates(t *testing.T) {
+	compiled, err := environment(t).Compile(t.Context(), "devices.map(d, d.attributes['d'].y).max() - devices.map(d, d.attributes['d'].y).min() == 2")
+	require.NoError(t, err)
+	tables := bound.Analyze(compiled, 3).Tabulate(line(70)).NewBounds(t.Context(), nil)
+	p := bound.Partial{Chosen: of(70, 65), Domain: of(70, 0, 1, 63, 64, 66, 69), Left: 2}
+	require.False(t, tables.Infeasible(p, bound.Thorough))
+	require.Equal(t, of(70, 63, 64, 66), p.Domain)
+	require.EqualValues(t, 70, len(line(70)))
+	require.LessOrEqual(t, tables.Evaluations(), int64(2*70))
+
+	p = bound.Partial{Chosen: of(70, 69), Domain: of(70, 0, 1, 63, 64, 66), Left: 2}
+	require.True(t, tables.Infeasible(p, bound.Thorough))
 }

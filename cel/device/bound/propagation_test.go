@@ -4,16 +4,19 @@
 package bound_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
@@ -136,4 +139,159 @@ func ranges(set bitset.Set) string {
 		i = set.Next(last + 1)
 	}
 	return strings.Join(parts, ",")
+}
+
+// counting draws an expression that counts, which is what devices are required by:
+// conjunctions, alternatives and negations of numbers of devices, distances and
+// quantifiers.
+func counting(t *rapid.T, depth int) string {
+	if depth > 0 {
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
+		case 0:
+			return "(" + counting(t, depth-1) + " || " + counting(t, depth-1) + ")"
+		case 1:
+			return "!(" + counting(t, depth-1) + ")"
+		case 2, 3:
+			return "(" + counting(t, depth-1) + " && " + counting(t, depth-1) + ")"
+		}
+	}
+	relation := rapid.SampledFrom([]string{"==", "<=", ">=", "<", ">", "!="}).Draw(t, "relation")
+	limit := rapid.IntRange(0, 3).Draw(t, "limit")
+	of := func(predicates ...string) string { return rapid.SampledFrom(predicates).Draw(t, "predicate") }
+	one := of("d.x < 2", "d.y == 1", "d.y > d.x", "d.x == 3 || d.y == 0", "d.s == 'a'")
+	two := of("d.x == o.x + 1", "d != o && d.y == o.y", "d.x < o.x", "d.s == o.s && d.x != o.x", "d.y - o.y <= 1 && o.y - d.y <= 1")
+	switch rapid.IntRange(0, 5).Draw(t, "form") {
+	case 0:
+		return fmt.Sprintf("devices.filter(d, %s).size() %s %d", one, relation, limit)
+	case 1:
+		return fmt.Sprintf("devices.all(d, devices.filter(o, %s).size() %s %d)", two, relation, limit)
+	case 2:
+		return fmt.Sprintf("devices.exists_one(d, !devices.exists(o, %s))", two)
+	case 3:
+		return fmt.Sprintf("devices.exists(d, %s)", one)
+	case 4:
+		return fmt.Sprintf("devices.all(d, %s || devices.exists(o, %s))", one, two)
+	default:
+		return fmt.Sprintf("%s %s %d", width(of("x", "y")), relation, limit)
+	}
+}
+
+// drawDevices may lack x, or have a text there.
+func drawDevices(t *rapid.T, n int) []*device.Device {
+	all := make([]values, n)
+	for i := range all {
+		all[i] = values{"y": rapid.IntRange(0, 3).Draw(t, "y"), "s": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "s")}
+		switch rapid.IntRange(0, 19).Draw(t, "x") {
+		case 0:
+		case 1:
+			all[i]["x"] = "text"
+		default:
+			all[i]["x"] = rapid.IntRange(0, 4).Draw(t, "number")
+		}
+	}
+	return devicesWith(all...)
+}
+
+// Every completion that is not false has the devices that are required, whatever the
+// expression is, and lacks those that are removed.
+func TestRequiredIsInEveryCompletion(t *testing.T) {
+	e := environment(t)
+	partials, infeasible, requiring, open := 0, 0, 0, 0
+	cases.CheckN(t, cases.Of(400, 2000), func(rt *rapid.T) {
+		f := compiled(rt, e, counting(rt, rapid.IntRange(0, 3).Draw(rt, "depth")))
+		n := rapid.IntRange(2, 7).Draw(rt, "devices")
+		s := soundOf(f, rapid.IntRange(1, min(n, 4)).Draw(rt, "size"), drawDevices(rt, n))
+		bounds := s.bounds(rt)
+		// The same bounds and tables for one set after the other.
+		for range 4 {
+			p := drawPartial(rt, s)
+			for _, effort := range []bound.Effort{bound.Quick, bound.Thorough} {
+				partials++
+				is, propagated := s.check(rt, bounds, p, effort)
+				switch {
+				case is:
+					infeasible++
+				case propagated.Forced.IsEmpty():
+					open++
+				case propagated.Forced.Count() < propagated.Domain.Count():
+					requiring++
+				}
+			}
+		}
+	})
+	t.Logf("%d partial sets: %d infeasible, %d with required devices, %d without", partials, infeasible, requiring, open)
+	require.Greater(t, infeasible, partials/5)
+	require.Greater(t, requiring, partials/2000)
+	require.Greater(t, open, partials/10)
+}
+
+// Nobody needs to ask what is required.
+func TestRequiredMayBeNil(t *testing.T) {
+	s := newSound(t, environment(t), "devices.exists(d, d.x == 1)", 2, ranked(0, 1, 2))
+	p := s.partial(nil, []int{0, 1, 2})
+	p.Forced = nil
+	require.False(t, s.bounds(t).Infeasible(p, bound.Quick))
+	require.Equal(t, []int{0, 1, 2}, positions(p.Domain), "what is required stays possible")
+	require.Empty(t, positions(p.Chosen))
+}
+
+// Wherever too much was looked at, nothing is told: not by what comes after it either,
+// although it would be false.
+func TestNothingIsToldWhenExhausted(t *testing.T) {
+	const n = 100
+	heavy := "devices.exists(d, d.y < 0)"
+	for i := range 5 {
+		heavy = fmt.Sprintf("devices.all(v%[1]d, devices.filter(w%[1]d, %[2]s || v%[1]d != w%[1]d).size() > 0 || %[2]s)", i, heavy)
+	}
+	e := environment(t)
+	for _, construct := range []string{
+		width("x") + " == 500",
+		"devices.map(d, d.x).max() > 5000",
+		"devices.map(d, d.x).sum() + devices.map(d, d.x).min() > 500000",
+		"devices.map(d, d.x).distinct().size() + devices.map(d, d.x).min() == 5000",
+		"devices.exists_one(d, !devices.exists(o, o.x == d.x + 500))",
+		"devices.all(d, devices.filter(o, o.x > d.x).size() > 50)",
+		"devices.exists(d, devices.all(o, d.x + o.x < 0))",
+		"devices.filter(d, devices.filter(o, o.x > d.x).size() > 50).size() == 3",
+		"devices.exists(d, d.x > 1000 && devices.size() > 1)",
+	} {
+		all := make([]values, n)
+		for i := range all {
+			all[i] = values{"x": i, "y": i}
+		}
+		alone := newSound(t, e, construct, 4, devicesWith(all...))
+		require.NotEqual(t, bound.Open, alone.bounds(t).Bound(everyOther(n)), construct)
+		for _, text := range []string{heavy + " && " + construct, construct + " && " + heavy, "(" + heavy + " || " + construct + ") && " + construct} {
+			b := newSound(t, e, text, 4, devicesWith(all...)).bounds(t)
+			require.Equal(t, bound.Open, b.Bound(everyOther(n)), text)
+			require.True(t, b.Exhausted(), text)
+			p := everyOther(n)
+			p.Forced = of(n, 3)
+			require.False(t, b.Infeasible(p, bound.Thorough), text)
+			require.Equal(t, everyOther(n).Domain, p.Domain)
+			require.True(t, p.Forced.IsEmpty())
+			require.NoError(t, b.Err())
+		}
+	}
+}
+
+// TestBoundsEndWithTheContext: what an expression does for one device is not bounded by the number of devices.
+func TestBoundsEndWithTheContext(t *testing.T) {
+	const n = 100
+	all := make([]values, n)
+	for i := range all {
+		all[i] = values{"x": i}
+	}
+	s := newSound(t, environment(t), "devices.filter(d, devices.filter(o, o.x > d.x).size() > 500).size() == 3", 4, devicesWith(all...))
+	b := s.bounds(t)
+	require.Equal(t, bound.False, b.Bound(everyOther(n)))
+	require.False(t, b.Exhausted())
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	// The tables are there: CEL is asked nothing.
+	b = s.tables.NewBounds(ended, nil)
+	require.Equal(t, bound.Open, b.Bound(everyOther(n)))
+	require.NoError(t, b.Err())
+	require.True(t, b.Exhausted())
 }

@@ -10,19 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestParse(t *testing.T) {
-	for text, want := range map[string]uint64{"": landingSeed, "1": 1, "4711": 4711} {
-		seed, nightly, err := parse(text)
-		require.NoError(t, err)
-		require.Equal(t, want, seed)
-		require.Equal(t, text != "", nightly)
-	}
-	for _, text := range []string{"0", "-1", "tonight"} {
-		_, _, err := parse(text)
-		require.ErrorContains(t, err, "must be a number above zero", text)
-	}
-}
-
 func drawn(t *testing.T, n int) []int {
 	t.Helper()
 	var values []int

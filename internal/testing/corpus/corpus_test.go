@@ -4,8 +4,6 @@
 package corpus_test
 
 import (
-	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,42 +38,6 @@ func TestExpressions(t *testing.T) {
 	require.GreaterOrEqual(t, len(names), 100)
 }
 
-// Those for large machines compile, and fail for no set that was drawn.
-func TestAsked(t *testing.T) {
-	environment, err := device.NewEnvironment(cel.Config{})
-	require.NoError(t, err)
-	random := rand.New(rand.NewPCG(1, 2))
-	names := map[string]bool{}
-	for _, e := range corpus.Asked() {
-		require.False(t, names[e.Name], "there are two of the name %s", e.Name)
-		names[e.Name] = true
-		expression, err := environment.Compile(t.Context(), e.Text)
-		require.NoError(t, err, e.Text)
-		for range 20 {
-			_, err := expression.Satisfied(t.Context(), drawn(random, e), nil)
-			require.NoError(t, err, e.Text)
-		}
-	}
-	require.GreaterOrEqual(t, len(names), 150)
-}
-
-// drawn is a set that the requests can get.
-func drawn(random *rand.Rand, e corpus.Expression) []*device.Device {
-	byDriver := map[string][]*device.Device{}
-	for _, d := range e.Hardware.Devices() {
-		byDriver[d.Driver] = append(byDriver[d.Driver], device.New(d.Driver, &d.Device))
-	}
-	var set []*device.Device
-	for _, r := range e.Requests {
-		places := random.Perm(len(byDriver[r.Driver]))[:r.Count]
-		slices.Sort(places)
-		for _, place := range places {
-			set = append(set, byDriver[r.Driver][place])
-		}
-	}
-	return set
-}
-
 // each calls f with every set that the requests can get.
 func each(e corpus.Expression, f func([]*device.Device)) {
 	all := e.Hardware.Devices()
@@ -102,17 +64,4 @@ func each(e corpus.Expression, f func([]*device.Device)) {
 		}
 	}
 	choose(nil, -1, 0, 0)
-}
-
-func TestHardware(t *testing.T) {
-	for _, e := range corpus.Expressions() {
-		devices := e.Hardware.Devices()
-		require.LessOrEqual(t, len(devices), 9, e.Hardware.Name)
-		require.Equal(t, devices, e.Hardware.Devices(), "always the same")
-		names := map[string]bool{}
-		for _, d := range devices {
-			require.False(t, names[d.Name], "%s has two %s", e.Hardware.Name, d.Name)
-			names[d.Name] = true
-		}
-	}
 }

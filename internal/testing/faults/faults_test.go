@@ -125,30 +125,6 @@ func TestFaultsOfRequests(t *testing.T) {
 	require.Equal(t, http.StatusOK, response.StatusCode)
 }
 
-func TestPartition(t *testing.T) {
-	s := newServer(t)
-	response, err := s.send(t, http.MethodGet, watch)
-	require.NoError(t, err)
-	lines := bufio.NewScanner(response.Body)
-	require.True(t, lines.Scan())
-	s.Partition()
-	s.Partition()
-	for lines.Scan() {
-	}
-	require.Error(t, lines.Err(), "a watch ends with the connection")
-	before := s.requests.Load()
-	for range 3 {
-		_, err = s.send(t, http.MethodGet, pods)
-		require.ErrorIs(t, err, io.EOF)
-	}
-	require.Equal(t, before, s.requests.Load())
-	require.Equal(t, 3, s.Counts()[Partitioned])
-	s.Set(None)
-	response, err = s.send(t, http.MethodGet, watch)
-	require.NoError(t, err)
-	require.True(t, bufio.NewScanner(response.Body).Scan())
-}
-
 // numbers is a watch that tells a number after the other, until it is closed.
 type numbers struct {
 	next  int
@@ -208,24 +184,5 @@ func TestFaultsOfWatches(t *testing.T) {
 				require.Equal(t, http.StatusOK, begin().StatusCode, "once")
 			})
 		})
-	}
-}
-
-// TestSameSeedSameFaults draws the same for the same requests.
-func TestSameSeedSameFaults(t *testing.T) {
-	met := func(seed uint64) (kinds []Kind) {
-		f := New(seed, nil)
-		f.Set(Usual)
-		for i := range 2000 {
-			info, err := requestInfo.NewRequestInfo(httptest.NewRequest([]string{http.MethodPut, http.MethodGet}[i%2], pods+"/a", nil))
-			require.NoError(t, err)
-			kinds = append(kinds, f.fault(info, pods).kind)
-		}
-		return kinds
-	}
-	require.Equal(t, met(1), met(1))
-	require.NotEqual(t, met(1), met(2))
-	for _, kind := range []Kind{Conflict, AnswerLost, Throttled, Failed, Delayed, RequestLost, ""} {
-		require.Contains(t, met(1), kind)
 	}
 }

@@ -69,12 +69,6 @@ func New() *History {
 	return &History{began: time.Now(), counts: map[string]int{}, underWay: map[*Operation]chan struct{}{}}
 }
 
-// Load reads what Store wrote.
-func Load(r io.Reader) (*History, error) {
-	h := New()
-	return h, json.NewDecoder(r).Decode(&h.operations)
-}
-
 // Store writes the history as JSON.
 func (h *History) Store(w io.Writer) error {
 	h.mu.Lock()

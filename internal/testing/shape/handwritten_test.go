@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/cases"
 )
 
@@ -87,19 +89,6 @@ func thinned(t *rapid.T, set Set, count int) Set {
 	return set
 }
 
-// TestHandWrittenOnAllOccupanciesOfEight goes through everything there is.
-func TestHandWrittenOnAllOccupanciesOfEight(t *testing.T) {
-	for _, s := range Scenarios() {
-		if len(s.Topology.Devices) > 8 {
-			continue
-		}
-		for free := range s.All() + 1 {
-			set, _ := s.HandWritten(free)
-			require.Equal(t, bruteForce(s, free), set, "%s: free %v", s.Name, s.Names(free))
-		}
-	}
-}
-
 // TestHandWrittenHolds: also with more free devices than brute force can do, the
 // sets found are free and have the shape, and they stay the answer when fewer
 // devices are free besides.
@@ -124,33 +113,61 @@ func TestHandWrittenHolds(t *testing.T) {
 	}
 }
 
-// TestStepsOfDesign has the figures of the plain recursive search that the
-// allocator's design was measured with: these searches take no more.
-func TestStepsOfDesign(t *testing.T) {
-	checkerboard := func(cols int) Set {
-		var set Set
-		for i := range maxDevices {
-			if (i/cols+i%cols)%2 == 0 {
-				set |= bit(i)
-			}
-		}
-		return set
-	}
-	most := map[string][2]int{ // on the empty occupancy, on a checkerboard
-		"grid-8x8-4":   {11, 1},
-		"grid-8x8-8":   {413, 1},
-		"torus-8x8-16": {17, 1},
-		"board-4x8-8":  {9, 17},
-		"block-8x8-16": {17, 33},
-	}
+// TestExpressionsMeanTheShape compares the two definitions of each shape, the
+// expression and the check by the wiring, on sets that are answers, that nearly are
+// and that are not.
+func TestExpressionsMeanTheShape(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
 	for _, s := range Scenarios() {
-		steps, listed := most[s.Name]
-		if !listed {
-			continue
-		}
-		_, onEmpty := s.HandWritten(s.All())
-		_, onCheckerboard := s.HandWritten(s.All() &^ checkerboard(s.Topology.Cols))
-		require.LessOrEqual(t, onEmpty, steps[0], s.Name)
-		require.LessOrEqual(t, onCheckerboard, steps[1], s.Name)
+		t.Run(s.Name, func(t *testing.T) {
+			expression, err := environment.Compile(t.Context(), s.Expression)
+			require.NoError(t, err)
+			values := valuesOf(t, s)
+			cases.Check(t, func(t *rapid.T) {
+				set := drawSet(t, s)
+				var devices []*device.Device
+				for i := range set.All() {
+					devices = append(devices, values[i])
+				}
+				satisfied, err := expression.Satisfied(t.Context(), devices, cel.NewBudget(1<<40))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if holds := s.Holds(s.Names(set)); satisfied != holds {
+					t.Fatalf("%v: the expression says %v, the wiring %v", s.Names(set), satisfied, holds)
+				}
+			})
+		})
 	}
+}
+
+// valuesOf has the devices as expressions see them, in the order of the topology.
+func valuesOf(t *testing.T, s Scenario) []*device.Device {
+	slices, err := s.ResourceSlices("node-1")
+	require.NoError(t, err)
+	var values []*device.Device
+	for _, slice := range slices {
+		for i := range slice.Spec.Devices {
+			require.Equal(t, s.Topology.Devices[len(values)].Name, slice.Spec.Devices[i].Name)
+			values = append(values, device.New(slice.Spec.Driver, &slice.Spec.Devices[i]))
+		}
+	}
+	return values
+}
+
+// drawSet draws as many devices as are wanted: an answer in which up to two devices
+// are replaced by others of the same driver.
+func drawSet(t *rapid.T, s Scenario) Set {
+	set, _ := s.HandWritten(s.All() &^ Set(rapid.Uint64().Draw(t, "in use")&rapid.Uint64().Draw(t, "and")&rapid.Uint64().Draw(t, "and")))
+	if set == 0 {
+		set, _ = s.HandWritten(s.All())
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "replaced") {
+		r := rapid.SampledFrom(s.Requests).Draw(t, "request")
+		ours := s.OfDriver(r.Driver)
+		set &^= thinned(t, set&ours, 1)
+		set |= thinned(t, ours&^set, 1)
+	}
+	return set
 }

@@ -4,7 +4,6 @@
 package shape
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,15 +52,42 @@ func lowestOf(free Set, count int) Set {
 	return set
 }
 
-func TestShuffledIsReproducible(t *testing.T) {
-	for _, n := range []int{8, 12, 16, 32, 64} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			set := shuffled(n, n/2)
-			require.Equal(t, set, shuffled(n, n/2))
-			require.Equal(t, n/2, set.Len())
-			require.Zero(t, set&^first(n))
-		})
+func TestVariants(t *testing.T) {
+	const nodes = 1000
+	for _, s := range Scenarios() {
+		for _, o := range s.Occupancies {
+			t.Run(s.Name+"/"+o.Name, func(t *testing.T) {
+				all := s.Variants(o, nodes)
+				require.Equal(t, all, s.Variants(o, nodes), "not reproducible")
+				require.Equal(t, o.InUse, all[0])
+				seen := make(map[Set]bool)
+				for _, inUse := range all {
+					require.False(t, seen[inUse], "twice: %b", inUse)
+					seen[inUse] = true
+					requireInTheMannerOf(t, s, o, inUse)
+				}
+				if len(s.Topology.Devices) > 16 {
+					require.Len(t, all, nodes)
+				}
+			})
+		}
 	}
-	// Pinned, for the figures of benchmarks to stay comparable.
-	require.Equal(t, Set(0x2e), shuffled(8, 4))
+}
+
+func requireInTheMannerOf(t *testing.T, s Scenario, o Occupancy, inUse Set) {
+	t.Helper()
+	free := s.All() &^ inUse
+	require.Zero(t, inUse&^s.All())
+	set, _ := s.HandWritten(free)
+	switch o.Name {
+	case Free70, HalfFree:
+		require.Equal(t, o.InUse.Len(), inUse.Len())
+		return
+	case Adversarial:
+		require.NotZero(t, set)
+	case Unsatisfiable:
+		require.Zero(t, set)
+	}
+	require.Zero(t, o.InUse&^inUse)
+	require.True(t, s.Enough(free))
 }

@@ -5,8 +5,6 @@ package machine_test
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,19 +44,6 @@ func numbered(format string, n int) []string {
 		names = append(names, fmt.Sprintf(format, i))
 	}
 	return names
-}
-
-// TestTrn1Torus: links are those of the torus that the attributes tell.
-func TestTrn1Torus(t *testing.T) {
-	m, err := machine.ByName("aws-trn1")
-	require.NoError(t, err)
-	topo := m.Topology("node-1")
-	require.Len(t, topo.Edges(), 32)
-	require.True(t, topo.Adjacent("neuron-device-0", "neuron-device-3"), "columns close")
-	require.True(t, topo.Adjacent("neuron-device-0", "neuron-device-12"), "rows close")
-	require.True(t, topo.Adjacent("neuron-device-5", "neuron-device-9"))
-	require.False(t, topo.Adjacent("neuron-device-3", "neuron-device-4"))
-	require.True(t, topo.Connected([]string{"neuron-device-0", "neuron-device-3", "neuron-device-12", "neuron-device-15"}))
 }
 
 // TestRacks: nodes that follow each other are in one rack, as many as it has trays.
@@ -109,23 +94,6 @@ func TestEachCPU(t *testing.T) {
 	require.Equal(t, 16, perCache[0])
 }
 
-// TestSharedDevicesSayNothingElse: devices for one claim have no field for sharing at all.
-func TestSharedDevicesSayNothingElse(t *testing.T) {
-	shared := 0
-	for _, m := range machine.All() {
-		for _, d := range m.Topology("node-1").Devices {
-			if d.AllowMultipleAllocations {
-				shared++
-				require.NotEmpty(t, d.Capacity)
-			}
-			for _, capacity := range d.Capacity {
-				require.True(t, d.AllowMultipleAllocations || capacity.RequestPolicy == nil)
-			}
-		}
-	}
-	require.Equal(t, 4, shared)
-}
-
 // TestNothingInCommon: no attribute has the same value for a GPU and a NIC.
 func TestNothingInCommon(t *testing.T) {
 	for _, name := range []string{"oci-gb200", "azure-gb300"} {
@@ -136,20 +104,5 @@ func TestNothingInCommon(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestListsAndValues: the list of roots of a CPU has what GPUs have as one value.
-func TestListsAndValues(t *testing.T) {
-	gpu, cpus := devicesOf(t, "hgx-h100-cpu", "gpu.nvidia.com")[0], devicesOf(t, "hgx-h100-cpu", "dra.cpu")
-	require.True(t, slices.ContainsFunc(cpus, func(cpu resourceapi.Device) bool {
-		return slices.Contains(value(cpu, pcieRoot).([]string), value(gpu, pcieRoot).(string))
-	}))
-}
-
-// TestNoOrder: devices are published in no order.
-func TestNoOrder(t *testing.T) {
-	for name, driver := range map[string]string{"aws-trn1": "neuron.aws.com", "hgx-h100": "gpu.nvidia.com"} {
-		require.False(t, slices.IsSortedFunc(devicesOf(t, name, driver), func(a, b resourceapi.Device) int { return strings.Compare(a.Name, b.Name) }), name)
 	}
 }

@@ -17,42 +17,12 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/kubernetes/pkg/apis/resource"
-	resourcev1 "k8s.io/kubernetes/pkg/apis/resource/v1"
-	"k8s.io/kubernetes/pkg/apis/resource/validation"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
 )
-
-// TestAPIServerAccepts: slices and classes are valid by what the API server checks, and
-// pools are complete.
-func TestAPIServerAccepts(t *testing.T) {
-	for _, m := range machine.All() {
-		t.Run(m.Name, func(t *testing.T) {
-			slices, err := m.ResourceSlices("node-1.example.com")
-			require.NoError(t, err)
-			pools := map[string]int64{}
-			for _, slice := range slices {
-				pools[slice.Spec.Driver]++
-				var internal resource.ResourceSlice
-				require.NoError(t, resourcev1.Convert_v1_ResourceSlice_To_resource_ResourceSlice(slice, &internal, nil))
-				require.Empty(t, validation.ValidateResourceSlice(&internal))
-			}
-			for _, slice := range slices {
-				require.Equal(t, "node-1.example.com", slice.Spec.Pool.Name)
-				require.Equal(t, pools[slice.Spec.Driver], slice.Spec.Pool.ResourceSliceCount)
-			}
-			for _, class := range m.DeviceClasses() {
-				var internal resource.DeviceClass
-				require.NoError(t, resourcev1.Convert_v1_DeviceClass_To_resource_DeviceClass(class, &internal, nil))
-				require.Empty(t, validation.ValidateDeviceClass(&internal))
-			}
-		})
-	}
-}
 
 // TestClassesCoverDrivers: for each driver there is a class, and none for another one.
 func TestClassesCoverDrivers(t *testing.T) {

@@ -4,11 +4,15 @@
 package scenario
 
 import (
+	"reflect"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -46,42 +50,6 @@ func TestCasesKeepLimits(t *testing.T) {
 	})
 }
 
-// TestNothingPanicsUpstream: what the API forbids and upstream can't bear.
-func TestNothingPanicsUpstream(t *testing.T) {
-	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
-		for _, class := range c.Classes {
-			for _, selector := range class.Spec.Selectors {
-				require.NotNil(t, selector.CEL)
-			}
-		}
-		for _, claim := range c.Claims {
-			for _, request := range claim.Spec.Devices.Requests {
-				require.True(t, request.Exactly != nil || len(request.FirstAvailable) > 0)
-			}
-		}
-		edit(allRequests+".Count", func(count *int64) bool {
-			require.GreaterOrEqual(t, *count, int64(0))
-			return false
-		})(c)
-		edit(allRanges, func(r *resourceapi.CapacityRequestPolicyRange) bool {
-			require.True(t, r.Step == nil || r.Step.Sign() > 0 && r.Min != nil)
-			return false
-		})(c)
-	})
-}
-
-// TestSliceNamesAreUnique: two objects of one name are not possible in a cluster,
-// and allocators may rely on that.
-func TestSliceNamesAreUnique(t *testing.T) {
-	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
-		seen := map[string]bool{}
-		for _, slice := range c.Slices {
-			require.False(t, seen[slice.Name], "slice %s", slice.Name)
-			seen[slice.Name] = true
-		}
-	})
-}
-
 func TestReferencesResolve(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{CacheBytes: 4 << 30})
 	require.NoError(t, err)
@@ -115,12 +83,6 @@ func TestSelectorsCompile(t *testing.T) {
 	})
 }
 
-func TestCasesAreReproducible(t *testing.T) {
-	for seed := range 10 {
-		require.Equal(t, Cases(CEL).Example(seed).String(), Cases(CEL).Example(seed).String())
-	}
-}
-
 // TestPlainest: shrinking leads here. A single failing case should be readable.
 func TestPlainest(t *testing.T) {
 	rapid.MakeFuzz(func(t *rapid.T) {
@@ -133,4 +95,40 @@ func TestPlainest(t *testing.T) {
 		require.Empty(t, exactly.Selectors)
 		require.False(t, has(allDevices+".Taints")(c))
 	})(t, make([]byte, 1<<16))
+}
+
+// TestStripRemoves: a trait that was removed is gone, and only what the trait
+// reports as removed has changed the case.
+func TestStripRemoves(t *testing.T) {
+	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
+		for _, trait := range Traits {
+			stripped := c.Clone()
+			if !trait.Strip(stripped) {
+				continue
+			}
+			require.False(t, equality.Semantic.DeepEqual(c, stripped), "%s: nothing changed", trait.Name)
+			require.False(t, trait.Strip(stripped), "%s: still there", trait.Name)
+		}
+	})
+}
+
+func TestFlip(t *testing.T) {
+	c := &Case{}
+	for _, gate := range Gates {
+		flipped := gate.Flip(c)
+		require.Equal(t, 1, flipped.Features.Set().Len(), gate.Name)
+		require.Equal(t, c.Features, gate.Flip(flipped).Features, gate.Name)
+	}
+	require.Len(t, Gates, reflect.TypeFor[structured.Features]().NumField())
+}
+
+func TestYAMLRoundTrip(t *testing.T) {
+	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
+		parsed, err := Parse([]byte(c.String()))
+		require.NoError(t, err)
+		// Nil or empty makes no difference to allocators.
+		if !equality.Semantic.DeepEqual(c, parsed) {
+			require.Fail(t, "difference after a round trip (-drawn +parsed)", cmp.Diff(c, parsed))
+		}
+	})
 }

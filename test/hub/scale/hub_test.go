@@ -4,7 +4,13 @@
 package scale
 
 import (
+	"bytes"
 	"context"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,11 +23,15 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/fleet"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/controller"
 )
 
 // namespace has all Placements. The set of the generated clusters is bound to it.
@@ -120,4 +130,139 @@ func (h *hub) relabel(ctx context.Context, name, key, value string) error {
 		return err
 	}
 	return env.Change(ctx, h, object, func(c *clusterv1.ManagedCluster) { c.Labels[key] = value })
+}
+
+const program = "celset-placement"
+
+// build returns the path of the program.
+func build(t testing.TB) string {
+	t.Helper()
+	return env.Program(t, program)
+}
+
+// instance is a process that runs the program.
+type instance struct {
+	command *exec.Cmd
+	output  *bytes.Buffer
+	// done is closed when the process has ended, and then output may be read.
+	done chan struct{}
+	kill func()
+}
+
+// start runs the program until it is killed or the test ends.
+func start(t testing.TB, binary, kubeconfig string, arguments ...string) *instance {
+	t.Helper()
+	i := &instance{output: &bytes.Buffer{}, done: make(chan struct{})}
+	arguments = append([]string{"--kubeconfig=" + kubeconfig, "--health-probe-bind-address=0", "--metrics-bind-address=0"}, arguments...)
+	i.command = exec.Command(binary, arguments...)
+	i.command.Stdout, i.command.Stderr = i.output, i.output
+	require.NoError(t, i.command.Start())
+	go func() {
+		defer close(i.done)
+		_ = i.command.Wait()
+	}()
+	i.kill = sync.OnceFunc(func() {
+		_ = i.command.Process.Kill()
+		<-i.done
+	})
+	t.Cleanup(i.kill)
+	return i
+}
+
+// running fails the test if the process has ended by itself.
+func (i *instance) running(t testing.TB) {
+	t.Helper()
+	select {
+	case <-i.done:
+		t.Fatalf("%s ended by itself: %s\n%s", program, i.command.ProcessState, i.output)
+	default:
+	}
+}
+
+// meter counts what a controller does.
+type meter struct {
+	evaluations atomic.Int64
+	// decisions are those that were made, or found to stand.
+	decisions atomic.Int64
+
+	mutex sync.Mutex
+	// writes are the requests that are no reads, by method and resource.
+	writes map[string]int
+}
+
+// ObserveCompilation implements [cel.Observer].
+func (*meter) ObserveCompilation(string, bool, error) {}
+
+// ObserveEvaluation implements [cel.Observer].
+func (m *meter) ObserveEvaluation(string, uint64, error) { m.evaluations.Add(1) }
+
+// ObserveSchedule is not of interest.
+func (*meter) ObserveSchedule() func(*placement.Result, error) {
+	return func(*placement.Result, error) {}
+}
+
+// ObservePlugin implements [placement.Observer]. The first filter runs once each time a
+// Placement is decided.
+func (m *meter) ObservePlugin(_, name string) func() {
+	if name != placement.Predicate {
+		return func() {}
+	}
+	return func() { m.decisions.Add(1) }
+}
+
+// ObserveTurn implements [controller.Observer].
+func (m *meter) ObserveTurn(turn string, _ bool) {
+	if turn == controller.TurnUnchanged {
+		m.decisions.Add(1)
+	}
+}
+
+// ObserveWriting is not of interest.
+func (*meter) ObserveWriting() func(error) { return func(error) {} }
+
+// roundTripper counts the requests of a client.
+type roundTripper struct {
+	*meter
+	next http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
+		path := strings.Split(request.URL.Path, "/")
+		resource := path[len(path)-1]
+		for i, part := range path {
+			if part == "namespaces" && i+2 < len(path) {
+				resource = path[i+2]
+			}
+		}
+		if path[len(path)-1] == "status" {
+			resource += "/status"
+		}
+		r.mutex.Lock()
+		r.writes[request.Method+" "+resource]++
+		r.mutex.Unlock()
+	}
+	return r.next.RoundTrip(request)
+}
+
+// reset returns the counts of writes and evaluations, and starts anew.
+func (m *meter) reset() (writes map[string]int, evaluations int) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	writes, m.writes = m.writes, map[string]int{}
+	return writes, int(m.evaluations.Swap(0))
+}
+
+// control runs the controller in this process until stop is called or the test ends.
+func (h *hub) control(t testing.TB) (m *meter, stop func()) {
+	t.Helper()
+	m = &meter{writes: map[string]int{}}
+	environment, err := cluster.NewEnvironment(cel.Config{Observer: m, CacheBytes: 1 << 30})
+	require.NoError(t, err)
+	config := h.ConfigOf(t, controlplane.AdminUser)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return roundTripper{m, next} })
+	options := controller.Options{Scheduler: placement.Config{Environment: environment, Observer: m}, Observer: m, SkipNameValidation: true}
+	stop = h.Manage(t, config, manager.Options{Cache: controller.Cache()}, func(mgr manager.Manager) error { return controller.Add(mgr, options) })
+	return m, stop
 }

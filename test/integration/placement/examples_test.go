@@ -6,8 +6,10 @@ package placement
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,10 +17,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/federation"
 )
 
 // placementExamples are the tests of files in manifests/examples/placement; those of the others are
@@ -107,4 +114,147 @@ func read[T client.Object](t testing.TB, s scene, namespace, name string, into T
 	t.Helper()
 	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into))
 	return into
+}
+
+// The examples of the proposal "Select clusters with CEL expressions".
+
+func exampleClusterProfile(t *testing.T, file string) {
+	const name = "cel-clusterprofile"
+	s := newFleet(t, "default")
+	s.installClusterProfiles(t)
+	s.join(t, "a", traits{})
+	applied := s.apply(t, file)
+	s.requireSelected(t, name)
+	s.requireCondition(t, name, placement.ConditionEvaluationFailed, "True "+placement.ReasonEvaluationFailed, "no such key: properties")
+
+	environment, err := cluster.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	predicate := s.live(t, name).Spec.Predicates[0]
+	selector, err := environment.Compile(t.Context(), predicate.RequiredClusterSelector, nil)
+	require.NoError(t, err)
+	profile, err := cluster.Of(applied[0])
+	require.NoError(t, err)
+	verdict, err := selector.Match(t.Context(), profile, cluster.Hub{})
+	require.NoError(t, err)
+	require.True(t, verdict.Matches)
+}
+
+// installClusterProfiles creates the definition in the module that has the kind.
+func (s scene) installClusterProfiles(t testing.TB) {
+	t.Helper()
+	// A package of it, which the go command gets if it is not there yet; a module it does not.
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-find", "-f", "{{.Module.Dir}}", "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1").Output()
+	require.NoError(t, err)
+	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(output)), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
+	require.NoError(t, err)
+	_, err = controlplane.Apply(t.Context(), s.RESTConfig(), definition, controlplane.ApplyOptions{})
+	require.NoError(t, err)
+	probe := []byte("{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, metadata: {name: probe}, spec: {clusterManager: {name: probe}}}")
+	env.Becomes(t, true, func() bool {
+		_, err := controlplane.Apply(t.Context(), s.RESTConfig(), probe, controlplane.ApplyOptions{DryRun: true})
+		return err == nil
+	})
+}
+
+// The examples of the proposal "ClusterSelector Federated Resource Placement". The
+// annotations and the labels of the clusters are as the API server has them.
+
+// federated has clusters with labels.
+func federated(t *testing.T) scene {
+	t.Helper()
+	s := newScene(t, "")
+	for name, labels := range map[string]map[string]string{
+		"eu-prod": {"location": "europe", "environment": "prod"},
+		"eu-test": {"location": "europe", "environment": "qa"},
+		"us-dev":  {"location": "usa", "environment": "dev"},
+		"us-prod": {"location": "usa", "environment": "prod"},
+		"bare":    nil,
+		"test15":  {"someLabel": "", "environment": "qa"},
+	} {
+		s.join(t, name, traits{labels: labels})
+	}
+	return s
+}
+
+// requireDistributed applies an example where "test15" and "us-dev" have the object
+// already.
+func requireDistributed(t *testing.T, file string, selected, deleted []string) {
+	t.Helper()
+	s := federated(t)
+	applied := s.apply(t, file)
+	require.Len(t, applied, 1)
+	var list clusterv1.ManagedClusterList
+	require.NoError(t, s.List(t.Context(), &list))
+	selector, err := federation.ParseAnnotations(applied[0].GetAnnotations())
+	require.NoError(t, err)
+	var clusters []federation.Cluster
+	var matching []string
+	for i := range list.Items {
+		c := &list.Items[i]
+		clusters = append(clusters, federation.Cluster{Name: c.Name, Labels: c.Labels, Present: c.Name == "test15" || c.Name == "us-dev"})
+		verdict, err := selector.Clusters().Match(t.Context(), cluster.New(c), cluster.Hub{})
+		require.NoError(t, err)
+		if verdict.Matches {
+			matching = append(matching, c.Name)
+		}
+	}
+	got, err := federation.Distribute(applied[0].GetAnnotations(), clusters)
+	require.NoError(t, err)
+	require.Equal(t, federation.Distribution{Selected: selected, Deleted: deleted}, got)
+	require.Equal(t, selected, matching, "the selector that all selections use")
+}
+
+func exampleConfigMap(t *testing.T, file string) {
+	requireDistributed(t, file, []string{"eu-prod"}, []string{"test15", "us-dev"})
+}
+
+func exampleEurope(t *testing.T, file string) {
+	requireDistributed(t, file, []string{"eu-prod", "eu-test"}, []string{"test15", "us-dev"})
+}
+
+func exampleOneCluster(t *testing.T, file string) {
+	requireDistributed(t, file, []string{"test15"}, []string{"us-dev"})
+}
+
+func exampleProduction(t *testing.T, file string) {
+	requireDistributed(t, file, []string{"bare", "eu-prod", "us-prod"}, []string{"test15", "us-dev"})
+}
+
+// The examples of the proposal "Placement extensible scheduling".
+
+const (
+	cpuRatio = "cpuratio"
+)
+
+// best is the spec of a Placement for the n clusters with the best scores.
+func best(n int, resource, name string, weight int) string {
+	return fmt.Sprintf(`
+numberOfClusters: %d
+prioritizerPolicy:
+  mode: Exact
+  configurations:
+  - {scoreCoordinate: {type: AddOn, addOn: {resourceName: %s, scoreName: %s}}, weight: %d}
+`, n, resource, name, weight)
+}
+
+// fail gives a cluster the taint of one that is not available.
+func (s scene) fail(t testing.TB, name string) {
+	t.Helper()
+	change(t, s, read(t, s, "", name, &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = unavailable })
+}
+
+// mend takes it away.
+func (s scene) mend(t testing.TB, name string) {
+	t.Helper()
+	change(t, s, read(t, s, "", name, &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = nil })
+}
+
+// scores are those in the decisions of a Placement.
+func (s scene) scores(t testing.TB, name string) string {
+	t.Helper()
+	var text string
+	for _, decision := range s.decisions(t, name) {
+		text += fmt.Sprintf("%s:%d ", decision.ClusterName, decision.Score)
+	}
+	return text
 }

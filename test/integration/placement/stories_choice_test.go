@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -107,4 +109,79 @@ func (s scene) host(t testing.TB, n int) {
 	t.Helper()
 	parallel(t, n, func(i int) error { return s.Create(t.Context(), generated(i)) })
 	s.cleanUpAll(t, &clusterv1.ManagedCluster{})
+}
+
+// User stories 1 to 4 of the proposal "Placement extensible scheduling".
+
+// An agent of each cluster pushes what it measures there. It may write scores in the
+// namespace of its cluster, and nothing else.
+func TestScoreStory1ScoresPushedFromEachCluster(t *testing.T) {
+	s := newFleet(t, "")
+	agents := map[string]client.Client{}
+	for _, name := range []string{"cluster1", "cluster2", "cluster3"} {
+		s.join(t, name, traits{})
+		agents[name] = s.agent(t, name)
+	}
+	s.place(t, "least-busy", best(1, "usage", cpuRatio, 1))
+	for name, free := range map[string]int32{"cluster1": 12, "cluster2": 64, "cluster3": 30} {
+		s.score(t, agents[name], name, "usage", cpuRatio, free)
+	}
+	s.requireSelected(t, "least-busy", "cluster2")
+	s.score(t, agents["cluster2"], "cluster2", "usage", cpuRatio, 5)
+	s.requireSelected(t, "least-busy", "cluster3")
+
+	foreign := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: "forged"}}
+	err := agents["cluster2"].Create(t.Context(), foreign)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+}
+
+// agent is a client of what runs on a cluster.
+func (s scene) agent(t testing.TB, cluster string) client.Client {
+	t.Helper()
+	s.open(t, cluster)
+	user := "agent-of-" + cluster
+	s.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: user}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1alpha1.GroupName}, Resources: []string{"addonplacementscores", "addonplacementscores/status"}, Verbs: []string{"create", "get", "update"},
+	}}})
+	s.create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})
+	result := s.As(t, user)
+	probe := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "probe"}}
+	env.Becomes(t, true, func() bool { return result.Create(t.Context(), probe, client.DryRunAll) == nil })
+	return result
+}
+
+// An agent on the hub scores all clusters by what it knows of them, the memory that
+// they can allocate, from -100 to 100.
+func TestScoreStory2ScoresFromMetricsOnTheHub(t *testing.T) {
+	s := newFleet(t, "")
+	memory := map[string]int64{"small": 16, "medium": 64, "large": 112}
+	for name, gib := range memory {
+		s.join(t, name, traits{allocate: clusterv1.ResourceList{"memory": *resource.NewQuantity(gib<<30, resource.BinarySI)}})
+	}
+	collect := func() {
+		var list clusterv1.ManagedClusterList
+		require.NoError(t, s.List(t.Context(), &list))
+		for _, c := range list.Items {
+			quantity := c.Status.Allocatable["memory"]
+			gib := quantity.Value() >> 30
+			s.score(t, s, c.Name, "thanos", "memory", int32(200*(gib-16)/96-100))
+		}
+	}
+	collect()
+	s.place(t, "roomy", best(2, "thanos", "memory", 1))
+	s.requireSelected(t, "roomy", "large", "medium")
+	require.Equal(t, "large:100 medium:0 ", s.scores(t, "roomy"))
+
+	changeStatus(t, s, read(t, s, "", "large", &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) {
+		c.Status.Allocatable["memory"] = resource.MustParse("16Gi")
+	})
+	changeStatus(t, s, read(t, s, "", "small", &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) {
+		c.Status.Allocatable["memory"] = resource.MustParse("32Gi")
+	})
+	collect()
+	s.requireSelected(t, "roomy", "medium", "small")
 }

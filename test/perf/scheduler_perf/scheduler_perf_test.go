@@ -4,18 +4,26 @@
 package scheduler_perf
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"reflect"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 
+	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/ledger"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/plugin"
 )
 
 // TestSchedulerPerf runs the workloads labelled "short".
@@ -103,4 +111,55 @@ func isStretch(mesh topology.Topology, names []string) bool {
 		}
 	}
 	return ends == 1
+}
+
+const configFile = "performance-config.yaml"
+
+func TestMain(m *testing.M) {
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	m.Run()
+}
+
+// prepare makes our feature gate known, and the etcd of go.mod the one that scheduler_perf
+// finds.
+func prepare() error {
+	if err := plugin.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
+		return err
+	}
+	perf.PluginNames = append(perf.PluginNames, plugin.Name, plugin.PreferenceName)
+	if err := perf.InitTests(); err != nil {
+		return err
+	}
+	dir, err := controlplane.Build(context.Background(), "", os.Stderr, controlplane.Etcd)
+	if err != nil {
+		return err
+	}
+	return os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+func registry() frameworkruntime.Registry {
+	return frameworkruntime.Registry{
+		plugin.Name:           plugin.NewFactory(utilfeature.DefaultFeatureGate),
+		plugin.PreferenceName: plugin.NewPreferenceFactory(utilfeature.DefaultFeatureGate),
+	}
+}
+
+// withRegistry is the option that scheduler_perf has for benchmarks only, as their
+// parameter: RunIntegrationPerfScheduling takes plugins of others from nowhere else.
+func withRegistry(t *testing.T, registry frameworkruntime.Registry) perf.SchedulerPerfOption {
+	t.Helper()
+	option := reflect.TypeFor[perf.SchedulerPerfOption]()
+	field, found := option.In(0).Elem().FieldByName("outOfTreePluginRegistry")
+	require.True(t, found, "scheduler_perf has changed")
+	require.Equal(t, reflect.TypeOf(registry), field.Type, "scheduler_perf has changed")
+	set := func(args []reflect.Value) []reflect.Value {
+		options := args[0].Elem()
+		address := unsafe.Pointer(options.FieldByIndex(field.Index).UnsafeAddr())
+		reflect.NewAt(field.Type, address).Elem().Set(reflect.ValueOf(registry))
+		return nil
+	}
+	return reflect.MakeFunc(option, set).Interface().(perf.SchedulerPerfOption)
 }

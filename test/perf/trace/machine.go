@@ -5,7 +5,6 @@ package trace
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -16,13 +15,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
 )
@@ -165,40 +164,26 @@ func extend(chosen, rest shape.Set, size int, yield func(shape.Set) bool) bool {
 }
 
 // class selects the devices, and defines the constraints.
-func (m *Machine) class() (*resourceapi.DeviceClass, error) {
-	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className}}
-	class.Spec.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == '%s'", className)}}}
+func (m *Machine) class() *resourceapi.DeviceClass {
+	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className}, Spec: env.ClassOf(className)}
 	for i, c := range m.constraints {
-		if i > 0 && c.name == m.constraints[i-1].name {
-			continue // one for all sizes
+		if i == 0 || c.name != m.constraints[i-1].name { // one for all sizes
+			class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: env.Definition(c.name, c.expression)})
 		}
-		raw, err := json.Marshal(v1alpha1.CELDeviceConstraint{
-			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
-			Name:     c.name, Expression: c.expression,
-		})
-		if err != nil {
-			return nil, err
-		}
-		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
-			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}},
-		}})
 	}
-	return class, nil
+	return class
 }
 
 // claim asks for so many devices, and refers to the constraint for that.
 func (m *Machine) claim(size int) *resourceapi.ResourceClaim {
-	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%d-devices", size)}}
-	claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "mla", Exactly: &resourceapi.ExactDeviceRequest{
-		DeviceClassName: className, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(size),
-	}}}
+	parts := []env.Part{env.Request("mla", className, int64(size))}
 	for _, c := range m.constraints {
 		if c.size == size {
-			claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{
-				Requests: []string{"mla"}, MatchAttribute: new(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + c.name)),
-			}}
+			parts = append(parts, env.Refer(c.name, "mla"))
 		}
 	}
+	claim := env.Claim(fmt.Sprintf("%d-devices", size), parts...)
+	claim.Namespace = "default"
 	return claim
 }
 
@@ -230,10 +215,6 @@ func (m *Machine) asked(options ...allocator.Option) (chooser, error) {
 	if len(published) != 1 {
 		return nil, errors.New("the devices of a node are not one slice")
 	}
-	class, err := m.class()
-	if err != nil {
-		return nil, err
-	}
 	places := map[string]int{}
 	for i, d := range m.topology.Devices {
 		places[d.Name] = i
@@ -246,7 +227,7 @@ func (m *Machine) asked(options ...allocator.Option) (chooser, error) {
 			inUse.Insert(structured.MakeDeviceID(className, published[0].Spec.Pool.Name, m.topology.Devices[i].Name))
 		}
 		ctx := context.Background()
-		a, err := allocator.NewAllocator(ctx, features, structured.AllocatedState{AllocatedDevices: inUse}, classes{class}, published, selectors, options...)
+		a, err := allocator.NewAllocator(ctx, features, structured.AllocatedState{AllocatedDevices: inUse}, classes{m.class()}, published, selectors, options...)
 		if err != nil {
 			return choice{}, err
 		}

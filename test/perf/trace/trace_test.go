@@ -174,56 +174,6 @@ func machineNamed(t *testing.T, name string) *Machine {
 	return all[i]
 }
 
-// What is in use is given to nobody.
-func TestPoliciesAreNotTrusted(t *testing.T) {
-	c := newCluster(machineNamed(t, "ring"), 1, func(shape.Set, int) (choice, error) { return choice{set: 1}, nil })
-	_, placed, err := c.place(1)
-	require.NoError(t, err)
-	require.True(t, placed)
-	_, _, err = c.place(1)
-	require.ErrorContains(t, err, "ring, 1 devices: of 11111110 on node 0 1 was chosen")
-}
-
-// Nodes that are equal have the same chance.
-func TestAnyNode(t *testing.T) {
-	m := machineNamed(t, "ring")
-	choose, err := m.asked(m.keepWhole()...)
-	require.NoError(t, err)
-	c, chosen := newCluster(m, 4, choose), [4]int{}
-	c.chance = rand.New(rand.NewPCG(5, 5))
-	for range 900 {
-		c.free = []shape.Set{0b1111_1111, 0b1, 0b1, 0b1}
-		got, _, err := c.place(1)
-		require.NoError(t, err)
-		chosen[got.node]++
-	}
-	require.Zero(t, chosen[0], "whose ring is whole")
-	for _, times := range chosen[1:] {
-		require.InDelta(t, 300, times, 60)
-	}
-}
-
-// Best effort divides all that is idle, and takes the best of the sets that satisfy the constraint.
-func TestBestEffort(t *testing.T) {
-	m := machineNamed(t, "cube-mesh")
-	for _, of := range []struct {
-		about    string
-		free     shape.Set
-		size     int
-		expected shape.Set
-	}{
-		{"a quad", 0b1111_1111, 4, 0b1111},
-		{"one is the first", 0b0000_1110, 1, 0b0010},
-		{"there are not so many", 0b11, 4, 0},
-		{"1 and 2 have two links, and one is left over", 0b0000_0111, 2, 0b0110},
-		{"they are not linked", 0b0010_0001, 2, 0},
-	} {
-		c, err := m.bestEffort(of.free, of.size)
-		require.NoError(t, err)
-		require.Equal(t, of.expected, c.set, of.about)
-	}
-}
-
 // The expressions of the classes mean what the predicates in Go mean, and the first set is the first.
 // KeepWhole breaks as few sets as any that would do, whatever is free.
 func TestAsked(t *testing.T) {

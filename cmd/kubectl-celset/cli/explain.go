@@ -144,7 +144,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if len(subject.Claims) == 0 {
 		return fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
 	}
-	known, err := f.knownOf(ctx, state, subject)
+	known, err := f.knownOf(ctx, subject)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ type known struct {
 }
 
 // knownOf reads what schedulers publish, and the events of the pod. That these can't be read is no error.
-func (f *fitOptions) knownOf(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject) (*known, error) {
+func (f *fitOptions) knownOf(ctx context.Context, subject *clusterstate.Subject) (*known, error) {
 	k := &known{namespace: f.schedulers}
 	if subject.Pod == nil {
 		return k, nil

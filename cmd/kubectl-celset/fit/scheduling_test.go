@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -17,8 +18,6 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cmd/internal/served"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
-
-	resourceapi "k8s.io/api/resource/v1"
 )
 
 // Of a pod whose claims have constraints, the answer is yes only if a scheduler serves them.

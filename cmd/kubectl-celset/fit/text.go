@@ -18,7 +18,7 @@ import (
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Subject)
-	r.Scheduling.print(&b)
+	r.print(&b)
 	for _, claim := range r.Allocated {
 		fmt.Fprintf(&b, "  claim %s has been allocated: %s\n", claim.Name, claim.DevicesByRequest())
 	}

@@ -143,7 +143,11 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	controller.Guard(config)
+	measured, err := measure()
+	if err != nil {
+		return nil, err
+	}
+	controller.Guard(config, measured.ObserveUndecodable)
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme, Cache: o.where().Cache(binding.Cache(controller.Cache())), Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,
@@ -160,19 +164,15 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := o.Serve(mgr, program.Checks{Live: ping, Ready: ping}); err != nil {
 		return nil, err
 	}
-	return mgr, o.addControllers(mgr)
+	return mgr, o.addControllers(mgr, measured)
 }
 
 // addControllers adds what runs in the manager.
-func (o *options) addControllers(mgr manager.Manager) error {
+func (o *options) addControllers(mgr manager.Manager, measured *metrics.Metrics) error {
 	if o.bindings {
 		if err := binding.Add(mgr); err != nil {
 			return err
 		}
-	}
-	measured, err := measure()
-	if err != nil {
-		return err
 	}
 	scheduling, err := measured.Scheduling()
 	if err != nil {

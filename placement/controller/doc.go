@@ -6,7 +6,7 @@
 //
 //	scheme := runtime.NewScheme()
 //	err := controller.AddToScheme(scheme)
-//	controller.Guard(config)
+//	controller.Guard(config, nil)
 //	mgr, err := manager.New(config, manager.Options{Scheme: scheme, Cache: controller.Cache()})
 //	err = controller.Add(mgr, controller.Options{Workers: 4})
 //	err = mgr.Start(ctx)

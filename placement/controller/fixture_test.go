@@ -38,7 +38,7 @@ var theHub = env.Share(func(t testing.TB) *hub {
 		Controllers: []string{"garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller"},
 	})}
 	config := h.ConfigOf(t, controlplane.AdminUser)
-	Guard(config)
+	Guard(config, nil)
 	var err error
 	h.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: h.Scheme()})
 	must(t, err)

@@ -56,6 +56,8 @@ func (m *Metrics) define() {
 		"Number of times that the CEL expressions of a Placement were evaluated, by the queue that it came from (usual, or slow if it is expensive) and the outcome: done, continued (it goes on when others had their turn), failed (it takes too long, so the former decision stands) or unchanged (the clusters that have changed make no difference to it, and no other cluster was looked at).", "queue", "outcome")
 	m.outOfRange = countBy("values_out_of_range_total",
 		"Number of values, counted each time that they are read, that are not in their range, by the prioritizer that reads them: an amount of a resource that is negative or too large to be true counts as missing, a score as the nearest one in the range.", "plugin_name")
+	m.undecodable = countBy("undecodable_objects_total",
+		"Number of times that the API server answered with an object that can't be decoded, by its resource: it is read without its status, or left out.", "resource")
 	m.evaluationTime = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "cel_evaluation_duration_seconds", Buckets: durations(), StabilityLevel: metrics.ALPHA,
 		Help: "Time to evaluate one CEL expression on one cluster.",
@@ -88,6 +90,7 @@ func (m *Metrics) start() {
 	for vector, values := range map[*metrics.CounterVec][]string{
 		m.matches:      {evaluated, remembered},
 		m.compilations: {compiled, refused, remembered},
+		m.undecodable:  {"managedclusters", "addonplacementscores", "placements", "placementdecisions"},
 		m.outOfRange:   {placement.ResourceAllocatableCPU, placement.ResourceAllocatableMemory, addOn},
 		m.failures: {
 			string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonBudget),

@@ -23,6 +23,8 @@
 //     in the slow one.
 //   - celset_placement_values_out_of_range_total{plugin_name}: amounts and scores that
 //     prioritizers read and that can't be true.
+//   - celset_placement_undecodable_objects_total{resource}: objects of the API server
+//     that can't be decoded.
 //   - celset_placement_cel_evaluation_duration_seconds and
 //     celset_placement_cel_evaluation_cost: one evaluation of one expression on one
 //     cluster. Selection without CEL is not observed, and no slower.

@@ -34,6 +34,8 @@ type Metrics struct {
 	turns      *metrics.CounterVec
 	outOfRange *metrics.CounterVec
 
+	undecodable *metrics.CounterVec
+
 	evaluationTime *metrics.Histogram
 	evaluationCost *metrics.Histogram
 	failures       *metrics.CounterVec
@@ -56,7 +58,7 @@ func New(options Options) (*Metrics, error) {
 	m := &Metrics{now: options.Now}
 	m.define()
 	for _, one := range []metrics.Registerable{
-		m.scheduling, m.plugins, m.writing, m.matches, m.turns, m.outOfRange, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
+		m.scheduling, m.plugins, m.writing, m.matches, m.turns, m.outOfRange, m.undecodable, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
 	} {
 		// They are made here, since the registry is none of Kubernetes, which would do it.
 		one.Create(nil)

@@ -182,7 +182,7 @@ func TestConventions(t *testing.T) {
 	require.NoError(t, err)
 	families, err := b.registry.Gather()
 	require.NoError(t, err)
-	require.Len(t, families, 10)
+	require.Len(t, families, 11)
 	for _, family := range families {
 		if family.GetName() == "celset_placement_turns_total" {
 			require.Len(t, family.GetMetric(), 8, "all are there from the start")

@@ -73,6 +73,9 @@ func (m *Metrics) ObserveTurn(turn string, expensive bool) {
 	m.turns.WithLabelValues(queue, turn).Inc()
 }
 
+// ObserveUndecodable is called when the API server has answered with an object of a resource that can't be decoded.
+func (m *Metrics) ObserveUndecodable(resource string) { m.undecodable.WithLabelValues(resource).Inc() }
+
 // Now implements [cel.Timer].
 func (m *Metrics) Now() time.Time { return m.now() }
 

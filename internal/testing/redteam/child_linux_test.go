@@ -195,7 +195,7 @@ func managedCluster(reported Reported) (*clusterv1.ManagedCluster, error) {
 // guarded is what celset-placement's client gets of an answer of the API server.
 func guarded(content []byte) ([]byte, error) {
 	config := &rest.Config{Host: "http://hub", Transport: answering(content)}
-	controller.Guard(config)
+	controller.Guard(config, nil)
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 func run(t *testing.T) (stop func()) {
 	t.Helper()
 	config := shared.ConfigOf(t, env.Placement.Name)
-	controller.Guard(config)
+	controller.Guard(config, nil)
 	where := inventory.ClusterProfiles{Namespace: fleet}
 	return shared.Manage(t, config, manager.Options{Cache: where.Cache(controller.Cache())}, func(mgr manager.Manager) error {
 		return controller.Add(mgr, controller.Options{Inventory: where, ProfileDecisions: true, SkipNameValidation: true})

@@ -35,6 +35,9 @@ const (
 	ReasonEvaluationsSucceeded = "EvaluationsSucceeded"
 )
 
+// unselected is what conditions say of clusters on which evaluations failed, where a decision is made.
+const unselected = ", which are not selected"
+
 // standing is what conditions say where no decision is made.
 func (r *Result) standing() string {
 	if r.Standing == 0 {
@@ -48,6 +51,8 @@ type report struct {
 	result    *Result
 	placement *clusterv1beta1.Placement
 	now       time.Time
+	// lacking is what no cluster has, though the Placement names it.
+	lacking []string
 }
 
 // satisfied sets the condition PlacementSatisfied.
@@ -76,7 +81,7 @@ func (r *report) evaluated(failed []Removal, stands bool) {
 		r.condition(ConditionEvaluationFailed, metav1.ConditionFalse, ReasonEvaluationsSucceeded, "All evaluations succeeded")
 		return
 	}
-	which := ", which are not selected"
+	which := unselected
 	if stands {
 		which = ""
 	}
@@ -136,12 +141,12 @@ func (r *report) scheduled(selected int) {
 	wanted := r.placement.Spec.NumberOfClusters
 	switch {
 	case selected == 0:
-		r.satisfied(metav1.ConditionFalse, ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary())
+		r.satisfied(metav1.ConditionFalse, ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary()+r.lacks())
 	case wanted == nil || int(*wanted) <= selected:
-		r.satisfied(metav1.ConditionTrue, ReasonScheduled, "All cluster decisions scheduled")
+		r.satisfied(metav1.ConditionTrue, ReasonScheduled, "All cluster decisions scheduled"+r.lacks())
 	default:
 		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
-			fmt.Sprintf("%d cluster decisions unscheduled", int(*wanted)-selected)+r.summary())
+			fmt.Sprintf("%d cluster decisions unscheduled", int(*wanted)-selected)+r.summary()+r.lacks())
 	}
 }
 

@@ -15,7 +15,7 @@
 // # From clusters to decisions
 //
 //  1. Available: the clusters of the ManagedClusterSets that are bound to the
-//     namespace of the Placement and that it names, or of all bound ones ([Available]).
+//     namespace of the Placement and that it names, or of all bound ones ([Availability]).
 //  2. Filters: a cluster must match one of the predicates, that is its label selector,
 //     claim selector and CEL expressions, and its taints must be tolerated. Each
 //     filter reports what it removed with a [Reason] ([Filtered]).

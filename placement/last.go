@@ -24,7 +24,7 @@ import (
 //   - what the predicates say of it,
 //   - the set that it is in, and its taints,
 //   - the amounts that prioritizers of the Placement read,
-//   - the labels and claims that it is spread over, and all of them if there are decision groups.
+//   - the labels and claims that it is spread over, and all of them if there are decision groups, or if a condition names what clusters have.
 
 // lastResult is what the last result of a Placement was made from.
 type lastResult struct {
@@ -39,6 +39,8 @@ type lastResult struct {
 	sets     []int32
 	eligible []string
 	scores   cluster.ScoreFinder
+	// named is set if a condition names labels or claims of the clusters.
+	named bool
 }
 
 // inputs are what a result depends on besides time, clusters and scores.
@@ -72,6 +74,7 @@ func (r *run) made() *lastResult {
 	return &lastResult{
 		inputs: r.inputs(), at: r.now, until: r.horizon.time,
 		clusters: available.Clusters, sets: available.sets, eligible: available.Eligible, scores: r.snapshot.Scores,
+		named: r.named,
 	}
 }
 
@@ -124,6 +127,7 @@ func (r *run) stands(known *remembered) bool {
 		r.plan.readsScores() && !sameScores(last.scores, r.snapshot.Scores) {
 		return false
 	}
+	r.named = last.named
 	available, err := r.available()
 	if err != nil || available.fleeting || !slices.Equal(available.Eligible, last.eligible) || !slices.Equal(available.sets, last.sets) ||
 		!slices.EqualFunc(available.Clusters, last.clusters, r.alike) {
@@ -159,7 +163,7 @@ func (r *run) alike(a, b *clusterv1.ManagedCluster) bool {
 			return false
 		}
 	}
-	return len(r.plan.groups) == 0 || maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Status.ClusterClaims, b.Status.ClusterClaims)
+	return len(r.plan.groups) == 0 && !r.named || maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Status.ClusterClaims, b.Status.ClusterClaims)
 }
 
 func sameTaint(a, b clusterv1.Taint) bool {

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -49,6 +50,7 @@ func addOn(of clusterv1beta1.AddOnScore) scorer {
 	return func(r *run, candidates []*Candidate) ([]int64, error) {
 		result := make([]int64, len(candidates))
 		var expired, clamped []string
+		there, found := sets.New[string](), false
 		for i, c := range candidates {
 			name := c.Cluster.Name
 			object, err := r.snapshot.score(name, of.ResourceName)
@@ -56,6 +58,7 @@ func addOn(of clusterv1beta1.AddOnScore) scorer {
 			case err != nil:
 				return nil, err
 			case object == nil:
+				continue
 			case r.expired(object):
 				expired = append(expired, name+"/"+of.ResourceName)
 			default:
@@ -64,6 +67,18 @@ func addOn(of clusterv1beta1.AddOnScore) scorer {
 					clamped = append(clamped, fmt.Sprintf("%s/%s (%d)", name, of.ResourceName, value))
 				}
 			}
+			if found = true; !there.Has(of.ScoreName) {
+				for _, item := range object.Status.Scores {
+					there.Insert(item.Name)
+				}
+			}
+		}
+		switch {
+		case len(candidates) == 0 || there.Has(of.ScoreName):
+		case !found:
+			r.report.missing("no candidate has the AddOnPlacementScore", of.ResourceName, nil)
+		default:
+			r.report.missing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", of.ResourceName), of.ScoreName, there)
 		}
 		r.report.warn(ReasonScoreExpired, addOnName(&of), "AddOnPlacementScores %s expired; they count as 0", expired)
 		r.report.outOfRange(ReasonScoreOutOfRange, addOnName(&of),

@@ -109,6 +109,12 @@ func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *Misco
 // tells: the former decision stands, and the conditions say why.
 func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *Misconfiguration) {
 	r.Decision = nil
+	r.Conditions = slices.Clone(r.Conditions)
+	for i := range r.Conditions {
+		if c := &r.Conditions[i]; c.Type == ConditionEvaluationFailed {
+			c.Message = strings.Replace(c.Message, unselected, "", 1)
+		}
+	}
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.PlacementConditionSatisfied).misconfigured()
 }
 
@@ -116,7 +122,7 @@ func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *Misconfigurat
 func (r *Result) replace(placement *clusterv1beta1.Placement, wrong *Misconfiguration, types ...string) *report {
 	r.Misconfigurations = append(slices.Clone(r.Misconfigurations), wrong)
 	r.Conditions = slices.DeleteFunc(slices.Clone(r.Conditions), func(c metav1.Condition) bool { return slices.Contains(types, c.Type) })
-	to := &report{r, placement, r.now}
+	to := &report{result: r, placement: placement, now: r.now}
 	to.configured(r.Misconfigurations)
 	return to
 }

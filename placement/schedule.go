@@ -109,6 +109,8 @@ type run struct {
 	shared []*verdict
 	// skipped is how many clusters were not evaluated, for lack of time.
 	skipped int
+	// named is set if a condition names labels or claims that clusters have.
+	named bool
 	// all and own are the versions of all PlacementDecisions and of those of the Placement.
 	all, own uint64
 	horizon  horizon
@@ -163,7 +165,7 @@ func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placem
 		alarm:    alarm{parent: ctx, limit: s.timeout},
 		result:   &Result{now: now},
 	}
-	r.report = report{r.result, placement, now}
+	r.report = report{result: r.result, placement: placement, now: now}
 	return r
 }
 
@@ -272,6 +274,8 @@ func (r *run) choose(known *remembered) error {
 			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary())
 		return nil
 	}
+	r.unmatched()
+	r.missingTopologies(candidates)
 	r.report.scheduled(len(selected))
 	r.result.Decision = r.decide(selected)
 	known.last = r.made()

@@ -203,6 +203,20 @@ func TestWhatOnlyTheHubTells(t *testing.T) {
 	}
 }
 
+// TestStandSaysNothingOfWhatIsSelected: what is not selected in a decision that is not written may be selected in the former one.
+func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
+	h := newHub(several("a", "b")...)
+	h.decided("ns", "p", "b")
+	object := placed(t, `{predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.name == "a" || managedCluster.metadata.labels.x == "y"']}}}]}`)
+	result := schedule(t, object, h)
+	failed := func() string {
+		return meta.FindStatusCondition(result.Conditions, placement.ConditionEvaluationFailed).Message
+	}
+	require.Contains(t, failed(), "failed on 1 clusters, which are not selected:\nb ")
+	result.Stand(object, &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: errors.New("it is taken")})
+	require.Contains(t, failed(), "failed on 1 clusters:\nb ")
+}
+
 // An expression that does not compile is not expensive.
 func TestExpensive(t *testing.T) {
 	s := newScheduler(t)

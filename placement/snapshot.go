@@ -63,13 +63,7 @@ type Availability struct {
 	fleeting bool
 }
 
-// Available returns what a Placement may choose from. A ManagedClusterSet that
-// can't be understood is an error if it is eligible.
-func Available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
-	return (&memberships{}).available(placement, snapshot)
-}
-
-// available finds the clusters in the memberships that are known.
+// available returns what a Placement may choose from. A ManagedClusterSet that can't be understood is an error if it is eligible.
 func (m *memberships) available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
 	sets := boundSets(placement.Namespace, snapshot)
 	result := &Availability{}

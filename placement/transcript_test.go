@@ -57,6 +57,7 @@ func TestSlices(t *testing.T)       { replayFile(t, "slices") }
 func TestTime(t *testing.T)         { replayFile(t, "time") }
 func TestUnchanged(t *testing.T)    { replayFile(t, "unchanged") }
 func TestRemembered(t *testing.T)   { replayFile(t, "remembered") }
+func TestMissing(t *testing.T)      { replayFile(t, "missing") }
 
 // transcript is a hub, with a Scheduler that goes on from decision to decision.
 type transcript struct {

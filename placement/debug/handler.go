@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -200,4 +202,24 @@ func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement
 		return nil, fmt.Errorf("decide Placement %s/%s: %w", object.Namespace, object.Name, err)
 	}
 	return report.New(object, result, err, report.Options{Clusters: request.URL.Query()[clusterParameter], All: h.All}), nil
+}
+
+// withoutParameter is the index of a predicate that is left out.
+const withoutParameter = "without"
+
+// without returns the Placement as it is, or, if the query says so, a copy without one of its
+// predicates: what would become of it if that went.
+func without(object *clusterv1beta1.Placement, query url.Values) (*clusterv1beta1.Placement, error) {
+	if !query.Has(withoutParameter) {
+		return object, nil
+	}
+	text, predicates := query.Get(withoutParameter), object.Spec.Predicates
+	i, err := strconv.Atoi(text)
+	if err != nil || i < 0 || i >= len(predicates) {
+		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf(
+			"%s=%s names no predicate: the Placement has %d, counted from 0", withoutParameter, report.Clip(text, report.MaxReason), len(predicates))))
+	}
+	changed := object.DeepCopy()
+	changed.Spec.Predicates = slices.Delete(changed.Spec.Predicates, i, i+1)
+	return changed, nil
 }

@@ -103,7 +103,7 @@ func (r *reconciler) ofScore(ctx context.Context, object client.Object) []reconc
 		return nil
 	}
 	return slices.DeleteFunc(r.choosing(ctx, managed), func(request reconcile.Request) bool {
-		return !r.records.reads(request.NamespacedName, object.GetName())
+		return !r.records.named(request.NamespacedName).reads.Has(object.GetName())
 	})
 }
 

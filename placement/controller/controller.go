@@ -101,7 +101,6 @@ type reconciler struct {
 	scheduler *placement.Scheduler
 	ledger    *ledger
 	records   *records
-	paces     *paces
 	inventory inventory.Inventory
 	// profiles is the namespace of the ClusterProfiles that PlacementDecisions of SIG
 	// Multicluster refer to, "" if none are written.
@@ -139,13 +138,9 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.ProfileDecisions && !ok {
 		return errors.New("placement controller: decisions on ClusterProfiles need these as the inventory")
 	}
-	late := newLateEvents(mgr.GetEventRecorder(Name), mgr.GetScheme())
-	if err := mgr.Add(late); err != nil {
-		return fmt.Errorf("placement controller: %w", err)
-	}
 	r := &reconciler{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: late,
-		scheduler: scheduler, ledger: newLedger(), records: newRecords(), paces: newPaces(timeouts),
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
+		scheduler: scheduler, ledger: newLedger(), records: newRecords(timeouts),
 		observer: options.Observer, all: options.All, now: options.Now,
 		inventory: options.Inventory,
 	}

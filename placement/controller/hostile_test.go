@@ -89,7 +89,7 @@ func newModel(t *testing.T, clusters int, takes time.Duration) *model {
 	must(t, err)
 	m.reconciler = &reconciler{
 		client: m.client, reader: m.client, events: &events.FakeRecorder{}, scheduler: scheduler, ledger: newLedger(),
-		records: newRecords(), paces: newPaces(timeouts), observer: m, now: time.Now,
+		records: newRecords(timeouts), observer: m, now: time.Now,
 		inventory: inventory.ManagedClusters{},
 	}
 	m.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
@@ -155,7 +155,7 @@ func (m *model) work(slow bool) {
 			return
 		}
 		end := func() {}
-		if m.paces.slow(request.NamespacedName) == slow {
+		if m.records.named(request.NamespacedName).slow == slow {
 			end = m.begin(request.NamespacedName)
 		}
 		wasPrepared := m.isPrepared(request.NamespacedName)
@@ -340,7 +340,7 @@ func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
 		require.Less(t, failed, 25, "after some minutes each five minutes")
 		m.change(key, func(*clusterv1beta1.Placement) {})
 		require.Less(t, m.until("it is mended", m.decided(key)), time.Second)
-		require.False(t, m.paces.slow(key))
+		require.False(t, m.records.named(key).slow)
 	})
 }
 

@@ -127,7 +127,7 @@ func (l *leader) begin() {
 	}
 	l.reconciler = &reconciler{
 		client: writes{leader: l}, reader: reads{leader: l}, events: &events.FakeRecorder{}, scheduler: scheduler,
-		ledger: newLedger(), records: newRecords(), paces: newPaces(timeouts), observer: unobserved{}, now: time.Now, profiles: "fleet",
+		ledger: newLedger(), records: newRecords(timeouts), observer: unobserved{}, now: time.Now, profiles: "fleet",
 	}
 	l.reconciler.clusters.collect = func(context.Context) ([]*clusterv1.ManagedCluster, error) { return l.world.clusters, nil }
 	l.scores.collect = func(context.Context) (*scores, error) { return &scores{}, nil }

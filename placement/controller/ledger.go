@@ -4,13 +4,18 @@
 package controller
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/celset/celset/placement"
 )
@@ -186,6 +191,56 @@ func (l *ledger) of(placement types.NamespacedName) []*clusterv1beta1.PlacementD
 		result = append(result, l.objects[types.NamespacedName{Namespace: placement.Namespace, Name: name}])
 	}
 	return result
+}
+
+// has tells whether an object is known in just this version.
+func (l *ledger) has(object client.Object) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	known := l.objects[client.ObjectKeyFromObject(object)]
+	return known != nil && known.ResourceVersion != "" && known.UID == object.GetUID() && known.ResourceVersion == object.GetResourceVersion()
+}
+
+// handler keeps the ledger and then queues the Placements of the objects: who decides them at once has to
+// find there what has changed.
+func (l *ledger) handler() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { l.seen(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			l.seen(e.ObjectNew, q)
+			if placementOf(e.ObjectOld) != placementOf(e.ObjectNew) {
+				enqueue(e.ObjectOld, q, 0)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			l.remove(e.Object)
+			enqueue(e.Object, q, 0)
+		},
+	}
+}
+
+func (l *ledger) seen(object client.Object, q queue) {
+	decision, ok := object.(*clusterv1beta1.PlacementDecision)
+	switch {
+	case !ok:
+	case l.has(object):
+		enqueue(object, q, confirmAfter)
+	default:
+		l.set(decision)
+		enqueue(object, q, 0)
+	}
+}
+
+// enqueue queues the Placement that a PlacementDecision belongs to by its label.
+func enqueue(object client.Object, q queue, after time.Duration) {
+	request := reconcile.Request{NamespacedName: placementOf(object)}
+	switch {
+	case request.Name == "":
+	case after > 0:
+		q.AddAfter(request, after)
+	default:
+		q.Add(request)
+	}
 }
 
 // placementOf is the Placement that an object belongs to by its label.

@@ -5,12 +5,7 @@ package controller
 
 import (
 	"cmp"
-	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/placement"
 )
@@ -49,28 +44,16 @@ func (t Timeouts) orDefaults() Timeouts {
 	}
 }
 
-// pace is how long a Placement takes.
+// pace is how long one generation of a Placement takes.
 type pace struct {
-	uid        types.UID
 	generation int64
-	// slow tells that it is expensive, and belongs to the slow queue.
+	// slow is whether it is expensive, and belongs to the slow queue. A new one does not.
 	slow bool
 	// spent is how long it was evaluated since the last outcome, last how long that took.
 	spent, last time.Duration
 	// overruns is how often in a row that took too long; until then it waits.
 	overruns int
 	until    time.Time
-}
-
-// paces are those of all Placements that are decided here.
-type paces struct {
-	timeouts Timeouts
-	mutex    sync.Mutex
-	of       map[types.NamespacedName]pace
-}
-
-func newPaces(timeouts Timeouts) *paces {
-	return &paces{timeouts: timeouts, of: map[types.NamespacedName]pace{}}
 }
 
 // What becomes of a Placement after it had its turn.
@@ -85,44 +68,20 @@ const (
 	TurnUnchanged = "unchanged"
 )
 
-// slow tells whether a Placement belongs to the slow queue. A new one does not.
-func (p *paces) slow(key types.NamespacedName) bool {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.of[key].slow
-}
-
 // turn is how long a Placement may be evaluated now. One that has to wait may not: what
 // is remembered may suffice, or there may be nothing to choose from any more.
-func (p *paces) turn(object *clusterv1beta1.Placement, now time.Time) time.Duration {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	known := p.known(object)
-	if known.until.After(now) {
+func (p pace) turn(timeouts Timeouts, now time.Time) time.Duration {
+	if p.until.After(now) {
 		return 0
 	}
-	return max(time.Millisecond, min(p.timeouts.Turn, p.timeouts.Total-known.spent))
-}
-
-// known is the pace of an object. What was found of an earlier version of it holds
-// only as far as the queue is concerned: to mend an expression ends the wait.
-func (p *paces) known(object *clusterv1beta1.Placement) pace {
-	known := p.of[client.ObjectKeyFromObject(object)]
-	if known.uid != object.UID || known.generation != object.Generation {
-		return pace{uid: object.UID, generation: object.Generation, slow: known.slow}
-	}
-	return known
+	return max(time.Millisecond, min(timeouts.Turn, timeouts.Total-p.spent))
 }
 
 // spend notes how long an attempt took, and whether it got done.
-func (p *paces) spend(object *clusterv1beta1.Placement, took time.Duration, done bool) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	known := p.known(object)
-	if known.spent += took; done {
-		known.last, known.spent = known.spent, 0
+func (p *pace) spend(took time.Duration, done bool) {
+	if p.spent += took; done {
+		p.last, p.spent = p.spent, 0
 	}
-	p.of[client.ObjectKeyFromObject(object)] = known
 }
 
 // verdict is what becomes of a Placement after its turn.
@@ -135,36 +94,22 @@ type verdict struct {
 }
 
 // judge says what becomes of a Placement with this result; without one nothing changes.
-func (p *paces) judge(object *clusterv1beta1.Placement, result *placement.Result, now time.Time) verdict {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	known := p.known(object)
-	defer func() { p.of[client.ObjectKeyFromObject(object)] = known }()
+func (p *pace) judge(timeouts Timeouts, result *placement.Result, now time.Time) verdict {
 	switch {
 	case result == nil:
-		return verdict{turn: TurnDone, slow: known.slow}
+		return verdict{turn: TurnDone, slow: p.slow}
 	case result.Overrun == nil:
-		known.overruns, known.until = 0, time.Time{}
-		return verdict{turn: TurnDone, slow: known.last > p.timeouts.Turn || result.TotalCost > ExpensiveCost}
-	case known.until.After(now):
-		return verdict{turn: TurnContinued, delay: known.until.Sub(now), slow: true}
-	case !result.Overrun.Evaluations && known.spent < p.timeouts.Total:
+		p.overruns, p.until = 0, time.Time{}
+		return verdict{turn: TurnDone, slow: p.last > timeouts.Turn || result.TotalCost > ExpensiveCost}
+	case p.until.After(now):
+		return verdict{turn: TurnContinued, delay: p.until.Sub(now), slow: true}
+	case !result.Overrun.Evaluations && p.spent < timeouts.Total:
 		return verdict{turn: TurnContinued, slow: true}
 	default:
-		delay := delayAfter(known.overruns)
-		known.spent, known.until, known.overruns = 0, now.Add(delay), known.overruns+1
+		delay := delayAfter(p.overruns)
+		p.spent, p.until, p.overruns = 0, now.Add(delay), p.overruns+1
 		return verdict{turn: TurnFailed, delay: delay, slow: true}
 	}
-}
-
-// move puts a Placement into one of the queues. Then a worker of that may have it: this
-// is the last that is done.
-func (p *paces) move(object *clusterv1beta1.Placement, slow bool) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	known := p.known(object)
-	known.slow = slow
-	p.of[client.ObjectKeyFromObject(object)] = known
 }
 
 // delayAfter doubles with each failure before.
@@ -176,10 +121,4 @@ func delayAfter(failures int) time.Duration {
 		}
 	}
 	return delay
-}
-
-func (p *paces) forget(key types.NamespacedName) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	delete(p.of, key)
 }

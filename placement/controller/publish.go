@@ -51,7 +51,7 @@ func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placeme
 			return err
 		}
 		if len(placement.Updates(p.read(), wanted)) == 0 {
-			r.records.publish(object, p.versions())
+			r.records.change(object, func(known *record) { known.published = p.versions() })
 			return nil
 		}
 	}
@@ -76,7 +76,8 @@ func (r *reconciler) isPublished(ctx context.Context, object *clusterv1beta1.Pla
 	if err := p.list(ctx, r.client); err != nil {
 		return false, err
 	}
-	return r.records.isPublished(object, p.versions()), nil
+	published := r.records.get(object).published
+	return published != nil && maps.Equal(published, p.versions()), nil
 }
 
 // versions are those of the live objects, by name.

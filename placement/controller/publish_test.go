@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
 )
 
@@ -57,7 +56,7 @@ func newPublisher(t require.TestingT) *publisher {
 			return written(c.Delete(ctx, object, options...))
 		},
 	}).Build()
-	p.reconciler = &reconciler{client: memory, reader: memory, events: p.events, records: newRecords(), profiles: "fleet"}
+	p.reconciler = &reconciler{client: memory, reader: memory, events: p.events, records: newRecords(Timeouts{}), profiles: "fleet"}
 	return p
 }
 
@@ -139,7 +138,6 @@ func TestPublishedObjects(t *testing.T) {
 			return is
 		}
 		publish := func() { must(t, p.publish(t.Context(), [][]string{{"a"}, {"b"}})) }
-		p.records.note(p.placement, cluster.ScoreNames{})
 		require.False(t, published(), "nothing is known yet")
 		publish()
 		require.False(t, published(), "it was written, and not looked at since")

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -143,62 +142,4 @@ func (r *reconciler) confirm() handler.EventHandler {
 			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)}, confirmAfter)
 		}
 	}}
-}
-
-// isOwn tells whether an object is as its status was last written here.
-func (r *records) isOwn(object client.Object) bool {
-	r.mutex.RLock()
-	defer r.mutex.RUnlock()
-	known := r.of[client.ObjectKeyFromObject(object)]
-	return known.uid == object.GetUID() && known.version != "" && known.version == object.GetResourceVersion()
-}
-
-// has tells whether an object is known in just this version.
-func (l *ledger) has(object client.Object) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	known := l.objects[client.ObjectKeyFromObject(object)]
-	return known != nil && known.ResourceVersion != "" && known.UID == object.GetUID() && known.ResourceVersion == object.GetResourceVersion()
-}
-
-// handler keeps the ledger and then queues the Placements of the objects: who decides them at once has to
-// find there what has changed.
-func (l *ledger) handler() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { l.seen(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			l.seen(e.ObjectNew, q)
-			if placementOf(e.ObjectOld) != placementOf(e.ObjectNew) {
-				enqueue(e.ObjectOld, q, 0)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			l.remove(e.Object)
-			enqueue(e.Object, q, 0)
-		},
-	}
-}
-
-func (l *ledger) seen(object client.Object, q queue) {
-	decision, ok := object.(*clusterv1beta1.PlacementDecision)
-	switch {
-	case !ok:
-	case l.has(object):
-		enqueue(object, q, confirmAfter)
-	default:
-		l.set(decision)
-		enqueue(object, q, 0)
-	}
-}
-
-// enqueue queues the Placement that a PlacementDecision belongs to by its label.
-func enqueue(object client.Object, q queue, after time.Duration) {
-	request := reconcile.Request{NamespacedName: placementOf(object)}
-	switch {
-	case request.Name == "":
-	case after > 0:
-		q.AddAfter(request, after)
-	default:
-		q.Add(request)
-	}
 }

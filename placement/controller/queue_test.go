@@ -11,13 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -106,15 +103,15 @@ func TestALaneIsThereBeforeItsQueue(t *testing.T) {
 
 // paced is a Placement with what happens to it.
 type paced struct {
-	t      *testing.T
-	paces  *paces
-	object *clusterv1beta1.Placement
-	now    time.Time
+	t       *testing.T
+	records *records
+	object  *clusterv1beta1.Placement
+	now     time.Time
 }
 
 func newPaced(t *testing.T) *paced {
 	return &paced{
-		t: t, paces: newPaces(Timeouts{}.orDefaults()), now: time.Unix(1_000_000, 0),
+		t: t, records: newRecords(Timeouts{}.orDefaults()), now: time.Unix(1_000_000, 0),
 		object: &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "1", Generation: 1}},
 	}
 }
@@ -122,12 +119,17 @@ func newPaced(t *testing.T) *paced {
 // end ends an attempt that took a while with a result.
 func (p *paced) end(took time.Duration, result *placement.Result) verdict {
 	p.t.Helper()
-	p.paces.spend(p.object, took, result.Overrun == nil)
-	got := p.paces.judge(p.object, result, p.now)
-	p.paces.move(p.object, got.slow)
-	require.Equal(p.t, got.slow, p.paces.slow(client.ObjectKeyFromObject(p.object)))
+	var got verdict
+	p.records.change(p.object, func(known *record) {
+		known.spend(took, result.Overrun == nil)
+		got = known.judge(p.records.timeouts, result, p.now)
+		known.slow = got.slow
+	})
+	require.Equal(p.t, got.slow, p.records.named(client.ObjectKeyFromObject(p.object)).slow)
 	return got
 }
+
+func (p *paced) turn() time.Duration { return p.records.get(p.object).turn(p.records.timeouts, p.now) }
 
 var (
 	quick    = &placement.Result{}
@@ -138,29 +140,29 @@ var (
 
 func TestWhichPlacementsAreExpensive(t *testing.T) {
 	p := newPaced(t)
-	require.Equal(t, DefaultTurn, p.paces.turn(p.object, p.now))
+	require.Equal(t, DefaultTurn, p.turn())
 	require.Equal(t, verdict{turn: TurnDone}, p.end(DefaultTurn, quick))
 	require.Equal(t, verdict{turn: TurnDone, slow: true}, p.end(time.Millisecond, costly), "cost does not depend on the machine")
 	require.Equal(t, verdict{turn: TurnDone}, p.end(time.Millisecond, quick))
 	require.Equal(t, verdict{turn: TurnDone, slow: true}, p.end(DefaultTurn+1, quick))
 	p.object.Generation++
-	require.True(t, p.paces.slow(client.ObjectKeyFromObject(p.object)), "it is not known yet whether a change made it cheaper")
+	require.True(t, p.records.get(p.object).slow, "it is not known yet whether a change made it cheaper")
 	require.Equal(t, verdict{turn: TurnDone}, p.end(time.Millisecond, quick))
 }
 
 func TestTurnsEnd(t *testing.T) {
 	p := newPaced(t)
 	for range 19 {
-		require.Equal(t, DefaultTurn, p.paces.turn(p.object, p.now))
+		require.Equal(t, DefaultTurn, p.turn())
 		require.Equal(t, verdict{turn: TurnContinued, slow: true}, p.end(DefaultTurn, pending))
 	}
 	require.Equal(t, verdict{turn: TurnFailed, delay: time.Second, slow: true}, p.end(DefaultTurn, pending), "twenty turns are five seconds")
 
-	require.Zero(t, p.paces.turn(p.object, p.now))
+	require.Zero(t, p.turn())
 	p.now = p.now.Add(400 * time.Millisecond)
 	require.Equal(t, verdict{turn: TurnContinued, delay: 600 * time.Millisecond, slow: true}, p.end(0, pending), "it still waits")
 	p.now = p.now.Add(600 * time.Millisecond)
-	require.Equal(t, DefaultTurn, p.paces.turn(p.object, p.now))
+	require.Equal(t, DefaultTurn, p.turn())
 	require.Equal(t, verdict{turn: TurnContinued, slow: true}, p.end(time.Second, pending))
 	require.Equal(t, verdict{turn: TurnDone, slow: true}, p.end(time.Millisecond, quick), "all turns count")
 	require.Equal(t, verdict{turn: TurnDone}, p.end(time.Millisecond, quick))
@@ -169,7 +171,7 @@ func TestTurnsEnd(t *testing.T) {
 func TestTheLastTurnIsShorter(t *testing.T) {
 	p := newPaced(t)
 	p.end(placement.DefaultTimeout-time.Millisecond, pending)
-	require.Equal(t, time.Millisecond, p.paces.turn(p.object, p.now))
+	require.Equal(t, time.Millisecond, p.turn())
 }
 
 func TestDelaysGrow(t *testing.T) {
@@ -182,26 +184,39 @@ func TestDelaysGrow(t *testing.T) {
 	require.Equal(t, lastDelay, delayAfter(1_000_000))
 
 	p.end(time.Millisecond, hopeless)
-	require.Zero(t, p.paces.turn(p.object, p.now))
+	require.Zero(t, p.turn())
 	p.object.Generation++
-	require.Equal(t, DefaultTurn, p.paces.turn(p.object, p.now), "who mends it need not wait")
+	require.Equal(t, DefaultTurn, p.turn(), "who mends it need not wait")
 	require.Equal(t, time.Second, p.end(time.Millisecond, hopeless).delay)
 	p.now = p.now.Add(time.Second)
 	p.end(time.Millisecond, quick)
 	require.Equal(t, time.Second, p.end(time.Millisecond, hopeless).delay, "it was well in between")
 }
 
+// Which queue a Placement is in outlives it: a worker of that queue may have the one that was made anew.
+func TestAnotherPlacementOfTheNameStaysInTheQueue(t *testing.T) {
+	p := newPaced(t)
+	p.end(time.Millisecond, hopeless)
+	p.records.change(p.object, func(known *record) { known.version, known.listed = "20", true })
+	p.object.UID, p.object.Generation = "2", 1
+	require.Equal(t, record{uid: "2", pace: pace{generation: 1, slow: true}}, p.records.get(p.object))
+	p.records.change(p.object, func(*record) {})
+	require.Equal(t, record{uid: "2", pace: pace{generation: 1, slow: true}}, p.records.named(client.ObjectKeyFromObject(p.object)))
+}
+
 // What was not decided, for example because it could not be written, says nothing.
 func TestFailuresSayNothingOfTime(t *testing.T) {
 	p := newPaced(t)
 	for range 100 {
-		p.paces.spend(p.object, 100*time.Millisecond, true)
-		require.Equal(t, verdict{turn: TurnDone}, p.paces.judge(p.object, nil, p.now))
+		p.records.change(p.object, func(known *record) {
+			known.spend(100*time.Millisecond, true)
+			require.Equal(t, verdict{turn: TurnDone}, known.judge(p.records.timeouts, nil, p.now))
+		})
 	}
-	require.Equal(t, DefaultTurn, p.paces.turn(p.object, p.now))
+	require.Equal(t, DefaultTurn, p.turn())
 	p.end(time.Millisecond, hopeless)
-	p.paces.forget(client.ObjectKeyFromObject(p.object))
-	require.Equal(t, newPaces(Timeouts{}).of, p.paces.of)
+	p.records.forget(client.ObjectKeyFromObject(p.object))
+	require.Empty(t, p.records.of)
 }
 
 func TestCollectedOncePerChange(t *testing.T) {
@@ -305,85 +320,4 @@ func TestUnchangedClustersAreTheSameObjects(t *testing.T) {
 			require.Equal(t, test.same[i], slices.Index(former, c), test)
 		}
 	}
-}
-
-// recorded notes what is recorded, and when.
-type recorded struct {
-	mutex sync.Mutex
-	notes []string
-	at    []time.Time
-	of    []runtime.Object
-}
-
-func (r *recorded) Eventf(regarding, _ runtime.Object, _, _, _, note string, args ...any) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.notes, r.at, r.of = append(r.notes, fmt.Sprintf(note, args...)), append(r.at, time.Now()), append(r.of, regarding)
-}
-
-// noted are the notes so far.
-func (r *recorded) noted() []string {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return slices.Clone(r.notes)
-}
-
-func newRecorded(t *testing.T) (*recorded, *lateEvents) {
-	t.Helper()
-	scheme, to := runtime.NewScheme(), &recorded{}
-	require.NoError(t, AddToScheme(scheme))
-	return to, newLateEvents(to, scheme)
-}
-
-// Each event is recorded as much later as any other, in their order, as it was when it happened.
-func TestEventsAreLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		to, late := newRecorded(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _ = late.Start(ctx) }()
-		object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "u"}}
-		began := time.Now()
-		for i := range 5 {
-			late.Eventf(object, nil, corev1.EventTypeNormal, "R", "A", "%s %d%%", object.Name, i)
-			time.Sleep(300 * time.Millisecond)
-		}
-		object.Name = "q"
-		synctest.Wait()
-		require.Equal(t, []string{"p 0%", "p 1%"}, to.noted())
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		require.Equal(t, []string{"p 0%", "p 1%", "p 2%", "p 3%", "p 4%"}, to.noted())
-		for i, at := range to.at {
-			require.Equal(t, eventsAfter+time.Duration(i)*300*time.Millisecond, at.Sub(began))
-			require.Equal(t, &corev1.ObjectReference{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Placement", Namespace: "n", Name: "p", UID: "u"}, to.of[i])
-		}
-		cancel()
-		synctest.Wait()
-	})
-}
-
-// At the end nothing is left, what comes still later is recorded at once.
-func TestLateEventsAreRecordedAtTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		to, late := newRecorded(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _ = late.Start(ctx) }()
-		late.Eventf(&corev1.ObjectReference{}, nil, "", "", "", "one")
-		late.Eventf(&corev1.ObjectReference{}, nil, "", "", "", "two")
-		cancel()
-		synctest.Wait()
-		require.Equal(t, []string{"one", "two"}, to.noted())
-		late.Eventf(&corev1.ObjectReference{}, nil, "", "", "", "three")
-		require.Equal(t, []string{"one", "two", "three"}, to.noted())
-	})
-}
-
-// However many there are, not more than that wait, and none overtakes another.
-func TestLateEventsAreBounded(t *testing.T) {
-	to, late := newRecorded(t)
-	for i := range mostLateEvents + 3 {
-		late.Eventf(&corev1.ObjectReference{}, nil, "", "", "", "%d", i)
-	}
-	require.Len(t, late.waiting, mostLateEvents)
-	require.Equal(t, []string{"0", "1", "2"}, to.noted())
 }

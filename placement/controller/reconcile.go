@@ -31,7 +31,7 @@ type worker struct {
 
 // Reconcile decides a Placement, or hands it over to the other queue.
 func (w worker) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	slow := w.paces.slow(request.NamespacedName)
+	slow := w.records.named(request.NamespacedName).slow
 	if slow == w.slow {
 		return w.reconcile(ctx, request)
 	}
@@ -55,17 +55,18 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil && !apierrors.IsNotFound(err) {
 		return reconcile.Result{}, err
 	}
-	known := r.records.uid(request.NamespacedName)
+	known := r.records.named(request.NamespacedName).uid
 	responsible := err == nil && placement.Responsible(object, r.all)
 	if known != "" && (!responsible || known != object.UID) {
 		r.scheduler.Forget(known)
-		r.records.forget(request.NamespacedName)
 		r.ledger.forget(request.NamespacedName)
 	}
 	if !responsible {
-		r.paces.forget(request.NamespacedName)
+		r.records.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	// What is going to be known of the Placement is forgotten with it.
+	r.records.change(object, func(*record) {})
 	if !r.scheduler.Prepared(object) {
 		r.prepare(request, object.UID)
 		return reconcile.Result{}, nil
@@ -73,24 +74,25 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if unchanged, requeue, err := r.unchanged(ctx, object); err != nil {
 		return reconcile.Result{}, err
 	} else if unchanged {
-		r.observer.ObserveTurn(TurnUnchanged, r.paces.slow(request.NamespacedName))
+		r.observer.ObserveTurn(TurnUnchanged, r.records.get(object).slow)
 		return r.outcome(&placement.Result{Requeue: requeue}, nil)
 	}
 	result, written, err := r.settle(ctx, object)
 	if err == nil {
 		err = r.publish(ctx, object, result)
 	}
-	verdict := verdictOf(r.paces, object, result, err, r.now())
+	verdict := r.judge(object, result, err)
 	if result != nil && verdict.turn != TurnContinued {
 		err = errors.Join(err, r.report(ctx, object, result))
 	}
 	if err == nil && result != nil && (verdict.turn != TurnContinued || verdict.delay == 0) {
-		r.observer.ObserveTurn(verdict.turn, r.paces.slow(request.NamespacedName))
+		r.observer.ObserveTurn(verdict.turn, r.records.get(object).slow)
 	}
 	if err == nil && result != nil && verdict.turn == TurnDone && !written {
 		r.scheduler.Confirm(object, result)
 	}
-	r.paces.move(object, verdict.slow)
+	// Then a worker of the other queue may have it.
+	r.records.change(object, func(known *record) { known.slow = verdict.slow })
 	if verdict.turn == TurnContinued && verdict.delay == 0 {
 		r.slow.add(request)
 		return reconcile.Result{}, nil
@@ -109,7 +111,6 @@ func (r *reconciler) prepare(request reconcile.Request, uid types.UID) {
 		if err != nil || object.UID != uid {
 			return
 		}
-		r.records.begin(object)
 		if err := r.scheduler.Prepare(ctx, object); err != nil {
 			log.FromContext(ctx).V(1).Info("Not prepared", "err", err)
 		}
@@ -133,21 +134,24 @@ func (r *reconciler) unchanged(ctx context.Context, object *clusterv1beta1.Place
 		return false, time.Time{}, err
 	}
 	start := r.now()
-	limited, cancel := placement.WithDeadline(ctx, r.paces.turn(object, start), r.paces.timeouts.Total)
+	limited, cancel := placement.WithDeadline(ctx, r.records.get(object).turn(r.records.timeouts, start), r.records.timeouts.Total)
 	defer cancel()
 	if unchanged, requeue = r.scheduler.Unchanged(limited, object, snapshot, start); !unchanged {
-		r.paces.spend(object, r.now().Sub(start), false)
+		took := r.now().Sub(start)
+		r.records.change(object, func(known *record) { known.spend(took, false) })
 	}
 	return unchanged, requeue, nil
 }
 
-// verdictOf is what becomes of a Placement. What was not decided for another reason than
+// judge says what becomes of a Placement. What was not decided for another reason than
 // time says nothing of how long it takes.
-func verdictOf(paces *paces, object *clusterv1beta1.Placement, result *placement.Result, err error, now time.Time) verdict {
+func (r *reconciler) judge(object *clusterv1beta1.Placement, result *placement.Result, err error) (verdict verdict) {
 	if err != nil {
-		return paces.judge(object, nil, now)
+		result = nil
 	}
-	return paces.judge(object, result, now)
+	now := r.now()
+	r.records.change(object, func(known *record) { verdict = known.judge(r.records.timeouts, result, now) })
+	return verdict
 }
 
 // placement gets a Placement, from the API server if the cache does not have the
@@ -190,7 +194,7 @@ func (r *reconciler) schedule(ctx context.Context, object *clusterv1beta1.Placem
 			return nil, err
 		}
 		result, err := r.attempt(ctx, object, snapshot)
-		if !r.records.note(object, result.Reads) || err != nil || result.Overrun != nil {
+		if !r.records.read(object, result.Reads) || err != nil || result.Overrun != nil {
 			return result, err
 		}
 	}
@@ -199,12 +203,13 @@ func (r *reconciler) schedule(ctx context.Context, object *clusterv1beta1.Placem
 // attempt lets the evaluations take as long as they may now.
 func (r *reconciler) attempt(ctx context.Context, object *clusterv1beta1.Placement, snapshot *placement.Snapshot) (*placement.Result, error) {
 	start := r.now()
-	turn := r.paces.turn(object, start)
-	limited, cancel := placement.WithDeadline(ctx, turn, r.paces.timeouts.Total)
+	turn := r.records.get(object).turn(r.records.timeouts, start)
+	limited, cancel := placement.WithDeadline(ctx, turn, r.records.timeouts.Total)
 	defer cancel()
 	result, err := r.scheduler.Schedule(limited, object, snapshot, start)
 	if err == nil && turn > 0 {
-		r.paces.spend(object, r.now().Sub(start), result.Overrun == nil)
+		took := r.now().Sub(start)
+		r.records.change(object, func(known *record) { known.spend(took, result.Overrun == nil) })
 	}
 	return result, err
 }
@@ -240,7 +245,7 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 	err = r.write(ctx, object, result, former, steps)
 	end(err)
 	if err != nil {
-		r.records.list(object, false)
+		r.records.change(object, func(known *record) { known.listed = false })
 		// The status would tell of decisions that are not there yet.
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
 		if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
@@ -270,7 +275,7 @@ func (r *reconciler) checkCurrent(ctx context.Context, object *clusterv1beta1.Pl
 // Later the ledger has what was written here, and nobody else writes: no object is
 // changed or deleted in a version that it does not have.
 func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placement, known *[]*clusterv1beta1.PlacementDecision) (behind bool, err error) {
-	if r.records.listed(object) {
+	if r.records.get(object).listed {
 		return false, nil
 	}
 	defer r.ledger.await()()
@@ -282,7 +287,7 @@ func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placeme
 	r.ledger.list(key, live, version)
 	behind = !sameVersions(*known, live)
 	*known = live
-	r.records.list(object, true)
+	r.records.change(object, func(known *record) { known.listed = true })
 	return behind, nil
 }
 
@@ -298,7 +303,7 @@ func sameVersions(known, listed []*clusterv1beta1.PlacementDecision) bool {
 // changed meanwhile, it is left to the next decision.
 func (r *reconciler) report(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result) error {
 	key := client.ObjectKeyFromObject(object)
-	r.warn(object, r.records.warn(key, result.Warnings))
+	r.warn(object, r.records.warn(object, result.Warnings))
 	current := object
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		err := r.patchStatus(ctx, current, result)
@@ -335,7 +340,7 @@ func (r *reconciler) patchStatus(ctx context.Context, object *clusterv1beta1.Pla
 	}
 	err := r.client.Status().Patch(ctx, wanted, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{}))
 	if err == nil {
-		r.records.wrote(wanted)
+		r.records.change(object, func(known *record) { known.version = wanted.ResourceVersion })
 	}
 	return err
 }

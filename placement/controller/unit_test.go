@@ -91,35 +91,35 @@ func TestRecords(t *testing.T) {
 	p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "1", ResourceVersion: "5"}}
 	key := types.NamespacedName{Namespace: "ns", Name: "p"}
 	reads := func(names ...string) cluster.ScoreNames { return cluster.ScoreNames{Names: sets.New(names...)} }
-	r := newRecords()
-	require.False(t, r.reads(key, "room"))
-	require.True(t, r.note(p, reads("room")), "changes of it were not looked for")
-	require.False(t, r.note(p, reads("room")))
-	require.True(t, r.reads(key, "room"))
-	require.False(t, r.reads(key, "heat"))
-	require.True(t, r.note(p, cluster.ScoreNames{Computed: true}))
-	require.True(t, r.reads(key, "heat"), "a computed name may be any")
+	r := newRecords(Timeouts{})
+	require.False(t, r.named(key).reads.Has("room"))
+	require.True(t, r.read(p, reads("room")), "changes of it were not looked for")
+	require.False(t, r.read(p, reads("room")))
+	require.True(t, r.named(key).reads.Has("room"))
+	require.False(t, r.named(key).reads.Has("heat"))
+	require.True(t, r.read(p, cluster.ScoreNames{Computed: true}))
+	require.True(t, r.named(key).reads.Has("heat"), "a computed name may be any")
 
 	warning := placement.Warning{Reason: placement.ReasonScoreExpired, Plugin: "AddOn/room/free", Message: "expired"}
-	require.Len(t, r.warn(key, []placement.Warning{warning}), 1)
-	require.Empty(t, r.warn(key, []placement.Warning{warning}), "one event is enough")
-	require.Empty(t, r.warn(key, nil))
-	require.Len(t, r.warn(key, []placement.Warning{warning}), 1)
+	require.Len(t, r.warn(p, []placement.Warning{warning}), 1)
+	require.Empty(t, r.warn(p, []placement.Warning{warning}), "one event is enough")
+	require.Empty(t, r.warn(p, nil))
+	require.Len(t, r.warn(p, []placement.Warning{warning}), 1)
 
 	require.False(t, r.behind(p))
 	written := p.DeepCopy()
 	written.ResourceVersion = "7"
-	r.wrote(written)
+	r.change(written, func(known *record) { known.version = written.ResourceVersion })
 	require.True(t, r.behind(p))
 	require.False(t, r.behind(written))
 
 	successor := p.DeepCopy()
 	successor.UID = "2"
 	require.False(t, r.behind(successor))
-	r.note(successor, reads())
-	require.EqualValues(t, "2", r.uid(key))
+	r.read(successor, reads())
+	require.EqualValues(t, "2", r.named(key).uid)
 	r.forget(key)
-	require.Empty(t, r.uid(key))
+	require.Empty(t, r.of)
 }
 
 func TestSetMayHaveCluster(t *testing.T) {
@@ -253,9 +253,8 @@ func TestPlacementsThatWereWrittenWait(t *testing.T) {
 	placed := func(uid, version string) *clusterv1beta1.Placement {
 		return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: types.UID(uid), ResourceVersion: version}}
 	}
-	r := &reconciler{records: newRecords()}
-	r.records.note(placed("u", "20"), cluster.ScoreNames{})
-	r.records.wrote(placed("u", "21"))
+	r := &reconciler{records: newRecords(Timeouts{})}
+	r.records.change(placed("u", "20"), func(known *record) { known.version = "21" })
 	for _, test := range []struct {
 		uid, version string
 		news         bool

@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // RequestDevices are the devices that a node has for a request, whatever other requests
@@ -22,6 +24,9 @@ type RequestDevices struct {
 	// Matching devices pass the selectors and can be used: those that the request could
 	// have if nothing were in use. Free are those of them that it can have now.
 	Matching, Free []structured.DeviceID
+	// Unusable devices pass the selectors, but have taints that the request does not tolerate, or need a feature that
+	// is off or that the node does not have.
+	Unusable []structured.DeviceID
 	// Failed are devices that are not counted because a selector fails for them.
 	Failed []structured.DeviceID
 }
@@ -63,7 +68,11 @@ func (s *search) devicesFor(r *request) (RequestDevices, error) {
 			result.Failed = append(result.Failed, c.ID)
 			continue
 		}
-		if !matches || !s.available.IsUsable(&r.Request, c) {
+		if !matches {
+			continue
+		}
+		if !s.available.IsUsable(&r.Request, c) {
+			result.Unusable = append(result.Unusable, c.ID)
 			continue
 		}
 		result.Matching = append(result.Matching, c.ID)
@@ -94,4 +103,41 @@ func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
 func (a *Allocator) HasPlainDevices(node *v1.Node) bool {
 	has, err := a.inventoryOf(node)
 	return err == nil && has.IsPlain
+}
+
+// BrokenPool is a pool of a node that can't be used: it has no devices for the allocator.
+type BrokenPool struct {
+	Driver, Name string
+	Generation   int64
+	// Published is how many slices of the generation there are.
+	Published int
+	// Invalid says what is wrong with the pool. If it is empty slices are missing.
+	Invalid string
+}
+
+// BrokenPools are those of a node, by driver and name. Node selection that fails is left to [Allocator.Allocate], which
+// returns the error.
+func BrokenPools(features structured.Features, node *v1.Node, all []*resourceapi.ResourceSlice) []BrokenPool {
+	pools, _, err := inventory.Gather(features, node, all, all)
+	if err != nil {
+		return nil
+	}
+	var broken []BrokenPool
+	for _, p := range pools {
+		if !p.Incomplete && p.Invalid == "" {
+			continue
+		}
+		b := BrokenPool{Driver: p.Driver, Name: p.Name, Invalid: p.Invalid}
+		for _, slice := range all {
+			switch pool := &slice.Spec.Pool; {
+			case slice.Spec.Driver != p.Driver || pool.Name != p.Name || pool.Generation < b.Generation:
+			case pool.Generation > b.Generation:
+				b.Generation, b.Published = pool.Generation, 1
+			default:
+				b.Published++
+			}
+		}
+		broken = append(broken, b)
+	}
+	return broken
 }

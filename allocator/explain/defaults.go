@@ -19,7 +19,7 @@ type place struct{ claim, constraint int }
 // of the claims, so that conditions can be left out one by one. labels are what messages call
 // them.
 func (p *Problem) writtenOut() (out *Problem, labels map[place]string, err error) {
-	out = &Problem{Problem: p.Problem, NamesAll: p.NamesAll, Environment: p.Environment}
+	out = p.with(func(*Problem) {})
 	out.Options = append(slices.Clone(p.Options), allocator.WithoutDefaultConstraints())
 	out.Claims = slices.Clone(p.Claims)
 	labels = map[place]string{}

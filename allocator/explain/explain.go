@@ -35,7 +35,10 @@ type Explanation struct {
 	// Unmet is the first condition with which there is no solution. nil if the claims fit, or
 	// do not even without any.
 	Unmet *Condition `json:"unmet,omitempty"`
-	// Never: the claims would not fit if all devices of the node were free.
+	// Causes are what else keeps devices from being allocated: each of them if the claims would fit with it taken away,
+	// else those of which none can stay.
+	Causes []Cause `json:"causes,omitempty"`
+	// Never: the claims would not fit if all devices of the node were free, and no cause is known.
 	Never bool `json:"never"`
 	// InTheWay are claims that can't all keep what they have, those that may be named.
 	InTheWay []Owner `json:"inTheWay,omitempty"`
@@ -49,77 +52,86 @@ type Request struct {
 	Claim  string `json:"claim"`
 	Name   string `json:"name"`
 	Wanted int    `json:"wanted"`
-	// Matching is the number of devices of the node that the request could have if nothing
-	// were in use, Free that of those which it can have now. Failed is the number of devices
-	// on which a selector fails.
+	// Matching is the number of devices of the node that pass the selectors, Unusable that of those which the request
+	// can't have whatever is in use, because of a taint or of a feature, Free that of those which it can have now. Failed is
+	// the number of devices on which a selector fails.
 	Matching int `json:"matching"`
+	Unusable int `json:"unusable,omitempty"`
 	Free     int `json:"free"`
 	Failed   int `json:"failed,omitempty"`
 }
 
+func (r Request) hasNone() bool { return r.Matching == 0 }
+
 // Node is Ask, and of claims that don't fit what follows Requests. The error is one of Ask, or ended the search for
 // the reason: the answer of Ask is returned with it then.
 func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error) {
-	e, a, err := p.ask(ctx, node)
+	e, err := p.Ask(ctx, node)
 	if err != nil || e.Fits || e.Failed {
 		return e, err
 	}
-	return e, p.feasible().explain(ctx, a, node, e)
+	return e, p.feasible().explain(ctx, node, e)
 }
 
 // Ask answers whether the claims fit on the node, as the scheduler would. The error is one that is about the claims and
 // not about the node: they can't be allocated anywhere. If it is one of the search, a crossed budget or an evaluation
 // that failed, what is known is returned with it.
 func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) {
-	e, _, err := p.ask(ctx, node)
-	return e, err
-}
-
-func (p *Problem) ask(ctx context.Context, node *v1.Node) (*Explanation, *allocator.Allocator, error) {
 	with := p.Problem
 	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())
 	a, err := with.NewAllocator(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	requests, err := a.RequestDevices(ctx, node, p.Claims)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	e := &Explanation{Node: node.Name}
 	for _, r := range requests {
 		e.Requests = append(e.Requests, Request{
 			Claim: klog.KObj(r.Claim).String(), Name: r.Request,
-			Wanted: r.Wanted, Matching: len(r.Matching), Free: len(r.Free), Failed: len(r.Failed),
+			Wanted: r.Wanted, Matching: len(r.Matching) + len(r.Unusable), Unusable: len(r.Unusable), Free: len(r.Free), Failed: len(r.Failed),
 		})
 	}
 	e.Results, e.Details, err = a.AllocateWithDetails(ctx, node, p.Claims)
 	if err == nil {
 		e.Fits = true
-		return e, a, nil
+		return e, nil
 	}
 	if !errors.Is(err, structured.ErrFailedAllocationOnNode) {
-		return e, a, err
+		return e, err
 	}
 	e.Reason = err.Error()
 	if failure, ok := errors.AsType[*allocator.EvaluationError](err); ok {
 		// Which sets there are is not known: the search ended there.
 		e.Failed, e.Reason = true, failure.Detail()
 	}
-	return e, a, nil
+	return e, nil
 }
 
-func (p *Problem) explain(ctx context.Context, a *allocator.Allocator, node *v1.Node, e *Explanation) error {
+func (p *Problem) explain(ctx context.Context, node *v1.Node, e *Explanation) error {
 	var err error
 	if e.Unmet, err = p.unmet(ctx, node); err != nil {
+		return err
+	}
+	present := p.present(node, e.Requests)
+	with := p.relaxed(node, present)
+	a, err := with.NewAllocator(ctx)
+	if err != nil {
 		return err
 	}
 	devices, err := a.NodeDevices(node)
 	if err != nil {
 		return err
 	}
-	owners, ever, err := p.inTheWay(ctx, node, p.owners(devices))
-	e.Never = !ever && err == nil
+	owners := p.owners(devices)
+	causes, without, err := p.causes(ctx, node, e.Requests, present, owners)
+	if e.Causes = causes; err != nil {
+		return err
+	}
+	owners, ever, err := without.inTheWay(ctx, node, owners)
+	e.Never = !ever && len(causes) == 0 && err == nil
 	e.InTheWay, e.OthersInTheWay = p.named(owners)
 	return err
 }

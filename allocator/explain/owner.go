@@ -24,6 +24,8 @@ type Owner struct {
 
 	claim *resourceapi.ResourceClaim
 	ids   sets.Set[structured.DeviceID]
+	// counterSets are those that the devices consume.
+	counterSets sets.Set[counterSet]
 }
 
 // Others are claims of other namespaces. The devices are no secret, slices are for
@@ -40,12 +42,22 @@ type Others struct {
 // they have.
 const maxOwners = 64
 
-// owners lists the claims that have some of the devices, by name.
+// owners lists the claims that have some of the devices, or others that consume the same counters, by name.
 func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	onNode := sets.New(devices...)
+	consumed := p.counterSets(onNode.Has)
+	inUse := sets.New[structured.DeviceID]()
+	if len(consumed) > 0 {
+		p.eachAllocated(func(id structured.DeviceID, _ *resourceapi.DeviceRequestAllocationResult) { inUse.Insert(id) })
+		for set, of := range p.counterSets(inUse.Has) {
+			if consumed[set] != nil {
+				onNode = onNode.Union(of)
+			}
+		}
+	}
 	var all []Owner
 	for _, claim := range p.Allocated {
-		owner := Owner{Claim: klog.KObj(claim).String(), claim: claim, ids: sets.New[structured.DeviceID]()}
+		owner := Owner{Claim: klog.KObj(claim).String(), claim: claim, ids: sets.New[structured.DeviceID](), counterSets: sets.New[counterSet]()}
 		for _, result := range resultsOf(claim) {
 			if id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device); onNode.Has(id) {
 				owner.Devices = append(owner.Devices, id.String())
@@ -54,6 +66,13 @@ func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 		}
 		if len(owner.Devices) > 0 {
 			all = append(all, owner)
+		}
+	}
+	for set, of := range p.counterSets(inUse.Has) {
+		for i := range all {
+			if of.HasAny(all[i].ids.UnsortedList()...) {
+				all[i].counterSets.Insert(set)
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b Owner) int { return strings.Compare(a.Claim, b.Claim) })
@@ -92,7 +111,7 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 	if err != nil || results == nil {
 		return nil, false, err
 	}
-	few = having(owners, results)
+	few = p.having(owners, results)
 	if len(few) > maxOwners {
 		return few, true, nil
 	}
@@ -106,7 +125,7 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 			i++
 		default:
 			// Those before still can't be left out: fewer owners never make more fit.
-			few = having(others, results)
+			few = p.having(others, results)
 			i = min(i, len(few))
 		}
 	}
@@ -120,13 +139,40 @@ func (p *Problem) fitsWithout(ctx context.Context, node *v1.Node, owners []Owner
 	}))
 }
 
-// having are the owners of devices that a solution needs.
-func having(owners []Owner, results []resourceapi.AllocationResult) []Owner {
+// having are the owners of devices that a solution needs, or of some that consume the same counters.
+func (p *Problem) having(owners []Owner, results []resourceapi.AllocationResult) []Owner {
+	needed := sets.New[structured.DeviceID]()
+	for _, result := range results {
+		for _, d := range result.Devices.Results {
+			needed.Insert(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+		}
+	}
+	consumed := p.counterSets(needed.Has)
 	return slices.DeleteFunc(slices.Clone(owners), func(o Owner) bool {
-		return !slices.ContainsFunc(results, func(result resourceapi.AllocationResult) bool {
-			return slices.ContainsFunc(result.Devices.Results, func(d resourceapi.DeviceRequestAllocationResult) bool {
-				return o.ids.Has(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
-			})
-		})
+		return !o.ids.HasAny(needed.UnsortedList()...) && !slices.ContainsFunc(o.counterSets.UnsortedList(), func(c counterSet) bool { return consumed[c] != nil })
 	})
+}
+
+// counterSet is one of a pool.
+type counterSet struct{ driver, pool, name string }
+
+// counterSets are those that devices consume, with the devices.
+func (p *Problem) counterSets(are func(structured.DeviceID) bool) map[counterSet]sets.Set[structured.DeviceID] {
+	all := map[counterSet]sets.Set[structured.DeviceID]{}
+	for _, slice := range p.Slices {
+		for i := range slice.Spec.Devices {
+			for _, consumption := range slice.Spec.Devices[i].ConsumesCounters {
+				id := structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name)
+				if !are(id) {
+					break
+				}
+				set := counterSet{slice.Spec.Driver, slice.Spec.Pool.Name, consumption.CounterSet}
+				if all[set] == nil {
+					all[set] = sets.New[structured.DeviceID]()
+				}
+				all[set].Insert(id)
+			}
+		}
+	}
+	return all
 }

@@ -238,7 +238,7 @@ func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.Re
 // feasible is the problem without preferences: whether a set will do has nothing to do with them, so
 // that searches for any set need neither spend their time on better ones nor fail with them.
 func (p *Problem) feasible() *Problem {
-	out := &Problem{Problem: p.Problem, NamesAll: p.NamesAll, Environment: p.Environment}
+	out := p.with(func(*Problem) {})
 	out.Options = append(slices.Clone(p.Options), allocator.WithoutPreferences())
 	return out
 }

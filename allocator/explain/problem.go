@@ -23,6 +23,8 @@ type Problem struct {
 	// other namespaces than that of Claims are counted and not named: the users of one
 	// namespace have no right to know of the objects in another.
 	NamesAll bool
+	// TaintRules are those that the taints in Slices may come from, to name them. They may be left out.
+	TaintRules []*resourceapi.DeviceTaintRule
 	// Environment compiles conditions; nil means one that all problems of the process share. It has to be that
 	// of the Options where it is only to look up what [Prepare] has compiled.
 	Environment *device.Environment

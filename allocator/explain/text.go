@@ -25,10 +25,13 @@ func (e *Explanation) String() string {
 		return "the claims fit"
 	}
 	parts := []string{e.problem()}
-	switch {
-	case e.Never:
+	for _, cause := range e.Causes {
+		parts = append(parts, cause.Message)
+	}
+	if e.Never {
 		parts = append(parts, "it would not fit either if all devices of the node were free")
-	case len(e.InTheWay) > 0 || e.OthersInTheWay != nil:
+	}
+	if len(e.InTheWay) > 0 || e.OthersInTheWay != nil {
 		parts = append(parts, "in the way: "+e.owners())
 	}
 	return strings.Join(parts, "; ")

@@ -88,6 +88,8 @@ type Why struct {
 	Requests []explain.Request `json:"requests,omitempty"`
 	// Unmet is the first condition with which there is no set.
 	Unmet *explain.Condition `json:"unmet,omitempty"`
+	// Causes are what else keeps devices from being allocated.
+	Causes []explain.Cause `json:"causes,omitempty"`
 	// Never: the claims would not fit if all devices of the node were free.
 	Never bool `json:"never,omitempty"`
 	// InTheWay are claims that can't all keep what they have.
@@ -140,7 +142,8 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 		Problem: state.Problem(subject, options.Features, allocator.WithCache(allocator.NewCache()),
 			allocator.WithCostBudget(uint64(*budget.Cost)), allocator.WithStepBudget(*budget.Steps),
 			allocator.WithPreferenceBudget(uint64(*preferences.Cost), *preferences.Steps), allocator.WithDefaultPreference(options.Args.DefaultPreference)),
-		NamesAll: true, // they were read with the rights of the caller
+		NamesAll:   true, // they were read with the rights of the caller
+		TaintRules: state.TaintRules,
 	}
 	q.problem.Options = append(q.problem.Options, allocator.WithShapes(askedShapes(&q.problem.Problem)))
 	report := &Report{Meta: output.NewMeta(output.Explanation), Subject: subject.String(), Scheduling: schedulingOf(subject.Pod), Nodes: []Node{}}
@@ -265,7 +268,7 @@ func (q *question) why(ctx context.Context, problem *explain.Problem, node *core
 	if e == nil {
 		e = asked
 	}
-	why := &Why{Requests: e.Requests, Unmet: e.Unmet, Never: e.Never, InTheWay: e.InTheWay}
+	why := &Why{Requests: e.Requests, Unmet: e.Unmet, Causes: e.Causes, Never: e.Never, InTheWay: e.InTheWay}
 	if err != nil {
 		why.Unknown = err.Error()
 	}

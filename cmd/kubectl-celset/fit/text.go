@@ -88,10 +88,13 @@ func (n *Node) print(b *strings.Builder) {
 
 func (y *Why) print(b *strings.Builder) {
 	for _, r := range y.Requests {
-		fmt.Fprintf(b, "    claim %s, request %s: wants %d, %d match, %d free\n", r.Claim, r.Name, r.Wanted, r.Matching, r.Free)
+		fmt.Fprintf(b, "    claim %s, request %s: wants %d, %d match, %s%d free\n", r.Claim, r.Name, r.Wanted, r.Matching, unusable(r), r.Free)
 	}
 	if y.Unmet != nil {
 		fmt.Fprintf(b, "    no set satisfies %s\n", y.Unmet)
+	}
+	for _, cause := range y.Causes {
+		fmt.Fprintf(b, "    %s\n", cause.Message)
 	}
 	for _, owner := range y.InTheWay {
 		fmt.Fprintf(b, "    in the way: claim %s with %s\n", owner.Claim, strings.Join(owner.Devices, ", "))
@@ -102,6 +105,13 @@ func (y *Why) print(b *strings.Builder) {
 	if y.Unknown != "" {
 		fmt.Fprintf(b, "    not known: %s\n", y.Unknown)
 	}
+}
+
+func unusable(r explain.Request) string {
+	if r.Unusable == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of them unusable, ", r.Unusable)
 }
 
 func printScore(b *strings.Builder, score *explain.Score) {

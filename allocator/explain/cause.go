@@ -1,0 +1,303 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+)
+
+// Kinds of causes.
+const (
+	// CauseFeature is that devices need what a feature gate keeps off, or their node does not have.
+	CauseFeature = "Feature"
+	// CausePool is that a pool is incomplete or invalid, so that it has no devices.
+	CausePool = "Pool"
+	// CauseNodeSelector is that devices are for other nodes by a node selector.
+	CauseNodeSelector = "NodeSelector"
+	// CauseTaint is that devices have taints which the claims don't tolerate.
+	CauseTaint = "Taint"
+	// CauseCapacity is that no device has as much capacity as is requested.
+	CauseCapacity = "Capacity"
+	// CauseCounters is that the counters of a pool are used up.
+	CauseCounters = "Counters"
+)
+
+// Cause is why devices can't be had that pass all selectors and satisfy all constraints: what keeps them is neither
+// of these, nor that a claim has them.
+type Cause struct {
+	// Kind is one of CauseFeature, CausePool, CauseNodeSelector, CauseTaint, CauseCapacity and CauseCounters.
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+}
+
+// relaxation takes one kind of cause out of a problem.
+type relaxation struct {
+	kind string
+	// of is the problem without the cause, nil if it does not have it.
+	of func(*Problem, *v1.Node) *Problem
+	// message says what the cause is, if what the problem allocates without it are these results.
+	message func(p *Problem, node *v1.Node, results []resourceapi.AllocationResult) string
+}
+
+// relaxations are in the order in which a cause is rather kept than a later one.
+var relaxations = []relaxation{
+	{CauseNodeSelector, (*Problem).onAllNodes, (*Problem).nodeSelectors},
+	{CauseFeature, (*Problem).withFeatures, (*Problem).features},
+	{CausePool, (*Problem).withWholePools, (*Problem).brokenPools},
+	{CauseTaint, (*Problem).untainted, (*Problem).taints},
+	{CauseCapacity, (*Problem).withoutCapacities, (*Problem).capacities},
+	{CauseCounters, (*Problem).withoutCounters, (*Problem).counters},
+}
+
+// relaxed is the problem without some kinds of causes.
+func (p *Problem) relaxed(node *v1.Node, kinds []relaxation) *Problem {
+	for _, r := range kinds {
+		if without := r.of(p, node); without != nil {
+			p = without
+		}
+	}
+	return p
+}
+
+// present are the relaxations that change the problem. For which nodes devices are matters where a request has none.
+func (p *Problem) present(node *v1.Node, requests []Request) []relaxation {
+	return slices.DeleteFunc(slices.Clone(relaxations), func(r relaxation) bool {
+		return r.of(p, node) == nil || r.kind == CauseNodeSelector && !slices.ContainsFunc(requests, Request.hasNone)
+	})
+}
+
+// causes finds those that are to be named. Each of them that suffices is: with it taken away the claims would fit, whoever
+// has what. If none does, and the claims would not fit if all devices were free, those are named of which none can stay.
+// relaxed is the problem without these: claims may be in the way then, too.
+func (p *Problem) causes(ctx context.Context, node *v1.Node, requests []Request, present []relaxation, owners []Owner) (causes []Cause, relaxed *Problem, err error) {
+	for _, r := range present {
+		without := r.of(p, node)
+		results, err := without.fits(ctx, node, without.Claims, p.Allocated)
+		if err != nil {
+			return nil, p, err
+		}
+		if results != nil {
+			causes = append(causes, Cause{r.kind, r.message(p, node, results)})
+		}
+	}
+	if len(causes) > 0 || len(present) == 0 {
+		return causes, p, nil
+	}
+	if results, err := p.fitsWithout(ctx, node, owners); results != nil || err != nil {
+		return nil, p, err
+	}
+	results, err := p.relaxed(node, present).fitsWithout(ctx, node, owners)
+	if results == nil || err != nil {
+		return p.unknown(node, requests), p, err
+	}
+	for i := 0; i < len(present); {
+		rest := slices.Delete(slices.Clone(present), i, i+1)
+		fewer, err := p.relaxed(node, rest).fitsWithout(ctx, node, owners)
+		switch {
+		case err != nil:
+			return nil, p, err
+		case fewer == nil:
+			i++
+		default:
+			present, results = rest, fewer
+		}
+	}
+	for _, r := range present {
+		causes = append(causes, Cause{r.kind, r.message(p, node, results)})
+	}
+	return causes, p.relaxed(node, present), nil
+}
+
+// unknown names pools that are being updated, or can't be read: their devices may be what is missing, and it is not known
+// what they are. They matter where a request has too few devices.
+func (p *Problem) unknown(node *v1.Node, requests []Request) []Cause {
+	if p.withWholePools(node) == nil || !slices.ContainsFunc(requests, func(r Request) bool { return r.Matching < max(r.Wanted, 1) }) {
+		return nil
+	}
+	return []Cause{{CausePool, p.brokenPools(node, nil)}}
+}
+
+// with is a copy of the problem.
+func (p *Problem) with(change func(*Problem)) *Problem {
+	result := *p
+	change(&result)
+	return &result
+}
+
+// edited is the problem with some slices edited, nil if there are none of these.
+func (p *Problem) edited(has func(*resourceapi.ResourceSlice) bool, edit func(*resourceapi.ResourceSliceSpec)) *Problem {
+	var edited []*resourceapi.ResourceSlice
+	for i, slice := range p.Slices {
+		if !has(slice) {
+			continue
+		}
+		if edited == nil {
+			edited = slices.Clone(p.Slices)
+		}
+		edited[i] = slice.DeepCopy()
+		edit(&edited[i].Spec)
+	}
+	if edited == nil {
+		return nil
+	}
+	return p.with(func(p *Problem) { p.Slices = edited })
+}
+
+// mayBeFor is whether a slice may have devices for a node.
+func mayBeFor(slice *resourceapi.ResourceSlice, node *v1.Node) bool {
+	name := ptr.Deref(slice.Spec.NodeName, "")
+	return name == "" || name == node.Name
+}
+
+// editedDevices is the problem with the devices edited that a node may have.
+func (p *Problem) editedDevices(node *v1.Node, has func(*resourceapi.Device) bool, edit func(*resourceapi.Device)) *Problem {
+	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
+		return mayBeFor(slice, node) && slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })
+	}, func(spec *resourceapi.ResourceSliceSpec) {
+		for i := range spec.Devices {
+			edit(&spec.Devices[i])
+		}
+	})
+}
+
+func (p *Problem) onAllNodes(*v1.Node) *Problem {
+	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
+		return slice.Spec.NodeSelector != nil || slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return d.NodeSelector != nil })
+	}, func(spec *resourceapi.ResourceSliceSpec) {
+		if spec.NodeSelector != nil {
+			spec.NodeSelector, spec.AllNodes = nil, ptr.To(true)
+		}
+		for i := range spec.Devices {
+			if d := &spec.Devices[i]; d.NodeSelector != nil {
+				d.NodeSelector, d.AllNodes = nil, ptr.To(true)
+			}
+		}
+	})
+}
+
+func (p *Problem) withFeatures(node *v1.Node) *Problem {
+	gates, operations := p.lacking(node), p.edited(func(slice *resourceapi.ResourceSlice) bool {
+		return mayBeFor(slice, node) && len(slice.Spec.SkipNodeOperations) > 0
+	}, func(spec *resourceapi.ResourceSliceSpec) { spec.SkipNodeOperations = nil })
+	if len(gates) > 0 {
+		if operations == nil {
+			operations = p
+		}
+		operations = operations.with(func(p *Problem) {
+			for _, g := range gates {
+				*g.of(&p.Features) = true
+			}
+		})
+	}
+	return operations
+}
+
+func (p *Problem) untainted(node *v1.Node) *Problem {
+	if !p.Features.DeviceTaints {
+		return nil
+	}
+	return p.editedDevices(node, func(d *resourceapi.Device) bool { return slices.ContainsFunc(d.Taints, keepsAway) }, func(d *resourceapi.Device) { d.Taints = nil })
+}
+
+func keepsAway(taint resourceapi.DeviceTaint) bool {
+	return taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute
+}
+
+func (p *Problem) withoutCounters(node *v1.Node) *Problem {
+	if !p.Features.PartitionableDevices {
+		return nil
+	}
+	return p.editedDevices(node, func(d *resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 }, func(d *resourceapi.Device) { d.ConsumesCounters = nil })
+}
+
+// withoutCapacities asks for nothing of the capacities that are requested. A device still has to have them.
+func (p *Problem) withoutCapacities(*v1.Node) *Problem {
+	if !p.Features.ConsumableCapacity {
+		return nil
+	}
+	claims, asks := slices.Clone(p.Claims), false
+	for i, claim := range claims {
+		claims[i] = claim.DeepCopy()
+		for _, capacity := range capacitiesOf(claims[i]) {
+			for name := range capacity.Requests {
+				capacity.Requests[name], asks = resource.Quantity{}, true
+			}
+		}
+	}
+	if !asks {
+		return nil
+	}
+	return p.with(func(p *Problem) { p.Claims = claims })
+}
+
+func capacitiesOf(claim *resourceapi.ResourceClaim) (all []*resourceapi.CapacityRequirements) {
+	for _, r := range claim.Spec.Devices.Requests {
+		if r.Exactly != nil && r.Exactly.Capacity != nil {
+			all = append(all, r.Exactly.Capacity)
+		}
+		for _, sub := range r.FirstAvailable {
+			if sub.Capacity != nil {
+				all = append(all, sub.Capacity)
+			}
+		}
+	}
+	return all
+}
+
+// withWholePools takes the pools that can't be used as they are: what was published is all of an incomplete one, and of an
+// invalid one the first device of each name. If it is invalid all the same its counters are what is wrong.
+func (p *Problem) withWholePools(node *v1.Node) *Problem {
+	result := p.repaired(p.broken(node), func(*resourceapi.ResourceSliceSpec) {})
+	if result == nil {
+		return nil
+	}
+	without := result.repaired(result.broken(node), func(spec *resourceapi.ResourceSliceSpec) {
+		spec.SharedCounters = nil
+		for i := range spec.Devices {
+			spec.Devices[i].ConsumesCounters = nil
+		}
+	})
+	if without == nil {
+		return result
+	}
+	return without
+}
+
+func (p *Problem) repaired(broken []allocator.BrokenPool, more func(*resourceapi.ResourceSliceSpec)) *Problem {
+	seen := sets.New[structured.DeviceID]()
+	return p.edited(func(slice *resourceapi.ResourceSlice) bool { return brokenPoolOf(broken, &slice.Spec) != nil }, func(spec *resourceapi.ResourceSliceSpec) {
+		spec.Pool.ResourceSliceCount = int64(brokenPoolOf(broken, spec).Published)
+		spec.Devices = slices.DeleteFunc(spec.Devices, func(d resourceapi.Device) bool {
+			id := structured.MakeDeviceID(spec.Driver, spec.Pool.Name, d.Name)
+			defer seen.Insert(id)
+			return seen.Has(id)
+		})
+		more(spec)
+	})
+}
+
+// broken are the pools of the node that have no devices because they can't be used.
+func (p *Problem) broken(node *v1.Node) []allocator.BrokenPool {
+	return allocator.BrokenPools(p.Features, node, p.Slices)
+}
+
+func brokenPoolOf(broken []allocator.BrokenPool, spec *resourceapi.ResourceSliceSpec) *allocator.BrokenPool {
+	i := slices.IndexFunc(broken, func(b allocator.BrokenPool) bool {
+		return b.Driver == spec.Driver && b.Name == spec.Pool.Name && b.Generation == spec.Pool.Generation
+	})
+	if i < 0 {
+		return nil
+	}
+	return &broken[i]
+}

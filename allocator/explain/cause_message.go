@@ -1,0 +1,278 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+)
+
+// gate is a feature gate without which devices can't be used that need it.
+type gate struct {
+	name string
+	of   func(*structured.Features) *bool
+	// needed is whether devices of the slice need it.
+	needed func(*resourceapi.ResourceSlice) bool
+}
+
+var gates = []gate{
+	{"DRAPartitionableDevices", func(f *structured.Features) *bool { return &f.PartitionableDevices }, func(s *resourceapi.ResourceSlice) bool {
+		return s.Spec.PerDeviceNodeSelection != nil || len(s.Spec.SharedCounters) > 0 || anyDevice(s, func(d *resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 })
+	}},
+	{"DRADeviceCompatibilityGroups", func(f *structured.Features) *bool { return &f.CompatibilityGroups }, func(s *resourceapi.ResourceSlice) bool {
+		return anyDevice(s, func(d *resourceapi.Device) bool {
+			return slices.ContainsFunc(d.ConsumesCounters, func(c resourceapi.DeviceCounterConsumption) bool { return len(c.CompatibilityGroups) > 0 })
+		})
+	}},
+	{"DRADeviceBindingConditions with DRAResourceClaimDeviceStatus", func(f *structured.Features) *bool { return &f.DeviceBindingAndStatus }, func(s *resourceapi.ResourceSlice) bool {
+		return anyDevice(s, func(d *resourceapi.Device) bool { return len(d.BindingConditions) > 0 })
+	}},
+	{"DRAOptionalNodeOperations", func(f *structured.Features) *bool { return &f.OptionalNodeOperations }, func(s *resourceapi.ResourceSlice) bool {
+		return len(s.Spec.SkipNodeOperations) > 0
+	}},
+}
+
+func anyDevice(slice *resourceapi.ResourceSlice, has func(*resourceapi.Device) bool) bool {
+	return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })
+}
+
+// lacking are the gates that are off and that devices of the node need.
+func (p *Problem) lacking(node *v1.Node) []gate {
+	return slices.DeleteFunc(slices.Clone(gates), func(g gate) bool {
+		return *g.of(&p.Features) || !slices.ContainsFunc(p.Slices, func(s *resourceapi.ResourceSlice) bool { return mayBeFor(s, node) && g.needed(s) })
+	})
+}
+
+func (p *Problem) features(node *v1.Node, _ []resourceapi.AllocationResult) string {
+	var names []string
+	for _, g := range p.lacking(node) {
+		names = append(names, g.name)
+	}
+	if len(names) == 0 {
+		return "devices skip node operations, which the node does not declare as a feature"
+	}
+	return "devices need feature gates that are off: " + strings.Join(names, ", ")
+}
+
+func (p *Problem) brokenPools(node *v1.Node, _ []resourceapi.AllocationResult) string {
+	var all []string
+	for _, b := range p.broken(node) {
+		if b.Invalid != "" {
+			all = append(all, fmt.Sprintf("pool %s/%s is invalid: %s", b.Driver, b.Name, b.Invalid))
+			continue
+		}
+		i := slices.IndexFunc(p.Slices, func(s *resourceapi.ResourceSlice) bool {
+			return s.Spec.Driver == b.Driver && s.Spec.Pool.Name == b.Name && s.Spec.Pool.Generation == b.Generation
+		})
+		all = append(all, fmt.Sprintf("pool %s/%s is incomplete: %d of %d ResourceSlices of generation %d can be used",
+			b.Driver, b.Name, b.Published, p.Slices[i].Spec.Pool.ResourceSliceCount, b.Generation))
+	}
+	return listed(all)
+}
+
+func (p *Problem) nodeSelectors(_ *v1.Node, results []resourceapi.AllocationResult) string {
+	pools := sets.New[string]()
+	for d, of := range p.devicesOf(results) {
+		if of.slice.Spec.NodeSelector != nil || of.device.NodeSelector != nil {
+			pools.Insert(d.Driver.String() + "/" + d.Pool.String())
+		}
+	}
+	return fmt.Sprintf("devices of pool %s are for other nodes by their node selector", listed(sets.List(pools)))
+}
+
+// taints names those that are not tolerated, and the DeviceTaintRules that they come from where these are known.
+func (p *Problem) taints(_ *v1.Node, results []resourceapi.AllocationResult) string {
+	all := sets.New[string]()
+	for id, of := range p.devicesOf(results) {
+		for _, taint := range of.device.Taints {
+			if !keepsAway(taint) || slices.ContainsFunc(of.result.Tolerations, func(t resourceapi.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, taint) }) {
+				continue
+			}
+			what := fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
+			if rule := p.ruleOf(id, taint); rule != "" {
+				what += " of DeviceTaintRule " + rule
+			}
+			all.Insert(what)
+		}
+	}
+	return "devices that match have taints that the claims don't tolerate: " + listed(sets.List(all))
+}
+
+func (p *Problem) ruleOf(id structured.DeviceID, taint resourceapi.DeviceTaint) string {
+	for _, rule := range p.TaintRules {
+		by := ptr.Deref(rule.Spec.DeviceSelector, resourceapi.DeviceTaintSelector{})
+		if t := rule.Spec.Taint; t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect &&
+			ptr.Deref(by.Driver, id.Driver.String()) == id.Driver.String() && ptr.Deref(by.Pool, id.Pool.String()) == id.Pool.String() &&
+			ptr.Deref(by.Device, id.Device.String()) == id.Device.String() {
+			return rule.Name
+		}
+	}
+	return ""
+}
+
+// capacities compares what is requested with what a device has.
+func (p *Problem) capacities(_ *v1.Node, results []resourceapi.AllocationResult) string {
+	used := map[structured.DeviceID]map[resourceapi.QualifiedName]resource.Quantity{}
+	p.eachAllocated(func(id structured.DeviceID, result *resourceapi.DeviceRequestAllocationResult) {
+		if used[id] == nil {
+			used[id] = map[resourceapi.QualifiedName]resource.Quantity{}
+		}
+		for name, amount := range result.ConsumedCapacity {
+			sum := used[id][name]
+			sum.Add(amount)
+			used[id][name] = sum
+		}
+	})
+	all := sets.New[string]()
+	for i, claim := range p.Claims {
+		if i >= len(results) {
+			break
+		}
+		for id, of := range p.devicesOf(results[i : i+1]) {
+			for name, wanted := range requestedOf(claim, of.result.Request) {
+				has := of.device.Capacity[name].Value
+				left := has.DeepCopy()
+				left.Sub(used[id][name])
+				if wanted.Cmp(left) > 0 {
+					all.Insert(fmt.Sprintf("%s of %s, of which device %s has %s, %s of that free", wanted.String(), name, id.Device, has.String(), left.String()))
+				}
+			}
+		}
+	}
+	return "too much capacity is requested: " + listed(sets.List(all))
+}
+
+// requestedOf is the capacity that a request of a claim asks for, by its name in results.
+func requestedOf(claim *resourceapi.ResourceClaim, request string) map[resourceapi.QualifiedName]resource.Quantity {
+	name, sub, _ := strings.Cut(request, "/")
+	for _, r := range claim.Spec.Devices.Requests {
+		switch {
+		case r.Name != name:
+		case r.Exactly != nil && r.Exactly.Capacity != nil:
+			return r.Exactly.Capacity.Requests
+		default:
+			for _, s := range r.FirstAvailable {
+				if s.Name == sub && s.Capacity != nil {
+					return s.Capacity.Requests
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// counters names the counters of which there is not enough for the results beside what is allocated.
+func (p *Problem) counters(_ *v1.Node, results []resourceapi.AllocationResult) string {
+	wanted, used := map[counter]resource.Quantity{}, map[counter]resource.Quantity{}
+	devices := p.devicesOf(results)
+	for id, of := range devices {
+		if !ptr.Deref(of.result.AdminAccess, false) {
+			consume(wanted, id, of.device)
+		}
+	}
+	known := p.devices(func(id structured.DeviceID) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), func(c counter) bool { return c.driver == id.Driver.String() && c.pool == id.Pool.String() })
+	})
+	counted := sets.New[structured.DeviceID]()
+	p.eachAllocated(func(id structured.DeviceID, result *resourceapi.DeviceRequestAllocationResult) {
+		if of, found := known[id]; found && !counted.Has(id) && !ptr.Deref(result.AdminAccess, false) {
+			counted.Insert(id)
+			consume(used, id, of.device)
+		}
+	})
+	all := sets.New[string]()
+	for _, slice := range p.Slices {
+		for _, set := range slice.Spec.SharedCounters {
+			for name, has := range set.Counters {
+				c := counter{slice.Spec.Driver, slice.Spec.Pool.Name, set.Name, name}
+				want, left := wanted[c], has.Value.DeepCopy()
+				if left.Sub(used[c]); want.Cmp(left) > 0 {
+					all.Insert(fmt.Sprintf("of counter %s of counter set %s of pool %s/%s %s are wanted, %s of %s are free", name, c.set, c.driver, c.pool, want.String(), left.String(), has.Value.String()))
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return "the devices that consume counters have no compatibility group in common"
+	}
+	return "counters are used up: " + listed(sets.List(all))
+}
+
+type counter struct{ driver, pool, set, name string }
+
+func consume(sums map[counter]resource.Quantity, id structured.DeviceID, device *resourceapi.Device) {
+	for _, consumption := range device.ConsumesCounters {
+		for name, amount := range consumption.Counters {
+			c := counter{id.Driver.String(), id.Pool.String(), consumption.CounterSet, name}
+			sum := sums[c]
+			sum.Add(amount.Value)
+			sums[c] = sum
+		}
+	}
+}
+
+// published is a device as it was published, and the result that has it.
+type published struct {
+	slice  *resourceapi.ResourceSlice
+	device *resourceapi.Device
+	result *resourceapi.DeviceRequestAllocationResult
+}
+
+// devicesOf finds the devices of results.
+func (p *Problem) devicesOf(results []resourceapi.AllocationResult) map[structured.DeviceID]published {
+	of := map[structured.DeviceID]*resourceapi.DeviceRequestAllocationResult{}
+	for i := range results {
+		for j := range results[i].Devices.Results {
+			r := &results[i].Devices.Results[j]
+			of[structured.MakeDeviceID(r.Driver, r.Pool, r.Device)] = r
+		}
+	}
+	found := p.devices(func(id structured.DeviceID) bool { return of[id] != nil })
+	for id, d := range found {
+		d.result = of[id]
+		found[id] = d
+	}
+	return found
+}
+
+// devices are those that are asked for, from the latest generation of their pools.
+func (p *Problem) devices(are func(structured.DeviceID) bool) map[structured.DeviceID]published {
+	found := map[structured.DeviceID]published{}
+	for _, slice := range p.Slices {
+		for i := range slice.Spec.Devices {
+			id := structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name)
+			if known := found[id]; are(id) && (known.slice == nil || known.slice.Spec.Pool.Generation < slice.Spec.Pool.Generation) {
+				found[id] = published{slice: slice, device: &slice.Spec.Devices[i]}
+			}
+		}
+	}
+	return found
+}
+
+func (p *Problem) eachAllocated(f func(structured.DeviceID, *resourceapi.DeviceRequestAllocationResult)) {
+	for _, claim := range p.Allocated {
+		results := resultsOf(claim)
+		for i := range results {
+			f(structured.MakeDeviceID(results[i].Driver, results[i].Pool, results[i].Device), &results[i])
+		}
+	}
+}
+
+// listed are the first of some texts.
+func listed(texts []string) string {
+	if len(texts) > maxListed {
+		texts = append(texts[:maxListed:maxListed], fmt.Sprintf("and %d more", len(texts)-maxListed))
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,198 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/topology"
+)
+
+// thing is a device of a world.
+type thing struct {
+	tainted, binds, shared bool
+	consumes               int64
+	owner                  int
+}
+
+// world is a node with two pools in which much may keep devices from being allocated, each of it with a kind of cause.
+type world struct {
+	pools [2]struct {
+		things                        []thing
+		missing, duplicate, elsewhere bool
+		slots                         int64
+	}
+	gateOff bool
+	count   int64
+	asks    int64
+}
+
+func drawWorld(t *rapid.T) (w world) {
+	rarely := rapid.Custom(func(t *rapid.T) bool { return rapid.IntRange(0, 5).Draw(t, "of six") == 0 })
+	w.gateOff, w.count, w.asks = rarely.Draw(t, "gate off"), rapid.Int64Range(1, 3).Draw(t, "count"), rapid.SampledFrom([]int64{0, 0, 8, 24}).Draw(t, "asks")
+	for i := range w.pools {
+		p := &w.pools[i]
+		p.missing, p.duplicate, p.elsewhere = rarely.Draw(t, "missing"), rarely.Draw(t, "duplicate"), rarely.Draw(t, "elsewhere")
+		p.slots = rapid.Int64Range(3, 6).Draw(t, "slots")
+		consumed := int64(0)
+		for range rapid.IntRange(1, 3).Draw(t, "devices") {
+			d := thing{
+				tainted: rarely.Draw(t, "tainted"), binds: rarely.Draw(t, "binds"), shared: w.asks > 0,
+				consumes: rapid.SampledFrom([]int64{0, 0, 1, 2, 3}).Draw(t, "consumes"), owner: rapid.IntRange(0, 3).Draw(t, "owner"),
+			}
+			if d.owner > 0 && consumed+d.consumes > p.slots {
+				d.owner = 0 // what is in use has been allocated
+			} else if d.owner > 0 {
+				consumed += d.consumes
+			}
+			p.things = append(p.things, d)
+		}
+	}
+	return w
+}
+
+// problem leaves out what the kinds are about, and claims that gone has.
+func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim string) bool) *explain.Problem {
+	claim := wanting("c", w.count)
+	p := problem(t, topology.Topology{}, claim)
+	p.Slices = nil
+	p.Features = structured.Features{ConsumableCapacity: true, DeviceBindingAndStatus: !w.gateOff || without.Has(explain.CauseFeature), DeviceTaints: true, PartitionableDevices: true}
+	if asks := w.asks; asks > 0 {
+		if without.Has(explain.CauseCapacity) {
+			asks = 0
+		}
+		claim.Spec.Devices.Requests[0].Exactly.Capacity = &resourceapi.CapacityRequirements{Requests: map[resourceapi.QualifiedName]resource.Quantity{"memory": *resource.NewQuantity(asks, resource.DecimalSI)}}
+	}
+	owners := map[int]*resourceapi.ResourceClaim{}
+	for i := range w.pools {
+		pool, name := &w.pools[i], fmt.Sprint("pool-", i)
+		spec := resourceapi.ResourceSliceSpec{Driver: driver, NodeName: ptr.To(node.Name), Pool: resourceapi.ResourcePool{Name: name, Generation: 3, ResourceSliceCount: 2}}
+		if pool.elsewhere {
+			spec.NodeName, spec.AllNodes = nil, ptr.To(true)
+			if !without.Has(explain.CauseNodeSelector) {
+				spec.AllNodes, spec.NodeSelector = nil, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "rack", Operator: v1.NodeSelectorOpIn, Values: []string{"b"}}}}}}
+			}
+		}
+		if pool.missing && !without.Has(explain.CausePool) {
+			spec.Pool.ResourceSliceCount = 3
+		}
+		counters := spec
+		counters.SharedCounters = []resourceapi.CounterSet{{Name: "card", Counters: map[string]resourceapi.Counter{"slots": {Value: *resource.NewQuantity(pool.slots, resource.DecimalSI)}}}}
+		for j, d := range pool.things {
+			device := resourceapi.Device{Name: fmt.Sprint("device-", j)}
+			if d.tainted && !without.Has(explain.CauseTaint) {
+				device.Taints = []resourceapi.DeviceTaint{{Key: "broken", Effect: resourceapi.DeviceTaintEffectNoExecute}}
+			}
+			if d.binds {
+				device.BindingConditions, device.BindingFailureConditions = []string{"ready"}, []string{"failed"}
+			}
+			if d.consumes > 0 && !without.Has(explain.CauseCounters) {
+				device.ConsumesCounters = []resourceapi.DeviceCounterConsumption{{CounterSet: "card", Counters: map[string]resourceapi.Counter{"slots": {Value: *resource.NewQuantity(d.consumes, resource.DecimalSI)}}}}
+			}
+			if d.shared {
+				device.AllowMultipleAllocations, device.Capacity = ptr.To(true), map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"memory": {Value: resource.MustParse("16")}}
+			}
+			spec.Devices = append(spec.Devices, device)
+			if owner := fmt.Sprint("owner-", d.owner); d.owner > 0 && !gone("default/"+owner) {
+				if owners[d.owner] == nil {
+					owners[d.owner] = owning(owner)
+					p.Allocated = append(p.Allocated, owners[d.owner])
+				}
+				result := resourceapi.DeviceRequestAllocationResult{Request: "mla", Driver: driver, Pool: name, Device: device.Name}
+				if d.shared {
+					result.ShareID, result.ConsumedCapacity = ptr.To(types.UID(fmt.Sprintf("6f0a1ab6-6c2a-4b1e-8a61-0b6a9a4f0c%d%d", i, j))), map[resourceapi.QualifiedName]resource.Quantity{"memory": resource.MustParse("10")}
+				}
+				owners[d.owner].Status.Allocation.Devices.Results = append(owners[d.owner].Status.Allocation.Devices.Results, result)
+			}
+		}
+		if pool.duplicate && !without.Has(explain.CausePool) {
+			spec.Devices = append(spec.Devices, spec.Devices[0])
+		}
+		p.Slices = append(p.Slices, &resourceapi.ResourceSlice{Spec: spec}, &resourceapi.ResourceSlice{Spec: counters})
+		p.Slices[2*i].Name, p.Slices[2*i+1].Name = name+"-devices", name+"-counters"
+	}
+	return p
+}
+
+// What is named is what has to go, and what is not named makes no difference: causes are taken away one by one, where
+// they come from.
+func TestCausesAreTrue(t *testing.T) {
+	said := map[string]int{}
+	cases.Check(t, func(rt *rapid.T) {
+		w := drawWorld(rt)
+		none := func(string) bool { return false }
+		fits := func(without sets.Set[string], gone func(string) bool) bool {
+			e, err := w.problem(t, without, gone).Ask(t.Context(), node)
+			require.NoError(rt, err)
+			return e.Fits
+		}
+		all := func(string) bool { return true }
+		e, err := w.problem(t, nil, none).Node(t.Context(), node)
+		require.NoError(rt, err)
+		if e.Fits {
+			require.Empty(rt, e.Causes)
+			return
+		}
+		named, text := sets.New[string](), e.String()
+		for _, cause := range e.Causes {
+			named.Insert(cause.Kind)
+			require.Contains(rt, text, cause.Message)
+			require.NotRegexp(rt, `: $|%!|pool  `, cause.Message)
+		}
+		require.Len(rt, e.Causes, len(named))
+		inTheWay := func(claim string) bool {
+			return slices.ContainsFunc(e.InTheWay, func(o explain.Owner) bool { return o.Claim == claim })
+		}
+		alone := sets.New[string]()
+		for _, kind := range []string{explain.CauseFeature, explain.CausePool, explain.CauseNodeSelector, explain.CauseTaint, explain.CauseCapacity, explain.CauseCounters} {
+			if fits(sets.New(kind), none) {
+				alone.Insert(kind)
+			}
+		}
+		if e.Requests[0].Matching > 0 {
+			alone.Delete(explain.CauseNodeSelector)
+		}
+		switch everything := sets.New(explain.CauseFeature, explain.CausePool, explain.CauseTaint, explain.CauseCapacity, explain.CauseCounters); {
+		case len(alone) > 0:
+			said["alone"]++
+			require.Equal(rt, alone, named)
+		case fits(nil, all):
+			said["in the way"]++
+			require.Empty(rt, named)
+			require.True(rt, fits(nil, inTheWay))
+		case len(named) > 1 || len(named) == 1 && fits(named, all):
+			said["together"]++
+			require.True(rt, fits(named, inTheWay))
+			for kind := range named {
+				require.False(rt, fits(named.Difference(sets.New(kind)), all), "%s need not be named", kind)
+			}
+		default:
+			said["never"]++
+			require.False(rt, fits(everything, all))
+			require.Equal(rt, len(named) == 0, e.Never)
+		}
+		for i, o := range e.InTheWay {
+			require.False(rt, len(alone) == 0 && fits(named, func(claim string) bool { return claim != o.Claim && inTheWay(claim) }), "%s need not be named", e.InTheWay[i].Claim)
+		}
+		for kind := range named {
+			said[kind]++
+		}
+	})
+	t.Log(said)
+	require.Len(t, said, 10, "the generator has lost a case: %v", said)
+}

@@ -37,13 +37,26 @@ const maxNamedNodes = 5
 // keptFrom is what a pod may not take though no claim has it: what is held for others, and what others may
 // have been given of which that is not known.
 func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod) []resourceapi.DeviceRequestAllocationResult {
-	kept := pl.inDoubtFrom(pod)
+	kept := pl.pendingFrom(pod)
 	if pl.holds != nil {
 		for _, hold := range pl.holds.From(pod, pl.activate) {
 			kept = append(kept, hold.Devices...)
 		}
 	}
 	return kept
+}
+
+// pendingFrom are the devices that other claims may have. If the pod has a second claim to allocate, that could get what
+// the first one may have, so then nothing is exempt.
+func (pl *DynamicResourcesCEL) pendingFrom(pod *v1.Pod) []resourceapi.DeviceRequestAllocationResult {
+	if pl.writes == nil {
+		return nil
+	}
+	var own types.UID
+	if claims, err := pl.unallocatedClaims(pod); err == nil && len(pl.withExtended(pod, claims)) == 1 && len(claims) == 1 {
+		own = claims[0].UID
+	}
+	return pl.writes.InUse(pod, own, pl.activate)
 }
 
 // asksForDevices tells whether a pod may need some.
@@ -53,7 +66,11 @@ func (pl *DynamicResourcesCEL) asksForDevices(pod *v1.Pod) bool {
 
 // tellOfKept says what was kept from a pod that fits nowhere and might have had it.
 func (pl *DynamicResourcesCEL) tellOfKept(pod *v1.Pod) []string {
-	return []string{pl.tellOfHeld(pod), pl.tellOfInDoubt(pod)}
+	kept := []string{pl.tellOfHeld(pod)}
+	if count := len(pl.pendingFrom(pod)); count > 0 {
+		kept = append(kept, fmt.Sprintf("%d devices are kept until it is known whether claims have them, of which the API server or the watch has not told yet", count))
+	}
+	return kept
 }
 
 func (pl *DynamicResourcesCEL) tellOfHeld(pod *v1.Pod) string {

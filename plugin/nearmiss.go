@@ -43,7 +43,7 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 		// PreFilter refused the pod before upstream's was asked.
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if why := pl.keepsBound(ctx, pod); why != "" {
+	if why := pl.keepsDevices(ctx, pod); why != "" {
 		return nil, fwk.NewStatus(fwk.Unschedulable, why)
 	}
 	pl.tellOfPassedOver(ctx, state, pod, nodes)

@@ -28,6 +28,7 @@ import (
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/pendingwrites"
 )
 
 // Name is the name of the plugin in scheduler configurations.
@@ -53,8 +54,10 @@ type DynamicResourcesCEL struct {
 	// preparing has what claims say, nil where nothing is allocated.
 	preparing *preparing
 	watched   *recorder
-	exchange  *exchange
-	metrics   *metrics.Metrics
+	// writes are the pending ones, nil where nothing is allocated.
+	writes   *pendingwrites.Writes
+	exchange *exchange
+	metrics  *metrics.Metrics
 	// cache is what the allocators of all scheduling cycles share, nil where upstream's serves all
 	// pods.
 	cache *allocator.Cache
@@ -114,7 +117,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	}
 	watched := newRecorder(handle)
 	if features.EnableDynamicResourceAllocation {
-		if watched.inDoubt, err = shared.inDoubtOf(ctx, measured, handle); err != nil {
+		if watched.writes, err = shared.writesOf(ctx, measured, handle); err != nil {
 			return nil, err
 		}
 	}
@@ -135,6 +138,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),
 		watched:          watched,
+		writes:           watched.writes,
 		mistakes:         shared.mistakes,
 		metrics:          measured,
 		guard:            shared.guard,
@@ -221,8 +225,10 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 		}
 	}
 	var result *fwk.PreFilterResult
-	if status := pl.catchUp(ctx, pod); !status.IsSuccess() {
-		return nil, status
+	if pl.writes != nil && pl.asksForDevices(pod) {
+		if err := pl.writes.CatchUp(ctx); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
 	}
 	kept := func() []resourceapi.DeviceRequestAllocationResult { return pl.keptFrom(pod) }
 	seen := pl.watched.during(kept, func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })

@@ -23,8 +23,8 @@ import (
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
-	"github.com/celset/celset/plugin/indoubt"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/pendingwrites"
 )
 
 // profiles is what all profiles of a scheduler have together.
@@ -49,8 +49,8 @@ type profiles struct {
 	holds *hold.Holds
 	// preparing has what claims say.
 	preparing *preparing
-	// inDoubt are the allocations of which it is not known whether they are stored.
-	inDoubt *indoubt.Writes
+	// writes are the pending ones.
+	writes  *pendingwrites.Writes
 	share   stated[configv1alpha1.Share]
 	backOff stated[configv1alpha1.BackOff]
 	// interval is how often sets are counted.
@@ -105,24 +105,24 @@ func (p *profiles) preparingOf(ctx context.Context, features plfeature.Features,
 	return p.preparing, nil
 }
 
-// inDoubtOf are the writes of all profiles. It is found out until the context ends what became of them.
-func (p *profiles) inDoubtOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*indoubt.Writes, error) {
+// writesOf are the pending writes of all profiles. They are settled until the context ends.
+func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*pendingwrites.Writes, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.inDoubt == nil {
-		heard, err := indoubt.Index(handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer())
+	if p.writes == nil {
+		writes, err := pendingwrites.New(pendingwrites.Config{
+			Client: handle.ClientSet(), KubeConfig: handle.KubeConfig(), Leads: p.guard.Leads,
+			Told:    handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer().GetIndexer(),
+			Tracker: handle.SharedDRAManager().ResourceClaims(), Clock: clock.RealClock{},
+			Settled: func(outcome pendingwrites.Outcome) { measured.ObservePendingWrite(string(outcome)) },
+		})
 		if err != nil {
 			return nil, err
 		}
-		client, err := leasedClient(handle, p.guard.Leads)
-		if err != nil {
-			return nil, err
-		}
-		p.inDoubt = indoubt.New(client, assumeNewer(handle.SharedDRAManager().ResourceClaims()), heard, clock.RealClock{},
-			func(outcome indoubt.Outcome) { measured.ObserveInDoubt(string(outcome)) })
-		go p.inDoubt.Run(ctx)
+		go writes.Run(ctx)
+		p.writes = writes
 	}
-	return p.inDoubt, nil
+	return p.writes, nil
 }
 
 // stated is an argument that one profile has for all. value is nil if none has.

@@ -26,46 +26,32 @@ import (
 // claims. So before anything is taken back that was written the pod is read from the API server.
 
 const (
-	// writtenKey is where the cycle's state says that claims of the pod are written, or may be.
-	writtenKey fwk.StateKey = "celset.dev/written"
 	// untilBoundIsKnown is how long the API server is asked whether a pod is bound, and inCycle how long in a scheduling
 	// cycle: other pods wait meanwhile.
 	untilBoundIsKnown = 30 * time.Second
 	inCycle           = 2 * time.Second
 )
 
-// writing marks a cycle in which claims are written. all: all of them are, and the binding follows.
-type writing struct{ all bool }
-
-// Clone implements [fwk.StateData].
-func (w *writing) Clone() fwk.StateData {
-	clone := *w
-	return &clone
-}
-
 // PreBind implements [fwk.PreBindPlugin].
 func (pl *DynamicResourcesCEL) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if !pl.asksForDevices(pod) {
+	c := claimsIn(state)
+	if c == nil || len(pod.Spec.ResourceClaims) == 0 && c.extended == nil {
 		return pl.DynamicResources.PreBind(ctx, state, pod, node)
 	}
-	mark := &writing{}
-	state.Write(writtenKey, mark)
+	c.writing = true
 	status := pl.DynamicResources.PreBind(ctx, state, pod, node)
-	mark.all = status.IsSuccess()
+	c.written = status.IsSuccess()
 	return status
 }
 
 // Unreserve implements [fwk.ReservePlugin].
 func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
-	var mark *writing
-	if data, err := state.Read(writtenKey); err == nil {
-		mark, _ = data.(*writing)
+	c := claimsIn(state)
+	isWriting, patience := c != nil && c.writing, inCycle
+	if isWriting {
+		patience = untilBoundIsKnown
 	}
-	patience := untilBoundIsKnown
-	if mark == nil {
-		patience = inCycle
-	}
-	if pl.writes == nil || mark == nil && !pl.mayBeBound(pod) {
+	if pl.writes == nil || !isWriting && !pl.mayBeBound(pod) {
 		pl.DynamicResources.Unreserve(ctx, state, pod, node)
 		return
 	}
@@ -76,7 +62,7 @@ func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleSta
 		logger.Error(err, "It is not known whether the pod is bound, its devices are taken back", "pod", klog.KObj(pod), "node", node)
 	case bound != nil:
 		logger.Info("The pod is bound, though the scheduler was not told so: it keeps its devices", "pod", klog.KObj(pod), "node", bound.Spec.NodeName)
-		if mark != nil && mark.all && bound.Spec.NodeName == node {
+		if isWriting && c.written && bound.Spec.NodeName == node {
 			return
 		}
 		// Another scheduler may have bound it, with other devices than this one has in mind.

@@ -27,7 +27,7 @@ type Metrics struct {
 	durations, steps, spending                                              *metrics.HistogramVec
 	cost                                                                    *metrics.Histogram
 	evaluations, failures, compilations, hits, exhaustions, refusals, unfit *metrics.CounterVec
-	preferences, preemptions, holdsEnded, pendingWrites, counts                   *metrics.CounterVec
+	preferences, preemptions, holdsEnded, pendingWrites, counts             *metrics.CounterVec
 	cuts, stuck, victims, wasted, outOfRange                                *metrics.Counter
 	holds                                                                   *collector[func() int]
 	claims                                                                  *collector[ListClaims]

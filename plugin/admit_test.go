@@ -140,7 +140,7 @@ func (a *admission) requireNoFit(t *testing.T) {
 func TestReservedClaimDoesNotBackOff(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
 	state := a.admit(t)
-	a.attemptIn(state).Failed(context.DeadlineExceeded)
+	claimsIn(state).attempt.Failed(context.DeadlineExceeded)
 	require.True(t, a.Filter(a.ctx, state, pod(), node(nodeName)).IsSuccess(), "one node was too much, another has devices")
 	require.True(t, a.Reserve(a.ctx, state, pod(), nodeName).IsSuccess())
 	a.Unreserve(a.ctx, state, pod(), nodeName)
@@ -230,7 +230,7 @@ func TestOtherPodsAreNotGuarded(t *testing.T) {
 	allocated := constrain(t, claim(2), "ring2", ring2)
 	allocated.Status.Allocation = &resourceapi.AllocationResult{}
 	a := startAdmission(t, class(), slice(0, 2, 3), allocated)
-	require.Nil(t, a.attemptIn(a.admit(t)))
+	require.Nil(t, claimsIn(a.admit(t)).attempt)
 	_, status := a.PreFilter(a.ctx, framework.NewCycleState(), &v1.Pod{}, nil)
 	require.True(t, status.IsSkip())
 }

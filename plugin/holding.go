@@ -34,10 +34,13 @@ import (
 // maxNamedNodes is how many nodes are named in a message.
 const maxNamedNodes = 5
 
-// keptFrom is what a pod may not take though no claim has it: what is held for others, and what others may
-// have been given of which that is not known.
-func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod) []resourceapi.DeviceRequestAllocationResult {
-	kept := pl.inDoubtFrom(pod)
+// keptFrom is what a pod may not take though no claim has it: what is held for others, and what the pending writes of
+// others may have given them.
+func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod, c *podClaims) []resourceapi.DeviceRequestAllocationResult {
+	var kept []resourceapi.DeviceRequestAllocationResult
+	if pl.writes != nil {
+		kept = pl.writes.InUse(pod, c.own(), pl.activate)
+	}
 	if pl.holds != nil {
 		for _, hold := range pl.holds.From(pod, pl.activate) {
 			kept = append(kept, hold.Devices...)
@@ -46,36 +49,31 @@ func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod) []resourceapi.DeviceRequest
 	return kept
 }
 
-// asksForDevices tells whether a pod may need some.
-func (pl *DynamicResourcesCEL) asksForDevices(pod *v1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 || pl.extendedClaim(pod) != nil
-}
-
-// tellOfKept says what was kept from a pod that fits nowhere and might have had it.
-func (pl *DynamicResourcesCEL) tellOfKept(pod *v1.Pod) []string {
-	return []string{pl.tellOfHeld(pod), pl.tellOfInDoubt(pod)}
-}
-
-func (pl *DynamicResourcesCEL) tellOfHeld(pod *v1.Pod) string {
-	if pl.holds == nil {
-		return ""
-	}
+// keptTexts say what was kept from a pod that fits nowhere and might have had it.
+func (pl *DynamicResourcesCEL) keptTexts(pod *v1.Pod, c *podClaims) (texts []string) {
 	var nodes []string
-	count := 0
-	for _, held := range pl.holds.From(pod, pl.activate) {
-		nodes = append(nodes, held.Node)
-		count += len(held.Devices)
+	held := 0
+	if pl.holds != nil {
+		for _, hold := range pl.holds.From(pod, pl.activate) {
+			nodes = append(nodes, hold.Node)
+			held += len(hold.Devices)
+		}
 	}
-	if count == 0 {
-		return ""
+	if held > 0 {
+		slices.Sort(nodes)
+		nodes = slices.Compact(nodes)
+		where := strings.Join(nodes, ", ")
+		if len(nodes) > maxNamedNodes {
+			where = fmt.Sprintf("%s and %d other nodes", strings.Join(nodes[:maxNamedNodes], ", "), len(nodes)-maxNamedNodes)
+		}
+		texts = append(texts, fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority for which others were evicted", held, where))
 	}
-	slices.Sort(nodes)
-	nodes = slices.Compact(nodes)
-	where := strings.Join(nodes, ", ")
-	if len(nodes) > maxNamedNodes {
-		where = fmt.Sprintf("%s and %d other nodes", strings.Join(nodes[:maxNamedNodes], ", "), len(nodes)-maxNamedNodes)
+	if pl.writes != nil {
+		if pending := len(pl.writes.InUse(pod, c.own(), pl.activate)); pending > 0 {
+			texts = append(texts, fmt.Sprintf("%d devices are kept until it is known whether claims have them, of which the API server or the watch has not told yet", pending))
+		}
 	}
-	return fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority for which others were evicted", count, where)
+	return texts
 }
 
 // taken breaks the holds on what was just reserved for a pod.
@@ -221,7 +219,7 @@ func (p *preempter) resume(ctx context.Context) {
 	})
 	slices.SortFunc(nominated, preemption.CompareNominated)
 	// One for all: no pod is tried meanwhile, however many are nominated.
-	budget := p.pl.newTrialBudget()
+	budget := p.pl.newBudget()
 	// Nothing was prepared yet, and it can't be waited for: other pods would get what was held.
 	ctx, cancel := context.WithTimeout(ctx, prepareAtStart)
 	defer cancel()
@@ -233,13 +231,10 @@ func (p *preempter) resume(ctx context.Context) {
 }
 
 func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod, budget *allocator.AttemptBudget) error {
-	claims, err := p.pl.unallocatedClaims(pod)
-	if err != nil {
-		return err
-	}
-	claims = p.pl.withExtended(pod, claims)
-	if len(claims) == 0 {
-		return nil
+	c := p.pl.resolve(pod)
+	claims := c.all()
+	if c.err != nil || len(claims) == 0 {
+		return c.err
 	}
 	info, err := p.pl.handle.SnapshotSharedLister().NodeInfos().Get(pod.Status.NominatedNodeName)
 	if err != nil {
@@ -248,7 +243,7 @@ func (p *preempter) resumeFor(ctx context.Context, pod *v1.Pod, budget *allocato
 	if err := p.pl.preparing.prepareNow(ctx, claims, p.pl.constrains()); err != nil {
 		return err
 	}
-	trial, err := p.pl.newTrial(ctx, pod, claims, nil, budget)
+	trial, err := p.pl.newTrial(ctx, pod, c, budget)
 	if err != nil {
 		return err
 	}

@@ -13,13 +13,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/allocator/extended"
 	"github.com/celset/celset/cel"
 )
 
@@ -43,24 +43,27 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 		// PreFilter refused the pod before upstream's was asked.
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if why := pl.keepsBound(ctx, pod); why != "" {
+	if why := pl.keepsDevices(ctx, pod); why != "" {
 		return nil, fwk.NewStatus(fwk.Unschedulable, why)
 	}
-	pl.tellOfPassedOver(ctx, state, pod, nodes)
+	c := claimsIn(state)
+	if c == nil {
+		c = &podClaims{}
+	}
+	pl.fillPassedOver(ctx, state, pod, nodes, c)
 	result, status := pl.DynamicResources.PostFilter(ctx, state, pod, nodes)
-	ours := pl.oursIn(state)
 	if status.Code() != fwk.Unschedulable || status.Message() != "" {
 		return result, status
 	}
-	preempted, said, did := pl.preempt(ctx, state, pod, nodes)
+	preempted, said, did := pl.preempt(ctx, state, pod, nodes, c)
 	if did && said.IsSuccess() {
 		return preempted, said
 	}
 	var texts []string
-	if ours != nil {
-		texts = append(texts, ours.failed.String(), pl.nearestMissText(ctx, ours, pod, nodes))
+	if c.ours != nil {
+		texts = append(texts, c.ours.failed.String(), pl.nearestMissText(ctx, c, pod, nodes))
 	}
-	texts = append(texts, pl.tellOfKept(pod)...)
+	texts = append(texts, pl.keptTexts(pod, c)...)
 	if did {
 		result, status = preempted, said
 		texts = append(texts, said.Message())
@@ -73,24 +76,19 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 }
 
 // nearestMissText is empty if there is nothing to say, or no time to find it out.
-func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, ours *measuredAllocator, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
-	claims, err := pl.unallocatedClaims(pod)
-	if err != nil {
+func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, c *podClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
+	if !c.ours.constrained {
 		return ""
 	}
-	claims = pl.withExtended(pod, claims)
-	if len(pl.constrained(claims)) == 0 {
-		return ""
-	}
-	defer ours.attempt.Progress()
-	timeout := ours.attempt.Remaining(nearMissTimeout)
+	defer c.attempt.Progress()
+	timeout := c.attempt.Remaining(nearMissTimeout)
 	if timeout <= 0 {
 		// The attempt was long enough.
 		return ""
 	}
 	ctx, cancel := pl.withTimeout(ctx, timeout)
 	defer cancel()
-	miss, err := pl.nearestMiss(ctx, pod, claims, nodes)
+	miss, err := pl.nearestMiss(ctx, pod, c.all(), nodes)
 	if err != nil {
 		// What was found out until then may be nothing.
 		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
@@ -104,20 +102,6 @@ func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, ours *measur
 	return "nearest miss: node " + miss.Node + ": " + miss.String()
 }
 
-// oursIn is our allocator if it looked at the nodes, else nil.
-func (pl *DynamicResourcesCEL) oursIn(state fwk.CycleState) *measuredAllocator {
-	data, err := state.Read(dynamicresources.Name)
-	if err != nil || pl.exchange == nil {
-		return nil
-	}
-	field, err := pl.exchange.allocator(data)
-	if err != nil {
-		return nil
-	}
-	ours, _ := (*field).(*measuredAllocator)
-	return ours
-}
-
 // nearestMiss explains the node on which the requests lack least. nil if there is none.
 func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
 	prepared, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
@@ -128,7 +112,13 @@ func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, cla
 	if err != nil {
 		return nil, err
 	}
-	node, err := pl.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool { return pl.providesExtended(pod, info) })
+	node, err := pl.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool {
+		// The claim that is made for a node that provides extended resources by itself is another one.
+		return pl.features.EnableDRAExtendedResource &&
+			slices.ContainsFunc(extended.Resources(pod, pl.claims.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
+				return info.GetAllocatable().GetScalarResources()[name] > 0
+			})
+	})
 	if err != nil || node == nil {
 		return nil, err
 	}
@@ -201,27 +191,4 @@ func (pl *DynamicResourcesCEL) problem(prepared allocator.Prepared, claims []*re
 			allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(min(*pl.budget.Steps, nearMissSteps)),
 		},
 	}}, nil
-}
-
-// unallocatedClaims returns the claims of the pod that are to be allocated.
-func (pl *DynamicResourcesCEL) unallocatedClaims(pod *v1.Pod) ([]*resourceapi.ResourceClaim, error) {
-	var claims []*resourceapi.ResourceClaim
-	for i := range pod.Spec.ResourceClaims {
-		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
-		if err != nil {
-			return nil, err
-		}
-		if name == nil {
-			// No claim is needed for this entry.
-			continue
-		}
-		claim, err := pl.claims.ResourceClaims().Get(pod.Namespace, *name)
-		if err != nil {
-			return nil, err
-		}
-		if claim.Status.Allocation == nil {
-			claims = append(claims, claim)
-		}
-	}
-	return claims, nil
 }

@@ -83,11 +83,10 @@ func TestLastValuesCount(t *testing.T) {
 	values := &nodeValues{}
 	values.note(t.Context(), "a", details(value(0, 0, 5)))
 	values.note(t.Context(), "b", details(value(0, 0, 4)))
-	clone := values.Clone().(*nodeValues)
-	clone.note(t.Context(), "a", details(value(0, 0, 3)))
+	values.note(t.Context(), "a", details(value(0, 0, 3)))
 	require.Equal(t, nodeScores{"a": 0, "b": 100}, values.scores(named("a", "b")))
 	values.note(t.Context(), "b", allocator.Details{})
-	require.Equal(t, nodeScores{"a": 100, "b": 0}, clone.scores(named("a", "b")))
+	require.Equal(t, nodeScores{"a": 100, "b": 0}, values.scores(named("a", "b")))
 	values.note(t.Context(), "a", allocator.Details{})
 	require.Nil(t, values.scores(named("a", "b")))
 	require.Empty(t, values.byNode)

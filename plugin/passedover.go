@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -38,19 +37,15 @@ const (
 )
 
 // passOver returns the nodes that are left if those are passed over that are known to refuse the
-// pod, and keeps the latter. It is nil if all are to be visited.
-func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, chosen structured.Allocator) (*fwk.PreFilterResult, *fwk.Status) {
-	ours, is := chosen.(*measuredAllocator)
-	if !is || len(nodes) < fewNodes || !pl.mayPassOver(state, pod) {
-		return nil, nil
+// pod, and keeps the latter. It is nil if all are to be visited: also if the nodes that are passed over can't be reported
+// later, or if each is asked about another claim.
+func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, c *podClaims) *fwk.PreFilterResult {
+	if len(nodes) < fewNodes || !pl.isFirstAfterFilter() || state.IsPodGroupSchedulingCycle() || c.extended != nil || namesNodes(pod) {
+		return nil
 	}
-	claims, err := pl.unallocatedClaims(pod)
-	if err != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	refusals := ours.RefusalsOf(claims)
+	refusals := c.ours.RefusalsOf(c.unallocated)
 	if refusals == nil {
-		return nil, nil
+		return nil
 	}
 	refused := 0
 	for i := range sampledNodes {
@@ -59,7 +54,7 @@ func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes
 		}
 	}
 	if refused < sampledNodes/2 {
-		return nil, nil
+		return nil
 	}
 	refusals.ForMany()
 	left := sets.New[string]()
@@ -72,16 +67,10 @@ func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes
 		}
 	}
 	if len(left) == 0 || len(passedOver) == 0 {
-		return nil, nil
+		return nil
 	}
-	ours.passedOver = passedOver
-	return &fwk.PreFilterResult{NodeNames: left}, nil
-}
-
-// mayPassOver tells whether the nodes that are passed over can be told of later, and whether they
-// are asked about the claims as they are.
-func (pl *DynamicResourcesCEL) mayPassOver(state fwk.CycleState, pod *v1.Pod) bool {
-	return pl.isFirstAfterFilter() && !state.IsPodGroupSchedulingCycle() && pl.extendedClaim(pod) == nil && !namesNodes(pod)
+	c.ours.passedOver = passedOver
+	return &fwk.PreFilterResult{NodeNames: left}
 }
 
 // isFirstInPostFilter tells whether nobody is told of the nodes before our PostFilter is.
@@ -112,9 +101,9 @@ func namesNodes(pod *v1.Pod) bool {
 	return false
 }
 
-// tellOfPassedOver fills in what the filters say of the nodes that were passed over.
-func (pl *DynamicResourcesCEL) tellOfPassedOver(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) {
-	ours := pl.oursIn(state)
+// fillPassedOver fills in what the filters say of the nodes that were passed over.
+func (pl *DynamicResourcesCEL) fillPassedOver(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *podClaims) {
+	ours := c.ours
 	statuses, is := nodes.(*framework.NodeToStatus)
 	if ours == nil || len(ours.passedOver) == 0 || !is {
 		return

@@ -12,8 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
-	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -28,6 +28,7 @@ import (
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/pendingwrites"
 )
 
 // Name is the name of the plugin in scheduler configurations.
@@ -53,8 +54,10 @@ type DynamicResourcesCEL struct {
 	// preparing has what claims say, nil where nothing is allocated.
 	preparing *preparing
 	watched   *recorder
-	exchange  *exchange
-	metrics   *metrics.Metrics
+	// writes are the pending ones, nil where nothing is allocated.
+	writes   *pendingwrites.Writes
+	exchange *exchange
+	metrics  *metrics.Metrics
 	// cache is what the allocators of all scheduling cycles share, nil where upstream's serves all
 	// pods.
 	cache *allocator.Cache
@@ -114,7 +117,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	}
 	watched := newRecorder(handle)
 	if features.EnableDynamicResourceAllocation {
-		if watched.inDoubt, err = shared.inDoubtOf(ctx, measured, handle); err != nil {
+		if watched.writes, err = shared.writesOf(ctx, measured, handle); err != nil {
 			return nil, err
 		}
 	}
@@ -135,6 +138,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),
 		watched:          watched,
+		writes:           watched.writes,
 		mistakes:         shared.mistakes,
 		metrics:          measured,
 		guard:            shared.guard,
@@ -198,161 +202,32 @@ func probe(ctx context.Context, upstream *dynamicresources.DynamicResources) (*e
 // Name returns [Name].
 func (pl *DynamicResourcesCEL) Name() string { return Name }
 
-// PreFilter refuses a pod at once that is not to be tried now, and then runs upstream's
-// PreFilter. If the pod then has claims to allocate and one of them has a CEL constraint or a
-// preference, these are checked, so that a mistake is reported once and not once a node, and
-// upstream's Filter is made to use our allocator, unless the arguments leave all pods to
-// upstream's.
-func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	// What an earlier attempt with this state found does not count any more.
-	state.Delete(nodeValuesKey)
-	if pl.preempter != nil {
-		pl.resumed.Do(func() { pl.preempter.resume(ctx) })
-	}
-	attempt, status := pl.admitClaims(pod)
-	if !status.IsSuccess() {
-		return nil, status
-	}
-	defer attempt.Progress()
-	var prepared allocator.Prepared
-	if attempt != nil {
-		if prepared, status = pl.preparedClaims(ctx, pod); !status.IsSuccess() {
-			return nil, status
-		}
-	}
-	var result *fwk.PreFilterResult
-	if status := pl.catchUp(ctx, pod); !status.IsSuccess() {
-		return nil, status
-	}
-	kept := func() []resourceapi.DeviceRequestAllocationResult { return pl.keptFrom(pod) }
-	seen := pl.watched.during(kept, func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
-	if !status.IsSuccess() || pl.exchange == nil {
-		return result, status
-	}
-	field, status := pl.allocatorIn(state)
-	if !status.IsSuccess() || *field == nil {
-		// Nothing is to be allocated: the claims were when upstream looked.
-		return result, status
-	}
-	if attempt == nil {
-		// The devices are for extended resources.
-		if attempt, status = pl.admit(pod, nil); !status.IsSuccess() {
-			return nil, status
-		}
-		defer attempt.Progress()
-	}
-	if status := pl.chooseAllocator(ctx, field, pod, prepared, seen, attempt); !status.IsSuccess() {
-		return nil, status
-	}
-	if ours, ok := (*field).(*measuredAllocator); ok {
-		state.Write(nodeValuesKey, &ours.values)
-	}
-	if !result.AllNodes() {
-		return result, nil
-	}
-	return pl.passOver(state, pod, nodes, *field)
-}
-
-// chooseAllocator leaves upstream's allocator in the cycle state, with a limit for its time,
-// or puts ours there.
-func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *structured.Allocator, pod *v1.Pod, prepared allocator.Prepared, seen *material, attempt *guard.Attempt) *fwk.Status {
-	all, err := pl.unallocatedClaims(pod)
-	if err != nil {
-		return fwk.AsStatus(err)
-	}
-	for _, claim := range all {
-		if err := prepared.SelectorsErr(claim); err != nil {
-			pl.metrics.ObserveRefusal(metrics.RefusalSelector)
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
-		}
-	}
-	if pl.mode == configv1alpha1.AllocatorUpstream {
-		return pl.limit(ctx, field, prepared, seen, attempt)
-	}
-	claims := pl.withExtended(pod, all)
-	constrained := pl.constrained(claims)
-	if len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.prefers(prepared, claims) {
-		return pl.limit(ctx, field, prepared, seen, attempt)
-	}
-	if len(constrained) > 0 && !pl.enabled {
-		pl.metrics.ObserveRefusal(metrics.RefusalGate)
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(constrained[0]))
-	}
-	ours, status := pl.checkedAllocator(ctx, pod, prepared, seen, claims, attempt)
-	if status.IsSuccess() {
-		*field = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: attempt, constrained: len(constrained) > 0}
-	}
-	return status
-}
-
 func gateMessage(claim *resourceapi.ResourceClaim) string {
 	return fmt.Sprintf("resourceclaim %s has a CEL device constraint, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
 		klog.KObj(claim), DRACELDeviceConstraint, DRACELDeviceConstraint)
 }
 
-// allocatorIn is where upstream has its allocator.
-func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Allocator, *fwk.Status) {
-	data, err := state.Read(dynamicresources.Name)
-	if err != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	field, err := pl.exchange.allocator(data)
-	if err != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	return field, nil
+// activator puts a pod from wherever it waits into the queue of those that can be tried. If
+// it is being handled still, it goes there afterwards.
+func activator(ctx context.Context, handle fwk.Handle) func(*v1.Pod) {
+	logger := klog.FromContext(ctx)
+	return func(pod *v1.Pod) { handle.Activate(logger, map[string]*v1.Pod{klog.KObj(pod).String(): pod}) }
 }
 
-// limit has upstream's allocator serve the claims, with a limit for its time and with their selectors as they
-// were compiled.
-func (pl *DynamicResourcesCEL) limit(ctx context.Context, field *structured.Allocator, prepared allocator.Prepared, seen *material, attempt *guard.Attempt) *fwk.Status {
-	if len(prepared) > 0 {
-		all, err := pl.gatherMaterial(ctx, *seen)
-		if err != nil {
-			return fwk.AsStatus(err)
-		}
-		*field, err = structured.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
-			pl.claims.DeviceClasses(), all.slices, prepared.SelectorsOr(pl.preparing.Selectors))
-		if err != nil {
-			return fwk.AsStatus(err)
-		}
-	}
-	*field = newLimitedAllocator(*field, attempt)
-	return nil
-}
+// DRACELDeviceConstraint is the feature gate of KEP-5254: alpha, off by default.
+// While it is off, pods that need a CEL device constraint are unschedulable.
+const DRACELDeviceConstraint featuregate.Feature = v1alpha1.FeatureGate
 
-// checkedAllocator is our allocator for claims in which nothing is wrong.
-func (pl *DynamicResourcesCEL) checkedAllocator(ctx context.Context, pod *v1.Pod, prepared allocator.Prepared, seen *material, claims []*resourceapi.ResourceClaim, attempt *guard.Attempt) (*allocator.Allocator, *fwk.Status) {
-	budget := allocator.NewAttemptBudget(uint64(*pl.budget.AttemptCost), *pl.budget.AttemptSteps)
-	budget.LimitPreferences(uint64(*pl.preferenceBudget.AttemptCost), *pl.preferenceBudget.AttemptSteps)
-	attempt.OnOver(budget.End)
-	ours, err := pl.newAllocator(ctx, prepared, *seen, allocator.WithAttemptBudget(budget))
-	if err != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	if err := ours.CheckConstraints(claims); err != nil {
-		pl.mistakes.log(ctx, pod, err)
-		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
-	}
-	return ours, nil
-}
+// DRADevicePreemption is the feature gate of preemption for devices: alpha, off by default. While it is
+// off a pod that fits nowhere for lack of devices evicts nobody, whatever its priority, as in Kubernetes.
+const DRADevicePreemption featuregate.Feature = "DRADevicePreemption"
 
-func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, prepared allocator.Prepared, seen material, opts ...allocator.Option) (*allocator.Allocator, error) {
-	all, err := pl.gatherMaterial(ctx, seen)
-	if err != nil {
-		return nil, err
-	}
-	if pl.enabled {
-		opts = append(opts,
-			allocator.WithPreferenceBudget(uint64(*pl.preferenceBudget.Cost), *pl.preferenceBudget.Steps),
-			allocator.WithDefaultPreference(pl.preference), allocator.WithShapes(pl.asked.shapes()))
-	} else {
-		opts = append(opts, allocator.WithoutDefaultConstraints(), allocator.WithoutPreferences())
-	}
-	opts = append(opts,
-		allocator.WithReasons(), allocator.WithEnvironment(pl.preparing.environment), allocator.WithPrepared(prepared), allocator.WithCache(pl.cache),
-		allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(*pl.budget.Steps))
-	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
-		pl.claims.DeviceClasses(), all.slices, prepared.SelectorsOr(pl.preparing.Selectors), opts...)
+// AddFeatureGates makes the gates of this package known. It must be called
+// before flags are parsed.
+func AddFeatureGates(gates featuregate.MutableVersionedFeatureGate) error {
+	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
+		// Since the first version with resource.k8s.io/v1, whatever version is emulated.
+		DRACELDeviceConstraint: {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
+		DRADevicePreemption:    {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
+	})
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/preemption"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -51,7 +50,7 @@ type preempter struct {
 func newPreempter(ctx context.Context, pl *DynamicResourcesCEL, args *configv1alpha1.DevicePreemption) (*preempter, error) {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
 		MinCandidateNodesPercentage: *args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *args.MinCandidateNodesAbsolute,
-	}, leasedHandle{pl.handle, pl.watched.ClientSet()}, pl.features)
+	}, pl.watched, pl.features)
 	if err != nil {
 		return nil, err
 	}
@@ -71,22 +70,13 @@ func (pl *DynamicResourcesCEL) isPreempting(pod *v1.Pod) bool {
 
 // preempt looks for pods to evict. did tells that it looked: then it has said what there is to say, and
 // nobody else preempts for the pod.
-func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
+func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *podClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
 	p := pl.preempter
 	statuses, is := nodes.(*framework.NodeToStatus)
-	if p == nil || !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() {
+	if p == nil || !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.err != nil || len(c.all()) == 0 {
 		return nil, nil, false
 	}
-	attempt := pl.attemptIn(state)
-	claims, err := pl.unallocatedClaims(pod)
-	if err != nil {
-		return nil, nil, false
-	}
-	claims = pl.withExtended(pod, claims)
-	if len(claims) == 0 {
-		return nil, nil, false
-	}
-	defer attempt.Progress()
+	defer c.attempt.Progress()
 	if held, ok := p.holds.Of(pod.UID); ok {
 		why := p.noUseToWait(held, statuses.Get(held.Node))
 		if why == "" {
@@ -95,9 +85,10 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 		}
 		klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(pod), "node", klog.KRef("", held.Node), "why", why)
 	}
-	budget := pl.newTrialBudget()
-	attempt.OnOver(budget.End)
-	trial, err := pl.newTrial(ctx, pod, claims, attempt, budget)
+	// One of its own, since that of the attempt may be used up.
+	budget := pl.newBudget()
+	c.attempt.OnOver(budget.End)
+	trial, err := pl.newTrial(ctx, pod, c, budget)
 	if err != nil {
 		return nil, fwk.AsStatus(err), true
 	}
@@ -121,22 +112,16 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 	return result, status, true
 }
 
-// newTrialBudget is one of its own, since that of the attempt may be used up.
-func (pl *DynamicResourcesCEL) newTrialBudget() *allocator.AttemptBudget {
-	return allocator.NewAttemptBudget(uint64(*pl.budget.AttemptCost), *pl.budget.AttemptSteps)
-}
-
-// newTrial is part of an attempt, nil if there is none. Any set will do: nobody chooses among sets that are
+// newTrial is part of the attempt of the claims, if they have one. Any set will do: nobody chooses among sets that are
 // not to be had yet.
-func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, claims []*resourceapi.ResourceClaim,
-	attempt *guard.Attempt, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
+func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *podClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
 	state, err := pl.allocatedState(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept := pl.keptFrom(pod)
+	kept := pl.keptFrom(pod, c)
 	allocator.AddAllocated(state, kept, dynamicresources.AllocatorFeatures(pl.features))
-	prepared, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
+	prepared, missing, err := pl.preparing.prepared(ctx, c.all(), pl.constrains())
 	if err != nil || len(missing) > 0 {
 		return nil, errors.Join(err, errNotPrepared)
 	}
@@ -145,14 +130,14 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, claims
 		return nil, err
 	}
 	t := &preemptionTrial{
-		pl: pl, pod: pod, attempt: attempt, base: base,
+		pl: pl, pod: pod, claims: c, attempt: c.attempt, base: base,
 		release: preemption.Release{
 			Claim: pl.claim, Pending: pl.claims.ResourceClaims().GetPendingAllocation,
 			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...),
 		},
 		results: map[string][]resourceapi.AllocationResult{}, found: map[string]*foundVictims{},
 	}
-	for _, claim := range append(pl.claimsOf(pod), claims...) {
+	for _, claim := range append(pl.claimsOf(pod), c.all()...) {
 		t.release.Own.Insert(claim.UID)
 	}
 	return t, nil

@@ -4,7 +4,6 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +27,6 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/cel/memo"
-	"github.com/celset/celset/plugin/metrics"
 )
 
 // What claims say is compiled in the background, when a pod that needs them is queued: one claim of each
@@ -318,12 +316,12 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	if !status.IsSuccess() || pl.preparing == nil || pl.preparing.background == nil || len(pod.Spec.ResourceClaims) == 0 {
 		return status
 	}
-	claims, err := pl.unallocatedClaims(pod)
-	if err != nil || v1alpha1.CheckPod(claims) != nil {
+	c := pl.resolve(pod)
+	if c.err != nil || v1alpha1.CheckPod(c.unallocated) != nil {
 		// PreFilter says what is wrong.
 		return status
 	}
-	_, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
+	_, missing, err := pl.preparing.prepared(ctx, c.unallocated, pl.constrains())
 	if err != nil || len(missing) == 0 || pl.preparing.await(pod, missing, pl.constrains(), pl.activate) >= pl.preparing.patience {
 		return status
 	}
@@ -341,27 +339,4 @@ func unprepared(missing []*resourceapi.ResourceClaim) string {
 		return fmt.Sprintf("the expressions of claim %s and of %d others are being compiled: the pod is tried when that is done", klog.KObj(missing[0]), more)
 	}
 	return fmt.Sprintf("the expressions of claim %s are being compiled: the pod is tried when that is done", klog.KObj(missing[0]))
-}
-
-// preparedClaims refuses a pod of which claims are not prepared, and has it activated when they are.
-func (pl *DynamicResourcesCEL) preparedClaims(ctx context.Context, pod *v1.Pod) (allocator.Prepared, *fwk.Status) {
-	claims, err := pl.unallocatedClaims(pod)
-	if err != nil {
-		// Upstream's PreFilter says what is wrong.
-		return nil, nil
-	}
-	if err := cmp.Or(v1alpha1.CheckPod(claims), checkQuantities(claims)); err != nil {
-		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
-	}
-	prepared, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
-	if err != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	if len(missing) == 0 {
-		return prepared, nil
-	}
-	pl.preparing.await(pod, missing, pl.constrains(), pl.activate)
-	pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
-	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))
 }

@@ -132,8 +132,7 @@ func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
 // TestFormerSelectorsAreForgotten: what was prepared with them would keep them in memory.
 func TestFormerSelectorsAreForgotten(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), selecting(claim(2), "true"))
-	claims, err := b.unallocatedClaims(pod())
-	require.NoError(t, err)
+	claims := b.resolve(pod()).unallocated
 	require.NoError(t, b.preparing.prepareNow(b.ctx, claims, true))
 	require.Equal(t, 1, b.preparing.known.Len())
 	former := b.preparing.Generation()
@@ -214,8 +213,7 @@ func TestNamespacesArePreparedInTurns(t *testing.T) {
 // TestPreparedNow: a scheduler that starts can't wait for what nominated pods ask for.
 func TestPreparedNow(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
-	claims, err := b.unallocatedClaims(pod())
-	require.NoError(t, err)
+	claims := b.resolve(pod()).unallocated
 	require.NoError(t, b.preparing.prepareNow(b.ctx, claims, true))
 	require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 	ended, cancel := context.WithCancel(b.ctx)

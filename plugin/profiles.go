@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
@@ -23,8 +24,8 @@ import (
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
-	"github.com/celset/celset/plugin/indoubt"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/pendingwrites"
 )
 
 // profiles is what all profiles of a scheduler have together.
@@ -49,8 +50,8 @@ type profiles struct {
 	holds *hold.Holds
 	// preparing has what claims say.
 	preparing *preparing
-	// inDoubt are the allocations of which it is not known whether they are stored.
-	inDoubt *indoubt.Writes
+	// writes are the pending ones.
+	writes  *pendingwrites.Writes
 	share   stated[configv1alpha1.Share]
 	backOff stated[configv1alpha1.BackOff]
 	// interval is how often sets are counted.
@@ -105,24 +106,24 @@ func (p *profiles) preparingOf(ctx context.Context, features plfeature.Features,
 	return p.preparing, nil
 }
 
-// inDoubtOf are the writes of all profiles. It is found out until the context ends what became of them.
-func (p *profiles) inDoubtOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*indoubt.Writes, error) {
+// writesOf are the pending writes of all profiles. They are settled until the context ends.
+func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*pendingwrites.Writes, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.inDoubt == nil {
-		heard, err := indoubt.Index(handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer())
+	if p.writes == nil {
+		writes, err := pendingwrites.New(pendingwrites.Config{
+			Client: handle.ClientSet(), KubeConfig: handle.KubeConfig(), Leads: p.guard.Leads,
+			Told:    handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer().GetIndexer(),
+			Tracker: handle.SharedDRAManager().ResourceClaims(), Clock: clock.RealClock{},
+			Settled: func(outcome pendingwrites.Outcome) { measured.ObservePendingWrite(string(outcome)) },
+		})
 		if err != nil {
 			return nil, err
 		}
-		client, err := leasedClient(handle, p.guard.Leads)
-		if err != nil {
-			return nil, err
-		}
-		p.inDoubt = indoubt.New(client, assumeNewer(handle.SharedDRAManager().ResourceClaims()), heard, clock.RealClock{},
-			func(outcome indoubt.Outcome) { measured.ObserveInDoubt(string(outcome)) })
-		go p.inDoubt.Run(ctx)
+		go writes.Run(ctx)
+		p.writes = writes
 	}
-	return p.inDoubt, nil
+	return p.writes, nil
 }
 
 // stated is an argument that one profile has for all. value is nil if none has.
@@ -196,4 +197,53 @@ func written(value any) string {
 		return fmt.Sprint(value)
 	}
 	return string(text)
+}
+
+// schedulers are those of this process. It may have one after the other, as scheduler_perf does: what was
+// held in the first is nothing to the second, and who listens to the first's informers hears nothing of the
+// second's.
+type schedulers struct {
+	mutex  sync.Mutex
+	latest *schedulerParts
+}
+
+// schedulerParts is what one scheduler has, with all of its profiles.
+type schedulerParts struct {
+	informers informers.SharedInformerFactory
+	profiles  *profiles
+	run       sync.Once
+}
+
+// of are those that the handle is of.
+func (s *schedulers) of(handle fwk.Handle, guard *guard.Guard, gates featuregate.FeatureGate) *schedulerParts {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if factory := handle.SharedInformerFactory(); s.latest == nil || s.latest.informers != factory {
+		s.latest = &schedulerParts{informers: factory, profiles: newProfiles(guard, gates)}
+	}
+	return s.latest
+}
+
+// add makes the plugin of one profile, and starts for the first one what all need.
+func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fwk.Handle, measured *metrics.Metrics) (fwk.Plugin, error) {
+	gates := s.profiles.gates
+	s.profiles.inBackground = true
+	s.profiles.preempts = gates.Enabled(DRADevicePreemption)
+	pl, err := newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, s.profiles)
+	if err != nil {
+		return nil, err
+	}
+	s.run.Do(func() {
+		if err = limitQuantities(s.informers, handle.EventRecorder, measured); err != nil {
+			return
+		}
+		go s.profiles.guard.Run(ctx)
+		if pl.exchange == nil || !pl.enabled {
+			return
+		}
+		if err = s.profiles.asked.watch(ctx, s.informers); err == nil {
+			go newFragmentationMonitor(handle, pl.features, measured, s.profiles).run(ctx, s.profiles.guard.Begun())
+		}
+	})
+	return pl, err
 }

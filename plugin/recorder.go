@@ -4,17 +4,26 @@
 package plugin
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/plugin/indoubt"
+	"github.com/celset/celset/plugin/pendingwrites"
 )
 
 // What an allocator is made from is copied for each pod: the names of all devices in use
@@ -34,9 +43,8 @@ type material struct {
 type recorder struct {
 	fwk.Handle
 	manager fwk.SharedDRAManager
-	// inDoubt are the allocations of which it is not known whether they are stored, nil where nothing is
-	// allocated.
-	inDoubt *indoubt.Writes
+	// writes are the pending ones, nil where nothing is allocated.
+	writes *pendingwrites.Writes
 
 	// turn is held by the one PreFilter that is looked at.
 	turn sync.Mutex
@@ -73,10 +81,10 @@ func (o *recorder) set(seen *material, kept func() []resourceapi.DeviceRequestAl
 
 // ClientSet implements [fwk.Handle].
 func (o *recorder) ClientSet() kubernetes.Interface {
-	if o.inDoubt == nil {
+	if o.writes == nil {
 		return o.Handle.ClientSet()
 	}
-	return o.inDoubt.Client()
+	return o.writes.Client()
 }
 
 // SharedDRAManager implements [fwk.Handle].
@@ -140,8 +148,7 @@ func (o *recorder) keep(features structured.Features, list func() (*structured.A
 		}
 		allocator.AddAllocated(state, kept(), features)
 		if ends != o.ends() {
-			// An allocation may have been too late for the list, and was not in doubt any more when it was asked
-			// what is.
+			// An allocation may have been too late for the list, and pending no more when that was asked.
 			continue
 		}
 		o.mutex.Lock()
@@ -152,10 +159,10 @@ func (o *recorder) keep(features structured.Features, list func() (*structured.A
 }
 
 func (o *recorder) ends() uint64 {
-	if o.inDoubt == nil {
+	if o.writes == nil {
 		return 0
 	}
-	return o.inDoubt.Ends()
+	return o.writes.Ends()
 }
 
 // AssumedClaimRestore implements [fwk.ResourceClaimTracker]. Upstream's plugin asks for it when a pod can't
@@ -166,12 +173,35 @@ func (c watchedClaims) AssumedClaimRestore(_, _ string) {}
 
 // SignalClaimPendingAllocation implements [fwk.ResourceClaimTracker]: it is how upstream's plugin reserves devices.
 func (c watchedClaims) SignalClaimPendingAllocation(uid types.UID, claim *resourceapi.ResourceClaim) error {
-	if c.inDoubt != nil {
-		if err := c.inDoubt.Check(claim); err != nil {
+	if c.writes != nil {
+		if err := c.writes.Check(claim); err != nil {
 			return err
 		}
 	}
 	return c.ResourceClaimTracker.SignalClaimPendingAllocation(uid, claim)
+}
+
+// AssumeClaimAfterAPICall implements [fwk.ResourceClaimTracker]. Upstream's plugin asks for
+// it until the claim that it has made for a pod's extended resources is in the cache. If
+// it is not because pod and claim were deleted, that takes two minutes, in which the
+// devices stay in flight. An error other than the cache's ends it; what the claim has got is kept all
+// the same, until the watch has told of it or it is gone (package pendingwrites).
+func (c watchedClaims) AssumeClaimAfterAPICall(claim *resourceapi.ResourceClaim) error {
+	err := c.ResourceClaimTracker.AssumeClaimAfterAPICall(claim)
+	if errors.Is(err, assumecache.ErrNotFound) && c.hasLostOwner(claim) {
+		return fmt.Errorf("pod of claim %s got deleted", klog.KObj(claim))
+	}
+	return err
+}
+
+func (c watchedClaims) hasLostOwner(claim *resourceapi.ResourceClaim) bool {
+	owner := metav1.GetControllerOf(claim)
+	if owner == nil {
+		return false
+	}
+	pods := c.SharedInformerFactory().Core().V1().Pods().Lister()
+	pod, err := pods.Pods(claim.Namespace).Get(owner.Name)
+	return apierrors.IsNotFound(err) || err == nil && pod.UID != owner.UID
 }
 
 type watchedSlices struct {
@@ -191,4 +221,60 @@ func (s watchedSlices) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice,
 		s.seen.slices = slices
 	}
 	return slices, nil
+}
+
+const (
+	gatherInterval = time.Millisecond
+	gatherTimeout  = 5 * time.Second
+)
+
+// gatherMaterial asks for what upstream's PreFilter was not seen to be given.
+func (pl *DynamicResourcesCEL) gatherMaterial(ctx context.Context, seen material) (material, error) {
+	var err error
+	if seen.allocated == nil {
+		if seen.allocated, err = pl.allocatedState(ctx); err != nil {
+			return material{}, err
+		}
+	}
+	if seen.slices == nil {
+		seen.slices, err = pl.claims.ResourceSlices().ListWithDeviceTaintRules()
+	}
+	return seen, err
+}
+
+// allocatedState asks the claim tracker, which all profiles of the process
+// share, what is allocated or about to be. The tracker gives up when allocations
+// change while it looks; then it is asked again.
+func (pl *DynamicResourcesCEL) allocatedState(ctx context.Context) (*structured.AllocatedState, error) {
+	var state *structured.AllocatedState
+	var conflict error
+	err := wait.PollUntilContextTimeout(ctx, gatherInterval, gatherTimeout, true, func(context.Context) (bool, error) {
+		state, conflict = pl.gather()
+		return conflict == nil, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gather allocation state: %w (last attempt: %w)", err, conflict)
+	}
+	return state, nil
+}
+
+func (pl *DynamicResourcesCEL) gather() (*structured.AllocatedState, error) {
+	tracker := pl.claims.ResourceClaims()
+	if pl.features.EnableDRAConsumableCapacity {
+		return tracker.GatherAllocatedState()
+	}
+	devices, err := tracker.ListAllAllocatedDevices()
+	if err != nil {
+		return nil, err
+	}
+	return exclusively(devices), nil
+}
+
+// exclusively is the state in which nothing but whole devices is in use.
+func exclusively(devices sets.Set[structured.DeviceID]) *structured.AllocatedState {
+	return &structured.AllocatedState{
+		AllocatedDevices:         devices,
+		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
+	}
 }

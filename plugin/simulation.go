@@ -35,6 +35,7 @@ type simulationInContext struct{}
 type preemptionTrial struct {
 	pl      *DynamicResourcesCEL
 	pod     *v1.Pod
+	claims  *podClaims
 	attempt *guard.Attempt
 	// base is the allocator for the time when nobody is gone.
 	base *allocator.Allocator
@@ -109,16 +110,6 @@ func (pl *DynamicResourcesCEL) AddPod(_ context.Context, state fwk.CycleState, _
 	return nil
 }
 
-// Filter runs upstream's Filter, for what is or for what would be.
-func (pl *DynamicResourcesCEL) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	if pl.preempter != nil {
-		if s := simulationIn(state); s != nil {
-			ctx = context.WithValue(ctx, simulationInContext{}, s)
-		}
-	}
-	return pl.DynamicResources.Filter(ctx, state, pod, node)
-}
-
 // allocate answers for the time when the pods are gone.
 func (s *simulation) allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	if over := s.attempt.Over(); over != nil {
@@ -134,18 +125,4 @@ func (s *simulation) allocate(ctx context.Context, node *v1.Node, claims []*reso
 	defer s.mutex.Unlock()
 	s.results[node.Name] = results
 	return results, err
-}
-
-// claimsOf are the claims of a pod that there are.
-func (pl *DynamicResourcesCEL) claimsOf(pod *v1.Pod) []*resourceapi.ResourceClaim {
-	return preemption.ClaimsOf(pod, pl.claim)
-}
-
-// claim is nil if there is none.
-func (pl *DynamicResourcesCEL) claim(namespace, name string) *resourceapi.ResourceClaim {
-	claim, err := pl.claims.ResourceClaims().Get(namespace, name)
-	if err != nil {
-		return nil
-	}
-	return claim
 }

@@ -159,7 +159,7 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 		state := framework.NewCycleState()
 		_, status := pl.PreFilter(ctx, state, pod(), nil)
 		require.True(t, status.IsSuccess(), "%v", status)
-		require.NotNil(t, pl.oursIn(state))
+		require.NotNil(t, claimsIn(state).ours)
 		require.EqualValues(t, 1, manager.states.Load())
 		require.EqualValues(t, 1, manager.lists.Load())
 

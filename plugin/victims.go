@@ -199,8 +199,8 @@ func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *
 
 // needs are known of claims that are there already.
 func (r *removal) needs() []preemption.Need {
-	claims, err := r.pl.unallocatedClaims(r.preemptor)
-	if err != nil || len(claims) == 0 || r.pl.extendedClaim(r.preemptor) != nil {
+	c := r.trial.claims
+	if len(c.unallocated) == 0 || c.extended != nil {
 		return nil
 	}
 	has := make([]sets.Set[structured.DeviceID], len(r.victims))
@@ -210,7 +210,7 @@ func (r *removal) needs() []preemption.Need {
 			has[i].Insert(r.trial.release.Has(info.GetPod())...)
 		}
 	}
-	return preemption.Needs(r.ctx, r.trial.base, r.node.Node(), claims, has)
+	return preemption.Needs(r.ctx, r.trial.base, r.node.Node(), c.unallocated, has)
 }
 
 // gracePeriod is how long a pod may take to end.

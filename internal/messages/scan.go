@@ -21,7 +21,7 @@ var Packages = []string{
 	"cel", "cel/device", "cel/device/costbound", "cel/meter", "allocator", "allocator/internal/availability", "allocator/internal/capacity", "allocator/internal/constraint",
 	"allocator/internal/inventory", "allocator/internal/requests", "allocator/internal/selection",
 	"allocator/explain",
-	"plugin", "plugin/guard", "plugin/indoubt", "plugin/watchdog", "admission", "admission/webhook", "admission/guard", "admission/guard/server", "cmd/internal/skew",
+	"plugin", "plugin/guard", "plugin/pendingwrites", "plugin/watchdog", "admission", "admission/webhook", "admission/guard", "admission/guard/server", "cmd/internal/skew",
 }
 
 // Gap stands in a text for what is put together with + and is no literal.

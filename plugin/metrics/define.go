@@ -78,7 +78,7 @@ func (m *Metrics) define() {
 	})
 	m.holdsEnded = counters("device_holds_ended_total",
 		"Number of times that devices were not held any longer for a pod for which others were evicted, by how that ended.", "end")
-	m.inDoubt = counters("allocation_writes_in_doubt_total",
+	m.pendingWrites = counters("allocation_writes_in_doubt_total",
 		"Number of allocations that were written without being told what became of it, by what was found out.", "outcome")
 	m.refusals = counters("refused_scheduling_attempts_total",
 		"Number of times that the scheduling of a pod was refused because of its claims before any node was looked at, by reason.", "reason")
@@ -100,18 +100,18 @@ func counters(name, help string, labels ...string) *metrics.CounterVec {
 // the first time.
 func (m *Metrics) begin() {
 	for vector, values := range map[*metrics.CounterVec][]string{
-		m.evaluations:  {scopeSet, scopePart},
-		m.failures:     failures,
-		m.unfit:        failuresOnDevices,
-		m.compilations: {compiled, refused, remembered},
-		m.hits:         {cacheAnswers, cacheVerdicts},
-		m.preferences:  {preferenceBest, preferenceBestFound},
-		m.counts:       {string(CountComplete), string(CountPartial), string(CountUnchanged), string(CountFailed)},
-		m.exhaustions:  {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},
-		m.preemptions:  {PreemptionNominated, PreemptionNotHelpful, PreemptionNotEligible, PreemptionFailed},
-		m.holdsEnded:   HoldEnds,
-		m.inDoubt:      InDoubtOutcomes,
-		m.refusals:     {string(RefusalGate), string(RefusalConstraint), string(RefusalSelector), string(RefusalPreparing), string(RefusalBackOff), string(RefusalShare)},
+		m.evaluations:   {scopeSet, scopePart},
+		m.failures:      failures,
+		m.unfit:         failuresOnDevices,
+		m.compilations:  {compiled, refused, remembered},
+		m.hits:          {cacheAnswers, cacheVerdicts},
+		m.preferences:   {preferenceBest, preferenceBestFound},
+		m.counts:        {string(CountComplete), string(CountPartial), string(CountUnchanged), string(CountFailed)},
+		m.exhaustions:   {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},
+		m.preemptions:   {PreemptionNominated, PreemptionNotHelpful, PreemptionNotEligible, PreemptionFailed},
+		m.holdsEnded:    HoldEnds,
+		m.pendingWrites: PendingWriteOutcomes,
+		m.refusals:      {string(RefusalGate), string(RefusalConstraint), string(RefusalSelector), string(RefusalPreparing), string(RefusalBackOff), string(RefusalShare)},
 	} {
 		for _, value := range values {
 			vector.WithLabelValues(value)

@@ -226,11 +226,11 @@ func TestPreemption(t *testing.T) {
 	}, b.values(t)))
 }
 
-func TestInDoubt(t *testing.T) {
+func TestPendingWrites(t *testing.T) {
 	b := newBench(t)
-	b.ObserveInDoubt("stored")
-	b.ObserveInDoubt("gone")
-	b.ObserveInDoubt("gone")
+	b.ObservePendingWrite("stored")
+	b.ObservePendingWrite("gone")
+	b.ObservePendingWrite("gone")
 	require.Empty(t, cmp.Diff(map[string]float64{
 		"allocation_writes_in_doubt_total stored": 1, "allocation_writes_in_doubt_total gone": 2,
 	}, b.values(t)))

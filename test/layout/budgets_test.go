@@ -46,7 +46,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1750},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12050},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 2650},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 7100},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 6780},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2900},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4670},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5425},

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package indoubt
+package pendingwrites
 
 import (
 	"context"
@@ -25,11 +25,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -51,14 +51,25 @@ type desk struct {
 	answers []*resourceapi.ResourceClaim
 }
 
-func newDesk(t interface{ Cleanup(func()) }) *desk {
+// anyTest is a test, or a case of a property.
+type anyTest interface {
+	require.TestingT
+	Cleanup(func())
+}
+
+func newWrites(t anyTest, client kubernetes.Interface, known *known, clock clock.PassiveClock, settled func(Outcome)) *Writes {
+	writes, err := New(Config{Client: client, Told: known.told, Tracker: known, Clock: clock, Settled: settled})
+	require.NoError(t, err)
+	t.Cleanup(writes.queue.ShutDown)
+	return writes
+}
+
+func newDesk(t anyTest) *desk {
 	d := &desk{
 		server: &server{stored: map[string]*resourceapi.ResourceClaim{}}, known: newKnown(),
 		clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
 	}
-	d.Writes = New(d.server.client(), func(claim *resourceapi.ResourceClaim) error { return d.known.assume(claim) },
-		d.known, d.clock, func(outcome Outcome) { d.outcomes = append(d.outcomes, outcome) })
-	t.Cleanup(func() { d.queue.ShutDown() })
+	d.Writes = newWrites(t, d.server.client(), d.known, d.clock, func(outcome Outcome) { d.outcomes = append(d.outcomes, outcome) })
 	return d
 }
 
@@ -84,7 +95,7 @@ func (d *desk) writeAs(ctx context.Context, how fate, claim *resourceapi.Resourc
 
 // from are the devices kept from a pod that has a claim of its own to allocate.
 func (d *desk) from(own types.UID) []string {
-	return namesOf(d.From(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other"}}, own, func(pod *v1.Pod) { d.activated = append(d.activated, pod.Name) }))
+	return namesOf(d.InUse(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other"}}, own, func(pod *v1.Pod) { d.activated = append(d.activated, pod.Name) }))
 }
 
 var fateOf = map[string]fate{
@@ -116,8 +127,8 @@ func TestWhatBecomesOfWrites(t *testing.T) {
 			if kept := d.from(""); len(kept) > 0 {
 				said = append(said, "kept "+strings.Join(kept, " "))
 			}
-			require.Equal(t, len(d.from("")) > 0, d.Any())
-			require.False(t, words[0] == "write" && err != nil && d.Any() && d.queue.Len() == 0, "nobody looks at it")
+			require.Equal(t, len(d.from("")) > 0, len(d.claims)+len(d.contested) > 0)
+			require.False(t, words[0] == "write" && err != nil && len(d.claims) > 0 && d.queue.Len() == 0, "nobody looks at it")
 			require.LessOrEqual(t, uint64(len(d.outcomes)), d.Ends())
 			if own := d.from(uids[words[1]]); len(uids) == 1 && uids[words[1]] != "" && len(own) > 0 {
 				said = append(said, "also from itself")
@@ -167,7 +178,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 	case "answer-again": // an answer, or a read, from before
 		i, err := strconv.Atoi(name)
 		require.NoError(t, err)
-		d.keepUntilHeard(d.answers[i])
+		d.add(d.answers[i], true)
 	case "carry-out":
 		late := d.late[0]
 		d.late = d.late[1:]
@@ -186,7 +197,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 	case "relist":
 		d.known.relist(d.server)
 	case "assume":
-		return d.known.assume(claim)
+		return d.known.AssumeClaimAfterAPICall(claim)
 	case "unknown":
 		delete(d.known.claims, name)
 	case "catch-up":
@@ -219,7 +230,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 func TestOneClaimHasABound(t *testing.T) {
 	d := newDesk(t)
 	claim := d.created("claim")
-	for i := range maxAttempts {
+	for i := range maxUnconfirmed {
 		_, err := d.writeAs(t.Context(), requestLate, with(claim, fmt.Sprint(i)))
 		require.Error(t, err)
 	}
@@ -227,10 +238,10 @@ func TestOneClaimHasABound(t *testing.T) {
 	_, err := d.writeAs(t.Context(), told, with(claim, "one more"))
 	require.EqualError(t, err, "it is not known what became of 64 earlier allocations of claim default/claim: it is written again when the API server has answered")
 	require.Equal(t, writes, d.writes, "nothing was sent")
-	require.Len(t, d.from(""), maxAttempts)
+	require.Len(t, d.from(""), maxUnconfirmed)
 
 	for i := range maxWaiting + 10 {
-		d.From(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}, "", func(*v1.Pod) { d.activated = append(d.activated, "") })
+		d.InUse(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}, "", func(*v1.Pod) { d.activated = append(d.activated, "") })
 	}
 	d.remove("claim")
 	_, err = d.settle(t.Context(), claim.UID)
@@ -238,21 +249,13 @@ func TestOneClaimHasABound(t *testing.T) {
 	require.Len(t, d.activated, maxWaiting)
 }
 
-// TestIndex looks up claims in an informer's store.
-func TestIndex(t *testing.T) {
-	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Resource().V1().ResourceClaims().Informer()
-	heard, err := Index(informer)
-	require.NoError(t, err)
-	one, other := with((&server{stored: map[string]*resourceapi.ResourceClaim{}}).create("one"), "1", "2"), &resourceapi.ResourceClaim{}
-	other.Namespace, other.Name = "default", "other"
-	require.NoError(t, informer.GetIndexer().Add(one))
-	require.NoError(t, informer.GetIndexer().Add(other))
-	require.Equal(t, []*resourceapi.ResourceClaim{one}, heard.With("d/p/2"))
-	require.Empty(t, heard.With("d/p/3"))
-	require.Same(t, one, heard.Get("default", "one"))
-	require.Nil(t, heard.Get("default", "two"))
-	_, err = Index(informer)
+// TestIndexIsMadeOnce: claims of one store are looked up by devices for one scheduler.
+func TestIndexIsMadeOnce(t *testing.T) {
+	d := newDesk(t)
+	_, err := New(Config{Client: d.client(), Told: d.known.told})
 	require.ErrorContains(t, err, "look up ResourceClaims by their devices: ")
+	_, err = New(Config{Client: fake.NewClientset(), KubeConfig: &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "missing"}}, Told: newKnown().told})
+	require.ErrorContains(t, err, "make the client that allocates: ")
 }
 
 // TestRun looks at what is in doubt until it is known.
@@ -273,7 +276,7 @@ func TestRun(t *testing.T) {
 	cancel()
 	<-ended
 	require.Equal(t, 3, d.gets)
-	require.True(t, d.end(claim.UID, 1, func(attempt) (Outcome, bool) { return Gone, true }), "nothing is left to end")
+	require.True(t, d.end(claim.UID, 1, func(write) Outcome { return Gone }), "nothing is left to end")
 }
 
 func TestMayBeStored(t *testing.T) {
@@ -301,45 +304,5 @@ func TestMayBeStored(t *testing.T) {
 		"webhook is down": {apierrors.NewInternalError(&webhookutil.ErrCallingWebhook{WebhookName: "guard", Reason: io.EOF}), false},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, mayBeStored(test.err)) })
-	}
-}
-
-// Claims of a pod that is bound are neither changed nor deleted, those that were made in vain are.
-func TestKeeping(t *testing.T) {
-	claim := func(name string) *resourceapi.ResourceClaim {
-		return &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Finalizers: []string{resourceapi.Finalizer}}}
-	}
-	for name, kept := range map[string]bool{"kept": true, "vain": false} {
-		t.Run(name, func(t *testing.T) {
-			api := fake.NewClientset(claim("kept"), claim("vain"))
-			writes := New(api, nil, nil, clock.RealClock{}, nil)
-			t.Cleanup(writes.queue.ShutDown)
-			claims := writes.Client().ResourceV1().ResourceClaims("default")
-			ctx := Keeping(t.Context(), sets.New("kept"))
-			changed := claim(name)
-			changed.Finalizers = nil
-			patch := []byte(`{"metadata": {"labels": {"a": "b"}}}`)
-			_, updated := claims.Update(ctx, changed, metav1.UpdateOptions{})
-			_, patched := claims.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-			_, written := claims.UpdateStatus(ctx, changed, metav1.UpdateOptions{})
-			deleted := claims.Delete(ctx, name, metav1.DeleteOptions{})
-			list, err := api.ResourceV1().ResourceClaims("default").List(t.Context(), metav1.ListOptions{})
-			require.NoError(t, err)
-			for _, err := range []error{updated, patched, written, deleted} {
-				if kept {
-					require.EqualError(t, err, "claim kept is kept: the pod that it is for is bound")
-				} else {
-					require.NoError(t, err)
-				}
-			}
-			if !kept {
-				require.Len(t, list.Items, 1)
-				return
-			}
-			require.Len(t, list.Items, 2)
-			require.Equal(t, *claim("kept"), list.Items[0])
-			_, err = claims.Update(t.Context(), changed, metav1.UpdateOptions{})
-			require.NoError(t, err, "whoever does not know the pod as bound may")
-		})
 	}
 }

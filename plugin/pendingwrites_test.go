@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,20 +16,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/util/flowcontrol"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/plugin/hold"
-	"github.com/celset/celset/plugin/indoubt"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/pendingwrites"
 )
 
 // renamed is the claim, or the pod, with another name. Pods use the claims of their names.
@@ -96,7 +90,7 @@ func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) 
 		status = f.Filter(f.ctx, state, user, node(nodeName))
 	}
 	if !status.IsSuccess() {
-		return nil, fwk.NewStatus(status.Code(), append(status.Reasons(), f.tellOfKept(user)...)...)
+		return nil, fwk.NewStatus(status.Code(), append(status.Reasons(), f.keptTexts(user, claimsIn(state))...)...)
 	}
 	require.True(t, f.Reserve(f.ctx, state, user, nodeName).IsSuccess())
 	var got []string
@@ -138,7 +132,7 @@ func TestLostAnswer(t *testing.T) {
 			require.True(t, status.IsRejected(), status)
 
 			// Meanwhile it was read what became of it.
-			require.Eventually(t, func() bool { return f.watched.inDoubt.Ends() == 1 }, waitFor, tick)
+			require.Eventually(t, func() bool { return f.writes.Ends() == 1 }, waitFor, tick)
 			known, err := f.claims.ResourceClaims().Get("default", "first")
 			require.NoError(t, err)
 			require.NotNil(t, known.Status.Allocation)
@@ -175,7 +169,7 @@ func TestLostRequest(t *testing.T) {
 	got, status = f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, []string{deviceName(0)}, got)
 	require.True(t, status.IsSuccess(), status)
-	require.EqualValues(t, 1, f.watched.inDoubt.Ends())
+	require.EqualValues(t, 1, f.writes.Ends())
 	require.Contains(t, *f.handle.activated.Load(), "default/second")
 	got, _ = f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got, "it is in use")
@@ -234,13 +228,13 @@ func TestEverySchedulerHasItsOwn(t *testing.T) {
 // TestOutcomesAreLabels: the metrics begin with zero for each way in which something can end.
 func TestOutcomesAreLabels(t *testing.T) {
 	var outcomes, ends []string
-	for _, outcome := range indoubt.Outcomes {
+	for _, outcome := range pendingwrites.Outcomes {
 		outcomes = append(outcomes, string(outcome))
 	}
 	for _, end := range hold.Ends {
 		ends = append(ends, string(end))
 	}
-	require.Equal(t, metrics.InDoubtOutcomes, outcomes)
+	require.Equal(t, metrics.PendingWriteOutcomes, outcomes)
 	require.Equal(t, metrics.HoldEnds, ends)
 }
 
@@ -379,16 +373,6 @@ type group struct {
 
 func (g group) GetUnscheduledPods() []*v1.Pod { return g.pods }
 
-// The claims that a pod has are those that it names, and the one for its extended resources.
-func TestClaimsInAPod(t *testing.T) {
-	user := renamed(pod(), "first")
-	user.Spec.ResourceClaims = append(user.Spec.ResourceClaims, v1.PodResourceClaim{Name: "made", ResourceClaimTemplateName: new(string)}, v1.PodResourceClaim{Name: "not made", ResourceClaimTemplateName: new(string)})
-	made := "first-made-x"
-	user.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "made", ResourceClaimName: &made}}
-	user.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "extended"}
-	require.Equal(t, sets.New("first", "first-made-x", "extended"), claimsIn(user))
-}
-
 // What is taken back before the binding asks nobody.
 func TestUnreserveBeforeBinding(t *testing.T) {
 	f := startFallible(t, class(), slice(0), renamed(claim(1), "first"))
@@ -402,66 +386,4 @@ func TestUnreserveBeforeBinding(t *testing.T) {
 	f.Unreserve(f.ctx, state, user, nodeName)
 	require.Len(t, f.client.Actions(), before)
 	require.Nil(t, f.claims.ResourceClaims().GetPendingAllocation("first"))
-}
-
-// clientHandle has a client and its configuration.
-type clientHandle struct {
-	fwk.Handle
-	config *rest.Config
-	client kubernetes.Interface
-}
-
-func (h clientHandle) KubeConfig() *rest.Config { return h.config }
-
-func (h clientHandle) ClientSet() kubernetes.Interface { return h.client }
-
-// turns is a client's share of requests, for which each waits.
-type turns struct {
-	flowcontrol.RateLimiter
-	wait func()
-}
-
-func (q *turns) Wait(context.Context) error {
-	q.wait()
-	return nil
-}
-
-// TestRequestsAreSentWhileTheSchedulerLeads: it does not suffice that it led before a request waited.
-func TestRequestsAreSentWhileTheSchedulerLeads(t *testing.T) {
-	var sent []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sent = append(sent, r.Method)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1", "metadata": {"name": "c"}}`))
-	}))
-	t.Cleanup(server.Close)
-	waiting := &turns{RateLimiter: flowcontrol.NewFakeAlwaysRateLimiter(), wait: func() {}}
-	config := &rest.Config{Host: server.URL, RateLimiter: waiting}
-	handle := clientHandle{config: config, client: kubernetes.NewForConfigOrDie(config)}
-	lost, leads := errors.New("lost"), true
-	client, err := leasedClient(handle, func() error {
-		if leads {
-			return nil
-		}
-		return lost
-	})
-	require.NoError(t, err)
-	claims := client.ResourceV1().ResourceClaims("ns")
-	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
-	_, err = claims.UpdateStatus(t.Context(), claim, metav1.UpdateOptions{})
-	require.NoError(t, err)
-
-	waiting.wait = func() { leads = false }
-	_, err = claims.UpdateStatus(t.Context(), claim, metav1.UpdateOptions{})
-	require.ErrorIs(t, err, indoubt.ErrNotSent)
-	require.ErrorIs(t, err, lost)
-	err = client.CoreV1().Pods("ns").Delete(t.Context(), "victim", metav1.DeleteOptions{})
-	require.ErrorIs(t, err, indoubt.ErrNotSent)
-	_, err = claims.Get(t.Context(), "c", metav1.GetOptions{})
-	require.NoError(t, err, "to read does no harm")
-	require.Equal(t, []string{"PUT", "GET"}, sent)
-
-	client, err = leasedClient(clientHandle{client: handle.client}, nil)
-	require.NoError(t, err)
-	require.Same(t, handle.client, client)
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package indoubt
+package pendingwrites
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	typed "k8s.io/client-go/kubernetes/typed/resource/v1"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 )
 
@@ -179,7 +179,7 @@ func (s *server) write(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceCl
 	case throttled:
 		return nil, apierrors.NewTooManyRequests("later", 1)
 	case notSent:
-		return nil, fmt.Errorf("put: %w", ErrNotSent)
+		return nil, fmt.Errorf("put: %w", errNotSent)
 	case refused:
 		return nil, apierrors.NewForbidden(claimsResource, sent.Name, nil)
 	default:
@@ -221,24 +221,26 @@ func (s *server) store(claim *resourceapi.ResourceClaim) *resourceapi.ResourceCl
 
 // create makes a claim anew.
 func (s *server) create(name string) *resourceapi.ResourceClaim {
-	claim := &resourceapi.ResourceClaim{}
-	claim.Namespace, claim.Name, claim.UID = "default", name, types.UID(fmt.Sprint(name, "-", s.version))
+	claim := named(name)
+	claim.UID = types.UID(fmt.Sprint(name, "-", s.version))
 	claim.Finalizers = []string{"example.com/other", resourceapi.Finalizer}
 	return s.store(claim)
 }
 
 func (s *server) remove(name string) {
 	delete(s.stored, name)
-	gone := &resourceapi.ResourceClaim{}
-	gone.Name = name
-	s.told = append(s.told, gone)
+	s.told = append(s.told, named(name))
+}
+
+func named(name string) *resourceapi.ResourceClaim {
+	return &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
 // known is a scheduler's list of claims, as late as it may be.
 type known struct {
 	claims map[string]*resourceapi.ResourceClaim
 	// told are those that the watch has told of; of claims others may be assumed.
-	told map[string]*resourceapi.ResourceClaim
+	told cache.Indexer
 	// listed are the devices of all of them as upstream counts them: in one set, into which devices come with a
 	// claim that gets them, and from which they are taken with one that has them no longer.
 	listed sets.Set[string]
@@ -247,10 +249,19 @@ type known struct {
 }
 
 func newKnown() *known {
-	return &known{claims: map[string]*resourceapi.ResourceClaim{}, told: map[string]*resourceapi.ResourceClaim{}, listed: sets.New[string]()}
+	return &known{claims: map[string]*resourceapi.ResourceClaim{}, told: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), listed: sets.New[string]()}
 }
 
-func (k *known) assume(claim *resourceapi.ResourceClaim) error {
+// Get implements [Tracker].
+func (k *known) Get(_, name string) (*resourceapi.ResourceClaim, error) {
+	if claim := k.claims[name]; claim != nil {
+		return claim, nil
+	}
+	return nil, assumecache.ErrNotFound
+}
+
+// AssumeClaimAfterAPICall implements [Tracker].
+func (k *known) AssumeClaimAfterAPICall(claim *resourceapi.ResourceClaim) error {
 	before := k.claims[claim.Name]
 	if before == nil {
 		return assumecache.ErrNotFound
@@ -276,7 +287,7 @@ func (k *known) put(claim *resourceapi.ResourceClaim) {
 func (k *known) drop(name string) {
 	k.listed.Delete(devicesOf(k.claims[name])...)
 	delete(k.claims, name)
-	delete(k.told, name)
+	_ = k.told.Delete(named(name))
 }
 
 // hear takes notice of what was told next.
@@ -294,7 +305,7 @@ func (k *known) hear(s *server) {
 	case before == nil, versionOf(before) < versionOf(event):
 		k.put(event)
 	}
-	k.told[event.Name] = event
+	_ = k.told.Update(event)
 }
 
 // relist takes notice of what there is, and then of what is no more, as an informer does whose watch has missed
@@ -306,27 +317,13 @@ func (k *known) relist(s *server) {
 		if before := k.claims[name]; before == nil || versionOf(before) < versionOf(claim) {
 			k.put(claim)
 		}
-		k.told[name] = claim
+		_ = k.told.Update(claim)
 	}
 	for name := range maps.Clone(k.claims) {
 		if s.stored[name] == nil {
 			k.drop(name)
 		}
 	}
-}
-
-// Get implements [Heard].
-func (k *known) Get(_, name string) *resourceapi.ResourceClaim { return k.told[name] }
-
-// With implements [Heard].
-func (k *known) With(device DeviceKey) []*resourceapi.ResourceClaim {
-	var with []*resourceapi.ResourceClaim
-	for _, claim := range k.told {
-		if slices.Contains(devicesOf(claim), strings.TrimPrefix(string(device), "d/p/")) {
-			with = append(with, claim)
-		}
-	}
-	return with
 }
 
 // devicesOf is nil for a claim that has none.

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package indoubt
+package pendingwrites
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
@@ -110,7 +109,7 @@ func (w *world) allocate(claim *resourceapi.ResourceClaim) {
 	defer func() { w.meanwhile = nil }()
 	got, err := w.writeAs(w.t.Context(), how, chosen)
 	if err == nil {
-		if w.known.assume(got) != nil {
+		if w.known.AssumeClaimAfterAPICall(got) != nil {
 			w.seen.unknown++
 		}
 		return
@@ -145,7 +144,7 @@ func (w *world) lead() {
 	w.late = nil
 	w.queue.ShutDown()
 	w.known, w.follower = w.follower, newKnown()
-	w.Writes = New(w.server.client(), func(claim *resourceapi.ResourceClaim) error { return w.known.assume(claim) }, w.known, clock.PassiveClock(w.clock), nil)
+	w.Writes = newWrites(w.t, w.server.client(), w.known, w.clock, func(Outcome) {})
 	require.NoError(w.t, w.CatchUp(w.t.Context()))
 	w.seen.caughtUp++
 }

@@ -1,0 +1,149 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/extended"
+	"github.com/celset/celset/allocator/preemption"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/plugin/guard"
+)
+
+// claimsKey is where the state of a scheduling cycle has its *podClaims.
+const claimsKey fwk.StateKey = Name + "/claims"
+
+// podClaims are the claims of a pod for which devices have to be found, and what a scheduling cycle has found out about
+// them. PreFilter resolves them once; the other extension points read them from the state of the cycle.
+type podClaims struct {
+	// unallocated are those that the pod names, without the claim for extended resources.
+	unallocated []*resourceapi.ResourceClaim
+	// extended is the claim for extended resources, nil if there is nothing to request. Upstream's Filter makes it, for
+	// each node anew; whether constraints hold for it has to be known without a node.
+	extended *resourceapi.ResourceClaim
+	// err: a claim of the pod can't be found, which upstream's PreFilter reports.
+	err error
+
+	// prepared has what the claims say.
+	prepared allocator.Prepared
+	// attempt is what the guard admitted, nil if there is nothing to allocate.
+	attempt *guard.Attempt
+	// ours looks at the nodes, nil if upstream's allocator does.
+	ours *measuredAllocator
+	// writing: claims of the pod are written, or may be. written: all of them are, and the binding follows.
+	writing, written bool
+}
+
+// Clone implements [fwk.StateData]. A trial with a clone of the state replaces what upstream's plugin knows of the devices
+// on a node, because its state is the same in the clone. What is said of the devices has to go with them.
+func (c *podClaims) Clone() fwk.StateData { return c }
+
+// claimsIn is nil before PreFilter.
+func claimsIn(state fwk.CycleState) *podClaims {
+	data, err := state.Read(claimsKey)
+	if err != nil {
+		return nil
+	}
+	claims, _ := data.(*podClaims)
+	return claims
+}
+
+// resolve finds the claims of a pod. Without dynamic resource allocation there are none.
+func (pl *DynamicResourcesCEL) resolve(pod *v1.Pod) *podClaims {
+	if pl.exchange == nil {
+		return &podClaims{}
+	}
+	c := &podClaims{extended: pl.extendedClaim(pod)}
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil {
+			return &podClaims{extended: c.extended, err: err}
+		}
+		if name == nil {
+			// No claim is needed for this entry.
+			continue
+		}
+		claim, err := pl.claims.ResourceClaims().Get(pod.Namespace, *name)
+		if err != nil {
+			return &podClaims{extended: c.extended, err: err}
+		}
+		if claim.Status.Allocation == nil {
+			c.unallocated = append(c.unallocated, claim)
+		}
+	}
+	return c
+}
+
+// all are the unallocated claims, with that for extended resources.
+func (c *podClaims) all() []*resourceapi.ResourceClaim {
+	if c.extended == nil {
+		return c.unallocated
+	}
+	return append(slices.Clone(c.unallocated), c.extended)
+}
+
+// own is the claim that may have again what it may have, "" for none: if the pod has a second claim to allocate, that
+// could get what the first one may have.
+func (c *podClaims) own() types.UID {
+	if len(c.unallocated) != 1 || c.extended != nil {
+		return ""
+	}
+	return c.unallocated[0].UID
+}
+
+// extendedClaim is nil if there is nothing to request.
+func (pl *DynamicResourcesCEL) extendedClaim(pod *v1.Pod) *resourceapi.ResourceClaim {
+	if !pl.features.EnableDRAExtendedResource {
+		return nil
+	}
+	return extended.Claim(pod, pl.claims.DeviceClassResolver().GetDeviceClass)
+}
+
+// constrained are the claims for which a CEL constraint holds: those that refer to one, and those with devices of a class
+// that has one by default. While the gate is off defaults don't hold, and pods are scheduled as they would be by a scheduler
+// that does not know them.
+func (pl *DynamicResourcesCEL) constrained(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
+	hasDefaults := func(className string) bool {
+		class, err := pl.claims.DeviceClasses().Get(className)
+		return pl.enabled && err == nil && v1alpha1.HasDefaults(class)
+	}
+	return slices.DeleteFunc(slices.Clone(claims), func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasConstraints(claim, hasDefaults) })
+}
+
+// prefers reports whether a preference is about one of the claims. While the gate is off they are allocated as if they had
+// none.
+func (pl *DynamicResourcesCEL) prefers(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) bool {
+	hasPreferences := func(className string) bool {
+		class, err := pl.claims.DeviceClasses().Get(className)
+		return err == nil && v1alpha1.HasPreferences(class)
+	}
+	return pl.enabled && (pl.preference != "" || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
+		if prefers, known := prepared.Prefers(claim); known {
+			return prefers
+		}
+		return v1alpha1.HasPreference(claim, hasPreferences)
+	}))
+}
+
+// claimsOf are the claims of a pod that there are, allocated or not.
+func (pl *DynamicResourcesCEL) claimsOf(pod *v1.Pod) []*resourceapi.ResourceClaim {
+	return preemption.ClaimsOf(pod, pl.claim)
+}
+
+// claim is nil if there is none.
+func (pl *DynamicResourcesCEL) claim(namespace, name string) *resourceapi.ResourceClaim {
+	claim, err := pl.claims.ResourceClaims().Get(namespace, name)
+	if err != nil {
+		return nil
+	}
+	return claim
+}

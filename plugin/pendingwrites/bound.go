@@ -1,0 +1,69 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pendingwrites
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+)
+
+// boundRetry is the time between two attempts to read a pod.
+const boundRetry = 500 * time.Millisecond
+
+// Bound reads a pod from the API server, which is consistent, and tries so for some time. It returns the pod if it is
+// bound, and nil if it is not or is gone.
+func (w *Writes) Bound(ctx context.Context, pod *v1.Pod, patience time.Duration) (*v1.Pod, error) {
+	var live *v1.Pod
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, boundRetry, patience, true, func(ctx context.Context) (bool, error) {
+		live, last = w.config.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(last) {
+			live, last = nil, nil
+		}
+		return last == nil, nil
+	})
+	switch {
+	case err != nil:
+		return nil, cmp.Or(last, err)
+	case live == nil || live.UID != pod.UID || live.Spec.NodeName == "":
+		return nil, nil
+	default:
+		return live, nil
+	}
+}
+
+// keptKey is where a context has the names of claims that are kept.
+type keptKey struct{}
+
+// Keeping returns a context with which [Writes.Client] refuses to change or delete the claims of a pod. With it upstream's
+// plugin forgets its reservations for a pod that is bound, and takes nothing from it.
+func Keeping(ctx context.Context, bound *v1.Pod) context.Context {
+	names := sets.New[string]()
+	for i := range bound.Spec.ResourceClaims {
+		if name, _, err := resourceclaim.Name(bound, &bound.Spec.ResourceClaims[i]); err == nil && name != nil {
+			names.Insert(*name)
+		}
+	}
+	if status := bound.Status.ExtendedResourceClaimStatus; status != nil {
+		names.Insert(status.ResourceClaimName)
+	}
+	return context.WithValue(ctx, keptKey{}, names)
+}
+
+// refuseKept is an error if the claim is kept.
+func refuseKept(ctx context.Context, name string) error {
+	if names, _ := ctx.Value(keptKey{}).(sets.Set[string]); names.Has(name) {
+		return fmt.Errorf("claim %s is kept: the pod that it is for is bound", name)
+	}
+	return nil
+}

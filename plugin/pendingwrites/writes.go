@@ -1,0 +1,296 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pendingwrites
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// maxUnconfirmed is how many allocations may be pending for one claim. Nothing more is written then until
+	// one is settled.
+	maxUnconfirmed = 64
+	// maxWaiting is how many pods are remembered that may have been refused because of one claim. Others are
+	// tried again when something else happens, or after some minutes.
+	maxWaiting = 1024
+	// deviceIndex is the name of the index of claims by their devices.
+	deviceIndex = "celset.dev/device"
+)
+
+// Config is what pending writes depend on.
+type Config struct {
+	// Client is that of the scheduler and KubeConfig its configuration, nil for a client of tests.
+	Client     kubernetes.Interface
+	KubeConfig *rest.Config
+	// Leads returns an error while another scheduler may lead.
+	Leads func() error
+	// Told is the store of the informer of claims. It gets an index.
+	Told cache.Indexer
+	// Tracker is the scheduler's list of claims.
+	Tracker Tracker
+	Clock   clock.PassiveClock
+	// Settled is called with the outcome of each write whose answer was lost.
+	Settled func(Outcome)
+}
+
+// Tracker is as much of the scheduler's list of claims as is needed.
+type Tracker interface {
+	Get(namespace, name string) (*resourceapi.ResourceClaim, error)
+	// AssumeClaimAfterAPICall fails if the list does not have the claim yet, or has a later version.
+	AssumeClaimAfterAPICall(claim *resourceapi.ResourceClaim) error
+}
+
+// Writes are the pending writes of one scheduler, in all of its profiles. It is safe for concurrent use.
+type Writes struct {
+	config Config
+	queue  workqueue.TypedRateLimitingInterface[types.UID]
+
+	// mutex guards what follows.
+	mutex  sync.Mutex
+	claims map[types.UID]*pendingClaim
+	// contested are devices that were about to be given to a second claim.
+	contested map[string]resourceapi.DeviceRequestAllocationResult
+	// caughtUp: CatchUp has nothing left to do.
+	caughtUp bool
+	// begun numbers the pending writes, ends counts those that are pending no more.
+	begun, ends uint64
+}
+
+// pendingClaim is a claim with pending writes.
+type pendingClaim struct {
+	namespace, name string
+	writes          []write
+	// retries has the pods that may have been refused because of them, and what has each tried again.
+	retries map[types.UID]func()
+}
+
+// write is one allocation that the watch has not delivered.
+type write struct {
+	number uint64
+	// stored: the API server has said so. Otherwise the write is unconfirmed.
+	stored bool
+	// version is that of the claim in which it is stored, or, of an unconfirmed write, the version that was
+	// sent: the API server refuses the write once the claim has another one.
+	version string
+	devices []resourceapi.DeviceRequestAllocationResult
+	at      time.Time
+}
+
+// New returns Writes of which none is pending.
+func New(config Config) (*Writes, error) {
+	if err := config.Told.AddIndexers(cache.Indexers{deviceIndex: exclusiveDevices}); err != nil {
+		return nil, fmt.Errorf("look up ResourceClaims by their devices: %w", err)
+	}
+	var err error
+	if config.Client, err = leaderClient(&config); err != nil {
+		return nil, fmt.Errorf("make the client that allocates: %w", err)
+	}
+	return &Writes{
+		config: config,
+		claims: map[types.UID]*pendingClaim{}, contested: map[string]resourceapi.DeviceRequestAllocationResult{},
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry)),
+	}, nil
+}
+
+// Ends is how many writes are pending no more. A caller that lists allocations and then asks for pending
+// writes may miss one that was settled in between: then this has changed.
+func (w *Writes) Ends() uint64 {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.ends
+}
+
+// InUse are the devices that no other claim than own may get; own may be "". A claim may get again what it may
+// have: at most one of two writes of the same version is stored. When a write ends, activate is called
+// with the pod.
+func (w *Writes) InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	var devices []resourceapi.DeviceRequestAllocationResult
+	for key, device := range w.contested {
+		if w.owner(key, "") == "" {
+			delete(w.contested, key)
+		} else if w.owner(key, own) != "" {
+			devices = append(devices, device)
+		}
+	}
+	for uid, claim := range w.claims {
+		if uid == own || w.forgetTold(uid, claim) {
+			continue
+		}
+		for _, write := range claim.writes {
+			devices = append(devices, write.devices...)
+		}
+		if len(claim.retries) < maxWaiting {
+			claim.retries[pod.UID] = func() { activate(pod) }
+		}
+	}
+	return devices
+}
+
+// Check fails if another claim has one of the devices that a claim is about to get. No claim gets the device then
+// until that is over.
+func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		key := exclusiveDevice(&result)
+		if key == "" {
+			continue
+		}
+		if owner := w.owner(key, claim.UID); owner != "" {
+			w.contested[key] = result
+			return fmt.Errorf("device %s was about to go to claim %s, but claim %s has it: it is tried again with another one", key, klog.KObj(claim), owner)
+		}
+	}
+	return nil
+}
+
+// owner is another claim that has a device, "" if none has. The mutex is locked.
+func (w *Writes) owner(key string, than types.UID) string {
+	// It fails only without the index, which New has made.
+	told, _ := w.config.Told.ByIndex(deviceIndex, key)
+	for _, object := range told {
+		if claim, is := object.(*resourceapi.ResourceClaim); is && claim.UID != than {
+			return klog.KObj(claim).String()
+		}
+	}
+	for uid, claim := range w.claims {
+		if uid == than || w.forgetTold(uid, claim) {
+			continue
+		}
+		for _, write := range claim.writes {
+			if write.stored && slices.ContainsFunc(write.devices, func(device resourceapi.DeviceRequestAllocationResult) bool { return exclusiveDevice(&device) == key }) {
+				return klog.KRef(claim.namespace, claim.name).String()
+			}
+		}
+	}
+	return ""
+}
+
+// exclusiveDevices is the index function: the devices that a claim has for itself.
+func exclusiveDevices(object any) (keys []string, err error) {
+	claim, is := object.(*resourceapi.ResourceClaim)
+	if !is || claim.Status.Allocation == nil {
+		return nil, nil
+	}
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		if key := exclusiveDevice(&result); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// exclusiveDevice is "driver/pool/device", "" if other claims may have the device, too.
+func exclusiveDevice(result *resourceapi.DeviceRequestAllocationResult) string {
+	if ptr.Deref(result.AdminAccess, false) || result.ShareID != nil {
+		return ""
+	}
+	return result.Driver + "/" + result.Pool + "/" + result.Device
+}
+
+// add counts the devices of a claim as in use from now on.
+//
+// That the scheduler's list has what was stored is not enough, see the package comment. Answers may come in another
+// order than what they report: an older one says nothing.
+func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	pending := w.claims[claim.UID]
+	if pending == nil {
+		pending = &pendingClaim{namespace: claim.Namespace, name: claim.Name, retries: map[types.UID]func(){}}
+		w.claims[claim.UID] = pending
+	}
+	added := write{stored: isStored, version: claim.ResourceVersion, devices: claim.Status.Allocation.Devices.Results, at: w.config.Clock.Now()}
+	at := slices.IndexFunc(pending.writes, added.replaces)
+	if at >= 0 && isStored && isOlder(added.version, pending.writes[at].version) {
+		return
+	}
+	w.begun++
+	added.number = w.begun
+	if at >= 0 {
+		pending.writes[at] = added
+	} else {
+		pending.writes = append(pending.writes, added)
+	}
+	if isStored {
+		w.queue.AddAfter(claim.UID, untilAsked)
+	} else {
+		w.queue.Add(claim.UID)
+	}
+}
+
+// replaces reports whether one of two writes says it all: a claim is stored in one version.
+func (a write) replaces(b write) bool {
+	if a.stored || b.stored {
+		return a.stored == b.stored
+	}
+	return a.version == b.version && reflect.DeepEqual(a.devices, b.devices)
+}
+
+// room returns the number of the latest write, and an error if no more may be pending for a claim.
+func (w *Writes) room(claim *resourceapi.ResourceClaim) (begun uint64, err error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if pending := w.claims[claim.UID]; pending != nil && len(pending.writes) >= maxUnconfirmed {
+		err = fmt.Errorf("it is not known what became of %d earlier allocations of claim %s: it is written again when the API server has answered", maxUnconfirmed, klog.KObj(claim))
+	}
+	return w.begun, err
+}
+
+// forgetTold forgets what is stored if the watch has delivered it, and reports whether nothing is pending. The mutex
+// is locked.
+func (w *Writes) forgetTold(uid types.UID, claim *pendingClaim) (none bool) {
+	claim.writes = slices.DeleteFunc(claim.writes, func(write write) bool {
+		told := write.stored && w.isTold(uid, claim.namespace, claim.name, write.version)
+		if told {
+			w.ends++
+		}
+		return told
+	})
+	return w.forgetSettled(uid, claim)
+}
+
+func (w *Writes) forgetSettled(uid types.UID, claim *pendingClaim) (none bool) {
+	if none = len(claim.writes) == 0; none {
+		delete(w.claims, uid)
+	}
+	return none
+}
+
+// isTold reports whether the watch has delivered a version of a claim, or a later one.
+func (w *Writes) isTold(uid types.UID, namespace, name, version string) bool {
+	object, _, _ := w.config.Told.GetByKey(cache.NewObjectName(namespace, name).String())
+	claim, is := object.(*resourceapi.ResourceClaim)
+	return is && claim.UID == uid && !isOlder(claim.ResourceVersion, version)
+}
+
+// isOlder compares the versions of one claim.
+func isOlder(version, than string) bool {
+	if version == than {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err != nil || order < 0
+}

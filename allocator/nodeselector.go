@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 )
 
@@ -29,7 +30,7 @@ func nodeSelector(node string, choices []choice) (*v1.NodeSelector, error) {
 		if n := len(selector.NodeSelectorTerms); n > 1 {
 			// The terms of a selector are alternatives. The API allows one, because
 			// alternatives of several devices could not be combined in one term.
-			return nil, fmt.Errorf("unsupported ResourceSlice.NodeSelector with %d terms", n)
+			return nil, fmt.Errorf("unsupported ResourceSlice.NodeSelector with %d terms%w", n, structured.ErrFailedAllocationOnNode)
 		}
 		term.MatchFields = addRequirements(term.MatchFields, selector.NodeSelectorTerms[0].MatchFields)
 		term.MatchExpressions = addRequirements(term.MatchExpressions, selector.NodeSelectorTerms[0].MatchExpressions)

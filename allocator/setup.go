@@ -7,6 +7,7 @@ import (
 	"math"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/capacity"
 	"github.com/celset/celset/allocator/internal/constraint"
@@ -105,16 +106,16 @@ func (b setup) determineCount(r *request) error {
 }
 
 // determineAll finds the devices that make up "all". It refuses to do so while
-// some pool can't be seen as a whole, even if no device of it would be selected:
-// nobody can tell yet.
+// some pool can't be seen as a whole, even if no device of it would be selected. Other
+// nodes have other pools.
 func (b setup) determineAll(r *request) error {
 	next, candidates := 0, b.search.inventory.Candidates
 	for _, p := range b.search.inventory.Pools {
 		switch {
 		case p.Incomplete:
-			return r.Errorf("asks for all devices, but resource pool %s is currently being updated", p)
+			return r.Errorf("asks for all devices, but resource pool %s is currently being updated%w", p, structured.ErrFailedAllocationOnNode)
 		case p.Invalid != "":
-			return r.Errorf("asks for all devices, but resource pool %s is currently invalid", p)
+			return r.Errorf("asks for all devices, but resource pool %s is currently invalid%w", p, structured.ErrFailedAllocationOnNode)
 		}
 		for ; next < len(candidates) && candidates[next].Pool == p; next++ {
 			isPart, err := b.isPartOfAll(r, candidates[next])

@@ -44,7 +44,7 @@ var budgets = []budget{
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2550},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 9450},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1750},
-	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12050},
+	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12150},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 2650},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 7100},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2900},
@@ -53,8 +53,8 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8710},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12960},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10650},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 75300},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10670},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 75550},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 )
 
@@ -30,7 +29,7 @@ func nodeSelector(node string, choices []choice) (*v1.NodeSelector, error) {
 		if n := len(selector.NodeSelectorTerms); n > 1 {
 			// The terms of a selector are alternatives. The API allows one, because
 			// alternatives of several devices could not be combined in one term.
-			return nil, fmt.Errorf("unsupported ResourceSlice.NodeSelector with %d terms%w", n, structured.ErrFailedAllocationOnNode)
+			return nil, onNode(fmt.Sprintf("unsupported ResourceSlice.NodeSelector with %d terms", n))
 		}
 		term.MatchFields = addRequirements(term.MatchFields, selector.NodeSelectorTerms[0].MatchFields)
 		term.MatchExpressions = addRequirements(term.MatchExpressions, selector.NodeSelectorTerms[0].MatchExpressions)

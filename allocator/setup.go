@@ -4,10 +4,10 @@
 package allocator
 
 import (
+	"fmt"
 	"math"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/capacity"
 	"github.com/celset/celset/allocator/internal/constraint"
@@ -113,9 +113,9 @@ func (b setup) determineAll(r *request) error {
 	for _, p := range b.search.inventory.Pools {
 		switch {
 		case p.Incomplete:
-			return r.Errorf("asks for all devices, but resource pool %s is currently being updated%w", p, structured.ErrFailedAllocationOnNode)
+			return r.Errorf("%w", onNode(fmt.Sprintf("asks for all devices, but resource pool %s is currently being updated", p)))
 		case p.Invalid != "":
-			return r.Errorf("asks for all devices, but resource pool %s is currently invalid%w", p, structured.ErrFailedAllocationOnNode)
+			return r.Errorf("%w", onNode(fmt.Sprintf("asks for all devices, but resource pool %s is currently invalid", p)))
 		}
 		for ; next < len(candidates) && candidates[next].Pool == p; next++ {
 			isPart, err := b.isPartOfAll(r, candidates[next])

@@ -61,7 +61,7 @@ var poolUnusable = regexp.MustCompile(`^claim \S+, request \S+: asks for all dev
 // (kubernetes/kubernetes#141898). In this one it ends the attempt for all nodes.
 func ofNode(err error) error {
 	if err != nil && poolUnusable.MatchString(err.Error()) {
-		return fmt.Errorf("%w%w", err, structured.ErrFailedAllocationOnNode)
+		return fmt.Errorf("%s%w", err.Error(), structured.ErrFailedAllocationOnNode)
 	}
 	return err
 }

@@ -103,6 +103,8 @@ func (p *PublishedPool) chosen(results []resourceapi.DeviceRequestAllocationResu
 		devices = append(devices, &inventory.Candidate{
 			ID:     structured.MakeDeviceID(result.Driver, result.Pool, result.Device),
 			Device: p.devices[result.Device], Pool: p.pool, Position: len(devices),
+			// Whether a result is of a share is said by the result.
+			Shared: true,
 		})
 	}
 	return devices, positions

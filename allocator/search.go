@@ -379,7 +379,7 @@ func (s *search) take(claim int, r *request, c *inventory.Candidate) (refusedBy 
 	var reserved availability.Reservation
 	if !r.IsSimple(c) {
 		usable := s.available.IsUsable(&r.Request, c)
-		if usable {
+		if usable && !r.AdminAccess() {
 			reserved, usable = s.available.Reserve(c)
 		}
 		if !usable {

@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"fmt"
 	"math"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -105,16 +106,16 @@ func (b setup) determineCount(r *request) error {
 }
 
 // determineAll finds the devices that make up "all". It refuses to do so while
-// some pool can't be seen as a whole, even if no device of it would be selected:
-// nobody can tell yet.
+// some pool can't be seen as a whole, even if no device of it would be selected. Other
+// nodes have other pools.
 func (b setup) determineAll(r *request) error {
 	next, candidates := 0, b.search.inventory.Candidates
 	for _, p := range b.search.inventory.Pools {
 		switch {
 		case p.Incomplete:
-			return r.Errorf("asks for all devices, but resource pool %s is currently being updated", p)
+			return r.Errorf("%w", onNode(fmt.Sprintf("asks for all devices, but resource pool %s is currently being updated", p)))
 		case p.Invalid != "":
-			return r.Errorf("asks for all devices, but resource pool %s is currently invalid", p)
+			return r.Errorf("%w", onNode(fmt.Sprintf("asks for all devices, but resource pool %s is currently invalid", p)))
 		}
 		for ; next < len(candidates) && candidates[next].Pool == p; next++ {
 			isPart, err := b.isPartOfAll(r, candidates[next])

@@ -225,6 +225,36 @@ func TestUpstreamIsInterrupted(t *testing.T) {
 	require.Contains(t, a.Filter(ctx, state, pod(), node(nodeName)).Message(), "asked by caller to stop allocating devices")
 }
 
+// TestPoolOfOneNodeStopsNoOther: in mode All a pool that is incomplete or invalid refuses its node, whichever allocator
+// serves the claim.
+func TestPoolOfOneNodeStopsNoOther(t *testing.T) {
+	all := func() *resourceapi.ResourceClaim {
+		c := claim(0)
+		c.Spec.Devices.Requests[0].Exactly.AllocationMode = resourceapi.DeviceAllocationModeAll
+		return c
+	}
+	incomplete, invalid := slice(0, 2), slice(0, 0)
+	incomplete.Spec.Pool.ResourceSliceCount = 2
+	for name, test := range map[string]struct {
+		args  runtime.Object
+		claim *resourceapi.ResourceClaim
+	}{
+		"without a constraint":    {nil, all()},
+		"upstream's for all":      {upstreamOnly(), all()},
+		"ours, with a constraint": {nil, constrain(t, all(), "ring2", ring2)},
+		"ours, which serves all":  {&runtime.Unknown{Raw: []byte(`{"allocator":"All"}`)}, all()},
+	} {
+		for of, wants := range map[*resourceapi.ResourceSlice]string{incomplete: "being updated", invalid: "invalid"} {
+			t.Run(name+", "+wants, func(t *testing.T) {
+				a := startAdmissionWith(t, test.args, true, class(), of, test.claim)
+				status := a.Filter(a.ctx, a.admit(t), pod(), node(nodeName))
+				require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code(), "%v", status)
+				require.Equal(t, "claim default/claim, request mla: asks for all devices, but resource pool mla.example.com/node-1 is currently "+wants, status.Message())
+			})
+		}
+	}
+}
+
 // A pod without claims, or whose claims are allocated, is none of the guard's business.
 func TestOtherPodsAreNotGuarded(t *testing.T) {
 	allocated := constrain(t, claim(2), "ring2", ring2)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -85,8 +86,8 @@ func (f *failedNodes) String() string {
 	return fmt.Sprintf("an expression fails on devices of %d nodes, such as %s", f.count, f.first.Detail())
 }
 
-// limitedAllocator is upstream's allocator with a limit for the time of the whole attempt.
-// Upstream limits the time for a node only.
+// limitedAllocator is upstream's allocator with a limit for the time of the whole attempt, and
+// with errors of one node that concern that node. Upstream limits the time for a node only.
 type limitedAllocator struct {
 	structured.Allocator
 	attempt *guard.Attempt
@@ -119,7 +120,19 @@ func (a *limitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims [
 		return nil, notLookedAt(a.attempt, over)
 	}
 	note(a.attempt, err)
-	return results, err
+	return results, ofNode(err)
+}
+
+// poolUnusable is upstream's error for mode All on a node with a pool that is incomplete or invalid.
+var poolUnusable = regexp.MustCompile(`^claim \S+, request \S+: asks for all devices, but resource pool \S+ is currently (being updated|invalid)$`)
+
+// ofNode has an error of the node's pools concern that node, as in later versions of Kubernetes
+// (kubernetes/kubernetes#141898). In this one it ends the attempt for all nodes.
+func ofNode(err error) error {
+	if err != nil && poolUnusable.MatchString(err.Error()) {
+		return fmt.Errorf("%s%w", err.Error(), structured.ErrFailedAllocationOnNode)
+	}
+	return err
 }
 
 // notLookedAt is what is said of a node when the attempt is over. What was found on others

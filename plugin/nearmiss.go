@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
@@ -150,6 +151,10 @@ func (pl *DynamicResourcesCEL) closest(ctx context.Context, a *allocator.Allocat
 			break
 		}
 		requests, err := a.RequestDevices(ctx, info.Node(), claims)
+		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
+			// What its pools have is not known.
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -27,8 +27,8 @@ type Explanation struct {
 	Details allocator.Details `json:"-"`
 	// Reason is what the allocator says.
 	Reason string `json:"reason,omitempty"`
-	// Failed: a CEL constraint failed on devices of the node, which Reason names. Nothing is
-	// known then of what follows the requests.
+	// Failed: a CEL constraint failed on devices of the node, or not all devices of it are known;
+	// Reason says which. Nothing is known then of what follows the requests.
 	Failed bool `json:"failed,omitempty"`
 	// Requests are those of all claims in order, alternatives one by one.
 	Requests []Request `json:"requests"`
@@ -83,11 +83,16 @@ func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) 
 	if err != nil {
 		return nil, err
 	}
+	e := &Explanation{Node: node.Name}
 	requests, err := a.RequestDevices(ctx, node, p.Claims)
+	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
+		// What its pools have is not known.
+		e.Failed, e.Reason, e.Requests = true, err.Error(), []Request{}
+		return e, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	e := &Explanation{Node: node.Name}
 	for _, r := range requests {
 		e.Requests = append(e.Requests, Request{
 			Claim: klog.KObj(r.Claim).String(), Name: r.Request,

@@ -6,7 +6,7 @@
 //
 //   - Without CEL constraints it answers as upstream's allocator, field by field but for share IDs
 //     (TestSameAsUpstream), also where devices are too few and selectors fail
-//     (TestSameAsUpstreamWithBounds). docs/comparison.md#differences-from-upstreams-allocator lists where
+//     (TestSameAsUpstreamWithBounds). docs/differences.md lists where
 //     upstream is wrong (TestDifferences).
 //   - With CEL constraints it answers as the search of the package bruteforce, which tries everything
 //     (TestSameAsBruteForce), also with expressions that fail (TestEvaluationFails).

@@ -31,7 +31,8 @@ const (
 // which it is said what it consumes. The name is that of the capacity of which there is not enough.
 //
 // It asks for no more than what is left: whether the device is what was asked for, and whether its
-// node can use it, is not looked at. A candidate without a Device is known by its ID only.
+// node can use it, is not looked at. A candidate without a Device is known by its ID only. What
+// devices consume that are not published any more is not known, and counts as nothing here.
 func (a *Availability) Accept(c *inventory.Candidate, consumed capacity.Amounts) (Shortage, resourceapi.QualifiedName) {
 	if a.allocated.Has(c.Position) || a.taken.Has(c.Position) {
 		return InUse, ""
@@ -45,7 +46,7 @@ func (a *Availability) Accept(c *inventory.Candidate, consumed capacity.Amounts)
 				return NoCapacity, name
 			}
 		}
-		if _, ok := a.Reserve(c); !ok {
+		if _, ok := a.reserve(c); !ok {
 			return NoCounters, ""
 		}
 	}

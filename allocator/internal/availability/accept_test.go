@@ -72,7 +72,7 @@ func TestAccept(t *testing.T) {
 func TestPoolsAreTheState(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
-		inUse := sets.New[structured.DeviceID]()
+		inUse, shares := sets.New[structured.DeviceID](), sets.New[structured.SharedDeviceID]()
 		var published []*resourceapi.ResourceSlice
 		for p := range rapid.IntRange(0, 3).Draw(t, "pools") {
 			driver, pool := fmt.Sprint("driver-", p%2), fmt.Sprint("pool-", p/2)
@@ -83,7 +83,10 @@ func TestPoolsAreTheState(t *testing.T) {
 				}}
 				for d := range rapid.SampledFrom([]int{0, 1, 7, 70}).Draw(t, "devices") {
 					name := fmt.Sprint("device-", s, "-", d)
-					slice.Spec.Devices = append(slice.Spec.Devices, resourceapi.Device{Name: name})
+					slice.Spec.Devices = append(slice.Spec.Devices, resourceapi.Device{Name: name, AllowMultipleAllocations: ptr.To(rapid.Bool().Draw(t, "shared"))})
+					if rapid.Bool().Draw(t, "share in use") {
+						shares.Insert(structured.MakeSharedDeviceID(structured.MakeDeviceID(driver, pool, name), ptr.To(types.UID("1"))))
+					}
 					if rapid.Bool().Draw(t, "in use") {
 						inUse.Insert(structured.MakeDeviceID(driver, pool, name))
 					}
@@ -94,9 +97,16 @@ func TestPoolsAreTheState(t *testing.T) {
 				published = append(published, slice)
 			}
 		}
-		has, err := inventory.New(structured.Features{}, node, published, published)
+		has, err := inventory.New(structured.Features{ConsumableCapacity: true}, node, published, published)
 		require.NoError(t, err)
-		state := NewState(structured.AllocatedState{AllocatedDevices: inUse})
+		if rapid.Bool().Draw(t, "no shares") {
+			shares = nil
+		}
+		state := NewState(structured.AllocatedState{AllocatedDevices: inUse, AllocatedSharedDeviceIDs: shares})
 		require.Equal(t, state.Of(has.Candidates), state.Pools().Of(has))
+		for _, c := range has.Candidates {
+			share := structured.MakeSharedDeviceID(c.ID, ptr.To(types.UID("1")))
+			require.Equal(t, inUse.Has(c.ID) || !c.Shared && shares.Has(share), state.Of(has.Candidates).Has(c.Position), "%s", c.ID)
+		}
 	})
 }

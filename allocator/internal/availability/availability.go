@@ -40,9 +40,14 @@ type Availability struct {
 	// shares has by position what the search's allocations of a shared device consume,
 	// each a stack.
 	shares map[int][]capacity.Amounts
+	// charged has the positions of the shared devices for which the search took counters.
+	// Shares with admin access take none.
+	charged map[int]bool
 	// counters and groups are those of the pools that were needed so far.
 	counters map[*inventory.Pool]*counter.Counters
 	groups   map[*inventory.Pool]*counter.Groups
+	// left has whether a device of the pool is in use that is not published any more.
+	left map[*inventory.Pool]bool
 }
 
 // owner is a claim for which a device was taken.
@@ -57,8 +62,10 @@ func New(features structured.Features, node *v1.Node, state *State, allocated bi
 		allocated: allocated,
 		taken:     bitset.New(devices),
 		shares:    make(map[int][]capacity.Amounts),
+		charged:   make(map[int]bool),
 		counters:  make(map[*inventory.Pool]*counter.Counters),
 		groups:    make(map[*inventory.Pool]*counter.Groups),
+		left:      make(map[*inventory.Pool]bool),
 	}
 }
 
@@ -97,9 +104,26 @@ type Reservation struct {
 // Reserve takes what the device consumes of its pool's counters if it is
 // available and compatible with what else is allocated.
 //
-// A further share of a shared device consumes none: the device has them already.
+// A further share of a shared device consumes none: the device has them already. While a
+// device of the pool is in use that is not published any more, none are available: what it
+// consumes is not known.
 func (a *Availability) Reserve(c *inventory.Candidate) (reserved Reservation, ok bool) {
-	if len(c.Device.ConsumesCounters) == 0 || c.Shared && a.IsShared(c) {
+	if a.isCharged(c) {
+		return Reservation{}, true
+	}
+	if a.hasLeft(c.Pool) {
+		return Reservation{}, false
+	}
+	return a.reserve(c)
+}
+
+// isCharged tells whether the device consumes no counters beyond those that it has.
+func (a *Availability) isCharged(c *inventory.Candidate) bool {
+	return len(c.Device.ConsumesCounters) == 0 || c.Shared && (a.charged[c.Position] || a.state.IsShared(c.ID))
+}
+
+func (a *Availability) reserve(c *inventory.Candidate) (reserved Reservation, ok bool) {
+	if a.isCharged(c) {
 		return Reservation{}, true
 	}
 	if a.features.CompatibilityGroups && !a.GroupsOf(c.Pool).Take(c.Device) {
@@ -110,6 +134,9 @@ func (a *Availability) Reserve(c *inventory.Candidate) (reserved Reservation, ok
 			a.GroupsOf(c.Pool).GiveBack()
 		}
 		return Reservation{}, false
+	}
+	if c.Shared {
+		a.charged[c.Position] = true
 	}
 	return Reservation{counters: true}, true
 }
@@ -153,10 +180,21 @@ func (a *Availability) Release(c *inventory.Candidate, reserved Reservation) {
 	if !reserved.counters {
 		return
 	}
+	delete(a.charged, c.Position)
 	a.CountersOf(c.Pool).GiveBack(c.Device)
 	if a.features.CompatibilityGroups {
 		a.GroupsOf(c.Pool).GiveBack()
 	}
+}
+
+// hasLeft tells whether a device of the pool is in use that is not published any more.
+func (a *Availability) hasLeft(p *inventory.Pool) bool {
+	left, known := a.left[p]
+	if !known {
+		left = a.state.hasLeft(p)
+		a.left[p] = left
+	}
+	return left
 }
 
 // CountersOf are the counters of a pool.

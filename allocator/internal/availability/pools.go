@@ -64,8 +64,9 @@ func (p *Pools) Of(has *inventory.Inventory) bitset.Set {
 	for from := 0; from < len(has.Candidates); {
 		first := has.Candidates[from]
 		to := from + first.Pool.Len()
-		pool := p.places[poolID{first.ID.Driver, first.ID.Pool}]
-		if pool != nil {
+		if pool := p.places[poolID{first.ID.Driver, first.ID.Pool}]; p.state.HasShared() {
+			p.look(allocated, has.Candidates[from:to])
+		} else if pool != nil {
 			p.join(allocated, has.Candidates[from:to], p.devices[pool.from:pool.to])
 		}
 		from = to
@@ -75,11 +76,7 @@ func (p *Pools) Of(has *inventory.Inventory) bitset.Set {
 
 func (p *Pools) join(allocated bitset.Set, candidates []*inventory.Candidate, inUse []draapi.UniqueString) {
 	if len(candidates)*len(inUse) > manyComparisons {
-		for _, c := range candidates {
-			if p.state.isExclusive(c.ID) {
-				allocated.Add(c.Position)
-			}
-		}
+		p.look(allocated, candidates)
 		return
 	}
 	for _, c := range candidates {
@@ -88,6 +85,15 @@ func (p *Pools) join(allocated bitset.Set, candidates []*inventory.Candidate, in
 				allocated.Add(c.Position)
 				break
 			}
+		}
+	}
+}
+
+// look looks each device up.
+func (p *Pools) look(allocated bitset.Set, candidates []*inventory.Candidate) {
+	for _, c := range candidates {
+		if p.state.isTaken(c) {
+			allocated.Add(c.Position)
 		}
 	}
 }

@@ -5,9 +5,12 @@ package availability
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	draapi "k8s.io/dynamic-resource-allocation/api"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/inventory"
@@ -22,6 +25,8 @@ type State struct {
 	// sharedDevices is made when it is needed first: most claims don't need it, and it is as
 	// large as the cluster.
 	sharedDevices func() sets.Set[structured.DeviceID]
+	// byPool are the devices that are in use at all. It is made when it is needed first, too.
+	byPool func() map[poolID][]draapi.UniqueString
 	// givenBack are devices among AllocatedDevices that are not in use any more. They are few: the
 	// set of all is not copied to leave them out.
 	givenBack sets.Set[structured.DeviceID]
@@ -29,7 +34,8 @@ type State struct {
 
 // NewState indexes what was allocated.
 func NewState(state structured.AllocatedState) *State {
-	return &State{AllocatedState: state, sharedDevices: sync.OnceValue(func() sets.Set[structured.DeviceID] {
+	s := &State{AllocatedState: state}
+	s.sharedDevices = sync.OnceValue(func() sets.Set[structured.DeviceID] {
 		devices := sets.New[structured.DeviceID]()
 		for share := range state.AllocatedSharedDeviceIDs {
 			devices.Insert(share.GetDeviceID())
@@ -38,7 +44,37 @@ func NewState(state structured.AllocatedState) *State {
 			devices.Insert(device)
 		}
 		return devices
-	})}
+	})
+	s.byPool = sync.OnceValue(func() map[poolID][]draapi.UniqueString {
+		pools := make(map[poolID][]draapi.UniqueString)
+		add := func(id structured.DeviceID) {
+			pool := poolID{id.Driver, id.Pool}
+			pools[pool] = append(pools[pool], id.Device)
+		}
+		for id := range s.AllocatedDevices {
+			if !s.givenBack.Has(id) {
+				add(id)
+			}
+		}
+		if s.HasShared() {
+			for id := range s.sharedDevices() {
+				add(id)
+			}
+		}
+		return pools
+	})
+	return s
+}
+
+// hasLeft tells whether a device of the pool is in use that is not published any more.
+func (s *State) hasLeft(p *inventory.Pool) bool {
+	inUse := s.byPool()[poolID{draapi.MakeUniqueString(p.Driver), draapi.MakeUniqueString(p.Name)}]
+	if len(inUse) == 0 {
+		return false
+	}
+	published := sets.New[string]()
+	p.EachDevice(func(_ *resourceapi.ResourceSlice, d *resourceapi.Device) { published.Insert(d.Name) })
+	return slices.ContainsFunc(inUse, func(device draapi.UniqueString) bool { return !published.Has(device.String()) })
 }
 
 // Without is the state after something was given back, all of which was in use.
@@ -69,19 +105,25 @@ func (s *State) Exclusive() sets.Set[structured.DeviceID] {
 	return s.AllocatedDevices.Difference(s.givenBack)
 }
 
+// isTaken tells whether nothing of the candidate is to be had.
+func (s *State) isTaken(c *inventory.Candidate) bool {
+	return s.isExclusive(c.ID) || !c.Shared && s.IsShared(c.ID)
+}
+
 // isExclusive tells whether the device is in use as a whole.
 func (s *State) isExclusive(id structured.DeviceID) bool {
 	return s.AllocatedDevices.Has(id) && !s.givenBack.Has(id)
 }
 
-// Of has the positions of the candidates that are allocated, exclusively.
+// Of has the positions of the candidates that are not to be had: those that are allocated
+// exclusively, and those that are not shared any more while there are shares of them.
 func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
 	allocated := bitset.New(len(candidates))
-	if len(s.AllocatedDevices) == 0 {
+	if len(s.AllocatedDevices) == 0 && !s.HasShared() {
 		return allocated
 	}
 	for i, c := range candidates {
-		if s.isExclusive(c.ID) {
+		if s.isTaken(c) {
 			allocated.Add(i)
 		}
 	}

@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -137,4 +138,33 @@ func TestWhole(t *testing.T) {
 	p = Whole(features, id, []*resourceapi.ResourceSlice{first, second})
 	require.Equal(t, "counter set none not found", p.Invalid)
 	require.Equal(t, []string{"a", "b"}, devices(p))
+}
+
+// TestCountsThatDisagree: in whatever order slices come, a pool is invalid if they don't agree on how many they are.
+func TestCountsThatDisagree(t *testing.T) {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
+	slice := func(name, node string, count int64) *resourceapi.ResourceSlice {
+		return &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.ResourceSliceSpec{
+			Driver: "driver", NodeName: ptr.To(node), Pool: resourceapi.ResourcePool{Name: "pool", ResourceSliceCount: count},
+		}}
+	}
+	for name, all := range map[string][]*resourceapi.ResourceSlice{
+		"here":      {slice("a", "node-1", 2), slice("b", "node-1", 3)},
+		"one says":  {slice("a", "node-1", 1), slice("b", "node-1", 2)},
+		"elsewhere": {slice("a", "node-1", 2), slice("b", "node-2", 3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 2 {
+				slices.Reverse(all)
+				index := newIndex(all)
+				has, err := index.Of(structured.Features{}, node, all)
+				require.NoError(t, err)
+				require.Len(t, has.Pools, 1)
+				require.Equal(t, "resourceSliceCount is not the same in all slices", has.Pools[0].Invalid)
+				require.False(t, has.Pools[0].Incomplete)
+				require.False(t, has.selfContained)
+				require.Equal(t, has.Pools[0].Invalid, Whole(structured.Features{}, has.Pools[0].ID, all).Invalid)
+			}
+		})
+	}
 }

@@ -83,7 +83,7 @@ func Gather(features structured.Features, node *v1.Node, candidates, all []*reso
 	}
 	selfContained = true
 	for id, poolSlices := range relevant {
-		selfContained = selfContained && int64(len(poolSlices)) == poolSlices[0].Spec.Pool.ResourceSliceCount
+		selfContained = selfContained && isComplete(poolSlices)
 		if p := newPool(features, id, poolSlices, all); p != nil {
 			pools = append(pools, p)
 		}
@@ -161,27 +161,38 @@ func addLatest(pools map[ID][]*resourceapi.ResourceSlice, slice *resourceapi.Res
 // generation of the pool exists that has nothing for the node.
 func newPool(features structured.Features, id ID, forNode, all []*resourceapi.ResourceSlice) *Pool {
 	p := &Pool{ID: id}
-	want := forNode[0].Spec.Pool.ResourceSliceCount
 	published := forNode
 	// Looking at the slices of all nodes is expensive. It isn't needed in the
 	// usual case, where all of a pool is for one node.
-	if int64(len(forNode)) != want {
+	if !isComplete(forNode) {
 		var obsolete bool
 		published, obsolete = generation(all, id, forNode[0].Spec.Pool.Generation)
 		if obsolete {
 			return nil
 		}
+		if p.Invalid = contradictoryCount(published); p.Invalid != "" {
+			return p
+		}
 		if !features.CompatibilityGroups {
 			published = slices.DeleteFunc(published, usesCompatibilityGroups)
 		}
-		if int64(len(published)) != want {
-			p.Incomplete = true
+		if p.Incomplete = !isComplete(published); p.Incomplete {
 			return p
 		}
 	}
 	slices.SortFunc(forNode, func(a, b *resourceapi.ResourceSlice) int { return cmp.Compare(a.Name, b.Name) })
 	p.fill(features, forNode, published)
 	return p
+}
+
+// isComplete tells whether slices of one generation are all that they say there are.
+func isComplete(slices []*resourceapi.ResourceSlice) bool {
+	for _, slice := range slices {
+		if slice.Spec.Pool.ResourceSliceCount != int64(len(slices)) {
+			return false
+		}
+	}
+	return len(slices) > 0
 }
 
 // generation returns the slices of one generation of a pool, for whichever nodes

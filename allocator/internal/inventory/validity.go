@@ -10,9 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// A pool is valid if its device names are unique and the counters that devices
-// consume are defined once. The API server can't check either, because slices are
-// objects of their own.
+// A pool is valid if its slices agree on how many they are, its device names are
+// unique, and the counters that devices consume are defined once. The API server can't
+// check any of it, because slices are objects of their own.
+
+// contradictoryCount compares the slices of one generation.
+func contradictoryCount(published []*resourceapi.ResourceSlice) string {
+	for _, slice := range published {
+		if slice.Spec.Pool.ResourceSliceCount != published[0].Spec.Pool.ResourceSliceCount {
+			return "resourceSliceCount is not the same in all slices"
+		}
+	}
+	return ""
+}
 
 func duplicateDevice(slices []*resourceapi.ResourceSlice) string {
 	count := 0

@@ -24,7 +24,11 @@ func Whole(features structured.Features, id ID, published []*resourceapi.Resourc
 		return nil
 	}
 	p := &Pool{ID: id}
-	if p.Incomplete = int64(len(latest)) != latest[0].Spec.Pool.ResourceSliceCount; p.Incomplete {
+	if p.Invalid = contradictoryCount(latest); p.Invalid != "" {
+		p.elsewhere = latest
+		return p
+	}
+	if p.Incomplete = !isComplete(latest); p.Incomplete {
 		p.elsewhere = latest
 		return p
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/nearest"
 	"github.com/celset/celset/cel/device"
@@ -39,16 +40,20 @@ func publishedBy(candidates []candidates) published {
 
 func (p published) add(driver string, of *resourceapi.Device) {
 	for name, value := range of.Attributes {
-		domain, id, found := strings.Cut(string(name), "/")
-		if !found {
-			domain, id = driver, string(name)
-		}
-		name := device.AttributeName{Domain: domain, ID: id}
+		name := nameOf(driver, name)
 		if p[name] == nil {
 			p[name] = map[string]int{}
 		}
 		p[name][typeOf(value)]++
 	}
+}
+
+func nameOf(driver string, name resourceapi.QualifiedName) device.AttributeName {
+	domain, id, found := strings.Cut(string(name), "/")
+	if !found {
+		domain, id = driver, string(name)
+	}
+	return device.AttributeName{Domain: domain, ID: id}
 }
 
 // attribute counts how many of so many devices publish one.
@@ -85,6 +90,7 @@ type attributes struct {
 	published
 	// drivers are those of all devices.
 	drivers     []string
+	preReleases map[device.AttributeName]string
 	object      *Object
 	where, name string
 	expression  *device.Expression
@@ -102,6 +108,7 @@ func (a *attributes) check() {
 			a.read(expr, guarded, true)
 			a.comparison(expr, guarded)
 			a.driver(expr)
+			a.preRelease(expr)
 		})
 	}
 }
@@ -184,6 +191,52 @@ func (a *attributes) driver(expr ast.Expr) {
 			a.report(expr, true, fmt.Sprintf("no device is of the driver %q%s", string(name), near))
 		}
 	}
+}
+
+// preRelease warns of a comparison of versions of which some that are published are pre-releases, as what vendors
+// append makes them: they sort before the version without it.
+func (a *attributes) preRelease(expr ast.Expr) {
+	if !tree.IsCall(expr, "isGreaterThan", "isLessThan", "compareTo") || !expr.AsCall().IsMemberFunction() {
+		return
+	}
+	sides := append(slices.Clone(expr.AsCall().Args()), expr.AsCall().Target())
+	if slices.ContainsFunc(sides, isPreRelease) {
+		return
+	}
+	for _, side := range sides {
+		name, isRead, ok := device.NameOf(side)
+		if text := a.preReleases[name]; ok && isRead && text != "" {
+			release, _, _ := strings.Cut(text, "-")
+			a.report(expr, true, fmt.Sprintf("%q of a device is %s, which is less than %s: compare with a pre-release such as semver('%s-0')",
+				name.Domain+"/"+name.ID, text, release, release))
+			return
+		}
+	}
+}
+
+// isPreRelease is for versions that are written so: what sorts before a release is meant.
+func isPreRelease(expr ast.Expr) bool {
+	if !tree.IsCall(expr, "semver") {
+		return false
+	}
+	text, ok := tree.Literal[types.String](expr.AsCall().Args()[0])
+	return ok && strings.Contains(string(text), "-")
+}
+
+// preReleasesOf has, for each attribute, a version that is a pre-release.
+func preReleasesOf(candidates []candidates) map[device.AttributeName]string {
+	result := map[device.AttributeName]string{}
+	for _, on := range candidates {
+		for _, one := range on.devices {
+			for name, value := range one.device.Attributes {
+				if text := ptr.Deref(value.VersionValue, ""); strings.Contains(strings.Split(text, "+")[0], "-") {
+					name := nameOf(one.id.Driver.String(), name)
+					result[name] = max(result[name], text)
+				}
+			}
+		}
+	}
+	return result
 }
 
 // effects are those of comparing what is never of the same type.

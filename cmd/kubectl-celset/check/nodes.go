@@ -6,6 +6,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/big"
 	"slices"
 
@@ -86,6 +87,10 @@ func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim
 	var result []candidates
 	for _, node := range n.all {
 		requests, err := n.allocator.RequestDevices(ctx, node, []*resourceapi.ResourceClaim{claim})
+		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
+			// What its pools have is not known.
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

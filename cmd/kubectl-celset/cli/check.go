@@ -81,7 +81,7 @@ func newCheckCommand(o *options) *cobra.Command {
 		},
 	}
 	o.addFlags(command, "json", "yaml")
-	o.gates.addFlag(command.Flags())
+	o.gates.addFlag(command.Flags(), o.ErrOut)
 	command.Flags().IntVar(&settings.Count, "count", 0, "Number of devices to assume for definitions that no claim refers to. Without it facts are those of 4, and a set may have any number.")
 	command.Flags().BoolVar(&strict, "strict", false, "End with exit code 1 if there are warnings, too.")
 	command.Flags().DurationVar(&settings.Timeout, "timeout", settings.Timeout, "Time to look for sets.")

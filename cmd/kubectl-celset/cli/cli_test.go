@@ -5,6 +5,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"reflect"
 	"testing"
 
@@ -62,7 +63,7 @@ func TestEachFeatureHasItsGates(t *testing.T) {
 			require.NoError(t, plain.SetEmulationVersion(last.Version.SubtractMinor(1)))
 		}
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		g.addFlag(flags)
+		g.addFlag(flags, io.Discard)
 		value := "=true"
 		if plain.Enabled(name) {
 			value = "=false"

@@ -61,7 +61,7 @@ func newDrawCommand(o *options) *cobra.Command {
 		},
 	}
 	o.addFlags(command, "svg", "json", "yaml")
-	o.gates.addFlag(command.Flags())
+	o.gates.addFlag(command.Flags(), o.ErrOut)
 	command.Flags().StringVar(&settings.Row, "row", "", "Attribute with the row of a device, NAME or DOMAIN/NAME.")
 	command.Flags().StringVar(&settings.Col, "col", "", "Attribute with the column of a device, NAME or DOMAIN/NAME.")
 	return command

@@ -107,7 +107,7 @@ type fitOptions struct {
 func (f *fitOptions) addFlags(command *cobra.Command) {
 	f.options.addFlags(command, "json", "yaml")
 	flags := command.Flags()
-	f.gates.addFlag(flags)
+	f.gates.addFlag(flags, f.ErrOut)
 	flags.StringSliceVar(&f.asked.Nodes, "node", nil, "Ask for these nodes only.")
 	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time for all nodes together.")
 	flags.StringVar(&f.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which schedulers publish what they serve.")

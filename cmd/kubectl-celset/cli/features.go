@@ -6,6 +6,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -108,7 +111,38 @@ func (g gates) follow(ctx context.Context, client discovery.DiscoveryInterface) 
 	return nil
 }
 
-func (g gates) addFlag(flags *pflag.FlagSet) { g.AddFlag(flags) }
+// addFlag adds the flag of kube-scheduler. A gate that changes nothing here is ignored, and said to be:
+// the flag takes what the scheduler was started with.
+func (g gates) addFlag(flags *pflag.FlagSet, errOut io.Writer) {
+	g.AddFlag(flags)
+	flag := flags.Lookup("feature-gates")
+	flag.Value = &lenientGates{flag.Value, g, errOut}
+}
+
+type lenientGates struct {
+	pflag.Value
+	gates  gates
+	errOut io.Writer
+}
+
+// Set implements [pflag.Value].
+func (l *lenientGates) Set(value string) error {
+	var known, ignored []string
+	for gate := range strings.SplitSeq(value, ",") {
+		name, setting, _ := strings.Cut(gate, "=")
+		name = strings.TrimSpace(name)
+		_, isKnown := l.gates.GetAll()[featuregate.Feature(name)]
+		if _, err := strconv.ParseBool(strings.TrimSpace(setting)); isKnown || err != nil || name == "AllAlpha" || name == "AllBeta" {
+			known = append(known, gate)
+		} else {
+			ignored = append(ignored, name)
+		}
+	}
+	if len(ignored) > 0 {
+		_, _ = fmt.Fprintf(l.errOut, "warning: --feature-gates: without effect here: %s\n", strings.Join(ignored, ", "))
+	}
+	return l.Value.Set(strings.Join(known, ","))
+}
 
 // features combines the gates as the scheduler's plugin does.
 func (g gates) features() structured.Features {

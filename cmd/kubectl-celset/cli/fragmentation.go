@@ -84,7 +84,7 @@ func newFragmentationCommand(o *options) *cobra.Command {
 	}
 	o.addFlags(command, "json", "yaml")
 	flags := command.Flags()
-	o.gates.addFlag(flags)
+	o.gates.addFlag(flags, o.ErrOut)
 	flags.StringVar(&settings.Class, "class", "", "Look at the constraints of this DeviceClass only.")
 	flags.StringVar(&settings.Constraint, "constraint", "", "Look at constraints of this name only.")
 	flags.IntSliceVar(&settings.Counts, "count", nil, "Look at sets of so many devices, instead of those that claims ask for.")

@@ -47,7 +47,7 @@ func (r *Report) Print(w io.Writer) error {
 // shown leaves out the nodes that have no device for any request, if there are others and the reasons are asked for.
 func (r *Report) shown() []Node {
 	shown := slices.DeleteFunc(slices.Clone(r.Nodes), func(n Node) bool {
-		return n.Why != nil && !slices.ContainsFunc(n.Why.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
+		return n.Why != nil && len(n.Why.Requests) > 0 && !slices.ContainsFunc(n.Why.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
 	})
 	if len(shown) == 0 {
 		return r.Nodes

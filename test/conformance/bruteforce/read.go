@@ -92,13 +92,15 @@ func visiblePool(p *Problem, driver, name string) (*pool, bool) {
 	}
 	generation, want := here[0].Spec.Pool.Generation, int(here[0].Spec.Pool.ResourceSliceCount)
 	published := here
-	if len(here) != want {
+	if slices.ContainsFunc(here, func(s *resourceapi.ResourceSlice) bool { return int(s.Spec.Pool.ResourceSliceCount) != len(here) }) {
 		if latest(all)[0].Spec.Pool.Generation > generation {
 			return result, false
 		}
 		published = latest(all)
 	}
 	switch {
+	case slices.ContainsFunc(published, func(s *resourceapi.ResourceSlice) bool { return int(s.Spec.Pool.ResourceSliceCount) != want }):
+		result.invalid = true
 	case len(published) != want:
 		result.incomplete = true
 	case contradictory(p, here, published):
@@ -330,7 +332,7 @@ func (s *solver) prepareRequest(name string, api *resourceapi.ExactDeviceRequest
 		r.count = len(r.selected)
 		for _, pool := range s.pools {
 			if pool.incomplete || pool.invalid {
-				return nil, fmt.Errorf("wants all devices, but pool %s/%s can't be seen as a whole", pool.driver, pool.name)
+				return nil, fmt.Errorf("wants all devices, but pool %s/%s can't be seen as a whole%w", pool.driver, pool.name, structured.ErrFailedAllocationOnNode)
 			}
 		}
 	}

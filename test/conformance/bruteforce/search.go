@@ -81,7 +81,7 @@ func (e *EvaluationError) Unwrap() error { return e.Err }
 // Solve tries all assignments until one is right. The error is an
 // [*EvaluationError] if a CEL constraint failed on one of them; other errors say
 // that the problem is none that Solve understands, or that a request for all
-// devices meets a pool that can't be seen as a whole.
+// devices meets a pool that can't be seen as a whole, which is about the node.
 func Solve(p Problem) (Solution, error) {
 	s := &solver{Problem: p}
 	s.pools = visiblePools(&s.Problem)
@@ -228,8 +228,9 @@ func (s *solver) available(assignment []choice) bool {
 	return s.free(assignment) && s.haveCapacity(together) && s.haveCounters(together)
 }
 
-// free tells whether nobody else has the devices: neither anybody before nor, in
-// this solution, an earlier claim. Admin access does not care.
+// free tells whether nobody else has the devices: neither anybody before, be it as
+// shares from when they were shared, nor, in this solution, an earlier claim. Admin
+// access does not care.
 func (s *solver) free(assignment []choice) bool {
 	taken := sets.New(s.State.AllocatedDevices.UnsortedList()...)
 	for _, earlier := range s.chosen {
@@ -240,7 +241,7 @@ func (s *solver) free(assignment []choice) bool {
 		}
 	}
 	for _, c := range assignment {
-		if taken.Has(c.device.id) && !c.request.adminAccess {
+		if (taken.Has(c.device.id) || !c.device.shared && s.wasShared(c.device)) && !c.request.adminAccess {
 			return false
 		}
 	}
@@ -308,18 +309,22 @@ func (s *solver) haveCapacity(choices []choice) bool {
 }
 
 // haveCounters adds up what the devices consume of the counters of each pool, those
-// that were allocated before included. Devices without counters are not asked, and
-// a shared device consumes them once.
+// that were allocated before included. Devices without counters are not asked, nor is
+// admin access, and a shared device consumes them once. Of a device that has left its
+// pool it is not known what it consumes, so nothing is available then.
 func (s *solver) haveCounters(choices []choice) bool {
 	consuming := make(map[*pool][]*device)
 	for _, c := range choices {
 		d := c.device
-		if len(d.ConsumesCounters) == 0 || d.shared && (s.wasShared(d) || slices.Contains(consuming[d.pool], d)) {
+		if len(d.ConsumesCounters) == 0 || c.request.adminAccess || d.shared && (s.wasShared(d) || slices.Contains(consuming[d.pool], d)) {
 			continue
 		}
 		consuming[d.pool] = append(consuming[d.pool], d)
 	}
 	for p, devices := range consuming {
+		if s.hasLost(p) {
+			return false
+		}
 		for _, d := range p.published {
 			if s.State.AllocatedDevices.Has(d.id) || s.wasShared(d) {
 				devices = append(devices, d)
@@ -334,6 +339,21 @@ func (s *solver) haveCounters(choices []choice) bool {
 		}
 	}
 	return true
+}
+
+// hasLost tells whether somebody has a device of the pool that is not published.
+func (s *solver) hasLost(p *pool) bool {
+	inUse := s.State.AllocatedDevices.UnsortedList()
+	for share := range s.State.AllocatedSharedDeviceIDs {
+		inUse = append(inUse, share.GetDeviceID())
+	}
+	for id := range s.State.AggregatedCapacity {
+		inUse = append(inUse, id)
+	}
+	return slices.ContainsFunc(inUse, func(id structured.DeviceID) bool {
+		return id.Driver.String() == p.driver && id.Pool.String() == p.name &&
+			!slices.ContainsFunc(p.published, func(d *device) bool { return d.id == id })
+	})
 }
 
 func consumption(devices []*device, set, counter string) resource.Quantity {

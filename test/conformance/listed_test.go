@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/test/conformance/scenario"
+)
+
+// docs/differences.md lists what our allocator mends. Random cases meet some of it. Errors are
+// translated. For the rest, what the difference is about is removed, and the answers must be the same
+// then: a case has no other difference than a listed one.
+
+var aboutNode = regexp.MustCompile(`asks for all devices, but resource pool \S+ is currently |unsupported ResourceSlice.NodeSelector with \d+ terms`)
+
+// mended is what comes of an outcome of upstream's when the errors are of the node that are about its slices.
+func mended(o outcome) outcome {
+	if o.kind == fatal && aboutNode.MatchString(o.err.Error()) {
+		return outcome{kind: onNode, err: fmt.Errorf("%w%w", o.err, structured.ErrFailedAllocationOnNode)}
+	}
+	return o
+}
+
+// requireListed requires that answers differ only by what is listed.
+func requireListed(t require.TestingT, c *scenario.Case, want, got outcome, options ...allocator.Option) {
+	without := c.Clone()
+	if !stripListed(without) {
+		requireEqual(t, c, want, got, "experimental is right, ours is not")
+		return
+	}
+	requireEqual(t, without, mended(upstream(experimental, without)), ours(without, options...),
+		"experimental is right, ours is not, in a case without what is listed")
+}
+
+// stripListed removes what listed differences are about, and says whether there was any.
+func stripListed(c *scenario.Case) bool {
+	changed := false
+	if strip := trait("shared counters"); strip(c.Clone()) {
+		changed = trait("admin access")(c)
+	}
+	// A node may see an older generation of a pool than others do: of what has left one the answer may differ.
+	type generations = map[int64]bool
+	of, has, shared := map[scenario.Device]generations{}, map[scenario.Device]generations{}, map[scenario.Device]bool{}
+	add := func(to map[scenario.Device]generations, is scenario.Device, generation int64) {
+		if to[is] == nil {
+			to[is] = generations{}
+		}
+		to[is][generation] = true
+	}
+	for _, slice := range c.Slices {
+		add(of, scenario.Device{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name}, slice.Spec.Pool.Generation)
+	}
+	c.Devices(func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) {
+		is := scenario.Device{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: d.Name}
+		add(has, is, slice.Spec.Pool.Generation)
+		shared[is] = c.Features.ConsumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false)
+	})
+	hasLeft := func(d scenario.Device) bool {
+		return len(has[d]) < len(of[scenario.Device{Driver: d.Driver, Pool: d.Pool}])
+	}
+	before := len(c.Allocated) + len(c.Shares)
+	c.Allocated = slices.DeleteFunc(c.Allocated, hasLeft)
+	c.Shares = slices.DeleteFunc(c.Shares, func(s scenario.Share) bool { return hasLeft(s.Device) || !shared[s.Device] })
+	return changed || len(c.Allocated)+len(c.Shares) < before
+}
+
+func trait(name string) func(*scenario.Case) bool {
+	i := slices.IndexFunc(scenario.Traits, func(t scenario.Trait) bool { return strings.EqualFold(t.Name, name) })
+	return scenario.Traits[i].Strip
+}

@@ -11,12 +11,16 @@
 //	fmt.Println(e) // 5 of 12 devices are free, but no set of 4 satisfies ... : claim default/a has mla-3
 //
 // The search itself tells only that there is no solution, because the first thing that
-// went wrong in it need not be what a user has to change. So two more questions are asked.
+// went wrong in it need not be what a user has to change. So three more questions are asked.
 //
 // What can't be met? Conditions are added one by one, in the order of the claims: first
 // no constraint at all, then one constraint after the other, and of a CEL constraint one
 // conjunct after the other. The first with which there is no solution any more is named.
 // More conditions never make more sets possible, so it is found by bisection.
+//
+// What else? Taints, pools that can't be used, counters, capacities, node selectors of devices and features are taken out
+// of the problem, one kind after the other ([Cause]). Each with which the claims fit is named. If there is none, all are
+// taken out, and those are named that can't be put back.
 //
 // Who is in the way? If the claims would fit on the node with all of its devices free,
 // owners are made to keep their devices one after the other, as long as the claims fit.

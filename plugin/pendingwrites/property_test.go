@@ -144,7 +144,7 @@ func (w *world) lead() {
 	w.late = nil
 	w.queue.ShutDown()
 	w.known, w.follower = w.follower, newKnown()
-	w.Writes = newWrites(w.t, w.server.client(), w.known, w.clock, func(Outcome) {})
+	w.Writes = newWrites(w.t, w.client(), w.known, w.clock, func(Outcome) {})
 	require.NoError(w.t, w.CatchUp(w.t.Context()))
 	w.seen.caughtUp++
 }

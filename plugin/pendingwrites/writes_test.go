@@ -69,7 +69,7 @@ func newDesk(t anyTest) *desk {
 		server: &server{stored: map[string]*resourceapi.ResourceClaim{}}, known: newKnown(),
 		clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
 	}
-	d.Writes = newWrites(t, d.server.client(), d.known, d.clock, func(outcome Outcome) { d.outcomes = append(d.outcomes, outcome) })
+	d.Writes = newWrites(t, d.client(), d.known, d.clock, func(outcome Outcome) { d.outcomes = append(d.outcomes, outcome) })
 	return d
 }
 

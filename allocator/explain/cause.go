@@ -172,8 +172,13 @@ func (p *Problem) editedDevices(node *v1.Node, has func(*resourceapi.Device) boo
 }
 
 func (p *Problem) onAllNodes(*v1.Node) *Problem {
+	left := maxElsewhere
 	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
-		return slice.Spec.NodeSelector != nil || slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return d.NodeSelector != nil })
+		if slice.Spec.NodeSelector == nil && !slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return d.NodeSelector != nil }) {
+			return false
+		}
+		left--
+		return left >= 0
 	}, func(spec *resourceapi.ResourceSliceSpec) {
 		if spec.NodeSelector != nil {
 			spec.NodeSelector, spec.AllNodes = nil, ptr.To(true)

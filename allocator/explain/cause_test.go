@@ -196,3 +196,28 @@ func TestCausesAreTrue(t *testing.T) {
 	t.Log(said)
 	require.Len(t, said, 10, "the generator has lost a case: %v", said)
 }
+
+// What is looked at to explain a node does not grow with the cluster: other nodes' slices, claims with their devices, and more
+// than some slices that are for other nodes by a node selector, are left out.
+func TestExplanationsLookAtOneNode(t *testing.T) {
+	w := world{count: 1}
+	w.pools[0].things, w.pools[1].things = []thing{{owner: 1}}, []thing{{owner: 1}}
+	p := w.problem(t, nil, func(string) bool { return false })
+	for i := range 1000 {
+		other := p.Slices[0].DeepCopy()
+		other.Name, other.Spec.Pool = fmt.Sprint("other-", i), resourceapi.ResourcePool{Name: fmt.Sprint("other-", i), ResourceSliceCount: 1}
+		other.Spec.NodeName, other.Spec.NodeSelector = nil, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "rack", Operator: v1.NodeSelectorOpIn, Values: []string{"b"}}}}}}
+		claim := owning(fmt.Sprint("else-", i), 0)
+		claim.Status.Allocation.Devices.Results[0].Pool, claim.Status.Allocation.Devices.Results[0].Device = other.Name, "device-0"
+		p.Slices, p.Allocated = append(p.Slices, other), append(p.Allocated, claim)
+	}
+	for elsewhere, want := range map[bool]int{false: 4, true: 4 + 128} {
+		on, err := explain.OnNode(p, node, elsewhere)
+		require.NoError(t, err)
+		require.Len(t, on.Slices, want)
+		require.Len(t, on.Allocated, want-3)
+	}
+	e, err := p.Node(t.Context(), node)
+	require.NoError(t, err)
+	require.Equal(t, []string{"default/owner-1"}, []string{e.InTheWay[0].Claim})
+}

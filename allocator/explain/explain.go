@@ -116,7 +116,10 @@ func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) 
 }
 
 func (p *Problem) explain(ctx context.Context, node *v1.Node, e *Explanation) error {
-	var err error
+	p, err := p.onNode(node, slices.ContainsFunc(e.Requests, Request.hasNone))
+	if err != nil {
+		return err
+	}
 	if e.Unmet, err = p.unmet(ctx, node); err != nil {
 		return err
 	}

@@ -6,11 +6,15 @@ package explain
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/cel/device"
@@ -51,6 +55,50 @@ func Prepare(ctx context.Context, environment *device.Environment, claim *resour
 		}
 	}
 	return nil
+}
+
+// maxElsewhere is how many ResourceSlices that are for other nodes by a node selector are looked at to explain a node that
+// has no device for a request.
+const maxElsewhere = 128
+
+// cacheBytes is for what the searches of one explanation share.
+const cacheBytes = 16 << 20
+
+// pool is one of a driver.
+type pool struct{ driver, name string }
+
+// onNode has only what matters on a node: the pools that may have devices for it, with elsewhere some for other nodes, and the
+// claims with devices of these. So an explanation costs no more in a large cluster, and the cache of the scheduler stays as it is.
+func (p *Problem) onNode(node *v1.Node, elsewhere bool) (*Problem, error) {
+	pools, more := sets.New[pool](), 0
+	for _, slice := range p.Slices {
+		spec := &slice.Spec
+		if !mayBeFor(slice, node) || pools.Has(pool{spec.Driver, spec.Pool.Name}) {
+			continue
+		}
+		isFor := ptr.Deref(spec.PerDeviceNodeSelection, false)
+		if !isFor {
+			var err error
+			if isFor, err = structured.NodeMatches(p.Features, node, ptr.Deref(spec.NodeName, ""), ptr.Deref(spec.AllNodes, false), spec.NodeSelector); err != nil {
+				return nil, fmt.Errorf("ResourceSlice %s: node selection: %w", slice.Name, err)
+			}
+		}
+		if !isFor && elsewhere && more < maxElsewhere {
+			more, isFor = more+1, true
+		}
+		if isFor {
+			pools.Insert(pool{spec.Driver, spec.Pool.Name})
+		}
+	}
+	return p.with(func(p *Problem) {
+		p.Options = append(slices.Clone(p.Options), allocator.WithCache(allocator.NewCache(allocator.CacheBytes(cacheBytes))))
+		p.Slices = slices.DeleteFunc(slices.Clone(p.Slices), func(slice *resourceapi.ResourceSlice) bool {
+			return !pools.Has(pool{slice.Spec.Driver, slice.Spec.Pool.Name})
+		})
+		p.Allocated = slices.DeleteFunc(slices.Clone(p.Allocated), func(claim *resourceapi.ResourceClaim) bool {
+			return !slices.ContainsFunc(resultsOf(claim), func(r resourceapi.DeviceRequestAllocationResult) bool { return pools.Has(pool{r.Driver, r.Pool}) })
+		})
+	}), nil
 }
 
 // conjunction joins conjuncts.

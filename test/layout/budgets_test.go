@@ -45,7 +45,7 @@ var budgets = []budget{
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 9450},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1750},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12200},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3270},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 6790},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2900},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4670},
@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12960},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10670},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 75650},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 75700},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

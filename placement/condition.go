@@ -165,13 +165,15 @@ const (
 	ReasonScoreOutOfRange = "ScoreOutOfRange"
 	// ReasonAmountOutOfRange says that amounts of candidates can't be true.
 	ReasonAmountOutOfRange = "AmountOutOfRange"
+	// ReasonPreRelease says that versions of clusters are less than the release of their numbers.
+	ReasonPreRelease = "PreRelease"
 )
 
 // Warning is something that does not keep a Placement from being decided: an event.
 type Warning struct {
-	// Reason is ReasonScoreExpired, ReasonScoreOutOfRange or ReasonAmountOutOfRange.
+	// Reason is ReasonScoreExpired, ReasonScoreOutOfRange, ReasonAmountOutOfRange or ReasonPreRelease.
 	Reason string
-	// Plugin is the prioritizer it is about.
+	// Plugin is the filter or prioritizer it is about.
 	Plugin string
 	// Message names the first few objects.
 	Message string

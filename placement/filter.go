@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -47,11 +48,15 @@ func (r *run) filterByPredicates(verdicts []*verdict) []*Candidate {
 	if removed := len(verdicts) - passing; removed > 0 {
 		filtered.Removed = make([]Removal, 0, removed)
 	}
+	var preReleases []string
 	made, passed := make([]Candidate, passing), make([]*Candidate, 0, passing)
 	for i, cluster := range available.Clusters {
 		v := unfiltered
 		if len(verdicts) > 0 {
 			v = verdicts[i]
+		}
+		if v.preRelease {
+			preReleases = append(preReleases, fmt.Sprintf("%s (%.40q)", cluster.Name, cluster.Status.Version.Kubernetes))
 		}
 		if v.reason != nil {
 			filtered.Removed = append(filtered.Removed, Removal{cluster.Name, v.reason})
@@ -62,6 +67,8 @@ func (r *run) filterByPredicates(verdicts []*verdict) []*Candidate {
 		passed = append(passed, c)
 	}
 	r.result.Filters = append(r.result.Filters, filtered)
+	r.report.warn(ReasonPreRelease, Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+
+		`semver("1.31.0-0") is less than each version 1.31.0 with a suffix`, preReleases)
 	return passed
 }
 

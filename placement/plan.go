@@ -55,6 +55,8 @@ type plan struct {
 	balances bool
 	// reads are the AddOnPlacementScores that the predicates and prioritizers read.
 	reads cluster.ScoreNames
+	// releases are the versions that the predicates compare others with, see [cluster.Selector.Releases].
+	releases sets.Set[string]
 	// wrong is what could not be understood; if there is anything, the plan must not
 	// be carried out.
 	wrong misconfigurations
@@ -86,6 +88,12 @@ func (s *Scheduler) plan(ctx context.Context, placement *clusterv1beta1.Placemen
 		}
 	}
 	p.reads = p.predicates.scoreNames()
+	p.releases = sets.New[string]()
+	for _, selector := range p.predicates {
+		if selector != nil {
+			p.releases = p.releases.Union(selector.Releases())
+		}
+	}
 	for _, configuration := range spec.PrioritizerPolicy.Configurations {
 		if c := configuration.ScoreCoordinate; c != nil && c.AddOn != nil && c.Type != clusterv1beta1.ScoreCoordinateTypeBuiltIn {
 			p.reads.Names.Insert(c.AddOn.ResourceName)
@@ -360,6 +368,13 @@ func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluste
 		result.reason = &Unmatched{unmatched}
 	}
 	return result, nil
+}
+
+// isPreRelease reports whether the version of a cluster is less than a release with its numbers that the predicates
+// compare versions with.
+func (p *plan) isPreRelease(cluster *clusterv1.ManagedCluster) bool {
+	release, _, ok := strings.Cut(strings.TrimPrefix(cluster.Status.Version.Kubernetes, "v"), "-")
+	return ok && p.releases.Has(release)
 }
 
 // scoreNames are the AddOnPlacementScores that any of the predicates reads.

@@ -38,6 +38,8 @@ type verdict struct {
 	reads []read
 	// fleeting is set if something that it depends on has no version.
 	fleeting bool
+	// preRelease is set if an expression compares with the release of the numbers of the cluster's version.
+	preRelease bool
 	// counted is set while it is known to be part of a count.
 	counted bool
 }
@@ -236,7 +238,7 @@ func (r *run) evaluate(of *clusterv1.ManagedCluster) (*verdict, error) {
 	if late != nil {
 		return r.late(of, late), nil
 	}
-	return r.share(verdict{match: match, reads: r.recorder.reads, fleeting: r.recorder.fleeting}), nil
+	return r.share(verdict{match: match, reads: r.recorder.reads, fleeting: r.recorder.fleeting, preRelease: r.plan.isPreRelease(of)}), nil
 }
 
 // mostShared is how many verdicts of a run are compared. They differ in what the evaluation cost, too.
@@ -268,7 +270,7 @@ func (v *verdict) isShared() bool {
 // saysTheSameAs reports whether two verdicts lead to the same decision, the same words about it and the same time
 // at which it may be another one.
 func (v *verdict) saysTheSameAs(other *verdict) bool {
-	return v.predicate == other.predicate && sameReason(v.reason, other.reason) && v.timed == other.timed &&
+	return v.predicate == other.predicate && sameReason(v.reason, other.reason) && v.timed == other.timed && v.preRelease == other.preRelease &&
 		!slices.ContainsFunc(other.reads, func(r read) bool { return !r.until.IsZero() })
 }
 

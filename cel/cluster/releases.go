@@ -1,0 +1,61 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/celset/celset/cel/tree"
+)
+
+// Releases are the constants without a pre-release with which the selector compares a version as it stands, such as
+// 1.31.0. What a vendor appends makes a version a pre-release, which is less than the release of these numbers.
+func (s *Selector) Releases() sets.Set[string] {
+	result := sets.New[string]()
+	for _, e := range s.expressions {
+		tree.Visit(e.program.AST().Expr(), func(part ast.Expr, _ tree.Names) {
+			if !tree.IsCall(part, "isGreaterThan", "isLessThan", "compareTo") || !part.AsCall().IsMemberFunction() {
+				return
+			}
+			left, right := part.AsCall().Target(), part.AsCall().Args()[0]
+			for _, sides := range [][2]ast.Expr{{left, right}, {right, left}} {
+				if release, ok := releaseOf(sides[0]); ok && asItStands(sides[1]) {
+					result.Insert(release)
+				}
+			}
+		})
+	}
+	return result
+}
+
+// releaseOf is the version of semver("1.31.0").
+func releaseOf(expr ast.Expr) (release string, ok bool) {
+	if !tree.IsCall(expr, "semver") {
+		return "", false
+	}
+	text, ok := tree.Literal[types.String](expr.AsCall().Args()[0])
+	parsed, err := version.Parse(string(text))
+	if !ok || err != nil || parsed.PreRelease() != "" {
+		return "", false
+	}
+	return fmt.Sprintf("%d.%d.%d", parsed.Major(), parsed.Minor(), parsed.Patch()), true
+}
+
+// cutting are the functions with which an expression takes a suffix away.
+var cutting = []string{"split", "substring", "replace", "find", "findAll"}
+
+// asItStands reports whether expr is a version that is read and not cut before.
+func asItStands(expr ast.Expr) bool {
+	cut := !tree.IsCall(expr, "semver") || expr.AsCall().Args()[0].Kind() == ast.LiteralKind
+	tree.Visit(expr, func(part ast.Expr, _ tree.Names) {
+		cut = cut || part.Kind() == ast.CallKind && slices.Contains(cutting, part.AsCall().FunctionName())
+	})
+	return !cut
+}

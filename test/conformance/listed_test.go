@@ -49,7 +49,8 @@ func stripListed(c *scenario.Case) bool {
 	if strip := trait("shared counters"); strip(c.Clone()) {
 		changed = trait("admin access")(c)
 	}
-	// A node may see an older generation of a pool than others do: of what has left one the answer may differ.
+	// A node may see an older generation of a pool than others do, not those of its slices that need a feature, or only
+	// as many of too many slices as there should be. Of what has left, as this node sees it, the answer may differ.
 	type generations = map[int64]bool
 	of, has, shared := map[scenario.Device]generations{}, map[scenario.Device]generations{}, map[scenario.Device]bool{}
 	add := func(to map[scenario.Device]generations, is scenario.Device, generation int64) {
@@ -58,12 +59,27 @@ func stripListed(c *scenario.Case) bool {
 		}
 		to[is][generation] = true
 	}
+	poolOf := func(slice *resourceapi.ResourceSlice) scenario.Device {
+		return scenario.Device{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name}
+	}
 	for _, slice := range c.Slices {
-		add(of, scenario.Device{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name}, slice.Spec.Pool.Generation)
+		add(of, poolOf(slice), slice.Spec.Pool.Generation)
+	}
+	isSeen := func(slice *resourceapi.ResourceSlice) bool {
+		published := 0
+		for _, other := range c.Slices {
+			if poolOf(other) == poolOf(slice) && other.Spec.Pool.Generation == slice.Spec.Pool.Generation {
+				published++
+			}
+		}
+		return published <= int(slice.Spec.Pool.ResourceSliceCount) && (c.Features.CompatibilityGroups || !hasGroups(slice))
 	}
 	c.Devices(func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) {
-		is := scenario.Device{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: d.Name}
-		add(has, is, slice.Spec.Pool.Generation)
+		is := poolOf(slice)
+		is.Device = d.Name
+		if isSeen(slice) {
+			add(has, is, slice.Spec.Pool.Generation)
+		}
 		shared[is] = c.Features.ConsumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false)
 	})
 	hasLeft := func(d scenario.Device) bool {
@@ -73,6 +89,14 @@ func stripListed(c *scenario.Case) bool {
 	c.Allocated = slices.DeleteFunc(c.Allocated, hasLeft)
 	c.Shares = slices.DeleteFunc(c.Shares, func(s scenario.Share) bool { return hasLeft(s.Device) || !shared[s.Device] })
 	return changed || len(c.Allocated)+len(c.Shares) < before
+}
+
+func hasGroups(slice *resourceapi.ResourceSlice) bool {
+	return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
+		return slices.ContainsFunc(d.ConsumesCounters, func(c resourceapi.DeviceCounterConsumption) bool {
+			return len(c.CompatibilityGroups) > 0
+		})
+	})
 }
 
 func trait(name string) func(*scenario.Case) bool {

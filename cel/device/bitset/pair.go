@@ -47,23 +47,6 @@ func (s Set) CountAnd(other Set) int {
 	return count
 }
 
-// OnlyAnd is the one position in the intersection, -1 if there is none. ok is false if
-// there are several.
-func (s Set) OnlyAnd(other Set) (position int, ok bool) {
-	position = -1
-	for w, word := range s {
-		word &= other[w]
-		switch {
-		case word == 0:
-		case position >= 0 || word&(word-1) != 0:
-			return 0, false
-		default:
-			position = w*64 + bits.TrailingZeros64(word)
-		}
-	}
-	return position, true
-}
-
 // Meets tells whether the two have a position in common.
 func (s Set) Meets(other Set) bool {
 	for w, word := range s {

@@ -201,8 +201,6 @@ type state struct {
 	spare        []bitset.Set
 	spareNumbers []int
 	spareRows    []bitset.Set
-	// paths are those that were found last.
-	paths []path
 }
 
 // isTransient tells whether CEL may be asked again later.

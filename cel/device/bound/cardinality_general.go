@@ -31,23 +31,9 @@ func newGeneralCardinality(slot int, holds condition, l limits, general conditio
 
 func (n generalCardinality) bound(s *state) Outcome { return n.general.bound(s) }
 
-// propagate removes what is in no set in which the number is right.
+// propagate bounds the number and goes on with the chosen devices for which the condition is
+// open.
 func (n generalCardinality) propagate(s *state) bool {
-	holds, _ := n.finish(s)
-	return holds
-}
-
-// finish: only of stretches of paths it is known that nothing is left to be removed.
-func (n generalCardinality) finish(s *state) (holds, atFixpoint bool) {
-	if holds, atFixpoint := n.propagateChain(s); !holds || atFixpoint {
-		return holds, atFixpoint
-	}
-	return n.propagateNumber(s), false
-}
-
-// propagateNumber bounds the number and goes on with the chosen devices for which the
-// condition is open.
-func (n generalCardinality) propagateNumber(s *state) bool {
 	certain := s.borrow(s.Domain)
 	defer s.giveBack(certain)
 	surely, open, ok := n.classify(s, s.Chosen, nil)

@@ -135,8 +135,6 @@ type analyzer struct {
 	predicateIndex map[string]int
 	boxes          int
 	slots          int
-	// equivalences is how many equalities of bools were written with other operators.
-	equivalences int
 	// readings is how many parts were read.
 	readings int
 	// normal writes parts in the one way in which they are read.
@@ -231,13 +229,7 @@ func (a *analyzer) newOr(left, right condition) condition {
 
 // comparison of numbers or bools; those of other types are open.
 func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s scope) condition {
-	if places, ok := comparedPlaces(r, left, right, s); ok {
-		return places
-	}
 	if r == equal {
-		if only, ok := a.isOnly(left, right, s); ok {
-			return only
-		}
 		if same, ok := a.sortedComparison(left, right, s); ok {
 			return same
 		}
@@ -248,7 +240,7 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 		}
 	}
 	if r == equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
-		return a.equivalence(left, right, s)
+		return newBiconditional(a.condition(left, s), a.condition(right, s))
 	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
 	if isOpen(c.left) || isOpen(c.right) {
@@ -286,9 +278,6 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 	}
 	if reduced := a.normal.reduce(expr, s); reduced != expr {
 		return a.quantity(reduced, s)
-	}
-	if _, isPlace := placedAt(expr, s); isPlace {
-		return between{0, int64(a.setSize) - 1}
 	}
 	if expr.Kind() != ast.CallKind {
 		return open{}

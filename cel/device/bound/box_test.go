@@ -192,7 +192,7 @@ const rails = "devices.map(d, d.attributes['d'].rails).flatten().distinct().size
 func TestUnionsRemove(t *testing.T) {
 	all := railed([]int64{0, 1}, []int64{0, 1}, []int64{1, 2}, []int64{2, 3}, []int64{0}, 1, []int64{4, 5})
 	s := newSound(t, environment(t), rails+" <= 2", 3, all)
-	_, propagated := s.check(t, s.bounds(t), s.partial([]int{0}, []int{1, 2, 3, 4, 5, 6}), bound.Quick)
+	_, propagated := s.check(t, s.bounds(t), s.partial([]int{0}, []int{1, 2, 3, 4, 5, 6}), bound.Thorough)
 	require.Equal(t, []int{1, 4, 5}, positions(propagated.Domain))
 	infeasible, _ := s.check(t, s.bounds(t), s.partial([]int{0, 2}, []int{1, 3}), bound.Quick)
 	require.True(t, infeasible)

@@ -64,12 +64,6 @@ func (n *normalizer) substitute(expr ast.Expr, name string, by ast.Expr, bound b
 	return c.copy(expr), c.ok
 }
 
-// substituteAll is substitute for several variables, none of them of cel.bind.
-func (n *normalizer) substituteAll(expr ast.Expr, by map[string]ast.Expr) (ast.Expr, bool) {
-	c := &copier{normalizer: n, by: by, factory: ast.NewExprFactory(), ok: true}
-	return c.copy(expr), c.ok
-}
-
 // substituteParts copies an expression, with other expressions in the place of parts by
 // their number.
 func (n *normalizer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {

@@ -100,20 +100,12 @@ func withLimits(c comparison, of quantity, l limits) condition {
 				return newGeneralCardinality(f.slot, f.keeps, l, c)
 			}
 		}
-	case distinctSize:
-		return distinctLimits{of, l, c}
-	case unionSize:
-		return unionLimits{of, l, c}
 	case arithmetic:
 		if leaf, ok := spanOf(of); ok {
 			return span{leaf: leaf, limits: l, general: c}
 		}
 		if leaf, ok := spanOf(arithmetic{of.operation, of.right, of.left}); ok {
 			return span{leaf: leaf, limits: l.negate(), general: c}
-		}
-	case total:
-		if leaf, ok := of.column(); ok {
-			return sumLimits{leaf, l, c}
 		}
 	}
 	return c
@@ -124,7 +116,7 @@ func withLimits(c comparison, of quantity, l limits) condition {
 func withExtremes(c comparison) condition {
 	for _, order := range [2]arithmetic{{subtraction, c.left, c.right}, {subtraction, c.right, c.left}} {
 		if leaf, ok := spanOf(order); ok {
-			return span{leaf: leaf, limits: limits{0, 0}, general: c, alike: true}
+			return span{leaf: leaf, limits: limits{0, 0}, general: c}
 		}
 	}
 	return c

@@ -33,11 +33,7 @@ func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
 	if isOpen(holds) {
 		return open{}
 	}
-	result := l.over(func(list deviceList) condition { return quantifiers[is](list, l.slot, holds) })
-	if either, ok := a.inEitherOrder(expr, s); ok {
-		return ordered{result, either}
-	}
-	return result
+	return l.over(func(list deviceList) condition { return quantifiers[is](list, l.slot, holds) })
 }
 
 // deviceList reads "devices" and its filters.
@@ -58,7 +54,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 			return nil, false
 		}
 		slot := a.newSlot()
-		return filtered{list, slot, a.condition(keeps, s.within(c, slot).withPlace(c, list, slot))}, true
+		return filtered{list, slot, a.condition(keeps, s.within(c, slot))}, true
 	case ast.CallKind:
 		return a.eitherList(expr.AsCall(), s)
 	default:

@@ -84,26 +84,6 @@ func (n *normalizer) isFound(list ast.Expr) ast.Expr {
 	return n.write.All(n.again(list), func(ast.Expr) ast.Expr { return n.write.Literal(types.True) })
 }
 
-// isOnly reads "list.distinct() == [k]", in either order. Lists whose elements can't be
-// compared are equal, so that a failure may be anything.
-func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
-	if only.Kind() != ast.ListKind {
-		list, only = only, list
-	}
-	elements, ok := a.normal.constants(only)
-	if !ok || len(elements) != 1 || !tree.IsCall(list, "distinct") {
-		return nil, false
-	}
-	if list, ok = a.normal.elementsOf(list, s); !ok {
-		return nil, false
-	}
-	all := a.normal.write.All(list, func(x ast.Expr) ast.Expr { return a.normal.write.Equals(x, elements[0]) })
-	any := a.normal.write.Exists(a.normal.again(list), func(ast.Expr) ast.Expr { return a.normal.write.Literal(types.True) })
-	both := a.normal.write.And(all, any)
-	a.normal.require(both, s)
-	return unsure{a.condition(both, s)}, true
-}
-
 // conditionOnEach writes a quantifier over elements that are given one by one. only may
 // limit what must hold for an element to a condition.
 func (n *normalizer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {

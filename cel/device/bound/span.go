@@ -15,17 +15,11 @@ type span struct {
 	// general is the condition as it is written, for leaves that are not always
 	// numbers.
 	general condition
-	// alike: what is asked is whether the two are equal. They need not be numbers then.
-	alike bool
 }
 
 func (n span) bound(s *state) Outcome {
 	if distance, ok := n.distance(s); ok {
 		return n.verdict(distance, distance)
-	}
-	if d, ok := n.distinct(s); ok {
-		number := d.number(s)
-		return d.verdict(number.least, number.most)
 	}
 	return n.general.bound(s)
 }
@@ -44,24 +38,10 @@ func (n span) distance(s *state) (distance int64, ok bool) {
 	return distance, distance < unlimited
 }
 
-// distinct asks for one value instead, if all are strings, or all of another type that
-// has an order.
-func (n span) distinct(s *state) (d distinctLimits, ok bool) {
-	if !n.alike {
-		return distinctLimits{}, false
-	}
-	d = distinctLimits{distinctSize{leaf: n.leaf}, limits{1, 1}, n.general}
-	g, _, ok := d.distinctCounts(s)
-	return d, ok && g.uniform
-}
-
 // propagate removes the devices that would make the distance too large.
 func (n span) propagate(s *state) bool {
 	c := s.column(n.leaf)
 	if c == nil || !c.order.isBounded() || !c.order.has(s.Chosen) || !c.order.has(s.Domain) {
-		if d, ok := n.distinct(s); ok {
-			return d.propagate(s)
-		}
 		return s.propagate(n.general)
 	}
 	o := &c.order

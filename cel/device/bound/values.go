@@ -38,7 +38,7 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 	if list, ok := a.deviceList(c.IterRange(), s); ok {
 		slot := a.newSlot()
 		device := typedVariable{tree.ElementVar(c), a.normal.typeOf(tree.ElementVar(c), c)}
-		return loop{list: list, slot: slot, scope: s.within(c, slot).withPlace(c, list, slot), device: device}, true
+		return loop{list: list, slot: slot, scope: s.within(c, slot), device: device}, true
 	}
 	m, ok := a.mapped(c.IterRange(), s)
 	if !ok || m.element == nil {
@@ -100,18 +100,6 @@ func (e eitherList) membership(s *state, device int) Outcome {
 		return Open
 	}
 	return e.when.bound(s).choose(e.yes.membership(s, device), e.no.membership(s, device))
-}
-
-// newDistinctSize is the number of different values in a list.
-func newDistinctSize(m mapped) quantity {
-	leaf, ok := m.leafOf()
-	if !ok {
-		return open{}
-	}
-	if _, all := m.list.(allDevices); all {
-		return distinctSize{leaf: leaf}
-	}
-	return distinctSize{leaf, m.list}
 }
 
 // oneValue reads "list.distinct().size() == 1" where the values speak of the set: any two of them

@@ -141,26 +141,26 @@ func (n block) find(s *state, m members, columns []*column) matches {
 	return some
 }
 
-func (n block) propagate(s *state) bool {
+func (n block) propagate(s *state) status {
 	m, columns, ok := n.members(s)
 	defer m.giveBack(s)
 	if !ok {
-		return true
+		return noFix
 	}
 	if m.most == 0 {
-		return n.find(s, m, columns) != none
+		return statusOf(outcomesOf(n.find(s, m, columns)))
 	}
 	places := n.places(s, columns)
 	if places == nil {
-		return true
+		return noFix
 	}
 	reached := s.borrow(m.possible)
 	defer s.giveBack(reached)
 	if !m.within(s, places, reached) {
-		return false
+		return failed
 	}
 	m.remove(s, reached)
-	return true
+	return noFix
 }
 
 // within finds what is in a place in which the list can be completed. It is false if there is none.

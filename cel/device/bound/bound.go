@@ -168,10 +168,10 @@ func (b *Bounds) Exhausted() bool { return b.state.exhausted }
 type state struct {
 	Partial
 	tables *Tables
-	// conjuncts are what sets have to satisfy.
-	conjuncts []condition
-	ctx       context.Context
-	budget    *cel.Budget
+	// conjuncts are what sets have to satisfy, active those that are not known to be true.
+	conjuncts, active []condition
+	ctx               context.Context
+	budget            *cel.Budget
 	// slots has the devices that the iteration variables stand for.
 	slots []int
 	// shallow: quantifiers look at chosen devices only, which is cheaper and tells

@@ -46,18 +46,12 @@ func (n box) bound(s *state) Outcome {
 	return result
 }
 
-// propagate removes what is in no place in which the set can be completed.
-func (n box) propagate(s *state) bool {
-	holds, _ := n.finish(s)
-	return holds
-}
-
-// finish: what is removed is in no place in which the set can be completed, so nothing
-// changes for those in which it can.
-func (n box) finish(s *state) (holds, atFixpoint bool) {
+// propagate removes what is in no place in which the set can be completed. So nothing changes for the
+// places in which it can.
+func (n box) propagate(s *state) status {
 	places := s.places(n)
 	if places == nil || !n.hasNumbers(s) {
-		return n.propagateSides(s), false
+		return n.propagateSides(s)
 	}
 	all, reached := s.borrow(s.Chosen), s.borrow(s.Chosen)
 	defer func() { s.giveBack(all); s.giveBack(reached) }()
@@ -74,7 +68,10 @@ func (n box) finish(s *state) (holds, atFixpoint bool) {
 	if s.Left > 0 {
 		s.keep(reached)
 	}
-	return possible, true
+	if !possible {
+		return failed
+	}
+	return fix
 }
 
 // holds tells whether the chosen devices are in the place, and enough of all that there
@@ -91,13 +88,13 @@ func (p *place) holds(chosen, all bitset.Set, size int) bool {
 	return true
 }
 
-func (n box) propagateSides(s *state) bool {
+func (n box) propagateSides(s *state) status {
 	for _, side := range n.sides {
-		if !side.propagate(s) {
-			return false
+		if side.propagate(s) == failed {
+			return failed
 		}
 	}
-	return true
+	return noFix
 }
 
 // hasNumbers tells whether all sides are numbers for all devices.

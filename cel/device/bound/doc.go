@@ -63,7 +63,7 @@
 // # To add a kind of condition
 //
 // What can't be written with others is a [condition], and a file: its bound, and, if it knows
-// better than trying each device, how it is propagated ([propagator], [finisher]) and its negation
+// better than trying each device, how it is propagated ([propagator]) and its negation
 // ([negator]). The analyzer makes it where it recognizes the construct. What it says of random
 // partial sets is compared with all completions by sound_test.go; bound_test.go must write it.
 //

@@ -138,21 +138,21 @@ func outcomesOf(m matches) Outcome {
 	}
 }
 
-func (n onGraph) propagate(s *state) bool {
+func (n onGraph) propagate(s *state) status {
 	g, ok := n.graph(s)
 	defer g.giveBack(s)
 	if !ok {
-		return true
+		return noFix
 	}
 	found := n.shape.find(g)
 	if found == none || g.most == 0 {
-		return found != none
+		return statusOf(outcomesOf(found))
 	}
 	keep := s.borrow(g.possible)
 	n.shape.narrow(g, keep)
 	g.remove(s, keep)
 	s.giveBack(keep)
-	return true
+	return noFix
 }
 
 // members are the devices that are or may come into a list.

@@ -196,7 +196,7 @@ func (n someMember) bound(s *state) Outcome {
 
 // propagate removes the devices that make the condition surely false whichever device it
 // speaks of.
-func (n someMember) propagate(s *state) bool {
+func (n someMember) propagate(s *state) status {
 	before, reached := s.borrow(s.Domain), s.borrow(s.Domain)
 	reached.Clear()
 	removed, hypothetical := s.removed, s.hypothetical
@@ -204,7 +204,7 @@ func (n someMember) propagate(s *state) bool {
 	holds := false
 	known := n.each(s, func(i int) bool {
 		now := s.borrow(s.Domain)
-		if s.propagate(n.holds) && s.Domain.Count() >= s.Left {
+		if s.propagate(n.holds) != failed && s.Domain.Count() >= s.Left {
 			holds = true
 			reached.Join(s.Domain)
 			if before.Has(i) {
@@ -221,5 +221,8 @@ func (n someMember) propagate(s *state) bool {
 	}
 	s.giveBack(before)
 	s.giveBack(reached)
-	return holds || !known
+	if !holds && known {
+		return failed
+	}
+	return noFix
 }

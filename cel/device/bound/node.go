@@ -4,8 +4,8 @@
 package bound
 
 // condition is a part of type bool. What it says holds for every completion of the partial set
-// in a state: [Bounds] has the promise. Besides, it may know how it is propagated ([propagator],
-// [finisher]) and what its negation is ([negator]).
+// in a state: [Bounds] has the promise. Besides, it may know how it is propagated ([propagator])
+// and what its negation is ([negator]).
 type condition interface {
 	// bound has at least the results that are possible. It does not change the state.
 	bound(s *state) Outcome

@@ -169,11 +169,11 @@ func (c *couples) find() matches {
 }
 
 // propagate keeps the possible devices that have as many partners as they would take.
-func (n paired) propagate(s *state) bool {
+func (n paired) propagate(s *state) status {
 	c, ok := n.couples(s)
 	defer c.giveBack()
 	if !ok {
-		return true
+		return noFix
 	}
 	keep := [2]bitset.Set{s.borrow(c.all[0]), s.borrow(c.all[1])}
 	defer func() { s.giveBack(keep[0]); s.giveBack(keep[1]) }()
@@ -197,10 +197,10 @@ func (n paired) propagate(s *state) bool {
 		}
 	})
 	if !found {
-		return false
+		return failed
 	}
 	for side, m := range c.sides {
 		m.remove(s, keep[side])
 	}
-	return true
+	return noFix
 }

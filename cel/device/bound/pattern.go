@@ -88,17 +88,17 @@ func (n *pattern) bound(s *state) Outcome {
 
 // propagate: if all devices that are to be added are needed, only those are kept with which it
 // can be found.
-func (n *pattern) propagate(s *state) bool {
+func (n *pattern) propagate(s *state) status {
 	switch n.find(s, s.Left) {
 	case none:
-		return false
+		return failed
 	case surely:
-		return true
+		return subsumed
 	case fails:
 		return s.propagate(n.general)
 	}
 	if s.Left <= 0 || n.find(s, s.Left-1) != none {
-		return true
+		return noFix
 	}
 	possible := s.borrow(s.Domain)
 	for i := range possible.All() {
@@ -110,7 +110,7 @@ func (n *pattern) propagate(s *state) bool {
 		}
 	}
 	s.giveBack(possible)
-	return true
+	return noFix
 }
 
 func (n *pattern) negation() condition { return newNot(n.general) }

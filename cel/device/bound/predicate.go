@@ -192,7 +192,7 @@ func (p *predicate) bound(s *state) Outcome {
 }
 
 // propagate: the verdict does not depend on what else is chosen.
-func (p *predicate) propagate(s *state) bool { return p.bound(s) != False }
+func (p *predicate) propagate(s *state) status { return statusOf(p.bound(s)) }
 
 // counts is how many devices of the set for which the predicate holds.
 func (r *row) counts(s *state) counts {

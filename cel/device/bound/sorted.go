@@ -147,4 +147,9 @@ func (n sortable) bound(s *state) Outcome {
 
 func (n sortable) negation() condition { return sortable{n.lists, newNot(n.then)} }
 
-func (n sortable) propagate(s *state) bool { return !n.holds(s) || s.propagate(n.then) }
+func (n sortable) propagate(s *state) status {
+	if !n.holds(s) {
+		return noFix
+	}
+	return s.propagate(n.then)
+}

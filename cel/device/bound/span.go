@@ -39,7 +39,7 @@ func (n span) distance(s *state) (distance int64, ok bool) {
 }
 
 // propagate removes the devices that would make the distance too large.
-func (n span) propagate(s *state) bool {
+func (n span) propagate(s *state) status {
 	c := s.column(n.leaf)
 	if c == nil || !c.order.isBounded() || !c.order.has(s.Chosen) || !c.order.has(s.Domain) {
 		return s.propagate(n.general)
@@ -50,7 +50,7 @@ func (n span) propagate(s *state) bool {
 	if !s.Chosen.IsEmpty() {
 		least, most := o.values[o.least(s.Chosen)], o.values[o.most(s.Chosen)]
 		if most-least > n.most {
-			return false
+			return failed
 		}
 		if s.Left > 0 {
 			s.removed = o.keepBetween(s.Domain, n.lowest(most), saturated(least, n.most)) || s.removed
@@ -59,7 +59,10 @@ func (n span) propagate(s *state) bool {
 	if s.Left > 0 {
 		all.Join(s.Domain)
 	}
-	return all.IsEmpty() || o.reach(all) >= n.least
+	if !all.IsEmpty() && o.reach(all) < n.least {
+		return failed
+	}
+	return noFix
 }
 
 // reach is the distance of the greatest and the smallest number of the devices, of which

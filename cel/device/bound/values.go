@@ -200,7 +200,7 @@ func (n unfailing) negation() condition {
 	return unfailing{n.leaf, newNot(n.then), newNot(n.general)}
 }
 
-func (n unfailing) propagate(s *state) bool { return s.propagate(n.choose(s)) }
+func (n unfailing) propagate(s *state) status { return s.propagate(n.choose(s)) }
 
 // simplify does the same for a condition on the size of a list.
 func (n size) simplify() (leaf *leaf, simpler size, ok bool) {

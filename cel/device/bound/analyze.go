@@ -52,15 +52,25 @@ func (a *analyzer) analyze(leading ...ast.Expr) *Analysis {
 			if v, constant := c.(verdict); constant && v.outcome == True {
 				continue
 			}
-			result.conjuncts = append(result.conjuncts, c)
+			result.conjuncts = a.withConjunct(result.conjuncts, c)
 		}
 	}
-	result.conjuncts = a.joinBoxes(result.conjuncts)
 	if !a.finish(result) {
 		return &Analysis{expression: a.expression, size: a.setSize, ascending: a.ascending}
 	}
 	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
 	return result
+}
+
+// withConjunct adds a conjunct: what it says of the bounding box is joined with what others say of it.
+func (a *analyzer) withConjunct(conjuncts []condition, c condition) []condition {
+	for i := range conjuncts {
+		if joined, ok := a.joinBoxes(conjuncts[i], c); ok {
+			conjuncts[i] = joined
+			return conjuncts
+		}
+	}
+	return append(conjuncts, c)
 }
 
 // finish enters what was planned for the conditions that were read. It is false if something in
@@ -209,7 +219,7 @@ func (a *analyzer) newAnd(left, right condition) condition {
 	case isVerdict(right, True), isVerdict(left, False):
 		return left
 	}
-	if joined, ok := a.newBox(left, right); ok {
+	if joined, ok := a.joinBoxes(left, right); ok {
 		return joined
 	}
 	return and{left, right}
@@ -255,11 +265,9 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 	case constantLeft && constantRight:
 		return verdict{compare(r, exactly(l.value), exactly(m.value))}
 	case constantRight:
-		return withLimits(c, c.left, limitsOf(r, m.value, false))
+		return a.withLimits(c, c.left, limitsOf(r, m.value, false))
 	case constantLeft:
-		return withLimits(c, c.right, limitsOf(r, l.value, true))
-	case r == equal:
-		return withExtremes(c)
+		return a.withLimits(c, c.right, limitsOf(r, l.value, true))
 	default:
 		return c
 	}

@@ -38,7 +38,7 @@
 // completion which is not false, and finds those that are in all of them. Counting rows
 // ([cardinality], [generalCardinality]) and looking for the places of bounding boxes ([box]) does that
 // for the constructs that come up often, and so do the functions of package library: reach and tours in
-// a graph ([onGraph]), couples ([paired]), boxes in any order ([block]); for the rest each device of the
+// a graph ([onGraph]), couples ([paired]); for the rest each device of the
 // domain is tried.
 //
 // # Where to read

@@ -51,7 +51,7 @@ func (a *analyzer) relation(expr ast.Expr, s scope) condition {
 	case library.Paired:
 		return a.paired(args[0], s)
 	case library.Box:
-		return a.blockOf(args, s)
+		return a.boxFunction(args, s)
 	default:
 		return open{}
 	}

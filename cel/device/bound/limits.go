@@ -81,8 +81,8 @@ func saturated(x, y int64) int64 {
 }
 
 // withLimits replaces a comparison of a quantity with a constant by a condition that
-// can be propagated, where there is one.
-func withLimits(c comparison, of quantity, l limits) condition {
+// can be propagated, where there is one. There is no analyzer for a condition of one search.
+func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 	switch of := of.(type) {
 	case size:
 		if leaf, simpler, ok := of.simplify(); ok {
@@ -90,7 +90,7 @@ func withLimits(c comparison, of quantity, l limits) condition {
 			if _, flipped := c.left.(constant); flipped {
 				then = comparison{c.relation, c.left, simpler}
 			}
-			return unfailing{leaf, withLimits(then, simpler, l), c}
+			return unfailing{leaf, a.withLimits(then, simpler, l), c}
 		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
 			return &cardinality{predicate: p, slot: slot, limits: l, general: c}
@@ -102,35 +102,11 @@ func withLimits(c comparison, of quantity, l limits) condition {
 		}
 	case arithmetic:
 		if leaf, ok := spanOf(of); ok {
-			return span{leaf: leaf, limits: l, general: c}
+			return a.newSpan(leaf, l, c)
 		}
 		if leaf, ok := spanOf(arithmetic{of.operation, of.right, of.left}); ok {
-			return span{leaf: leaf, limits: l.negate(), general: c}
+			return a.newSpan(leaf, l.negate(), c)
 		}
 	}
 	return c
-}
-
-// withExtremes replaces the comparison of the greatest with the smallest value: they are
-// equal if there is one value only.
-func withExtremes(c comparison) condition {
-	for _, order := range [2]arithmetic{{subtraction, c.left, c.right}, {subtraction, c.right, c.left}} {
-		if leaf, ok := spanOf(order); ok {
-			return span{leaf: leaf, limits: limits{0, 0}, general: c}
-		}
-	}
-	return c
-}
-
-// spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the
-// whole set.
-func spanOf(a arithmetic) (l *leaf, ok bool) {
-	greater, isGreater := a.left.(greatest)
-	smaller, isSmaller := a.right.(greatest)
-	if a.operation.name != subtraction.name || !isGreater || !isSmaller || greater.negated || !smaller.negated {
-		return nil, false
-	}
-	of, ok := greater.column()
-	and, both := smaller.column()
-	return of, ok && both && of == and
 }

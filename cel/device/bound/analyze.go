@@ -243,11 +243,6 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 		if same, ok := a.sortedComparison(left, right, s); ok {
 			return same
 		}
-		if same, ok := a.normal.equalLists(left, right, s); ok {
-			a.normal.traced(equalLists, a.normal.write.Equals(left, right), same)
-			a.normal.require(same, s)
-			return a.condition(same, s)
-		}
 	}
 	if r == equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
 		return newBiconditional(a.condition(left, s), a.condition(right, s))

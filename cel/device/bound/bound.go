@@ -197,10 +197,9 @@ type state struct {
 	fixpoint int
 	// lacking are the rows of chosen devices that need all but one of those left to choose.
 	lacking []*row
-	// spare are sets that are not in use, spareNumbers is memory for numbers of devices.
-	spare        []bitset.Set
-	spareNumbers []int
-	spareRows    []bitset.Set
+	// spare are sets that are not in use, spareRows a set for each device.
+	spare     []bitset.Set
+	spareRows []bitset.Set
 }
 
 // isTransient tells whether CEL may be asked again later.
@@ -241,14 +240,6 @@ func (s *state) borrow(of bitset.Set) bitset.Set {
 		return result
 	}
 	return slices.Clone(of)
-}
-
-// numbers returns memory for n numbers, until it is called again.
-func (s *state) numbers(n int) []int {
-	if len(s.spareNumbers) < n {
-		s.spareNumbers = make([]int, n)
-	}
-	return s.spareNumbers[:n]
 }
 
 func (s *state) giveBack(b bitset.Set) { s.spare = append(s.spare, b) }

@@ -4,8 +4,6 @@
 package bound
 
 import (
-	"slices"
-
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
@@ -95,59 +93,6 @@ func (n *normalizer) countOfConstants(list ast.Expr) (ast.Expr, bool) {
 		return n.write.Conditional(types.IntType, when, n.write.Literal(types.Int(1)), n.write.Literal(types.Int(0)))
 	})
 	return result, ok
-}
-
-// written recognizes a list whose elements are written one by one, or constants.map(x, element).
-func (n *normalizer) written(list ast.Expr) ([]ast.Expr, bool) {
-	if list.Kind() == ast.ListKind {
-		return list.AsList().Elements(), len(list.AsList().OptionalIndices()) == 0
-	}
-	if list.Kind() != ast.ComprehensionKind {
-		return nil, false
-	}
-	c := list.AsComprehension()
-	elements, ok := n.constants(c.IterRange())
-	keeps, element, is := tree.CollectionOf(c)
-	if !ok || !is || keeps != nil || c.HasIterVar2() {
-		return nil, false
-	}
-	result := make([]ast.Expr, len(elements))
-	for i, k := range elements {
-		var fits bool
-		result[i], fits = n.substitute(element, c.IterVar(), k, false)
-		ok = ok && fits
-	}
-	return result, ok
-}
-
-// equalLists writes "[a, b] == [c, d]", element by element. It fails if an element does, whatever
-// the others are.
-func (n *normalizer) equalLists(left, right ast.Expr, s scope) (ast.Expr, bool) {
-	l, ok := n.written(n.reduce(left, s))
-	r, too := n.written(n.reduce(right, s))
-	if !ok || !too || len(l) == 0 || len(r) == 0 {
-		return nil, false
-	}
-	var found []ast.Expr
-	for _, e := range append(slices.Clone(l), r...) {
-		if e.Kind() == ast.LiteralKind {
-			continue
-		}
-		found = append(found, n.write.Equals(n.again(e), n.again(e)))
-	}
-	same := n.write.Literal(types.False)
-	if len(l) == len(r) {
-		place := -1
-		same = n.conjunction(l, func(e ast.Expr) ast.Expr {
-			place++
-			return n.write.Equals(e, r[place])
-		})
-	}
-	if len(found) == 0 {
-		return same, true
-	}
-	asIs := func(e ast.Expr) ast.Expr { return e }
-	return n.write.Conditional(types.BoolType, n.conjunction(found, asIs), same, n.write.Literal(types.False)), true
 }
 
 func (n *normalizer) conjunction(parts []ast.Expr, each func(ast.Expr) ast.Expr) ast.Expr {

@@ -20,7 +20,7 @@ func AnalyzeTraced(expression *device.Expression, size int, trace func(rule stri
 
 // Rules are the names of all rules.
 func Rules() []string {
-	names := []string{inlineBinding, unrollConjunct, unrollCount, equalLists, compareSorted, compareAll}
+	names := []string{inlineBinding, unrollConjunct, unrollCount, compareSorted, compareAll}
 	for _, r := range rules {
 		names = append(names, r.name)
 	}

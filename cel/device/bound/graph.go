@@ -32,7 +32,7 @@ type graphShape interface {
 
 // graphShapes are the functions of a relation.
 var graphShapes = map[string]graphShape{
-	library.Connected: connected{}, library.Clique: clique{}, library.Ring: tour{closed: true}, library.Path: tour{},
+	library.Connected: connected{}, library.Clique: clique{}, library.Ring: circuit{closed: true}, library.Path: circuit{},
 }
 
 // relation reads a function of package library. It is open for anything else.

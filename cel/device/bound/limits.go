@@ -85,13 +85,6 @@ func saturated(x, y int64) int64 {
 func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 	switch of := of.(type) {
 	case size:
-		if leaf, simpler, ok := of.simplify(); ok {
-			then := comparison{c.relation, simpler, c.right}
-			if _, flipped := c.left.(constant); flipped {
-				then = comparison{c.relation, c.left, simpler}
-			}
-			return unfailing{leaf, a.withLimits(then, simpler, l), c}
-		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
 			return &cardinality{predicate: p, slot: slot, limits: l, general: c}
 		}

@@ -5,7 +5,6 @@ package bound
 
 import (
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 
 	"github.com/celset/celset/cel/tree"
 )
@@ -55,30 +54,8 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 		}
 		slot := a.newSlot()
 		return filtered{list, slot, a.condition(keeps, s.within(c, slot))}, true
-	case ast.CallKind:
-		return a.eitherList(expr.AsCall(), s)
 	default:
 		return nil, false
-	}
-}
-
-// eitherList reads "when ? list : list".
-func (a *analyzer) eitherList(call ast.CallExpr, s scope) (deviceList, bool) {
-	if call.FunctionName() != operators.Conditional {
-		return nil, false
-	}
-	yes, ok := a.deviceList(call.Args()[1], s)
-	no, too := a.deviceList(call.Args()[2], s)
-	if !ok || !too {
-		return nil, false
-	}
-	switch when := a.condition(call.Args()[0], s); {
-	case isVerdict(when, True):
-		return yes, true
-	case isVerdict(when, False):
-		return no, true
-	default:
-		return eitherList{when, yes, no}, true
 	}
 }
 

@@ -182,49 +182,6 @@ func (n exists) bound(s *state) Outcome {
 	return forAll{n.list, n.slot, newNot(n.holds)}.bound(s).not()
 }
 
-// propagate: if no chosen device will do, one of the possible ones must, and if only
-// one device is left it is that one.
-func (n exists) propagate(s *state) status {
-	if failure(s, n.list) != 0 {
-		return statusOf(n.bound(s))
-	}
-	for i := range s.Chosen.All() {
-		if n.may(s, i) {
-			return noFix
-		}
-	}
-	if s.Left == 0 {
-		return failed
-	}
-	suitable := s.borrow(s.Domain)
-	defer s.giveBack(suitable)
-	for i := range s.Domain.All() {
-		if !n.may(s, i) {
-			suitable.Remove(i)
-		}
-	}
-	if s.Left == 1 {
-		s.keep(suitable)
-	}
-	if suitable.IsEmpty() {
-		return failed
-	}
-	return noFix
-}
-
-// may tells whether the device may be in the list such that the condition is not
-// surely false for it.
-func (n exists) may(s *state, device int) bool {
-	if !s.spend() {
-		return true
-	}
-	if !n.list.membership(s, device).may(True) {
-		return false
-	}
-	s.slots[n.slot] = device
-	return n.holds.bound(s) != False
-}
-
 // existsOne is list.exists_one(x, holds). It fails if it fails for any device.
 type existsOne struct {
 	list  deviceList

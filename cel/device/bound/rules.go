@@ -4,8 +4,6 @@
 package bound
 
 import (
-	"slices"
-
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
@@ -29,8 +27,8 @@ type rule struct {
 }
 
 // rules are tried in this order. inline-binding is applied elsewhere, by reduce, and so are
-// unroll-conjunct to whole conjuncts, unroll-count to numbers, and equal-lists,
-// compare-sorted and compare-all to comparisons.
+// unroll-conjunct to whole conjuncts, unroll-count to numbers, and compare-sorted and compare-all to
+// comparisons.
 var rules = []rule{
 	// [1, 2].all(n, p(n))            p(1) && p(2)
 	{"unroll-quantifier", false, unrollQuantifier},
@@ -52,7 +50,6 @@ const (
 	inlineBinding  = "inline-binding"
 	unrollConjunct = "unroll-conjunct"
 	unrollCount    = "unroll-count"
-	equalLists     = "equal-lists"
 	compareSorted  = "compare-sorted"
 	compareAll     = "compare-all"
 )
@@ -70,19 +67,7 @@ func membershipInConstants(n *normalizer, expr ast.Expr, _ scope) (ast.Expr, boo
 	}
 	k, list := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
 	elements, ok := n.constants(list)
-	if !ok {
-		elements, ok = lists(list)
-	}
 	return n.isOneOf(k, elements), ok
-}
-
-// lists recognizes a list of lists that are written out.
-func lists(list ast.Expr) ([]ast.Expr, bool) {
-	if list.Kind() != ast.ListKind || list.AsList().Size() == 0 || len(list.AsList().OptionalIndices()) > 0 {
-		return nil, false
-	}
-	elements := list.AsList().Elements()
-	return elements, !slices.ContainsFunc(elements, func(e ast.Expr) bool { return e.Kind() != ast.ListKind || variablesOf(e).Len() > 0 })
 }
 
 func membershipInList(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {

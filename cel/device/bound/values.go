@@ -89,19 +89,6 @@ func (m mapped) column() (l *leaf, ok bool) {
 	return m.leafOf()
 }
 
-// eitherList is "when ? yes : no".
-type eitherList struct {
-	when    condition
-	yes, no deviceList
-}
-
-func (e eitherList) membership(s *state, device int) Outcome {
-	if !s.spend() {
-		return Open
-	}
-	return e.when.bound(s).choose(e.yes.membership(s, device), e.no.membership(s, device))
-}
-
 // oneValue reads "list.distinct().size() == 1" where the values speak of the set: any two of them
 // are equal.
 //
@@ -201,41 +188,3 @@ func (n unfailing) negation() condition {
 }
 
 func (n unfailing) propagate(s *state) status { return s.propagate(n.choose(s)) }
-
-// simplify does the same for a condition on the size of a list.
-func (n size) simplify() (leaf *leaf, simpler size, ok bool) {
-	of := n.list
-	if list, is := of.(valued); is {
-		if leaf, ok = list.column(); ok {
-			return leaf, size{list.list}, true
-		}
-		// The values of a list of values, filtered, are those of the list.
-		inner, fromValues := filteredValues(list.list)
-		if same, _ := list.leafOf(); !fromValues || inner.leaf() != same {
-			return nil, n, false
-		}
-		of = list.list
-	}
-	if values, is := filteredValues(of); is {
-		f := of.(filtered)
-		leaf, ok = values.column()
-		return leaf, size{filtered{values.list, f.slot, f.keeps}}, ok
-	}
-	return nil, n, false
-}
-
-// filteredValues recognizes a filter of values.
-func filteredValues(list deviceList) (valued, bool) {
-	f, ok := list.(filtered)
-	if !ok {
-		return valued{}, false
-	}
-	values, ok := f.list.(valued)
-	return values, ok
-}
-
-// leaf is nil if the values are not those of one.
-func (v valued) leaf() *leaf {
-	l, _ := v.leafOf()
-	return l
-}

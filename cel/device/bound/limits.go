@@ -3,7 +3,9 @@
 
 package bound
 
-import "math"
+import (
+	"math"
+)
 
 // limits are the numbers, from least to most, for which a comparison with a constant
 // is true.

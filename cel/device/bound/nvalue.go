@@ -23,34 +23,43 @@ import (
 //	devices.map(d, d.rack).distinct().size()
 //	devices.map(d, d.rails).flatten().distinct().size()
 
-// groups has the devices by the value that a leaf is for them: a number, a string or a
-// bool.
+// groups has the devices by the value that a leaf is for them, a number, a string or a bool, or by each of
+// several that it has in a list.
 type groups struct {
-	// known are the devices that have such a value, members those of each value.
-	known   bitset.Set
-	members []bitset.Set
+	// known are the devices that have one value, listed also those that have a list, members those of each
+	// value.
+	known, listed bitset.Set
+	members       []bitset.Set
 	// sorted: all values are of one type that has an order, and members is in it.
 	sorted bool
 }
 
 func newGroups(entries []entry) groups {
-	g := groups{known: bitset.New(len(entries)), sorted: true}
+	g := groups{known: bitset.New(len(entries)), listed: bitset.New(len(entries)), sorted: true}
 	places := make(map[any]int)
 	var values []any
 	for i := range entries {
-		key := entries[i].key
-		if key == nil {
+		var own []any
+		switch e := &entries[i]; {
+		case e.elements != nil:
+			own = *e.elements
+		case e.key != nil:
+			own = []any{e.key}
+			g.known.Add(i)
+		default:
 			continue
 		}
-		place, seen := places[key]
-		if !seen {
-			place = len(values)
-			places[key] = place
-			values, g.members = append(values, key), append(g.members, bitset.New(len(entries)))
-			g.sorted = g.sorted && isOrdered(key) && reflect.TypeOf(key) == reflect.TypeOf(values[0])
+		g.listed.Add(i)
+		for _, value := range own {
+			place, seen := places[value]
+			if !seen {
+				place = len(values)
+				places[value] = place
+				values, g.members = append(values, value), append(g.members, bitset.New(len(entries)))
+				g.sorted = g.sorted && isOrdered(value) && reflect.TypeOf(value) == reflect.TypeOf(values[0])
+			}
+			g.members[place].Add(i)
 		}
-		g.members[place].Add(i)
-		g.known.Add(i)
 	}
 	if g.sorted {
 		slices.SortFunc(values, compareValues)
@@ -128,41 +137,6 @@ func (n distinctSize) number(s *state) number {
 	return number{least: int64(least), most: int64(chosen + min(m.most, len(others)))}
 }
 
-// unions has the devices by the values in the list that a leaf is for them. A value that is no list
-// counts as the only one.
-type unions struct {
-	// known are the devices whose values are known, members those that have a value.
-	known   bitset.Set
-	members []bitset.Set
-}
-
-func newUnions(entries []entry) unions {
-	u := unions{known: bitset.New(len(entries))}
-	places := make(map[any]int)
-	for i := range entries {
-		var values []any
-		switch e := &entries[i]; {
-		case e.elements != nil:
-			values = *e.elements
-		case e.key != nil:
-			values = []any{e.key}
-		default:
-			continue
-		}
-		u.known.Add(i)
-		for _, element := range values {
-			place, seen := places[element]
-			if !seen {
-				place = len(u.members)
-				places[element] = place
-				u.members = append(u.members, bitset.New(len(entries)))
-			}
-			u.members[place].Add(i)
-		}
-	}
-	return u
-}
-
 // maxKeys is how long a list may be of which the values are known: as long as an attribute may be.
 const maxKeys = 64
 
@@ -220,13 +194,13 @@ func (n unionSize) number(s *state) number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
 	c := s.column(n.leaf)
-	if !ok || c == nil || c.unions.known == nil || !m.chosen.IsWithin(c.unions.known) || !m.possible.IsWithin(c.unions.known) || !s.spend() {
+	if !ok || c == nil || !m.chosen.IsWithin(c.groups.listed) || !m.possible.IsWithin(c.groups.listed) || !s.spend() {
 		return openNumber
 	}
 	// adds has for each possible device how many values it has that no chosen one has.
 	adds := make([]int, len(s.tables.devices))
 	chosen, others := 0, 0
-	for _, with := range c.unions.members {
+	for _, with := range c.groups.members {
 		switch {
 		case with.Meets(m.chosen):
 			chosen++

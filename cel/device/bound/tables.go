@@ -4,7 +4,6 @@
 package bound
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -75,7 +74,6 @@ type column struct {
 	// ints are the devices for which it is a number.
 	ints         bitset.Set
 	groups       groups
-	unions       unions
 	misbehaviour misbehaviour
 }
 
@@ -123,9 +121,6 @@ func (s *state) column(l *leaf) *column {
 			c.ints.Add(i)
 		}
 	}
-	if slices.ContainsFunc(c.entries, func(e entry) bool { return e.elements != nil }) {
-		c.unions = newUnions(c.entries)
-	}
 	t.column.Store(c)
 	s.builds++
 	s.tables.grow(c.size())
@@ -155,7 +150,7 @@ func (s *state) pair(t *leafTable, l *leaf, first, second int) *entry {
 
 // size is what the column takes.
 func (c *column) size() int {
-	sets := 1 + len(c.groups.members) + 1 + len(c.unions.members) + 1 + len(c.misbehaviour)
+	sets := 1 + len(c.groups.members) + 2 + len(c.misbehaviour)
 	bytes := int(unsafe.Sizeof(*c)) + len(c.entries)*int(unsafe.Sizeof(entry{})) + sets*setSize(len(c.entries))
 	for i := range c.entries {
 		bytes += c.entries[i].textSize()

@@ -44,7 +44,7 @@ type Analysis struct {
 	bytes int
 }
 
-// Understood tells whether bounds can tell anything at all.
+// Understood reports whether bounds can tell anything at all.
 func (a *Analysis) Understood() bool {
 	if a.goal != nil {
 		return a.usable && !isOpen(a.goal)
@@ -83,7 +83,7 @@ const (
 	workBetween = 1 << 6
 )
 
-// Fits tells whether the tables for that many devices are small enough to be made.
+// Fits reports whether the tables for that many devices are small enough to be made.
 func (a *Analysis) Fits(devices int) bool {
 	bytes := 0
 	fits := func(arity, size int) bool {
@@ -154,7 +154,7 @@ func (b *Bounds) Evaluations() int64 { return b.state.evaluations }
 // Builds counts the tables that these bounds began.
 func (b *Bounds) Builds() int64 { return b.state.builds }
 
-// MayProve tells whether there may be a complete set of which Bound says that it is surely
+// MayProve reports whether there may be a complete set of which Bound says that it is surely
 // true: there is none if a conjunct is open.
 func (b *Bounds) MayProve() bool { return b.state.tables.provable }
 
@@ -204,7 +204,7 @@ type state struct {
 	spareRows []bitset.Set
 }
 
-// isTransient tells whether CEL may be asked again later.
+// isTransient reports whether CEL may be asked again later.
 func isTransient(err error) bool {
 	var failure *cel.Error
 	return errors.As(err, &failure) && (failure.Reason == cel.ReasonInterrupted || failure.Reason == cel.ReasonBudget)
@@ -222,7 +222,7 @@ func (s *state) begin(p Partial) bool {
 // devices counts those that are chosen or possible.
 func (s *state) devices() int { return s.Chosen.Count() + s.Domain.Count() }
 
-// isSound tells whether what was found since begin can be relied on.
+// isSound reports whether what was found since begin can be relied on.
 func (s *state) isSound() bool { return !s.aborted && !s.exhausted && s.err == nil }
 
 // spend counts a device that is looked at. It is false if there were too many, or the context has ended:
@@ -271,7 +271,7 @@ func (a *Analysis) isWithin(sizes device.Sizes) bool {
 	return costbound.Of(a.expression, a.size, sizes).Within(a.expression.Limits())
 }
 
-// Affordable tells whether no evaluation on some of the devices crosses the limit for one.
+// Affordable reports whether no evaluation on some of the devices crosses the limit for one.
 // Bounds of the whole expression may only be asked for if that is so.
 func (a *Analysis) Affordable(devices []*device.Device) bool {
 	return a.usable && (a.within || a.isWithin(device.SizesOf(devices)))

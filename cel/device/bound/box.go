@@ -295,7 +295,7 @@ func (n box) reach(s *state, m members, places []place, reached bitset.Set) (pos
 	return possible
 }
 
-// holds tells whether the chosen devices are in the place, and enough of all that there
+// holds reports whether the chosen devices are in the place, and enough of all that there
 // are for the set to be completed in it.
 func (p *place) holds(chosen, all bitset.Set, size int) bool {
 	if !chosen.IsWithin(p.within) || all.CountAnd(p.within) < size {

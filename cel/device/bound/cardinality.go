@@ -257,13 +257,13 @@ func (n *cardinality) removeIsolated(s *state, over int) (ok bool) {
 	return true
 }
 
-// lacksAll tells whether a chosen device needs all but one of the devices that are left
+// lacksAll reports whether a chosen device needs all but one of the devices that are left
 // to choose.
 func (n *cardinality) lacksAll(s *state, r *row) bool {
 	return s.Left > 1 && n.least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.least
 }
 
-// isStarved tells whether choosing the possible device leaves too little for it: chosen
+// isStarved reports whether choosing the possible device leaves too little for it: chosen
 // devices that need as many as are left then, and can't count it, need all the rest.
 func (n *cardinality) isStarved(s *state, device int, r *row) bool {
 	left := s.Left - 1
@@ -287,7 +287,7 @@ func (s *state) counts(of bitset.Set) (chosen, possible int) {
 	return of.CountAnd(s.Chosen), of.CountAnd(s.Domain)
 }
 
-// isWithin tells whether a number from fewest to most may be one for which the condition
+// isWithin reports whether a number from fewest to most may be one for which the condition
 // is true.
 func (n *cardinality) isWithin(fewest, most int) bool {
 	return int64(most) >= n.least && int64(fewest) <= n.most

@@ -146,7 +146,7 @@ func (w *wander) visit(device, by int) {
 	}
 }
 
-// ends tells whether the way may end at a device.
+// ends reports whether the way may end at a device.
 func (w *wander) ends(device int) bool {
 	return !w.closed || device == w.start || w.rows[device].Has(w.start)
 }

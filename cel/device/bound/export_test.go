@@ -38,7 +38,7 @@ func ReadAtMost(parts int) (restore func()) {
 }
 
 // Propagate propagates the only conjunct, for which the partial set is left as it is afterwards: what is
-// required is chosen. was is what that came to, and changed tells whether propagating once more changed
+// required is chosen. was is what that came to, and changed reports whether propagating once more changed
 // anything. It is false if there are several conjuncts, or nothing can be told.
 func (b *Bounds) Propagate(p *Partial) (was string, changed, ok bool) {
 	s := &b.state

@@ -83,7 +83,7 @@ func above(q quantity, value int64) condition {
 // noAnalyzer makes conditions that belong to one search.
 var noAnalyzer *analyzer
 
-// isCount tells whether a quantity is a number of devices or of values, so that it may be subtracted from any other.
+// isCount reports whether a quantity is a number of devices or of values, so that it may be subtracted from any other.
 func isCount(q quantity) bool {
 	switch q.(type) {
 	case size, distinctSize, unionSize:

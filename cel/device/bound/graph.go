@@ -17,14 +17,14 @@ import (
 //	devices.connected(a, b, linked(a, b))
 type onGraph struct {
 	list deviceList
-	// joins tells whether the second variable's device is joined to the first one's.
+	// joins reports whether the second variable's device is joined to the first one's.
 	joins *predicate
 	shape graphShape
 }
 
 // graphShape is what is asked of a graph.
 type graphShape interface {
-	// find tells whether the chosen devices and some of the possible ones have the shape.
+	// find reports whether the chosen devices and some of the possible ones have the shape.
 	find(g *graph) matches
 	// narrow removes possible devices from keep that are in no such set. find was not none.
 	narrow(g *graph, keep bitset.Set)
@@ -248,7 +248,7 @@ func (n onGraph) joinsOf(s *state, device int, all, into bitset.Set) bool {
 	return true
 }
 
-// isExact tells whether the verdict is known for each of the devices.
+// isExact reports whether the verdict is known for each of the devices.
 func (r *row) isExact(devices bitset.Set) bool {
 	if r.exact {
 		return true

@@ -155,7 +155,7 @@ func (n *normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 	}))
 }
 
-// mayBeList tells whether the value of an expression may be a list. Lists have no order.
+// mayBeList reports whether the value of an expression may be a list. Lists have no order.
 func (n *normalizer) mayBeList(expr ast.Expr) bool {
 	if tree.IsCall(expr, operators.Add) {
 		return n.mayBeList(expr.AsCall().Args()[0]) && n.mayBeList(expr.AsCall().Args()[1])
@@ -165,7 +165,7 @@ func (n *normalizer) mayBeList(expr ast.Expr) bool {
 		!n.isHashable(expr) && !tree.IsCall(expr, "max", "min")
 }
 
-// isAppendedTo tells whether a list that has the name may be appended to: CEL appends to the list itself
+// isAppendedTo reports whether a list that has the name may be appended to: CEL appends to the list itself
 // if it is empty, and the name stands for the longer one from then on.
 func (n *normalizer) isAppendedTo(expr ast.Expr, name string) bool {
 	found := false

@@ -12,7 +12,7 @@ import (
 // deviceList is a part whose value is a list of devices of the set: "devices", or
 // what filters leave of it.
 type deviceList interface {
-	// membership tells whether a device is in the list if it is in the set: True,
+	// membership reports whether a device is in the list if it is in the set: True,
 	// False or an error of the filter, or several of these.
 	membership(s *state, device int) Outcome
 }

@@ -112,7 +112,7 @@ func (c *couples) partners(side, device int, l lengths) int {
 	return c.row(side, device).yes.CountAnd(c.there(1-side, l))
 }
 
-// fits tells whether enough members of both lists can have as many partners as they take, and the chosen
+// fits reports whether enough members of both lists can have as many partners as they take, and the chosen
 // ones at the same time. That is too little to be sure, but for lists to which nothing is added.
 func (c *couples) fits(l lengths) bool {
 	for side := range c.sides {
@@ -129,7 +129,7 @@ func (c *couples) fits(l lengths) bool {
 	return true
 }
 
-// suffices tells whether each chosen member of a list can have as many partners as it takes.
+// suffices reports whether each chosen member of a list can have as many partners as it takes.
 func (c *couples) suffices(side int, l lengths) bool {
 	takes, given := l.takes(side), l.takes(1-side)
 	var chosen, partners []int

@@ -255,7 +255,7 @@ func (n someMember) candidates(s *state) (bitset.Set, bool) {
 // room counts devices that are chosen, and that are possible.
 type room struct{ chosen, possible int }
 
-// holds tells whether count devices can be there, if left devices are to be added.
+// holds reports whether count devices can be there, if left devices are to be added.
 func (r room) holds(count, left int) bool {
 	return r.chosen <= count && r.chosen+min(left, r.possible) >= count
 }
@@ -336,7 +336,7 @@ func (n someMember) byValue(s *state, g *groups) bitset.Set {
 	return candidates
 }
 
-// isPossible tells whether a device with a value may be at the place, with those that have
+// isPossible reports whether a device with a value may be at the place, with those that have
 // smaller ones, the same, and greater ones.
 func (n someMember) isPossible(before, here, behind room, left int) bool {
 	place, rest := int(n.place), n.size-1-int(n.place)

@@ -30,7 +30,7 @@ type open struct{}
 func (open) bound(*state) Outcome { return Open }
 func (open) number(*state) number { return openNumber }
 
-// isOpen tells whether a condition or a quantity was not understood.
+// isOpen reports whether a condition or a quantity was not understood.
 func isOpen(node any) bool {
 	_, is := node.(open)
 	return is

@@ -156,7 +156,7 @@ func keysIn(list traits.Lister) *[]any {
 	return &keys
 }
 
-// isKey tells whether equal values are equal in Go, too.
+// isKey reports whether equal values are equal in Go, too.
 func isKey(value ref.Val) bool {
 	switch value.(type) {
 	case types.Bool, types.Int, types.String:

@@ -42,7 +42,7 @@ type row struct {
 	opposite *row
 }
 
-// speaksOf tells whether the slot is one of the predicate's variables.
+// speaksOf reports whether the slot is one of the predicate's variables.
 func (p *predicate) speaksOf(slot int) bool { return slices.Contains(p.slots, slot) }
 
 func (p *predicate) negation() condition { return p.negate() }

@@ -68,7 +68,7 @@ const (
 	Thorough
 )
 
-// Infeasible tells whether no completion satisfies the expression and none makes it
+// Infeasible reports whether no completion satisfies the expression and none makes it
 // fail. It removes devices from p.Domain that are in no other completions, and
 // enters those into p.Forced that are in all of them.
 func (b *Bounds) Infeasible(p Partial, effort Effort) bool {
@@ -167,7 +167,7 @@ func (s *state) probe(c condition) {
 	s.shallow = false
 }
 
-// isRefutedBy tells whether the condition is surely false if the possible device is
+// isRefutedBy reports whether the condition is surely false if the possible device is
 // chosen.
 func (s *state) isRefutedBy(c condition, device int) bool {
 	s.choose(device)

@@ -155,13 +155,13 @@ func (n *normalizer) without(list ast.Expr, s scope, functions ...string) (ast.E
 	return list, true
 }
 
-// isOfDevice tells whether an expression speaks of one device at most.
+// isOfDevice reports whether an expression speaks of one device at most.
 func isOfDevice(expr ast.Expr, s scope) bool {
 	free, single := references(expr, s)
 	return single && len(free) <= 1
 }
 
-// isList tells whether a value is a list if it can be gone over at all.
+// isList reports whether a value is a list if it can be gone over at all.
 func (n *normalizer) isList(expr ast.Expr) bool {
 	return n.write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(n.write.AST(), expr)
 }
@@ -224,7 +224,7 @@ func (n *normalizer) numbersTo(count int) []ast.Expr {
 	return result
 }
 
-// isLarge tells whether a number may be another one if it is converted.
+// isLarge reports whether a number may be another one if it is converted.
 func isLarge(value ref.Val) bool {
 	const exact = 1 << 53
 	switch value := value.(type) {
@@ -304,7 +304,7 @@ func (n *normalizer) writeSizeIs(operator, overload string, list ast.Expr, numbe
 	return n.write.Call(operator, overload, types.BoolType, n.write.Size(n.again(list)), n.write.Literal(types.Int(number)))
 }
 
-// hasGuarded tells whether anything in a comprehension may abort.
+// hasGuarded reports whether anything in a comprehension may abort.
 func (n *normalizer) hasGuarded(c ast.ComprehensionExpr) bool {
 	found := false
 	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {

@@ -113,7 +113,7 @@ type normalizer struct {
 	reduced map[int64]ast.Expr
 	copies  int
 	// unguarded are the parts, by their number, that may abort the evaluation and that
-	// no guard looks after. guard tells whether one could be found for a part.
+	// no guard looks after. guard reports whether one could be found for a part.
 	unguarded sets.Set[int64]
 	guard     func(ast.Expr, scope) bool
 	// trace is told of each rule that was applied, if it is not nil.
@@ -163,7 +163,7 @@ func (n *normalizer) traced(rule string, before, after ast.Expr) {
 	}
 }
 
-// isBool tells whether an expression is of type bool.
+// isBool reports whether an expression is of type bool.
 func (n *normalizer) isBool(expr ast.Expr) bool {
 	return n.write.TypeOf(expr).Kind() == types.BoolKind
 }

@@ -79,7 +79,7 @@ func (n *normalizer) hasCounts(list, other ast.Expr) ast.Expr {
 	return n.write.And(size, n.conjunction(each, func(e ast.Expr) ast.Expr { return e }))
 }
 
-// isSorted tells whether all are ints or all strings, in their order.
+// isSorted reports whether all are ints or all strings, in their order.
 func isSorted(constants []ast.Expr) bool {
 	for i, c := range constants {
 		value := c.AsLiteral()

@@ -67,7 +67,7 @@ const (
 
 // newSpan is a condition on one distance over the whole set. Without an analyzer it belongs to one search.
 func (a *analyzer) newSpan(l *leaf, side limits, general condition) condition {
-	n := box{list: allDevices{}, axes: []axis{{leaf: l}}, sides: [][]limits{{side}}, size: 1, general: general}
+	n := &box{list: allDevices{}, axes: []axis{{leaf: l}}, sides: [][]limits{{side}}, size: 1, general: general}
 	if a == nil {
 		n.own = &atomic.Pointer[[]place]{}
 		return n
@@ -78,16 +78,17 @@ func (a *analyzer) newSpan(l *leaf, side limits, general condition) condition {
 }
 
 // joinBoxes makes one box of two that must both be there. It is false for anything else.
-func (a *analyzer) joinBoxes(left, right condition) (box, bool) {
-	l, ok := left.(box)
-	r, both := right.(box)
+func (a *analyzer) joinBoxes(left, right condition) (*box, bool) {
+	l, ok := left.(*box)
+	r, both := right.(*box)
 	if !ok || !both || len(l.sides) != 1 || len(r.sides) != 1 || isOpen(l.general) || isOpen(r.general) {
-		return box{}, false
+		return nil, false
 	}
-	l.axes, l.sides = slices.Concat(l.axes, r.axes), [][]limits{slices.Concat(l.sides[0], r.sides[0])}
-	l.general, l.index = and{l.general, r.general}, a.boxes
 	a.boxes++
-	return l, true
+	return &box{
+		list: l.list, axes: slices.Concat(l.axes, r.axes), sides: [][]limits{slices.Concat(l.sides[0], r.sides[0])}, size: l.size,
+		general: and{l.general, r.general}, index: a.boxes - 1,
+	}, true
 }
 
 // spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the
@@ -121,7 +122,7 @@ func (a *analyzer) boxFunction(args []ast.Expr, s scope) condition {
 		slices.Min(circles) < 0 || slices.Max(circles) > math.MaxInt32 {
 		return open{}
 	}
-	n := box{list: list, size: 1, general: open{}, index: a.boxes}
+	n := &box{list: list, size: 1, general: open{}, index: a.boxes}
 	for i, coordinate := range coordinates {
 		free, single := references(coordinate, over.scope)
 		if !single || len(free) != 1 || free[0] != over.variable {
@@ -175,9 +176,9 @@ func ints(list ast.Expr) (result []int64, ok bool) {
 	return result, true
 }
 
-func (n box) bound(s *state) Outcome {
+func (n *box) bound(s *state) Outcome {
 	m, ok := n.members(s)
-	defer m.giveBack(s)
+	defer n.giveBack(s, m)
 	switch {
 	case !ok:
 		return n.general.bound(s)
@@ -198,9 +199,9 @@ func (n box) bound(s *state) Outcome {
 
 // propagate removes what is in no place in which the list can be completed. So nothing changes for the
 // places in which it can.
-func (n box) propagate(s *state) status {
+func (n *box) propagate(s *state) status {
 	m, ok := n.members(s)
-	defer m.giveBack(s)
+	defer n.giveBack(s, m)
 	switch {
 	case !ok:
 		return s.propagate(n.general)
@@ -216,23 +217,38 @@ func (n box) propagate(s *state) status {
 	if !n.reach(s, m, places, reached) {
 		return failed
 	}
-	m.remove(s, reached)
+	if _, all := n.list.(allDevices); all {
+		s.keep(reached)
+	} else {
+		m.remove(s, reached)
+	}
 	return fix
 }
 
 // members are those of the list, to be given back. It is false if they are not known, or coordinates of
-// one of them are no numbers.
-func (n box) members(s *state) (members, bool) {
-	m, ok := membersOf(s, n.list)
-	for _, axis := range n.axes {
-		c := s.column(axis.leaf)
-		ok = ok && c != nil && m.chosen.IsWithin(c.ints) && m.possible.IsWithin(c.ints)
+// one of them are no numbers. Those of the whole set are not copied.
+func (n *box) members(s *state) (m members, ok bool) {
+	if _, all := n.list.(allDevices); all {
+		left := min(max(0, s.Left), s.Domain.Count())
+		m, ok = members{s.Chosen, s.Domain, left, left}, true
+	} else {
+		m, ok = membersOf(s, n.list)
+	}
+	for i := range n.axes {
+		c := s.column(n.axes[i].leaf)
+		ok = ok && c != nil && m.chosen.IsWithin(c.ints) && (m.most == 0 || m.possible.IsWithin(c.ints))
 	}
 	return m, ok
 }
 
+func (n *box) giveBack(s *state, m members) {
+	if _, all := n.list.(allDevices); !all {
+		m.giveBack(s)
+	}
+}
+
 // complete is the outcome for devices to which none are added.
-func (n box) complete(s *state, devices bitset.Set) Outcome {
+func (n *box) complete(s *state, devices bitset.Set) Outcome {
 	distances := make([]int64, 0, maxSides)
 	for _, axis := range n.axes {
 		distance, ok := axis.distance(s, devices)
@@ -280,7 +296,7 @@ func (a axis) distance(s *state, devices bitset.Set) (distance int64, ok bool) {
 }
 
 // reach finds what is in a place in which the list can be completed. It is false if there is none.
-func (n box) reach(s *state, m members, places []place, reached bitset.Set) (possible bool) {
+func (n *box) reach(s *state, m members, places []place, reached bitset.Set) (possible bool) {
 	all := s.borrow(m.chosen)
 	defer s.giveBack(all)
 	all.Join(m.possible)
@@ -310,7 +326,7 @@ func (p *place) holds(chosen, all bitset.Set, size int) bool {
 }
 
 // places returns the places for a box, nil if they can't be listed.
-func (n box) places(s *state) []place {
+func (n *box) places(s *state) []place {
 	t := n.own
 	if t == nil {
 		t = &s.tables.boxes[n.index]
@@ -330,7 +346,7 @@ func (n box) places(s *state) []place {
 	return places
 }
 
-func (n box) newPlaces(s *state) []place {
+func (n *box) newPlaces(s *state) []place {
 	all := bitset.New(len(s.tables.devices))
 	for i := range s.tables.devices {
 		all.Add(i)

@@ -42,7 +42,7 @@ var budgets = []budget{
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3305},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2310},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2515},
-	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 7850},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 7825},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1750},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12200},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
